@@ -1,0 +1,224 @@
+//! The histogram that is kept, merged, saved and drawn.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::{Counts, Summary, layout};
+
+/// Latencies in cells, with their exact summary. Saved as `[lowest ns of the cell, count]` pairs, so that a reader
+/// of the file needs no table of cells and an older file can be read by newer cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "Saved", into = "Saved")]
+#[cfg_attr(feature = "schema", schemars(with = "Saved"))]
+pub struct Histogram {
+    summary: Summary,
+    cells: BTreeMap<usize, u64>,
+}
+
+/// One non-empty cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The lowest latency that falls into the cell.
+    pub lowest: Nanos,
+    /// The highest latency that falls into the cell.
+    pub highest: Nanos,
+    /// How many latencies did.
+    pub count: u64,
+}
+
+/// The form in files.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Saved {
+    /// Exact count, sum, minimum and maximum, in nanoseconds.
+    #[serde(flatten)]
+    summary: Summary,
+    /// Non-empty cells: the lowest latency of the cell in nanoseconds, and how many latencies fell into it.
+    cells: Vec<(u64, u64)>,
+}
+
+impl From<Saved> for Histogram {
+    fn from(saved: Saved) -> Self {
+        let mut histogram = Self { summary: saved.summary, cells: BTreeMap::new() };
+        for (lowest, count) in saved.cells {
+            histogram.add(layout::index(lowest), count);
+        }
+        histogram
+    }
+}
+
+impl From<Histogram> for Saved {
+    fn from(histogram: Histogram) -> Self {
+        let cells = histogram.cells.iter().map(|(&cell, &count)| (layout::lowest(cell), count)).collect();
+        Self { summary: histogram.summary, cells }
+    }
+}
+
+impl Counts for Histogram {
+    /// Counts cells only; the summary is brought along by [`Histogram::from_parts`] or [`Histogram::record`].
+    fn add(&mut self, cell: usize, times: u64) {
+        if times > 0 {
+            *self.cells.entry(cell).or_default() += times;
+        }
+    }
+}
+
+impl Histogram {
+    /// From an exact summary and `(cell, count)` pairs, as a probe shares them.
+    pub fn from_parts(summary: Summary, cells: impl IntoIterator<Item = (usize, u64)>) -> Self {
+        let mut histogram = Self { summary, cells: BTreeMap::new() };
+        for (cell, count) in cells {
+            histogram.add(cell, count);
+        }
+        histogram
+    }
+
+    /// Counts one latency.
+    pub fn record(&mut self, latency: Nanos) {
+        self.summary.add(latency.0, 1);
+        self.add(layout::index(latency.0), 1);
+    }
+
+    /// Takes in another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        self.summary.merge(&other.summary);
+        for (&cell, &count) in &other.cells {
+            self.add(cell, count);
+        }
+    }
+
+    /// Exact count, sum, minimum and maximum.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// How many latencies the cells hold. Equals the summary's count, but in the record of a run that was cut off.
+    pub fn cell_count(&self) -> u64 {
+        self.cells.values().sum()
+    }
+
+    /// Non-empty cells in ascending order.
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = Row> + '_ {
+        self.cells.iter().map(|(&cell, &count)| Row {
+            lowest: Nanos(layout::lowest(cell)),
+            highest: Nanos(layout::highest(cell)),
+            count,
+        })
+    }
+
+    /// Non-empty cells as `(cell, count)`, for [`Histogram::from_parts`] and differences.
+    pub fn cells(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.cells.iter().map(|(&cell, &count)| (cell, count))
+    }
+
+    /// The latency that `share` (0 to 1) of the counted ones do not exceed: the upper edge of its cell, so never too
+    /// good, and never above the exact maximum. None where fewer latencies were counted than the share needs to
+    /// mean anything: p99.9 of 500 samples would be the maximum under another name.
+    pub fn quantile(&self, share: f64) -> Option<Nanos> {
+        let total = self.cell_count();
+        if total == 0 || (1.0 - share) * (total as f64) < 1.0 - 1e-9 {
+            return None;
+        }
+        let rank = ((share * total as f64).ceil() as u64).clamp(1, total);
+        let mut seen = 0;
+        self.rows()
+            .find(|row| {
+                seen += row.count;
+                seen >= rank
+            })
+            .map(|row| row.highest.min(Nanos(self.summary.max)).max(Nanos(self.summary.min)))
+    }
+
+    /// How many latencies lie in cells wholly at or above `limit`, and in the cell that holds it if that cell begins
+    /// there: exact for whole microseconds up to 10 ms.
+    pub fn at_least(&self, limit: Nanos) -> u64 {
+        self.cells.range(layout::index(limit.0)..).map(|(_, count)| count).sum()
+    }
+
+    /// Counts in rows of 1 us, `(us, count)`, non-empty ones only; exact below 10 ms, and above it each cell counts
+    /// in the row of its lowest latency.
+    pub fn microsecond_rows(&self) -> BTreeMap<u64, u64> {
+        let mut rows = BTreeMap::new();
+        for row in self.rows() {
+            *rows.entry(row.lowest.0 / 1_000).or_default() += row.count;
+        }
+        rows
+    }
+
+    /// Whether every latency lies below 10 ms, where rows of 1 us are exact.
+    pub fn is_exact_in_microseconds(&self) -> bool {
+        self.summary.max < layout::LINEAR_END
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(latencies: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        latencies.iter().for_each(|&latency| histogram.record(Nanos(latency)));
+        histogram
+    }
+
+    #[test]
+    fn the_summary_is_exact_and_an_empty_one_has_no_extremes() {
+        let histogram = of(&[1_234, 999_567_123, 7]);
+        assert_eq!(*histogram.summary(), Summary { count: 3, sum: 999_568_364, min: 7, max: 999_567_123 });
+        assert_eq!(Histogram::default().summary().minimum(), None);
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_quantile_that_needs_more_samples_is_not_given() {
+        let histogram = of(&(0..500).map(|n| n * 1_000).collect::<Vec<_>>());
+        assert!(histogram.quantile(0.99).is_some());
+        assert_eq!(histogram.quantile(0.999), None);
+        assert_eq!(of(&vec![5_000; 1_000]).quantile(0.999), Some(Nanos(5_000)));
+    }
+
+    #[test]
+    fn microsecond_rows_add_up() {
+        let histogram = of(&[1_050, 1_950, 250_400, 12_000_000]);
+        assert_eq!(histogram.microsecond_rows()[&1], 2);
+        assert_eq!(histogram.microsecond_rows()[&250], 1);
+        assert_eq!(histogram.microsecond_rows().values().sum::<u64>(), 4);
+        assert!(!histogram.is_exact_in_microseconds());
+    }
+
+    proptest! {
+        #[test]
+        fn saving_and_loading_keeps_everything(latencies in proptest::collection::vec(0..=i64::MAX as u64, 0..50)) {
+            let histogram = of(&latencies);
+            let text = serde_json::to_string(&histogram).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram);
+        }
+
+        #[test]
+        fn merging_is_counting_both(a in proptest::collection::vec(0..1_u64 << 40, 0..50), b in proptest::collection::vec(0..1_u64 << 40, 0..50)) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            prop_assert_eq!(merged, of(&[a, b].concat()));
+        }
+
+        #[test]
+        fn quantiles_agree_with_hdrhistogram(latencies in proptest::collection::vec(1_u64..1 << 36, 10..400), share in 0.0..0.9_f64) {
+            let mut oracle = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+            latencies.iter().for_each(|&latency| oracle.record(latency).unwrap());
+            let (ours, theirs) = (of(&latencies).quantile(share).unwrap().0 as f64, oracle.value_at_quantile(share) as f64);
+            prop_assert!((ours - theirs).abs() <= 0.012 * theirs + 1_000.0, "{ours} {theirs}");
+        }
+
+        #[test]
+        fn a_quantile_is_never_better_than_the_sample_of_that_rank(mut latencies in proptest::collection::vec(0_u64..1 << 36, 10..400), share in 0.0..0.9_f64) {
+            let quantile = of(&latencies).quantile(share).unwrap();
+            latencies.sort_unstable();
+            let rank = ((share * latencies.len() as f64).ceil() as usize).clamp(1, latencies.len());
+            prop_assert!(quantile.0 >= latencies[rank - 1]);
+        }
+    }
+}
