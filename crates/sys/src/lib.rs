@@ -1,1 +1,17 @@
-//! sys
+//! System calls and every `unsafe` of the program: one small file a family, a safe face over each.
+//!
+//! Each function names the system call that it makes and its man page. Errors carry the call and the kernel's errno.
+#![allow(unsafe_code)]
+
+pub mod clock;
+pub mod error;
+pub mod memory;
+pub mod namespace;
+pub mod process;
+pub mod schedule;
+pub mod shared;
+pub mod signal;
+pub mod timer;
+pub mod usage;
+
+pub use error::{Errno, Error, Result};

@@ -1,0 +1,108 @@
+//! Facts about the machine, read once at the start of a run.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, CpuList, Nanos};
+
+use super::Fact;
+
+/// The machine that a run was made on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Machine {
+    /// Host name.
+    pub host: String,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// CPU model: `model name` of /proc/cpuinfo, or the device tree's model.
+    pub cpu_model: Fact<String>,
+    /// Architecture as `uname -m` says it.
+    pub architecture: String,
+    /// The CPUs and how they are divided.
+    pub cpus: Cpus,
+    /// Physical memory.
+    pub memory: Fact<Bytes>,
+    /// Hypervisor, if the machine is a guest (`kvm`, `xen`, `qemu`, ...); `none` on bare metal.
+    pub virtualization: Fact<String>,
+    /// `/sys/devices/system/clocksource/clocksource0/current_clocksource`.
+    pub clock_source: Fact<String>,
+    /// Frequency governors, and the CPUs that each governs.
+    pub governors: Vec<Governor>,
+    /// Idle states of the first CPU.
+    pub idle_states: Vec<IdleState>,
+    /// The latency limit in microseconds that is already requested through /dev/cpu_dma_latency; 2000000000 is none.
+    pub dma_latency_us: Fact<i64>,
+    /// RT throttling, the fair server.
+    pub throttling: Throttling,
+    /// Consoles that the kernel prints on, from /proc/consoles (`ttyS0`, `tty0`).
+    pub consoles: Fact<Vec<String>>,
+    /// Console log level, the first figure of /proc/sys/kernel/printk.
+    pub console_log_level: Fact<u32>,
+    /// Load average over one minute at the start, in hundredths.
+    pub load_average_hundredths: Fact<u32>,
+}
+
+/// The running kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Kernel {
+    /// `uname -r`.
+    pub release: String,
+    /// `uname -v`.
+    pub version: String,
+    /// /proc/cmdline.
+    pub command_line: Fact<String>,
+    /// What preemption is in effect: `PREEMPT_RT`, `full`, `voluntary`, `none`, `dynamic (mode unreadable)`.
+    pub preemption: Fact<String>,
+}
+
+/// The CPUs and how they are divided.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpus {
+    /// /sys/devices/system/cpu/online.
+    pub online: CpuList,
+    /// The CPUs that this process was allowed when it began (sched_getaffinity).
+    pub allowed: CpuList,
+    /// /sys/devices/system/cpu/isolated.
+    pub isolated: Fact<CpuList>,
+    /// /sys/devices/system/cpu/nohz_full.
+    pub nohz_full: Fact<CpuList>,
+    /// /sys/devices/system/cpu/smt/active.
+    pub smt_active: Fact<bool>,
+}
+
+/// A frequency governor and its CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Governor {
+    /// As in scaling_governor.
+    pub name: String,
+    /// The CPUs.
+    pub cpus: CpuList,
+}
+
+/// An idle state as cpuidle describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IdleState {
+    /// As in state*/name.
+    pub name: String,
+    /// Exit latency in microseconds that the driver states.
+    pub latency_us: u64,
+    /// Whether it is disabled through sysfs.
+    pub disabled: bool,
+}
+
+/// What the kernel takes from real-time threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Throttling {
+    /// /proc/sys/kernel/sched_rt_runtime_us; -1 is unlimited.
+    pub runtime_us: Fact<i64>,
+    /// /proc/sys/kernel/sched_rt_period_us.
+    pub period_us: Fact<i64>,
+    /// cpu.rt_runtime_us of this process's cgroup v1 group, where RT_GROUP_SCHED rules.
+    pub group_runtime_us: Fact<i64>,
+    /// Run time per second that the fair server (6.12 and later) reserves for ordinary threads, from debugfs.
+    pub fair_server_runtime: Fact<Nanos>,
+}

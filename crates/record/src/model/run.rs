@@ -1,0 +1,94 @@
+//! The run as a whole.
+
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use super::{Machine, RunPlan, Scenario, Warning};
+use crate::time::UtcTime;
+use crate::verdict::Judgement;
+
+/// The version of the form of `record.json` and `journal.ndjson` that this program writes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What `record.json` holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Record {
+    /// What was known when the run began.
+    pub header: Header,
+    /// When it ended; none where it was cut off.
+    pub ended: Option<UtcTime>,
+    /// What was measured, in the order in which it was.
+    pub scenarios: Vec<Scenario>,
+    /// Warnings about the run as a whole.
+    pub warnings: Vec<Warning>,
+    /// What the run means.
+    pub judgement: Judgement,
+}
+
+/// What is known when a run begins; the journal's first line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Header {
+    /// [`SCHEMA_VERSION`] of the program that wrote it.
+    pub schema_version: u32,
+    /// The program.
+    pub tool: Tool,
+    /// Its command line.
+    pub command_line: Vec<String>,
+    /// The user's own words.
+    pub note: Option<String>,
+    /// When it began.
+    pub started: UtcTime,
+    /// The machine.
+    pub machine: Machine,
+    /// The plan.
+    pub plan: RunPlan,
+    /// Settings of the machine that the run holds while it lasts, and that end with it.
+    pub held: Vec<Held>,
+}
+
+/// The program that made the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tool {
+    /// Its version.
+    pub version: String,
+    /// What it was built for and how: `x86_64-linux-gnu static release`.
+    pub build: String,
+}
+
+/// A setting held during the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Held {
+    /// What: `/dev/cpu_dma_latency`.
+    pub what: String,
+    /// The value asked for.
+    pub value: String,
+    /// The value read back.
+    pub effective: String,
+    /// During which scenarios.
+    pub during: String,
+}
+
+impl Record {
+    /// The greatest latency that any scenario observed, with the scenario and the series it was seen in.
+    pub fn worst(&self) -> Option<(Nanos, &Scenario, &super::Series)> {
+        self.scenarios
+            .iter()
+            .flat_map(|scenario| scenario.series.iter().map(move |series| (scenario, series)))
+            .filter_map(|(scenario, series)| Some((series.observed.summary().maximum()?, scenario, series)))
+            .max_by_key(|(latency, _, _)| *latency)
+    }
+
+    /// Activations that were due, in all scenarios.
+    pub fn activations(&self) -> u64 {
+        self.scenarios.iter().flat_map(|scenario| &scenario.series).map(|series| series.expected).sum()
+    }
+
+    /// Warnings of the run and of its scenarios.
+    pub fn all_warnings(&self) -> impl Iterator<Item = &Warning> {
+        self.warnings.iter().chain(self.scenarios.iter().flat_map(|scenario| &scenario.warnings))
+    }
+}

@@ -1,0 +1,169 @@
+//! What harms figures: each kind has a stable id, what was read, the cure, and what it does to the verdict.
+
+use serde::{Deserialize, Serialize};
+
+/// A doubt about the figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Warning {
+    /// What kind of doubt: stable from release to release.
+    pub id: WarningId,
+    /// What it does to the verdict.
+    pub effect: Effect,
+    /// What was read, and where.
+    pub evidence: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+/// What a warning does to the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Worth knowing; the figures stand.
+    Note,
+    /// The figures are not those of the set-up that was asked for: a pass becomes inconclusive.
+    Inconclusive,
+}
+
+macro_rules! warnings {
+    ($($(#[$doc:meta])+ $variant:ident => $id:literal, $title:literal;)+) => {
+        /// The kinds of doubt.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum WarningId {
+            $($(#[$doc])+ #[serde(rename = $id)] $variant,)+
+        }
+
+        impl WarningId {
+            /// Every kind, in the order of the catalogue.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The stable id.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $id),+ }
+            }
+
+            /// The doubt in a few words.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title),+ }
+            }
+        }
+    };
+}
+
+warnings! {
+    /// The thread's policy, read back, is not the one asked for.
+    PolicyDiffers => "policy-differs", "a measuring thread did not have the policy asked for";
+    /// The policy asked for is not a real-time one.
+    NotRealTime => "not-real-time", "measured under an ordinary policy";
+    /// The thread's priority, read back, is not the one asked for.
+    PriorityDiffers => "priority-differs", "a measuring thread did not have the priority asked for";
+    /// The thread's affinity, read back, is not its CPU alone.
+    AffinityDiffers => "affinity-differs", "a measuring thread was not held on its CPU";
+    /// A thread without a CPU of its own (SCHED_DEADLINE).
+    NotPerCpu => "not-per-cpu", "the figures are not those of single CPUs";
+    /// Memory is not locked.
+    MemoryNotLocked => "memory-not-locked", "the probe's memory was not locked";
+    /// Page faults in the run phase.
+    PageFaults => "page-faults", "page faults while measuring";
+    /// A pinned thread woke on another CPU.
+    Migrated => "migrated", "a measuring thread changed CPUs";
+    /// Timer slack above 1 ns for a thread that it applies to.
+    TimerSlack => "timer-slack", "timer slack delays the wake-ups";
+    /// Reading the clock is a system call.
+    SlowClock => "slow-clock", "reading the clock is a system call";
+    /// Clock source changed during the run.
+    ClockSourceChanged => "clock-source-changed", "the clock source changed";
+    /// The settable clock was set.
+    ClockStepped => "clock-stepped", "the clock was set while measuring";
+    /// RT throttling or an RT group budget stopped the threads.
+    Throttled => "rt-throttled", "the kernel throttled real-time threads";
+    /// RT throttling or the fair server can take time from the probe's priority.
+    ThrottlingOn => "rt-throttling-on", "the kernel may take time from real-time threads";
+    /// The hypervisor ran somebody else.
+    Steal => "steal", "the hypervisor took time from measured CPUs";
+    /// The machine is a guest.
+    Guest => "guest", "this is a virtual machine";
+    /// System management interrupts.
+    Smi => "smi", "system management interrupts";
+    /// Thermal throttling.
+    ThermalThrottle => "thermal-throttle", "the CPU was slowed down by heat";
+    /// Too hot to go on.
+    TooHot => "too-hot", "the machine grew too hot";
+    /// The frequency governor changes the clock.
+    Governor => "governor", "the CPU frequency is not fixed";
+    /// CPU hotplug during the run.
+    Hotplug => "hotplug", "CPUs went offline or came online";
+    /// Suspended during the run.
+    Suspended => "suspended", "the machine was suspended";
+    /// Somebody else holds a latency request.
+    ForeignLatencyRequest => "foreign-latency-request", "another program restricts the idle states";
+    /// The request for shallow idle states was not honoured.
+    LatencyRequestFailed => "latency-request-failed", "the idle states could not be restricted";
+    /// A measured CPU is not isolated (latmus' -noisol).
+    NotIsolated => "not-isolated", "measured CPUs are not isolated";
+    /// Measured CPUs were left out.
+    CpusLeftOut => "cpus-left-out", "CPUs were not measured";
+    /// The recorder may run on measured CPUs.
+    RecorderShares => "recorder-shares", "the recorder runs on measured CPUs";
+    /// Another thread of the same or a higher priority may run on measured CPUs.
+    Rival => "rival", "other threads of this priority or above";
+    /// The kernel prints on a serial console.
+    SerialConsole => "serial-console", "the kernel prints on a serial console";
+    /// The kernel complained during the run.
+    KernelMessage => "kernel-message", "the kernel logged trouble";
+    /// A load did no work.
+    LoadIdle => "load-idle", "a load did no work";
+    /// A stressor failed or its program is missing.
+    LoadFailed => "load-failed", "part of a load did not run";
+    /// A load worker outside SCHED_OTHER.
+    LoadNotOther => "load-not-other", "load workers outside SCHED_OTHER";
+    /// Load and probe share CPUs only in part.
+    LoadElsewhere => "load-elsewhere", "the load did not run on the measured CPUs";
+    /// Per-second figures or samples were lost.
+    RecordingLost => "recording-lost", "part of the recording was lost";
+    /// The record could not be written.
+    DiskFailed => "disk-failed", "the record could not be written";
+    /// The scenario ended before its time.
+    EndedEarly => "ended-early", "a scenario ended before its time";
+    /// The probe failed.
+    ProbeFailed => "probe-failed", "the probe failed";
+    /// The machine was busy before any load.
+    BusyBefore => "busy-before", "the machine was busy before the run";
+}
+
+impl std::fmt::Display for WarningId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Warning {
+    /// A warning that leaves the verdict alone.
+    pub fn note(id: WarningId, evidence: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { id, effect: Effect::Note, evidence: evidence.into(), cure: cure.into() }
+    }
+
+    /// A warning that makes a pass inconclusive.
+    pub fn inconclusive(id: WarningId, evidence: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { id, effect: Effect::Inconclusive, evidence: evidence.into(), cure: cure.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_saved_as_they_are_printed() {
+        let mut ids: Vec<_> = WarningId::ALL.iter().map(|id| id.as_str()).collect();
+        for id in WarningId::ALL {
+            assert_eq!(serde_json::to_string(id).unwrap(), format!("\"{id}\""));
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), WarningId::ALL.len());
+    }
+}

@@ -1,0 +1,197 @@
+//! Memory shared between processes: 64-bit words with one writer each and any number of readers.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::error::Named;
+use crate::{Errno, Error, Result};
+
+pub use word::Word;
+
+/// A mapping of shared words, zero at first. The file behind it has no name and ends with its last holder.
+#[derive(Debug)]
+pub struct SharedWords {
+    start: *mut Word,
+    words: usize,
+}
+
+// SAFETY: the mapping lives as long as the value, and `Word` is all atomics.
+unsafe impl Send for SharedWords {}
+// SAFETY: as above.
+unsafe impl Sync for SharedWords {}
+
+impl SharedWords {
+    /// Creates a file without a name for `words` words and maps it. The descriptor is closed on exec: a child that
+    /// is to map it gets it by [`crate::process::pass_on`].
+    /// memfd_create(2) where the kernel has it (3.17), else an unnamed file in /dev/shm.
+    pub fn create(words: usize) -> Result<(Self, OwnedFd)> {
+        let file = rustix::fs::memfd_create("worstcase", MemfdFlags::CLOEXEC).or_else(|_| {
+            let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+            rustix::fs::open("/dev/shm", flags, Mode::RUSR | Mode::WUSR)
+        });
+        let file = file.on("memfd_create", "for shared memory")?;
+        rustix::fs::ftruncate(&file, Self::bytes(words) as u64).on("ftruncate", "of shared memory")?;
+        Ok((Self::open(file.as_fd(), words)?, file))
+    }
+
+    /// Maps `words` words of a file made by [`SharedWords::create`]. mmap(2).
+    pub fn open(file: BorrowedFd<'_>, words: usize) -> Result<Self> {
+        let size = rustix::fs::fstat(file).named("fstat")?.st_size;
+        if usize::try_from(size).is_ok_and(|size| size < Self::bytes(words)) {
+            return Err(Error { call: "mmap", on: "shared memory that is too short".into(), errno: Errno::INVAL });
+        }
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice, checked to lie within the file.
+        let start = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), Self::bytes(words).max(1), prot, MapFlags::SHARED, file, 0)
+        };
+        Ok(Self { start: start.on("mmap", "shared memory")?.cast(), words })
+    }
+
+    fn bytes(words: usize) -> usize {
+        words * size_of::<Word>()
+    }
+}
+
+impl std::ops::Deref for SharedWords {
+    type Target = [Word];
+
+    fn deref(&self) -> &[Word] {
+        // SAFETY: the mapping holds `words` words for as long as `self` lives; zero bytes are a valid `Word`.
+        unsafe { std::slice::from_raw_parts(self.start, self.words) }
+    }
+}
+
+impl Drop for SharedWords {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing borrows from it any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), Self::bytes(self.words).max(1)) };
+    }
+}
+
+#[cfg(target_has_atomic = "64")]
+mod word {
+    use super::Ordering;
+    use std::sync::atomic::AtomicU64;
+
+    /// A 64-bit number with one writer and any number of readers, in this process or another.
+    #[derive(Debug, Default)]
+    #[repr(transparent)]
+    pub struct Word(AtomicU64);
+
+    impl Word {
+        /// Reads it; what was written before it by others may not be visible yet.
+        #[inline]
+        pub fn get(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        /// Writes it. One writer only.
+        #[inline]
+        pub fn set(&self, value: u64) {
+            self.0.store(value, Ordering::Relaxed);
+        }
+
+        /// Reads it and all that its writer wrote before publishing it.
+        #[inline]
+        pub fn observe(&self) -> u64 {
+            self.0.load(Ordering::Acquire)
+        }
+
+        /// Writes it after all that was written before. One writer only.
+        #[inline]
+        pub fn publish(&self, value: u64) {
+            self.0.store(value, Ordering::Release);
+        }
+    }
+}
+
+/// For CPUs without 64-bit atomics (32-bit PowerPC, MIPS): two halves under a sequence number.
+#[cfg(not(target_has_atomic = "64"))]
+mod word {
+    use super::Ordering;
+    use std::sync::atomic::{AtomicU32, fence};
+
+    /// A 64-bit number with one writer and any number of readers, in this process or another.
+    #[derive(Debug, Default)]
+    #[repr(C)]
+    pub struct Word {
+        sequence: AtomicU32,
+        high: AtomicU32,
+        low: AtomicU32,
+    }
+
+    impl Word {
+        /// Reads it; waits out a writer that is in the middle of it.
+        #[inline]
+        pub fn get(&self) -> u64 {
+            loop {
+                let before = self.sequence.load(Ordering::Acquire);
+                let (high, low) = (self.high.load(Ordering::Relaxed), self.low.load(Ordering::Relaxed));
+                fence(Ordering::Acquire);
+                if before % 2 == 0 && before == self.sequence.load(Ordering::Relaxed) {
+                    return u64::from(high) << 32 | u64::from(low);
+                }
+                std::hint::spin_loop();
+            }
+        }
+
+        /// Writes it. One writer only.
+        #[inline]
+        pub fn set(&self, value: u64) {
+            let sequence = self.sequence.load(Ordering::Relaxed);
+            self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+            fence(Ordering::Release);
+            self.high.store((value >> 32) as u32, Ordering::Relaxed);
+            self.low.store(value as u32, Ordering::Relaxed);
+            self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        }
+
+        /// Reads it and all that its writer wrote before publishing it.
+        #[inline]
+        pub fn observe(&self) -> u64 {
+            self.get()
+        }
+
+        /// Writes it after all that was written before. One writer only.
+        #[inline]
+        pub fn publish(&self, value: u64) {
+            fence(Ordering::Release);
+            self.set(value);
+        }
+    }
+}
+
+impl Word {
+    /// Adds to it and returns the sum. One writer only: this is a read and a write, not an atomic addition.
+    #[inline]
+    pub fn add(&self, amount: u64) -> u64 {
+        let sum = self.get().wrapping_add(amount);
+        self.set(sum);
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_mappings_of_one_file_see_the_same_words() {
+        let (ours, file) = SharedWords::create(3).unwrap();
+        let theirs = SharedWords::open(file.as_fd(), 3).unwrap();
+        ours[2].publish(u64::MAX - 1);
+        ours[2].add(1);
+        assert_eq!(theirs[2].observe(), u64::MAX);
+        assert_eq!(theirs[0].get(), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_too_short_is_refused() {
+        let (_words, file) = SharedWords::create(3).unwrap();
+        assert_eq!(SharedWords::open(file.as_fd(), 1000).unwrap_err().errno, Errno::INVAL);
+    }
+}
