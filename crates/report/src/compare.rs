@@ -1,0 +1,177 @@
+//! Several records side by side, as S0 lays four kernels beside each other: worst, average and least latency under
+//! each load, and what each run changed. Whether they may be compared at all is said first.
+
+use record::Record;
+use units::Nanos;
+
+pub use crate::differences::{Difference, Weight, differences};
+use crate::figures::{Figures, Row};
+use crate::grid::{Cell, Column, Grid};
+use crate::group::groups;
+use crate::style::{Style, Tone};
+use crate::text::{micros_aligned, wrap};
+
+/// The comparison: legend, what forbids it, what differs, then a table each for maximum, average and minimum, and
+/// the maxima against those of the first record.
+pub fn compare(records: &[Record], style: &Style) -> String {
+    let comparison = Comparison::of(records);
+    let mut lines = comparison.legend(style);
+    lines.push(String::new());
+    lines.extend(comparison.objections(style));
+    let mut text: String = lines.into_iter().map(|line| line + "\n").collect();
+    for (row, title) in TABLES {
+        text.push('\n');
+        text.push_str(&comparison.latencies(row, title).render(style));
+    }
+    if records.len() > 1 {
+        text.push('\n');
+        text.push_str(&comparison.ratios(Row::Maximum, "max / A").render(style));
+    }
+    text
+}
+
+/// The tables of a comparison, weightiest first.
+pub(crate) const TABLES: [(Row, &str); 4] = [
+    (Row::Maximum, "max, us"),
+    (Row::Percentile(1), "p99.9, us"),
+    (Row::Average, "avg, us"),
+    (Row::Minimum, "min, us"),
+];
+
+/// Records with their letters, and the figures of every column that any of them has.
+pub(crate) struct Comparison<'a> {
+    pub records: &'a [Record],
+    /// The columns of all records, in the order of the first that has each.
+    pub columns: Vec<Vec<String>>,
+    /// For each record, the figures of each column.
+    pub figures: Vec<Vec<Option<Figures>>>,
+}
+
+impl<'a> Comparison<'a> {
+    pub fn of(records: &'a [Record]) -> Self {
+        let measured: Vec<Vec<(Vec<String>, Figures)>> = records
+            .iter()
+            .map(|record| groups(record).iter().map(|group| (group.head(), group.figures())).collect())
+            .collect();
+        let mut columns: Vec<Vec<String>> = Vec::new();
+        for (head, _) in measured.iter().flatten() {
+            if !columns.contains(head) {
+                columns.push(head.clone());
+            }
+        }
+        let figures = measured
+            .into_iter()
+            .map(|mut measured| columns.iter().map(|head| take(&mut measured, head)).collect())
+            .collect();
+        Self { records, columns, figures }
+    }
+
+    fn latency(&self, record: usize, column: usize, row: Row) -> Option<Nanos> {
+        self.figures[record][column].as_ref()?.latency(row)
+    }
+
+    /// How `record`'s latency relates to the first record's.
+    pub fn ratio(&self, record: usize, column: usize, row: Row) -> Option<f64> {
+        let first = self.latency(0, column, row).filter(|latency| latency.0 > 0)?;
+        Some(self.latency(record, column, row)?.0 as f64 / first.0 as f64)
+    }
+
+    fn grid(&self, corner: &str, skip: usize, cell: impl Fn(usize, usize) -> Cell) -> Grid {
+        let shown = skip..self.records.len();
+        let column = |place: usize| Column {
+            head: self.columns[place].clone(),
+            cells: shown.clone().map(|record| cell(record, place)).collect(),
+        };
+        Grid {
+            corner: corner.into(),
+            labels: shown.clone().map(letter).collect(),
+            columns: (0..self.columns.len()).map(column).collect(),
+        }
+    }
+
+    fn latencies(&self, row: Row, title: &str) -> Grid {
+        self.grid(title, 0, |record, column| {
+            let limit = self.records[record].header.plan.limit;
+            self.latency(record, column, row).map_or_else(Cell::none, |latency| Cell {
+                text: micros_aligned(latency),
+                tone: if limit.is_some_and(|limit| latency > limit) { Tone::Bad } else { Tone::Plain },
+            })
+        })
+    }
+
+    fn ratios(&self, row: Row, title: &str) -> Grid {
+        self.grid(title, 1, |record, column| {
+            self.ratio(record, column, row).map_or_else(Cell::none, |ratio| Cell::plain(ratio_text(ratio)))
+        })
+    }
+
+    fn legend(&self, style: &Style) -> Vec<String> {
+        let line = |(place, record): (usize, &Record)| {
+            wrap(&format!("{}  ", letter(place)), &record_name(record), 3, style.width)
+        };
+        self.records.iter().enumerate().flat_map(line).collect()
+    }
+
+    /// What each record has other than the first: what forbids a comparison, loudly, then what it may be about.
+    fn objections(&self, style: &Style) -> Vec<String> {
+        let pairs: Vec<_> = self.pairs().collect();
+        let objections = |weight| {
+            pairs.iter().flat_map(move |(letter, differences)| {
+                differences
+                    .iter()
+                    .filter(move |difference| difference.weight == weight)
+                    .map(move |difference| format!("A / {letter}: {difference}"))
+            })
+        };
+        let mut lines = Vec::new();
+        if objections(Weight::Forbids).next().is_some() {
+            let warning = "NOT COMPARABLE: these runs were not made under the same conditions.";
+            lines.extend(wrap("", warning, 0, style.width).iter().map(|line| style.paint(Tone::Bad, line)));
+        } else {
+            let consent =
+                "Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans agree.";
+            lines.extend(wrap("", consent, 0, style.width));
+        }
+        lines.extend(objections(Weight::Forbids).flat_map(|line| wrap("  ", &line, 4, style.width)));
+        if objections(Weight::Note).next().is_some() {
+            lines.push("What differs:".into());
+        }
+        lines.extend(objections(Weight::Note).flat_map(|line| wrap("  ", &line, 4, style.width)));
+        lines
+    }
+
+    /// The letter of each record but the first, and in what it differs from that.
+    pub fn pairs(&self) -> impl Iterator<Item = (String, Vec<Difference>)> {
+        let others = self.records.iter().enumerate().skip(1);
+        others.map(|(place, record)| (letter(place), differences(&self.records[0], record)))
+    }
+}
+
+fn take(measured: &mut Vec<(Vec<String>, Figures)>, head: &[String]) -> Option<Figures> {
+    let place = measured.iter().position(|(other, _)| other == head)?;
+    Some(measured.swap_remove(place).1)
+}
+
+/// `0.18 x`: below one is better than the first record.
+pub(crate) fn ratio_text(ratio: f64) -> String {
+    if ratio < 99.95 { format!("{ratio:.2} x") } else { format!("{ratio:.0} x") }
+}
+
+/// A, B, ... Z, then 27, 28, ...
+pub(crate) fn letter(place: usize) -> String {
+    match u8::try_from(place) {
+        Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
+        _ => (place + 1).to_string(),
+    }
+}
+
+/// Machine, kernel, time and note.
+pub(crate) fn record_name(record: &Record) -> String {
+    let header = &record.header;
+    let name =
+        format!("{}, Linux {}, {}", header.machine.host, header.machine.kernel.release, header.started);
+    match &header.note {
+        Some(note) => format!("{name}: {note}"),
+        None => name,
+    }
+}

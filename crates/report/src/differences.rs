@@ -1,0 +1,165 @@
+//! Which records may be compared: S0's opening demand is that figures are only worth something beside figures from
+//! comparable set-ups.
+
+use std::collections::BTreeMap;
+
+use record::{Record, RunPlan, Scenario};
+use units::Nanos;
+
+use crate::group::end_word;
+
+/// Something in which two runs differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What: `period`, `priority`, `kernel`.
+    pub what: String,
+    /// Whether the figures may still be compared.
+    pub weight: Weight,
+    /// What the first run had.
+    pub left: String,
+    /// What the second run had.
+    pub right: String,
+}
+
+/// What a difference does to a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// It is what a comparison may be about: another kernel, another machine.
+    Note,
+    /// Figures of the two runs may not be compared.
+    Forbids,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} / {}", self.what, self.left, self.right)
+    }
+}
+
+/// Everything in which two runs differ that bears on their figures; what forbids a comparison comes first.
+pub fn differences(left: &Record, right: &Record) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for (weight, what, show) in ASPECTS {
+        push(&mut differences, *weight, (*what).into(), show(left), show(right));
+    }
+    load_differences(left, right, &mut differences);
+    differences.sort_by_key(|difference| std::cmp::Reverse(difference.weight));
+    differences
+}
+
+fn push(differences: &mut Vec<Difference>, weight: Weight, what: String, left: String, right: String) {
+    if left != right {
+        differences.push(Difference { what, weight, left, right });
+    }
+}
+
+type Aspect = (Weight, &'static str, fn(&Record) -> String);
+
+/// What is compared, and what it weighs.
+const ASPECTS: &[Aspect] = &[
+    (Weight::Forbids, "instrument", |r| r.header.plan.probe.clone()),
+    (Weight::Forbids, "loads", |r| sorted(&r.header.plan.loads)),
+    (Weight::Forbids, "period", |r| join(&r.header.plan.intervals)),
+    (Weight::Forbids, "length of a scenario", |r| length(&r.header.plan)),
+    (Weight::Forbids, "repetitions", |r| r.header.plan.repeat.to_string()),
+    (Weight::Forbids, "policy", |r| optional(r.header.plan.policy)),
+    (Weight::Forbids, "priority", |r| optional(r.header.plan.priority.map(units::Priority::get))),
+    (Weight::Forbids, "run time of the reservation", |r| optional(r.header.plan.runtime)),
+    (Weight::Forbids, "C-state policy", |r| join(&r.header.plan.cstates)),
+    (Weight::Forbids, "clock", |r| r.header.plan.clock.to_string()),
+    (Weight::Forbids, "wake-up", |r| r.header.plan.wake.to_string()),
+    (Weight::Forbids, "warm-up", |r| r.header.plan.warm_up.to_string()),
+    (Weight::Forbids, "phase", |r| r.header.plan.phase.to_string()),
+    (Weight::Forbids, "CPUs measured", |r| r.header.plan.cpus.to_string()),
+    (Weight::Forbids, "CPUs of the loads", |r| r.header.plan.load_cpus.to_string()),
+    (Weight::Forbids, "ended early", ended_early),
+    (Weight::Note, "kernel", |r| r.header.machine.kernel.release.clone()),
+    (Weight::Note, "kernel build", |r| r.header.machine.kernel.version.clone()),
+    (Weight::Note, "kernel command line", |r| r.header.machine.kernel.command_line.to_string()),
+    (Weight::Note, "preemption", |r| r.header.machine.kernel.preemption.to_string()),
+    (Weight::Note, "machine", |r| r.header.machine.host.clone()),
+    (Weight::Note, "CPU model", |r| r.header.machine.cpu_model.to_string()),
+    (Weight::Note, "virtualization", |r| r.header.machine.virtualization.to_string()),
+    (Weight::Note, "clock source", |r| r.header.machine.clock_source.to_string()),
+    (Weight::Note, "frequency governor", governors),
+    (Weight::Note, "limit", |r| optional(r.header.plan.limit)),
+    (Weight::Note, "seed", |r| optional(r.header.plan.seed)),
+    (Weight::Note, "worstcase version", |r| r.header.tool.version.clone()),
+];
+
+fn optional<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "none".into(), |value| value.to_string())
+}
+
+fn join<T: ToString>(values: &[T]) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The order of loads does not matter to their figures.
+fn sorted(loads: &[String]) -> String {
+    let mut loads = loads.to_vec();
+    loads.sort_unstable();
+    loads.join(", ")
+}
+
+/// What ends a scenario.
+pub(crate) fn length(plan: &RunPlan) -> String {
+    match (plan.duration, plan.samples) {
+        (_, Some(samples)) => format!("{samples} activations per CPU"),
+        (Some(duration), None) => duration.to_string(),
+        (None, None) => "until stopped".into(),
+    }
+}
+
+fn ended_early(record: &Record) -> String {
+    let early = |scenario: &Scenario| {
+        Some(format!(
+            "{} {} after {}",
+            scenario.head.load,
+            end_word(&scenario.end)?,
+            scenario.length.rounded()
+        ))
+    };
+    let all: Vec<_> = record.scenarios.iter().filter_map(early).collect();
+    if all.is_empty() { "no".into() } else { all.join(", ") }
+}
+
+fn governors(record: &Record) -> String {
+    let mut names: Vec<_> = record.header.machine.governors.iter().map(|g| g.name.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// Loads of one name that were not the same: other stressors, workers, programs or file systems.
+fn load_differences(left: &Record, right: &Record, differences: &mut Vec<Difference>) {
+    let right = compositions(right);
+    for (load, composition) in compositions(left) {
+        if let Some(other) = right.get(&load) {
+            push(differences, Weight::Forbids, format!("load {load}"), composition, other.clone());
+        }
+    }
+}
+
+/// What each load was made of, by name. A run that was cut off does not know; it has said so already.
+fn compositions(record: &Record) -> BTreeMap<String, String> {
+    let known = record.scenarios.iter().filter(|scenario| !scenario.load.stressors.is_empty());
+    known.map(|scenario| (scenario.head.load.clone(), composition(scenario))).collect()
+}
+
+fn composition(scenario: &Scenario) -> String {
+    let stressor = |stressor: &record::StressorEvidence| {
+        let kind = if stressor.built_in { "built in" } else { "external" };
+        format!("{} x {} ({kind})", stressor.workers, stressor.name)
+    };
+    let mut parts: Vec<_> = scenario.load.stressors.iter().map(stressor).collect();
+    parts.extend(
+        scenario.load.directory.as_ref().map(|directory| format!("files on {}", directory.file_system)),
+    );
+    parts.join(", ")
+}
+
+/// The whole time that a record's scenarios lasted.
+pub(crate) fn measured_time(record: &Record) -> Nanos {
+    record.scenarios.iter().fold(Nanos::ZERO, |sum, scenario| sum + scenario.length)
+}

@@ -1,0 +1,128 @@
+//! The figures of one column: exact ones from the observed wake-ups, percentiles from the corrected histogram.
+
+use histogram::{Histogram, Summary};
+use record::Series;
+use units::Nanos;
+
+/// The percentiles that every table shows.
+pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+
+/// What some series saw together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    /// Exact count, sum, minimum and maximum of the wake-ups.
+    pub observed: Summary,
+    /// p99, p99.9, p99.99 of the corrected histogram; none where there are too few samples for one.
+    pub percentiles: [Option<Nanos>; 3],
+    /// Activations that were due.
+    pub expected: u64,
+    /// Activations without a wake-up of their own.
+    pub missed: u64,
+    /// Wake-ups that came a period or more late.
+    pub late: u64,
+    /// Activations over the limit, where there is one.
+    pub over_limit: Option<u64>,
+    /// Observed and missed latencies together.
+    pub corrected: Histogram,
+}
+
+impl Figures {
+    /// The figures of several series together.
+    pub fn of<'a>(series: impl IntoIterator<Item = &'a Series>, limit: Option<Nanos>) -> Self {
+        let mut figures = Self::default();
+        for series in series {
+            figures.observed.merge(series.observed.summary());
+            figures.expected += series.expected;
+            figures.missed += series.missed.summary().count;
+            figures.late += series.late;
+            figures.corrected.merge(&series.observed);
+            figures.corrected.merge(&series.missed);
+        }
+        figures.percentiles = PERCENTILES.map(|(_, share)| figures.corrected.quantile(share));
+        figures.over_limit = limit.map(|limit| over(&figures.corrected, limit));
+        figures
+    }
+
+    /// The average of the wake-ups.
+    pub fn average(&self) -> Option<Nanos> {
+        self.observed.average()
+    }
+
+    /// Activations served a period or more late, or not at all.
+    pub fn not_in_time(&self) -> u64 {
+        self.late + self.missed
+    }
+
+    /// The latencies of every row of [`ROWS`] that is one.
+    pub fn latency(&self, row: Row) -> Option<Nanos> {
+        match row {
+            Row::Minimum => self.observed.minimum(),
+            Row::Average => self.average(),
+            Row::Percentile(place) => self.percentiles[place],
+            Row::Maximum => self.observed.maximum(),
+            _ => None,
+        }
+    }
+}
+
+/// How many latencies lie over the limit. Those in the limit's own cell count, unless the exact maximum says that
+/// none is over it.
+fn over(corrected: &Histogram, limit: Nanos) -> u64 {
+    if corrected.summary().max <= limit.0 { 0 } else { corrected.at_least(limit) }
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    /// The least latency.
+    Minimum,
+    /// The mean.
+    Average,
+    /// A percentile, by its place in [`PERCENTILES`].
+    Percentile(usize),
+    /// The greatest latency.
+    Maximum,
+    /// Wake-ups.
+    Samples,
+    /// Activations without one.
+    Missed,
+    /// Share of activations late or missed.
+    Late,
+    /// Activations over the limit.
+    OverLimit,
+}
+
+/// The table's rows, top to bottom.
+pub(crate) const ROWS: [Row; 10] = [
+    Row::Minimum,
+    Row::Average,
+    Row::Percentile(0),
+    Row::Percentile(1),
+    Row::Percentile(2),
+    Row::Maximum,
+    Row::Samples,
+    Row::Missed,
+    Row::Late,
+    Row::OverLimit,
+];
+
+impl Row {
+    /// The row's name; `limit` is for the last one.
+    pub fn name(self, limit: Option<Nanos>) -> String {
+        match self {
+            Self::Minimum => "min".into(),
+            Self::Average => "avg".into(),
+            Self::Percentile(place) => PERCENTILES[place].0.into(),
+            Self::Maximum => "max".into(),
+            Self::Samples => "samples".into(),
+            Self::Missed => "missed".into(),
+            Self::Late => "late %".into(),
+            Self::OverLimit => limit.map_or_else(|| "over limit".into(), |limit| format!("over {limit}")),
+        }
+    }
+
+    /// Whether the row's cells are latencies.
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::Minimum | Self::Average | Self::Percentile(_) | Self::Maximum)
+    }
+}

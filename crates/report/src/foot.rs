@@ -1,0 +1,65 @@
+//! What stands below the table: the conditions in one line, the doubts with their cures, and the verdict.
+
+use record::verdict::{Judgement, Verdict};
+use record::{Effect, Record};
+
+use crate::style::{Style, Tone};
+use crate::text::{clip, wrap};
+use crate::validity;
+use crate::warnings::{Doubt, doubts, effect_word, load_count};
+
+/// Findings shown of one doubt; the page shows all.
+const MOST_FINDINGS: usize = 4;
+
+/// Validity, warnings and judgement.
+pub fn foot(record: &Record, style: &Style) -> String {
+    let doubts = doubts(record);
+    let mut lines = wrap("validity: ", &validity::parts(record).join(", "), 2, style.width);
+    if !doubts.is_empty() {
+        lines.push(String::new());
+    }
+    let loads = load_count(record);
+    lines.extend(doubts.iter().flat_map(|doubt| doubt_lines(doubt, loads, style)));
+    lines.push(String::new());
+    lines.extend(judgement_lines(&record.judgement, style));
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+fn doubt_lines(doubt: &Doubt, loads: usize, style: &Style) -> Vec<String> {
+    let tone = if doubt.effect == Effect::Note { Tone::Strong } else { Tone::Doubtful };
+    let title = format!("{}: {} ({})", doubt.id, doubt.id.title(), effect_word(doubt.effect));
+    let mut lines: Vec<_> =
+        wrap("", &title, 2, style.width).into_iter().map(|line| style.paint(tone, &line)).collect();
+    for finding in doubt.findings.iter().take(MOST_FINDINGS) {
+        let place = finding.place(loads).map_or_else(String::new, |loads| format!(" [{loads}]"));
+        lines.extend(wrap("  ", &format!("{}{place}", finding.evidence), 2, style.width));
+    }
+    if doubt.findings.len() > MOST_FINDINGS {
+        lines.push(clip(&format!("  and {} more", doubt.findings.len() - MOST_FINDINGS), style.width));
+    }
+    lines.extend(doubt.cures.iter().flat_map(|cure| wrap("  cure: ", cure, 8, style.width)));
+    lines
+}
+
+/// The verdict with its reasons, and what it speaks for.
+pub fn judgement_lines(judgement: &Judgement, style: &Style) -> Vec<String> {
+    let word = format!("verdict: {}", judgement.verdict);
+    let mut lines = vec![style.paint(verdict_tone(judgement.verdict), &clip(&word, style.width))];
+    lines.extend(judgement.reasons.iter().flat_map(|reason| wrap("  ", reason, 4, style.width)));
+    for (head, text) in
+        [("speaks for: ", &judgement.speaks_for), ("does not speak for: ", &judgement.does_not_speak_for)]
+    {
+        if !text.is_empty() {
+            lines.extend(wrap(head, text, 2, style.width));
+        }
+    }
+    lines
+}
+
+fn verdict_tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Pass => Tone::Good,
+        Verdict::Inconclusive => Tone::Doubtful,
+        Verdict::Error | Verdict::Fail => Tone::Bad,
+    }
+}

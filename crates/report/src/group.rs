@@ -1,0 +1,152 @@
+//! Scenarios that belong into one column: the same load, period and C-state policy, whatever the repetition.
+
+use record::{CStates, Record, Scenario, ScenarioEnd, Series, WarningId};
+use units::{CpuId, Nanos};
+
+use crate::figures::Figures;
+
+/// One column: a load at a period under a C-state policy, repetitions together.
+pub(crate) struct Group<'a> {
+    pub load: &'a str,
+    pub interval: Nanos,
+    pub cstates: CStates,
+    pub scenarios: Vec<&'a Scenario>,
+    /// What of `interval` and `cstates` tells this column from others.
+    heads: (bool, bool),
+    limit: Option<Nanos>,
+}
+
+/// The columns of a record, in the order in which they were first measured.
+pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
+    let plan = &record.header.plan;
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for scenario in &record.scenarios {
+        let head = &scenario.head;
+        let same = |group: &&mut Group<'_>| {
+            (group.load, group.interval, group.cstates) == (head.load.as_str(), head.interval, head.cstates)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.scenarios.push(scenario),
+            None => groups.push(Group {
+                load: &head.load,
+                interval: head.interval,
+                cstates: head.cstates,
+                scenarios: vec![scenario],
+                heads: (plan.intervals.len() > 1, plan.cstates.len() > 1),
+                limit: plan.limit,
+            }),
+        }
+    }
+    groups
+}
+
+impl Group<'_> {
+    /// The column's head: the load, and what else tells it from other columns.
+    pub fn head(&self) -> Vec<String> {
+        let mut head = vec![self.load.to_owned()];
+        if self.heads.0 {
+            head.push(self.interval.to_string());
+        }
+        if self.heads.1 {
+            head.push(self.cstates.to_string());
+        }
+        head
+    }
+
+    /// The head in one line: `hdd 1ms as-is`.
+    pub fn name(&self) -> String {
+        self.head().join(" ")
+    }
+
+    /// What the reader must know of this column before believing it: it ended early, its load did nothing.
+    pub fn marks(&self) -> Vec<String> {
+        let mut marks: Vec<String> = Vec::new();
+        for (scenario, word) in self.scenarios.iter().flat_map(|s| words(s).into_iter().map(move |w| (s, w)))
+        {
+            let mark = match self.scenarios.len() {
+                1 => word.to_owned(),
+                _ => format!("{word} #{}", scenario.head.repeat),
+            };
+            marks.push(mark);
+        }
+        marks
+    }
+
+    /// Every series of every repetition.
+    pub fn series(&self) -> impl Iterator<Item = &Series> {
+        self.scenarios.iter().flat_map(|scenario| &scenario.series)
+    }
+
+    /// The figures of all CPUs and repetitions together.
+    pub fn figures(&self) -> Figures {
+        Figures::of(self.series(), self.limit)
+    }
+
+    /// The figures of one CPU; `None` is the threads that are not pinned.
+    pub fn figures_of(&self, cpu: Option<CpuId>) -> Figures {
+        Figures::of(self.series().filter(|series| series.cpu == cpu), self.limit)
+    }
+
+    /// The longest that a scenario lasted.
+    pub fn length(&self) -> Nanos {
+        self.scenarios.iter().map(|scenario| scenario.length).max().unwrap_or_default()
+    }
+}
+
+/// The CPUs that any scenario measured, ascending; `None`, first, stands for threads that are not pinned.
+pub(crate) fn cpus(record: &Record) -> Vec<Option<CpuId>> {
+    let mut cpus: Vec<_> = record.scenarios.iter().flat_map(|s| &s.series).map(|series| series.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// `CPU 3`, or that the thread had none of its own.
+pub(crate) fn cpu_name(cpu: Option<CpuId>) -> String {
+    cpu.map_or_else(|| "not pinned".into(), |cpu| format!("CPU {cpu}"))
+}
+
+fn words(scenario: &Scenario) -> Vec<&'static str> {
+    let mut words: Vec<_> = end_word(&scenario.end).into_iter().collect();
+    if did_no_work(scenario) {
+        words.push("no work");
+    }
+    words
+}
+
+/// How a scenario ended, if not as planned.
+pub(crate) fn end_word(end: &ScenarioEnd) -> Option<&'static str> {
+    match end {
+        ScenarioEnd::Complete => None,
+        ScenarioEnd::Interrupted => Some("interrupted"),
+        ScenarioEnd::StopAt => Some("stopped"),
+        ScenarioEnd::TooHot => Some("too hot"),
+        ScenarioEnd::Failed(_) => Some("failed"),
+        ScenarioEnd::CutOff => Some("cut off"),
+    }
+}
+
+/// Whether a stressor of the load is known to have done nothing.
+pub(crate) fn did_no_work(scenario: &Scenario) -> bool {
+    scenario.load.stressors.iter().any(|stressor| stressor.work == 0)
+        || scenario.warnings.iter().any(|warning| warning.id == WarningId::LoadIdle)
+}
+
+/// Up to when the histograms of a scenario go that was cut off between two saves of them; none where they hold
+/// everything. Taken from the timeline, which was saved every second.
+pub(crate) fn histograms_end(scenario: &Scenario) -> Option<Nanos> {
+    let mut end = None;
+    for series in &scenario.series {
+        let held = series.observed.cell_count();
+        if held < series.observed.summary().count {
+            let mut seen = 0;
+            let whole = series.timeline.blocks.iter().take_while(|block| {
+                seen += block.observed.count;
+                seen <= held
+            });
+            let until = series.timeline.step.saturating_mul(whole.count() as u64);
+            end = Some(end.map_or(until, |end: Nanos| end.min(until)));
+        }
+    }
+    end
+}

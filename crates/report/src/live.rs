@@ -1,0 +1,123 @@
+//! What `measure` shows while it runs: a table that is drawn anew every second, or a plain line a CPU and second.
+
+use histogram::Summary;
+use record::Block;
+use units::{CpuId, Nanos};
+
+use crate::grid::{Cell, Column, Grid};
+use crate::group::cpu_name;
+use crate::style::Style;
+use crate::text::{micros, micros_aligned};
+
+/// What is known of one measuring thread so far.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveRow<'a> {
+    /// Its CPU; none for a thread that is not pinned.
+    pub cpu: Option<CpuId>,
+    /// Latency of its last wake-up.
+    pub now: Option<Nanos>,
+    /// Its wake-ups so far.
+    pub summary: Summary,
+    /// p99.9 of the corrected histogram so far.
+    pub p999: Option<Nanos>,
+    /// Activations missed so far.
+    pub missed: u64,
+    /// The last seconds, oldest first: as many as there are, only the last ones that fit are drawn.
+    pub recent: &'a [Block],
+}
+
+/// The least room in which a sparkline says anything.
+const LEAST_SPARK: usize = 8;
+/// The most seconds drawn.
+const MOST_SPARK: usize = 60;
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
+
+/// The table: one line a CPU below the heads, every line ended. On a terminal too narrow for it the figures are
+/// stacked, without sparklines.
+pub fn table(rows: &[LiveRow<'_>], style: &Style) -> String {
+    let figures = Grid {
+        corner: "us".into(),
+        labels: rows.iter().map(|row| cpu_name(row.cpu)).collect(),
+        columns: columns(rows),
+    };
+    let room = style.width.saturating_sub(figures.width() + 2).min(MOST_SPARK);
+    if room < LEAST_SPARK {
+        return figures.render(style);
+    }
+    let scale = Scale::of(rows, room);
+    let sparklines = rows.iter().map(|row| format!("  {}", scale.sparkline(row.recent, room, style)));
+    let text = figures.render(style);
+    text.lines()
+        .zip(std::iter::once(String::new()).chain(sparklines))
+        .fold(String::new(), |all, (line, spark)| all + (line.to_owned() + &spark).trim_end() + "\n")
+}
+
+fn columns(rows: &[LiveRow<'_>]) -> Vec<Column> {
+    let latency =
+        |latency: Option<Nanos>| latency.map_or_else(Cell::none, |l| Cell::plain(micros_aligned(l)));
+    let column = |head: &str, cell: &dyn Fn(&LiveRow<'_>) -> Cell| Column {
+        head: vec![head.to_owned()],
+        cells: rows.iter().map(cell).collect(),
+    };
+    vec![
+        column("now", &|row| latency(row.now)),
+        column("min", &|row| latency(row.summary.minimum())),
+        column("avg", &|row| latency(row.summary.average())),
+        column("p99.9", &|row| latency(row.p999)),
+        column("max", &|row| latency(row.summary.maximum())),
+        column("missed", &|row| Cell::plain(row.missed.to_string())),
+    ]
+}
+
+/// One line without decoration, for a log: `12 s  CPU 3  now 4.1  min 1.2  avg 2.3  p99.9 12.0  max 33.1 us  missed 0`.
+pub fn line(second: u64, row: &LiveRow<'_>) -> String {
+    let shown = |latency: Option<Nanos>| latency.map_or_else(|| "-".into(), micros);
+    format!(
+        "{second} s  {}  now {}  min {}  avg {}  p99.9 {}  max {} us  missed {}",
+        cpu_name(row.cpu),
+        shown(row.now),
+        shown(row.summary.minimum()),
+        shown(row.summary.average()),
+        shown(row.p999),
+        shown(row.summary.maximum()),
+        row.missed
+    )
+}
+
+/// The logarithmic scale that all sparklines of a table share, so that CPUs can be compared.
+struct Scale {
+    lowest: f64,
+    octaves: f64,
+}
+
+impl Scale {
+    fn of(rows: &[LiveRow<'_>], room: usize) -> Self {
+        let maxima =
+            || rows.iter().flat_map(|row| last(row.recent, room)).filter_map(|b| b.observed.maximum());
+        let lowest = maxima().min().map_or(0.0, logarithm);
+        let highest = maxima().max().map_or(0.0, logarithm);
+        // Less than a factor of four from foot to top would make noise look like mountains.
+        Self { lowest, octaves: (highest - lowest).max(2.0) }
+    }
+
+    fn sparkline(&self, recent: &[Block], room: usize, style: &Style) -> String {
+        last(recent, room).iter().map(|block| self.mark(block, style)).collect()
+    }
+
+    fn mark(&self, block: &Block, style: &Style) -> char {
+        let marks = if style.unicode { BLOCKS } else { ASCII };
+        block.observed.maximum().map_or(' ', |maximum| {
+            let place = (logarithm(maximum) - self.lowest) / self.octaves * 7.0;
+            marks[(place.round() as usize).min(7)]
+        })
+    }
+}
+
+fn logarithm(latency: Nanos) -> f64 {
+    (latency.0.max(1) as f64).log2()
+}
+
+fn last(blocks: &[Block], room: usize) -> &[Block] {
+    &blocks[blocks.len().saturating_sub(room)..]
+}

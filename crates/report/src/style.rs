@@ -1,0 +1,55 @@
+//! What a terminal can show, and the few colours used on it. No meaning hangs on a colour alone.
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether ANSI colours may be used.
+    pub colour: bool,
+    /// Columns of the terminal: no line is wider.
+    pub width: usize,
+    /// Whether characters beyond ASCII can be shown (sparklines, ellipses).
+    pub unicode: bool,
+}
+
+impl Default for Style {
+    /// 80 columns of plain ASCII: what every terminal and every log file takes.
+    fn default() -> Self {
+        Self { colour: false, width: 80, unicode: false }
+    }
+}
+
+/// What a piece of text is, for those who see colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Doubtful,
+    Bad,
+}
+
+impl Tone {
+    /// The parameter of the ANSI sequence "select graphic rendition" (ECMA-48, 8.3.117).
+    const fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Strong => Some("1"),
+            Self::Faint => Some("2"),
+            Self::Good => Some("1;32"),
+            Self::Doubtful => Some("1;33"),
+            Self::Bad => Some("1;31"),
+        }
+    }
+}
+
+impl Style {
+    /// `text` in the colour of `tone`, where there are colours.
+    pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
+        match tone.code() {
+            Some(code) if self.colour && !text.trim().is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            _ => text.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Numbers and paragraphs as people read them.
+
+use units::Nanos;
+
+/// A latency in microseconds: one decimal below 10 ms, where cells are that fine; whole ones above.
+pub(crate) fn micros(latency: Nanos) -> String {
+    if latency.0 < 10_000_000 {
+        let tenths = (latency.0 + 50) / 100;
+        format!("{}.{}", tenths / 10, tenths % 10)
+    } else {
+        (latency.0 / 1_000 + u64::from(latency.0 % 1_000 >= 500)).to_string()
+    }
+}
+
+/// A latency in microseconds for a column: without a decimal it is padded, so that units stand below units.
+pub(crate) fn micros_aligned(latency: Nanos) -> String {
+    let text = micros(latency);
+    if text.contains('.') { text } else { text + "  " }
+}
+
+/// `part` of `whole` in per cent, without the sign: 0 is `0`, and nothing else is rounded to it.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if part == 0 || whole == 0 {
+        return "0".into();
+    }
+    match part as f64 / whole as f64 * 100.0 {
+        share if share < 0.001 => "<0.001".into(),
+        share if share < 1.0 => format!("{share:.3}"),
+        share => format!("{share:.1}"),
+    }
+}
+
+/// `1 page fault`, `2 page faults`.
+pub(crate) fn count_of(count: u64, singular: &str) -> String {
+    format!("{count} {singular}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `a, b and c`.
+pub(crate) fn list(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Without control characters: a host name or a program's message must not command the terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// At most `width` characters; what is cut is marked.
+pub(crate) fn clip(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut clipped: String = text.chars().take(width.saturating_sub(1)).collect();
+    if width > 0 {
+        clipped.push('~');
+    }
+    clipped
+}
+
+/// Lines of at most `width` characters: the first begins with `head`, the others with as many blanks as `hang`.
+pub(crate) fn wrap(head: &str, text: &str, hang: usize, width: usize) -> Vec<String> {
+    let hang = hang.min(width / 2);
+    let mut lines = vec![harmless(head)];
+    let mut line_is_bare = true;
+    for word in harmless(text).split_whitespace().flat_map(|word| pieces(word, width - hang)) {
+        let line = lines.last_mut().map_or(0, |line| line.chars().count());
+        let gap = usize::from(!line_is_bare);
+        if line + gap + word.chars().count() > width && !(line_is_bare && line <= hang) {
+            lines.push(" ".repeat(hang));
+            line_is_bare = true;
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line_is_bare {
+                line.push(' ');
+            }
+            line.push_str(&word);
+        }
+        line_is_bare = false;
+    }
+    lines.into_iter().map(|line| clip(line.trim_end(), width)).collect()
+}
+
+/// A word that fits into `width`, or the parts of one that does not.
+fn pieces(word: &str, width: usize) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    letters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_carry_the_digits_that_cells_have() {
+        assert_eq!(micros(Nanos(1_249)), "1.2");
+        assert_eq!(micros(Nanos(1_250)), "1.3");
+        assert_eq!(micros(Nanos(9_999_949)), "9999.9");
+        assert_eq!(micros(Nanos(1_003_217_499)), "1003217");
+        assert_eq!(micros_aligned(Nanos(10_000_000)), "10000  ");
+    }
+
+    #[test]
+    fn a_share_is_zero_only_where_nothing_was() {
+        assert_eq!(percent(0, 10), "0");
+        assert_eq!(percent(1, 1_000_000_000), "<0.001");
+        assert_eq!(percent(1, 1_000), "0.100");
+        assert_eq!(percent(1, 3), "33.3");
+    }
+
+    #[test]
+    fn paragraphs_hang_and_split_what_cannot_fit() {
+        assert_eq!(wrap("validity: ", "one two three", 10, 18), ["validity: one two", "          three"]);
+        assert_eq!(wrap("", "abcdefghij", 0, 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("", "", 2, 10), [""]);
+        assert_eq!(wrap("", "a\x1b[31mb", 0, 20), ["a [31mb"]);
+    }
+}
