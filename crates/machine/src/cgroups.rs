@@ -1,0 +1,70 @@
+//! Where the cgroup hierarchies are mounted, and in which groups this process is (cgroups(7)).
+
+use std::path::Path;
+
+use crate::SysRoot;
+use crate::mounts::{Mount, mounts};
+
+/// Whether a mount is of the unified hierarchy.
+pub(crate) fn is_v2(mount: &Mount) -> bool {
+    mount.file_system == "cgroup2"
+}
+
+/// Whether a mount is of the cgroup v1 hierarchy with `controller`. The old `cpuset` file system is such a one.
+pub(crate) fn is_v1(mount: &Mount, controller: &str) -> bool {
+    let has = |mount: &Mount| mount.options.iter().any(|option| option == controller);
+    mount.file_system == "cgroup" && has(mount) || mount.file_system == "cpuset" && controller == "cpuset"
+}
+
+/// The directory of this process's group in the v1 hierarchy of `controller`, if it is mounted.
+pub fn own_v1_group(root: &SysRoot, controller: &str) -> Option<String> {
+    let mounts = mounts(root);
+    let mount = mounts.iter().find(|mount| is_v1(mount, controller))?;
+    let groups = root.read("/proc/self/cgroup");
+    directory(mount, group_path(groups.value()?, controller)?)
+}
+
+/// The group's path in the line of `controller`, as in `4:cpu,cpuacct:/user.slice`.
+fn group_path<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == controller).then_some(path)
+    })
+}
+
+/// Where a group is below a mount that may show only a part of the hierarchy.
+fn directory(mount: &Mount, group: &str) -> Option<String> {
+    let below = Path::new(group).strip_prefix(&mount.root).ok()?;
+    Some(mount.point.join(below).to_string_lossy().trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_group_is_found_by_its_controller() {
+        let text = "12:cpuset:/\n4:cpu,cpuacct:/user.slice/a:b\n1:name=systemd:/x\n0::/unified";
+        assert_eq!(group_path(text, "cpu"), Some("/user.slice/a:b"));
+        assert_eq!(group_path(text, "cpuset"), Some("/"));
+        assert_eq!(group_path(text, "memory"), None);
+    }
+
+    #[test]
+    fn a_mount_of_a_part_is_taken_off_the_path() {
+        let text = "1 1 0:1 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct";
+        let mount = &crate::mounts::parse(text)[0];
+        assert!(is_v1(mount, "cpu") && !is_v1(mount, "cpuset") && !is_v2(mount));
+        assert_eq!(directory(mount, "/docker/abc"), Some("/sys/fs/cgroup/cpu".into()));
+        assert_eq!(directory(mount, "/docker/abc/sub"), Some("/sys/fs/cgroup/cpu/sub".into()));
+        assert_eq!(directory(mount, "/elsewhere"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered_without_a_panic(text in "([0-9a-z,]{0,4}:?/?\n?){0,9}|.{0,60}") {
+            let _ = group_path(&text, "cpu");
+        }
+    }
+}

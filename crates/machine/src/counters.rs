@@ -1,0 +1,249 @@
+//! What counts up while figures are taken, read before and after.
+
+use std::collections::BTreeMap;
+
+use record::{CpuEvidence, CpuShare, Evidence, Fact, IdleResidency};
+use units::{CpuId, CpuList, Nanos};
+
+use crate::facts::processors::{cpu_file, cpuinfo_value, governor, idle_directories, online};
+use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
+use crate::root::parsed;
+use crate::{SysRoot, temperature};
+
+/// The machine's counters at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    online: CpuList,
+    times: Fact<BTreeMap<CpuId, CpuTime>>,
+    cpus: Vec<CpuCounters>,
+    suspends: Fact<u64>,
+    clock_source: Fact<String>,
+    temperature: Fact<i64>,
+}
+
+/// A CPU's counters.
+#[derive(Clone, Debug, PartialEq)]
+struct CpuCounters {
+    cpu: CpuId,
+    smis: Fact<u32>,
+    throttles: Fact<u64>,
+    idle: Vec<IdleResidency>,
+    governor: Fact<String>,
+}
+
+/// A line of /proc/stat, in clock ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    busy: u64,
+    idle: u64,
+    waiting: u64,
+    steal: Option<u64>,
+}
+
+impl Snapshot {
+    /// Reads the counters of `cpus` and of the machine.
+    ///
+    /// Reading a CPU's SMI count interrupts that CPU: not a thing to do while it is measured.
+    pub fn take(root: &SysRoot, cpus: &CpuList) -> Self {
+        let smis_count = counts_smis(root.read("/proc/cpuinfo").value().map_or("", String::as_str));
+        Self {
+            online: online(root),
+            times: cpu_times(root),
+            cpus: cpus.iter().map(|cpu| CpuCounters::read(root, cpu, smis_count)).collect(),
+            suspends: suspends(root),
+            clock_source: root.read(CLOCK_SOURCE),
+            temperature: temperature(root),
+        }
+    }
+
+    /// The highest temperature, in thousandths of a degree Celsius.
+    pub fn temperature(&self) -> &Fact<i64> {
+        &self.temperature
+    }
+}
+
+impl CpuCounters {
+    fn read(root: &SysRoot, cpu: CpuId, smis_count: bool) -> Self {
+        let smis = if smis_count { smis(root, cpu) } else { Fact::Unsupported };
+        Self {
+            cpu,
+            smis,
+            throttles: throttles(root, cpu),
+            idle: idle_residencies(root, cpu),
+            governor: governor(root, cpu),
+        }
+    }
+}
+
+/// The times of every CPU.
+pub(crate) fn cpu_times(root: &SysRoot) -> Fact<BTreeMap<CpuId, CpuTime>> {
+    root.read("/proc/stat").map(|text| parse_stat(&text))
+}
+
+/// The lines `cpuN` of /proc/stat, proc(5): user nice system idle iowait irq softirq steal. Guest time, which
+/// follows, is in user time already.
+fn parse_stat(text: &str) -> BTreeMap<CpuId, CpuTime> {
+    let times = text.lines().filter_map(|line| {
+        let mut words = line.strip_prefix("cpu")?.split(' ');
+        let cpu = CpuId(words.next()?.parse().ok()?);
+        let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).take(8).collect();
+        let (idle, waiting) = (*ticks.get(3)?, ticks.get(4).copied().unwrap_or_default());
+        let busy =
+            ticks.iter().enumerate().filter(|(field, _)| !(3..5).contains(field)).map(|(_, ticks)| ticks);
+        let busy = busy.fold(0_u64, |sum, ticks| sum.saturating_add(*ticks));
+        Some((cpu, CpuTime { busy, idle, waiting, steal: ticks.get(7).copied() }))
+    });
+    times.collect()
+}
+
+/// Whether the CPU counts SMIs in MSR 0x34, as Intel's do since Nehalem. A guest would see its own at most, not
+/// those of the host that hold it up.
+fn counts_smis(cpuinfo: &str) -> bool {
+    cpuinfo_value(cpuinfo, "vendor_id") == Some("GenuineIntel") && !is_guest_by_flag(cpuinfo)
+}
+
+/// MSR_SMI_COUNT through the msr driver; its upper half is reserved.
+fn smis(root: &SysRoot, cpu: CpuId) -> Fact<u32> {
+    root.bytes_at(&format!("/dev/cpu/{cpu}/msr"), 0x34).map(|bytes| u64::from_ne_bytes(bytes) as u32)
+}
+
+/// Throttling events of core and package (arch/x86, Intel only).
+fn throttles(root: &SysRoot, cpu: CpuId) -> Fact<u64> {
+    let count = |name| root.number::<u64>(&cpu_file(cpu, &format!("thermal_throttle/{name}_throttle_count")));
+    match (count("core"), count("package")) {
+        (Fact::Value(core), Fact::Value(package)) => Fact::Value(core.saturating_add(package)),
+        (core, Fact::Absent) => core,
+        (_, package) => package,
+    }
+}
+
+/// Time and entries of each idle state since boot; cpuidle counts the time in microseconds.
+fn idle_residencies(root: &SysRoot, cpu: CpuId) -> Vec<IdleResidency> {
+    let state = |directory: &String| {
+        let time: u64 = *root.number(&format!("{directory}/time")).value()?;
+        Some(IdleResidency {
+            name: root.read(&format!("{directory}/name")).value()?.clone(),
+            time: Nanos(time.saturating_mul(1000)),
+            entries: *root.number(&format!("{directory}/usage")).value()?,
+        })
+    };
+    idle_directories(root, cpu).iter().filter_map(state).collect()
+}
+
+/// How often the machine was suspended since boot: sysfs from 5.2 on, debugfs before.
+fn suspends(root: &SysRoot) -> Fact<u64> {
+    match root.number("/sys/power/suspend_stats/success") {
+        Fact::Absent => root
+            .read("/sys/kernel/debug/suspend_stats")
+            .and_then(|text| parsed(suspends_of_debugfs(&text).ok_or(()))),
+        fact => fact,
+    }
+}
+
+fn suspends_of_debugfs(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.trim().strip_prefix("success:"))?.trim().parse().ok()
+}
+
+/// What the machine says of the time between two snapshots of the same CPUs. What others have to say (threads,
+/// kernel messages, rivals, the recorder) is left empty.
+pub fn evidence_between(before: &Snapshot, after: &Snapshot) -> Evidence {
+    let pairs = before.cpus.iter().zip(&after.cpus).filter(|(before, after)| before.cpu == after.cpu);
+    Evidence {
+        cpus: pairs.map(|pair| cpu_evidence(pair, steal(before, after, pair.0.cpu))).collect(),
+        online_changed: (before.online != after.online).then(|| after.online.clone()),
+        suspends: both(&before.suspends, &after.suspends, |before, after| increase(*before, *after)),
+        temperature_millidegrees: higher(&before.temperature, &after.temperature),
+        clock_source_changed: (before.clock_source != after.clock_source)
+            .then(|| after.clock_source.to_string()),
+        ..Evidence::default()
+    }
+}
+
+fn cpu_evidence((before, after): (&CpuCounters, &CpuCounters), steal: Fact<Nanos>) -> CpuEvidence {
+    CpuEvidence {
+        cpu: after.cpu,
+        steal,
+        smis: both(&before.smis, &after.smis, |before, after| u64::from(after.wrapping_sub(*before))),
+        thermal_throttles: both(&before.throttles, &after.throttles, |before, after| {
+            increase(*before, *after)
+        }),
+        idle: idle_between(&before.idle, &after.idle),
+        governor: after.governor.clone(),
+    }
+}
+
+/// Time that the hypervisor gave to somebody else. A kernel without paravirtual time always says 0.
+fn steal(before: &Snapshot, after: &Snapshot, cpu: CpuId) -> Fact<Nanos> {
+    let ticks = |times: &BTreeMap<CpuId, CpuTime>| times.get(&cpu).map(|time| time.steal);
+    both(&before.times, &after.times, |before, after| (ticks(before), ticks(after))).and_then(|ticks| {
+        match ticks {
+            (Some(Some(before)), Some(Some(after))) => Fact::Value(from_ticks(after.saturating_sub(before))),
+            (Some(None), _) | (_, Some(None)) => Fact::Unsupported,
+            _ => Fact::Absent,
+        }
+    })
+}
+
+/// Clock ticks (USER_HZ, sysconf(3)) as time.
+fn from_ticks(ticks: u64) -> Nanos {
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Nanos(ticks.saturating_mul(tick))
+}
+
+/// What was added in each idle state that is there before and after.
+fn idle_between(before: &[IdleResidency], after: &[IdleResidency]) -> Vec<IdleResidency> {
+    let added = after.iter().filter_map(|after| {
+        let before = before.iter().find(|before| before.name == after.name)?;
+        let time = Nanos(increase(before.time.0, after.time.0));
+        Some(IdleResidency {
+            name: after.name.clone(),
+            time,
+            entries: increase(before.entries, after.entries),
+        })
+    });
+    added.collect()
+}
+
+/// By how much a counter grew; one that is lower than before began anew at 0.
+fn increase(before: u64, after: u64) -> u64 {
+    after.checked_sub(before).unwrap_or(after)
+}
+
+/// A figure of two values; where one is missing, why.
+fn both<T: Clone, U>(before: &Fact<T>, after: &Fact<T>, combine: impl FnOnce(&T, &T) -> U) -> Fact<U> {
+    match (before, after) {
+        (Fact::Value(before), Fact::Value(after)) => Fact::Value(combine(before, after)),
+        (Fact::Value(_), missing) | (missing, _) => missing.clone().and_then(|_| Fact::Unsupported),
+    }
+}
+
+/// The higher of two readings; one of them is enough.
+fn higher(before: &Fact<i64>, after: &Fact<i64>) -> Fact<i64> {
+    match (before.value(), after.value()) {
+        (Some(before), Some(after)) => Fact::Value(*before.max(after)),
+        (Some(_), None) => before.clone(),
+        _ => after.clone(),
+    }
+}
+
+/// How busy each CPU online at both times was in between, whoever ran there: neither idle nor waiting for I/O.
+/// Counters that went backwards, as the kernel's idle and wait times can, count as standing still. A CPU whose
+/// counters all stood still is left out.
+pub fn busy_between(before: &Snapshot, after: &Snapshot) -> Vec<CpuShare> {
+    let (Fact::Value(before), Fact::Value(after)) = (&before.times, &after.times) else { return Vec::new() };
+    let share = |(cpu, after): (&CpuId, &CpuTime)| {
+        let busy_permille = busy_permille(before.get(cpu)?, after)?;
+        Some(CpuShare { cpu: *cpu, busy_permille })
+    };
+    after.iter().filter_map(share).collect()
+}
+
+fn busy_permille(before: &CpuTime, after: &CpuTime) -> Option<u32> {
+    let busy = u128::from(after.busy.saturating_sub(before.busy));
+    let idle = u128::from(after.idle.saturating_sub(before.idle));
+    let waiting = u128::from(after.waiting.saturating_sub(before.waiting));
+    u32::try_from((busy * 1000).checked_div(busy + idle + waiting)?).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Where the kernel prints, and how much.
+
+use record::Fact;
+
+use crate::SysRoot;
+use crate::root::parsed;
+
+/// The enabled consoles of /proc/consoles (Documentation/filesystems/proc.rst).
+pub(super) fn consoles(root: &SysRoot) -> Fact<Vec<String>> {
+    root.read("/proc/consoles").map(|text| enabled_consoles(&text))
+}
+
+/// The first figure of /proc/sys/kernel/printk: messages of a lower level than this are printed.
+pub(super) fn log_level(root: &SysRoot) -> Fact<u32> {
+    root.read("/proc/sys/kernel/printk")
+        .and_then(|text| parsed(text.split_whitespace().next().unwrap_or_default().parse()))
+}
+
+/// Names of consoles with the flag E, from lines like `ttyS0                -W- (EC  p a)    4:64`.
+fn enabled_consoles(text: &str) -> Vec<String> {
+    let enabled = |line: &&str| line.split_once('(').is_some_and(|(_, flags)| flags.starts_with('E'));
+    text.lines()
+        .filter(enabled)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether a console of this name is a serial line, so that each character printed costs time: `ttyS0`, `ttyAMA0`,
+/// `ttymxc1`, and the hypervisor's `hvc0`; `tty0` is a screen.
+pub fn is_serial(console: &str) -> bool {
+    let after_tty = console.strip_prefix("tty").and_then(|rest| rest.chars().next());
+    console != "ttynull" && (after_tty.is_some_and(|c| c.is_ascii_alphabetic()) || console.starts_with("hvc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_enabled_consoles_count() {
+        let text = "tty0                 -WU (EC  p  )    4:1\n\
+                    ttyS0                -W- (E   p a)    4:64\n\
+                    netcon0              -W- ( B     )\n";
+        assert_eq!(enabled_consoles(text), ["tty0", "ttyS0"]);
+    }
+
+    #[test]
+    fn serial_lines_are_told_from_screens() {
+        for (name, serial) in [
+            ("ttyS0", true),
+            ("ttyAMA0", true),
+            ("ttymxc1", true),
+            ("hvc0", true),
+            ("tty0", false),
+            ("tty1", false),
+            ("ttynull", false),
+            ("netcon0", false),
+            ("", false),
+        ] {
+            assert_eq!(is_serial(name), serial, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered_without_a_panic(text in "([a-z0-9]{0,5} -W- \\([EC ]{0,3}\n?){0,3}|.{0,40}") {
+            let _ = (enabled_consoles(&text), is_serial(&text));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What stands still during a run: the header of a record.
+
+mod consoles;
+mod kernel;
+pub(crate) mod processors;
+mod throttling;
+pub(crate) mod virtualization;
+
+use record::{Fact, Machine};
+use units::Bytes;
+
+use crate::SysRoot;
+use crate::root::parsed;
+
+pub use consoles::is_serial;
+
+/// Reads the machine. What is not there or cannot be read says so in its field.
+pub fn machine(root: &SysRoot) -> Machine {
+    let names = kernel::names(root);
+    let command_line = root.read("/proc/cmdline");
+    let cpus = processors::cpus(root);
+    Machine {
+        host: names.host,
+        architecture: names.architecture,
+        cpu_model: processors::model(root),
+        memory: memory(root),
+        virtualization: virtualization::virtualization(root),
+        clock_source: root.read(CLOCK_SOURCE),
+        governors: processors::governors(root, &cpus.online),
+        idle_states: cpus.online.first().map(|cpu| processors::idle_states(root, cpu)).unwrap_or_default(),
+        dma_latency_us: dma_latency(root),
+        throttling: throttling::throttling(root, &names.release),
+        consoles: consoles::consoles(root),
+        console_log_level: consoles::log_level(root),
+        load_average_hundredths: root
+            .read("/proc/loadavg")
+            .and_then(|text| parsed(load_average(&text).ok_or(()))),
+        kernel: record::Kernel {
+            preemption: kernel::preemption(
+                root,
+                &names.version,
+                command_line.value().map_or("", String::as_str),
+            ),
+            release: names.release,
+            version: names.version,
+            command_line,
+        },
+        cpus,
+    }
+}
+
+/// Where the clock source's name stands (Documentation/timers/timekeeping.rst).
+pub(crate) const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// MemTotal of /proc/meminfo, which the kernel counts in units of 1024 bytes.
+fn memory(root: &SysRoot) -> Fact<Bytes> {
+    root.read("/proc/meminfo").and_then(|text| parsed(total_memory(&text).ok_or(())))
+}
+
+fn total_memory(meminfo: &str) -> Option<Bytes> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    kibibytes.checked_mul(1024).map(Bytes)
+}
+
+/// The first figure of /proc/loadavg, `0.43 0.25 0.14 1/88 10621`, in hundredths.
+fn load_average(text: &str) -> Option<u32> {
+    let (whole, hundredths) = text.split_whitespace().next()?.split_once('.')?;
+    whole
+        .parse::<u32>()
+        .ok()?
+        .checked_mul(100)?
+        .checked_add(hundredths.parse::<u32>().ok().filter(|n| *n < 100)?)
+}
+
+/// The effective request in microseconds: 4 bytes in the machine's byte order (kernel/power/qos.c). Opening the file
+/// for reading adds a request without a limit and so changes nothing.
+fn dma_latency(root: &SysRoot) -> Fact<i64> {
+    root.bytes_at(crate::latency_request::PATH, 0).map(|bytes| i64::from(i32::from_ne_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn memory_and_load_parse() {
+        assert_eq!(total_memory("MemTotal:       24684096 kB\nMemFree: 1 kB"), Some(Bytes(24_684_096 << 10)));
+        assert_eq!(total_memory("MemFree: 1 kB"), None);
+        assert_eq!(load_average("12.07 0.25 0.14 1/88 10621"), Some(1207));
+        assert_eq!(load_average("12"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered_without_a_panic(text in "(MemTotal:)?[0-9. kB\n]{0,40}|.{0,40}") {
+            let _ = (total_memory(&text), load_average(&text));
+        }
+    }
+}

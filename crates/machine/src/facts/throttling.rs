@@ -1,0 +1,96 @@
+//! What the kernel takes from real-time threads: RT throttling, group budgets, the fair server.
+
+use record::{Fact, Throttling};
+use rustix::io::Errno;
+use units::Nanos;
+
+use crate::{SysRoot, cgroups};
+
+/// Where the fair server's parameters are, one directory a CPU, in nanoseconds (kernel/sched/debug.c, 6.12).
+const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
+
+/// The first kernel whose fair server can be expected where debugfs cannot be seen.
+const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
+
+/// Reads what stands in the way of a real-time thread that never sleeps.
+pub(super) fn throttling(root: &SysRoot, release: &str) -> Throttling {
+    Throttling {
+        runtime_us: root.number("/proc/sys/kernel/sched_rt_runtime_us"),
+        period_us: root.number("/proc/sys/kernel/sched_rt_period_us"),
+        group_runtime_us: cgroups::own_v1_group(root, "cpu")
+            .map_or(Fact::Absent, |group| root.number(&format!("{group}/cpu.rt_runtime_us"))),
+        fair_server_runtime: fair_server(root, release),
+    }
+}
+
+/// The largest run time per second that any CPU's fair server reserves.
+///
+/// Without debugfs a kernel that has the server by its version number gives unreadable (ENOENT), an older one absent.
+fn fair_server(root: &SysRoot, release: &str) -> Fact<Nanos> {
+    match root.list(FAIR_SERVER) {
+        Fact::Value(cpus) => largest(cpus.iter().map(|cpu| share_of_a_second(root, cpu))),
+        Fact::Absent
+            if !debugfs_is_mounted(root) && version(release).is_some_and(|v| v >= FAIR_SERVER_SINCE) =>
+        {
+            Fact::Unreadable(Errno::NOENT.raw_os_error())
+        }
+        other => other.map(|_| Nanos::ZERO),
+    }
+}
+
+fn share_of_a_second(root: &SysRoot, cpu: &str) -> Fact<Nanos> {
+    let figure = |name: &str| root.number::<u64>(&format!("{FAIR_SERVER}/{cpu}/{name}"));
+    figure("runtime").and_then(|runtime| {
+        figure("period").map(|period| {
+            let share = u128::from(runtime) * 1_000_000_000 / u128::from(period.max(1));
+            Nanos(u64::try_from(share).unwrap_or(u64::MAX))
+        })
+    })
+}
+
+/// The largest value; if one cannot be read, that.
+fn largest(mut facts: impl Iterator<Item = Fact<Nanos>>) -> Fact<Nanos> {
+    let Some(first) = facts.next() else { return Fact::Absent };
+    facts.fold(first, |largest, fact| largest.and_then(|largest| fact.map(|value| largest.max(value))))
+}
+
+/// An empty directory waits for its mount.
+fn debugfs_is_mounted(root: &SysRoot) -> bool {
+    root.list("/sys/kernel/debug").value().is_some_and(|names| !names.is_empty())
+}
+
+/// Major and minor number of a kernel release, `6.18.44-fc` or `3.12-rc1`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn releases_parse() {
+        assert_eq!(version("6.18.44-fc-v595"), Some((6, 18)));
+        assert_eq!(version("3.12-rc1"), Some((3, 12)));
+        assert_eq!(version("6"), None);
+        assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn one_cpu_that_cannot_be_read_hides_the_largest() {
+        let values = [Fact::Value(Nanos(5)), Fact::Value(Nanos(9)), Fact::Value(Nanos(7))];
+        assert_eq!(largest(values.into_iter()), Fact::Value(Nanos(9)));
+        let hidden = [Fact::Value(Nanos(5)), Fact::Unreadable(1), Fact::Value(Nanos(7))];
+        assert_eq!(largest(hidden.into_iter()), Fact::Unreadable(1));
+        assert_eq!(largest(std::iter::empty()), Fact::Absent);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered_without_a_panic(text in "[0-9.-]{0,20}|.{0,20}") {
+            let _ = version(&text);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Whether the machine is a guest, and whose. A container is none: it runs on the same kernel.
+
+use record::Fact;
+
+use super::processors::cpuinfo_value;
+use crate::SysRoot;
+
+const DMI_VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+const DMI_PRODUCT: &str = "/sys/class/dmi/id/product_name";
+const ACPI_TABLE: &str = "/sys/firmware/acpi/tables/FACP";
+const TREE_HYPERVISOR: &str = "/proc/device-tree/hypervisor/compatible";
+const TREE_BOARD: &str = "/proc/device-tree/compatible";
+const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+const SYSINFO: &str = "/proc/sysinfo";
+
+/// Something that gives a hypervisor away: all of the files hold their fragment.
+struct Clue {
+    name: &'static str,
+    signs: &'static [(&'static str, &'static str)],
+}
+
+const fn clue(name: &'static str, signs: &'static [(&'static str, &'static str)]) -> Clue {
+    Clue { name, signs }
+}
+
+/// In the order of trust: the first that fits names the hypervisor. A monitor's own name goes before `kvm`, that
+/// before `qemu`, which without KVM is emulation. The ACPI fragments are OEM ids in the table's header.
+const CLUES: &[Clue] = &[
+    clue("xen", &[("/sys/hypervisor/type", "xen")]),
+    clue("none", &[(DMI_VENDOR, "Amazon EC2"), (DMI_PRODUCT, ".metal")]),
+    clue("vmware", &[(DMI_VENDOR, "VMware")]),
+    clue("microsoft", &[(DMI_VENDOR, "Microsoft Corporation"), (DMI_PRODUCT, "Virtual Machine")]),
+    clue("virtualbox", &[(DMI_PRODUCT, "VirtualBox")]),
+    clue("parallels", &[(DMI_VENDOR, "Parallels")]),
+    clue("apple", &[(DMI_VENDOR, "Apple"), (DMI_PRODUCT, "Virtualization")]),
+    clue("bhyve", &[(DMI_PRODUCT, "BHYVE")]),
+    clue("xen", &[(DMI_VENDOR, "Xen")]),
+    clue("firecracker", &[(ACPI_TABLE, "FIRECK")]),
+    clue("microsoft", &[(ACPI_TABLE, "VRTUAL")]),
+    clue("virtualbox", &[(ACPI_TABLE, "VBOX")]),
+    clue("vmware", &[(TREE_HYPERVISOR, "vmware")]),
+    clue("xen", &[(TREE_HYPERVISOR, "xen")]),
+    clue("kvm", &[(TREE_HYPERVISOR, "kvm")]),
+    clue("kvm", &[(CLOCKS, "kvm-clock")]),
+    clue("microsoft", &[(CLOCKS, "hyperv_clocksource")]),
+    clue("kvm", &[(DMI_PRODUCT, "KVM")]),
+    clue("kvm", &[(DMI_PRODUCT, "Google Compute Engine")]),
+    clue("kvm", &[(DMI_VENDOR, "Amazon EC2")]),
+    clue("kvm", &[(SYSINFO, "KVM/Linux")]),
+    clue("z/vm", &[(SYSINFO, "z/VM")]),
+    clue("qemu", &[(DMI_VENDOR, "QEMU")]),
+    clue("qemu", &[(DMI_VENDOR, "Bochs")]),
+    clue("qemu", &[(ACPI_TABLE, "BOCHS")]),
+    clue("qemu", &[(TREE_BOARD, "qemu")]),
+    clue(UNKNOWN, &[("/sys/hypervisor/type", "")]),
+    clue(UNKNOWN, &[(TREE_HYPERVISOR, "")]),
+    clue(UNKNOWN, &[(TREE_BOARD, "linux,dummy-virt")]),
+];
+
+/// A guest of a hypervisor that left no name.
+const UNKNOWN: &str = "unknown hypervisor";
+
+/// The hypervisor by name; `none` where what would name one was read and does not; unknown where nothing was.
+pub(super) fn virtualization(root: &SysRoot) -> Fact<String> {
+    let cpuinfo = root.read("/proc/cpuinfo");
+    let text = cpuinfo.value().map_or("", String::as_str);
+    let holds =
+        |(path, fragment): &(&str, &str)| root.read(path).value().is_some_and(|text| text.contains(fragment));
+    let name = match CLUES.iter().find(|clue| clue.signs.iter().all(holds)) {
+        Some(clue) => clue.name,
+        None if is_guest_by_flag(text) => UNKNOWN,
+        None if is_x86(text)
+            || [DMI_VENDOR, TREE_BOARD].iter().any(|path| root.read(path).value().is_some()) =>
+        {
+            "none"
+        }
+        None => return Fact::Unsupported,
+    };
+    Fact::Value(name.to_owned())
+}
+
+/// Whether cpuinfo is of an x86 CPU, which shows a hypervisor by a flag.
+fn is_x86(cpuinfo: &str) -> bool {
+    cpuinfo_value(cpuinfo, "vendor_id").is_some() && cpuinfo_value(cpuinfo, "flags").is_some()
+}
+
+/// The `hypervisor` flag of an x86 CPU (CPUID leaf 1, ECX bit 31).
+pub(crate) fn is_guest_by_flag(cpuinfo: &str) -> bool {
+    cpuinfo_value(cpuinfo, "flags")
+        .is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer for a tree with `files`.
+    fn answer(files: &[(&str, &str)]) -> Fact<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let root = SysRoot::at(directory.path());
+        for (path, text) in files {
+            std::fs::create_dir_all(root.path(path).parent().unwrap()).unwrap();
+            std::fs::write(root.path(path), text).unwrap();
+        }
+        virtualization(&root)
+    }
+
+    fn named(name: &str) -> Fact<String> {
+        Fact::Value(name.into())
+    }
+
+    #[test]
+    fn hypervisors_are_named() {
+        let guest = ("/proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor lahf_lm\n");
+        assert_eq!(answer(&[guest]), named(UNKNOWN));
+        assert_eq!(answer(&[guest, (DMI_VENDOR, "QEMU\n")]), named("qemu"));
+        assert_eq!(answer(&[guest, (DMI_VENDOR, "QEMU\n"), (CLOCKS, "tsc kvm-clock")]), named("kvm"));
+        assert_eq!(
+            answer(&[guest, (ACPI_TABLE, "FACP\u{14}\u{1}\0\0\u{6}fFIRECKFCVMFADT")]),
+            named("firecracker")
+        );
+        assert_eq!(answer(&[("/sys/hypervisor/type", "xen\n")]), named("xen"));
+        assert_eq!(answer(&[(TREE_BOARD, "linux,dummy-virt\0")]), named(UNKNOWN));
+    }
+
+    #[test]
+    fn bare_metal_is_said_only_where_something_was_read() {
+        let metal = ("/proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu vme\n");
+        assert_eq!(answer(&[metal]), named("none"));
+        assert_eq!(answer(&[(TREE_BOARD, "fsl,imx8mp\0")]), named("none"));
+        assert_eq!(
+            answer(&[metal, (DMI_VENDOR, "Microsoft Corporation"), (DMI_PRODUCT, "Surface")]),
+            named("none")
+        );
+        let aws = [(DMI_VENDOR, "Amazon EC2"), (DMI_PRODUCT, "m6g.metal")];
+        assert_eq!(answer(&aws), named("none"));
+        assert_eq!(answer(&[("/proc/cpuinfo", "processor\t: 0\n")]), Fact::Unsupported);
+    }
+}

@@ -1,0 +1,103 @@
+//! A limit on wake-up latency that the kernel holds for as long as a file is open: no CPU may use an idle state with
+//! a longer exit latency (Documentation/power/pm_qos_interface.rst).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+use record::Fact;
+use rustix::io::Errno;
+
+use crate::Error;
+use crate::root::fact;
+
+/// The device.
+pub(crate) const PATH: &str = "/dev/cpu_dma_latency";
+
+/// What the device says when nobody asks for a limit, in microseconds.
+pub const NO_LIMIT: i64 = 2_000_000_000;
+
+/// A request that is being held. Dropping it, or the end of the process by whatever means, takes it back.
+#[derive(Debug)]
+pub struct LatencyRequest {
+    file: File,
+}
+
+impl LatencyRequest {
+    /// Asks for idle states with an exit latency of at most `microseconds`: 0 leaves only polling.
+    ///
+    /// The value goes as 4 bytes in the machine's order, because fewer bytes are refused and other lengths are read
+    /// as hexadecimal text. Whether the kernel obeys is for [`LatencyRequest::effective`] to say.
+    pub fn hold(microseconds: u32) -> Result<Self, Error> {
+        Self::hold_at(PATH, microseconds)
+    }
+
+    fn hold_at(path: &str, microseconds: u32) -> Result<Self, Error> {
+        let failed = |operation| move |error: io::Error| failure(operation, path, &error);
+        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(failed("open"))?;
+        let limit = i32::try_from(microseconds).unwrap_or(i32::MAX);
+        file.write_all(&limit.to_ne_bytes()).map_err(failed("write"))?;
+        Ok(Self { file })
+    }
+
+    /// The limit in effect in microseconds, the lowest of all requests, [`NO_LIMIT`] for none.
+    pub fn effective(&self) -> Fact<i64> {
+        let mut bytes = [0; 4];
+        fact(self.file.read_exact_at(&mut bytes, 0)).map(|()| i64::from(i32::from_ne_bytes(bytes)))
+    }
+}
+
+fn failure(operation: &'static str, path: &str, error: &io::Error) -> Error {
+    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    let hint = match errno {
+        Errno::ACCESS | Errno::PERM => "run as root, or give this user read and write access to the device",
+        Errno::NOENT => {
+            "this kernel has no such device, or /dev does not show it: restrict the idle states at boot"
+        }
+        _ => "measure with the idle states as they are",
+    };
+    Error { operation, path: path.to_owned(), errno, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SysRoot;
+
+    #[test]
+    fn a_request_holds_until_it_is_dropped() {
+        let request = match LatencyRequest::hold(7) {
+            Ok(request) => request,
+            Err(error) => return eprintln_skipped(&error),
+        };
+        let Fact::Value(effective) = request.effective() else { panic!("{:?}", request.effective()) };
+        assert!(effective <= 7, "{effective}");
+        let tighter = LatencyRequest::hold(3).unwrap();
+        assert!(tighter.effective().value().is_some_and(|effective| *effective <= 3));
+        assert_eq!(request.effective(), tighter.effective());
+    }
+
+    #[allow(clippy::print_stderr)]
+    fn eprintln_skipped(error: &Error) {
+        eprintln!("skipped: {error}");
+    }
+
+    #[test]
+    fn four_bytes_are_written_in_the_machines_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = SysRoot::at(directory.path());
+        std::fs::create_dir(root.path("/dev")).unwrap();
+        std::fs::write(root.path(PATH), NO_LIMIT.to_string()).unwrap();
+        let request = LatencyRequest::hold_at(root.path(PATH).to_str().unwrap(), 20).unwrap();
+        assert_eq!(request.effective(), Fact::Value(20));
+        assert_eq!(root.bytes_at(PATH, 0), Fact::Value(20_i32.to_ne_bytes()));
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do() {
+        let error = LatencyRequest::hold_at("/no/such/device", 0).unwrap_err();
+        assert_eq!((error.operation, error.errno), ("open", Errno::NOENT));
+        assert!(error.to_string().starts_with("cannot open /no/such/device: "), "{error}");
+        assert!(error.hint.contains("no such device"));
+    }
+}

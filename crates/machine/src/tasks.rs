@@ -1,0 +1,271 @@
+//! Threads of this machine: who may run where, at which priority, and who is whose child (proc(5)).
+//!
+//! Threads come and go while they are read; one that is gone meanwhile is left out.
+
+use std::collections::BTreeSet;
+
+use record::TaskEvidence;
+use units::{CpuList, Policy};
+
+use crate::SysRoot;
+
+/// `PF_KTHREAD` of include/linux/sched.h, the same since 2.6.28.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// A thread, from its `stat` and `status`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its name, at most 15 bytes (longer for some kernel threads).
+    pub name: String,
+    /// The process that it belongs to.
+    pub pid: i32,
+    /// Its own id.
+    pub tid: i32,
+    /// The parent of its process.
+    pub parent: i32,
+    /// Its policy; the kernel's stop threads show as FIFO 99.
+    pub policy: Policy,
+    /// Its real-time priority, 0 for a policy without.
+    pub priority: u32,
+    /// The CPUs on which it may run; empty where they were not asked for or cannot be read.
+    pub cpus: CpuList,
+    /// Whether it is a thread of the kernel.
+    pub kernel: bool,
+    /// When it started, in clock ticks since boot: tells a thread from another with a recycled id.
+    pub start: u64,
+}
+
+impl Task {
+    /// Whether this is a thread that stops a CPU for the kernel: it runs before everything, deadlines included.
+    fn stops_its_cpu(&self) -> bool {
+        self.kernel && (self.name.starts_with("migration/") || self.name.starts_with("stopper/"))
+    }
+
+    /// The order in which threads take the CPU: stop, deadline, real-time priorities, everything else.
+    fn rank(&self) -> u32 {
+        if self.stops_its_cpu() { rank(Policy::Deadline, 0) + 1 } else { rank(self.policy, self.priority) }
+    }
+}
+
+fn rank(policy: Policy, priority: u32) -> u32 {
+    match policy {
+        Policy::Deadline => 100,
+        Policy::Fifo | Policy::Rr => priority.min(99),
+        _ => 0,
+    }
+}
+
+/// Parses `/proc/PID/task/TID/stat`. The name stands in parentheses and may hold parentheses and spaces itself.
+fn parse_stat(pid: i32, text: &str) -> Option<Task> {
+    let (tid, rest) = text.split_once(" (")?;
+    let (name, fields) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    // proc(5) counts fields from 1; the first one here is its third, the state.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Task {
+        name: name.to_owned(),
+        pid,
+        tid: tid.trim().parse().ok()?,
+        parent: fields.get(4 - 3)?.parse().ok()?,
+        policy: Policy::from_number(u32::try_from(number(41)?).ok()?),
+        priority: u32::try_from(number(40)?).ok()?,
+        cpus: CpuList::new(),
+        kernel: number(9)? & KERNEL_THREAD != 0,
+        start: number(22)?,
+    })
+}
+
+/// The line `Cpus_allowed_list:` of a status file.
+pub(crate) fn allowed_cpus(status: &str) -> Option<CpuList> {
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()
+}
+
+/// A thread without its affinity.
+fn task(root: &SysRoot, pid: i32, tid: i32) -> Option<Task> {
+    parse_stat(pid, root.read(&format!("/proc/{pid}/task/{tid}/stat")).value()?)
+}
+
+/// The same thread with its affinity.
+fn with_affinity(root: &SysRoot, task: Task) -> Task {
+    let status = root.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
+    let cpus = status.value().and_then(|text| allowed_cpus(text)).unwrap_or_default();
+    Task { cpus, ..task }
+}
+
+/// The ids of all processes, kernel threads among them.
+fn processes(root: &SysRoot) -> Vec<i32> {
+    ids(root, "/proc")
+}
+
+fn ids(root: &SysRoot, directory: &str) -> Vec<i32> {
+    root.numbered(directory, "").into_iter().filter_map(|id| i32::try_from(id).ok()).collect()
+}
+
+/// The threads of a process, affinity included; none if it is gone.
+pub fn threads(root: &SysRoot, pid: i32) -> Vec<Task> {
+    threads_without_affinity(root, pid).map(|task| with_affinity(root, task)).collect()
+}
+
+fn threads_without_affinity(root: &SysRoot, pid: i32) -> impl Iterator<Item = Task> {
+    ids(root, &format!("/proc/{pid}/task")).into_iter().filter_map(move |tid| task(root, pid, tid))
+}
+
+/// Real-time threads outside process `except` that would run before a thread of `policy` and `priority`, or beside
+/// it, on one of the CPUs `measured`. Deadline threads count as higher than any priority. Threads of the kernel are
+/// among them, marked: `migration/N`, `watchdogd` and interrupt threads belong to every kernel.
+pub fn rivals(
+    root: &SysRoot,
+    measured: &CpuList,
+    policy: Policy,
+    priority: u32,
+    except: i32,
+) -> Vec<TaskEvidence> {
+    let own = rank(policy, priority);
+    let others = processes(root).into_iter().filter(|pid| *pid != except);
+    let strong = others
+        .flat_map(|pid| threads_without_affinity(root, pid))
+        .filter(|task| task.policy.is_real_time() && task.rank() >= own);
+    let placed = strong.map(|task| with_affinity(root, task)).filter_map(|task| {
+        let cpus = task.cpus.intersection(measured);
+        (!cpus.is_empty()).then(|| evidence(task, cpus))
+    });
+    placed.collect()
+}
+
+fn evidence(task: Task, cpus: CpuList) -> TaskEvidence {
+    let Task { name, tid, policy, priority, kernel, .. } = task;
+    TaskEvidence { name, tid, policy, priority, cpus, kernel }
+}
+
+/// The processes that stem from `pid`, by their first threads, parents before children. One whose parent is gone
+/// belongs to its new parent.
+pub fn descendants(root: &SysRoot, pid: i32) -> Vec<Task> {
+    let mut rest: Vec<Task> = processes(root).into_iter().filter_map(|pid| task(root, pid, pid)).collect();
+    let mut found = Vec::new();
+    let mut parents = BTreeSet::from([pid]);
+    while !parents.is_empty() {
+        let (children, others): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|task| parents.contains(&task.parent) && task.pid != pid);
+        parents = children.iter().map(|task| task.pid).collect();
+        found.extend(children);
+        rest = others;
+    }
+    found
+}
+
+/// Threads of `pid`'s descendants that are not of an ordinary policy (other, batch, idle): `name (tid) policy priority`.
+pub fn outside_other(root: &SysRoot, pid: i32) -> Vec<String> {
+    let threads =
+        descendants(root, pid).into_iter().flat_map(|task| threads_without_affinity(root, task.pid));
+    let outside = threads.filter(|task| !matches!(task.policy, Policy::Other | Policy::Batch | Policy::Idle));
+    outside.map(|task| format!("{} ({}) {} {}", task.name, task.tid, task.policy, task.priority)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A stat file as the kernel writes it.
+    fn stat(tid: i32, name: &str, parent: i32, flags: u64, priority: u32, policy: u32) -> String {
+        format!(
+            "{tid} ({name}) S {parent} 1 1 0 -1 {flags} 0 0 0 0 5 6 0 0 -100 0 1 0 4711 0 0 18446744073709551615 \
+             0 0 0 0 0 0 0 2147483647 0 0 0 0 17 0 {priority} {policy} 0 0 0 0 0 0 0 0 0 0 0"
+        )
+    }
+
+    /// A tree with threads: pid, tid, name, parent, flags, priority, policy, CPUs.
+    type Thread<'a> = (i32, i32, &'a str, i32, u64, u32, u32, &'a str);
+
+    fn tree(threads: &[Thread<'_>]) -> (tempfile::TempDir, SysRoot) {
+        let directory = tempfile::tempdir().unwrap();
+        let root = SysRoot::at(directory.path());
+        for (pid, tid, name, parent, flags, priority, policy, cpus) in threads {
+            let place = root.path(&format!("/proc/{pid}/task/{tid}"));
+            std::fs::create_dir_all(&place).unwrap();
+            std::fs::write(place.join("stat"), stat(*tid, name, *parent, *flags, *priority, *policy))
+                .unwrap();
+            let status =
+                format!("Name:\t{name}\nCpus_allowed:\t3\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t1\n");
+            std::fs::write(place.join("status"), status).unwrap();
+        }
+        (directory, root)
+    }
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        for name in ["cat", "a b", "a) R 1 (b", "((", ") ", ""] {
+            let task = parse_stat(7, &stat(8, name, 1, KERNEL_THREAD, 99, 1)).unwrap();
+            assert_eq!((task.name.as_str(), task.pid, task.tid, task.parent), (name, 7, 8, 1));
+            assert_eq!((task.policy, task.priority, task.kernel, task.start), (Policy::Fifo, 99, true, 4711));
+        }
+    }
+
+    #[test]
+    fn rivals_are_of_equal_or_higher_priority_on_measured_cpus() {
+        let (_directory, root) = tree(&[
+            (18, 18, "migration/0", 2, KERNEL_THREAD, 99, 1, "0"),
+            (21, 21, "migration/1", 2, KERNEL_THREAD, 99, 1, "1"),
+            (30, 30, "irq/24-eth0", 2, KERNEL_THREAD, 50, 1, "0-1"),
+            (40, 40, "app", 1, 0, 0, 0, "0-1"),
+            (40, 41, "app-rt", 1, 0, 80, 2, "0-1"),
+            (50, 50, "reserved", 1, 0, 0, 6, "0-1"),
+            (60, 60, "probe", 1, 0, 99, 1, "0-1"),
+        ]);
+        let cpu1: CpuList = "1".parse().unwrap();
+        let names = |policy, priority| {
+            let rivals = rivals(&root, &cpu1, policy, priority, 60);
+            rivals.into_iter().map(|rival| rival.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Policy::Fifo, 98), ["migration/1", "reserved"]);
+        assert_eq!(names(Policy::Fifo, 80), ["migration/1", "app-rt", "reserved"]);
+        assert_eq!(names(Policy::Other, 0), ["migration/1", "irq/24-eth0", "app-rt", "reserved"]);
+        assert_eq!(names(Policy::Deadline, 0), ["migration/1", "reserved"]);
+        let irq = &rivals(&root, &cpu1, Policy::Fifo, 50, 60)[1];
+        assert_eq!((irq.cpus.to_string().as_str(), irq.kernel, irq.tid), ("1", true, 30));
+    }
+
+    #[test]
+    fn descendants_are_found_through_all_generations() {
+        let (_directory, root) = tree(&[
+            (1, 1, "init", 0, 0, 0, 0, "0"),
+            (10, 10, "child", 5, 0, 0, 0, "0"),
+            (9, 9, "grandchild", 10, 0, 0, 0, "0"),
+            (9, 12, "thread", 10, 0, 10, 1, "0"),
+            (11, 11, "stranger", 1, 0, 10, 1, "0"),
+            (5, 5, "self", 1, 0, 50, 1, "0"),
+        ]);
+        let names: Vec<_> = descendants(&root, 5).into_iter().map(|task| task.name).collect();
+        assert_eq!(names, ["child", "grandchild"]);
+        assert_eq!(outside_other(&root, 5), ["thread (12) fifo 10"]);
+        assert_eq!(descendants(&root, 4711), []);
+    }
+
+    #[test]
+    fn a_loop_of_parents_ends() {
+        let (_directory, root) = tree(&[(5, 5, "a", 6, 0, 0, 0, "0"), (6, 6, "b", 5, 0, 0, 0, "0")]);
+        assert_eq!(descendants(&root, 5).len(), 1);
+    }
+
+    #[test]
+    fn a_child_of_this_process_is_found_on_the_machine_at_hand() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let found = descendants(&SysRoot::live(), own);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let id = i32::try_from(child.id()).unwrap();
+        assert!(
+            found.iter().any(|task| task.pid == id && task.parent == own && task.policy == Policy::Other)
+        );
+        let threads = threads(&SysRoot::live(), own);
+        assert!(threads.iter().any(|task| task.tid == own && !task.cpus.is_empty() && !task.kernel));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered_without_a_panic(text in "[0-9]{1,3} \\(.{0,5}\\) [a-zA-Z0-9 -]{0,90}|.{0,60}") {
+            let _ = (parse_stat(1, &text), allowed_cpus(&text));
+        }
+    }
+}
