@@ -1,1 +1,39 @@
-//! memory
+//! Keeping memory in place: mlockall(2), first touch of the stack.
+
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::Result;
+use crate::error::Named;
+
+/// Locks all present and future memory of this process. `ENOMEM` or `EPERM` where RLIMIT_MEMLOCK is too low.
+pub fn lock_all() -> Result<()> {
+    let limit = getrlimit(Resource::Memlock);
+    // The hard limit is ours to use; without privilege the soft one may stand below it.
+    let _ = setrlimit(Resource::Memlock, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).named("mlockall")
+}
+
+/// Bytes of stack that [`touch_stack`] makes sure of.
+pub const STACK_TOUCHED: usize = 24 * 1024;
+
+/// Touches the pages of the stack below the caller, so that nothing faults there later even where memory could not
+/// be locked.
+#[inline(never)]
+pub fn touch_stack() {
+    let mut stack = [0_u8; STACK_TOUCHED];
+    for place in (0..STACK_TOUCHED).step_by(512) {
+        // SAFETY: within the array; volatile so that it is not optimised away.
+        unsafe { std::ptr::write_volatile(&mut stack[place], 1) };
+    }
+}
+
+/// The highest real-time priority that this process may ask for without privilege: RLIMIT_RTPRIO, getrlimit(2).
+pub fn priority_limit() -> u64 {
+    getrlimit(Resource::Rtprio).current.unwrap_or(u64::MAX)
+}
+
+/// Bytes that this process may lock without privilege: RLIMIT_MEMLOCK. None is no limit.
+pub fn lock_limit() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
+}

@@ -1,1 +1,221 @@
-//! schedule
+//! Policies, priorities, affinity: sched_setattr(2), sched_setaffinity(2), prctl(2).
+//!
+//! Raw system calls: musl's `sched_setscheduler` always fails, and rustix has no policies.
+
+use units::{CpuId, CpuList, MAX_CPUS, Nanos, Policy, Priority};
+
+use crate::error::check;
+use crate::{Errno, Error, Result};
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// `SCHED_OTHER` at nice 0.
+    Other,
+    /// `SCHED_FIFO`.
+    Fifo(Priority),
+    /// `SCHED_RR`.
+    Rr(Priority),
+    /// `SCHED_DEADLINE` with a deadline equal to its period.
+    Deadline {
+        /// Run time per period.
+        runtime: Nanos,
+        /// Period and relative deadline.
+        period: Nanos,
+    },
+}
+
+impl Scheduling {
+    /// Of a policy that takes a priority or none.
+    pub fn new(policy: Policy, priority: Option<Priority>) -> Self {
+        match (policy, priority) {
+            (Policy::Fifo, Some(priority)) => Self::Fifo(priority),
+            (Policy::Rr, Some(priority)) => Self::Rr(priority),
+            _ => Self::Other,
+        }
+    }
+
+    fn attributes(self) -> Attributes {
+        let with = |policy: Policy, priority: u8| Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: policy.number(),
+            priority: u32::from(priority),
+            ..Attributes::default()
+        };
+        match self {
+            Self::Other => with(Policy::Other, 0),
+            Self::Fifo(priority) => with(Policy::Fifo, priority.get()),
+            Self::Rr(priority) => with(Policy::Rr, priority.get()),
+            Self::Deadline { runtime, period } => Attributes {
+                runtime: runtime.0,
+                deadline: period.0,
+                period: period.0,
+                ..with(Policy::Deadline, 0)
+            },
+        }
+    }
+}
+
+/// The first 48 bytes of `struct sched_attr`: the part that every kernel knows (later fields answer E2BIG on older ones).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Sets how the calling thread is scheduled. `EPERM` without CAP_SYS_NICE or a sufficient RLIMIT_RTPRIO, or with a
+/// real-time group that has no run time; `EBUSY` where a deadline reservation does not fit.
+pub fn set(scheduling: Scheduling) -> Result<()> {
+    let attributes = scheduling.attributes();
+    // SAFETY: the structure is 48 bytes long, says so, and is only read.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0) };
+    match check(result, "sched_setattr", format!("{scheduling:?}")) {
+        Err(error) if error.errno == Errno::NOSYS => set_before_3_14(attributes, scheduling),
+        other => other.map(drop),
+    }
+}
+
+/// Kernels before 3.14 have no sched_setattr and no deadline policy.
+fn set_before_3_14(attributes: Attributes, scheduling: Scheduling) -> Result<()> {
+    let priority: libc::c_int = attributes.priority as libc::c_int;
+    // SAFETY: the third argument is a sched_param, which is one int, and is only read.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, attributes.policy as libc::c_int, &priority)
+    };
+    check(result, "sched_setscheduler", format!("{scheduling:?}")).map(drop)
+}
+
+/// Policy and priority of the calling thread, read back from the kernel.
+pub fn get() -> Result<(Policy, u32)> {
+    // SAFETY: takes a thread id, 0 for the caller, and no pointer.
+    let policy = check(unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }, "sched_getscheduler", "")?;
+    let mut priority: libc::c_int = 0;
+    // SAFETY: a sched_param is one int, which outlives the call.
+    check(unsafe { libc::syscall(libc::SYS_sched_getparam, 0, &mut priority) }, "sched_getparam", "")?;
+    const RESET_ON_FORK: u32 = 0x4000_0000;
+    Ok((Policy::from_number(policy as u32 & !RESET_ON_FORK), priority as u32))
+}
+
+const WORD_BITS: usize = libc::c_ulong::BITS as usize;
+type Mask = [libc::c_ulong; MAX_CPUS as usize / WORD_BITS];
+
+/// The CPUs that thread `tid` may run on; 0 is the caller.
+pub fn affinity(tid: i32) -> Result<CpuList> {
+    let mut mask: Mask = [0; MAX_CPUS as usize / WORD_BITS];
+    // SAFETY: the kernel writes at most the size given.
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, tid, size_of::<Mask>(), mask.as_mut_ptr()) };
+    check(result, "sched_getaffinity", format!("of thread {tid}"))?;
+    Ok((0..MAX_CPUS)
+        .filter(|&cpu| mask[cpu as usize / WORD_BITS] >> (cpu as usize % WORD_BITS) & 1 == 1)
+        .collect())
+}
+
+/// Lets thread `tid` (0 is the caller) run on `cpus` only. `EINVAL` where none of them is online and within the
+/// thread's cpuset.
+pub fn set_affinity(tid: i32, cpus: &CpuList) -> Result<()> {
+    let mut mask: Mask = [0; MAX_CPUS as usize / WORD_BITS];
+    for CpuId(cpu) in cpus.iter() {
+        mask[cpu as usize / WORD_BITS] |= 1 << (cpu as usize % WORD_BITS);
+    }
+    // SAFETY: the kernel reads at most the size given.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, size_of::<Mask>(), mask.as_ptr()) };
+    check(result, "sched_setaffinity", format!("to CPU {cpus}")).map(drop)
+}
+
+/// Which of `cpus` the calling thread may be pinned to: each is tried, then the affinity is put back.
+pub fn reachable(cpus: &CpuList) -> Result<CpuList> {
+    let before = affinity(0)?;
+    let reached = cpus.iter().filter(|&cpu| set_affinity(0, &CpuList::from_iter([cpu])).is_ok()).collect();
+    set_affinity(0, &before)?;
+    Ok(reached)
+}
+
+/// The CPU that the calling thread runs on: getcpu(2).
+#[inline]
+pub fn current_cpu() -> CpuId {
+    // SAFETY: takes nothing.
+    CpuId(unsafe { libc::sched_getcpu() } as u32)
+}
+
+/// Asks for timers of the calling thread to be at most `slack` late for the sake of coalescing; at least 1 ns.
+/// `PR_SET_TIMERSLACK`, prctl(2).
+pub fn set_timer_slack(slack: Nanos) -> Result<()> {
+    // SAFETY: an integer argument.
+    let result = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack.0.max(1) as libc::c_ulong, 0, 0, 0) };
+    check(result.into(), "prctl", "PR_SET_TIMERSLACK").map(drop)
+}
+
+/// The calling thread's timer slack. `PR_GET_TIMERSLACK`.
+pub fn timer_slack() -> Result<Nanos> {
+    // SAFETY: no pointers.
+    let result = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) };
+    check(result.into(), "prctl", "PR_GET_TIMERSLACK").map(|slack| Nanos(slack as u64))
+}
+
+/// Gives the CPU away; a deadline thread sleeps until its next period. sched_yield(2).
+#[inline]
+pub fn give_way() {
+    rustix::thread::sched_yield();
+}
+
+/// The calling thread's id in the kernel: gettid(2).
+pub fn thread_id() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// An error with the same errno as the kernel's answer to a policy that is not allowed.
+pub fn not_permitted(error: &Error) -> bool {
+    error.errno == Errno::PERM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_the_48_bytes_that_every_kernel_knows() {
+        assert_eq!(size_of::<Attributes>(), 48);
+    }
+
+    #[test]
+    fn a_thread_can_be_pinned_and_says_so() {
+        std::thread::spawn(|| {
+            let one: CpuList = affinity(0).unwrap().first().into_iter().collect();
+            set_affinity(0, &one).unwrap();
+            assert_eq!(affinity(0).unwrap(), one);
+            assert_eq!(Some(current_cpu()), one.first());
+            assert_eq!(reachable(&"0-8000".parse().unwrap()).unwrap().intersection(&one), one);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_policy_reads_back_as_it_was_set() {
+        std::thread::spawn(|| {
+            let priority = "7".parse().unwrap();
+            match set(Scheduling::Fifo(priority)) {
+                Ok(()) => assert_eq!(get().unwrap(), (Policy::Fifo, 7)),
+                Err(error) => println!("skipped: {error}"),
+            }
+            set(Scheduling::Other).unwrap();
+            assert_eq!(get().unwrap(), (Policy::Other, 0));
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn timer_slack_reads_back_as_it_was_set() {
+        set_timer_slack(Nanos(1)).unwrap();
+        assert_eq!(timer_slack().unwrap(), Nanos(1));
+    }
+}

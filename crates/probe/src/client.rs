@@ -1,0 +1,193 @@
+//! The parent's side of a probe: starts it, reads its board, asks it to stop, collects its evidence.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use record::ThreadEvidence;
+use sys::shared::SharedWords;
+
+use crate::board::{self, View};
+use crate::plan::ProbePlan;
+use crate::process::{ARGUMENT, Failure, Message};
+
+/// A probe in a process of its own. Dropped, it is killed.
+pub struct Probe {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    unread: Vec<u8>,
+    board: SharedWords,
+    plan: ProbePlan,
+    denied: Option<String>,
+    unlocked: Option<String>,
+}
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The process could not be started.
+    #[error("the probe could not be started from {path}: {error}")]
+    Start {
+        /// The program.
+        path: String,
+        /// The answer.
+        error: std::io::Error,
+    },
+    /// A system call on this side failed.
+    #[error(transparent)]
+    System(#[from] sys::Error),
+    /// The probe could not prepare itself.
+    #[error("{}", .0.error)]
+    Failed(Failure),
+    /// The process ended without a report.
+    #[error("the probe's process ended without a report ({0})")]
+    Died(String),
+    /// The process did not answer.
+    #[error("the probe did not answer within {}", units::Nanos::from(*.0).rounded())]
+    Silent(Duration),
+}
+
+impl ProbeError {
+    /// What to do about it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Start { .. } => "is the worstcase binary still where it was started from?",
+            Self::System(_) => "",
+            Self::Failed(failure) => &failure.hint,
+            Self::Died(_) => "was it killed, or stopped by the kernel? see the end of dmesg",
+            Self::Silent(_) => {
+                "real-time threads may keep the CPUs from it: see `ps -eLo pid,cls,rtprio,pcpu,comm`"
+            }
+        }
+    }
+}
+
+impl Probe {
+    /// Starts `executable` as a probe and waits until its threads are prepared.
+    pub fn start(executable: &Path, plan: ProbePlan) -> Result<Self, ProbeError> {
+        let words = board::words(plan.threads.len(), plan.every_sample);
+        let (board, file) = SharedWords::create(words)?;
+        let mut command = Command::new(executable);
+        command.arg(ARGUMENT).arg(file.as_raw_fd().to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        sys::process::pass_on(&mut command, file);
+        sys::process::detach(&mut command);
+        sys::process::end_with_parent(&mut command);
+        let failed = |error| ProbeError::Start { path: executable.display().to_string(), error };
+        let mut child = command.spawn().map_err(failed)?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let Some(output) = output else { return Err(ProbeError::Died("it has no output".into())) };
+        let mut probe =
+            Self { child, input, output, unread: Vec::new(), board, plan, denied: None, unlocked: None };
+        let text = serde_json::to_string(&probe.plan).map_err(|error| failed(error.into()))?;
+        probe.tell(&text);
+        match probe.message(Duration::from_secs(60))? {
+            Message::Ready { denied, unlocked } => (probe.denied, probe.unlocked) = (denied, unlocked),
+            Message::Failed(failure) => return Err(ProbeError::Failed(failure)),
+            Message::Done(_) => return Err(ProbeError::Died("it was done before it began".into())),
+        }
+        Ok(probe)
+    }
+
+    /// Lets the threads run.
+    pub fn go(&mut self) {
+        self.tell("go");
+    }
+
+    /// Asks the threads to end; [`Probe::finish`] waits for it.
+    pub fn stop(&mut self) {
+        self.input = None;
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Why the threads have an ordinary policy although a real-time one was asked for.
+    pub fn denied(&self) -> Option<&str> {
+        self.denied.as_deref()
+    }
+
+    /// Why the probe's memory is not locked.
+    pub fn unlocked(&self) -> Option<&str> {
+        self.unlocked.as_deref()
+    }
+
+    /// The plan that it follows.
+    pub fn plan(&self) -> &ProbePlan {
+        &self.plan
+    }
+
+    /// What thread `thread` has measured so far.
+    pub fn view(&self, thread: usize) -> View<'_> {
+        View(board::block(&self.board, thread, self.plan.every_sample))
+    }
+
+    /// The threads, in the order of the plan.
+    pub fn views(&self) -> impl Iterator<Item = View<'_>> {
+        (0..self.plan.threads.len()).map(|thread| self.view(thread))
+    }
+
+    /// Can be read when the probe has something to say: it is done, or dead.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.output.as_fd()
+    }
+
+    /// Waits for the report, at most `timeout`.
+    pub fn finish(&mut self, timeout: Duration) -> Result<Vec<ThreadEvidence>, ProbeError> {
+        match self.message(timeout)? {
+            Message::Done(evidence) => {
+                let _ = self.child.wait();
+                Ok(evidence)
+            }
+            Message::Failed(failure) => Err(ProbeError::Failed(failure)),
+            Message::Ready { .. } => Err(ProbeError::Died("it spoke out of turn".into())),
+        }
+    }
+
+    fn tell(&mut self, line: &str) {
+        // A probe that is gone is noticed by its silence.
+        if let Some(input) = &mut self.input {
+            let _ = input.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+
+    fn message(&mut self, timeout: Duration) -> Result<Message, ProbeError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                return serde_json::from_slice(&line).map_err(|error| ProbeError::Died(error.to_string()));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ProbeError::Silent(timeout));
+            }
+            if !sys::signal::wait_readable(&[self.output.as_fd()], left)?[0] {
+                continue;
+            }
+            let mut piece = [0; 4096];
+            match self.output.read(&mut piece) {
+                Ok(0) => return Err(ProbeError::Died(self.last_words())),
+                Ok(length) => self.unread.extend_from_slice(&piece[..length]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(ProbeError::Died(error.to_string())),
+            }
+        }
+    }
+
+    fn last_words(&mut self) -> String {
+        self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,419 @@
+//! The probe's own process: prepares its threads, lets them run, reports what they were.
+//!
+//! It speaks with its parent over standard input and output, one JSON text a line: the plan comes in, [`Message::Ready`]
+//! goes out, `go` comes in, [`Message::Done`] goes out. The end of standard input means stop: the parent is gone.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Condvar, Mutex, mpsc};
+use std::time::Duration;
+
+use record::{ClockName, ThreadEvidence, Wake};
+use serde::{Deserialize, Serialize};
+use sys::clock::Clock;
+use sys::schedule::{self, Scheduling};
+use sys::shared::{SharedWords, Word};
+use sys::timer::{PosixTimer, TimerFd};
+use units::{CpuList, Nanos, Policy};
+
+use crate::board::{self, Recorder, View};
+use crate::engine::{self, Task};
+use crate::plan::{ProbePlan, ThreadPlan};
+use crate::source::{
+    Nanosleep, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads,
+};
+
+/// The first argument by which the binary knows that it is to be a probe.
+pub const ARGUMENT: &str = "__probe";
+
+/// The stack of a measuring thread: enough for the loop, little enough to be locked.
+const STACK: usize = 64 * 1024;
+
+/// What the probe says to its parent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Message {
+    /// All threads are prepared and wait.
+    Ready {
+        /// Why the threads run under an ordinary policy although a real-time one was asked for.
+        denied: Option<String>,
+        /// Why memory is not locked.
+        unlocked: Option<String>,
+    },
+    /// The probe could not be prepared.
+    Failed(Failure),
+    /// All threads have ended.
+    Done(Vec<ThreadEvidence>),
+}
+
+/// Why a probe could not be prepared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What was tried and what the kernel answered.
+    pub error: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// Runs as the probe; `descriptor` is that of the board. Returns the exit code.
+pub fn main(descriptor: BorrowedFd<'_>) -> i32 {
+    sys::signal::ignore_terminal();
+    let mut input = std::io::stdin().lock();
+    match prepare_and_run(descriptor, &mut input) {
+        Ok(()) => 0,
+        Err(failure) => {
+            say(&Message::Failed(failure));
+            2
+        }
+    }
+}
+
+fn say(message: &Message) {
+    let mut line = serde_json::to_string(message).unwrap_or_default();
+    line.push('\n');
+    // A parent that is gone needs no answer.
+    let _ = std::io::stdout().write_all(line.as_bytes());
+}
+
+fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<(), Failure> {
+    let plan: ProbePlan = serde_json::from_str(&line(input)).map_err(|error| Failure::bare(&error))?;
+    let words = board::words(plan.threads.len(), plan.every_sample);
+    let board = SharedWords::open(descriptor, words).map_err(|error| Failure::bare(&error))?;
+    let clock = clock_of(plan.clock);
+    let clock_is_system_call = clock.is_system_call();
+    if !plan.housekeeping.is_empty() {
+        // Of no consequence where it fails: the threads pin themselves.
+        let _ = schedule::set_affinity(0, &plan.housekeeping);
+    }
+    let unlocked = sys::memory::lock_all().err().map(|error| error.to_string());
+    sys::signal::make_sleeps_interruptible().map_err(|error| Failure::bare(&error))?;
+    let crew = Crew::new(&plan, &board, unlocked.is_none(), clock_is_system_call)?;
+    crew.work(unlocked, input)
+}
+
+/// One line, read byte by byte so that nothing of the next is taken.
+fn line(input: &mut impl Read) -> String {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while matches!(input.read(&mut byte), Ok(1)) && byte[0] != b'\n' {
+        line.push(byte[0]);
+    }
+    String::from_utf8_lossy(&line).into_owned()
+}
+
+/// The clock that a plan names.
+pub fn clock_of(name: ClockName) -> Clock {
+    match name {
+        ClockName::Monotonic => Clock::Monotonic,
+        ClockName::Realtime => Clock::Realtime,
+        ClockName::Tai => Clock::Tai,
+    }
+}
+
+impl Failure {
+    fn bare(error: &dyn std::fmt::Display) -> Self {
+        Self { error: error.to_string(), hint: String::new() }
+    }
+}
+
+/// What the threads share while they prepare, start and end.
+struct Crew<'a> {
+    plan: &'a ProbePlan,
+    board: &'a [Word],
+    memory_locked: bool,
+    clock_is_system_call: bool,
+    /// The clock's reading at the common start, once it is known.
+    start: Mutex<Option<u64>>,
+    started: Condvar,
+    /// Threads leave together: one that ends earlier would unmap its stack and interrupt the CPUs of the others.
+    leaving: Barrier,
+    at_work: AtomicUsize,
+    bell: UnixStream,
+    listener: UnixStream,
+}
+
+/// What a thread says when it is prepared: its id, and why it has no real-time policy.
+type Prepared = Result<(i32, Option<String>), Failure>;
+
+impl<'a> Crew<'a> {
+    fn new(
+        plan: &'a ProbePlan,
+        board: &'a [Word],
+        memory_locked: bool,
+        clock_is_system_call: bool,
+    ) -> Result<Self, Failure> {
+        let (bell, listener) = UnixStream::pair().map_err(|error| Failure::bare(&error))?;
+        Ok(Self {
+            plan,
+            board,
+            memory_locked,
+            clock_is_system_call,
+            start: Mutex::new(None),
+            started: Condvar::new(),
+            leaving: Barrier::new(plan.threads.len()),
+            at_work: AtomicUsize::new(plan.threads.len()),
+            bell,
+            listener,
+        })
+    }
+
+    fn work(&self, unlocked: Option<String>, input: &mut impl Read) -> Result<(), Failure> {
+        std::thread::scope(|scope| {
+            let (sender, prepared) = mpsc::channel::<Prepared>();
+            let mut threads = Vec::new();
+            for (index, thread) in self.plan.threads.iter().enumerate() {
+                let sender = sender.clone();
+                let name = thread.cpu.map_or(format!("probe:{index}"), |cpu| format!("probe/{cpu}"));
+                let body = move || self.live(index, thread, &sender);
+                let spawned =
+                    std::thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, body);
+                threads.push(spawned.map_err(|error| self.abandon(Failure::of_thread(&error)))?);
+            }
+            let (tids, denied) = self.all_prepared(&prepared)?;
+            say(&Message::Ready { denied, unlocked });
+            if line(input) != "go" {
+                board::stop(self.board);
+            }
+            self.open_the_gate();
+            self.attend(&tids);
+            let evidence = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+            say(&Message::Done(evidence));
+            Ok(())
+        })
+    }
+
+    /// Waits until every thread is prepared, or lets those that are go home.
+    fn all_prepared(
+        &self,
+        prepared: &mpsc::Receiver<Prepared>,
+    ) -> Result<(Vec<i32>, Option<String>), Failure> {
+        let mut tids = Vec::new();
+        let mut denied = None;
+        for _ in &self.plan.threads {
+            let (tid, reason) = prepared
+                .recv()
+                .unwrap_or_else(|_| Err(Failure::bare(&"a measuring thread died while it prepared")))
+                .map_err(|failure| self.abandon(failure))?;
+            tids.push(tid);
+            denied = denied.or(reason);
+        }
+        Ok((tids, denied))
+    }
+
+    /// A process that cannot measure says why and ends at once, its waiting threads with it.
+    fn abandon(&self, failure: Failure) -> Failure {
+        say(&Message::Failed(failure));
+        std::process::exit(2)
+    }
+
+    fn open_the_gate(&self) {
+        // Far enough ahead that all threads are asleep again before the first activation is due.
+        let start = clock_of(self.plan.clock).now() + 5_000_000;
+        *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(start);
+        self.started.notify_all();
+    }
+
+    fn wait_at_the_gate(&self) -> u64 {
+        let mut start = self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        loop {
+            if let Some(start) = *start {
+                return start;
+            }
+            start = self.started.wait(start).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    /// Sleeps until all threads are done, the parent says stop or is gone, or the clock is set.
+    fn attend(&self, tids: &[i32]) {
+        let settable = self.plan.clock != ClockName::Monotonic;
+        let watch = settable.then(TimerFd::on_clock_set).and_then(Result::ok);
+        let stdin = std::io::stdin();
+        const LONG: Duration = Duration::from_secs(3600);
+        const SOON: Duration = Duration::from_millis(5);
+        while self.at_work.load(Ordering::Acquire) > 0 {
+            let stopping = board::is_stopped(self.board);
+            let mut fds = vec![self.listener.as_fd()];
+            fds.extend(watch.as_ref().map(AsFd::as_fd));
+            if !stopping {
+                fds.push(stdin.as_fd());
+            }
+            let ready =
+                sys::signal::wait_readable(&fds, if stopping { SOON } else { LONG }).unwrap_or_default();
+            if !stopping && ready.last() == Some(&true) {
+                board::stop(self.board);
+            }
+            let clock_set = watch.as_ref().is_some_and(TimerFd::was_clock_set);
+            if clock_set || board::is_stopped(self.board) {
+                tids.iter().for_each(|&tid| sys::signal::wake_thread(tid));
+            }
+        }
+    }
+
+    /// A measuring thread's life.
+    fn live(&self, index: usize, thread: &ThreadPlan, prepared: &mpsc::Sender<Prepared>) -> ThreadEvidence {
+        let ready = self.prepare(thread);
+        let failed = ready.is_err();
+        let _ = prepared.send(ready.map(|denied| (schedule::thread_id(), denied)));
+        if failed {
+            return ThreadEvidence::default();
+        }
+        let first = self.wait_at_the_gate() + thread.phase.0 + self.plan.interval.0;
+        let evidence = self.measure(index, thread, first);
+        if self.at_work.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let _ = (&self.bell).write_all(b".");
+        }
+        self.leaving.wait();
+        evidence
+    }
+
+    /// Pins the thread and gives it its policy. Returns why it has an ordinary one after all.
+    fn prepare(&self, thread: &ThreadPlan) -> Result<Option<String>, Failure> {
+        if let Some(cpu) = thread.cpu {
+            schedule::set_affinity(0, &CpuList::from_iter([cpu]))
+                .map_err(|error| Failure::of_affinity(&error))?;
+        }
+        // Real-time threads have no slack whatever is set; SCHED_OTHER ones do.
+        let _ = schedule::set_timer_slack(Nanos(1));
+        sys::memory::touch_stack();
+        let deadline = self.plan.wake == Wake::Deadline;
+        let scheduling = if deadline {
+            Scheduling::Deadline { runtime: self.plan.runtime, period: self.plan.interval }
+        } else {
+            Scheduling::new(self.plan.policy, self.plan.priority)
+        };
+        match schedule::set(scheduling) {
+            Ok(()) => Ok(None),
+            Err(error) if deadline => Err(Failure::of_reservation(&error)),
+            Err(error) if schedule::not_permitted(&error) => Ok(Some(error.to_string())),
+            Err(error) => Err(Failure::bare(&error)),
+        }
+    }
+
+    /// Chooses what wakes the thread, and measures.
+    fn measure(&self, index: usize, thread: &ThreadPlan, first: u64) -> ThreadEvidence {
+        let clock = clock_of(self.plan.clock);
+        let interval = self.plan.interval.0;
+        match self.plan.wake {
+            Wake::Nanosleep => self.measure_on(index, thread, first, Nanosleep(clock)),
+            Wake::Deadline => self.measure_on(index, thread, first, Reservation(clock)),
+            Wake::Timerfd => match TimerFd::periodic(clock, first, interval) {
+                Ok(timer) => self.measure_on(index, thread, first, TimerFdReads { timer, clock }),
+                Err(_) => ThreadEvidence::default(),
+            },
+            Wake::PosixTimer => match PosixTimer::periodic(clock, first, interval) {
+                Ok(timer) => self.measure_on(index, thread, first, PosixTimerSignals { timer, clock }),
+                Err(_) => ThreadEvidence::default(),
+            },
+        }
+    }
+
+    fn measure_on(
+        &self,
+        index: usize,
+        thread: &ThreadPlan,
+        first: u64,
+        source: impl Source,
+    ) -> ThreadEvidence {
+        match self.plan.clock {
+            ClockName::Monotonic => self.measure_with(index, thread, first, source),
+            settable => {
+                let clocks = SystemClocks(clock_of(settable));
+                self.measure_with(index, thread, first, Settable::new(source, clocks))
+            }
+        }
+    }
+
+    fn measure_with(
+        &self,
+        index: usize,
+        thread: &ThreadPlan,
+        first: u64,
+        mut source: impl Source,
+    ) -> ThreadEvidence {
+        let plan = self.plan;
+        let words = board::block(self.board, index, plan.every_sample);
+        let mut recorder = Recorder::new(words, plan.interval, plan.every_sample);
+        let mut task = Task {
+            first,
+            interval: plan.interval.0.max(1),
+            activations: plan.warm_up,
+            stop_at: plan.stop_at.map_or(u64::MAX, |latency| latency.0),
+            unpinned: thread.cpu.is_none(),
+        };
+        task.first = engine::warm_up(&mut source, &task, self.board, &mut recorder);
+        task.activations = plan.activations.unwrap_or(u64::MAX);
+        recorder.started(task.first);
+        let before = (sys::usage::thread(), sys::clock::thread_cpu_time());
+        engine::run(&mut source, &task, self.board, &mut recorder);
+        let after = (sys::usage::thread(), sys::clock::thread_cpu_time());
+        let evidence = self.evidence(index, &View(words));
+        ThreadEvidence {
+            minor_faults: (after.0 - before.0).minor_faults,
+            major_faults: (after.0 - before.0).major_faults,
+            voluntary_switches: (after.0 - before.0).voluntary,
+            involuntary_switches: (after.0 - before.0).involuntary,
+            cpu_time: Nanos(after.1.saturating_sub(before.1)),
+            ..evidence
+        }
+    }
+
+    /// What the kernel and the board say of the calling thread.
+    fn evidence(&self, index: usize, view: &View<'_>) -> ThreadEvidence {
+        let (policy, priority) =
+            schedule::get().map_or((None, 0), |(policy, priority)| (Some(policy), priority));
+        ThreadEvidence {
+            thread: index as u32,
+            tid: schedule::thread_id(),
+            policy,
+            priority,
+            affinity: schedule::affinity(0).unwrap_or_default(),
+            timer_slack: schedule::timer_slack().unwrap_or_default(),
+            memory_locked: self.memory_locked,
+            clock_is_system_call: self.clock_is_system_call,
+            migrations: view.migrations(),
+            clock_steps: view.clock_steps(),
+            early_wakes: view.early(),
+            rephased: view.rephased(),
+            ..ThreadEvidence::default()
+        }
+    }
+}
+
+impl Failure {
+    fn of_thread(error: &std::io::Error) -> Self {
+        Self {
+            error: format!("a measuring thread could not be started: {error}"),
+            hint: "raise the limit of locked memory (ulimit -l) or of processes (ulimit -u)".into(),
+        }
+    }
+
+    fn of_affinity(error: &sys::Error) -> Self {
+        Self {
+            error: error.to_string(),
+            hint: "the CPU is offline or belongs to another cgroup's cpuset; choose others with --cpus"
+                .into(),
+        }
+    }
+
+    fn of_reservation(error: &sys::Error) -> Self {
+        let hint = match error.errno {
+            sys::Errno::PERM => {
+                "SCHED_DEADLINE needs root (CAP_SYS_NICE) and an affinity that spans the thread's whole root domain: \
+                 run it outside cpusets that are not exclusive, or in an isolated cpuset partition"
+            }
+            sys::Errno::BUSY => {
+                "the kernel's admission control has no room: lower --runtime, or raise \
+                 /proc/sys/kernel/sched_rt_runtime_us, which caps all deadline reservations together"
+            }
+            _ => "the kernel wants 1024 ns <= runtime <= interval, and an interval between 100 us and 4 s",
+        };
+        Self { error: error.to_string(), hint: hint.into() }
+    }
+}
+
+/// The policy that a probe's threads have when nothing is denied.
+pub fn expected_policy(plan: &ProbePlan) -> Policy {
+    if plan.wake == Wake::Deadline { Policy::Deadline } else { plan.policy }
+}

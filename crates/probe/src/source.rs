@@ -1,0 +1,182 @@
+//! What wakes a measuring thread, and what tells it the time.
+
+use sys::Errno;
+use sys::clock::Clock;
+use sys::timer::{PosixTimer, TimerFd};
+
+/// The clock that activations are due on and the way to sleep on it. Real ones below; tests script their own.
+pub trait Source {
+    /// Whether periods begin when the kernel replenishes a reservation, so that the ideal times have to be found.
+    const RESERVATION: bool = false;
+
+    /// Sleeps until the clock reads `due`, or a little less: by a signal, or because an earlier expiry was still
+    /// unread. The run phase's one system call.
+    fn sleep_until(&mut self, due: u64);
+
+    /// What the clock reads.
+    fn now(&mut self) -> u64;
+
+    /// By how much the clock was set since the last call, `now` being its latest reading. Always 0 for a clock that
+    /// cannot be set.
+    fn stepped(&mut self, now: u64) -> i64 {
+        let _ = now;
+        0
+    }
+}
+
+/// `clock_nanosleep` to an absolute time.
+pub struct Nanosleep(pub Clock);
+
+impl Source for Nanosleep {
+    #[inline]
+    fn sleep_until(&mut self, due: u64) {
+        let _ = self.0.sleep_until(due);
+    }
+
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.0.now()
+    }
+}
+
+/// Reads of a periodic timerfd.
+pub struct TimerFdReads {
+    /// Armed for the thread's first activation.
+    pub timer: TimerFd,
+    /// The timer's clock.
+    pub clock: Clock,
+}
+
+impl Source for TimerFdReads {
+    #[inline]
+    fn sleep_until(&mut self, _: u64) {
+        let _ = self.timer.wait();
+    }
+
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.clock.now()
+    }
+}
+
+/// Signals of a periodic POSIX timer.
+pub struct PosixTimerSignals {
+    /// Armed for the thread's first activation.
+    pub timer: PosixTimer,
+    /// The timer's clock.
+    pub clock: Clock,
+}
+
+impl Source for PosixTimerSignals {
+    #[inline]
+    fn sleep_until(&mut self, _: u64) {
+        let _: Result<(), Errno> = self.timer.wait();
+    }
+
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.clock.now()
+    }
+}
+
+/// The periods of a `SCHED_DEADLINE` reservation: sched_yield(2) gives away what is left of one.
+pub struct Reservation(pub Clock);
+
+impl Source for Reservation {
+    const RESERVATION: bool = true;
+
+    #[inline]
+    fn sleep_until(&mut self, _: u64) {
+        sys::schedule::give_way();
+    }
+
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.0.now()
+    }
+}
+
+/// Reads a clock that can be set, and one that cannot: the second tells when the first was.
+pub trait ClockPair {
+    /// The clock that activations are due on.
+    fn now(&mut self) -> u64;
+    /// A clock that nobody can set.
+    fn reference(&mut self) -> u64;
+}
+
+/// `CLOCK_REALTIME` or `CLOCK_TAI` beside `CLOCK_MONOTONIC`.
+pub struct SystemClocks(pub Clock);
+
+impl ClockPair for SystemClocks {
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.0.now()
+    }
+
+    #[inline]
+    fn reference(&mut self) -> u64 {
+        Clock::Monotonic.now()
+    }
+}
+
+/// A source on a clock that can be set while the thread sleeps. A step is told from a late wake-up by the offset to a
+/// clock that cannot be set.
+pub struct Settable<S, C> {
+    source: S,
+    clocks: C,
+    offset: i64,
+    last: u64,
+}
+
+impl<S: Source, C: ClockPair> Settable<S, C> {
+    /// A difference of offsets below this is drift of the two readings, not a step: 50 us.
+    const LEAST_STEP: i64 = 50_000;
+
+    /// Watches `clocks` around `source`.
+    pub fn new(source: S, mut clocks: C) -> Self {
+        let (offset, last, _) = offset_of(&mut clocks);
+        Self { source, clocks, offset, last }
+    }
+}
+
+/// The settable clock minus the other, the other's reading, and how uncertain the difference is: the shortest of a few
+/// readings of one between two of the other, because the thread can lose the CPU in between.
+fn offset_of(clocks: &mut impl ClockPair) -> (i64, u64, i64) {
+    const TRIES: u32 = 3;
+    const SURE: u64 = 2_000;
+    let mut best = (0, 0, i64::MAX);
+    for _ in 0..TRIES {
+        let before = clocks.reference();
+        let now = clocks.now();
+        let after = clocks.reference();
+        let width = after.saturating_sub(before);
+        if (width as i64) < best.2 {
+            best = (now.wrapping_sub(before + width / 2) as i64, after, width as i64);
+        }
+        if width <= SURE {
+            break;
+        }
+    }
+    best
+}
+
+impl<S: Source, C: ClockPair> Source for Settable<S, C> {
+    #[inline]
+    fn sleep_until(&mut self, due: u64) {
+        self.source.sleep_until(due);
+    }
+
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.clocks.now()
+    }
+
+    fn stepped(&mut self, _: u64) -> i64 {
+        let (offset, reference, uncertainty) = offset_of(&mut self.clocks);
+        let step = offset.wrapping_sub(self.offset);
+        // The kernel slews by at most 500 ppm, adjtimex(2); twice that is not a step.
+        let slew = (reference.saturating_sub(self.last) / 1_000) as i64;
+        (self.offset, self.last) = (offset, reference);
+        if step.saturating_abs() > Self::LEAST_STEP + slew + uncertainty { step } else { 0 }
+    }
+}
