@@ -1,1 +1,405 @@
-//! journal
+//! The run told while it happens: one JSON text a line, appended every second.
+//!
+//! Killed at any moment, a run can be reported up to the last second from this file alone; after power loss up to the
+//! last fsync. A line that was cut in the middle is skipped. Cells of the running scenario's histograms are saved as
+//! differences, each second at first and ever less often as the scenario grows long.
+
+use std::fs::File;
+use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
+
+use histogram::{Histogram, Summary, layout};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::time::UtcTime;
+use crate::verdict::Judgement;
+use crate::{
+    Block, Evidence, Header, LoadEvidence, Record, Sample, Scenario, ScenarioEnd, ScenarioHead, Series,
+    Timeline, Warning,
+};
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Line {
+    /// The first: what is known when the run begins.
+    Begin(Box<Header>),
+    /// A scenario begins.
+    Scenario(ScenarioHead),
+    /// Figures of one or more seconds: `[series, second, count, sum, min, max, missed]`.
+    Seconds(Vec<[u64; 7]>),
+    /// The histograms' growth since the last such line.
+    Growth(Growth),
+    /// A scenario ended: all that is known of it.
+    Ended(Box<Scenario>),
+    /// The run ended.
+    Finished {
+        /// When.
+        at: UtcTime,
+        /// Doubts about the run as a whole.
+        warnings: Vec<Warning>,
+        /// What it means.
+        judgement: Judgement,
+    },
+}
+
+/// What the running scenario's histograms grew by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Growth {
+    /// One a series.
+    pub series: Vec<SeriesGrowth>,
+}
+
+/// What one series grew by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeriesGrowth {
+    /// New wake-ups: lowest latency of the cell in nanoseconds, how many.
+    pub observed: Vec<(u64, u64)>,
+    /// New missed activations: lowest latency of the cell in nanoseconds, how many.
+    pub missed: Vec<(u64, u64)>,
+    /// Exact figures of all missed activations so far.
+    pub missed_summary: Summary,
+    /// Wake-ups so far that came when their next activation was due.
+    pub late: u64,
+    /// The worst wake-ups so far.
+    pub worst: Vec<Sample>,
+}
+
+/// The cells that `now` has beyond `before`, as the journal saves them.
+pub fn growth(before: &Histogram, now: &Histogram) -> Vec<(u64, u64)> {
+    let before: std::collections::BTreeMap<usize, u64> = before.cells().collect();
+    now.cells()
+        .map(|(cell, count)| {
+            (layout::lowest(cell), count - before.get(&cell).copied().unwrap_or(0).min(count))
+        })
+        .filter(|(_, grown)| *grown > 0)
+        .collect()
+}
+
+/// Writes the journal. A failing disk does not stop the measuring: the failure is kept, and writing is tried on.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    last_sync: Instant,
+    longest_sync: Duration,
+    failure: Option<String>,
+    /// The last write may have left half a line.
+    broken: bool,
+}
+
+/// After power loss no more than this is missing.
+const SYNC_EVERY: Duration = Duration::from_secs(10);
+
+impl Journal {
+    /// On a file that is empty.
+    pub fn new(file: File) -> Self {
+        Self { file, last_sync: Instant::now(), longest_sync: Duration::ZERO, failure: None, broken: false }
+    }
+
+    /// Appends a line; to the disk at the end of a scenario and at most every 10 s.
+    pub fn append(&mut self, line: &Line) {
+        let mut text = serde_json::to_string(line).unwrap_or_default();
+        text.push('\n');
+        if self.broken {
+            text.insert(0, '\n');
+        }
+        let written = self.file.write_all(text.as_bytes());
+        self.broken = written.is_err();
+        self.note("write", written);
+        let must = matches!(line, Line::Begin(_) | Line::Ended(_) | Line::Finished { .. });
+        if must || self.last_sync.elapsed() >= SYNC_EVERY {
+            self.sync();
+        }
+    }
+
+    fn sync(&mut self) {
+        let start = Instant::now();
+        let synced = self.file.sync_data();
+        self.longest_sync = self.longest_sync.max(start.elapsed());
+        self.last_sync = Instant::now();
+        self.note("fdatasync", synced);
+    }
+
+    fn note(&mut self, call: &str, result: std::io::Result<()>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert_with(|| format!("journal.ndjson: {call}: {error}"));
+        }
+    }
+
+    /// The longest that a sync took since this was last asked.
+    pub fn take_longest_sync(&mut self) -> Nanos {
+        std::mem::take(&mut self.longest_sync).into()
+    }
+
+    /// The first failure, if any.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+}
+
+/// What a journal tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// The record, with a judgement only where the run was finished.
+    pub record: Record,
+    /// Whether the run came to its end.
+    pub finished: bool,
+    /// Lines that could not be read: one, the last, where the run was killed while writing.
+    pub unreadable_lines: u64,
+}
+
+/// Reads a journal. None where not even its first line is whole.
+pub fn read(lines: impl BufRead) -> Option<Told> {
+    let mut told: Option<Told> = None;
+    let mut open: Option<Open> = None;
+    let mut unreadable_lines = 0;
+    for line in lines.split(b'\n') {
+        let Ok(line) = line else { break };
+        if line.is_empty() {
+            continue;
+        }
+        let Ok(line) = serde_json::from_slice::<Line>(&line) else {
+            unreadable_lines += 1;
+            continue;
+        };
+        match (line, &mut told) {
+            (Line::Begin(header), None) => told = Some(Told::begin(*header)),
+            (Line::Scenario(head), Some(told)) => {
+                told.record.scenarios.extend(open.replace(Open::new(head)).map(Open::cut_off));
+            }
+            (Line::Seconds(seconds), _) => open.iter_mut().for_each(|open| open.seconds(&seconds)),
+            (Line::Growth(growth), _) => open.iter_mut().for_each(|open| open.grow(&growth)),
+            (Line::Ended(scenario), Some(told)) => {
+                open = None;
+                told.record.scenarios.push(*scenario);
+            }
+            (Line::Finished { at, warnings, judgement }, Some(told)) => {
+                told.finished = true;
+                told.record = Record { ended: Some(at), warnings, judgement, ..told.record.clone() };
+            }
+            _ => unreadable_lines += 1,
+        }
+    }
+    let mut told = told?;
+    told.record.scenarios.extend(open.map(Open::cut_off));
+    told.unreadable_lines = unreadable_lines;
+    Some(told)
+}
+
+impl Told {
+    fn begin(header: Header) -> Self {
+        let record = Record {
+            header,
+            ended: None,
+            scenarios: Vec::new(),
+            warnings: Vec::new(),
+            judgement: Judgement::default(),
+        };
+        Self { record, finished: false, unreadable_lines: 0 }
+    }
+}
+
+/// A scenario that the journal has not seen the end of.
+struct Open {
+    head: ScenarioHead,
+    series: Vec<OpenSeries>,
+}
+
+#[derive(Default)]
+struct OpenSeries {
+    timeline: Timeline,
+    block: Block,
+    last_second: u64,
+    observed: Vec<(usize, u64)>,
+    missed: Vec<(usize, u64)>,
+    latest: SeriesGrowth,
+}
+
+impl Open {
+    fn new(head: ScenarioHead) -> Self {
+        let series = head.cpus.iter().map(|_| OpenSeries::default()).collect();
+        Self { head, series }
+    }
+
+    fn seconds(&mut self, seconds: &[[u64; 7]]) {
+        for &[series, second, count, sum, min, max, missed] in seconds {
+            let place = usize::try_from(series).ok().and_then(|series| self.series.get_mut(series));
+            // A second that no run reaches is damage, and would make the timeline double for ever.
+            if let Some(series) = place.filter(|_| second < 1 << 40) {
+                let block = Block { observed: Summary { count, sum, min, max }, missed };
+                series.timeline.push(second, block);
+                series.block.merge(&block);
+                series.last_second = series.last_second.max(second);
+            }
+        }
+    }
+
+    fn grow(&mut self, growth: &Growth) {
+        let cells = |grown: &[(u64, u64)]| -> Vec<(usize, u64)> {
+            grown.iter().map(|&(lowest, count)| (layout::index(lowest), count)).collect()
+        };
+        for (series, grown) in self.series.iter_mut().zip(&growth.series) {
+            series.observed.extend(cells(&grown.observed));
+            series.missed.extend(cells(&grown.missed));
+            series.latest = grown.clone();
+        }
+    }
+
+    fn cut_off(self) -> Scenario {
+        let seconds = self.series.iter().filter(|series| series.block != Block::default());
+        let length = seconds.map(|series| series.last_second + 1).max().unwrap_or(0);
+        let cpus = self.head.cpus.clone();
+        Scenario {
+            load: LoadEvidence { name: self.head.load.clone(), ..LoadEvidence::default() },
+            head: self.head,
+            end: ScenarioEnd::CutOff,
+            length: Nanos::from_secs(length),
+            series: self.series.into_iter().zip(cpus).map(|(series, cpu)| series.close(cpu)).collect(),
+            evidence: Evidence::default(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl OpenSeries {
+    fn close(self, cpu: Option<units::CpuId>) -> Series {
+        let missed = Summary { count: self.block.missed, ..self.latest.missed_summary };
+        Series {
+            cpu,
+            expected: self.block.observed.count + self.block.missed,
+            late: self.latest.late,
+            observed: Histogram::from_parts(self.block.observed, self.observed),
+            missed: Histogram::from_parts(missed, self.missed),
+            worst: self.latest.worst,
+            timeline: self.timeline,
+            ..Series::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CStates, Machine, RunPlan, SCHEMA_VERSION, Tool};
+    use proptest::prelude::*;
+    use std::io::{Read, Seek};
+    use units::CpuId;
+
+    fn header() -> Header {
+        Header {
+            schema_version: SCHEMA_VERSION,
+            tool: Tool { version: "0".into(), build: "test".into() },
+            command_line: vec!["worstcase".into()],
+            note: None,
+            started: UtcTime(1_795_295_521),
+            machine: Machine::default(),
+            plan: RunPlan::default(),
+            held: vec![],
+        }
+    }
+
+    fn head() -> ScenarioHead {
+        ScenarioHead {
+            load: "idle".into(),
+            interval: Nanos::from_millis(1),
+            cstates: CStates::AsIs,
+            repeat: 1,
+            started: UtcTime(1_795_295_522),
+            offset: Nanos::from_secs(1),
+            cpus: vec![Some(CpuId(3))],
+            phases: vec![Nanos(0)],
+        }
+    }
+
+    fn histogram(latencies: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        latencies.iter().for_each(|&latency| histogram.record(Nanos(latency)));
+        histogram
+    }
+
+    /// Two seconds of one series, as a run would write them.
+    fn lines() -> Vec<Line> {
+        let (first, both) = (histogram(&[5_000, 9_000]), histogram(&[5_000, 9_000, 7_000, 2_500_000]));
+        let missed = histogram(&[1_500_000, 500_000]);
+        let grown = |observed, missed: &Histogram, worst: u64| {
+            let worst = vec![Sample { latency: Nanos(worst), due: Nanos(0), activation: 0 }];
+            let missed_summary = *missed.summary();
+            let missed = growth(&Histogram::default(), missed);
+            Line::Growth(Growth {
+                series: vec![SeriesGrowth { observed, missed, missed_summary, late: 1, worst }],
+            })
+        };
+        vec![
+            Line::Begin(Box::new(header())),
+            Line::Scenario(head()),
+            Line::Seconds(vec![[0, 0, 2, 14_000, 5_000, 9_000, 0]]),
+            grown(growth(&Histogram::default(), &first), &Histogram::default(), 9_000),
+            Line::Seconds(vec![[0, 1, 2, 2_507_000, 7_000, 2_500_000, 2]]),
+            grown(growth(&first, &both), &missed, 2_500_000),
+        ]
+    }
+
+    fn text(lines: &[Line]) -> String {
+        lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect()
+    }
+
+    #[test]
+    fn a_killed_run_reads_up_to_its_last_second() {
+        let told = read(text(&lines()).as_bytes()).unwrap();
+        assert!(!told.finished);
+        let scenario = &told.record.scenarios[0];
+        assert_eq!((&scenario.end, scenario.length), (&ScenarioEnd::CutOff, Nanos::from_secs(2)));
+        let series = &scenario.series[0];
+        assert_eq!(series.cpu, Some(CpuId(3)));
+        assert_eq!(series.observed, histogram(&[5_000, 9_000, 7_000, 2_500_000]));
+        assert_eq!(series.missed, histogram(&[1_500_000, 500_000]));
+        assert_eq!((series.expected, series.late), (6, 1));
+        assert_eq!(series.worst[0].latency, Nanos(2_500_000));
+        assert_eq!(series.timeline.blocks.len(), 2);
+    }
+
+    #[test]
+    fn a_line_cut_in_the_middle_loses_only_itself() {
+        let whole = text(&lines());
+        let last = text(&lines()[5..]).len();
+        let told = read(&whole.as_bytes()[..whole.len() - last / 2]).unwrap();
+        assert_eq!(told.unreadable_lines, 1);
+        let series = &told.record.scenarios[0].series[0];
+        assert_eq!(series.observed.summary().max, 2_500_000, "the maximum is in the seconds already");
+        assert_eq!((series.observed.summary().count, series.observed.cell_count()), (4, 2));
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_what_follows_is_readable_again() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut journal = Journal::new(file.try_clone().unwrap());
+        journal.append(&lines()[0]);
+        // What ENOSPC leaves behind: half a line.
+        file.write_all(br#"{"scenario":{"loa"#).unwrap();
+        (journal.broken, journal.failure) =
+            (true, Some("journal.ndjson: write: No space left on device".into()));
+        journal.append(&lines()[1]);
+        journal.append(&lines()[2]);
+        let mut written = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut written).unwrap();
+        let told = read(written.as_bytes()).unwrap();
+        assert_eq!((told.unreadable_lines, told.record.scenarios.len()), (1, 1));
+        assert!(journal.failure().unwrap().contains("No space"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_journal_cut_anywhere_or_damaged_is_read_without_a_panic(cut in 0.0..1.0_f64, at in 0.0..1.0_f64, byte: u8) {
+            let mut text = text(&lines()).into_bytes();
+            let place = (at * (text.len() - 1) as f64) as usize;
+            text[place] = byte;
+            text.truncate((cut * text.len() as f64) as usize);
+            let _ = read(&text[..]);
+        }
+    }
+}

@@ -1,1 +1,183 @@
-//! store
+//! The directory that a run leaves: `journal.ndjson`, `record.json`, `report.html`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use crate::journal::{self, Journal};
+use crate::time::UtcTime;
+use crate::{Record, SCHEMA_VERSION, validity, verdict};
+
+/// The file that tells the run while it happens.
+pub const JOURNAL: &str = "journal.ndjson";
+/// The file that holds all of it in the end.
+pub const RECORD: &str = "record.json";
+/// The page made from it.
+pub const PAGE: &str = "report.html";
+
+/// Why a record could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{action} {path}: {reason}")]
+pub struct StoreError {
+    /// What was tried.
+    pub action: &'static str,
+    /// On which path.
+    pub path: String,
+    /// What the system answered.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: &'static str,
+}
+
+impl StoreError {
+    fn new(action: &'static str, path: &Path, reason: impl ToString, hint: &'static str) -> Self {
+        Self { action, path: path.display().to_string(), reason: reason.to_string(), hint }
+    }
+}
+
+/// The directory of a run that is going on.
+#[derive(Debug)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+impl RunDirectory {
+    /// Makes `out`, or `worstcase-<UTC time>-<host>` in the working directory.
+    pub fn create(out: Option<&Path>, host: &str, started: UtcTime) -> Result<Self, StoreError> {
+        const HINT: &str = "choose a directory that can be written with --out";
+        let path = out.map_or_else(|| free_name(host, started), Path::to_path_buf);
+        if path.join(JOURNAL).exists() || path.join(RECORD).exists() {
+            let hint = "choose another directory with --out: a record is never overwritten";
+            return Err(StoreError::new("create the record in", &path, "it holds a record already", hint));
+        }
+        fs::create_dir_all(&path).map_err(|error| StoreError::new("create directory", &path, error, HINT))?;
+        Ok(Self { path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins the journal.
+    pub fn journal(&self) -> Result<Journal, StoreError> {
+        const HINT: &str = "choose a directory that can be written with --out";
+        let path = self.path.join(JOURNAL);
+        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        file.map(Journal::new).map_err(|error| StoreError::new("create", &path, error, HINT))
+    }
+
+    /// Writes `record.json`, whole or not at all.
+    pub fn write_record(&self, record: &Record) -> Result<(), StoreError> {
+        let path = self.path.join(RECORD);
+        let text = serde_json::to_string(record)
+            .map_err(|error| StoreError::new("write", &path, error, "this is a defect of worstcase"))?;
+        write_whole(&path, text.as_bytes())
+    }
+
+    /// Writes `report.html`, whole or not at all.
+    pub fn write_page(&self, page: &str) -> Result<(), StoreError> {
+        write_whole(&self.path.join(PAGE), page.as_bytes())
+    }
+}
+
+/// The host name is not ours: what a path cannot hold is replaced.
+fn free_name(host: &str, started: UtcTime) -> PathBuf {
+    let host: String =
+        host.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
+    let base = format!("worstcase-{}-{host}", started.compact());
+    let numbered = (2..1000).map(|number| format!("{base}-{number}"));
+    let mut names = std::iter::once(base.clone()).chain(numbered).map(PathBuf::from);
+    names.find(|name| !name.exists()).unwrap_or_else(|| base.into())
+}
+
+/// Writes beside the file, to the disk, then takes its place. rename(2).
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    const HINT: &str = "is the disk full? what the journal holds can be shown with `worstcase report`";
+    let beside = path.with_extension("part");
+    let written = File::create(&beside)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error: io::Error| {
+        let _ = fs::remove_file(&beside);
+        StoreError::new("write", path, error, HINT)
+    })
+}
+
+/// Reads the record in `path`: a directory that a run left, or its `record.json`. Of a run that was cut off, what its
+/// journal holds, judged now.
+pub fn load(path: &Path) -> Result<Record, StoreError> {
+    if path.is_file() && path.file_name().is_none_or(|name| name != JOURNAL) {
+        return load_record(path);
+    }
+    let directory = if path.is_file() { path.parent().unwrap_or(Path::new(".")) } else { path };
+    let record = directory.join(RECORD);
+    if record.exists() && !path.is_file() {
+        load_record(&record)
+    } else {
+        load_journal(&directory.join(JOURNAL))
+    }
+}
+
+fn load_record(path: &Path) -> Result<Record, StoreError> {
+    const HINT: &str = "give a directory that `worstcase bench` left, or its record.json";
+    let text = fs::read(path).map_err(|error| StoreError::new("read", path, error, HINT))?;
+    let value: serde_json::Value =
+        serde_json::from_slice(&text).map_err(|error| StoreError::new("read", path, error, HINT))?;
+    match value.pointer("/header/schema_version").and_then(serde_json::Value::as_u64) {
+        Some(version) if version > u64::from(SCHEMA_VERSION) => {
+            let reason =
+                format!("it has schema version {version}, this program reads up to {SCHEMA_VERSION}");
+            Err(StoreError::new("read", path, reason, "use the worstcase that wrote it, or a newer one"))
+        }
+        Some(_) => serde_json::from_value(value).map_err(|error| StoreError::new("read", path, error, HINT)),
+        None => Err(StoreError::new("read", path, "it is not a record", HINT)),
+    }
+}
+
+fn load_journal(path: &Path) -> Result<Record, StoreError> {
+    const HINT: &str = "give a directory that `worstcase bench` left";
+    let file = File::open(path).map_err(|error| StoreError::new("read", path, error, HINT))?;
+    let told = journal::read(BufReader::new(file))
+        .ok_or_else(|| StoreError::new("read", path, "its first line is not whole", HINT))?;
+    let mut record = told.record;
+    if !told.finished {
+        record.warnings.extend(validity::of_run(&record.header, &record.scenarios));
+        record.judgement = verdict::judge(&record, &[]);
+    }
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_never_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDirectory::create(Some(directory.path()), "host", UtcTime(0)).unwrap();
+        run.journal().unwrap();
+        let error = RunDirectory::create(Some(directory.path()), "host", UtcTime(0)).unwrap_err();
+        assert!(error.to_string().contains("holds a record already") && !error.hint.is_empty());
+    }
+
+    #[test]
+    fn a_host_name_cannot_leave_the_directory() {
+        assert_eq!(free_name("../a b", UtcTime(0)), PathBuf::from("worstcase-19700101T000000Z-.._a_b"));
+    }
+
+    #[test]
+    fn what_is_not_a_record_is_refused_with_a_hint() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(load(directory.path()).unwrap_err().to_string().contains("journal.ndjson"));
+        let path = directory.path().join(RECORD);
+        for (text, reason) in
+            [("{}", "not a record"), ("[", "EOF"), (r#"{"header":{"schema_version":99}}"#, "version 99")]
+        {
+            fs::write(&path, text).unwrap();
+            let error = load(directory.path()).unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+            assert!(!error.hint.is_empty());
+        }
+    }
+}

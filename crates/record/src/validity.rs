@@ -1,1 +1,501 @@
-//! validity
+//! From evidence to warnings: what was read, what it does to the figures, how it is cured.
+//!
+//! A doubt that can only have made latencies longer is a note: the requirement was met all the same. One that can have
+//! made them shorter, or that shows another set-up than the one asked for, makes a pass inconclusive.
+
+use units::{CpuList, Nanos, Policy};
+
+use crate::WarningId as Id;
+use crate::{
+    CStates, Evidence, Fact, Header, LoadEvidence, Machine, Scenario, ScenarioEnd, ThreadEvidence, Wake,
+    Warning,
+};
+
+/// Steal time above this share of a scenario (in per mille) makes the figures those of the hypervisor.
+const MOST_STEAL_PERMILLE: u64 = 10;
+/// What /dev/cpu_dma_latency reads when nobody asks for anything, in microseconds (kernel/power/qos.c).
+const NO_LATENCY_REQUEST: i64 = 2_000_000_000;
+/// Console log levels up to this let no more than errors through (Documentation/core-api/printk-basics.rst).
+const QUIET_CONSOLE: u32 = 4;
+
+/// Warnings that follow from one scenario's evidence.
+pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for thread in &scenario.evidence.threads {
+        warnings.extend(of_thread(header, scenario, thread));
+    }
+    warnings.extend(of_cpus(scenario));
+    warnings.extend(of_machine(&scenario.evidence));
+    warnings.extend(of_load(header, &scenario.load));
+    warnings.extend(of_recording(scenario));
+    warnings
+}
+
+/// Warnings that follow from the machine and the plan, whatever was measured.
+pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
+    let mut warnings = of_set_up(header);
+    warnings.extend(of_division(header));
+    let shares = scenarios.iter().find(|scenario| scenario.evidence.recorder.shares_measured_cpus);
+    warnings.extend(shares.map(|scenario| {
+        Warning::note(
+            Id::RecorderShares,
+            format!(
+                "recorder and display may run on CPUs {}, all of them measured",
+                scenario.evidence.recorder.cpus
+            ),
+            "leave a CPU to them: choose the measured ones with --cpus",
+        )
+    }));
+    warnings
+}
+
+fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> Vec<Warning> {
+    let plan = &header.plan;
+    let cpu = scenario.head.cpus.get(thread.thread as usize).copied().flatten();
+    let who = cpu.map_or(format!("thread {}", thread.thread), |cpu| format!("the thread of CPU {cpu}"));
+    let mut warnings = Vec::new();
+    let wanted = if plan.wake == Wake::Deadline { Some(Policy::Deadline) } else { plan.policy };
+    if thread.policy != wanted {
+        let read = thread.policy.map_or("unreadable".into(), |policy| policy.to_string());
+        warnings.push(Warning::inconclusive(
+            Id::PolicyDiffers,
+            format!("{who} ran as {read}, {} was asked for", wanted.map_or("nothing".into(), |policy| policy.to_string())),
+            "run as root, or grant CAP_SYS_NICE, or raise RLIMIT_RTPRIO; in a real-time group give it cpu.rt_runtime_us",
+        ));
+    } else if plan.priority.is_some_and(|priority| u32::from(priority.get()) != thread.priority) {
+        warnings.push(Warning::inconclusive(
+            Id::PriorityDiffers,
+            format!("{who} ran at priority {}", thread.priority),
+            "did another program change it while it ran? see chrt -p",
+        ));
+    }
+    if let Some(cpu) = cpu.filter(|&cpu| thread.affinity != CpuList::from_iter([cpu])) {
+        warnings.push(Warning::inconclusive(
+            Id::AffinityDiffers,
+            format!("{who} was allowed on CPUs {} instead of {cpu} alone", thread.affinity),
+            "did another program change it while it ran? see taskset -p",
+        ));
+    }
+    if cpu.is_none() {
+        warnings.push(Warning::note(
+            Id::NotPerCpu,
+            format!("{who} was not pinned and changed CPUs {} times", thread.migrations),
+            "a deadline thread can be pinned where its affinity spans its root domain: in an isolated cpuset partition",
+        ));
+    } else if thread.migrations > 0 {
+        warnings.push(Warning::inconclusive(
+            Id::Migrated,
+            format!("{who} changed CPUs {} times", thread.migrations),
+            "did its CPU go offline?",
+        ));
+    }
+    if !thread.memory_locked {
+        warnings.push(Warning::note(
+            Id::MemoryNotLocked,
+            "mlockall was refused",
+            "run as root, grant CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (ulimit -l)",
+        ));
+    }
+    if thread.minor_faults + thread.major_faults > 0 {
+        warnings.push(Warning::inconclusive(
+            Id::PageFaults,
+            format!("{who}: {} without and {} with I/O", thread.minor_faults, thread.major_faults),
+            "let the probe lock its memory: run as root or raise RLIMIT_MEMLOCK",
+        ));
+    }
+    if thread.timer_slack > Nanos(1) && thread.policy.is_some_and(|policy| !policy.is_real_time()) {
+        warnings.push(Warning::note(
+            Id::TimerSlack,
+            format!("{who} has a timer slack of {}", thread.timer_slack),
+            "timers of ordinary threads are late by up to the slack: see PR_SET_TIMERSLACK in prctl(2)",
+        ));
+    }
+    if thread.clock_is_system_call {
+        let source = &header.machine.clock_source;
+        warnings.push(Warning::note(
+            Id::SlowClock,
+            format!("the clock source ({source}) has no vDSO path"),
+            "its cost is in every latency; a clock source such as tsc or arch_sys_counter has none",
+        ));
+    }
+    if thread.clock_steps > 0 {
+        warnings.push(Warning::note(
+            Id::ClockStepped,
+            format!("{who} saw the {} clock set {} times", plan.clock, thread.clock_steps),
+            "the steps were taken out of the figures; measure on the monotonic clock, or stop what sets the clock",
+        ));
+    }
+    warnings
+}
+
+fn of_cpus(scenario: &Scenario) -> Vec<Warning> {
+    let measured: CpuList = scenario.head.cpus.iter().flatten().copied().collect();
+    let mut warnings = Vec::new();
+    for cpu in scenario.evidence.cpus.iter().filter(|cpu| measured.contains(cpu.cpu)) {
+        let name = cpu.cpu;
+        if let Some(&steal) = cpu.steal.value().filter(|steal| steal.0 > 0) {
+            let permille = steal.0.saturating_mul(1000) / scenario.length.0.max(1);
+            let warn = if permille >= MOST_STEAL_PERMILLE { Warning::inconclusive } else { Warning::note };
+            warnings.push(warn(
+                Id::Steal,
+                format!("CPU {name}: {} ms stolen, {permille} per mille of the time", steal.0 / 1_000_000),
+                "measure on the hardware itself, or give the guest CPUs of its own",
+            ));
+        }
+        if let Some(&smis) = cpu.smis.value().filter(|count| **count > 0) {
+            warnings.push(Warning::note(
+                Id::Smi,
+                format!("CPU {name}: {smis} (MSR 0x34)"),
+                "the firmware takes the CPU unseen by the kernel: look for USB legacy and power options in its set-up",
+            ));
+        }
+        if let Some(&events) = cpu.thermal_throttles.value().filter(|count| **count > 0) {
+            warnings.push(Warning::inconclusive(
+                Id::ThermalThrottle,
+                format!("CPU {name}: {events} times"),
+                "improve the cooling, or lower the load; what was measured is a slower machine",
+            ));
+        }
+    }
+    warnings
+}
+
+fn of_machine(evidence: &Evidence) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if let Some(online) = &evidence.online_changed {
+        warnings.push(Warning::inconclusive(
+            Id::Hotplug,
+            format!("online after the scenario: {online}"),
+            "measure again without taking CPUs offline",
+        ));
+    }
+    if evidence.suspends.value().is_some_and(|&count| count > 0) {
+        warnings.push(Warning::inconclusive(
+            Id::Suspended,
+            format!("{} times (/sys/power/suspend_stats)", evidence.suspends),
+            "inhibit suspend while measuring",
+        ));
+    }
+    if let Some(source) = &evidence.clock_source_changed {
+        warnings.push(Warning::inconclusive(
+            Id::ClockSourceChanged,
+            format!("it is {source} now"),
+            "the kernel found the old one unstable: see dmesg",
+        ));
+    }
+    for message in evidence.kernel_messages.value().into_iter().flatten() {
+        let throttled = message.contains("throttling activated") || message.contains("DL replenish lagged");
+        let (warn, id): (fn(_, String, String) -> Warning, _) = if throttled {
+            (Warning::inconclusive, Id::Throttled)
+        } else {
+            (Warning::note, Id::KernelMessage)
+        };
+        warnings.push(warn(id, message.clone(), "see dmesg around the time of the run".into()));
+    }
+    let (kernel, others): (Vec<_>, Vec<_>) = evidence.rivals.iter().partition(|rival| rival.kernel);
+    for (rivals, warn) in
+        [(kernel, Warning::note as fn(_, String, String) -> Warning), (others, Warning::inconclusive)]
+    {
+        let named: Vec<String> = rivals
+            .iter()
+            .take(5)
+            .map(|rival| {
+                format!(
+                    "{} ({}) {} {} on CPUs {}",
+                    rival.name, rival.tid, rival.policy, rival.priority, rival.cpus
+                )
+            })
+            .collect();
+        if !named.is_empty() {
+            let more = rivals.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let cure = "measure at a priority above theirs, or keep them off the measured CPUs";
+            warnings.push(warn(Id::Rival, format!("{}{more}", named.join("; ")), cure.into()));
+        }
+    }
+    warnings
+}
+
+fn of_load(header: &Header, load: &LoadEvidence) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for stressor in &load.stressors {
+        if stressor.work == 0 {
+            warnings.push(Warning::inconclusive(
+                Id::LoadIdle,
+                format!("{}: {} did no work ({})", load.name, stressor.name, stressor.unit),
+                stressor.failures.first().cloned().unwrap_or_else(|| "run it alone: worstcase load".into()),
+            ));
+        } else if let Some(failure) = stressor.failures.first() {
+            let cure = "run it alone and see: worstcase load";
+            warnings.push(Warning::inconclusive(
+                Id::LoadFailed,
+                format!("{}: {}: {failure}", load.name, stressor.name),
+                cure,
+            ));
+        }
+    }
+    if let Some(worker) = load.outside_other.first() {
+        let evidence = format!("{}: {} threads, such as {worker}", load.name, load.outside_other.len());
+        // The rt-crowd load exists to be that.
+        let warn = if load.name == "rt-crowd" { Warning::note } else { Warning::inconclusive };
+        warnings.push(warn(
+            Id::LoadNotOther,
+            evidence,
+            "loads must not compete with the probe: leave out stressors that change their own policy",
+        ));
+    }
+    let isolated = header.machine.cpus.isolated.value().cloned().unwrap_or_default();
+    let spared = header.plan.cpus.difference(&load.cpus).difference(&isolated);
+    if !load.stressors.is_empty() && !spared.is_empty() {
+        warnings.push(Warning::note(
+            Id::LoadElsewhere,
+            format!("{}: CPUs {spared} are measured, not isolated, and had no load", load.name),
+            "give the load those CPUs with --load-cpus",
+        ));
+    }
+    warnings
+}
+
+fn of_recording(scenario: &Scenario) -> Vec<Warning> {
+    let recorder = &scenario.evidence.recorder;
+    let mut warnings = Vec::new();
+    if recorder.seconds_lost + recorder.samples_lost > 0 {
+        warnings.push(Warning::note(
+            Id::RecordingLost,
+            format!(
+                "{} per-second figures and {} samples came too late",
+                recorder.seconds_lost, recorder.samples_lost
+            ),
+            "leave the recorder a CPU, or a faster disk; the histograms are whole",
+        ));
+    }
+    let early = |what: String| Warning::note(Id::EndedEarly, what, "judged on what was measured until then");
+    match &scenario.end {
+        ScenarioEnd::Complete => {}
+        ScenarioEnd::Interrupted => warnings.push(early(format!("{}: interrupted", scenario.head.load))),
+        ScenarioEnd::StopAt => {
+            warnings.push(early(format!("{}: a latency reached --stop-at", scenario.head.load)))
+        }
+        ScenarioEnd::CutOff => warnings.push(Warning::inconclusive(
+            Id::EndedEarly,
+            format!("{}: the run was cut off", scenario.head.load),
+            "this is what its journal held; percentiles may lag the other figures by up to a minute",
+        )),
+        ScenarioEnd::TooHot => warnings.push(Warning::inconclusive(
+            Id::TooHot,
+            format!(
+                "{}: {} thousandths of a degree C",
+                scenario.head.load, scenario.evidence.temperature_millidegrees
+            ),
+            "improve the cooling before stressing this machine further",
+        )),
+        ScenarioEnd::Failed(what) => warnings.push(Warning::inconclusive(
+            Id::ProbeFailed,
+            format!("{}: {what}", scenario.head.load),
+            "see the end of dmesg; then measure again",
+        )),
+    }
+    warnings
+}
+
+fn of_set_up(header: &Header) -> Vec<Warning> {
+    let (machine, plan) = (&header.machine, &header.plan);
+    let mut warnings = Vec::new();
+    if let Fact::Value(hypervisor) = &machine.virtualization {
+        if hypervisor != "none" {
+            warnings.push(Warning::note(
+                Id::Guest,
+                format!("under {hypervisor}"),
+                "its host can stop it at any time, seen or unseen: a bound holds for this guest on this host only",
+            ));
+        }
+    }
+    if plan.policy == Some(Policy::Other) && plan.wake != Wake::Deadline {
+        let cure = "for a real-time thread's latency use --policy fifo";
+        warnings.push(Warning::note(Id::NotRealTime, "policy other was asked for", cure));
+    }
+    warnings.extend(of_throttling(machine));
+    let own_request = header.held.iter().any(|held| held.what == "/dev/cpu_dma_latency");
+    if let Some(&limit) = machine.dma_latency_us.value().filter(|&&limit| limit != NO_LATENCY_REQUEST) {
+        warnings.push(Warning::note(
+            Id::ForeignLatencyRequest,
+            format!("/dev/cpu_dma_latency was at {limit} us before the run"),
+            "find who holds it (fuser /dev/cpu_dma_latency): without it the idle states are deeper",
+        ));
+    }
+    let refused =
+        header.held.iter().find(|held| held.what == "/dev/cpu_dma_latency" && held.effective != held.value);
+    if let Some(held) = refused.filter(|_| own_request) {
+        warnings.push(Warning::inconclusive(
+            Id::LatencyRequestFailed,
+            format!("asked for {} us, it is {}", held.value, held.effective),
+            "run as root: only root may open /dev/cpu_dma_latency",
+        ));
+    } else if plan.cstates.contains(&CStates::Restrict) && !own_request {
+        let evidence = "no request is held";
+        warnings.push(Warning::inconclusive(
+            Id::LatencyRequestFailed,
+            evidence,
+            "run as root, on a kernel with cpuidle",
+        ));
+    }
+    for governor in machine.governors.iter().filter(|governor| governor.name != "performance") {
+        warnings.push(Warning::note(
+            Id::Governor,
+            format!("{} on CPUs {}", governor.name, governor.cpus),
+            "fix it: echo performance > /sys/devices/system/cpu/cpuN/cpufreq/scaling_governor",
+        ));
+    }
+    let serial = |name: &&String| {
+        name.starts_with("tty") && !name.trim_start_matches("tty").starts_with(|c: char| c.is_ascii_digit())
+    };
+    let console = machine.consoles.value().and_then(|consoles| consoles.iter().find(serial));
+    let loud = machine.console_log_level.value().is_none_or(|&level| level > QUIET_CONSOLE);
+    if let Some(console) = console.filter(|_| loud) {
+        warnings.push(Warning::note(
+            Id::SerialConsole,
+            format!("{console}, log level {}", machine.console_log_level),
+            "boot with `quiet`, or lower the console log level: dmesg -n 1",
+        ));
+    }
+    if let Some(&load) = machine.load_average_hundredths.value() {
+        let cpus = machine.cpus.online.len().max(1) as u32;
+        if load > 50 * cpus {
+            warnings.push(Warning::note(
+                Id::BusyBefore,
+                format!("load average {}.{:02} on {cpus} CPUs", load / 100, load % 100),
+                "`idle` means no load of ours: end other work for a quieter figure",
+            ));
+        }
+    }
+    warnings
+}
+
+fn of_throttling(machine: &Machine) -> Option<Warning> {
+    let throttling = &machine.throttling;
+    let fair_server = throttling.fair_server_runtime.value().filter(|runtime| runtime.0 > 0);
+    let (runtime, period) = (throttling.runtime_us.value().copied(), throttling.period_us.value().copied());
+    let evidence = match (fair_server, runtime, period) {
+        (Some(runtime), ..) => format!("the fair server holds {runtime} of each second for ordinary threads"),
+        (None, Some(runtime), Some(period)) if runtime >= 0 && runtime < period => {
+            format!("sched_rt_runtime_us is {runtime} of {period}")
+        }
+        _ => return None,
+    };
+    let cure =
+        "of no consequence unless real-time threads fill a CPU; then it stops them, and the figures show it";
+    Some(Warning::note(Id::ThrottlingOn, evidence, cure))
+}
+
+fn of_division(header: &Header) -> Vec<Warning> {
+    let (cpus, plan) = (&header.machine.cpus, &header.plan);
+    let mut warnings = Vec::new();
+    let isolated = cpus.isolated.value().cloned().unwrap_or_default();
+    let common = plan.cpus.difference(&isolated);
+    if !common.is_empty() {
+        warnings.push(Warning::note(
+            Id::NotIsolated,
+            format!("CPUs {common} are measured and serve everything else too"),
+            "isolate CPUs for real-time work (isolcpus=, or a cpuset partition) and measure those",
+        ));
+    }
+    for left_out in &plan.left_out {
+        warnings.push(Warning::note(
+            Id::CpusLeftOut,
+            format!("CPUs {}: {}", left_out.cpus, left_out.reason),
+            "the verdict does not speak for them; name the CPUs you mean with --cpus",
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::tests::{header, scenario};
+    use crate::{CpuEvidence, Effect, StressorEvidence, TaskEvidence};
+    use units::CpuId;
+
+    fn ids(warnings: &[Warning]) -> Vec<(Id, Effect)> {
+        warnings.iter().map(|warning| (warning.id, warning.effect)).collect()
+    }
+
+    #[test]
+    fn a_clean_scenario_has_no_warnings() {
+        assert_eq!(of_scenario(&header(), &scenario(&[5_000])), vec![]);
+    }
+
+    #[test]
+    fn a_thread_that_was_not_what_was_asked_for_makes_it_inconclusive() {
+        let mut scenario = scenario(&[5_000]);
+        let thread = &mut scenario.evidence.threads[0];
+        (thread.policy, thread.priority) = (Some(Policy::Other), 0);
+        thread.affinity = "0-1".parse().unwrap();
+        thread.minor_faults = 2;
+        let inconclusive =
+            [Id::PolicyDiffers, Id::AffinityDiffers, Id::PageFaults].map(|id| (id, Effect::Inconclusive));
+        assert_eq!(ids(&of_scenario(&header(), &scenario)), inconclusive);
+    }
+
+    #[test]
+    fn little_steal_is_noted_and_much_is_not_this_kernels_latency() {
+        let mut scenario = scenario(&[5_000]);
+        for (stolen, effect) in
+            [(Nanos::from_millis(20), Effect::Note), (Nanos::from_millis(200), Effect::Inconclusive)]
+        {
+            let steal = Fact::Value(stolen);
+            scenario.evidence.cpus = vec![CpuEvidence { cpu: CpuId(0), steal, ..CpuEvidence::default() }];
+            assert_eq!(ids(&of_scenario(&header(), &scenario)), [(Id::Steal, effect)]);
+        }
+    }
+
+    #[test]
+    fn a_load_that_did_nothing_is_no_load() {
+        let mut scenario = scenario(&[5_000]);
+        scenario.load.stressors =
+            vec![StressorEvidence { name: "hdd".into(), ..StressorEvidence::default() }];
+        assert_eq!(ids(&of_scenario(&header(), &scenario)), [(Id::LoadIdle, Effect::Inconclusive)]);
+    }
+
+    #[test]
+    fn a_rival_of_the_kernel_is_a_note_and_one_of_a_user_is_not() {
+        let mut scenario = scenario(&[5_000]);
+        let rival = |name: &str, kernel| TaskEvidence {
+            name: name.into(),
+            tid: 7,
+            policy: Policy::Fifo,
+            priority: 99,
+            cpus: "0".parse().unwrap(),
+            kernel,
+        };
+        scenario.evidence.rivals = vec![rival("migration/0", true), rival("motor", false)];
+        let warnings = of_scenario(&header(), &scenario);
+        assert_eq!(ids(&warnings), [(Id::Rival, Effect::Note), (Id::Rival, Effect::Inconclusive)]);
+        assert!(warnings[1].evidence.contains("motor (7) fifo 99"));
+    }
+
+    #[test]
+    fn being_a_guest_is_a_note() {
+        let mut header = header();
+        header.machine.virtualization = Fact::Value("kvm".into());
+        assert_eq!(ids(&of_run(&header, &[])), [(Id::Guest, Effect::Note)]);
+    }
+
+    #[test]
+    fn a_request_for_shallow_idle_states_that_was_not_honoured_is_not_passed_over() {
+        let mut header = header();
+        header.plan.cstates = vec![CStates::Restrict];
+        assert_eq!(ids(&of_run(&header, &[])), [(Id::LatencyRequestFailed, Effect::Inconclusive)]);
+    }
+
+    #[test]
+    fn unreadable_throttling_is_not_taken_for_throttling_off() {
+        let mut machine = Machine::default();
+        assert!(of_throttling(&machine).is_none());
+        (machine.throttling.runtime_us, machine.throttling.period_us) =
+            (Fact::Value(950_000), Fact::Value(1_000_000));
+        assert_eq!(of_throttling(&machine).unwrap().id, Id::ThrottlingOn);
+        machine.throttling.runtime_us = Fact::Value(-1);
+        assert!(of_throttling(&machine).is_none());
+    }
+}

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{Effect, Record, ScenarioEnd, Warning, WarningId};
+use crate::{Effect, Record, Scenario, ScenarioEnd, Series, Warning};
 
 /// What a run means for its requirement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,4 +60,255 @@ pub struct Judgement {
     pub speaks_for: String,
     /// For which it does not.
     pub does_not_speak_for: String,
+}
+
+/// Judges a run. `losses` are outputs that could not be saved and other failures of the program itself.
+pub fn judge(record: &Record, losses: &[String]) -> Judgement {
+    let limit = record.header.plan.limit;
+    let mut reasons = Vec::new();
+    let over = over_limit(record, limit);
+    let stopped = record.scenarios.iter().find(|scenario| scenario.end == ScenarioEnd::StopAt);
+    reasons.extend(over.clone());
+    reasons
+        .extend(stopped.map(|scenario| format!("a latency under {} reached --stop-at", scenario.head.load)));
+    let failures: Vec<String> =
+        losses.iter().cloned().chain(record.scenarios.iter().filter_map(failure)).collect();
+    let doubts = doubts(record);
+    let measured =
+        record.scenarios.iter().flat_map(|scenario| &scenario.series).any(|series| series.expected > 0);
+    let verdict = if !reasons.is_empty() {
+        Verdict::Fail
+    } else if !failures.is_empty() || !measured {
+        Verdict::Error
+    } else if !doubts.is_empty() {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Pass
+    };
+    if !measured {
+        reasons.push("nothing was measured".into());
+    }
+    if verdict == Verdict::Pass {
+        reasons
+            .push(limit.map_or("measured, no requirement given".into(), |limit| {
+                format!("no latency above {limit}")
+            }));
+    }
+    reasons.extend(failures);
+    reasons.extend(doubts);
+    let (speaks_for, does_not_speak_for) = bounds(record);
+    Judgement { verdict, reasons, speaks_for, does_not_speak_for }
+}
+
+fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
+    let limit = limit?;
+    let (latency, scenario, series) = record.worst().filter(|(latency, ..)| *latency > limit)?;
+    let place = series.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    Some(format!("{} us{place} under {} is above the limit of {limit}", micros(latency), scenario.head.load))
+}
+
+fn failure(scenario: &Scenario) -> Option<String> {
+    match &scenario.end {
+        ScenarioEnd::Failed(what) => Some(format!("{}: {what}", scenario.head.load)),
+        _ => None,
+    }
+}
+
+/// The kinds of doubt that make a pass inconclusive, each once.
+fn doubts(record: &Record) -> Vec<String> {
+    let harmful = |warning: &&Warning| warning.effect == Effect::Inconclusive;
+    let mut doubts: Vec<String> = Vec::new();
+    for warning in record.all_warnings().filter(harmful) {
+        let doubt = format!("{} ({})", warning.id.title(), warning.id);
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt);
+        }
+    }
+    doubts
+}
+
+/// A latency in microseconds, as tables print it.
+fn micros(latency: Nanos) -> String {
+    format!("{:.1}", latency.as_micros_f64())
+}
+
+/// What practice asks of a test for a worst case, S1: a day under load.
+const CUSTOMARY: Nanos = Nanos::from_secs(24 * 3600);
+/// Runs shorter than this are a first look.
+const FIRST_LOOK: Nanos = Nanos::from_secs(600);
+
+/// For which requirement the evidence speaks, and for which it does not.
+fn bounds(record: &Record) -> (String, String) {
+    let Some((worst, ..)) = record.worst() else { return Default::default() };
+    let fewest =
+        record.scenarios.iter().flat_map(|scenario| &scenario.series).map(|series| series.expected).min();
+    let fewest = fewest.unwrap_or_default();
+    // Rule of three: none of n independent events gives, at 95 % confidence, a rate below 3/n.
+    let rate = match fewest / 3 {
+        0 => String::new(),
+        odds => format!(
+            ", where one activation in {odds} may exceed it (95 % confidence from {fewest} activations a CPU and load, \
+             if they are alike and independent)"
+        ),
+    };
+    let loads: Vec<&str> = distinct(record.scenarios.iter().map(|scenario| scenario.head.load.as_str()));
+    let speaks_for = format!(
+        "a requirement of {} us or more on CPUs {} under {}{rate}",
+        micros(worst),
+        record.header.plan.cpus,
+        loads.join(", ")
+    );
+    let longest = record.scenarios.iter().map(|scenario| scenario.length).max().unwrap_or_default();
+    let length = longest.rounded();
+    let load_count = if loads.len() == 1 { "1 load".into() } else { format!("{} loads", loads.len()) };
+    let does_not_speak_for = if longest < FIRST_LOOK {
+        format!(
+            "a bound: {length} under {load_count} is a first look; 24 h under load is customary for a worst case"
+        )
+    } else if longest < CUSTOMARY {
+        format!(
+            "a bound: {length} under {load_count} is a test; 24 h under load is customary for a worst case"
+        )
+    } else {
+        format!(
+            "a bound: {length} under {load_count} is customary practice, not proof; other loads, devices and rarer events"
+        )
+    };
+    (speaks_for, does_not_speak_for)
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for name in names {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen
+}
+
+/// Whether a series of a scenario measured anything above `limit`; for tables.
+pub fn exceeds(series: &Series, limit: Option<Nanos>) -> bool {
+    limit.is_some_and(|limit| series.observed.summary().max > limit.0)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::time::UtcTime;
+    use crate::*;
+    use histogram::Histogram;
+    use units::{CpuId, Policy};
+
+    pub(crate) fn header() -> Header {
+        let plan = RunPlan {
+            policy: Some(Policy::Fifo),
+            priority: "98".parse().ok(),
+            cpus: "0".parse().unwrap(),
+            cstates: vec![CStates::AsIs],
+            ..RunPlan::default()
+        };
+        let cpus = Cpus { isolated: Fact::Value("0".parse().unwrap()), ..Cpus::default() };
+        Header {
+            schema_version: SCHEMA_VERSION,
+            tool: Tool { version: "0".into(), build: "test".into() },
+            command_line: vec![],
+            note: None,
+            started: UtcTime(0),
+            machine: Machine { cpus, ..Machine::default() },
+            plan,
+            held: vec![],
+        }
+    }
+
+    pub(crate) fn scenario(latencies: &[u64]) -> Scenario {
+        let mut observed = Histogram::default();
+        latencies.iter().for_each(|&latency| observed.record(Nanos(latency)));
+        let thread = ThreadEvidence {
+            policy: Some(Policy::Fifo),
+            priority: 98,
+            affinity: "0".parse().unwrap(),
+            timer_slack: Nanos(1),
+            memory_locked: true,
+            ..ThreadEvidence::default()
+        };
+        let head = ScenarioHead {
+            load: "idle".into(),
+            interval: Nanos::from_millis(1),
+            cstates: CStates::AsIs,
+            repeat: 1,
+            started: UtcTime(0),
+            offset: Nanos(0),
+            cpus: vec![Some(CpuId(0))],
+            phases: vec![Nanos(0)],
+        };
+        let cpu = Some(CpuId(0));
+        Scenario {
+            head,
+            end: ScenarioEnd::Complete,
+            length: Nanos::from_secs(10),
+            series: vec![Series { cpu, expected: latencies.len() as u64, observed, ..Series::default() }],
+            load: LoadEvidence { name: "idle".into(), cpus: "0".parse().unwrap(), ..LoadEvidence::default() },
+            evidence: Evidence { threads: vec![thread], ..Evidence::default() },
+            warnings: vec![],
+        }
+    }
+
+    /// A run with the given flaws, and the verdict it must get.
+    fn check(over: bool, lost: bool, doubtful: bool, limit: bool, expected: Verdict) {
+        let mut header = header();
+        header.plan.limit = limit.then_some(Nanos::from_micros(100));
+        let mut scenario = scenario(&[5_000, if over { 100_001 } else { 100_000 }]);
+        if doubtful {
+            scenario.warnings.push(Warning::inconclusive(WarningId::PageFaults, "2", "lock"));
+        }
+        scenario.warnings.push(Warning::note(WarningId::Guest, "kvm", "none"));
+        let (ended, warnings) = (Some(UtcTime(10)), vec![]);
+        let record =
+            Record { header, ended, scenarios: vec![scenario], warnings, judgement: Judgement::default() };
+        let losses: Vec<String> = lost.then(|| "journal.ndjson: disk full".to_owned()).into_iter().collect();
+        let judgement = judge(&record, &losses);
+        assert_eq!(
+            judgement.verdict, expected,
+            "over {over} lost {lost} doubtful {doubtful} limit {limit}: {judgement:?}"
+        );
+        assert!(!judgement.reasons.is_empty());
+    }
+
+    #[test]
+    fn fail_goes_before_error_before_inconclusive_before_pass() {
+        use Verdict::{Error, Fail, Inconclusive, Pass};
+        for (over, lost, doubtful, with_limit, without) in [
+            (false, false, false, Pass, Pass),
+            (false, false, true, Inconclusive, Inconclusive),
+            (false, true, false, Error, Error),
+            (false, true, true, Error, Error),
+            (true, false, false, Fail, Pass),
+            (true, false, true, Fail, Inconclusive),
+            (true, true, false, Fail, Error),
+            (true, true, true, Fail, Error),
+        ] {
+            check(over, lost, doubtful, true, with_limit);
+            check(over, lost, doubtful, false, without);
+        }
+        assert_eq!([Pass, Fail, Error, Inconclusive].map(Verdict::exit_code), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_run_that_measured_nothing_is_an_error() {
+        let (ended, scenarios, warnings) = (None, vec![scenario(&[])], vec![]);
+        let record = Record { header: header(), ended, scenarios, warnings, judgement: Judgement::default() };
+        assert_eq!(judge(&record, &[]).verdict, Verdict::Error);
+    }
+
+    #[test]
+    fn a_verdict_says_what_it_speaks_for() {
+        let (ended, scenarios, warnings) = (None, vec![scenario(&[7_300; 3000])], vec![]);
+        let record = Record { header: header(), ended, scenarios, warnings, judgement: Judgement::default() };
+        let judgement = judge(&record, &[]);
+        assert!(judgement.speaks_for.starts_with(
+            "a requirement of 7.3 us or more on CPUs 0 under idle, where one activation in 1000"
+        ));
+        assert!(judgement.does_not_speak_for.contains("10 s under 1 load is a first look"));
+    }
 }
