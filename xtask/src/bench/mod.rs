@@ -1,0 +1,23 @@
+//! `cargo xtask bench`: figures side by side. Nothing here passes or fails.
+
+mod contender;
+mod figures;
+mod peers;
+mod record;
+mod rows;
+mod spread;
+mod watch;
+
+use anyhow::{Result, bail};
+
+use crate::arguments::Arguments;
+
+/// `bench peers` or `bench record`
+pub fn run(mut arguments: Arguments) -> Result<bool> {
+    match arguments.word().as_deref() {
+        Some("peers") => peers::run(arguments)?,
+        Some("record") => record::run(arguments)?,
+        other => bail!("there is no benchmark `{}`: there are peers and record", other.unwrap_or_default()),
+    }
+    Ok(true)
+}

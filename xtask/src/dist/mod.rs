@@ -1,0 +1,137 @@
+//! `cargo xtask dist`: static binaries, what they weigh, and that they run.
+//!
+//! A static build on a gnu target wants an explicit `--target`: without one the flag would reach procedural macros,
+//! which are libraries that the compiler loads.
+
+mod smoke;
+pub mod targets;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, ensure};
+
+use crate::arguments::Arguments;
+use crate::command;
+use crate::tally::Tally;
+use crate::workspace;
+use targets::Target;
+
+/// What the x86-64 binary may weigh (the design's budgets).
+const BUDGET: u64 = 3_000_000;
+
+/// `dist [--target TRIPLE] [--run]`
+pub fn run(mut arguments: Arguments) -> Result<bool> {
+    let only: Option<String> = arguments.value("--target")?;
+    let runs = arguments.flag("--run");
+    arguments.finish()?;
+    let mut tally = Tally::default();
+    for target in chosen(only.as_deref())? {
+        tally.add(deliver(target, runs)?);
+    }
+    Ok(tally.failed == 0)
+}
+
+fn chosen(only: Option<&str>) -> Result<Vec<&'static Target>> {
+    let Some(only) = only else { return Ok(targets::ALL.iter().collect()) };
+    let found: Vec<_> = targets::ALL.iter().filter(|target| target.triple == only).collect();
+    let known: Vec<_> = targets::ALL.iter().map(|target| target.triple).collect();
+    ensure!(!found.is_empty(), "no target `{only}`: there are {}", known.join(", "));
+    Ok(found)
+}
+
+/// Builds, weighs and runs for every target that can be built here.
+pub fn stage() -> Result<Tally> {
+    let mut tally = Tally::default();
+    for target in &targets::ALL {
+        tally.add(deliver(target, true)?);
+    }
+    Ok(tally)
+}
+
+fn deliver(target: &Target, runs: bool) -> Result<Tally> {
+    if let Some(why) = hindrance(target) {
+        println!("  skipped: target {why}");
+        return Ok(Tally::skip("dist", format!("target {why}")));
+    }
+    let built = build(target).and_then(|binary| weigh(target, &binary).map(|()| binary));
+    let mut tally = Tally::of(built.is_ok());
+    match built {
+        Ok(binary) if runs => tally.add(smoke::run(target, &binary)?),
+        Ok(_) => {}
+        Err(error) => println!("  FAILED {}: {error:#}", target.triple),
+    }
+    Ok(tally)
+}
+
+/// What keeps us from building for `target`.
+fn hindrance(target: &Target) -> Option<String> {
+    let Target { triple, packages, .. } = target;
+    if !target.has_std() {
+        return Some(format!("{triple}: std not installed (rustup target add {triple})"));
+    }
+    let packages = packages.join(" ");
+    (!target.links()).then(|| format!("{triple}: no linker (apt-get install {packages})"))
+}
+
+/// Builds the binary and puts it into `dist/`, or fails with what the compiler said.
+pub fn build(target: &Target) -> Result<PathBuf> {
+    let variable = format!("CARGO_TARGET_{}", target.triple.to_uppercase().replace('-', "_"));
+    let linker = target.linker().ok_or_else(|| anyhow!("no linker for {}", target.triple))?;
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--release", "--locked", "--package", "worstcase", "--target", target.triple]);
+    cargo.env(format!("{variable}_LINKER"), linker);
+    cargo.env(format!("{variable}_RUSTFLAGS"), "-C target-feature=+crt-static");
+    let log = workspace::logs().join(format!("dist-{}.log", target.triple));
+    let outcome = command::logged(&mut cargo, &log)?;
+    ensure!(outcome.success, "the build failed\n{}", outcome.tail());
+    keep(target)
+}
+
+fn keep(target: &Target) -> Result<PathBuf> {
+    let root = workspace::root();
+    let built = root.join("target").join(target.triple).join("release/worstcase");
+    let dist = root.join("dist");
+    fs::create_dir_all(&dist).with_context(|| format!("creating {}", dist.display()))?;
+    let kept = dist.join(format!("worstcase-{}-{}", env!("CARGO_PKG_VERSION"), target.triple));
+    fs::copy(&built, &kept).with_context(|| format!("copying {} to {}", built.display(), kept.display()))?;
+    Ok(kept)
+}
+
+/// Prints size and checksum; fails where the binary is not static or, on x86-64, too large.
+fn weigh(target: &Target, binary: &Path) -> Result<()> {
+    let size = fs::metadata(binary).with_context(|| format!("reading {}", binary.display()))?.len();
+    let sum = command::output(Command::new("sha256sum").arg("--binary").arg(binary))?;
+    let sum = sum.split_whitespace().next().unwrap_or_default();
+    let name = binary.file_name().unwrap_or_default().to_string_lossy();
+    let share = size * 100 / BUDGET;
+    println!("  {name}: {size} bytes ({share} % of the budget of {BUDGET}), sha256 {sum}");
+    ensure!(is_static(binary)?, "{name} wants a dynamic loader");
+    let bound = target.triple == "x86_64-unknown-linux-gnu";
+    ensure!(!bound || size <= BUDGET, "{name} is over the budget of {BUDGET} bytes");
+    Ok(())
+}
+
+/// Whether no program header asks for an interpreter.
+fn is_static(binary: &Path) -> Result<bool> {
+    let headers = command::output(Command::new("readelf").args(["--program-headers", "--wide"]).arg(binary))?;
+    Ok(!headers.contains("INTERP"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dynamic_program_is_told_from_a_static_one() {
+        let me = std::env::current_exe().unwrap();
+        assert!(!is_static(&me).unwrap(), "the test itself is linked with the shared C library");
+    }
+
+    #[test]
+    fn an_unknown_target_is_refused_with_the_known_ones() {
+        let error = chosen(Some("pdp11-unknown-unix")).err().unwrap().to_string();
+        assert!(error.contains("powerpc-unknown-linux-gnu"), "{error}");
+    }
+}

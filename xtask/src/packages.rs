@@ -1,0 +1,98 @@
+//! Debian packages that tests need: found missing, installed when run as root, named otherwise.
+
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::command;
+use crate::dist::targets::{self, Target};
+use crate::tally::Tally;
+use crate::workspace;
+
+/// A program and the packages that bring it, the first that the distribution knows is taken.
+const PROGRAMS: [(&str, &[&str]); 5] = [
+    ("cyclictest", &["rt-tests"]),
+    ("hackbench", &["rt-tests"]),
+    ("stress-ng", &["stress-ng"]),
+    ("strace", &["strace"]),
+    ("chromium", &["chromium"]),
+];
+
+/// Emulators of other machines; one package for all, under its older name and its newer one.
+const EMULATORS: &[&str] = &["qemu-user-static", "qemu-user"];
+
+/// Something that is not there.
+struct Missing {
+    what: String,
+    packages: Vec<&'static str>,
+}
+
+/// Installs what is missing; what stays missing is skipped by name.
+pub fn provide() -> Result<Tally> {
+    let wanted = missing();
+    if !wanted.is_empty() && is_root() && command::find("apt-get").is_some() {
+        install(&wanted)?;
+    }
+    let mut tally = Tally::default();
+    for missing in missing() {
+        let packages = missing.packages.join(" or ");
+        tally.add(Tally::skip(missing.what, format!("needs package {packages} (apt-get install)")));
+    }
+    Ok(tally)
+}
+
+/// Whether this process may do everything.
+pub fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn missing() -> Vec<Missing> {
+    let absent = PROGRAMS.iter().filter(|(program, _)| command::find(program).is_none());
+    let programs = absent
+        .map(|(program, packages)| Missing { what: (*program).to_owned(), packages: packages.to_vec() });
+    let foreign = targets::ALL.iter().filter(|target| !target.is_native() && target.has_std());
+    programs.chain(foreign.flat_map(missing_for)).collect()
+}
+
+/// What building for `target` and running what was built needs.
+fn missing_for(target: &Target) -> Vec<Missing> {
+    let mut missing = Vec::new();
+    if !target.links() {
+        // The compiler alone brings no libc.a: that is in a package which it only recommends.
+        missing.extend(target.packages.iter().map(|package| Missing {
+            what: format!("linker for {}", target.triple),
+            packages: vec![package],
+        }));
+    }
+    if target.emulator().is_none() {
+        let what = format!("emulator for {}", target.triple);
+        missing.push(Missing { what, packages: EMULATORS.to_vec() });
+    }
+    missing
+}
+
+/// One update, one install.
+fn install(wanted: &[Missing]) -> Result<()> {
+    apt("update", &[])?;
+    let mut names: Vec<&str> = wanted.iter().filter_map(|missing| known(&missing.packages)).collect();
+    names.sort_unstable();
+    names.dedup();
+    apt("install", &names)
+}
+
+/// The first of `packages` that the distribution can install.
+fn known(packages: &[&'static str]) -> Option<&'static str> {
+    let knows = |package: &&&str| command::output(Command::new("apt-cache").args(["show", package])).is_ok();
+    packages.iter().find(knows).copied()
+}
+
+/// A failure is in the log; what it leaves missing is found by looking again.
+fn apt(verb: &str, names: &[&str]) -> Result<()> {
+    let mut apt = Command::new("apt-get");
+    apt.env("DEBIAN_FRONTEND", "noninteractive").args(["-q", "-y", verb]).args(names);
+    if verb == "install" {
+        apt.arg("--no-install-recommends");
+    }
+    command::logged(&mut apt, &workspace::logs().join(format!("apt-{verb}.log"))).map(drop)
+}

@@ -1,0 +1,159 @@
+//! The stages of `cargo xtask test`, in their order.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::command;
+use crate::tally::Tally;
+use crate::workspace::{self, Package, cargo};
+use crate::{dist, packages, tidy};
+
+/// How much is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// What a change needs before it is looked at: minutes.
+    Quick,
+    /// All that has to hold.
+    Normal,
+    /// Long tests too.
+    Full,
+}
+
+/// One stage.
+pub struct Stage {
+    /// Its name.
+    pub name: &'static str,
+    /// The least depth at which it runs.
+    pub from: Depth,
+    /// Runs it.
+    pub run: fn(Depth) -> Result<Tally>,
+}
+
+/// All stages. What measures, counts or needs root comes after what may run side by side, and never beside it.
+pub const ALL: [Stage; 10] = [
+    Stage { name: "packages", from: Depth::Normal, run: |_| packages::provide() },
+    Stage {
+        name: "formatting",
+        from: Depth::Quick,
+        run: |_| single("formatting", &["fmt", "--all", "--check"]),
+    },
+    Stage { name: "clippy", from: Depth::Quick, run: |_| single("clippy", CLIPPY) },
+    Stage { name: "tidy", from: Depth::Quick, run: |_| tidy::stage() },
+    Stage { name: "unit tests", from: Depth::Quick, run: unit },
+    Stage { name: "documentation tests", from: Depth::Normal, run: documentation },
+    Stage { name: "integration tests", from: Depth::Normal, run: integration },
+    Stage { name: "serial tests", from: Depth::Normal, run: serial },
+    Stage { name: "dist", from: Depth::Normal, run: |_| dist::stage() },
+    Stage { name: "fuzz targets", from: Depth::Normal, run: |_| fuzz() },
+];
+
+const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+
+/// Integration tests whose names begin so run one after the other, one test at a time: they are root's, they measure
+/// real threads, or they count what other tests would add to.
+const SERIAL: &str = "serial_";
+
+/// One `cargo` command that is right or wrong.
+fn single(name: &str, arguments: &[&str]) -> Result<Tally> {
+    checked(name, cargo().args(arguments)).map(Tally::of)
+}
+
+/// Runs `command`, prints the end of what it said if it failed.
+fn checked(name: &str, command: &mut Command) -> Result<bool> {
+    let outcome =
+        command::logged(command, &workspace::logs().join(format!("{}.log", name.replace(' ', "-"))))?;
+    if !outcome.success {
+        println!("{}", outcome.tail());
+    }
+    Ok(outcome.success)
+}
+
+fn unit(depth: Depth) -> Result<Tally> {
+    tests("unit tests", &["--workspace", "--lib", "--bins"], harness(depth, false))
+}
+
+fn documentation(_: Depth) -> Result<Tally> {
+    tests("documentation tests", &["--workspace", "--doc"], &["--show-output"])
+}
+
+fn integration(depth: Depth) -> Result<Tally> {
+    let packages = workspace::packages()?;
+    let mut names: Vec<&str> =
+        targets(&packages).map(|(_, test)| test).filter(|test| !is_serial(test)).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return Ok(Tally::default());
+    }
+    let mut selection = vec!["--workspace"];
+    selection.extend(names.iter().flat_map(|name| ["--test", name]));
+    tests("integration tests", &selection, harness(depth, false))
+}
+
+fn serial(depth: Depth) -> Result<Tally> {
+    let packages = workspace::packages()?;
+    let mut tally = Tally::default();
+    for (package, test) in targets(&packages).filter(|(_, test)| is_serial(test)) {
+        let start = Instant::now();
+        let name = format!("{package} {test}");
+        let one = tests(&name, &["--package", package, "--test", test], harness(depth, true))?;
+        let Tally { passed, failed, skipped } = &one;
+        let seconds = start.elapsed().as_secs();
+        println!("  {name}: {passed} passed, {failed} failed, {} skipped, {seconds} s", skipped.len());
+        tally.add(one);
+    }
+    Ok(tally)
+}
+
+/// Integration tests with the crates that they belong to.
+fn targets(packages: &[Package]) -> impl Iterator<Item = (&str, &str)> {
+    packages
+        .iter()
+        .flat_map(|package| package.tests.iter().map(|test| (package.name.as_str(), test.as_str())))
+}
+
+fn is_serial(test: &str) -> bool {
+    test.starts_with(SERIAL)
+}
+
+/// Arguments to the test harness.
+fn harness(depth: Depth, one_at_a_time: bool) -> &'static [&'static str] {
+    match (depth == Depth::Full, one_at_a_time) {
+        (false, false) => &["--show-output"],
+        (false, true) => &["--show-output", "--test-threads=1"],
+        (true, false) => &["--show-output", "--include-ignored"],
+        (true, true) => &["--show-output", "--include-ignored", "--test-threads=1"],
+    }
+}
+
+/// One `cargo test`, its results added up.
+fn tests(name: &str, selection: &[&str], harness: &[&str]) -> Result<Tally> {
+    let mut cargo = cargo();
+    cargo.args(["test", "--all-features", "--no-fail-fast"]).args(selection).arg("--").args(harness);
+    let log = workspace::logs().join(format!("{}.log", name.replace(' ', "-")));
+    let outcome = command::logged(&mut cargo, &log)?;
+    if !outcome.success {
+        println!("{}", outcome.failures());
+    }
+    Ok(Tally::from_cargo_test(&outcome.text, outcome.success))
+}
+
+/// Seconds that each fuzz target runs: enough to see that it builds and that the corpus' neighbourhood is sound.
+const FUZZ_SECONDS: u32 = 10;
+
+fn fuzz() -> Result<Tally> {
+    let manifest = workspace::root().join("fuzz/Cargo.toml");
+    if !manifest.is_file() {
+        return Ok(Tally::default());
+    }
+    let mut tally = Tally::default();
+    for target in workspace::binaries(&manifest)? {
+        let mut cargo = cargo();
+        cargo.args(["run", "--release", "--manifest-path"]).arg(&manifest).args(["--bin", &target]);
+        cargo.args(["--", &format!("-max_total_time={FUZZ_SECONDS}")]).env("RUSTC_BOOTSTRAP", "1");
+        tally.add(Tally::of(checked(&format!("fuzz {target}"), &mut cargo)?));
+    }
+    Ok(tally)
+}

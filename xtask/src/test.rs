@@ -1,0 +1,72 @@
+//! `cargo xtask test`: the one test command.
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::{Result, anyhow, ensure};
+
+use crate::arguments::Arguments;
+use crate::packages::is_root;
+use crate::stages::{self, Depth, Stage};
+use crate::tally::Tally;
+
+/// `test [--quick | --full] [--stage NAME]`
+pub fn run(mut arguments: Arguments) -> Result<bool> {
+    let depth = match (arguments.flag("--quick"), arguments.flag("--full")) {
+        (true, true) => return Err(anyhow!("--quick and --full exclude each other")),
+        (true, false) => Depth::Quick,
+        (false, true) => Depth::Full,
+        (false, false) => Depth::Normal,
+    };
+    let only: Option<String> = arguments.value("--stage")?;
+    arguments.finish()?;
+    let stages = chosen(depth, only.as_deref())?;
+    let mut tally = Tally::default();
+    for stage in stages {
+        tally.add(announced(stage, depth));
+    }
+    conclude(tally)
+}
+
+fn chosen(depth: Depth, only: Option<&str>) -> Result<Vec<&'static Stage>> {
+    let asked = |stage: &&Stage| only.map_or(depth >= stage.from, |name| stage.name == name);
+    let chosen: Vec<_> = stages::ALL.iter().filter(asked).collect();
+    let names: Vec<_> = stages::ALL.iter().map(|stage| stage.name).collect();
+    ensure!(!chosen.is_empty(), "no such stage: there are {}", names.join(", "));
+    Ok(chosen)
+}
+
+/// Runs a stage between two lines; one that cannot be run has failed.
+fn announced(stage: &Stage, depth: Depth) -> Tally {
+    println!("== {}", stage.name);
+    // A line held back would be missed where the output is a pipe and the stage takes minutes.
+    let _ = std::io::stdout().flush();
+    let start = Instant::now();
+    let tally = (stage.run)(depth).unwrap_or_else(|error| {
+        println!("error: {error:#}");
+        Tally::of(false)
+    });
+    let Tally { passed, failed, skipped } = &tally;
+    let (skipped, seconds) = (skipped.len(), start.elapsed().as_secs_f64());
+    println!("== {}: {passed} passed, {failed} failed, {skipped} skipped, {seconds:.1} s", stage.name);
+    tally
+}
+
+/// Names what was skipped, and says the sum on a line of its own.
+fn conclude(mut tally: Tally) -> Result<bool> {
+    for skip in &tally.skipped {
+        println!("skipped: {}{}{}", skip.what, if skip.what.is_empty() { "" } else { ": " }, skip.why);
+    }
+    if is_ci() && is_root() {
+        for refused in tally.refuse_avoidable() {
+            println!("FAILED: {}: skipped where it could have run: {}", refused.what, refused.why);
+        }
+    }
+    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped.len());
+    Ok(tally.failed == 0)
+}
+
+/// Whether the project's machine runs this: what it can provide must be there.
+fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}

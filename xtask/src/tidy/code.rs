@@ -1,0 +1,156 @@
+//! What code may say where.
+
+use super::source::Source;
+use super::{Finding, Tree};
+
+/// Crates that hold `unsafe`.
+const UNSAFE: [&str; 1] = ["sys"];
+
+/// Crates that print: the binary, and these tasks.
+const PRINTING: [&str; 2] = ["worstcase", "xtask"];
+
+const PRINTS: [&str; 5] = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
+
+/// Crates that open kernel files; the tasks read /proc to compare programs.
+const KERNEL_FILES: [&str; 4] = ["machine", "tune", "load", "xtask"];
+
+/// Kernel files that others name, each with its reason.
+const EXCEPTIONS: [(&str, &str); 7] = [
+    ("sys", "/dev/null"),         // where a child's output goes
+    ("sys", "/dev/shm"),          // shared memory for kernels without memfd_create (before 3.17)
+    ("sys", "/proc"),             // mounted in a new process namespace
+    ("sys", "/proc/self/exe"),    // a program starts itself again
+    ("probe", "/proc/self/exe"),  // likewise
+    ("sys", "/proc/self/ns/pid"), // which process namespace this is
+    ("sys", "/proc/self/task"),   // fork is safe only where there is one thread
+];
+
+/// Paths that exist on one machine only. Written in two parts so that this file does not break its own rule.
+const HOMES: [&str; 3] = [concat!("/", "work/"), concat!("/", "root/"), HOME];
+
+/// A test may need a path that looks like a user's.
+const HOME: &str = concat!("/", "home/");
+
+pub fn unsafe_outside_sys(tree: &Tree) -> Vec<Finding> {
+    let rust = tree.sources.iter().filter(|source| !UNSAFE.contains(&source.package()));
+    lines(
+        rust,
+        |source| Box::new(source.all_code()),
+        |line| has_word(line, "unsafe").then(|| "unsafe code".to_owned()),
+    )
+}
+
+pub fn printing(tree: &Tree) -> Vec<Finding> {
+    let libraries = tree.sources.iter().filter(|source| !PRINTING.contains(&source.package()));
+    let prints = |line: &str| PRINTS.into_iter().find(|print| has_word(line, print));
+    lines(libraries, |source| Box::new(source.code()), |line| Some(format!("{} in a library", prints(line)?)))
+}
+
+pub fn machine_paths(tree: &Tree) -> Vec<Finding> {
+    tree.sources.iter().flat_map(homes).collect()
+}
+
+fn homes(source: &Source) -> Vec<Finding> {
+    let named = |(number, line): (usize, &str)| {
+        let home = HOMES.into_iter().find(|home| line.contains(home))?;
+        let allowed = home == HOME && source.is_test(number);
+        (!allowed).then(|| Finding::new(&source.path, number, format!("{home} is a path of one machine")))
+    };
+    source.text.lines().enumerate().map(|(index, line)| (index + 1, line)).filter_map(named).collect()
+}
+
+pub fn kernel_paths(tree: &Tree) -> Vec<Finding> {
+    let others = tree.sources.iter().filter(|source| !KERNEL_FILES.contains(&source.package()));
+    others.flat_map(kernel_literals).collect()
+}
+
+fn kernel_literals(source: &Source) -> Vec<Finding> {
+    let outside = |(line, text): &&(usize, String)| {
+        let excepted = EXCEPTIONS.iter().any(|(package, path)| *package == source.package() && path == text);
+        !source.is_test(*line) && is_kernel_path(text) && !excepted
+    };
+    let finding =
+        |(line, text): &(usize, String)| Finding::new(&source.path, *line, format!("opens {text}?"));
+    source.scrubbed.literals.iter().filter(outside).map(finding).collect()
+}
+
+/// Whether a literal is a path below /proc, /sys or /dev; a sentence that names one has a blank.
+fn is_kernel_path(text: &str) -> bool {
+    let below =
+        |root: &str| text == root || text.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'));
+    ["/proc", "/sys", "/dev"].into_iter().any(below) && !text.contains(' ')
+}
+
+type Lines<'a> = Box<dyn Iterator<Item = (usize, &'a str)> + 'a>;
+
+/// One finding for each line that breaks the rule.
+fn lines<'a>(
+    sources: impl Iterator<Item = &'a Source>,
+    look: fn(&'a Source) -> Lines<'a>,
+    rule: impl Fn(&str) -> Option<String>,
+) -> Vec<Finding> {
+    let found = |source: &'a Source| look(source).map(move |(number, line)| (source, number, line));
+    sources
+        .flat_map(found)
+        .filter_map(|(source, number, line)| Some(Finding::new(&source.path, number, rule(line)?)))
+        .collect()
+}
+
+/// Whether `word` stands in `line` by itself, not within a longer name.
+fn has_word(line: &str, word: &str) -> bool {
+    let in_name = |character: char| character.is_alphanumeric() || character == '_';
+    line.match_indices(word).any(|(place, _)| {
+        !line[..place].ends_with(in_name) && !line[place + word.len()..].starts_with(in_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::tree;
+    use super::*;
+
+    fn places(findings: Vec<Finding>) -> Vec<(String, usize)> {
+        findings.into_iter().map(|finding| (finding.path, finding.line)).collect()
+    }
+
+    #[test]
+    fn unsafe_is_found_in_code_and_not_in_words_about_it() {
+        let guilty = "// unsafe is fine here\n#![deny(unsafe_code)]\nfn f() { unsafe { g() } }\n";
+        let found = unsafe_outside_sys(&tree(&[
+            ("crates/load/src/lib.rs", guilty),
+            ("crates/sys/src/lib.rs", guilty),
+        ]));
+        assert_eq!(places(found), [("crates/load/src/lib.rs".to_owned(), 3)]);
+    }
+
+    #[test]
+    fn a_library_prints_in_its_tests_only() {
+        let text = "fn f() { eprintln!(\"x\") }\n#[cfg(test)]\nmod tests { fn g() { println!() } }\n";
+        let files = [
+            ("crates/probe/src/a.rs", text),
+            ("crates/worstcase/src/main.rs", text),
+            ("crates/probe/tests/b.rs", text),
+        ];
+        assert_eq!(places(printing(&tree(&files))), [("crates/probe/src/a.rs".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn kernel_files_are_found_in_literals_of_other_crates() {
+        let text =
+            "// \"/proc/stat\"\nf(\"/proc/stat\");\ng(\"/dev/null\");\nh(\"/system\", \"/sys is full\");\n";
+        let files = [
+            ("crates/sys/src/a.rs", text),
+            ("crates/machine/src/a.rs", text),
+            ("crates/report/src/a.rs", text),
+        ];
+        let found = places(kernel_paths(&tree(&files)));
+        let report = "crates/report/src/a.rs".to_owned();
+        assert_eq!(found, [("crates/sys/src/a.rs".to_owned(), 2), (report.clone(), 2), (report, 3)]);
+    }
+
+    #[test]
+    fn homes_are_found_in_any_text() {
+        let files = [("README.md", concat!("see /", "home/me/x\n")), ("a.toml", "path = \"/usr/share\"\n")];
+        assert_eq!(places(machine_paths(&tree(&files))), [("README.md".to_owned(), 1)]);
+    }
+}

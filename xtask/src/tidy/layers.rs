@@ -1,0 +1,66 @@
+//! Which crate may know which: the floors of the house as a table of edges.
+
+use super::{Finding, Tree};
+use crate::workspace::Package;
+
+/// A crate and the crates of the house that it may depend on. A new crate gets its line here.
+const EDGES: [(&str, &[&str]); 15] = [
+    ("units", &[]),
+    ("histogram", &["units"]),
+    ("statistics", &["units", "histogram"]),
+    ("sys", &["units"]),
+    ("record", &["units", "histogram", "statistics"]),
+    ("machine", &["units", "sys", "record"]),
+    ("probe", &["units", "histogram", "sys", "record"]),
+    ("load", &["units", "sys", "record", "machine"]),
+    ("audit", &["units", "record", "machine"]),
+    ("tune", &["units", "sys", "record", "machine"]),
+    ("lab", &["units", "sys", "record", "machine"]),
+    ("trace", &["units", "sys", "record", "machine"]),
+    ("report", &["units", "histogram", "statistics", "record", "audit"]),
+    ("worstcase", &["*"]),
+    ("xtask", &["units", "histogram", "sys", "record", "probe"]),
+];
+
+/// Edges between crates that the table does not allow.
+pub fn edges(tree: &Tree) -> Vec<Finding> {
+    tree.packages.iter().flat_map(of).collect()
+}
+
+fn of(package: &Package) -> Vec<Finding> {
+    let path = format!("{}/Cargo.toml", package.name);
+    let Some((_, allowed)) = EDGES.iter().find(|(name, _)| *name == package.name) else {
+        return vec![Finding::new(path, 0, "the crate has no line in xtask's table of floors")];
+    };
+    let forbidden = |inner: &&String| !allowed.contains(&"*") && !allowed.contains(&inner.as_str());
+    let name = |inner: &String| Finding::new(&path, 0, format!("{} must not know {inner}", package.name));
+    package.inner.iter().filter(forbidden).map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, inner: &[&str]) -> Package {
+        let inner = inner.iter().map(|&name| name.to_owned()).collect();
+        Package { name: name.to_owned(), inner, tests: Vec::new() }
+    }
+
+    #[test]
+    fn a_probe_that_knows_loads_is_found_and_a_crate_without_a_floor_too() {
+        assert!(of(&package("probe", &["sys", "record"])).is_empty());
+        assert_eq!(of(&package("probe", &["sys", "load"])).len(), 1);
+        assert_eq!(of(&package("cellar", &[])).len(), 1);
+    }
+
+    #[test]
+    fn the_table_has_no_way_round() {
+        let mut below: Vec<&str> = Vec::new();
+        for (name, allowed) in EDGES {
+            if name != "worstcase" && name != "xtask" {
+                assert!(allowed.iter().all(|inner| below.contains(inner)), "{name} looks up");
+            }
+            below.push(name);
+        }
+    }
+}
