@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use record::{CpuEvidence, CpuShare, Evidence, Fact, IdleResidency};
 use units::{CpuId, CpuList, Nanos};
 
-use crate::facts::processors::{cpu_file, cpuinfo_value, governor, idle_directories, online};
+use crate::SysRoot;
+use crate::facts::processors::{cpuinfo_value, governor, idle_directories, online};
 use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
+use crate::heat::{temperature, throttles};
 use crate::root::parsed;
-use crate::{SysRoot, temperature};
 
 /// The machine's counters at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,16 +106,6 @@ fn counts_smis(cpuinfo: &str) -> bool {
 /// MSR_SMI_COUNT through the msr driver; its upper half is reserved.
 fn smis(root: &SysRoot, cpu: CpuId) -> Fact<u32> {
     root.bytes_at(&format!("/dev/cpu/{cpu}/msr"), 0x34).map(|bytes| u64::from_ne_bytes(bytes) as u32)
-}
-
-/// Throttling events of core and package (arch/x86, Intel only).
-fn throttles(root: &SysRoot, cpu: CpuId) -> Fact<u64> {
-    let count = |name| root.number::<u64>(&cpu_file(cpu, &format!("thermal_throttle/{name}_throttle_count")));
-    match (count("core"), count("package")) {
-        (Fact::Value(core), Fact::Value(package)) => Fact::Value(core.saturating_add(package)),
-        (core, Fact::Absent) => core,
-        (_, package) => package,
-    }
 }
 
 /// Time and entries of each idle state since boot; cpuidle counts the time in microseconds.

@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 use record::Fact;
 use rustix::io::Errno;
 
-use crate::Error;
 use crate::root::fact;
+use crate::{Error, SysRoot};
 
 /// The device.
 pub(crate) const PATH: &str = "/dev/cpu_dma_latency";
@@ -29,12 +29,13 @@ impl LatencyRequest {
     /// The value goes as 4 bytes in the machine's order, because fewer bytes are refused and other lengths are read
     /// as hexadecimal text. Whether the kernel obeys is for [`LatencyRequest::effective`] to say.
     pub fn hold(microseconds: u32) -> Result<Self, Error> {
-        Self::hold_at(PATH, microseconds)
+        Self::hold_in(&SysRoot::live(), microseconds)
     }
 
-    fn hold_at(path: &str, microseconds: u32) -> Result<Self, Error> {
-        let failed = |operation| move |error: io::Error| failure(operation, path, &error);
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(failed("open"))?;
+    fn hold_in(root: &SysRoot, microseconds: u32) -> Result<Self, Error> {
+        let failed = |operation| move |error: io::Error| failure(operation, &error);
+        let mut file =
+            OpenOptions::new().read(true).write(true).open(root.path(PATH)).map_err(failed("open"))?;
         let limit = i32::try_from(microseconds).unwrap_or(i32::MAX);
         file.write_all(&limit.to_ne_bytes()).map_err(failed("write"))?;
         Ok(Self { file })
@@ -47,7 +48,7 @@ impl LatencyRequest {
     }
 }
 
-fn failure(operation: &'static str, path: &str, error: &io::Error) -> Error {
+fn failure(operation: &'static str, error: &io::Error) -> Error {
     let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
     let hint = match errno {
         Errno::ACCESS | Errno::PERM => "run as root, or give this user read and write access to the device",
@@ -56,19 +57,18 @@ fn failure(operation: &'static str, path: &str, error: &io::Error) -> Error {
         }
         _ => "measure with the idle states as they are",
     };
-    Error { operation, path: path.to_owned(), errno, hint }
+    Error { operation, path: PATH.to_owned(), errno, hint }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SysRoot;
 
     #[test]
     fn a_request_holds_until_it_is_dropped() {
         let request = match LatencyRequest::hold(7) {
             Ok(request) => request,
-            Err(error) => return eprintln_skipped(&error),
+            Err(error) => return skipped(&error),
         };
         let Fact::Value(effective) = request.effective() else { panic!("{:?}", request.effective()) };
         assert!(effective <= 7, "{effective}");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[allow(clippy::print_stderr)]
-    fn eprintln_skipped(error: &Error) {
+    fn skipped(error: &Error) {
         eprintln!("skipped: {error}");
     }
 
@@ -88,16 +88,16 @@ mod tests {
         let root = SysRoot::at(directory.path());
         std::fs::create_dir(root.path("/dev")).unwrap();
         std::fs::write(root.path(PATH), NO_LIMIT.to_string()).unwrap();
-        let request = LatencyRequest::hold_at(root.path(PATH).to_str().unwrap(), 20).unwrap();
+        let request = LatencyRequest::hold_in(&root, 20).unwrap();
         assert_eq!(request.effective(), Fact::Value(20));
         assert_eq!(root.bytes_at(PATH, 0), Fact::Value(20_i32.to_ne_bytes()));
     }
 
     #[test]
     fn a_refusal_says_what_to_do() {
-        let error = LatencyRequest::hold_at("/no/such/device", 0).unwrap_err();
+        let error = LatencyRequest::hold_in(&SysRoot::at("/no/such/tree"), 0).unwrap_err();
         assert_eq!((error.operation, error.errno), ("open", Errno::NOENT));
-        assert!(error.to_string().starts_with("cannot open /no/such/device: "), "{error}");
+        assert!(error.to_string().starts_with("cannot open /dev/cpu_dma_latency: "), "{error}");
         assert!(error.hint.contains("no such device"));
     }
 }

@@ -2,7 +2,7 @@
 //! made-up tree. Nothing here judges: what a fact means for a figure is said in `record::validity`.
 //!
 //! [`machine`] reads what stands still, once a run. [`Snapshot`] reads what counts, before and after a scenario.
-//! [`KernelLog`] keeps the kernel's complaints in between. [`tasks`] finds threads that can stand in a probe's way.
+//! [`KernelLog`] keeps the kernel's complaints in between, [`Heat`] watches over the temperature. [`tasks`] finds threads that can stand in a probe's way.
 //! [`LatencyRequest`] is the one thing here that changes the machine, for as long as it is held.
 //!
 //! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
@@ -13,20 +13,20 @@ pub mod counters;
 pub mod cpusets;
 mod error;
 pub mod facts;
+pub mod heat;
 pub mod kernel_log;
 pub mod latency_request;
 pub mod mounts;
 mod root;
 pub mod tasks;
-pub mod temperature;
 
 pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpusets::partition_of;
 pub use error::Error;
 pub use facts::{is_serial, machine};
+pub use heat::Heat;
 pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
 pub use root::SysRoot;
 pub use tasks::{Task, descendants, outside_other, rivals};
-pub use temperature::temperature;

@@ -35,40 +35,49 @@ pub(super) fn names(root: &SysRoot) -> Names {
     }
 }
 
-/// The preemption in effect. A kernel with PREEMPT_DYNAMIC is asked in debugfs, then in its log, where it names each
-/// change of mode, then on its command line (Documentation/admin-guide/kernel-parameters.txt, `preempt=`).
-pub(super) fn preemption(root: &SysRoot, version: &str, command_line: &str) -> Fact<String> {
-    let built = built_preemption(version);
-    if built == "PREEMPT_RT" || root.read("/sys/kernel/realtime").value().is_some_and(|text| text == "1") {
-        return Fact::Value("PREEMPT_RT".into());
-    }
-    let debugfs = || root.read("/sys/kernel/debug/sched/preempt").value().and_then(|text| chosen(text));
-    let log = || kernel_log::boot_lines(root).iter().rev().find_map(|line| logged_preemption(line));
+/// The preemption in effect. A kernel that can change it is asked in debugfs, then in its log, where it names each
+/// change, then on its command line (Documentation/admin-guide/kernel-parameters.txt, `preempt=`).
+pub(super) fn preemption(root: &SysRoot, names: &Names, command_line: &str) -> Fact<String> {
+    let built = built_preemption(names);
+    let real_time = root.read("/sys/kernel/realtime").value().is_some_and(|text| text == "1");
     let mode = match built {
-        "dynamic" => debugfs().or_else(log).or_else(|| requested_preemption(command_line)),
-        _ => None,
+        "" => return Fact::Unsupported,
+        "PREEMPT_RT" => None,
+        _ if real_time => Some("PREEMPT_RT".to_owned()),
+        "none or voluntary" => None,
+        _ => effective_preemption(root)
+            .or_else(|| (built == DYNAMIC).then(|| requested_preemption(command_line)).flatten()),
     };
-    match (mode, built) {
-        (Some(mode), _) => Fact::Value(mode),
-        (None, "dynamic") => Fact::Value("dynamic (mode unreadable)".into()),
-        (None, "") => Fact::Unsupported,
-        (None, built) => Fact::Value(built.into()),
-    }
+    Fact::Value(mode.unwrap_or_else(|| built.to_owned()))
 }
+
+/// What the kernel itself calls its mode, where it has several. Kernels 5.12 to 5.15 have without saying so in their
+/// version.
+fn effective_preemption(root: &SysRoot) -> Option<String> {
+    let debugfs = root.read("/sys/kernel/debug/sched/preempt").value().and_then(|text| chosen(text));
+    debugfs.or_else(|| kernel_log::boot_lines(root).iter().rev().find_map(|line| logged_preemption(line)))
+}
+
+/// A kernel that chooses at boot, and does not say what.
+const DYNAMIC: &str = "dynamic (mode unreadable)";
+
+/// The first kernel where `PREEMPT` in the version can stand for lazy preemption, which lets real-time threads in
+/// just as full preemption does.
+const LAZY_SINCE: (u32, u32) = (6, 13);
 
 /// What `uname -v` says of preemption, the kernel's scripts/mkcompile_h or init/Makefile. A real-time patch before
 /// 5.4 says `PREEMPT RT`. A kernel that says nothing was built with PREEMPT_NONE or PREEMPT_VOLUNTARY.
-fn built_preemption(version: &str) -> &'static str {
-    let words: Vec<&str> = version.split_whitespace().collect();
+fn built_preemption(names: &Names) -> &'static str {
+    let words: Vec<&str> = names.version.split_whitespace().collect();
     let has = |word: &str| words.contains(&word);
     if words.is_empty() {
         ""
     } else if has("PREEMPT_RT") || words.windows(2).any(|pair| pair == ["PREEMPT", "RT"]) {
         "PREEMPT_RT"
     } else if has("PREEMPT_DYNAMIC") {
-        "dynamic"
-    } else if has("PREEMPT_LAZY") {
-        "lazy"
+        DYNAMIC
+    } else if has("PREEMPT") && release_numbers(&names.release).is_some_and(|numbers| numbers >= LAZY_SINCE) {
+        "full or lazy"
     } else if has("PREEMPT") {
         "full"
     } else {
@@ -95,23 +104,70 @@ fn requested_preemption(command_line: &str) -> Option<String> {
     modes.filter(|mode| ["none", "voluntary", "full", "lazy"].contains(mode)).last().map(str::to_owned)
 }
 
+/// Major and minor number of a kernel release, `6.18.44-fc` or `3.12-rc1`.
+pub(super) fn release_numbers(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn names(release: &str, version: &str) -> Names {
+        Names {
+            host: String::new(),
+            release: release.into(),
+            version: version.into(),
+            architecture: String::new(),
+        }
+    }
+
     #[test]
     fn what_was_built_in_is_read_from_the_version() {
-        for (version, built) in [
-            ("#1 SMP PREEMPT_DYNAMIC Debian 6.1.90-1 (2024-05-03)", "dynamic"),
-            ("#1 SMP PREEMPT_RT Mon Sep 30", "PREEMPT_RT"),
-            ("#8 SMP PREEMPT RT Tue Jul 1 2014", "PREEMPT_RT"),
-            ("#1 SMP PREEMPT Thu Jan 1", "full"),
-            ("#57-Ubuntu SMP Fri", "none or voluntary"),
-            ("", ""),
+        for (release, version, built) in [
+            ("6.1.0-21-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.90-1 (2024-05-03)", DYNAMIC),
+            ("6.12.1", "#1 SMP PREEMPT_RT Mon Sep 30", "PREEMPT_RT"),
+            ("3.12.19-rt30", "#8 SMP PREEMPT RT Tue Jul 1 2014", "PREEMPT_RT"),
+            ("5.10.0", "#1 SMP PREEMPT Thu Jan 1", "full"),
+            ("6.13.0", "#1 SMP PREEMPT Thu Jan 1", "full or lazy"),
+            ("5.4.0-57", "#57-Ubuntu SMP Fri", "none or voluntary"),
+            ("5.4.0-57", "", ""),
         ] {
-            assert_eq!(built_preemption(version), built, "{version}");
+            assert_eq!(built_preemption(&names(release, version)), built, "{version}");
         }
+    }
+
+    #[test]
+    fn the_kernels_own_answer_goes_before_the_command_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = SysRoot::at(directory.path());
+        let dynamic = names("6.1.0", "#1 SMP PREEMPT_DYNAMIC");
+        let write = |path: &str, text: &str| {
+            std::fs::create_dir_all(root.path(path).parent().unwrap()).unwrap();
+            std::fs::write(root.path(path), text).unwrap();
+        };
+        let mode = |names| preemption(&root, names, "quiet preempt=none").value().cloned().unwrap();
+        assert_eq!(preemption(&root, &dynamic, "quiet"), Fact::Value(DYNAMIC.into()));
+        assert_eq!(mode(&dynamic), "none");
+        write(
+            "/dev/kmsg",
+            "6,9,79117,-;Dynamic Preempt: voluntary\n6,800,99117000,-;Dynamic Preempt: lazy\n",
+        );
+        assert_eq!(mode(&dynamic), "lazy");
+        write("/sys/kernel/debug/sched/preempt", "none voluntary (full)\n");
+        assert_eq!(mode(&dynamic), "full");
+        write("/sys/kernel/realtime", "1\n");
+        assert_eq!(mode(&dynamic), "PREEMPT_RT");
+    }
+
+    #[test]
+    fn releases_parse() {
+        assert_eq!(release_numbers("6.18.44-fc-v595"), Some((6, 18)));
+        assert_eq!(release_numbers("3.12-rc1"), Some((3, 12)));
+        assert_eq!(release_numbers("6"), None);
+        assert_eq!(release_numbers(""), None);
     }
 
     #[test]
@@ -130,7 +186,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_answered_without_a_panic(text in "[a-zA-Z_()=: -]{0,60}|.{0,40}") {
-            let _ = (built_preemption(&text), chosen(&text), logged_preemption(&text), requested_preemption(&text));
+            let _ = (built_preemption(&names(&text, &text)), chosen(&text), logged_preemption(&text), requested_preemption(&text));
         }
     }
 }

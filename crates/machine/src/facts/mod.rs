@@ -19,6 +19,7 @@ pub fn machine(root: &SysRoot) -> Machine {
     let names = kernel::names(root);
     let command_line = root.read("/proc/cmdline");
     let cpus = processors::cpus(root);
+    let preemption = kernel::preemption(root, &names, command_line.value().map_or("", String::as_str));
     Machine {
         host: names.host,
         architecture: names.architecture,
@@ -35,16 +36,7 @@ pub fn machine(root: &SysRoot) -> Machine {
         load_average_hundredths: root
             .read("/proc/loadavg")
             .and_then(|text| parsed(load_average(&text).ok_or(()))),
-        kernel: record::Kernel {
-            preemption: kernel::preemption(
-                root,
-                &names.version,
-                command_line.value().map_or("", String::as_str),
-            ),
-            release: names.release,
-            version: names.version,
-            command_line,
-        },
+        kernel: record::Kernel { preemption, release: names.release, version: names.version, command_line },
         cpus,
     }
 }

@@ -1,8 +1,61 @@
-//! How hot the machine is.
+//! How hot the machine is, and whether it slows its CPUs down for that.
 
 use record::Fact;
+use units::{CpuId, CpuList};
 
 use crate::SysRoot;
+use crate::facts::processors::cpu_file;
+
+/// What heat does to the machine at one moment. Cheap enough to be read once a second, with the caution that
+/// [`temperature`] gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heat {
+    /// The highest temperature, in thousandths of a degree Celsius.
+    pub temperature: Fact<i64>,
+    /// Throttling events since boot, summed over the CPUs asked for (Intel).
+    pub throttles: Fact<u64>,
+    /// Cooling devices that slow down CPUs now, as in `cpufreq-cpu0 at 2 of 5`.
+    pub cooling: Vec<String>,
+}
+
+impl Heat {
+    /// Reads it.
+    pub fn read(root: &SysRoot, cpus: &CpuList) -> Self {
+        let throttles = cpus.iter().map(|cpu| throttles(root, cpu)).reduce(sum).unwrap_or(Fact::Absent);
+        Self { temperature: temperature(root), throttles, cooling: cooling(root) }
+    }
+}
+
+/// Throttling events of a CPU's core and package since boot (arch/x86, Intel only).
+pub(crate) fn throttles(root: &SysRoot, cpu: CpuId) -> Fact<u64> {
+    let count = |name| root.number::<u64>(&cpu_file(cpu, &format!("thermal_throttle/{name}_throttle_count")));
+    match (count("core"), count("package")) {
+        (core, Fact::Absent) => core,
+        (core, package) => sum(core, package),
+    }
+}
+
+fn sum(one: Fact<u64>, other: Fact<u64>) -> Fact<u64> {
+    one.and_then(|one| other.map(|other| one.saturating_add(other)))
+}
+
+/// How the types of cooling devices begin that take time or frequency from CPUs (drivers/thermal, drivers/acpi).
+const CPU_COOLERS: [&str; 6] =
+    ["cpufreq-", "thermal-cpufreq-", "cpuidle-", "thermal-idle-", "Processor", "intel_powerclamp"];
+
+/// CPU cooling devices in action: the only sign of throttling on most ARM boards.
+fn cooling(root: &SysRoot) -> Vec<String> {
+    let class = "/sys/class/thermal";
+    let device = |number: u32| {
+        let directory = format!("{class}/cooling_device{number}");
+        let kind = root.read(&format!("{directory}/type")).value()?.clone();
+        let state: i64 = *root.number(&format!("{directory}/cur_state")).value()?;
+        let most = root.read(&format!("{directory}/max_state"));
+        let active = state > 0 && CPU_COOLERS.iter().any(|cooler| kind.starts_with(cooler));
+        active.then(|| format!("{kind} at {state} of {most}"))
+    };
+    root.numbered(class, "cooling_device").into_iter().filter_map(device).collect()
+}
 
 /// hwmon drivers whose sensors are in the CPU or the chip around it. Others are left out: a board's sensor chip
 /// reports inputs that nothing is wired to.
