@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use units::Nanos;
 
-use super::{missing_from_rows, row_count, split};
+use super::{missing_from_rows, row_count, split, sum};
 use crate::Series;
 
 /// What cyclictest prints for a thread that has not woken yet: where its minimum starts.
@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
         let cpus: Vec<_> =
             self.series.iter().map(|one| one.cpu.map_or("-".to_owned(), |cpu| cpu.to_string())).collect();
         let mut text = format!("# CPU of each column: {}\n", cpus.join(" "));
-        let beyond: u64 = self.columns.iter().map(|(_, beyond)| beyond).sum();
+        let beyond = sum(self.columns.iter().map(|(_, beyond)| *beyond));
         if beyond > 0 {
             let _ =
                 writeln!(text, "# {beyond} samples of {} us and above are in the overflows only", self.rows);
@@ -112,7 +112,7 @@ impl<'a> Table<'a> {
         let summary = |figure: fn(&histogram::Summary) -> Option<Nanos>| {
             self.series.iter().map(move |one| figure(one.observed.summary()).unwrap_or_default().0 / 1_000)
         };
-        let totals = self.columns.iter().map(|(counts, _)| counts.iter().sum());
+        let totals = self.columns.iter().map(|(counts, _)| sum(counts.iter().copied()));
         write_line(text, "# Total:", 9, totals);
         write_line(text, "# Min Latencies:", 5, summary(histogram::Summary::minimum));
         write_line(text, "# Avg Latencies:", 5, summary(histogram::Summary::average));

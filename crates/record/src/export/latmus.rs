@@ -152,7 +152,7 @@ pub fn dump(dump: &Dump<'_>) -> String {
 fn cells(observed: &Histogram, cells: u64) -> String {
     let (mut counts, beyond) = split(observed, cells);
     if let Some(last) = counts.last_mut() {
-        *last += beyond;
+        *last = last.saturating_add(beyond);
     }
     let first = counts.iter().position(|&count| count > 0).unwrap_or(counts.len());
     let last = counts.iter().rposition(|&count| count > 0).unwrap_or_default();

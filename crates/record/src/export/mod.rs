@@ -24,8 +24,8 @@ fn split(histogram: &Histogram, rows: u64) -> (Vec<u64>, u64) {
     let (mut counts, mut beyond) = (vec![0; rows as usize], 0);
     for (micros, count) in histogram.microsecond_rows() {
         match usize::try_from(micros).ok().and_then(|row| counts.get_mut(row)) {
-            Some(place) => *place += count,
-            None => beyond += count,
+            Some(place) => *place = count.saturating_add(*place),
+            None => beyond = count.saturating_add(beyond),
         }
     }
     (counts, beyond)
@@ -33,11 +33,14 @@ fn split(histogram: &Histogram, rows: u64) -> (Vec<u64>, u64) {
 
 /// A comment for the record of a run that was cut off: its histogram may lack what its summary counts.
 fn missing_from_rows<'a>(histograms: impl IntoIterator<Item = &'a Histogram>) -> Option<String> {
-    let missing: u64 = histograms
-        .into_iter()
-        .map(|histogram| histogram.summary().count.saturating_sub(histogram.cell_count()))
-        .sum();
+    let missing = |histogram: &Histogram| histogram.summary().count.saturating_sub(histogram.cell_count());
+    let missing = sum(histograms.into_iter().map(missing));
     (missing > 0).then(|| {
         format!("# cut off: {missing} samples are in minimum, average and maximum, not in the rows\n")
     })
+}
+
+/// Stays at 2^64 - 1 where it would not fit: a record may come from anywhere.
+fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }
