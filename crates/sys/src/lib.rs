@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod error;
+pub mod mapping;
 pub mod memory;
 pub mod namespace;
 pub mod process;

@@ -172,8 +172,20 @@ pub fn reap() -> Result<Option<Reaped>> {
 
 /// Waits until `child` has ended. wait4(2).
 pub fn wait(child: Pid) -> Result<Reaped> {
+    wait_for(child.as_raw_pid())
+}
+
+/// Waits until any child has ended. wait4(2).
+///
+/// # Errors
+/// `ECHILD` where there are no children.
+pub fn wait_any() -> Result<Reaped> {
+    wait_for(-1)
+}
+
+fn wait_for(pid: i32) -> Result<Reaped> {
     loop {
-        match wait4(child.as_raw_pid(), 0) {
+        match wait4(pid, 0) {
             Ok(Some(reaped)) => return Ok(reaped),
             Ok(None) => {}
             Err(error) if error.errno == Errno::INTR => {}

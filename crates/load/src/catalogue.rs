@@ -1,0 +1,348 @@
+//! The loads that exist: data in `loads/*.toml`, built into the binary, and what each is, in words.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, CpuList, Nanos, Priority};
+
+use crate::{Error, Program};
+
+/// The files of the catalogue, in the order in which it is shown.
+const FILES: [(&str, &str); 11] = [
+    ("idle.toml", include_str!("../../../loads/idle.toml")),
+    ("cpu.toml", include_str!("../../../loads/cpu.toml")),
+    ("io.toml", include_str!("../../../loads/io.toml")),
+    ("vm.toml", include_str!("../../../loads/vm.toml")),
+    ("hdd.toml", include_str!("../../../loads/hdd.toml")),
+    ("full.toml", include_str!("../../../loads/full.toml")),
+    ("scary-grinder.toml", include_str!("../../../loads/scary-grinder.toml")),
+    ("pesky-neighbour.toml", include_str!("../../../loads/pesky-neighbour.toml")),
+    ("stress-ng-cpu.toml", include_str!("../../../loads/stress-ng-cpu.toml")),
+    ("network.toml", include_str!("../../../loads/network.toml")),
+    ("rt-crowd.toml", include_str!("../../../loads/rt-crowd.toml")),
+];
+
+/// A load: stressors that run at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// The name that selects it.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// Which parts of the machine it disturbs.
+    pub disturbs: String,
+    /// Where it comes from: a seed and its words, or the command line.
+    pub source: String,
+    /// Set where the source does not print the load's options: what they were inferred from.
+    pub inferred: Option<String>,
+    /// Where it differs from its source, and why.
+    pub differs: Option<String>,
+    /// Set where its figures do not compare with those of other loads: why.
+    pub apart: Option<String>,
+    /// What runs; nothing for `idle`.
+    #[serde(default, rename = "stressor")]
+    pub stressors: Vec<Stressor>,
+}
+
+/// Workers that all do the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stressor {
+    /// How many.
+    pub workers: Workers,
+    /// Whether they run on measured CPUs too, not on the load's CPUs alone.
+    #[serde(default)]
+    pub everywhere: bool,
+    /// What each does.
+    pub work: Work,
+}
+
+/// How many workers a stressor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Workers {
+    /// This many.
+    Number(u32),
+    /// One for each CPU that the stressor may use, as S0 has 4 on 4 cores.
+    #[serde(with = "per_cpu")]
+    PerCpu,
+}
+
+/// What a worker does, for ever.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Work {
+    /// Square roots: `stress -c`.
+    Cpu,
+    /// sync(2): `stress -i`.
+    Io,
+    /// Maps memory, touches a byte of every 4096, unmaps: `stress -m`.
+    Vm {
+        /// How much at a time.
+        bytes: Bytes,
+    },
+    /// Writes a file without a name and drops it: `stress -d`.
+    Hdd {
+        /// Size of the file.
+        bytes: Bytes,
+    },
+    /// Reads /dev/zero into a buffer and writes that to /dev/null: `dd bs=`.
+    Copy {
+        /// Size of the buffer.
+        bytes: Bytes,
+    },
+    /// Crowds of processes that send each other messages over socket pairs.
+    Hackbench {
+        /// Groups at once.
+        groups: u32,
+        /// Senders and receivers in each; every sender writes to every receiver of its group.
+        pairs: u32,
+        /// Messages from each sender to each receiver in a round.
+        loops: u32,
+        /// Bytes in a message.
+        message: u32,
+    },
+    /// A TCP stream and UDP datagrams within the worker, on 127.0.0.1.
+    Network {
+        /// Bytes that each write to the stream offers.
+        stream: Bytes,
+        /// Bytes in a datagram.
+        datagram: Bytes,
+    },
+    /// A `SCHED_FIFO` thread that sleeps and spins.
+    Crowd {
+        /// Its real-time priority: below the probe's.
+        priority: Priority,
+        /// How long it sleeps at most; drawn anew each time.
+        #[serde(with = "text")]
+        pause: Nanos,
+        /// How long it then spins.
+        #[serde(with = "text")]
+        busy: Nanos,
+    },
+    /// A program that is not ours.
+    Program(Program),
+}
+
+/// Every load that the binary knows.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    loads: Vec<Load>,
+}
+
+impl Catalogue {
+    /// The loads built into the binary.
+    ///
+    /// # Errors
+    /// [`Error::Catalogue`] where a file does not parse; a test makes sure that all do.
+    pub fn shipped() -> Result<Self, Error> {
+        let parse = |(file, text): &(&str, &str)| {
+            toml::from_str(text)
+                .map_err(|error| Error::Catalogue { file: (*file).to_owned(), message: error.to_string() })
+        };
+        Ok(Self { loads: FILES.iter().map(parse).collect::<Result<_, _>>()? })
+    }
+
+    /// In the catalogue's order.
+    pub fn loads(&self) -> &[Load] {
+        &self.loads
+    }
+
+    /// The load of that name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], with the names that exist.
+    pub fn get(&self, name: &str) -> Result<&Load, Error> {
+        self.loads.iter().find(|load| load.name == name).ok_or_else(|| Error::Unknown {
+            name: name.to_owned(),
+            known: self.loads.iter().map(|load| load.name.as_str()).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+impl Load {
+    /// A load of one shell command: `--load-command`. Its name is `command:` and the command's first word.
+    pub fn from_command(command: &str) -> Self {
+        let program = Program::shell(command);
+        Self {
+            name: format!("command:{}", program.shown()),
+            title: command.to_owned(),
+            disturbs: "Whatever the command does.".to_owned(),
+            source: format!("--load-command {command:?}"),
+            inferred: None,
+            differs: None,
+            apart: None,
+            stressors: vec![Stressor {
+                workers: Workers::Number(1),
+                everywhere: false,
+                work: Work::Program(program),
+            }],
+        }
+    }
+
+    /// Whether it writes files, so that it needs a directory.
+    pub fn writes(&self) -> bool {
+        self.stressors.iter().any(|stressor| matches!(stressor.work, Work::Hdd { .. }))
+    }
+
+    /// Whether some of its workers are real-time threads by intent.
+    pub fn is_real_time(&self) -> bool {
+        self.stressors.iter().any(|stressor| matches!(stressor.work, Work::Crowd { .. }))
+    }
+
+    /// Programs that it needs and that are not on this machine, with the way to get them.
+    pub fn missing(&self) -> Vec<crate::Missing> {
+        self.stressors.iter().filter_map(Stressor::missing).collect()
+    }
+
+    /// What it is, for a reader.
+    pub fn explain(&self) -> Explanation {
+        Explanation {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            disturbs: self.disturbs.clone(),
+            source: self.source.clone(),
+            remarks: [&self.inferred, &self.differs, &self.apart].into_iter().flatten().cloned().collect(),
+            stressors: self.stressors.iter().map(Stressor::explain).collect(),
+            missing: self.missing().iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// A load in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// What it disturbs.
+    pub disturbs: String,
+    /// Where it comes from.
+    pub source: String,
+    /// What was inferred, what differs from the source, what sets it apart.
+    pub remarks: Vec<String>,
+    /// One sentence a stressor.
+    pub stressors: Vec<String>,
+    /// Programs that it needs and that are not there.
+    pub missing: Vec<String>,
+}
+
+impl Stressor {
+    /// The program that it needs, where that is not on this machine.
+    pub fn missing(&self) -> Option<crate::Missing> {
+        match &self.work {
+            Work::Program(program) => program.missing(),
+            _ => None,
+        }
+    }
+
+    /// How many workers it has on `cpus`.
+    pub fn count(&self, cpus: &CpuList) -> u32 {
+        match self.workers {
+            Workers::Number(number) => number,
+            Workers::PerCpu => u32::try_from(cpus.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn explain(&self) -> String {
+        let workers = match self.workers {
+            Workers::Number(1) => "one worker".to_owned(),
+            Workers::Number(number) => format!("{number} workers"),
+            Workers::PerCpu => "one worker per CPU".to_owned(),
+        };
+        format!("{}, {workers}: {}", self.work.name(), self.work.explain())
+    }
+}
+
+impl Work {
+    /// The stressor's name in the record.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Cpu => "cpu".into(),
+            Self::Io => "io".into(),
+            Self::Vm { .. } => "vm".into(),
+            Self::Hdd { .. } => "hdd".into(),
+            Self::Copy { .. } => "copy".into(),
+            Self::Hackbench { .. } => "hackbench".into(),
+            Self::Network { .. } => "network".into(),
+            Self::Crowd { .. } => "rt-crowd".into(),
+            Self::Program(program) => program.shown(),
+        }
+    }
+
+    /// What its work is counted in.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::Cpu => "square roots",
+            Self::Io => "syncs",
+            Self::Vm { .. } => "pages touched",
+            Self::Hdd { .. } => "bytes written",
+            Self::Copy { .. } => "bytes copied",
+            Self::Hackbench { .. } => "messages",
+            Self::Network { .. } => "bytes received",
+            Self::Crowd { .. } => "wake-ups",
+            Self::Program(_) => "ms of CPU time",
+        }
+    }
+
+    fn explain(&self) -> String {
+        match self {
+            Self::Cpu => "square roots of random numbers".into(),
+            Self::Io => "sync(2), one after the other".into(),
+            Self::Vm { bytes } => format!("maps {bytes}, touches a byte of every 4096, unmaps"),
+            Self::Hdd { bytes } => format!("writes a file of {bytes}, then drops it"),
+            Self::Copy { bytes } => format!("reads {bytes} from /dev/zero, writes them to /dev/null"),
+            Self::Hackbench { groups, pairs, loops, message } => format!(
+                "{groups} groups of {pairs} senders and {pairs} receivers, {loops} messages of {message} bytes from \
+                 each to each over socket pairs, round after round"
+            ),
+            Self::Network { stream, datagram } => {
+                format!("a TCP stream in writes of {stream} and UDP datagrams of {datagram} over 127.0.0.1")
+            }
+            Self::Crowd { priority, pause, busy } => {
+                format!("SCHED_FIFO {priority}: sleeps up to {pause}, spins {busy}")
+            }
+            Self::Program(program) => program.explain(),
+        }
+    }
+}
+
+/// The word `per-cpu`.
+mod per_cpu {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("per-cpu")
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "per-cpu" => Ok(()),
+            other => Err(D::Error::custom(format!("`{other}` is neither a number nor `per-cpu`"))),
+        }
+    }
+}
+
+/// A value as the text that it parses from and prints as.
+mod text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<T: std::fmt::Display, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, T: std::str::FromStr<Err: std::fmt::Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

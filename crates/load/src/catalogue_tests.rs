@@ -1,0 +1,136 @@
+use super::*;
+use crate::LoadPlan;
+use units::Seed;
+
+fn shipped() -> Catalogue {
+    Catalogue::shipped().unwrap()
+}
+
+fn stressors(name: &str, cpus: &str) -> Vec<(String, u32)> {
+    let cpus = cpus.parse().unwrap();
+    let load = shipped().get(name).unwrap().clone();
+    load.stressors.iter().map(|stressor| (stressor.work.name(), stressor.count(&cpus))).collect()
+}
+
+#[test]
+fn every_file_parses_under_its_own_name_and_says_where_it_comes_from() {
+    let catalogue = shipped();
+    for (load, (file, _)) in catalogue.loads().iter().zip(FILES) {
+        assert_eq!(format!("{}.toml", load.name), file);
+        for text in [&load.title, &load.disturbs, &load.source] {
+            assert!(!text.is_empty(), "{file}");
+        }
+    }
+}
+
+#[test]
+fn every_file_below_loads_is_built_in() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../loads");
+    let mut files: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let mut built_in: Vec<&str> = FILES.iter().map(|(file, _)| *file).collect();
+    built_in.sort_unstable();
+    assert_eq!(files, built_in);
+}
+
+#[test]
+fn loads_of_s0_are_those_of_its_table() {
+    let owned = |list: &[(&str, u32)]| {
+        list.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<Vec<_>>()
+    };
+    assert_eq!(stressors("idle", "0-3"), []);
+    assert_eq!(stressors("hdd", "0-3"), owned(&[("hdd", 4)]));
+    assert_eq!(stressors("vm", "0-3"), owned(&[("vm", 4)]));
+    assert_eq!(stressors("full", "0-3"), owned(&[("cpu", 4), ("io", 4), ("vm", 4), ("hdd", 4)]));
+    let work = |name: &str, index: usize| shipped().get(name).unwrap().stressors[index].work.clone();
+    assert_eq!(work("hdd", 0), Work::Hdd { bytes: Bytes(1 << 20) });
+    assert_eq!(work("vm", 0), Work::Vm { bytes: Bytes(4096) });
+    assert_eq!(work("full", 2), Work::Vm { bytes: Bytes(4096) });
+    assert_eq!(work("full", 3), Work::Hdd { bytes: Bytes(4096) });
+}
+
+#[test]
+fn what_s0_does_not_print_is_said_to_be_inferred() {
+    for (name, inferred) in [("cpu", true), ("io", true), ("vm", false), ("hdd", false), ("full", false)] {
+        assert_eq!(shipped().get(name).unwrap().inferred.is_some(), inferred, "{name}");
+    }
+}
+
+#[test]
+fn programs_are_kept_ordinary_and_on_their_cpus() {
+    let catalogue = shipped();
+    for load in catalogue.loads() {
+        for stressor in &load.stressors {
+            if let Work::Program(program) = &stressor.work {
+                let words = program.arguments.join(" ");
+                assert!(words.contains("--sched other --taskset {cpulist}"), "{}: {words}", load.name);
+                assert!(program.package.is_some());
+                for step in &program.steps {
+                    let real_time =
+                        ["cyclic", "schedpolicy", "hrtimers", "mutex", "softlockup", "resched", "madvise"];
+                    assert!(!real_time.contains(&step.as_str()), "{step}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mistake_in_a_file_is_refused() {
+    let parse = |text: &str| toml::from_str::<Load>(text);
+    let head = "name = 'x'\ntitle = 'x'\ndisturbs = 'x'\nsource = 'x'\n";
+    let with = |stressor: &str| parse(&format!("{head}[[stressor]]\n{stressor}"));
+    assert!(with("workers = 2\nwork = 'cpu'").is_ok());
+    assert!(with("workers = 'per-core'\nwork = 'cpu'").is_err());
+    assert!(with("workers = 2\nwork = 'gpu'").is_err());
+    assert!(with("workers = 2\nwork.vm = { bytes = 1, stride = 2 }").is_err());
+    assert!(with("workers = 2\nwork = 'cpu'\neverywere = true").is_err());
+    assert!(with("workers = 2\nwork.crowd = { priority = 100, pause = '1ms', busy = '1us' }").is_err());
+    assert!(parse(&format!("{head}hint = 'x'")).is_err());
+}
+
+#[test]
+fn an_unknown_load_is_answered_with_those_that_exist() {
+    let text = shipped().get("hdds").unwrap_err().to_string();
+    assert!(text.contains("`hdds`") && text.contains("scary-grinder"), "{text}");
+}
+
+#[test]
+fn a_plan_survives_its_way_to_the_supervisor() {
+    let mut loads = shipped().loads().to_vec();
+    loads.push(Load::from_command("sleep 1; echo {cpus}"));
+    for load in loads {
+        let mut plan = LoadPlan::new(load, "0-1,7".parse().unwrap(), Seed(5));
+        let sent = serde_json::to_vec(&plan).unwrap();
+        assert!(!sent.contains(&b'\n'));
+        plan.executable = Default::default();
+        assert_eq!(serde_json::from_slice::<LoadPlan>(&sent).unwrap(), plan);
+    }
+}
+
+#[test]
+fn an_explanation_says_what_each_stressor_does() {
+    let explained = shipped().get("scary-grinder").unwrap().explain();
+    assert_eq!(explained.stressors.len(), 2);
+    assert!(explained.stressors[1].contains("128 MiB"), "{explained:?}");
+    assert!(shipped().get("cpu").unwrap().explain().remarks[0].contains("A.1"));
+}
+
+#[test]
+fn a_load_that_cannot_run_is_refused_before_it_starts() {
+    let refused = |load: Load, cpus: &str| {
+        crate::start(LoadPlan::new(load, cpus.parse().unwrap(), Seed(0))).unwrap_err().to_string()
+    };
+    let get = |name: &str| shipped().get(name).unwrap().clone();
+    assert!(refused(get("hdd"), "0").contains("--load-dir"));
+    assert!(refused(get("cpu"), "").contains("--load-cpus"));
+    let mut load = get("stress-ng-cpu");
+    if let Work::Program(program) = &mut load.stressors[0].work {
+        program.program = "no-such-stress-ng".into();
+    }
+    let text = refused(load, "0");
+    assert!(text.contains("no-such-stress-ng was not found") && text.contains("package stress-ng"), "{text}");
+}

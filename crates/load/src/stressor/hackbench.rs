@@ -1,0 +1,129 @@
+//! hackbench's crowds: in each group, senders that write to every receiver over socket pairs, all of them processes.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use sys::process::{self, Ended, Pid};
+use sys::shared::Word;
+
+use super::Worker;
+use crate::message::pipe;
+
+/// How long to wait after a round that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// One group.
+pub(super) struct Crowd {
+    /// Senders, and receivers.
+    pub pairs: u32,
+    /// Messages from each sender to each receiver.
+    pub loops: u32,
+    /// Bytes in a message.
+    pub message: u32,
+}
+
+/// Round after round of `groups` crowds.
+pub(super) fn run(worker: &mut Worker<'_>, groups: u32, crowd: &Crowd) -> String {
+    loop {
+        let mut children = Vec::new();
+        let result = start_round(worker, groups, crowd, &mut children).and_then(|()| {
+            worker.started();
+            finish_round(children.len())
+        });
+        if let Err(text) = result {
+            worker.failed(&text);
+            // Whoever still waits for a message waits for ever.
+            children.iter().for_each(|pid| drop(process::kill(*pid)));
+            while process::wait_any().is_ok() {}
+            std::thread::sleep(AFTER_FAILURE);
+        }
+    }
+}
+
+/// Forks everybody, then opens the gate for all at once.
+fn start_round(
+    worker: &Worker<'_>,
+    groups: u32,
+    crowd: &Crowd,
+    children: &mut Vec<Pid>,
+) -> Result<(), String> {
+    let (gate, opener) = gate().map_err(|error| error.to_string())?;
+    for group in 0..groups {
+        start_group(worker, group, crowd, gate.as_fd(), children)?;
+    }
+    let everybody = vec![0_u8; children.len()];
+    std::fs::File::from(opener).write_all(&everybody).map_err(|error| format!("opening the gate: {error}"))
+}
+
+/// A pipe whose reading end blocks.
+fn gate() -> sys::Result<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)> {
+    let (read, write) = pipe()?;
+    rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::empty())
+        .map_err(|errno| sys::Error::new("fcntl", errno))?;
+    Ok((read, write))
+}
+
+fn start_group(
+    worker: &Worker<'_>,
+    group: u32,
+    crowd: &Crowd,
+    gate: BorrowedFd<'_>,
+    children: &mut Vec<Pid>,
+) -> Result<(), String> {
+    let pairs: Result<Vec<_>, _> = (0..crowd.pairs).map(|_| UnixStream::pair()).collect();
+    let pairs = pairs.map_err(|error| format!("socketpair: {error}"))?;
+    let own = process::own_pid();
+    for (number, (_, receiving)) in pairs.iter().enumerate() {
+        let counter = worker.counter(group as usize * crowd.pairs as usize + number);
+        let receive = || receive(receiving, crowd, counter);
+        children.push(fork(own, gate, receive)?);
+    }
+    for _ in 0..crowd.pairs {
+        children.push(fork(own, gate, || send(&pairs, crowd))?);
+    }
+    Ok(())
+}
+
+fn fork(
+    parent: Pid,
+    gate: BorrowedFd<'_>,
+    work: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Pid, String> {
+    let child = || {
+        let ready = process::die_with(Some(parent)).is_ok() && rustix::io::read(gate, &mut [0_u8]).is_ok();
+        u8::from(!ready || work().is_err())
+    };
+    process::fork(child).map_err(|error| format!("hackbench: {error}"))
+}
+
+fn send(pairs: &[(UnixStream, UnixStream)], crowd: &Crowd) -> std::io::Result<()> {
+    let message = vec![0_u8; crowd.message as usize];
+    for _ in 0..crowd.loops {
+        for (mut sending, _) in pairs.iter().map(|(sending, receiving)| (sending, receiving)) {
+            sending.write_all(&message)?;
+        }
+    }
+    Ok(())
+}
+
+fn receive(mut receiving: &UnixStream, crowd: &Crowd, counter: &Word) -> std::io::Result<()> {
+    let mut message = vec![0_u8; crowd.message as usize];
+    for _ in 0..u64::from(crowd.pairs) * u64::from(crowd.loops) {
+        receiving.read_exact(&mut message)?;
+        counter.add(1);
+    }
+    Ok(())
+}
+
+fn finish_round(children: usize) -> Result<(), String> {
+    for _ in 0..children {
+        match process::wait_any() {
+            Ok(reaped) if reaped.ended == Ended::Exited(0) => {}
+            Ok(reaped) => return Err(format!("a process of hackbench {}", reaped.ended)),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Workers: what each does after it has been forked off.
+//!
+//! A worker is an ordinary process: `SCHED_OTHER`, nice 0, on the load's CPUs, first to go when memory runs out, bound
+//! in what it may map, and killed when its parent ends. It works for ever and counts on the board what it has done.
+
+mod crowd;
+mod hackbench;
+mod hdd;
+mod network;
+mod simple;
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use sys::process::{self, Pid, Resource};
+use sys::shared::Word;
+use units::Random;
+
+pub(crate) use hdd::has_unnamed_files;
+
+use crate::board::State;
+use crate::program::Given;
+use crate::supervisor::{Shop, ledger};
+use crate::{Program, Work};
+
+/// The status of a built-in worker that has said why it cannot go on.
+pub(crate) const GAVE_UP: u8 = 4;
+/// The status for a program that could not be executed: the shell's own.
+const NOT_FOUND: u8 = 127;
+/// Workers of a stressor start within this time of each other, drawn by lot.
+const START_SPREAD: Duration = Duration::from_millis(20);
+
+/// A worker's place in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    pub stressor: usize,
+    pub worker: usize,
+    /// Which step of a program's sequence.
+    pub step: usize,
+}
+
+/// What a built-in stressor works with.
+pub(crate) struct Worker<'a> {
+    shop: &'a Shop,
+    seat: Seat,
+    random: Random,
+}
+
+/// The life of a worker, from just after the fork. It returns only where it could not go on.
+pub(crate) fn enter(
+    shop: &Shop,
+    seat: Seat,
+    parent: Pid,
+    join: impl FnOnce(),
+    errors: Option<OwnedFd>,
+) -> u8 {
+    if process::die_with(Some(parent)).is_err() {
+        return GAVE_UP;
+    }
+    join();
+    let stressor = &shop.plan.load.stressors[seat.stressor];
+    let name = stressor.work.name();
+    process::reset_signals();
+    // Without these the worker still works.
+    let _ = process::set_name(&format!("load:{name}"));
+    let _ = process::new_group();
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let cpus = shop.plan.cpus_of(seat.stressor);
+    if let Err(error) = sys::schedule::set_affinity(0, cpus) {
+        shop.failure(seat.stressor, &format!("{name} could not be moved to its CPUs: {error}"));
+    }
+    let random = shop.plan.seed.stream(&format!("{}/{}/{}", shop.plan.load.name, seat.stressor, seat.worker));
+    match &stressor.work {
+        Work::Program(program) => execute(shop, seat, program, errors),
+        work => Worker { shop, seat, random }.run(work),
+    }
+}
+
+/// Becomes the program. Its memory is bound by what it maps to write to, each process for itself.
+fn execute(shop: &Shop, seat: Seat, program: &Program, errors: Option<OwnedFd>) -> u8 {
+    let cpus = shop.plan.cpus_of(seat.stressor);
+    let workers = shop.plan.load.stressors[seat.stressor].count(cpus);
+    let given = Given { workers, cpus, duration: shop.plan.duration, step: seat.step };
+    if let Err(error) = process::limit(Resource::Data, shop.memory) {
+        shop.failure(seat.stressor, &format!("no memory ceiling for {}: {error}", program.shown()));
+    }
+    let error = Command::new(&program.program)
+        .args(program.filled(&given))
+        .env(ledger::MARK, seat.stressor.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(errors.map_or_else(Stdio::null, Stdio::from))
+        .exec();
+    shop.failure(seat.stressor, &format!("executing {}: {error}", program.program));
+    NOT_FOUND
+}
+
+impl Worker<'_> {
+    fn run(mut self, work: &Work) -> u8 {
+        if let Err(error) = self.set_ceiling() {
+            self.failed(&format!("no memory ceiling: {error}"));
+        }
+        self.quiet();
+        let spread = START_SPREAD.as_nanos() as u64;
+        std::thread::sleep(Duration::from_nanos(self.random.below(spread)));
+        let why = match work {
+            Work::Cpu => simple::square_roots(&mut self),
+            Work::Io => simple::sync(&mut self),
+            Work::Vm { bytes } => simple::map_and_touch(&mut self, *bytes),
+            Work::Copy { bytes } => simple::copy(&mut self, *bytes),
+            Work::Hdd { bytes } => hdd::write_and_drop(&mut self, *bytes),
+            Work::Hackbench { groups, pairs, loops, message } => {
+                let crowd = hackbench::Crowd { pairs: *pairs, loops: *loops, message: *message };
+                hackbench::run(&mut self, *groups, &crowd)
+            }
+            Work::Network { stream, datagram } => network::run(&mut self, *stream, *datagram),
+            Work::Crowd { priority, pause, busy } => crowd::run(&mut self, *priority, *pause, *busy),
+            Work::Program(_) => "a program is not built in".to_owned(),
+        };
+        self.failed(&why);
+        self.shop.board.set_state(self.seat.stressor, self.seat.worker, State::Failed);
+        GAVE_UP
+    }
+
+    /// A built-in worker may map its share above what it begins with.
+    fn set_ceiling(&self) -> sys::Result<()> {
+        let pages = fs::read_to_string("/proc/self/statm").ok();
+        let pages: u64 = pages.and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(1 << 14);
+        process::limit(Resource::As, pages * rustix::param::page_size() as u64 + self.shop.memory)
+    }
+
+    /// Neither reads nor prints: the pipes of the supervisor's standard input and output are not the worker's.
+    fn quiet(&self) {
+        if let Ok(null) = fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdin(&null);
+            let _ = rustix::stdio::dup2_stdout(&null);
+            let _ = rustix::stdio::dup2_stderr(&null);
+        }
+    }
+
+    /// Says that the work has begun.
+    fn started(&self) {
+        self.shop.board.set_state(self.seat.stressor, self.seat.worker, State::Running);
+    }
+
+    /// Says what went wrong; the parent leaves out repeats.
+    fn failed(&self, text: &str) {
+        self.shop.failure(self.seat.stressor, text);
+    }
+
+    /// The counter `index` of this worker.
+    fn counter(&self, index: usize) -> &Word {
+        self.shop.board.counter(self.seat.stressor, self.seat.worker, index)
+    }
+}

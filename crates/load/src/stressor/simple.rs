@@ -1,0 +1,79 @@
+//! Stressors that are one loop: square roots, sync, memory, copy. Each returns only why it cannot go on.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{Read, Write};
+
+use sys::mapping::Mapping;
+use units::Bytes;
+
+use super::Worker;
+
+/// How many small pieces of work go into one addition on the board.
+const BATCH: u64 = 1024;
+
+/// `stress -c`: square roots of random numbers.
+pub(super) fn square_roots(worker: &mut Worker<'_>) -> String {
+    worker.started();
+    loop {
+        for _ in 0..BATCH {
+            black_box((worker.random.next_u64() as f64).sqrt());
+        }
+        worker.counter(0).add(BATCH);
+    }
+}
+
+/// `stress -i`: sync(2).
+pub(super) fn sync(worker: &mut Worker<'_>) -> String {
+    worker.started();
+    loop {
+        rustix::fs::sync();
+        worker.counter(0).add(1);
+    }
+}
+
+/// `stress -m`: maps memory, touches a byte of every 4096, unmaps.
+pub(super) fn map_and_touch(worker: &mut Worker<'_>, bytes: Bytes) -> String {
+    const STRIDE: usize = 4096;
+    let Ok(length) = usize::try_from(bytes.0) else { return format!("{bytes} do not fit into this machine") };
+    loop {
+        match Mapping::new(length) {
+            Ok(mut mapping) => worker.counter(0).add(mapping.touch(STRIDE)),
+            Err(error) => {
+                return format!("mapping memory within the ceiling of {}: {error}", ceiling(worker));
+            }
+        };
+        worker.started();
+    }
+}
+
+/// `dd if=/dev/zero of=/dev/null bs=`: one read(2) and one write(2) of the whole buffer, for ever.
+pub(super) fn copy(worker: &mut Worker<'_>, bytes: Bytes) -> String {
+    let mut buffer = Vec::new();
+    let length = usize::try_from(bytes.0).unwrap_or(usize::MAX);
+    if buffer.try_reserve_exact(length).is_err() {
+        return format!("no buffer of {bytes} within the ceiling of {}", ceiling(worker));
+    }
+    buffer.resize(length, 0_u8);
+    let open = || Ok((File::open("/dev/zero")?, File::options().write(true).open("/dev/null")?));
+    let (mut zero, mut null) = match open() {
+        Ok(files) => files,
+        Err(error) => return copying(&error),
+    };
+    worker.started();
+    loop {
+        let copied = zero.read(&mut buffer).and_then(|length| null.write(&buffer[..length]));
+        match copied {
+            Ok(copied) => worker.counter(0).add(copied as u64),
+            Err(error) => return copying(&error),
+        };
+    }
+}
+
+fn copying(error: &std::io::Error) -> String {
+    format!("copying /dev/zero to /dev/null: {error}")
+}
+
+fn ceiling(worker: &Worker<'_>) -> Bytes {
+    Bytes(worker.shop.memory)
+}

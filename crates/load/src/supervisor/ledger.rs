@@ -1,0 +1,138 @@
+//! The ledger: CPU time of each stressor, of its living processes and of those that have ended.
+
+use std::collections::HashMap;
+use std::fs;
+
+use sys::process::{Pid, Reaped};
+use units::Nanos;
+
+use super::processes::{self, Process};
+
+/// The environment variable by which descendants of an external program are known, however far they moved away.
+pub(crate) const MARK: &str = "WORSTCASE_LOAD_STRESSOR";
+
+/// Which stressor each child belongs to, and what was used.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// Children of the crew: workers, and orphans that came to it.
+    owners: HashMap<Pid, usize>,
+    /// CPU time of children that have ended, by stressor.
+    ended: HashMap<usize, Nanos>,
+    /// What was last found, by stressor: it never goes back.
+    found: HashMap<usize, Nanos>,
+}
+
+impl Ledger {
+    /// A new worker of `stressor`.
+    pub fn enter(&mut self, pid: Pid, stressor: usize) {
+        self.owners.insert(pid, stressor);
+    }
+
+    /// A child that has ended.
+    pub fn close(&mut self, reaped: &Reaped) {
+        if let Some(stressor) = self.owners.remove(&reaped.pid) {
+            let ended = self.ended.entry(stressor).or_default();
+            *ended += reaped.cpu_time;
+        }
+    }
+
+    /// Looks at the descendants of `crew` and returns each stressor's CPU time so far. A process whose parent does not
+    /// wait for it takes its time with it.
+    pub fn sample(&mut self, crew: Pid) -> &HashMap<usize, Nanos> {
+        let processes = processes::all();
+        self.adopt(&processes, crew, marked);
+        self.add_up(&processes, crew)
+    }
+
+    /// Finds out whose the orphans are.
+    fn adopt(&mut self, processes: &[Process], crew: Pid, owner: impl Fn(Pid) -> Option<usize>) {
+        let children = processes.iter().filter(|process| process.parent == crew.as_raw_pid());
+        let unknown: Vec<Pid> =
+            children.map(|child| child.pid).filter(|pid| !self.owners.contains_key(pid)).collect();
+        self.owners.extend(unknown.into_iter().filter_map(|pid| Some((pid, owner(pid)?))));
+    }
+
+    fn add_up(&mut self, processes: &[Process], crew: Pid) -> &HashMap<usize, Nanos> {
+        let parents: HashMap<Pid, &Process> =
+            processes.iter().map(|process| (process.pid, process)).collect();
+        let mut totals = self.ended.clone();
+        for process in processes {
+            if let Some(stressor) = self.owner(process, &parents, crew) {
+                let total = totals.entry(stressor).or_default();
+                *total += process.cpu_time;
+            }
+        }
+        for (stressor, total) in totals {
+            let found = self.found.entry(stressor).or_default();
+            *found = total.max(*found);
+        }
+        &self.found
+    }
+
+    /// Goes up from `process` to a child of the crew.
+    fn owner(&self, process: &Process, parents: &HashMap<Pid, &Process>, crew: Pid) -> Option<usize> {
+        let mut process = process;
+        // No chain is longer than there are processes; one that is read while it changes may be a circle.
+        for _ in 0..parents.len() {
+            if process.parent == crew.as_raw_pid() {
+                return self.owners.get(&process.pid).copied();
+            }
+            process = parents.get(&Pid::from_raw(process.parent)?)?;
+        }
+        None
+    }
+
+    /// Whether any living descendant of `crew` belongs to `stressor`.
+    pub fn has_living(&mut self, stressor: usize, crew: Pid) -> bool {
+        let processes = processes::all();
+        self.adopt(&processes, crew, marked);
+        let parents: HashMap<Pid, &Process> =
+            processes.iter().map(|process| (process.pid, process)).collect();
+        processes.iter().any(|process| self.owner(process, &parents, crew) == Some(stressor))
+    }
+}
+
+/// The stressor that a process's environment names.
+fn marked(pid: Pid) -> Option<usize> {
+    let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).ok()?;
+    let prefix = format!("{MARK}=");
+    let value =
+        environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(prefix.as_bytes()))?;
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sys::process::Ended;
+
+    const CREW: i32 = 1;
+
+    fn process((pid, parent, nanos): (i32, i32, u64)) -> Process {
+        Process { pid: Pid::from_raw(pid).unwrap(), parent, cpu_time: Nanos(nanos) }
+    }
+
+    fn totals(ledger: &mut Ledger, table: &[(i32, i32, u64)]) -> Vec<(usize, u64)> {
+        let processes: Vec<Process> = table.iter().copied().map(process).collect();
+        let crew = Pid::from_raw(CREW).unwrap();
+        ledger.adopt(&processes, crew, |pid| (pid.as_raw_pid() == 30).then_some(1));
+        let mut totals: Vec<_> =
+            ledger.add_up(&processes, crew).iter().map(|(&key, nanos)| (key, nanos.0)).collect();
+        totals.sort_unstable();
+        totals
+    }
+
+    #[test]
+    fn time_goes_to_the_stressor_whose_descendant_used_it() {
+        let mut ledger = Ledger::default();
+        ledger.enter(Pid::from_raw(10).unwrap(), 0);
+        ledger.enter(Pid::from_raw(20).unwrap(), 1);
+        let table =
+            [(1, 0, 1000), (10, 1, 5), (11, 10, 6), (12, 11, 7), (20, 1, 1), (99, 0, 500), (50, 1, 100)];
+        assert_eq!(totals(&mut ledger, &table), [(0, 18), (1, 1)]);
+        // 20 ends, its orphan 30 comes to the crew, and 10 drops a child that it does not wait for.
+        let cpu_time = Nanos(3);
+        ledger.close(&Reaped { pid: Pid::from_raw(20).unwrap(), ended: Ended::Exited(0), cpu_time });
+        assert_eq!(totals(&mut ledger, &[(1, 0, 0), (10, 1, 6), (11, 10, 7), (30, 1, 4)]), [(0, 18), (1, 7)]);
+    }
+}

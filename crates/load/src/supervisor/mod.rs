@@ -1,0 +1,155 @@
+//! The supervisor: a process of its own that owns every worker and ends with its parent.
+//!
+//! It is the leader of its own session, ignores Ctrl-C, and adopts orphans. While the pipe from the parent is open, it
+//! runs the [`crew`]; when that ends, for whatever reason, it kills all descendants until none is left, removes what
+//! they left in the file system, and ends.
+
+mod cgroup;
+mod contain;
+mod crew;
+pub(crate) mod ledger;
+mod processes;
+
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+use sys::schedule::{self, Scheduling};
+
+use crate::board::Board;
+use crate::error::Trying;
+use crate::message::{Message, Reporter};
+use crate::{Error, LoadPlan};
+
+/// The first line that comes down the pipe.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    pub plan: LoadPlan,
+    /// The descriptor of the board's file.
+    pub board: RawFd,
+}
+
+/// What the supervisor, the crew and every worker share.
+#[derive(Debug)]
+pub(crate) struct Shop {
+    pub plan: LoadPlan,
+    pub board: Board,
+    pub reporter: Reporter,
+    /// What a worker may map above what it has mapped at its start, in bytes.
+    pub memory: u64,
+    /// The directory for files that cannot be without a name; removed at the end.
+    pub scratch: Option<PathBuf>,
+}
+
+/// Runs the supervisor: to be called before anything else by a binary whose first argument is
+/// [`crate::SUPERVISOR_ARGUMENT`], while it has a single thread. Standard input is the pipe from the parent, standard
+/// output the pipe to it.
+pub fn main() -> ExitCode {
+    let Ok(reports) = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3) else { return ExitCode::from(2) };
+    let reporter = Reporter::new(reports);
+    match Shop::open(reporter) {
+        Ok(mut shop) => {
+            let result = shop.make_scratch().and_then(|()| contain::run(&shop));
+            shop.remove_scratch();
+            shop.end(result)
+        }
+        Err((reporter, error)) => {
+            reporter.tell(&Message::Fatal(error.to_string()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+impl Shop {
+    fn open(reporter: Reporter) -> Result<Self, (Reporter, Error)> {
+        match orders().and_then(|orders| Ok((board(&orders)?, orders.plan))) {
+            Ok((board, plan)) => {
+                let workers: usize = (0..plan.load.stressors.len()).map(|index| board.workers(index)).sum();
+                let memory = processes::available_memory() / 1000 * u64::from(plan.limits.memory_permille);
+                Ok(Self { plan, board, reporter, memory: memory / workers.max(1) as u64, scratch: None })
+            }
+            Err(error) => Err((reporter, error)),
+        }
+    }
+
+    /// Makes the directory for named files where the load writes and the file system has no files without a name
+    /// (NFS, kernels before 3.11).
+    fn make_scratch(&mut self) -> Result<(), Error> {
+        let Some(directory) = self.plan.directory.as_ref().filter(|_| self.plan.load.writes()) else {
+            return Ok(());
+        };
+        let directory = Path::new(&directory.path);
+        if !self.plan.limits.named_files && crate::stressor::has_unnamed_files(directory) {
+            return Ok(());
+        }
+        let scratch = directory.join(format!(".worstcase-load-{}", std::process::id()));
+        std::fs::create_dir(&scratch).map_err(|source| Error::File {
+            what: format!("making {} for the files of load {}", scratch.display(), self.plan.load.name),
+            source,
+        })?;
+        self.scratch = Some(scratch);
+        Ok(())
+    }
+
+    fn remove_scratch(&self) {
+        if let Some(scratch) = &self.scratch {
+            if let Err(error) = std::fs::remove_dir_all(scratch) {
+                self.reporter.failure(0, &format!("removing {}: {error}", scratch.display()));
+            }
+        }
+    }
+
+    fn end(&self, result: Result<(), Error>) -> ExitCode {
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                self.reporter.tell(&Message::Fatal(error.to_string()));
+                ExitCode::from(2)
+            }
+        }
+    }
+
+    /// Records that `stressor` met an error.
+    pub fn failure(&self, stressor: usize, text: &str) {
+        self.reporter.failure(stressor, text);
+    }
+}
+
+/// Becomes an ordinary process apart from its parent and reads what to do.
+fn orders() -> Result<Orders, Error> {
+    sys::process::new_session().trying("leaving the terminal's session")?;
+    sys::signal::ignore_terminal();
+    sys::process::adopt_orphans().trying("adopting orphans")?;
+    let _ = sys::process::set_name("load");
+    schedule::set(Scheduling::Other).trying("running the load as SCHED_OTHER at nice 0")?;
+    let line = read_line().trying("reading the orders")?;
+    let orders: Orders =
+        serde_json::from_slice(&line).map_err(|error| Error::Supervisor(format!("orders: {error}")))?;
+    schedule::set_affinity(0, &orders.plan.all_cpus()).trying("moving the load to its CPUs")?;
+    Ok(orders)
+}
+
+fn board(orders: &Orders) -> Result<Board, Error> {
+    let file = sys::process::inherited(orders.board).trying("finding the shared memory")?;
+    Board::open(&orders.plan, file.as_fd()).trying("mapping the shared memory")
+}
+
+/// Reads standard input up to the end of the line and not a byte further: what follows is for the crew.
+fn read_line() -> std::io::Result<Vec<u8>> {
+    let (mut line, mut byte) = (Vec::new(), [0_u8]);
+    let mut input = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?);
+    while input.read(&mut byte)? == 1 && byte[0] != b'\n' {
+        line.push(byte[0]);
+    }
+    Ok(line)
+}
+
+/// Whether the writers of a pipe are gone, found out without reading what is in it; waits at most `patience`.
+fn hung_up(pipe: BorrowedFd<'_>, patience: std::time::Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
+    let mut polled = [PollFd::from_borrowed_fd(pipe, PollFlags::empty())];
+    matches!(poll(&mut polled, Some(&timeout)), Ok(1..))
+}

@@ -1,0 +1,112 @@
+//! Processes and memory as /proc shows them: proc_pid_stat(5), proc_meminfo(5).
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use sys::process::Pid;
+use units::Nanos;
+
+/// A process and its CPU time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub pid: Pid,
+    pub parent: i32,
+    /// Of its own threads and of those of its children that it has waited for.
+    pub cpu_time: Nanos,
+}
+
+/// Every process of this namespace that can be read; those that end meanwhile are left out.
+pub(super) fn all() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(|pid| parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
+}
+
+/// The fields after the name, which may hold spaces and parentheses itself.
+fn parse(stat: &str) -> Option<Process> {
+    let pid = stat.split(' ').next()?.parse().ok().and_then(Pid::from_raw)?;
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    // state is field 3; ppid 4; utime, stime, cutime and cstime 14 to 17.
+    let ticks = number(11)? + number(12)? + number(13)? + number(14)?;
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some(Process { pid, parent: fields.get(1)?.parse().ok()?, cpu_time: Nanos(ticks * tick) })
+}
+
+/// All that `ancestor` started, and what those started.
+pub(super) fn descendants(ancestor: Pid) -> Vec<Pid> {
+    below(&all(), ancestor)
+}
+
+fn below(processes: &[Process], ancestor: Pid) -> Vec<Pid> {
+    let mut children: HashMap<i32, Vec<Pid>> = HashMap::new();
+    processes.iter().for_each(|process| children.entry(process.parent).or_default().push(process.pid));
+    let (mut found, mut seen, mut next) = (Vec::new(), HashSet::new(), vec![ancestor]);
+    while let Some(pid) = next.pop() {
+        for &child in children.get(&pid.as_raw_pid()).into_iter().flatten() {
+            if seen.insert(child) {
+                found.push(child);
+                next.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// Memory that can be had without swapping, in bytes. Kernels before 3.14 have no `MemAvailable`: there it is what is
+/// free or holds clean copies of files.
+pub(super) fn available_memory() -> u64 {
+    memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default())
+}
+
+fn memory(text: &str) -> u64 {
+    let kibibytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+    };
+    let older = || ["MemFree", "Buffers", "Cached"].into_iter().filter_map(kibibytes).sum();
+    kibibytes("MemAvailable").unwrap_or_else(older) << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).unwrap()
+    }
+
+    #[test]
+    fn a_stat_line_parses_whatever_the_name() {
+        let line = "42 (a) (b c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6 7";
+        let process = parse(line).unwrap();
+        assert_eq!((process.pid, process.parent), (pid(42), 7));
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        assert_eq!(process.cpu_time, Nanos(124 * tick));
+        assert_eq!(parse("42 (cut"), None);
+    }
+
+    #[test]
+    fn this_process_is_among_all() {
+        let own = sys::process::own_pid();
+        let process = all().into_iter().find(|process| process.pid == own).unwrap();
+        assert!(process.parent > 0);
+    }
+
+    #[test]
+    fn descendants_are_found_at_any_depth_and_nothing_else() {
+        let make = |(number, parent)| Process { pid: pid(number), parent, cpu_time: Nanos::ZERO };
+        let processes: Vec<Process> = [(2, 1), (3, 2), (4, 3), (5, 1), (6, 5), (7, 7)].map(make).to_vec();
+        let mut found = below(&processes, pid(2));
+        found.sort_by_key(|pid| pid.as_raw_pid());
+        assert_eq!(found, [pid(3), pid(4)]);
+        assert_eq!(below(&processes, pid(7)), [pid(7)]);
+    }
+
+    #[test]
+    fn available_memory_is_estimated_where_the_kernel_does_not_say() {
+        assert_eq!(memory("MemTotal: 9 kB\nMemAvailable:   4 kB\nMemFree: 1 kB\n"), 4096);
+        assert_eq!(memory("MemFree: 1 kB\nBuffers: 2 kB\nCached: 3 kB\nSwapCached: 9 kB\n"), 6144);
+        assert_eq!(memory(""), 0);
+    }
+}

@@ -1,0 +1,62 @@
+//! Memory mapped for its own sake: taken from the kernel page by page and given back, without an allocator in between.
+
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::Result;
+use crate::error::Named;
+
+/// Anonymous private memory; it has no pages until they are touched. mmap(2), given back by munmap(2).
+#[derive(Debug)]
+pub struct Mapping {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Mapping {
+    /// Maps `length` bytes. `ENOMEM` above the limit of the address space (RLIMIT_AS) or without memory.
+    pub fn new(length: usize) -> Result<Self> {
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), length, prot, flags) };
+        Ok(Self { start: start.on("mmap", format_args!("{length} bytes"))?.cast(), length })
+    }
+
+    /// Writes a byte at every multiple of `stride` and returns how many.
+    pub fn touch(&mut self, stride: usize) -> u64 {
+        let places = (0..self.length).step_by(stride.max(1));
+        places
+            .map(|place| {
+                // SAFETY: within the mapping; volatile so that it is not optimised away.
+                unsafe { std::ptr::write_volatile(self.start.add(place), b'Z') };
+                1
+            })
+            .sum()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing borrows from it.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_a_mapping_faults_once_a_page() {
+        let page = rustix::param::page_size();
+        let before = crate::usage::thread();
+        let mut mapping = Mapping::new(64 * page).unwrap();
+        assert_eq!(mapping.touch(page), 64);
+        assert!((crate::usage::thread() - before).minor_faults >= 1);
+    }
+
+    #[test]
+    fn nothing_is_mapped_that_cannot_be() {
+        assert_eq!(Mapping::new(0).unwrap_err().errno, crate::Errno::INVAL);
+        assert_eq!(Mapping::new(isize::MAX as usize).unwrap_err().errno, crate::Errno::NOMEM);
+    }
+}
