@@ -61,15 +61,12 @@ fn holds(root: &SysRoot, list: &str, cpu: CpuId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeTree;
 
     fn owner(mounts: &str, files: &[(&str, &str)], cpu: u32) -> Option<String> {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
-        for (path, text) in files.iter().chain(&[("/proc/self/mountinfo", mounts)]) {
-            std::fs::create_dir_all(root.path(path).parent().unwrap()).unwrap();
-            std::fs::write(root.path(path), text).unwrap();
-        }
-        partition_of(&root, CpuId(cpu))
+        let tree = FakeTree::new(files);
+        tree.write("/proc/self/mountinfo", mounts);
+        partition_of(&tree.root, CpuId(cpu))
     }
 
     #[test]

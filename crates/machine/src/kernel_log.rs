@@ -71,7 +71,7 @@ const SIGNS: &[&str] = &[
     "out of memory: Kill",
     // lib/bug.c, kernel/panic.c
     "BUG: ",
-    "WARNING: CPU: ",
+    "WARNING: ",
     "Oops: ",
 ];
 
@@ -164,6 +164,7 @@ fn kernel_message(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeTree;
     use proptest::prelude::*;
     use std::io::Write;
 
@@ -212,18 +213,16 @@ mod tests {
 
     #[test]
     fn a_log_begins_where_it_was_opened() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
-        assert_eq!(KernelLog::open(&root).since(), Fact::Absent);
-        std::fs::create_dir(root.path("/dev")).unwrap();
-        std::fs::write(root.path(PATH), TEXT).unwrap();
-        let mut log = KernelLog::open(&root);
+        let tree = FakeTree::empty();
+        assert_eq!(KernelLog::open(&tree.root).since(), Fact::Absent);
+        tree.write(PATH, TEXT);
+        let mut log = KernelLog::open(&tree.root);
         assert_eq!(log.since(), Fact::Value(vec![]));
-        let mut file = std::fs::OpenOptions::new().append(true).open(root.path(PATH)).unwrap();
+        let mut file = std::fs::OpenOptions::new().append(true).open(tree.root.path(PATH)).unwrap();
         file.write_all(b"4,6,600,-;Marking TSC unstable due to clocksource watchdog\n").unwrap();
         assert_eq!(log.since().value().unwrap().len(), 1);
         assert_eq!(log.since(), Fact::Value(vec![]));
-        assert_eq!(boot_lines(&root).len(), 5);
+        assert_eq!(boot_lines(&tree.root).len(), 5);
     }
 
     #[test]

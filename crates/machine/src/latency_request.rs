@@ -17,7 +17,8 @@ pub(crate) const PATH: &str = "/dev/cpu_dma_latency";
 /// What the device says when nobody asks for a limit, in microseconds.
 pub const NO_LIMIT: i64 = 2_000_000_000;
 
-/// A request that is being held. Dropping it, or the end of the process by whatever means, takes it back.
+/// A request that is being held. Dropping it, or the end of the process by whatever means, takes it back; a child
+/// that was forked meanwhile holds it too, until it executes a program or ends.
 #[derive(Debug)]
 pub struct LatencyRequest {
     file: File,
@@ -63,6 +64,7 @@ fn failure(operation: &'static str, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeTree;
 
     #[test]
     fn a_request_holds_until_it_is_dropped() {
@@ -70,11 +72,27 @@ mod tests {
             Ok(request) => request,
             Err(error) => return skipped(&error),
         };
-        let Fact::Value(effective) = request.effective() else { panic!("{:?}", request.effective()) };
-        assert!(effective <= 7, "{effective}");
+        assert!(
+            request.effective().value().is_some_and(|effective| *effective <= 7),
+            "{:?}",
+            request.effective()
+        );
         let tighter = LatencyRequest::hold(3).unwrap();
-        assert!(tighter.effective().value().is_some_and(|effective| *effective <= 3));
-        assert_eq!(request.effective(), tighter.effective());
+        assert!(
+            request.effective().value().is_some_and(|effective| *effective <= 3),
+            "{:?}",
+            request.effective()
+        );
+        assert_eq!(open_requests(), 2);
+        drop((request, tighter));
+        assert_eq!(open_requests(), 0);
+    }
+
+    /// How often this process has the device open.
+    fn open_requests() -> usize {
+        let files = std::fs::read_dir("/proc/self/fd").unwrap();
+        let links = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+        links.filter(|link| link == std::path::Path::new(PATH)).count()
     }
 
     #[allow(clippy::print_stderr)]
@@ -84,13 +102,10 @@ mod tests {
 
     #[test]
     fn four_bytes_are_written_in_the_machines_order() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
-        std::fs::create_dir(root.path("/dev")).unwrap();
-        std::fs::write(root.path(PATH), NO_LIMIT.to_string()).unwrap();
-        let request = LatencyRequest::hold_in(&root, 20).unwrap();
+        let tree = FakeTree::new(&[(PATH, NO_LIMIT.to_string())]);
+        let request = LatencyRequest::hold_in(&tree.root, 20).unwrap();
         assert_eq!(request.effective(), Fact::Value(20));
-        assert_eq!(root.bytes_at(PATH, 0), Fact::Value(20_i32.to_ne_bytes()));
+        assert_eq!(tree.root.bytes_at(PATH, 0), Fact::Value(20_i32.to_ne_bytes()));
     }
 
     #[test]

@@ -8,13 +8,15 @@
 //! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
 //! pure function of text.
 
-pub mod cgroups;
-pub mod counters;
-pub mod cpusets;
+mod cgroups;
+mod counters;
+mod cpusets;
 mod error;
-pub mod facts;
-pub mod heat;
-pub mod kernel_log;
+mod facts;
+#[cfg(test)]
+mod fake;
+mod heat;
+mod kernel_log;
 pub mod latency_request;
 pub mod mounts;
 mod root;
@@ -24,7 +26,7 @@ pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpusets::partition_of;
 pub use error::Error;
 pub use facts::{is_serial, machine};
-pub use heat::Heat;
+pub use heat::{Heat, temperature};
 pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;

@@ -146,22 +146,16 @@ pub(crate) fn parsed<T, E>(result: Result<T, E>) -> Fact<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tree(files: &[(&str, &[u8])]) -> (tempfile::TempDir, SysRoot) {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
-        for (path, bytes) in files {
-            let path = root.path(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, bytes).unwrap();
-        }
-        (directory, root)
-    }
+    use crate::fake::FakeTree;
 
     #[test]
     fn a_file_is_read_without_its_newline_and_nuls() {
-        let (_directory, root) =
-            tree(&[("/sys/a", b" 42 \n"), ("/sys/model", b"P2041 RDB\0"), ("/sys/b", b"a\xffb")]);
+        let tree = FakeTree::new::<&[u8]>(&[
+            ("/sys/a", b" 42 \n"),
+            ("/sys/model", b"P2041 RDB\0"),
+            ("/sys/b", b"a\xffb"),
+        ]);
+        let root = &tree.root;
         assert_eq!(root.read("/sys/a"), Fact::Value("42".into()));
         assert_eq!(root.read("/sys/model"), Fact::Value("P2041 RDB".into()));
         assert_eq!(root.read("/sys/b"), Fact::Value("a\u{fffd}b".into()));
@@ -170,7 +164,8 @@ mod tests {
 
     #[test]
     fn absent_is_told_from_unreadable() {
-        let (_directory, root) = tree(&[("/sys/a", b"n/a")]);
+        let tree = FakeTree::new::<&[u8]>(&[("/sys/a", b"n/a")]);
+        let root = &tree.root;
         assert_eq!(root.read("/sys/none"), Fact::Absent);
         assert_eq!(root.read("/sys/a/below-a-file"), Fact::Absent);
         assert_eq!(root.read("/sys"), Fact::Unreadable(Errno::ISDIR.raw_os_error()));
@@ -180,14 +175,17 @@ mod tests {
 
     #[test]
     fn an_endless_file_is_refused() {
-        let (_directory, root) = tree(&[]);
+        let tree = FakeTree::empty();
+        let root = &tree.root;
         std::os::unix::fs::symlink("/dev/zero", root.path("/endless")).unwrap();
         assert_eq!(root.read("/endless"), Fact::Unreadable(Errno::FBIG.raw_os_error()));
     }
 
     #[test]
     fn a_cpu_list_that_the_kernel_never_made_is_empty() {
-        let (_directory, root) = tree(&[("/null", b"  (null)\n"), ("/empty", b"\n"), ("/some", b"2-3\n")]);
+        let tree =
+            FakeTree::new::<&[u8]>(&[("/null", b"  (null)\n"), ("/empty", b"\n"), ("/some", b"2-3\n")]);
+        let root = &tree.root;
         assert_eq!(root.cpu_list("/null"), Fact::Value(CpuList::new()));
         assert_eq!(root.cpu_list("/empty"), Fact::Value(CpuList::new()));
         assert_eq!(root.cpu_list("/some"), Fact::Value([2_u32, 3].into_iter().collect()));
@@ -202,8 +200,9 @@ mod tests {
 
     #[test]
     fn names_come_in_order() {
-        let (_directory, root) =
-            tree(&[("/c/state10/name", b""), ("/c/state2/name", b""), ("/c/other", b"")]);
+        let tree =
+            FakeTree::new::<&[u8]>(&[("/c/state10/name", b""), ("/c/state2/name", b""), ("/c/other", b"")]);
+        let root = &tree.root;
         assert_eq!(root.list("/c"), Fact::Value(vec!["other".into(), "state10".into(), "state2".into()]));
         assert_eq!(root.directories("/c"), Fact::Value(vec!["state10".into(), "state2".into()]));
         assert_eq!(root.numbered("/c", "state"), [2, 10]);

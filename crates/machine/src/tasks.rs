@@ -38,7 +38,7 @@ pub struct Task {
 impl Task {
     /// Whether this is a thread that stops a CPU for the kernel: it runs before everything, deadlines included.
     fn stops_its_cpu(&self) -> bool {
-        self.kernel && (self.name.starts_with("migration/") || self.name.starts_with("stopper/"))
+        self.kernel && self.name.starts_with("migration/")
     }
 
     /// The order in which threads take the CPU: stop, deadline, real-time priorities, everything else.
@@ -164,6 +164,7 @@ pub fn outside_other(root: &SysRoot, pid: i32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeTree;
     use proptest::prelude::*;
 
     /// A stat file as the kernel writes it.
@@ -177,19 +178,16 @@ mod tests {
     /// A tree with threads: pid, tid, name, parent, flags, priority, policy, CPUs.
     type Thread<'a> = (i32, i32, &'a str, i32, u64, u32, u32, &'a str);
 
-    fn tree(threads: &[Thread<'_>]) -> (tempfile::TempDir, SysRoot) {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
+    fn tree(threads: &[Thread<'_>]) -> FakeTree {
+        let tree = FakeTree::empty();
         for (pid, tid, name, parent, flags, priority, policy, cpus) in threads {
-            let place = root.path(&format!("/proc/{pid}/task/{tid}"));
-            std::fs::create_dir_all(&place).unwrap();
-            std::fs::write(place.join("stat"), stat(*tid, name, *parent, *flags, *priority, *policy))
-                .unwrap();
+            let place = format!("/proc/{pid}/task/{tid}");
+            tree.write(&format!("{place}/stat"), stat(*tid, name, *parent, *flags, *priority, *policy));
             let status =
                 format!("Name:\t{name}\nCpus_allowed:\t3\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t1\n");
-            std::fs::write(place.join("status"), status).unwrap();
+            tree.write(&format!("{place}/status"), status);
         }
-        (directory, root)
+        tree
     }
 
     #[test]
@@ -203,7 +201,7 @@ mod tests {
 
     #[test]
     fn rivals_are_of_equal_or_higher_priority_on_measured_cpus() {
-        let (_directory, root) = tree(&[
+        let tree = tree(&[
             (18, 18, "migration/0", 2, KERNEL_THREAD, 99, 1, "0"),
             (21, 21, "migration/1", 2, KERNEL_THREAD, 99, 1, "1"),
             (30, 30, "irq/24-eth0", 2, KERNEL_THREAD, 50, 1, "0-1"),
@@ -214,20 +212,20 @@ mod tests {
         ]);
         let cpu1: CpuList = "1".parse().unwrap();
         let names = |policy, priority| {
-            let rivals = rivals(&root, &cpu1, policy, priority, 60);
+            let rivals = rivals(&tree.root, &cpu1, policy, priority, 60);
             rivals.into_iter().map(|rival| rival.name).collect::<Vec<_>>()
         };
         assert_eq!(names(Policy::Fifo, 98), ["migration/1", "reserved"]);
         assert_eq!(names(Policy::Fifo, 80), ["migration/1", "app-rt", "reserved"]);
         assert_eq!(names(Policy::Other, 0), ["migration/1", "irq/24-eth0", "app-rt", "reserved"]);
         assert_eq!(names(Policy::Deadline, 0), ["migration/1", "reserved"]);
-        let irq = &rivals(&root, &cpu1, Policy::Fifo, 50, 60)[1];
+        let irq = &rivals(&tree.root, &cpu1, Policy::Fifo, 50, 60)[1];
         assert_eq!((irq.cpus.to_string().as_str(), irq.kernel, irq.tid), ("1", true, 30));
     }
 
     #[test]
     fn descendants_are_found_through_all_generations() {
-        let (_directory, root) = tree(&[
+        let tree = tree(&[
             (1, 1, "init", 0, 0, 0, 0, "0"),
             (10, 10, "child", 5, 0, 0, 0, "0"),
             (9, 9, "grandchild", 10, 0, 0, 0, "0"),
@@ -235,16 +233,16 @@ mod tests {
             (11, 11, "stranger", 1, 0, 10, 1, "0"),
             (5, 5, "self", 1, 0, 50, 1, "0"),
         ]);
-        let names: Vec<_> = descendants(&root, 5).into_iter().map(|task| task.name).collect();
+        let names: Vec<_> = descendants(&tree.root, 5).into_iter().map(|task| task.name).collect();
         assert_eq!(names, ["child", "grandchild"]);
-        assert_eq!(outside_other(&root, 5), ["thread (12) fifo 10"]);
-        assert_eq!(descendants(&root, 4711), []);
+        assert_eq!(outside_other(&tree.root, 5), ["thread (12) fifo 10"]);
+        assert_eq!(descendants(&tree.root, 4711), []);
     }
 
     #[test]
     fn a_loop_of_parents_ends() {
-        let (_directory, root) = tree(&[(5, 5, "a", 6, 0, 0, 0, "0"), (6, 6, "b", 5, 0, 0, 0, "0")]);
-        assert_eq!(descendants(&root, 5).len(), 1);
+        let tree = tree(&[(5, 5, "a", 6, 0, 0, 0, "0"), (6, 6, "b", 5, 0, 0, 0, "0")]);
+        assert_eq!(descendants(&tree.root, 5).len(), 1);
     }
 
     #[test]

@@ -42,7 +42,7 @@ macro_rules! reads_the_machine {
         $(#[test]
         fn $test() {
             let (_directory, root) = fixture(include_str!(concat!("fixtures/", $file, ".tree")));
-            insta::assert_debug_snapshot!(machine(&root));
+            insta::assert_snapshot!(serde_json::to_string_pretty(&machine(&root)).unwrap());
         })+
     };
 }

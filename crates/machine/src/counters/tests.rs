@@ -1,29 +1,11 @@
 use super::*;
 use crate::Heat;
+use crate::fake::FakeTree;
 use proptest::prelude::*;
 
-/// A tree of one CPU whose files a test can change between snapshots.
-struct Tree {
-    _directory: tempfile::TempDir,
-    root: SysRoot,
-}
-
-impl Tree {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
-        Self { _directory: directory, root }
-    }
-
-    fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.root.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, bytes).unwrap();
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        Snapshot::take(&self.root, &"0".parse().unwrap())
-    }
+/// The counters of the first CPU of a tree.
+fn snapshot(tree: &FakeTree) -> Snapshot {
+    Snapshot::take(&tree.root, &"0".parse().unwrap())
 }
 
 const CPU: &str = "/sys/devices/system/cpu/cpu0";
@@ -37,7 +19,7 @@ fn msr(smis: u32) -> Vec<u8> {
 
 #[test]
 fn counters_give_their_increase() {
-    let tree = Tree::new();
+    let tree = FakeTree::empty();
     tree.write("/proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t: fpu\n");
     tree.write(&format!("{CPU}/cpuidle/state0/name"), "POLL");
     let state = |smis: u32, throttles: u64, time: u64, steal: u64, online: &str| {
@@ -48,7 +30,7 @@ fn counters_give_their_increase() {
         tree.write(&format!("{CPU}/cpuidle/state0/usage"), (time / 10).to_string());
         tree.write("/proc/stat", format!("cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 {steal} 0 0\n"));
         tree.write("/sys/devices/system/cpu/online", online);
-        tree.snapshot()
+        snapshot(&tree)
     };
     let before = state(u32::MAX, 10, 1000, 5, "0-1");
     let evidence = evidence_between(&before, &state(2, 13, 3000, 9, "0"));
@@ -79,13 +61,13 @@ fn a_guest_does_not_see_the_hosts_smis() {
 
 #[test]
 fn clock_source_temperature_and_suspends_are_compared() {
-    let tree = Tree::new();
+    let tree = FakeTree::empty();
     let state = |source: &str, temperature: i64, suspends: u64| {
         tree.write(CLOCK_SOURCE, source);
         tree.write("/sys/class/thermal/thermal_zone0/temp", temperature.to_string());
         tree.write("/sys/class/thermal/thermal_zone1/temp", "-274000");
         tree.write("/sys/power/suspend_stats/success", suspends.to_string());
-        tree.snapshot()
+        snapshot(&tree)
     };
     let before = state("tsc", 61_000, 1);
     let evidence = evidence_between(&before, &state("hpet", 58_500, 3));
@@ -97,7 +79,7 @@ fn clock_source_temperature_and_suspends_are_compared() {
 
 #[test]
 fn sensors_that_are_not_the_cpus_are_left_out() {
-    let tree = Tree::new();
+    let tree = FakeTree::empty();
     assert_eq!(temperature(&tree.root), Fact::Absent);
     tree.write("/sys/class/hwmon/hwmon0/name", "nct6775\n");
     tree.write("/sys/class/hwmon/hwmon0/temp1_input", "127000\n");
@@ -108,7 +90,7 @@ fn sensors_that_are_not_the_cpus_are_left_out() {
 
 #[test]
 fn a_cpu_that_is_being_cooled_is_named() {
-    let tree = Tree::new();
+    let tree = FakeTree::empty();
     let device = |number: u32, kind: &str, state: &str| {
         let directory = format!("/sys/class/thermal/cooling_device{number}");
         tree.write(&format!("{directory}/type"), kind);
@@ -126,10 +108,10 @@ fn a_cpu_that_is_being_cooled_is_named() {
 
 #[test]
 fn a_kernel_without_steal_time_does_not_say_zero() {
-    let tree = Tree::new();
+    let tree = FakeTree::empty();
     tree.write("/proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n");
-    let snapshot = tree.snapshot();
-    assert_eq!(evidence_between(&snapshot, &snapshot).cpus[0].steal, Fact::Unsupported);
+    let only = snapshot(&tree);
+    assert_eq!(evidence_between(&only, &only).cpus[0].steal, Fact::Unsupported);
 }
 
 #[test]

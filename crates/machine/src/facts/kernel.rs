@@ -113,6 +113,7 @@ pub(super) fn release_numbers(release: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeTree;
     use proptest::prelude::*;
 
     fn names(release: &str, version: &str) -> Names {
@@ -141,24 +142,19 @@ mod tests {
 
     #[test]
     fn the_kernels_own_answer_goes_before_the_command_line() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
-        let dynamic = names("6.1.0", "#1 SMP PREEMPT_DYNAMIC");
-        let write = |path: &str, text: &str| {
-            std::fs::create_dir_all(root.path(path).parent().unwrap()).unwrap();
-            std::fs::write(root.path(path), text).unwrap();
-        };
-        let mode = |names| preemption(&root, names, "quiet preempt=none").value().cloned().unwrap();
-        assert_eq!(preemption(&root, &dynamic, "quiet"), Fact::Value(DYNAMIC.into()));
+        let tree = FakeTree::empty();
+        let (root, dynamic) = (&tree.root, names("6.1.0", "#1 SMP PREEMPT_DYNAMIC"));
+        let mode = |names| preemption(root, names, "quiet preempt=none").value().cloned().unwrap();
+        assert_eq!(preemption(root, &dynamic, "quiet"), Fact::Value(DYNAMIC.into()));
         assert_eq!(mode(&dynamic), "none");
-        write(
+        tree.write(
             "/dev/kmsg",
             "6,9,79117,-;Dynamic Preempt: voluntary\n6,800,99117000,-;Dynamic Preempt: lazy\n",
         );
         assert_eq!(mode(&dynamic), "lazy");
-        write("/sys/kernel/debug/sched/preempt", "none voluntary (full)\n");
+        tree.write("/sys/kernel/debug/sched/preempt", "none voluntary (full)\n");
         assert_eq!(mode(&dynamic), "full");
-        write("/sys/kernel/realtime", "1\n");
+        tree.write("/sys/kernel/realtime", "1\n");
         assert_eq!(mode(&dynamic), "PREEMPT_RT");
     }
 

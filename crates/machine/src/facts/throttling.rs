@@ -65,6 +65,35 @@ fn debugfs_is_mounted(root: &SysRoot) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeTree;
+
+    #[test]
+    fn the_fair_server_is_read_where_it_can_be() {
+        let tree = FakeTree::empty();
+        let answer = |release: &str| throttling(&tree.root, release).fair_server_runtime;
+        assert_eq!(answer("6.11.0"), Fact::Absent);
+        assert_eq!(answer("6.12.0"), Fact::Unreadable(Errno::NOENT.raw_os_error()));
+        tree.write("/sys/kernel/debug/sched/features", "");
+        assert_eq!(answer("6.12.0"), Fact::Absent);
+        for (cpu, runtime, period) in [(0, "0", "1000000000"), (1, "50000000", "500000000")] {
+            tree.write(&format!("{FAIR_SERVER}/cpu{cpu}/runtime"), runtime);
+            tree.write(&format!("{FAIR_SERVER}/cpu{cpu}/period"), period);
+        }
+        assert_eq!(answer("6.12.0"), Fact::Value(Nanos::from_millis(100)));
+        std::fs::create_dir_all(tree.root.path(&format!("{FAIR_SERVER}/cpu2/runtime"))).unwrap();
+        assert_eq!(answer("6.12.0"), Fact::Unreadable(Errno::ISDIR.raw_os_error()));
+    }
+
+    #[test]
+    fn the_budget_is_that_of_the_own_group() {
+        let tree = FakeTree::new(&[
+            ("/proc/self/mountinfo", "1 1 0:1 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct"),
+            ("/proc/self/cgroup", "4:cpu,cpuacct:/user.slice\n"),
+            ("/sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000"),
+            ("/sys/fs/cgroup/cpu/user.slice/cpu.rt_runtime_us", "0"),
+        ]);
+        assert_eq!(throttling(&tree.root, "").group_runtime_us, Fact::Value(0));
+    }
 
     #[test]
     fn one_cpu_that_cannot_be_read_hides_the_largest() {

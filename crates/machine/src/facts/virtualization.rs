@@ -60,7 +60,7 @@ const CLUES: &[Clue] = &[
 /// A guest of a hypervisor that left no name.
 const UNKNOWN: &str = "unknown hypervisor";
 
-/// The hypervisor by name; `none` where what would name one was read and does not; unknown where nothing was.
+/// The hypervisor by name, which for Xen's first domain is `xen` as well; `none` where what would name one was read and does not; unknown where nothing was.
 pub(super) fn virtualization(root: &SysRoot) -> Fact<String> {
     let cpuinfo = root.read("/proc/cpuinfo");
     let text = cpuinfo.value().map_or("", String::as_str);
@@ -93,16 +93,11 @@ pub(crate) fn is_guest_by_flag(cpuinfo: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::FakeTree;
 
     /// The answer for a tree with `files`.
     fn answer(files: &[(&str, &str)]) -> Fact<String> {
-        let directory = tempfile::tempdir().unwrap();
-        let root = SysRoot::at(directory.path());
-        for (path, text) in files {
-            std::fs::create_dir_all(root.path(path).parent().unwrap()).unwrap();
-            std::fs::write(root.path(path), text).unwrap();
-        }
-        virtualization(&root)
+        virtualization(&FakeTree::new(files).root)
     }
 
     fn named(name: &str) -> Fact<String> {
