@@ -7,7 +7,7 @@ use units::Nanos;
 pub use crate::differences::{Difference, Weight, differences};
 use crate::figures::{Figures, Row};
 use crate::grid::{Cell, Column, Grid};
-use crate::group::groups;
+use crate::group::{Group, Key, Told, groups};
 use crate::style::{Style, Tone};
 use crate::text::{micros_aligned, wrap};
 
@@ -42,28 +42,32 @@ pub(crate) const TABLES: [(Row, &str); 4] = [
 pub(crate) struct Comparison<'a> {
     pub records: &'a [Record],
     /// The columns of all records, in the order of the first that has each.
-    pub columns: Vec<Vec<String>>,
+    pub columns: Vec<Key>,
     /// For each record, the figures of each column.
     pub figures: Vec<Vec<Option<Figures>>>,
 }
 
 impl<'a> Comparison<'a> {
     pub fn of(records: &'a [Record]) -> Self {
-        let measured: Vec<Vec<(Vec<String>, Figures)>> = records
-            .iter()
-            .map(|record| groups(record).iter().map(|group| (group.head(), group.figures())).collect())
-            .collect();
-        let mut columns: Vec<Vec<String>> = Vec::new();
-        for (head, _) in measured.iter().flatten() {
-            if !columns.contains(head) {
-                columns.push(head.clone());
+        let groups: Vec<_> = records.iter().map(groups).collect();
+        let mut columns: Vec<Key> = Vec::new();
+        for group in groups.iter().flatten() {
+            if !columns.contains(&group.key) {
+                columns.push(group.key.clone());
             }
         }
-        let figures = measured
-            .into_iter()
-            .map(|mut measured| columns.iter().map(|head| take(&mut measured, head)).collect())
-            .collect();
+        let figures_of = |groups: &[Group<'_>], key: &Key| {
+            groups.iter().find(|group| group.key == *key).map(Group::figures)
+        };
+        let figures =
+            groups.iter().map(|groups| columns.iter().map(|key| figures_of(groups, key)).collect()).collect();
         Self { records, columns, figures }
+    }
+
+    /// The heads of the columns.
+    pub fn heads(&self) -> Vec<Vec<String>> {
+        let told = Told::of(&self.columns);
+        self.columns.iter().map(|key| key.head(told)).collect()
     }
 
     fn latency(&self, record: usize, column: usize, row: Row) -> Option<Nanos> {
@@ -78,14 +82,12 @@ impl<'a> Comparison<'a> {
 
     fn grid(&self, corner: &str, skip: usize, cell: impl Fn(usize, usize) -> Cell) -> Grid {
         let shown = skip..self.records.len();
-        let column = |place: usize| Column {
-            head: self.columns[place].clone(),
-            cells: shown.clone().map(|record| cell(record, place)).collect(),
-        };
+        let column =
+            |(place, head)| Column { head, cells: shown.clone().map(|record| cell(record, place)).collect() };
         Grid {
             corner: corner.into(),
             labels: shown.clone().map(letter).collect(),
-            columns: (0..self.columns.len()).map(column).collect(),
+            columns: self.heads().into_iter().enumerate().map(column).collect(),
         }
     }
 
@@ -145,11 +147,6 @@ impl<'a> Comparison<'a> {
         let others = self.records.iter().enumerate().skip(1);
         others.map(|(place, record)| (letter(place), differences(&self.records[0], record)))
     }
-}
-
-fn take(measured: &mut Vec<(Vec<String>, Figures)>, head: &[String]) -> Option<Figures> {
-    let place = measured.iter().position(|(other, _)| other == head)?;
-    Some(measured.swap_remove(place).1)
 }
 
 /// `0.18 x`: below one is better than the first record.

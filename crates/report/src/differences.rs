@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use record::{Record, RunPlan, Scenario};
-use units::Nanos;
 
 use crate::group::end_word;
 
@@ -157,9 +156,4 @@ fn composition(scenario: &Scenario) -> String {
         scenario.load.directory.as_ref().map(|directory| format!("files on {}", directory.file_system)),
     );
     parts.join(", ")
-}
-
-/// The whole time that a record's scenarios lasted.
-pub(crate) fn measured_time(record: &Record) -> Nanos {
-    record.scenarios.iter().fold(Nanos::ZERO, |sum, scenario| sum + scenario.length)
 }

@@ -38,9 +38,26 @@ impl Figures {
             figures.corrected.merge(&series.observed);
             figures.corrected.merge(&series.missed);
         }
-        figures.percentiles = PERCENTILES.map(|(_, share)| figures.corrected.quantile(share));
-        figures.over_limit = limit.map(|limit| over(&figures.corrected, limit));
-        figures
+        figures.finish(limit)
+    }
+
+    /// The figures of several CPUs together.
+    pub fn sum<'a>(parts: impl IntoIterator<Item = &'a Self>, limit: Option<Nanos>) -> Self {
+        let mut figures = Self::default();
+        for part in parts {
+            figures.observed.merge(&part.observed);
+            figures.expected += part.expected;
+            figures.missed += part.missed;
+            figures.late += part.late;
+            figures.corrected.merge(&part.corrected);
+        }
+        figures.finish(limit)
+    }
+
+    fn finish(mut self, limit: Option<Nanos>) -> Self {
+        self.percentiles = PERCENTILES.map(|(_, share)| self.corrected.quantile(share));
+        self.over_limit = limit.map(|limit| over(&self.corrected, limit));
+        self
     }
 
     /// The average of the wake-ups.

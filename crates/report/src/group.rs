@@ -5,52 +5,74 @@ use units::{CpuId, Nanos};
 
 use crate::figures::Figures;
 
-/// One column: a load at a period under a C-state policy, repetitions together.
-pub(crate) struct Group<'a> {
-    pub load: &'a str,
+/// What tells one column from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub load: String,
     pub interval: Nanos,
     pub cstates: CStates,
+}
+
+/// Which parts of a key, besides the load, must stand in the head because they differ from column to column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    interval: bool,
+    cstates: bool,
+}
+
+/// One column: a load at a period under a C-state policy, repetitions together.
+pub(crate) struct Group<'a> {
+    pub key: Key,
     pub scenarios: Vec<&'a Scenario>,
-    /// What of `interval` and `cstates` tells this column from others.
-    heads: (bool, bool),
+    told: Told,
     limit: Option<Nanos>,
 }
 
 /// The columns of a record, in the order in which they were first measured.
 pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
     let plan = &record.header.plan;
+    let told = Told { interval: plan.intervals.len() > 1, cstates: plan.cstates.len() > 1 };
     let mut groups: Vec<Group<'_>> = Vec::new();
     for scenario in &record.scenarios {
         let head = &scenario.head;
-        let same = |group: &&mut Group<'_>| {
-            (group.load, group.interval, group.cstates) == (head.load.as_str(), head.interval, head.cstates)
-        };
-        match groups.iter_mut().find(same) {
+        let key = Key { load: head.load.clone(), interval: head.interval, cstates: head.cstates };
+        match groups.iter_mut().find(|group| group.key == key) {
             Some(group) => group.scenarios.push(scenario),
-            None => groups.push(Group {
-                load: &head.load,
-                interval: head.interval,
-                cstates: head.cstates,
-                scenarios: vec![scenario],
-                heads: (plan.intervals.len() > 1, plan.cstates.len() > 1),
-                limit: plan.limit,
-            }),
+            None => groups.push(Group { key, scenarios: vec![scenario], told, limit: plan.limit }),
         }
     }
     groups
 }
 
-impl Group<'_> {
+impl Told {
+    /// What must be told of `keys` that stand side by side.
+    pub fn of(keys: &[Key]) -> Self {
+        let differ = |same: fn(&Key, &Key) -> bool| keys.iter().any(|key| !same(key, &keys[0]));
+        Self {
+            interval: differ(|one, other| one.interval == other.interval),
+            cstates: differ(|one, other| one.cstates == other.cstates),
+        }
+    }
+}
+
+impl Key {
     /// The column's head: the load, and what else tells it from other columns.
-    pub fn head(&self) -> Vec<String> {
-        let mut head = vec![self.load.to_owned()];
-        if self.heads.0 {
+    pub fn head(&self, told: Told) -> Vec<String> {
+        let mut head = vec![self.load.clone()];
+        if told.interval {
             head.push(self.interval.to_string());
         }
-        if self.heads.1 {
+        if told.cstates {
             head.push(self.cstates.to_string());
         }
         head
+    }
+}
+
+impl Group<'_> {
+    /// The column's head in lines.
+    pub fn head(&self) -> Vec<String> {
+        self.key.head(self.told)
     }
 
     /// The head in one line: `hdd 1ms as-is`.
@@ -85,11 +107,6 @@ impl Group<'_> {
     /// The figures of one CPU; `None` is the threads that are not pinned.
     pub fn figures_of(&self, cpu: Option<CpuId>) -> Figures {
         Figures::of(self.series().filter(|series| series.cpu == cpu), self.limit)
-    }
-
-    /// The longest that a scenario lasted.
-    pub fn length(&self) -> Nanos {
-        self.scenarios.iter().map(|scenario| scenario.length).max().unwrap_or_default()
     }
 }
 

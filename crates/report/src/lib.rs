@@ -24,3 +24,4 @@ mod validity;
 mod warnings;
 
 pub use style::Style;
+pub use text::paragraph;

@@ -1,11 +1,68 @@
-//! page
+//! The page: one HTML file, no network, made from records alone.
+//!
+//! [`view`] holds what a template can show (tables, figures, facts); the other files turn a record into it, section by
+//! section; `templates/` lays it out. Everything that comes from a record is escaped there or in [`crate::svg`].
 
+mod comparison;
+mod conditions;
+mod distribution;
+mod facts;
+mod loads;
+mod prepared;
+mod summary;
+mod timeline;
+mod view;
+
+use askama::Template;
 use record::Record;
 
-/// The page.
+use crate::compare::{letter, record_name};
+use prepared::Prepared;
+use view::{Block, Section};
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Page {
+    title: String,
+    comparison: Vec<Section>,
+    records: Vec<RecordView>,
+}
+
+/// One record's part of the page.
+struct RecordView {
+    /// Set before the ids of its sections, which must be unique in the page.
+    id: String,
+    name: String,
+    summary: summary::Summary,
+    sections: Vec<Section>,
+}
+
+/// The page of one record, or of several with their comparison first.
 ///
 /// # Errors
-/// None in practice.
+/// Only if the template cannot be written into memory.
 pub fn page(records: &[Record]) -> Result<String, std::fmt::Error> {
-    Ok(format!("{}", records.len()))
+    let comparison = if records.len() > 1 { comparison::sections(records) } else { Vec::new() };
+    let several = records.len() > 1;
+    let views = records.iter().enumerate().map(|(place, record)| view_of(record, place, several)).collect();
+    let title = match records {
+        [only] => format!("Wake-up latency of {}", only.header.machine.host),
+        _ => format!("Wake-up latency: {} records compared", records.len()),
+    };
+    Page { title, comparison, records: views }.render().map_err(|_| std::fmt::Error)
+}
+
+fn view_of(record: &Record, place: usize, several: bool) -> RecordView {
+    let prepared = Prepared::of(record);
+    let mut sections = vec![summary::figures(&prepared)];
+    sections.extend(distribution::sections(&prepared, place));
+    sections.extend(timeline::sections(record, &prepared));
+    sections.push(loads::section(record));
+    sections.push(conditions::doubts_section(record));
+    sections.push(conditions::section(record));
+    sections.push(facts::section(record));
+    let id = format!("{}-", letter(place).to_lowercase());
+    sections.iter_mut().for_each(|section| section.id = format!("{id}{}", section.id));
+    let name = if several { format!("{}: {}", letter(place), record_name(record)) } else { String::new() };
+    RecordView { id, name, summary: summary::summary(&prepared), sections }
 }

@@ -35,15 +35,6 @@ pub(crate) fn count_of(count: u64, singular: &str) -> String {
     format!("{count} {singular}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `a, b and c`.
-pub(crate) fn list(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 /// Without control characters: a host name or a program's message must not command the terminal.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -88,6 +79,12 @@ pub(crate) fn wrap(head: &str, text: &str, hang: usize, width: usize) -> Vec<Str
 fn pieces(word: &str, width: usize) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     letters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect()
+}
+
+/// A paragraph of at most `width` columns, every line indented by `indent`; ends with a line break.
+pub fn paragraph(text: &str, indent: usize, width: usize) -> String {
+    let head = " ".repeat(indent);
+    wrap(&head, text, indent, width).into_iter().map(|line| line + "\n").collect()
 }
 
 #[cfg(test)]

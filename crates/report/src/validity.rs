@@ -135,5 +135,9 @@ fn total<'a, T: 'a>(facts: impl Iterator<Item = &'a Fact<T>>, count: impl Fn(&T)
 }
 
 fn shown(fact: &Fact<u64>, show: impl Fn(u64) -> String) -> String {
-    fact.value().map_or_else(|| fact.to_string(), |value| show(*value))
+    match fact {
+        Fact::Value(value) => show(*value),
+        Fact::Absent => "not counted here".into(),
+        _ => fact.to_string(),
+    }
 }

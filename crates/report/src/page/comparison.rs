@@ -1,0 +1,120 @@
+//! Records side by side, before each of them in full.
+
+use record::Record;
+
+use super::distribution::legend;
+use super::view::{Block, Cell, DataTable, Figure, Section, heads};
+use crate::compare::{Comparison, TABLES, letter, ratio_text, record_name};
+use crate::differences::Weight;
+use crate::figures::Row;
+use crate::svg::both;
+use crate::svg::ranges::{self, Range};
+
+/// Whether they may be compared, the ranges as a plot, and S0's tables.
+pub(crate) fn sections(records: &[Record]) -> Vec<Section> {
+    let comparison = Comparison::of(records);
+    vec![comparable(&comparison), side_by_side(&comparison)]
+}
+
+fn comparable(comparison: &Comparison<'_>) -> Section {
+    let pairs: Vec<_> = comparison.pairs().collect();
+    let forbids =
+        pairs.iter().flat_map(|(_, all)| all).any(|difference| difference.weight == Weight::Forbids);
+    let lead = if forbids {
+        "Not comparable: these runs were not made under the same conditions. The reasons come first."
+    } else {
+        "Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans agree."
+    };
+    let rows: Vec<Vec<Cell>> = pairs
+        .iter()
+        .flat_map(|(letter, differences)| differences.iter().map(move |difference| (letter, difference)))
+        .map(|(letter, difference)| {
+            let weight = if difference.weight == Weight::Forbids { "forbids a comparison" } else { "note" };
+            [
+                format!("A and {letter}"),
+                difference.what.clone(),
+                difference.left.clone(),
+                difference.right.clone(),
+                weight.into(),
+            ]
+            .map(Cell::text)
+            .to_vec()
+        })
+        .collect();
+    let names =
+        comparison.records.iter().enumerate().map(|(place, record)| (letter(place), record_name(record)));
+    let mut blocks = vec![Block::Facts(names.collect())];
+    if !rows.is_empty() {
+        let head = ["records", "what", "A", "the other", "weight"].map(Cell::text).to_vec();
+        blocks.push(Block::Table(DataTable::new("Differences", head, rows)));
+    }
+    Section::new("comparable", "May these records be compared?", lead, blocks)
+}
+
+fn side_by_side(comparison: &Comparison<'_>) -> Section {
+    let rows = ranges_of(comparison);
+    let figure = Figure {
+        caption: "From the least over the average (upright stroke) to the greatest latency (marker)".into(),
+        legend: legend((0..comparison.records.len()).map(letter), true),
+        svg: both(ranges::frame(&rows, 1040.0), ranges::frame(&rows, 400.0), |frame| {
+            ranges::plot(&rows, frame)
+        }),
+        tables: Vec::new(),
+    };
+    let mut blocks = vec![Block::Figure(figure)];
+    for (row, title) in TABLES {
+        blocks.push(Block::Table(latencies(comparison, row, title)));
+    }
+    blocks.push(Block::Table(ratios(comparison)));
+    Section::new("side-by-side", "Side by side", "", blocks)
+}
+
+fn ranges_of(comparison: &Comparison<'_>) -> Vec<ranges::Row> {
+    let range = |record: usize, column: usize| {
+        let figures = comparison.figures[record][column].as_ref()?;
+        Some(Range {
+            name: letter(record),
+            minimum: figures.observed.minimum()?,
+            average: figures.average()?,
+            maximum: figures.observed.maximum()?,
+        })
+    };
+    let names = comparison.heads().into_iter().map(|head| head.join(" "));
+    names
+        .enumerate()
+        .map(|(column, name)| ranges::Row {
+            name,
+            ranges: (0..comparison.records.len()).map(|record| range(record, column)).collect(),
+        })
+        .collect()
+}
+
+fn table(
+    comparison: &Comparison<'_>,
+    caption: String,
+    skip: usize,
+    cell: impl Fn(usize, usize) -> Cell,
+) -> DataTable {
+    let names: Vec<_> = comparison.heads().into_iter().map(|head| head.join(" ")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let row = |record: usize| {
+        let cells = (0..names.len()).map(|column| cell(record, column));
+        std::iter::once(Cell::text(letter(record))).chain(cells).collect()
+    };
+    DataTable::new(caption, heads("record", &names), (skip..comparison.records.len()).map(row).collect())
+}
+
+fn latencies(comparison: &Comparison<'_>, row: Row, title: &str) -> DataTable {
+    table(comparison, title.replace("us", "µs"), 0, |record, column| {
+        let figures = comparison.figures[record][column].as_ref();
+        let limit = comparison.records[record].header.plan.limit;
+        Cell::latency(figures.and_then(|figures| figures.latency(row)), limit)
+    })
+}
+
+fn ratios(comparison: &Comparison<'_>) -> DataTable {
+    table(comparison, "Greatest latency against that of A".into(), 1, |record, column| {
+        let ratio = comparison.ratio(record, column, Row::Maximum);
+        Cell::number(ratio.map_or_else(|| "–".into(), |ratio| ratio_text(ratio).replace(" x", "\u{202f}×")))
+    })
+}

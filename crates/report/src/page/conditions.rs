@@ -1,0 +1,203 @@
+//! The conditions: what measuring threads and CPUs said of themselves, and the doubts that follow from it.
+
+use record::{CpuEvidence, Effect, Fact, Record, Scenario, TaskEvidence, ThreadEvidence};
+
+use super::view::{Block, Cell, DataTable, DoubtView, Section, heads};
+use crate::validity::{self, milliseconds, policy_of};
+use crate::warnings::{Doubt, doubts, effect_word, load_count};
+
+/// Rows of the tables of threads and CPUs.
+const MOST_ROWS: usize = 400;
+
+/// The doubts with their cures.
+pub(crate) fn doubts_section(record: &Record) -> Section {
+    let doubts = doubts(record);
+    let blocks = if doubts.is_empty() {
+        vec![Block::Paragraph("No doubt about the conditions arose.".into())]
+    } else {
+        let loads = load_count(record);
+        vec![Block::Doubts(doubts.iter().map(|doubt| doubt_view(doubt, loads)).collect())]
+    };
+    Section::new("doubts", "Doubts and cures", "What harms the figures or limits what they mean.", blocks)
+}
+
+fn doubt_view(doubt: &Doubt, loads: usize) -> DoubtView {
+    let finding = |finding: &crate::warnings::Finding| match finding.place(loads) {
+        Some(loads) => format!("{} [{loads}]", finding.evidence),
+        None => finding.evidence.clone(),
+    };
+    DoubtView {
+        id: doubt.id.as_str(),
+        title: doubt.id.title(),
+        effect: effect_word(doubt.effect),
+        class: if doubt.effect == Effect::Note { "note" } else { "weighty" },
+        findings: doubt.findings.iter().take(24).map(finding).collect(),
+        cures: doubt.cures.clone(),
+    }
+}
+
+/// The evidence.
+pub(crate) fn section(record: &Record) -> Section {
+    let summary = format!("{}.", validity::parts(record).join(", ").replace(" us ", " µs "));
+    let mut blocks = vec![Block::Paragraph(summary), Block::Table(scenario_table(record))];
+    let rivals = rivals_table(record);
+    if !rivals.rows.is_empty() {
+        blocks.push(Block::Table(rivals));
+    }
+    for message in messages(record) {
+        blocks.push(Block::Paragraph(message));
+    }
+    blocks.extend([thread_table(record), cpu_table(record)].into_iter().map(Block::Table));
+    let lead = "Read back from the running threads and the machine, not assumed from what was asked for.";
+    Section::new("conditions", "Conditions", lead, blocks)
+}
+
+/// One row a scenario.
+fn scenario_table(record: &Record) -> DataTable {
+    let head = heads(
+        "load",
+        &[
+            "ended",
+            "length",
+            "warm-up max, µs",
+            "°C at most",
+            "suspended",
+            "recorder CPU",
+            "longest sync",
+            "lost",
+        ],
+    );
+    DataTable::new("Each scenario", head, record.scenarios.iter().map(scenario_row).collect())
+        .at_most(MOST_ROWS)
+}
+
+fn scenario_row(scenario: &Scenario) -> Vec<Cell> {
+    let evidence = &scenario.evidence;
+    let warm_up = scenario.series.iter().filter_map(|series| series.warm_up.observed.maximum()).max();
+    let degrees = |millidegrees: i64| format!("{:.1}", millidegrees as f64 / 1e3);
+    let recorder = &evidence.recorder;
+    vec![
+        Cell::text(&*scenario.head.load),
+        Cell::number(crate::group::end_word(&scenario.end).unwrap_or("as planned")),
+        Cell::number(scenario.length.rounded()),
+        Cell::latency(warm_up, None),
+        Cell::number(fact(&evidence.temperature_millidegrees, |value| degrees(*value))),
+        Cell::number(fact(&evidence.suspends, u64::to_string)),
+        Cell::number(milliseconds(recorder.cpu_time.0)),
+        Cell::number(milliseconds(recorder.longest_sync.0)),
+        Cell::count(recorder.seconds_lost + recorder.samples_lost),
+    ]
+}
+
+/// The value, or why there is none, in a word or two.
+fn fact<T>(fact: &Fact<T>, show: impl Fn(&T) -> String) -> String {
+    match fact {
+        Fact::Value(value) => show(value),
+        Fact::Absent => "absent".into(),
+        Fact::Unreadable(errno) => format!("unreadable ({errno})"),
+        Fact::Unsupported => "unknown".into(),
+    }
+}
+
+/// What the kernel said, and what changed under way.
+fn messages(record: &Record) -> Vec<String> {
+    let mut messages = Vec::new();
+    for scenario in &record.scenarios {
+        let (load, evidence) = (&scenario.head.load, &scenario.evidence);
+        let lines = evidence.kernel_messages.value().into_iter().flatten();
+        messages.extend(lines.map(|line| format!("{load}: the kernel logged: {line}")));
+        messages
+            .extend(evidence.online_changed.iter().map(|cpus| format!("{load}: CPUs online became {cpus}.")));
+        let source = evidence.clock_source_changed.iter();
+        messages.extend(source.map(|source| format!("{load}: the clock source became {source}.")));
+    }
+    messages.truncate(MOST_ROWS);
+    messages
+}
+
+fn rivals_table(record: &Record) -> DataTable {
+    let mut rivals: Vec<&TaskEvidence> = Vec::new();
+    for rival in record.scenarios.iter().flat_map(|scenario| &scenario.evidence.rivals) {
+        if !rivals.iter().any(|known| (known.tid, &known.name) == (rival.tid, &rival.name)) {
+            rivals.push(rival);
+        }
+    }
+    let rows = rivals.into_iter().map(|rival| {
+        vec![
+            Cell::text(&*rival.name),
+            Cell::number(rival.tid.to_string()),
+            Cell::text(format!("{} {}", rival.policy, rival.priority)),
+            Cell::text(rival.cpus.to_string()),
+            Cell::text(if rival.kernel { "kernel" } else { "program" }),
+        ]
+    });
+    let head = ["thread", "tid", "policy", "measured CPUs", "of"].map(Cell::text).to_vec();
+    DataTable::new("Threads of the probe's priority or above", head, rows.collect()).fold().at_most(MOST_ROWS)
+}
+
+const THREAD_HEADS: [&str; 12] = [
+    "policy",
+    "CPUs",
+    "page faults",
+    "migrations",
+    "preemptions",
+    "sleeps",
+    "CPU time",
+    "slack",
+    "memory",
+    "clock read",
+    "clock steps",
+    "early",
+];
+
+fn thread_table(record: &Record) -> DataTable {
+    let rows = record.scenarios.iter().flat_map(|scenario| {
+        scenario.evidence.threads.iter().map(move |thread| thread_row(&scenario.head.load, thread))
+    });
+    DataTable::new("Each measuring thread", heads("load", &THREAD_HEADS), rows.collect())
+        .fold()
+        .at_most(MOST_ROWS)
+}
+
+fn thread_row(load: &str, thread: &ThreadEvidence) -> Vec<Cell> {
+    vec![
+        Cell::text(load),
+        Cell::number(policy_of(thread)),
+        Cell::number(thread.affinity.to_string()),
+        Cell::count(thread.minor_faults + thread.major_faults),
+        Cell::count(thread.migrations),
+        Cell::count(thread.involuntary_switches),
+        Cell::count(thread.voluntary_switches),
+        Cell::number(milliseconds(thread.cpu_time.0)),
+        Cell::number(thread.timer_slack.to_string()),
+        Cell::number(if thread.memory_locked { "locked" } else { "not locked" }),
+        Cell::number(if thread.clock_is_system_call { "system call" } else { "vDSO" }),
+        Cell::count(thread.clock_steps),
+        Cell::count(thread.early_wakes),
+    ]
+}
+
+fn cpu_table(record: &Record) -> DataTable {
+    let rows = record
+        .scenarios
+        .iter()
+        .flat_map(|scenario| scenario.evidence.cpus.iter().map(move |cpu| cpu_row(scenario, cpu)));
+    let head =
+        heads("load", &["CPU", "steal", "SMIs", "throttled by heat", "governor", "time in idle states"]);
+    DataTable::new("Each CPU", head, rows.collect()).fold().at_most(MOST_ROWS)
+}
+
+fn cpu_row(scenario: &Scenario, cpu: &CpuEvidence) -> Vec<Cell> {
+    let share = |time: units::Nanos| 100.0 * time.0 as f64 / scenario.length.0.max(1) as f64;
+    let idle: Vec<_> =
+        cpu.idle.iter().map(|idle| format!("{} {:.0} %", idle.name, share(idle.time))).collect();
+    vec![
+        Cell::text(&*scenario.head.load),
+        Cell::number(cpu.cpu.to_string()),
+        Cell::number(fact(&cpu.steal, |time| milliseconds(time.0))),
+        Cell::number(fact(&cpu.smis, u64::to_string)),
+        Cell::number(fact(&cpu.thermal_throttles, u64::to_string)),
+        Cell::number(fact(&cpu.governor, String::clone)),
+        Cell::number(if idle.is_empty() { "unknown".into() } else { idle.join(", ") }),
+    ]
+}

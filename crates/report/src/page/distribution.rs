@@ -1,0 +1,146 @@
+//! How latencies are spread: the tail of all loads in one plot, and a histogram for each load.
+
+use histogram::Histogram;
+
+use super::prepared::{Column, Prepared};
+use super::view::{Block, Cell, DataTable, Figure, HistogramView, Histograms, Key, Section, grouped, heads};
+use crate::group::cpu_name;
+use crate::svg::ccdf::{self, Line};
+use crate::svg::scale::latency;
+use crate::svg::spread::{self, Band};
+use crate::svg::{Bins, Frame, both, legend_class, legend_sample};
+
+const SMALL: Frame = Frame { left: 46.0, ..Frame::new(500.0, 230.0) };
+
+/// The complementary distribution, then the histograms.
+pub(crate) fn sections(prepared: &Prepared<'_>, place: usize) -> Vec<Section> {
+    if prepared.columns.is_empty() {
+        return Vec::new();
+    }
+    let tail = "The share of activations later than a latency, missed ones included. A line that ends early and \
+                steep is what a real-time system wants; one that leans to the right has a tail.";
+    let spread = "How often each latency was met, missed activations included. Both axes are logarithmic, and the \
+                  same for all loads.";
+    vec![
+        Section::new("tail", "The tail", tail, vec![Block::Figure(tail_figure(prepared))]),
+        Section::new(
+            "histograms",
+            "Histograms",
+            spread,
+            vec![Block::Histograms(histograms(prepared, place))],
+        ),
+    ]
+}
+
+fn tail_figure(prepared: &Prepared<'_>) -> Figure {
+    let lines: Vec<_> = prepared
+        .columns
+        .iter()
+        .map(|column| Line { name: column.name.clone(), corrected: &column.figures.corrected })
+        .collect();
+    let (wide, narrow) = (Frame::new(1040.0, 400.0), Frame::new(400.0, 330.0));
+    Figure {
+        caption: "Activations later than a latency, as a share of all".into(),
+        legend: legend(prepared.columns.iter().map(|column| column.name.clone()), true),
+        svg: both(wide, narrow, |frame| ccdf::plot(&prepared.axes, &lines, frame)),
+        tables: vec![tail_table(prepared)],
+    }
+}
+
+/// Entries with the colour, the dashes and, where the plot has them, the marker of each series.
+pub(crate) fn legend(names: impl Iterator<Item = String>, marked: bool) -> Vec<Key> {
+    names.enumerate().map(|(place, name)| Key { sample: legend_sample(place, marked), name }).collect()
+}
+
+/// How many activations came later than round latencies.
+fn tail_table(prepared: &Prepared<'_>) -> DataTable {
+    let scale = prepared.axes.x(&Frame::new(1_000.0, 100.0));
+    let thresholds = scale.round_values(1.0);
+    let counts =
+        |column: &Column, threshold: f64| column.figures.corrected.at_least(units::Nanos(threshold as u64));
+    let row = |threshold: &f64| {
+        let cells = prepared.columns.iter().map(|column| Cell::count(counts(column, *threshold)));
+        std::iter::once(Cell::text(latency(*threshold))).chain(cells).collect()
+    };
+    let names: Vec<_> = prepared.columns.iter().map(|column| column.name.as_str()).collect();
+    let rows = thresholds.iter().map(row).collect();
+    DataTable::new("Activations at or above a latency", heads("latency", &names), rows).fold()
+}
+
+fn histograms(prepared: &Prepared<'_>, place: usize) -> Histograms {
+    let cpus = prepared.columns.first().map_or(0, |column| column.cpus.len());
+    let banded = cpus > spread::MOST_LINES;
+    let legend = match prepared.columns.first() {
+        Some(column) if !banded => legend(column.cpus.iter().map(|(cpu, _)| cpu_name(*cpu)), false),
+        _ => band_legend(),
+    };
+    Histograms {
+        name: format!("cpus-{place}"),
+        switch: cpus > 1,
+        each: if banded { "range over the CPUs" } else { "each CPU" },
+        legend,
+        plots: prepared
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(place, column)| histogram_view(prepared, column, place, banded))
+            .collect(),
+    }
+}
+
+fn band_legend() -> Vec<Key> {
+    vec![
+        Key {
+            sample: legend_class("band", "M1 1H33V13H1z"),
+            name: "from the least to the most of any CPU".into(),
+        },
+        Key { sample: legend_class("line worst", "M1 7H33"), name: "the CPU with the worst latency".into() },
+    ]
+}
+
+fn histogram_view(prepared: &Prepared<'_>, column: &Column, place: usize, banded: bool) -> HistogramView {
+    let axes = &prepared.axes;
+    let counts = |histogram: &Histogram| axes.bins.counts(histogram);
+    let each: Vec<_> = column.cpus.iter().map(|(_, figures)| counts(&figures.corrected)).collect();
+    let label = |what: &str| format!("Histogram of latencies under {}, {what}", column.name);
+    let worst = column.worst_cpu();
+    let class = crate::svg::series_class(place);
+    HistogramView {
+        name: column.name.clone(),
+        summed: spread::summed(axes, &counts(&column.figures.corrected), &class, &label("all CPUs"), &SMALL),
+        each: match each.len() {
+            0 | 1 => String::new(),
+            _ if banded => spread::band(axes, &Band::of(&each, worst), &label("range over the CPUs"), &SMALL),
+            _ => spread::each(axes, &each, &label("each CPU"), &SMALL),
+        },
+        table: histogram_table(prepared, column, banded),
+    }
+}
+
+/// The same in coarser bins: all CPUs, and each of them while they are few.
+fn histogram_table(prepared: &Prepared<'_>, column: &Column, banded: bool) -> DataTable {
+    let axes = &prepared.axes;
+    let bins = Bins::new(axes.lowest, axes.highest, 1.25);
+    let shown = if banded { &[] } else { column.cpus.as_slice() };
+    let names: Vec<_> =
+        std::iter::once("all CPUs".to_owned()).chain(shown.iter().map(|(cpu, _)| cpu_name(*cpu))).collect();
+    let all = std::iter::once(&column.figures).chain(shown.iter().map(|(_, figures)| figures));
+    let counts: Vec<_> = all.map(|figures| bins.counts(&figures.corrected)).collect();
+    let rows = bins
+        .spans()
+        .enumerate()
+        .filter(|(bin, _)| counts.iter().any(|counts| counts[*bin] > 0))
+        .map(|(bin, edges)| {
+            let cells = counts.iter().map(|counts| Cell::number(grouped(counts[bin])));
+            std::iter::once(Cell::text(span(bin, edges))).chain(cells).collect()
+        })
+        .collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    DataTable::new(format!("Latencies under {}", column.name), heads("µs", &names), rows).fold()
+}
+
+/// `1.2 to 1.5`, in microseconds; the upper edge belongs to the next bin, and the first bin holds all below it.
+fn span(bin: usize, (low, high): (u64, u64)) -> String {
+    let plain = |nanos| crate::text::micros(units::Nanos(nanos));
+    if bin == 0 { format!("below {}", plain(high)) } else { format!("{} to {}", plain(low), plain(high)) }
+}

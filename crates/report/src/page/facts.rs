@@ -1,0 +1,157 @@
+//! Facts of the machine and of the plan: what somebody needs who wants to repeat the run, or doubts it.
+
+use record::{Fact, Machine, Record, RunPlan, Throttling};
+
+use super::view::{Block, Cell, DataTable, Section};
+use crate::differences::length;
+
+type Facts = Vec<(String, String)>;
+
+/// Machine, plan, and what was held while the run lasted.
+pub(crate) fn section(record: &Record) -> Section {
+    let header = &record.header;
+    let mut blocks = vec![
+        Block::Heading("Machine".into()),
+        Block::Facts(machine(&header.machine)),
+        Block::Heading("Plan".into()),
+        Block::Facts(plan(record)),
+    ];
+    if !header.held.is_empty() {
+        let row = |held: &record::Held| {
+            [&held.what, &held.value, &held.effective, &held.during]
+                .map(|text| Cell::text(text.as_str()))
+                .to_vec()
+        };
+        let head = ["setting", "asked for", "read back", "during"].map(Cell::text).to_vec();
+        blocks.push(Block::Table(DataTable::new(
+            "Settings held during the run",
+            head,
+            header.held.iter().map(row).collect(),
+        )));
+    }
+    Section::new("facts", "Machine and plan", "", blocks)
+}
+
+fn entry(name: &str, value: impl ToString) -> (String, String) {
+    (name.into(), value.to_string())
+}
+
+fn machine(machine: &Machine) -> Facts {
+    let cpus = &machine.cpus;
+    let mut facts = vec![
+        entry("Host", &machine.host),
+        entry("CPU", &machine.cpu_model),
+        entry("Architecture", &machine.architecture),
+        entry("Memory", &machine.memory),
+        entry("Virtualization", &machine.virtualization),
+        entry("Kernel", format!("{} {}", machine.kernel.release, machine.kernel.version)),
+        entry("Preemption", &machine.kernel.preemption),
+        entry("Kernel command line", &machine.kernel.command_line),
+        entry("CPUs online", &cpus.online),
+        entry("CPUs allowed", &cpus.allowed),
+        entry("CPUs isolated", listed(&cpus.isolated)),
+        entry("CPUs without tick (nohz_full)", listed(&cpus.nohz_full)),
+        entry("SMT", cpus.smt_active.clone().map(|on| if on { "active" } else { "not active" })),
+        entry("Clock source", &machine.clock_source),
+        entry("Frequency governors", governors(machine)),
+        entry("Idle states", idle_states(machine)),
+        entry("Latency request at the start", latency_request(machine)),
+    ];
+    facts.extend(throttling(&machine.throttling));
+    facts.push(entry("Consoles of the kernel", machine.consoles.clone().map(|consoles| consoles.join(", "))));
+    facts.push(entry("Console log level", &machine.console_log_level));
+    let load = machine.load_average_hundredths.clone();
+    facts.push(entry(
+        "Load average at the start",
+        load.map(|hundredths| format!("{:.2}", f64::from(hundredths) / 100.0)),
+    ));
+    facts
+}
+
+/// An empty list is a fact too.
+fn listed(cpus: &Fact<units::CpuList>) -> Fact<String> {
+    cpus.clone().map(|cpus| if cpus.is_empty() { "none".into() } else { cpus.to_string() })
+}
+
+fn governors(machine: &Machine) -> String {
+    let all: Vec<_> = machine.governors.iter().map(|g| format!("{} on {}", g.name, g.cpus)).collect();
+    if all.is_empty() { "none".into() } else { all.join(", ") }
+}
+
+fn idle_states(machine: &Machine) -> String {
+    let all: Vec<_> = machine
+        .idle_states
+        .iter()
+        .map(|state| {
+            let disabled = if state.disabled { ", disabled" } else { "" };
+            format!("{} ({} µs{disabled})", state.name, state.latency_us)
+        })
+        .collect();
+    if all.is_empty() { "none".into() } else { all.join(", ") }
+}
+
+/// 2000000000 is what /dev/cpu_dma_latency reads where nobody asks for anything.
+fn latency_request(machine: &Machine) -> Fact<String> {
+    machine
+        .dma_latency_us
+        .clone()
+        .map(|us| if us == 2_000_000_000 { "none".into() } else { format!("{us} µs") })
+}
+
+fn throttling(throttling: &Throttling) -> Facts {
+    let micros = |fact: &Fact<i64>| {
+        fact.clone().map(|us| if us < 0 { "unlimited".into() } else { format!("{us} µs") })
+    };
+    vec![
+        entry("RT run time per period", micros(&throttling.runtime_us)),
+        entry("RT period", micros(&throttling.period_us)),
+        entry("RT run time of the cgroup", micros(&throttling.group_runtime_us)),
+        entry("Fair server", &throttling.fair_server_runtime),
+    ]
+}
+
+fn plan(record: &Record) -> Facts {
+    let plan = &record.header.plan;
+    let mut facts = vec![
+        entry("Command", record.header.command_line.join(" ")),
+        entry("Loads", plan.loads.join(", ")),
+        entry("CPUs measured", &plan.cpus),
+        entry("CPUs of the loads", &plan.load_cpus),
+        entry("Period", joined(&plan.intervals)),
+        entry("Length of a scenario", length(plan)),
+        entry("Warm-up", plan.warm_up),
+        entry("Repetitions", plan.repeat),
+        entry("Policy and priority", policy(plan)),
+        entry("Woken by", format!("{} on the {} clock, phase {}", plan.wake, plan.clock, plan.phase)),
+        entry("C-states", joined(&plan.cstates)),
+    ];
+    facts.extend(
+        plan.left_out
+            .iter()
+            .map(|left| entry("Not measured", format!("CPUs {}: {}", left.cpus, left.reason))),
+    );
+    let optional = [
+        ("Limit", plan.limit.map(|limit| limit.to_string())),
+        ("Run time of the reservation", plan.runtime.map(|runtime| runtime.to_string())),
+        ("Stops at", plan.stop_at.map(|latency| latency.to_string())),
+        ("Preset", plan.preset.clone()),
+        ("Seed", plan.seed.map(|seed| seed.to_string())),
+        ("Note", record.header.note.clone()),
+        ("Ended", record.ended.map(|ended| ended.to_string())),
+    ];
+    facts.extend(optional.into_iter().filter_map(|(name, value)| Some(entry(name, value?))));
+    facts.push(entry(
+        "Made by",
+        format!("worstcase {} ({})", record.header.tool.version, record.header.tool.build),
+    ));
+    facts
+}
+
+fn joined<T: ToString>(values: &[T]) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn policy(plan: &RunPlan) -> String {
+    let policy = plan.policy.map_or_else(|| "not set".into(), |policy| policy.to_string());
+    plan.priority.map_or_else(|| policy.clone(), |priority| format!("{policy} {}", priority.get()))
+}

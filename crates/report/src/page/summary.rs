@@ -1,0 +1,165 @@
+//! The top of a record's part: the verdict, four figures, and the table.
+
+use record::verdict::Verdict;
+use units::Nanos;
+
+use super::prepared::{Column, Prepared};
+use super::view::{Block, Cell, DataTable, Section, grouped, micros};
+use crate::differences::length;
+use crate::figures::Row;
+use crate::group::cpu_name;
+use crate::svg::scale::latency;
+use crate::table;
+
+/// What a reader sees first.
+pub(crate) struct Summary {
+    pub verdict: String,
+    /// A sign beside the word: no meaning hangs on a colour alone.
+    pub sign: &'static str,
+    pub reasons: Vec<String>,
+    pub speaks_for: String,
+    pub does_not_speak_for: String,
+    /// Where and when.
+    pub place: Vec<String>,
+    pub note: Option<String>,
+    pub keys: Vec<KeyFigure>,
+}
+
+/// A figure in large print.
+pub(crate) struct KeyFigure {
+    pub name: &'static str,
+    pub value: String,
+    pub detail: String,
+}
+
+/// The verdict and the key figures.
+pub(crate) fn summary(prepared: &Prepared<'_>) -> Summary {
+    let record = prepared.record;
+    let (header, judgement) = (&record.header, &record.judgement);
+    Summary {
+        verdict: judgement.verdict.to_string(),
+        sign: sign(judgement.verdict),
+        reasons: judgement.reasons.clone(),
+        speaks_for: judgement.speaks_for.clone(),
+        does_not_speak_for: judgement.does_not_speak_for.clone(),
+        place: place(header),
+        note: header.note.clone(),
+        keys: vec![worst(prepared), requirement(prepared), activations(prepared), time(prepared)],
+    }
+}
+
+/// Host, kernel, CPU and time.
+fn place(header: &record::Header) -> Vec<String> {
+    let machine = &header.machine;
+    let preemption = machine.kernel.preemption.value().map_or(String::new(), |mode| format!(" ({mode})"));
+    let kernel = format!("Linux {}{preemption}", machine.kernel.release);
+    let mut place = vec![machine.host.clone(), kernel];
+    place.extend(machine.cpu_model.value().cloned());
+    place.push(header.started.to_string());
+    place
+}
+
+fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✓",
+        Verdict::Inconclusive => "?",
+        Verdict::Error => "!",
+        Verdict::Fail => "✕",
+    }
+}
+
+fn worst(prepared: &Prepared<'_>) -> KeyFigure {
+    let (value, detail) = match prepared.record.worst() {
+        None => ("–".into(), "nothing was measured".into()),
+        Some((latency, scenario, series)) => (
+            format!("{}\u{202f}µs", micros(latency).trim_end_matches(['\u{2007}', '\u{2008}'])),
+            format!("under {}, {}", scenario.head.load, cpu_name(series.cpu)),
+        ),
+    };
+    KeyFigure { name: "Worst latency", value, detail }
+}
+
+fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
+    let over: u64 = prepared.columns.iter().filter_map(|column| column.figures.over_limit).sum();
+    let (value, detail) = match prepared.limit {
+        None => ("none".into(), "without a limit nothing can fail".into()),
+        Some(limit) => (
+            format!("≤\u{202f}{}", latency(limit.0 as f64)),
+            format!("{} over it", crate::text::count_of(over, "activation")),
+        ),
+    };
+    KeyFigure { name: "Requirement", value, detail }
+}
+
+fn activations(prepared: &Prepared<'_>) -> KeyFigure {
+    let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).sum();
+    KeyFigure {
+        name: "Activations",
+        value: grouped(prepared.record.activations()),
+        detail: format!("every one accounted for, {} missed", grouped(missed)),
+    }
+}
+
+fn time(prepared: &Prepared<'_>) -> KeyFigure {
+    let record = prepared.record;
+    let plan = &record.header.plan;
+    let time = record.scenarios.iter().fold(Nanos::ZERO, |sum, scenario| sum + scenario.length);
+    let length = match plan.duration {
+        Some(duration) if plan.samples.is_none() => duration.rounded(),
+        _ => length(plan),
+    };
+    let count = crate::text::count_of(record.scenarios.len() as u64, "scenario");
+    KeyFigure {
+        name: "Measured",
+        value: time.rounded(),
+        detail: format!("{count} of {length}, CPUs {}", plan.cpus),
+    }
+}
+
+/// The table of all loads, and one a load for each CPU.
+pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
+    let rows = table::rows(prepared.limit);
+    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(prepared.limit))).collect();
+    head.insert(0, Cell::text("load"));
+    let body = prepared.columns.iter().map(|column| load_row(column, &rows, prepared.limit)).collect();
+    let mut blocks =
+        vec![Block::Table(DataTable::new("Latency under each load, all CPUs, in µs", head, body))];
+    let notes = prepared.columns.iter().flat_map(|column| column.notes.iter().cloned());
+    blocks.extend(notes.map(Block::Paragraph));
+    let cpus = prepared.columns.iter().map(|column| cpu_table(column, prepared.limit)).collect();
+    blocks.push(Block::Folded("Each CPU under each load".into(), cpus));
+    let lead = "Minimum, average and maximum are exact, of the wake-ups. Percentiles are of all activations \
+                due: a missed one counts with the latency that it would have had. A dash means too few samples.";
+    Section::new("figures", "Latency under each load", lead, blocks)
+}
+
+fn load_row(column: &Column, rows: &[Row], limit: Option<Nanos>) -> Vec<Cell> {
+    let marks =
+        if column.marks.is_empty() { String::new() } else { format!(" ({})", column.marks.join(", ")) };
+    let mut cells = vec![Cell::text(format!("{}{marks}", column.name))];
+    cells.extend(rows.iter().map(|row| cell(&column.figures, *row, limit)));
+    cells
+}
+
+fn cell(figures: &crate::figures::Figures, row: Row, limit: Option<Nanos>) -> Cell {
+    match row {
+        Row::Samples => Cell::count(figures.observed.count),
+        Row::Missed => Cell::count(figures.missed),
+        Row::OverLimit => Cell::count(figures.over_limit.unwrap_or(0)),
+        row if row.is_latency() => Cell::latency(figures.latency(row), limit),
+        row => Cell::number(table::plain_cell(figures, row)),
+    }
+}
+
+/// The CPUs of one load.
+fn cpu_table(column: &Column, limit: Option<Nanos>) -> DataTable {
+    let rows = table::rows(limit);
+    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(limit))).collect();
+    head.insert(0, Cell::text("CPU"));
+    let body = column.cpus.iter().map(|(cpu, figures)| {
+        let mut cells = vec![Cell::text(cpu_name(*cpu))];
+        cells.extend(rows.iter().map(|row| cell(figures, *row, limit)));
+        cells
+    });
+    DataTable::new(format!("Each CPU under {}, in µs", column.name), head, body.collect())
+}

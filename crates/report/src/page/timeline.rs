@@ -1,0 +1,139 @@
+//! When it happened: the run second by second, and its worst samples.
+
+use record::time::UtcTime;
+use record::{Record, Sample, Scenario, Series};
+use units::Nanos;
+
+use super::prepared::Prepared;
+use super::view::{Block, Cell, DataTable, Figure, Section, heads};
+use crate::group::cpu_name;
+use crate::svg::timeline::{self, Step, Stretch};
+use crate::svg::{Frame, both};
+
+/// The worst samples shown.
+const MOST_SAMPLES: usize = 20;
+/// Rows of the timeline's table; a longer run is merged into longer steps.
+const MOST_ROWS: usize = 120;
+
+/// The timeline and the worst samples.
+pub(crate) fn sections(record: &Record, prepared: &Prepared<'_>) -> Vec<Section> {
+    let stretches: Vec<_> = record.scenarios.iter().map(stretch).collect();
+    if stretches.is_empty() {
+        return Vec::new();
+    }
+    let (wide, narrow) = (Frame::new(1040.0, 280.0), Frame::new(400.0, 250.0));
+    let figure = Figure {
+        caption: "Greatest latency of all CPUs in every second; a tick at the foot marks missed activations"
+            .into(),
+        legend: Vec::new(),
+        svg: both(wide, narrow, |frame| timeline::plot(&prepared.axes, &stretches, frame)),
+        tables: vec![timeline_table(&stretches, prepared.limit)],
+    };
+    let lead = "The run from its start to its end. Where several seconds fall onto one point, the greatest is shown.";
+    let worst = "The latest wake-ups of all loads and CPUs, with the time at which each was due.";
+    vec![
+        Section::new("timeline", "Timeline", lead, vec![Block::Figure(figure)]),
+        Section::new("worst", "Worst samples", worst, vec![Block::Table(worst_table(record))]),
+    ]
+}
+
+fn stretch(scenario: &Scenario) -> Stretch {
+    let head = &scenario.head;
+    Stretch {
+        name: head.load.clone(),
+        from: head.offset,
+        to: head.offset + scenario.length,
+        steps: steps(scenario),
+    }
+}
+
+/// The maxima of all series, step by step.
+fn steps(scenario: &Scenario) -> Vec<Step> {
+    let length = scenario.series.iter().map(|series| series.timeline.step).max().unwrap_or_default();
+    let mut blocks = Vec::new();
+    for (series, block, place) in scenario.series.iter().flat_map(placed) {
+        let place = (series.timeline.step.saturating_mul(place).0 / length.0.max(1)) as usize;
+        if blocks.len() <= place {
+            blocks.resize(place + 1, record::Block::default());
+        }
+        blocks[place].merge(block);
+    }
+    let end = scenario.head.offset + scenario.length;
+    let at = |place: usize| (scenario.head.offset + length.saturating_mul(place as u64)).min(end);
+    blocks
+        .iter()
+        .enumerate()
+        .filter_map(|(place, block)| {
+            let maximum = block.observed.maximum()?;
+            Some(Step { from: at(place), to: at(place + 1), maximum, missed: block.missed })
+        })
+        .filter(|step| step.from < step.to)
+        .collect()
+}
+
+fn placed(series: &Series) -> impl Iterator<Item = (&Series, &record::Block, u64)> {
+    series.timeline.blocks.iter().zip(0..).map(move |(block, place)| (series, block, place))
+}
+
+fn timeline_table(stretches: &[Stretch], limit: Option<Nanos>) -> DataTable {
+    let steps: usize = stretches.iter().map(|stretch| stretch.steps.len()).sum();
+    let together = steps.div_ceil(MOST_ROWS).max(1);
+    let rows = stretches
+        .iter()
+        .flat_map(|stretch| stretch.steps.chunks(together).map(|steps| row(stretch, steps, limit)))
+        .collect();
+    let mut head = heads("from", &["to", "max, µs", "missed"]);
+    head.insert(2, Cell::text("load"));
+    DataTable::new("Maxima over the run", head, rows).fold()
+}
+
+fn row(stretch: &Stretch, steps: &[Step], limit: Option<Nanos>) -> Vec<Cell> {
+    let mut merged = steps[0];
+    steps[1..].iter().for_each(|step| timeline::merge(&mut merged, step));
+    vec![
+        Cell::text(seconds(merged.from, 0)),
+        Cell::number(seconds(merged.to, 0)),
+        Cell::text(&*stretch.name),
+        Cell::latency(Some(merged.maximum), limit),
+        Cell::count(merged.missed),
+    ]
+}
+
+/// `+12.5 s` into the run, with some decimals.
+fn seconds(time: Nanos, decimals: usize) -> String {
+    format!("+{:.decimals$} s", time.as_secs_f64())
+}
+
+fn worst_table(record: &Record) -> DataTable {
+    let mut samples: Vec<_> = record
+        .scenarios
+        .iter()
+        .flat_map(|scenario| scenario.series.iter().map(move |series| (scenario, series)))
+        .flat_map(|(scenario, series)| series.worst.iter().map(move |sample| (scenario, series, sample)))
+        .collect();
+    samples.sort_by_key(|(_, _, sample)| std::cmp::Reverse(sample.latency));
+    let limit = record.header.plan.limit;
+    let rows = samples.into_iter().take(MOST_SAMPLES).map(|found| sample_row(found, limit)).collect();
+    let head = vec![
+        Cell::number("latency, µs"),
+        Cell::text("load"),
+        Cell::text("CPU"),
+        Cell::text("due, UTC"),
+        Cell::number("since the load began"),
+        Cell::number("activation"),
+    ];
+    DataTable::new("The latest wake-ups", head, rows)
+}
+
+fn sample_row((scenario, series, sample): (&Scenario, &Series, &Sample), limit: Option<Nanos>) -> Vec<Cell> {
+    let moment = UtcTime(scenario.head.started.0 + sample.due.0 / 1_000_000_000);
+    let repeat = if scenario.head.repeat > 1 { format!(" #{}", scenario.head.repeat) } else { String::new() };
+    vec![
+        Cell::latency(Some(sample.latency), limit),
+        Cell::text(format!("{}{repeat}", scenario.head.load)),
+        Cell::text(cpu_name(series.cpu)),
+        Cell::text(moment.to_string()),
+        Cell::number(seconds(sample.due, 6)),
+        Cell::count(sample.activation),
+    ]
+}

@@ -1,0 +1,64 @@
+//! Records side by side: for each load a line a record, from its least over its average to its greatest latency.
+
+use units::Nanos;
+
+use super::canvas::Anchor;
+use super::scale::{Log, latency};
+use super::{Canvas, Frame, series_class};
+
+/// One record under one load.
+pub(crate) struct Range {
+    pub name: String,
+    pub minimum: Nanos,
+    pub average: Nanos,
+    pub maximum: Nanos,
+}
+
+/// All records under one load; none where a record has no such column.
+pub(crate) struct Row {
+    pub name: String,
+    pub ranges: Vec<Option<Range>>,
+}
+
+const LINE: f64 = 15.0;
+const GAP: f64 = 13.0;
+
+/// The frame that `rows` need at a width.
+pub(crate) fn frame(rows: &[Row], width: f64) -> Frame {
+    let lines: usize = rows.iter().map(|row| row.ranges.len()).sum();
+    let frame = Frame { left: 84.0, ..Frame::new(width, 0.0) };
+    Frame { height: frame.top + frame.bottom + lines as f64 * LINE + rows.len() as f64 * GAP, ..frame }
+}
+
+/// The plot.
+pub(crate) fn plot(rows: &[Row], frame: &Frame) -> String {
+    let mut canvas = Canvas::new(frame);
+    let ranges = || rows.iter().flat_map(|row| row.ranges.iter().flatten());
+    let lowest = ranges().map(|range| range.minimum).min().unwrap_or_default();
+    let highest = ranges().map(|range| range.maximum).max().unwrap_or_default();
+    let x = Log::new((lowest.0.max(50) as f64 * 0.9, highest.0 as f64 * 1.12), frame.x());
+    canvas.latency_axis_below(&x);
+    let mut y = frame.top;
+    for row in rows {
+        y += GAP;
+        let middle = y + (row.ranges.len() as f64 - 1.0) * LINE / 2.0;
+        canvas.text("row-label", (frame.left - 14.0, middle + 4.0), Anchor::End, &row.name);
+        for (place, range) in row.ranges.iter().enumerate() {
+            if let Some(range) = range {
+                draw(&mut canvas, place, range, y, &x);
+            }
+            y += LINE;
+        }
+    }
+    canvas.base();
+    canvas.finish("Least, average and greatest latency of each record under each load", "")
+}
+
+fn draw(canvas: &mut Canvas, place: usize, range: &Range, y: f64, x: &Log) {
+    let class = series_class(place);
+    let at = |latency: Nanos| x.at(latency.0 as f64);
+    canvas.line(&format!("range {class}"), (at(range.minimum), y), (at(range.maximum), y));
+    canvas.line(&format!("range {class}"), (at(range.average), y - 4.0), (at(range.average), y + 4.0));
+    let title = format!("{}: worst {}", range.name, latency(range.maximum.0 as f64));
+    canvas.marker(&class, place, (at(range.maximum), y), &title);
+}

@@ -1,0 +1,179 @@
+//! Records made up for tests and for the example: nothing in them was measured.
+//!
+//! Latencies are drawn from a seed, so that the same specification gives the same record to the digit.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+mod parts;
+mod series;
+
+use record::time::UtcTime;
+use record::verdict::{Judgement, Verdict};
+use record::{CStates, Header, LoadEvidence, Record, Scenario, ScenarioEnd, ScenarioHead, Series};
+use units::{CpuId, Nanos, Seed};
+
+/// What a record made up is to hold.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    pub loads: Vec<&'static str>,
+    pub cpus: u32,
+    pub duration: Nanos,
+    pub intervals: Vec<Nanos>,
+    pub cstates: Vec<CStates>,
+    pub repeat: u32,
+    pub limit: Option<Nanos>,
+    /// Median latency of an idle machine in nanoseconds.
+    pub median: u64,
+    pub pinned: bool,
+    /// The length of a stall in the last load on the first CPU.
+    pub stall: Option<Nanos>,
+    /// Whether the last scenario was cut off between two saves of its histograms.
+    pub cut_off: bool,
+    pub seed: u64,
+}
+
+impl Default for Spec {
+    /// S0's six loads on two CPUs, 10 s each.
+    fn default() -> Self {
+        Self {
+            loads: vec!["idle", "cpu", "io", "vm", "hdd", "full"],
+            cpus: 2,
+            duration: Nanos::from_secs(10),
+            intervals: vec![Nanos::from_millis(1)],
+            cstates: vec![CStates::AsIs],
+            repeat: 1,
+            limit: None,
+            median: 2_400,
+            pinned: true,
+            stall: None,
+            cut_off: false,
+            seed: 1,
+        }
+    }
+}
+
+impl Spec {
+    /// 24 hours on 64 CPUs: what the budgets of the page are for.
+    pub fn long_and_wide() -> Self {
+        Self {
+            cpus: 64,
+            duration: Nanos::from_secs(4 * 3600),
+            limit: Some(Nanos::from_micros(100)),
+            stall: Some(Nanos::from_millis(3)),
+            ..Self::default()
+        }
+    }
+
+    /// The record.
+    pub fn record(&self) -> Record {
+        let mut scenarios = Vec::new();
+        let mut offset = Nanos::from_secs(2);
+        for &interval in &self.intervals {
+            for &cstates in &self.cstates {
+                for repeat in 1..=self.repeat {
+                    for load in &self.loads {
+                        let head = self.head(load, interval, cstates, repeat, offset);
+                        let last = *load == *self.loads.last().unwrap();
+                        let scenario = self.scenario(head, last);
+                        offset = offset + scenario.length + Nanos::from_millis(1_400);
+                        scenarios.push(scenario);
+                    }
+                }
+            }
+        }
+        let mut record = Record {
+            header: self.header(),
+            ended: (!self.cut_off).then_some(UtcTime(STARTED + offset.0 / 1_000_000_000)),
+            scenarios,
+            warnings: parts::run_warnings(),
+            judgement: Judgement::default(),
+        };
+        record.judgement = self.judgement(&record);
+        record
+    }
+
+    fn header(&self) -> Header {
+        Header {
+            schema_version: record::SCHEMA_VERSION,
+            tool: record::Tool { version: "0.1.0".into(), build: "x86_64-linux-gnu static release".into() },
+            command_line: ["worstcase", "bench", "--limit", "100us"].map(String::from).to_vec(),
+            note: Some("made up for tests: nothing here was measured".into()),
+            started: UtcTime(STARTED),
+            machine: parts::machine(self.cpus),
+            plan: parts::plan(self),
+            held: parts::held(),
+        }
+    }
+
+    fn head(
+        &self,
+        load: &str,
+        interval: Nanos,
+        cstates: CStates,
+        repeat: u32,
+        offset: Nanos,
+    ) -> ScenarioHead {
+        let cpus = (0..self.cpus).map(|cpu| self.pinned.then_some(CpuId(cpu))).collect();
+        let mut random = Seed(self.seed).stream("phase");
+        let phases = (0..self.cpus).map(|_| Nanos(random.below(interval.0))).collect();
+        let started = UtcTime(STARTED + offset.0 / 1_000_000_000);
+        ScenarioHead { load: load.into(), interval, cstates, repeat, started, offset, cpus, phases }
+    }
+
+    fn scenario(&self, head: ScenarioHead, last: bool) -> Scenario {
+        let cut_off = self.cut_off && last;
+        let length = if cut_off { Nanos(self.duration.0 * 7 / 10) } else { self.duration };
+        let series: Vec<Series> = (0..self.cpus).map(|cpu| self.series(&head, cpu, length, last)).collect();
+        let mut evidence = if cut_off { Default::default() } else { parts::evidence(&series, head.interval) };
+        if !self.pinned {
+            evidence.threads.iter_mut().for_each(|thread| thread.migrations = 12);
+        }
+        let load = if cut_off { LoadEvidence::default() } else { parts::load(&head.load, self.cpus, length) };
+        let warnings = parts::scenario_warnings(&head.load);
+        let end = if cut_off { ScenarioEnd::CutOff } else { ScenarioEnd::Complete };
+        Scenario { head, end, length, series, load, evidence, warnings }
+    }
+
+    fn series(&self, head: &ScenarioHead, cpu: u32, length: Nanos, last: bool) -> Series {
+        let mut random = Seed(self.seed).stream(&format!("{} {} {cpu}", head.load, head.repeat));
+        let shape = series::Shape {
+            interval: head.interval,
+            length,
+            median: self.median,
+            weight: series::weight(&head.load),
+            stall: self.stall.filter(|_| last && cpu == 0),
+        };
+        let mut made = shape.series(self.pinned.then_some(CpuId(cpu)), &mut random);
+        if self.cut_off && last {
+            series::keep_first(&mut made, 0.6);
+        }
+        made
+    }
+
+    fn judgement(&self, record: &Record) -> Judgement {
+        let worst = record.worst().map_or(Nanos::ZERO, |(latency, _, _)| latency);
+        let failed = self.limit.is_some_and(|limit| worst > limit);
+        let first = match self.limit {
+            Some(limit) if failed => {
+                format!("the worst wake-up took {} us, the limit is {limit}", worst.0 / 1_000)
+            }
+            _ => "measured CPUs are not isolated".into(),
+        };
+        Judgement {
+            verdict: if failed { Verdict::Fail } else { Verdict::Inconclusive },
+            reasons: vec![first, "this is a virtual machine".into()],
+            speaks_for: format!(
+                "threads of priority 98 and below 99 on CPUs {} under these {} loads",
+                record.header.plan.cpus,
+                self.loads.len()
+            ),
+            does_not_speak_for: format!(
+                "a bound: {} under {} loads is a first look; other loads, devices and temperatures were not tried",
+                self.duration.rounded(),
+                self.loads.len()
+            ),
+        }
+    }
+}
+
+/// 2026-11-21T21:12:01Z.
+pub const STARTED: u64 = 1_795_295_521;
