@@ -11,7 +11,7 @@ use crate::{Counts, Summary, layout};
 /// of the file needs no table of cells and an older file can be read by newer cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(from = "Saved", into = "Saved")]
+#[serde(try_from = "Saved", into = "Saved")]
 #[cfg_attr(feature = "schema", schemars(with = "Saved"))]
 pub struct Histogram {
     summary: Summary,
@@ -40,13 +40,17 @@ struct Saved {
     cells: Vec<(u64, u64)>,
 }
 
-impl From<Saved> for Histogram {
-    fn from(saved: Saved) -> Self {
-        let mut histogram = Self { summary: saved.summary, cells: BTreeMap::new() };
-        for (lowest, count) in saved.cells {
-            histogram.add(layout::index(lowest), count);
+impl TryFrom<Saved> for Histogram {
+    type Error = &'static str;
+
+    /// A file can hold any numbers: counts that no run can reach (2^63 in all) are refused, so that sums need no care.
+    fn try_from(saved: Saved) -> Result<Self, Self::Error> {
+        let total = saved.cells.iter().try_fold(saved.summary.count, |sum, (_, count)| sum.checked_add(*count));
+        if total.is_none_or(|total| total > u64::MAX / 2) {
+            return Err("a histogram that counts more than 2^63 latencies");
         }
-        histogram
+        let cells = saved.cells.into_iter().map(|(lowest, count)| (layout::index(lowest), count));
+        Ok(Self::from_parts(saved.summary, cells))
     }
 }
 
@@ -61,7 +65,8 @@ impl Counts for Histogram {
     /// Counts cells only; the summary is brought along by [`Histogram::from_parts`] or [`Histogram::record`].
     fn add(&mut self, cell: usize, times: u64) {
         if times > 0 {
-            *self.cells.entry(cell).or_default() += times;
+            let count = self.cells.entry(cell).or_default();
+            *count = count.saturating_add(times);
         }
     }
 }
@@ -97,7 +102,7 @@ impl Histogram {
 
     /// How many latencies the cells hold. Equals the summary's count, but in the record of a run that was cut off.
     pub fn cell_count(&self) -> u64 {
-        self.cells.values().sum()
+        self.cells.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Non-empty cells in ascending order.
@@ -171,6 +176,12 @@ mod tests {
         assert_eq!(*histogram.summary(), Summary { count: 3, sum: 999_568_364, min: 7, max: 999_567_123 });
         assert_eq!(Histogram::default().summary().minimum(), None);
         assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn counts_that_no_run_reaches_are_refused() {
+        let hostile = format!(r#"{{"count":1,"sum":0,"min":0,"max":0,"cells":[[0,{0}],[0,{0}]]}}"#, u64::MAX);
+        assert!(serde_json::from_str::<Histogram>(&hostile).is_err());
     }
 
     #[test]

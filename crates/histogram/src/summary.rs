@@ -31,7 +31,7 @@ impl Summary {
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
         self.sum = self.sum.saturating_add(other.sum);
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
     }
 
     /// The mean, rounded down; none where nothing was counted.

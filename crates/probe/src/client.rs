@@ -21,6 +21,7 @@ pub struct Probe {
     unread: Vec<u8>,
     board: SharedWords,
     plan: ProbePlan,
+    tids: Vec<i32>,
     denied: Option<String>,
     unlocked: Option<String>,
 }
@@ -81,11 +82,13 @@ impl Probe {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let Some(output) = output else { return Err(ProbeError::Died("it has no output".into())) };
         let mut probe =
-            Self { child, input, output, unread: Vec::new(), board, plan, denied: None, unlocked: None };
+            Self { child, input, output, unread: vec![], board, plan, tids: vec![], denied: None, unlocked: None };
         let text = serde_json::to_string(&probe.plan).map_err(|error| failed(error.into()))?;
         probe.tell(&text);
         match probe.message(Duration::from_secs(60))? {
-            Message::Ready { denied, unlocked } => (probe.denied, probe.unlocked) = (denied, unlocked),
+            Message::Ready { tids, denied, unlocked } => {
+                (probe.tids, probe.denied, probe.unlocked) = (tids, denied, unlocked);
+            }
             Message::Failed(failure) => return Err(ProbeError::Failed(failure)),
             Message::Done(_) => return Err(ProbeError::Died("it was done before it began".into())),
         }
@@ -105,6 +108,11 @@ impl Probe {
     /// The process.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The threads' kernel ids, in the plan's order.
+    pub fn tids(&self) -> &[i32] {
+        &self.tids
     }
 
     /// Why the threads have an ordinary policy although a real-time one was asked for.

@@ -37,6 +37,8 @@ const STACK: usize = 64 * 1024;
 pub enum Message {
     /// All threads are prepared and wait.
     Ready {
+        /// The threads' kernel ids, in the plan's order.
+        tids: Vec<i32>,
         /// Why the threads run under an ordinary policy although a real-time one was asked for.
         denied: Option<String>,
         /// Why memory is not locked.
@@ -172,7 +174,7 @@ impl<'a> Crew<'a> {
                 threads.push(spawned.map_err(|error| self.abandon(Failure::of_thread(&error)))?);
             }
             let (tids, denied) = self.all_prepared(&prepared)?;
-            say(&Message::Ready { denied, unlocked });
+            say(&Message::Ready { tids: tids.clone(), denied, unlocked });
             if line(input) != "go" {
                 board::stop(self.board);
             }

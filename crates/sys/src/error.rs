@@ -56,6 +56,10 @@ impl<T> Named<T> for rustix::io::Result<T> {
 }
 
 /// Turns the -1 convention of libc into a result.
-pub(crate) fn check(result: libc::c_long, call: &'static str, on: impl std::fmt::Display) -> Result<libc::c_long> {
+pub(crate) fn check(
+    result: libc::c_long,
+    call: &'static str,
+    on: impl std::fmt::Display,
+) -> Result<libc::c_long> {
     if result == -1 { Err(Error::last(call, on.to_string())) } else { Ok(result) }
 }

@@ -41,7 +41,11 @@ impl SharedWords {
     pub fn open(file: BorrowedFd<'_>, words: usize) -> Result<Self> {
         let size = rustix::fs::fstat(file).named("fstat")?.st_size;
         if usize::try_from(size).is_ok_and(|size| size < Self::bytes(words)) {
-            return Err(Error { call: "mmap", on: "shared memory that is too short".into(), errno: Errno::INVAL });
+            return Err(Error {
+                call: "mmap",
+                on: "shared memory that is too short".into(),
+                errno: Errno::INVAL,
+            });
         }
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice, checked to lie within the file.

@@ -185,7 +185,7 @@ impl Block {
     /// Takes in what `other` counted.
     pub fn merge(&mut self, other: &Self) {
         self.observed.merge(&other.observed);
-        self.missed += other.missed;
+        self.missed = self.missed.saturating_add(other.missed);
     }
 }
 

@@ -1,0 +1,233 @@
+//! `worstcase bench`: the main job. Every CPU under every load, a record, a table, a page, a verdict.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use load::Catalogue;
+use machine::SysRoot;
+use record::{CStates, LoadDirectory, Machine, RunPlan};
+use units::{CpuList, Nanos};
+
+use crate::error::{CommandError, Result};
+use crate::options::{self, CStatesChoice, Measuring};
+use crate::output::{self, Stream};
+use crate::presets::{self, Preset};
+use crate::run::display::Progress;
+use crate::run::division::Division;
+use crate::run::session::{Beginning, Loads, Out, Outcome, Session, planned};
+
+/// The loads of S0's tables.
+const LOADS: [&str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
+/// A first look.
+const DURATION: Nanos = Nanos::from_secs(10);
+/// latmus' and cyclictest's default.
+const INTERVAL: Nanos = Nanos::from_millis(1);
+
+/// Measures every CPU under every load and hands over a record directory with a report.
+#[derive(Args)]
+pub struct Bench {
+    /// Loads, one after the other: see worstcase load --list [default: idle,cpu,io,vm,hdd,full]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    loads: Vec<String>,
+
+    /// A command of your own as a further load, run by the shell
+    #[arg(long, value_name = "COMMAND")]
+    load_command: Option<String>,
+
+    /// CPUs that load workers run on [default: all that are not isolated]
+    #[arg(long, value_name = "LIST")]
+    load_cpus: Option<CpuList>,
+
+    /// Where the hdd load writes [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    load_dir: Option<PathBuf>,
+
+    /// Length of one scenario (a load at a period under a C-state policy) [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    duration: Option<Nanos>,
+
+    /// Period of the activations; several, separated by commas, are measured one after the other [default: 1ms]
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = options::interval)]
+    interval: Vec<Nanos>,
+
+    /// Idle states: as-is (as an application finds them), restrict (as cyclictest does), both [default: as-is]
+    #[arg(long, value_name = "POLICY")]
+    cstates: Option<CStatesChoice>,
+
+    /// How often each scenario is measured; from 2 on each pass has an order of its own
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+
+    /// Begin with a seed's own measurement: s0, s1, s3, osadl; options given beside it win
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+
+    /// Directory of the record [default: worstcase-<UTC time>-<host>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Print the record as JSON instead of the table
+    #[arg(long)]
+    json: bool,
+
+    /// Print the table of every CPU as well
+    #[arg(long)]
+    per_cpu: bool,
+
+    #[command(flatten)]
+    measuring: Measuring,
+}
+
+impl Bench {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let preset = self.preset.as_deref().map(presets::get).transpose()?;
+        let root = SysRoot::live();
+        let machine = machine::machine(&root);
+        let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), self.load_cpus.as_ref())?;
+        let loads = self.known_loads()?;
+        let plan = self.plan(preset.as_ref(), &division, &loads)?;
+        announce(&plan, preset.as_ref(), &machine);
+        let begun = self.session(plan.clone(), machine, division, loads)?;
+        let path = begun.path().map(Path::to_path_buf).unwrap_or_default();
+        output::words(&format!("record: {}", path.display()));
+        let mut progress = Progress::new(scenario_length(&plan).map(|length| length + plan.warm_up));
+        let outcome = begun.run(&mut progress)?;
+        self.show(&outcome)?;
+        Ok(ExitCode::from(outcome.exit_code()))
+    }
+
+    /// The catalogue, and the user's own command as one more.
+    fn known_loads(&self) -> Result<Vec<load::Load>> {
+        let mut known = Catalogue::shipped()?.loads().to_vec();
+        known.extend(self.load_command.as_deref().map(load::Load::from_command));
+        Ok(known)
+    }
+
+    /// The names of the loads to be measured, each known and able to run.
+    fn chosen_loads(&self, preset: Option<&Preset>, known: &[load::Load]) -> Result<Vec<String>> {
+        let own = self.load_command.as_deref().map(|command| load::Load::from_command(command).name);
+        let mut names = match (self.loads.is_empty(), preset, &own) {
+            (false, ..) => self.loads.clone(),
+            (true, Some(preset), _) => preset.loads.clone(),
+            (true, None, Some(_)) => vec!["idle".to_owned()],
+            (true, None, None) => LOADS.map(str::to_owned).to_vec(),
+        };
+        names.extend(own.filter(|own| !names.contains(own)));
+        for name in &names {
+            if !known.iter().any(|load| load.name == *name) {
+                // Says which there are.
+                Catalogue::shipped()?.get(name)?;
+            }
+        }
+        Ok(names)
+    }
+
+    fn plan(&self, preset: Option<&Preset>, division: &Division, known: &[load::Load]) -> Result<RunPlan> {
+        let options = &self.measuring;
+        let samples = options.samples.or_else(|| preset.filter(|_| self.duration.is_none()).and_then(|p| p.samples));
+        let duration = self.duration.or_else(|| preset.and_then(|p| p.duration)).unwrap_or(DURATION);
+        let default_interval = preset.and_then(|p| p.interval).unwrap_or(INTERVAL);
+        let intervals = if self.interval.is_empty() { vec![default_interval] } else { self.interval.clone() };
+        let preset_cstates = preset.and_then(|p| p.cstates.parse::<CStatesChoice>().ok());
+        let cstates = self.cstates.or(preset_cstates).map_or(vec![CStates::AsIs], |choice| choice.0.to_vec());
+        let plan = RunPlan {
+            loads: self.chosen_loads(preset, known)?,
+            duration: samples.is_none().then_some(duration),
+            samples,
+            intervals,
+            cstates,
+            repeat: self.repeat,
+            preset: preset.map(|p| p.name.clone()),
+            ..options.plan(division, preset.map(|p| p.priority))?
+        };
+        options::check(&plan)?;
+        Ok(plan)
+    }
+
+    fn session(&self, plan: RunPlan, machine: Machine, division: Division, known: Vec<load::Load>) -> Result<Session> {
+        let writes = |name: &String| known.iter().any(|load| load.name == *name && load.writes());
+        let directory = plan.loads.iter().any(writes).then(|| load_directory(self.load_dir.as_deref())).transpose()?;
+        let options = &self.measuring;
+        Session::begin(Beginning {
+            plan,
+            machine,
+            division,
+            loads: Loads { known, directory },
+            note: options.note.clone(),
+            out: Some(self.out.clone().map_or(Out::Named, Out::Directory)),
+            samples_file: options.samples_file.clone(),
+            max_temperature: options.max_temperature,
+            stop_command: options.stop_command.clone(),
+        })
+    }
+
+    fn show(&self, outcome: &Outcome) -> Result<()> {
+        if self.json {
+            return output::final_data(&(serde_json::to_string(&outcome.record).unwrap_or_default() + "\n"));
+        }
+        let table = report::table::bench(&outcome.record, self.per_cpu, &output::style(Stream::Output));
+        output::final_data(&table)?;
+        if let Some(path) = &outcome.path {
+            output::words(&format!("report: {}", path.join(record::store::PAGE).display()));
+        }
+        Ok(())
+    }
+}
+
+/// Length of the longest scenario, warm-up not included.
+fn scenario_length(plan: &RunPlan) -> Option<Nanos> {
+    let longest = plan.intervals.iter().max()?;
+    plan.duration.or_else(|| plan.samples.map(|samples| longest.saturating_mul(samples)))
+}
+
+/// What is about to happen and how long it takes.
+fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
+    let scenarios = planned(plan);
+    let length = |interval: Nanos| plan.duration.or(plan.samples.map(|n| interval.saturating_mul(n))).unwrap_or_default();
+    let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(next.interval) + plan.warm_up);
+    let each = match (plan.duration, plan.samples) {
+        (Some(duration), _) => duration.rounded(),
+        (None, samples) => format!("{} activations", samples.unwrap_or_default()),
+    };
+    output::words(&format!(
+        "{} scenarios of {each} each (and {} to warm up) on CPUs {}: about {}",
+        scenarios.len(),
+        plan.warm_up.rounded(),
+        plan.cpus,
+        total.rounded()
+    ));
+    for left_out in &plan.left_out {
+        output::words(&format!("warning: CPUs {} are not measured: {}", left_out.cpus, left_out.reason));
+    }
+    if let Some(preset) = preset {
+        output::words(&format!("preset {}: {}\nit leaves open: {}", preset.name, preset.source, preset.leaves_open));
+    }
+    let temperature = machine::temperature(&SysRoot::live());
+    if let Some(temperature) = temperature.value() {
+        output::words(&format!("temperature before any load: {} C", temperature / 1000));
+    }
+    if plan.cstates == [CStates::AsIs] && machine.idle_states.iter().any(|state| state.latency_us > 10 && !state.disabled) {
+        output::words("idle states are left as they are; cyclictest would restrict them (--cstates restrict, or both)");
+    }
+}
+
+/// Where loads write: a real disk, unless a directory was named.
+pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
+    let path = named.unwrap_or(Path::new("."));
+    let hint = "name a directory on the disk that is to be stressed with --load-dir";
+    let failed = |error: std::io::Error| CommandError::new(format!("load directory {}: {error}", path.display()), hint);
+    let metadata = path.metadata().map_err(failed)?;
+    if !metadata.is_dir() {
+        return Err(CommandError::new(format!("load directory {}: not a directory", path.display()), hint));
+    }
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(|errno| failed(errno.into()))?;
+    let directory = machine::directory_of(&SysRoot::live(), path);
+    let directory = directory.ok_or_else(|| CommandError::new(format!("{} is on no known mount", path.display()), hint))?;
+    if named.is_none() && matches!(directory.file_system.as_str(), "tmpfs" | "ramfs") {
+        let message = format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
+        return Err(CommandError::new(message, "name a directory with --load-dir (this one too, if you mean it)"));
+    }
+    Ok(directory)
+}

@@ -1,0 +1,180 @@
+//! `worstcase measure`: one probe, live, until Ctrl-C or --duration.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use machine::SysRoot;
+use record::{CStates, Record, RunPlan, store};
+use units::Nanos;
+
+use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};
+use crate::error::{CommandError, Result};
+use crate::options::{self, CStatesChoice, Measuring};
+use crate::output::{self, Stream};
+use crate::run::display::Display;
+use crate::run::division::Division;
+use crate::run::session::{Beginning, Loads, Out, Outcome, Session};
+
+/// Measures and shows while it measures: a table on a terminal, a line a CPU and second elsewhere. SIGUSR1 prints a
+/// snapshot.
+#[derive(Args)]
+pub struct Measure {
+    /// How long [default: until Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    duration: Option<Nanos>,
+
+    /// Period of the activations
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = options::interval)]
+    interval: Nanos,
+
+    /// Idle states: as-is (as an application finds them), restrict (as cyclictest does)
+    #[arg(long, value_name = "POLICY", default_value = "as-is")]
+    cstates: CStatesChoice,
+
+    /// Lines in another tool's form
+    #[arg(long, value_name = "TOOL", conflicts_with = "json")]
+    format: Option<Format>,
+
+    /// One JSON object a CPU and second, and the record as the last line
+    #[arg(long)]
+    json: bool,
+
+    /// File for the histogram at the end; - for standard output
+    #[arg(long, value_name = "FILE")]
+    histogram: Option<PathBuf>,
+
+    /// Whose form the histogram has
+    #[arg(long, value_name = "TOOL", default_value = "cyclictest")]
+    histogram_format: HistogramFormat,
+
+    /// Directory for a record and a report as bench makes them
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    measuring: Measuring,
+}
+
+/// Whose lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// RTT, RTH, RTD, RTS
+    Latmus,
+    /// T: lines
+    Cyclictest,
+}
+
+/// Whose histogram file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum HistogramFormat {
+    /// As cyclictest -h wrote it up to rt-tests 2.6: every row
+    Cyclictest,
+    /// As latmus -g; one CPU only
+    Latmus,
+    /// For the OSADL plot scripts
+    Osadl,
+}
+
+impl Measure {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let root = SysRoot::live();
+        let machine = machine::machine(&root);
+        let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), None)?;
+        let plan = self.plan(&division)?;
+        self.check_single_cpu(&plan)?;
+        let mut display = self.display(&plan, &machine);
+        let known = load::Catalogue::shipped()?.loads().to_vec();
+        let session = Session::begin(Beginning {
+            plan,
+            machine,
+            division,
+            loads: Loads { known, directory: None },
+            note: self.measuring.note.clone(),
+            out: self.out.clone().map(Out::Directory),
+            samples_file: self.measuring.samples_file.clone(),
+            max_temperature: self.measuring.max_temperature,
+            stop_command: self.measuring.stop_command.clone(),
+        })?;
+        let outcome = session.run(display.as_mut())?;
+        drop(display);
+        self.save_histogram(&outcome.record)?;
+        self.conclude(&outcome)?;
+        Ok(ExitCode::from(outcome.exit_code()))
+    }
+
+    fn plan(&self, division: &Division) -> Result<RunPlan> {
+        let [cstates] = self.cstates.0 else {
+            return Err(CommandError::new("measure takes one C-state policy", "worstcase bench --cstates both"));
+        };
+        let plan = RunPlan {
+            loads: vec!["idle".into()],
+            duration: self.duration,
+            samples: self.measuring.samples,
+            intervals: vec![self.interval],
+            cstates: vec![*cstates],
+            repeat: 1,
+            ..self.measuring.plan(division, None)?
+        };
+        options::check(&plan)?;
+        Ok(plan)
+    }
+
+    /// latmus has one responder.
+    fn check_single_cpu(&self, plan: &RunPlan) -> Result<()> {
+        let latmus = self.format == Some(Format::Latmus)
+            || (self.histogram.is_some() && self.histogram_format == HistogramFormat::Latmus);
+        let first = plan.cpus.first().map_or(String::new(), |cpu| cpu.to_string());
+        if latmus && plan.cpus.len() != 1 {
+            let message = format!("latmus' form holds one CPU, and {} are to be measured", plan.cpus);
+            return Err(CommandError::new(message, format!("choose one: --cpus {first}")));
+        }
+        Ok(())
+    }
+
+    fn display(&self, plan: &RunPlan, machine: &record::Machine) -> Box<dyn Display> {
+        match self.format {
+            _ if self.json => Box::new(Json),
+            Some(Format::Latmus) => Box::new(LatmusLines::new(plan, machine)),
+            Some(Format::Cyclictest) => Box::new(CyclictestLines::new(plan)),
+            None if output::is_terminal(Stream::Output) => Box::new(Table::new()),
+            None => Box::new(Lines),
+        }
+    }
+
+    fn save_histogram(&self, record: &Record) -> Result<()> {
+        let (Some(path), Some(scenario)) = (&self.histogram, record.scenarios.first()) else { return Ok(()) };
+        let text = match self.histogram_format {
+            HistogramFormat::Cyclictest => record::export::cyclictest::histogram(&scenario.series, None),
+            HistogramFormat::Osadl => record::export::osadl::plot(&scenario.series),
+            HistogramFormat::Latmus => super::measure_display::latmus_dump(record, scenario),
+        };
+        if path.as_os_str() == "-" {
+            return output::final_data(&text);
+        }
+        Ok(store::write_whole(path, text.as_bytes())?)
+    }
+
+    /// The verdict: with the table after our own displays, in one line on standard error after other tools' lines.
+    fn conclude(&self, outcome: &Outcome) -> Result<()> {
+        let record = &outcome.record;
+        if self.json {
+            let text = serde_json::to_string(&serde_json::json!({ "record": record })).unwrap_or_default();
+            return output::final_data(&(text + "\n"));
+        }
+        if self.format.is_none() {
+            output::final_data(&report::table::bench(record, true, &output::style(Stream::Output)))?;
+        } else {
+            let style = output::style(Stream::Error);
+            output::words(&report::foot::judgement_lines(&record.judgement, &style).join("\n"));
+        }
+        Ok(())
+    }
+}
+
+impl From<CStatesChoice> for Vec<CStates> {
+    fn from(choice: CStatesChoice) -> Self {
+        choice.0.to_vec()
+    }
+}

@@ -1,0 +1,248 @@
+//! The ways in which `measure` shows what it measures.
+
+use std::io::ErrorKind;
+
+use histogram::Summary;
+use record::export::{cyclictest, latmus};
+use record::{Machine, Record, RunPlan, Scenario, ScenarioHead};
+use serde_json::json;
+use units::{CpuId, Nanos};
+
+use crate::error::{CommandError, Result};
+use crate::output::{self, Stream};
+use crate::run::display::{Display, Live, rows};
+
+/// Prints; `false` where nobody reads any more.
+fn print(text: &str) -> Result<bool> {
+    output::data(text).or_else(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Ok(false),
+        _ => Err(CommandError::new(format!("write to standard output: {error}"), "")),
+    })
+}
+
+/// A table that is drawn anew every second, in place.
+pub struct Table {
+    lines_drawn: usize,
+}
+
+impl Table {
+    /// Nothing drawn yet.
+    pub fn new() -> Self {
+        Self { lines_drawn: 0 }
+    }
+}
+
+impl Display for Table {
+    fn begins(&mut self, head: &ScenarioHead, _: usize, _: usize) -> Result<bool> {
+        output::words(&format!("every {}, warming up; end with Ctrl-C", head.interval));
+        Ok(true)
+    }
+
+    fn second(&mut self, live: &Live<'_>) -> Result<bool> {
+        let table = report::live::table(&rows(live), &output::style(Stream::Output));
+        let back = if self.lines_drawn > 0 { format!("\x1b[{}A", self.lines_drawn) } else { String::new() };
+        self.lines_drawn = table.lines().count();
+        let lines: String = table.lines().map(|line| format!("{line}\x1b[K\n")).collect();
+        print(&(back + &lines))
+    }
+
+    /// Leaves the table where it is and goes on below.
+    fn snapshot(&mut self, live: &Live<'_>) -> Result<bool> {
+        self.lines_drawn = 0;
+        self.second(live)
+    }
+}
+
+/// One plain line a CPU and second.
+pub struct Lines;
+
+impl Display for Lines {
+    fn second(&mut self, live: &Live<'_>) -> Result<bool> {
+        let second = (live.elapsed.0 + 500_000_000) / 1_000_000_000;
+        let lines: String = rows(live).iter().map(|row| report::live::line(second, row) + "\n").collect();
+        print(&lines)
+    }
+
+    fn snapshot(&mut self, live: &Live<'_>) -> Result<bool> {
+        self.second(live)
+    }
+}
+
+/// One JSON object a CPU and second.
+pub struct Json;
+
+impl Display for Json {
+    fn second(&mut self, live: &Live<'_>) -> Result<bool> {
+        let mut lines = String::new();
+        for (index, thread) in live.threads.iter().enumerate() {
+            let total = json!({
+                "count": thread.summary.count, "min": thread.summary.min, "max": thread.summary.max,
+                "sum": thread.summary.sum, "missed": thread.missed, "p99.9": live.p999(index),
+            });
+            for (second, block) in thread.new {
+                let line = json!({ "cpu": thread.cpu, "second": second, "block": block, "total": total });
+                lines += &format!("{line}\n");
+            }
+        }
+        print(&lines)
+    }
+
+    fn snapshot(&mut self, live: &Live<'_>) -> Result<bool> {
+        self.second(live)
+    }
+}
+
+/// latmus' lines.
+pub struct LatmusLines {
+    responder: latmus::Responder,
+    requested: Option<Nanos>,
+    lines: u64,
+}
+
+/// latmus repeats its heads after so many lines.
+const LATMUS_PAGE: u64 = 21;
+
+impl LatmusLines {
+    /// For a plan with one CPU.
+    pub fn new(plan: &RunPlan, machine: &Machine) -> Self {
+        let interval = plan.intervals.first().copied().unwrap_or_default();
+        let requested = plan.duration.or_else(|| plan.samples.map(|samples| interval.saturating_mul(samples)));
+        Self { responder: responder(plan, machine, plan.cpus.first().unwrap_or_default()), requested, lines: 0 }
+    }
+}
+
+fn responder(plan: &RunPlan, machine: &Machine, cpu: CpuId) -> latmus::Responder {
+    latmus::Responder {
+        interval: plan.intervals.first().copied().unwrap_or_default(),
+        priority: plan.priority.map_or(0, |priority| u32::from(priority.get())),
+        cpu,
+        isolated: machine.cpus.isolated.value().is_some_and(|isolated| isolated.contains(cpu)),
+    }
+}
+
+impl Display for LatmusLines {
+    fn begins(&mut self, _: &ScenarioHead, _: usize, _: usize) -> Result<bool> {
+        print(&(latmus::warming_up(&self.responder) + "\n"))
+    }
+
+    fn second(&mut self, live: &Live<'_>) -> Result<bool> {
+        let Some(thread) = live.threads.first() else { return Ok(true) };
+        let mut text = String::new();
+        for (_, block) in thread.new {
+            // As latmus has it, best and worst take in the second that the line tells of.
+            if let Some(line) = latmus::data(&block.observed, &thread.summary, thread.missed) {
+                if self.lines % LATMUS_PAGE == 0 {
+                    text += &format!("{}\n{}\n", latmus::heading(&self.responder, live.elapsed), latmus::TITLES);
+                }
+                self.lines += 1;
+                text += &(line + "\n");
+            }
+        }
+        print(&text)
+    }
+
+    fn snapshot(&mut self, _: &Live<'_>) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
+        let Some(series) = scenario.series.first() else { return Ok(true) };
+        let missed = series.missed.summary().count;
+        let summary = latmus::summary(series.observed.summary(), missed, scenario.length, self.requested);
+        print(&summary.map_or(String::new(), |summary| format!("{}\n{summary}\n", latmus::RULER)))
+    }
+}
+
+/// The histogram file that latmus -g writes.
+pub fn latmus_dump(record: &Record, scenario: &Scenario) -> String {
+    let (Some(series), header) = (scenario.series.first(), &record.header) else { return String::new() };
+    let cpu = series.cpu.unwrap_or_default();
+    let kernel = &header.machine.kernel;
+    let version = format!("Linux version {} {}", kernel.release, kernel.version);
+    latmus::dump(&latmus::Dump {
+        started: header.started,
+        program: &format!("worstcase {}", header.tool.version),
+        kernel: Some(&version),
+        command_line: kernel.command_line.value().map(String::as_str),
+        clock_source: header.machine.clock_source.value().map(String::as_str),
+        clock_is_system_call: scenario.evidence.threads.iter().any(|thread| thread.clock_is_system_call),
+        responder: responder(&header.plan, &header.machine, cpu),
+        restricted: header.held.iter().any(|held| held.effective == held.value),
+        duration: scenario.length,
+        peak: series.worst.first().map(|sample| sample.due),
+        missed: series.missed.summary().count,
+        observed: &series.observed,
+        cells: None,
+    })
+}
+
+/// cyclictest's lines: drawn anew in place on a terminal, once at the end elsewhere.
+pub struct CyclictestLines {
+    interval: Nanos,
+    priority: u32,
+    drawn: usize,
+    tids: Vec<i32>,
+    last: Vec<Nanos>,
+}
+
+impl CyclictestLines {
+    /// For a plan.
+    pub fn new(plan: &RunPlan) -> Self {
+        Self {
+            interval: plan.intervals.first().copied().unwrap_or_default(),
+            priority: plan.priority.map_or(0, |priority| u32::from(priority.get())),
+            drawn: 0,
+            tids: Vec::new(),
+            last: Vec::new(),
+        }
+    }
+
+    fn lines(&self, summaries: impl Iterator<Item = Summary>) -> String {
+        summaries
+            .enumerate()
+            .map(|(index, summary)| {
+                let thread = cyclictest::Thread {
+                    thread: index as u32,
+                    tid: self.tids.get(index).copied().unwrap_or_default(),
+                    priority: self.priority,
+                    interval: self.interval,
+                    count: summary.count,
+                    min: Nanos(summary.min),
+                    act: self.last.get(index).copied().unwrap_or_default(),
+                    avg: summary.average().unwrap_or_default(),
+                    max: Nanos(summary.max),
+                };
+                cyclictest::line(&thread) + "\n"
+            })
+            .collect()
+    }
+
+    fn look(&mut self, live: &Live<'_>) {
+        self.tids = live.threads.iter().map(|thread| thread.tid).collect();
+        self.last = live.threads.iter().map(|thread| thread.now.unwrap_or_default()).collect();
+    }
+}
+
+impl Display for CyclictestLines {
+    fn second(&mut self, live: &Live<'_>) -> Result<bool> {
+        self.look(live);
+        if !output::is_terminal(Stream::Output) {
+            return Ok(true);
+        }
+        let back = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
+        self.drawn = live.threads.len();
+        print(&(back + &self.lines(live.threads.iter().map(|thread| thread.summary))))
+    }
+
+    fn snapshot(&mut self, live: &Live<'_>) -> Result<bool> {
+        self.look(live);
+        output::words(self.lines(live.threads.iter().map(|thread| thread.summary)).trim_end());
+        Ok(true)
+    }
+
+    fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
+        let back = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
+        self.tids = scenario.evidence.threads.iter().map(|thread| thread.tid).collect();
+        print(&(back + &self.lines(scenario.series.iter().map(|series| *series.observed.summary()))))
+    }
+}

@@ -1,0 +1,69 @@
+//! `worstcase samples`: the file that --samples-file wrote, as text.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use record::samples::{Block, Header, Reader};
+
+use crate::error::{CommandError, Result};
+use crate::output;
+
+/// Prints every sample: scenario, load, CPU, activation, due time in the scenario, latency; nanoseconds.
+#[derive(Args)]
+pub struct Samples {
+    /// The file
+    file: PathBuf,
+
+    /// Only latencies of this or more
+    #[arg(long, value_name = "TIME", value_parser = crate::options::length)]
+    at_least: Option<units::Nanos>,
+}
+
+impl Samples {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let hint = "give the file that --samples-file wrote";
+        let failed = |error: &dyn std::fmt::Display| CommandError::new(format!("read {}: {error}", self.file.display()), hint);
+        let file = File::open(&self.file).map_err(|error| failed(&error))?;
+        let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
+        let header = reader.header().cloned();
+        if !self.print("scenario,load,cpu,activation,due_ns,latency_ns\n")? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        while let Some(block) = reader.next() {
+            let block = block.map_err(|error| failed(&error))?;
+            if !self.print(&self.lines(header.as_ref(), &block))? {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        if reader.damaged_bytes() > 0 {
+            output::words(&format!("warning: {} bytes of the file are damaged and were skipped", reader.damaged_bytes()));
+            return Ok(ExitCode::from(2));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn lines(&self, header: Option<&Header>, block: &Block) -> String {
+        let load = header.and_then(|header| header.scenarios.get(usize::from(block.scenario)));
+        let load = load.map_or("", |scenario| scenario.load.as_str());
+        let cpu = header.and_then(|header| header.cpus.get(usize::from(block.series)).copied().flatten());
+        let cpu = cpu.map_or(String::new(), |cpu| cpu.to_string());
+        let wanted = |latency: units::Nanos| self.at_least.is_none_or(|least| latency >= least);
+        block
+            .samples
+            .iter()
+            .filter(|(_, latency)| wanted(*latency))
+            .map(|(activation, latency)| {
+                let due = block.interval.saturating_mul(*activation);
+                format!("{},{load},{cpu},{activation},{},{}\n", block.scenario, due.0, latency.0)
+            })
+            .collect()
+    }
+
+    fn print(&self, text: &str) -> Result<bool> {
+        output::data(text).map_err(|error| CommandError::new(format!("write to standard output: {error}"), ""))
+    }
+}

@@ -1,0 +1,93 @@
+//! Data to standard output, words to standard error, and a closed pipe in silence.
+#![allow(clippy::print_stderr)]
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use report::Style;
+
+use crate::error::CommandError;
+
+/// Writes data. A reader that has gone away is no error, and told as `false`.
+pub fn data(text: &str) -> io::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes data at the end of a command; output that is lost is an error.
+pub fn final_data(text: &str) -> Result<(), CommandError> {
+    let hint = "what was measured is in the record, if one was written: worstcase report DIR";
+    data(text).map(drop).map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
+}
+
+/// Writes words.
+pub fn words(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Draws over the line that was drawn last, on a terminal.
+pub fn progress(text: &str) {
+    let width = style(Stream::Error).width.saturating_sub(1);
+    let text: String = text.chars().take(width).collect();
+    let _ = write!(io::stderr(), "\r{text}\x1b[K");
+}
+
+/// Takes away the line that [`progress`] drew.
+pub fn end_progress() {
+    let _ = write!(io::stderr(), "\r\x1b[K");
+}
+
+/// Says what went wrong and what to do.
+pub fn error(error: &CommandError) {
+    words(&format!("error: {}", error.message));
+    if !error.hint.is_empty() {
+        words(&format!("hint: {}", error.hint));
+    }
+}
+
+/// Help and version go to standard output; a wrong argument is exit code 2.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Where text goes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Data.
+    Output,
+    /// Words.
+    Error,
+}
+
+/// Whether a person reads the stream as it is written.
+pub fn is_terminal(stream: Stream) -> bool {
+    match stream {
+        Stream::Output => io::stdout().is_terminal(),
+        Stream::Error => io::stderr().is_terminal(),
+    }
+}
+
+/// What the stream can show: colours only on a terminal and without NO_COLOR, characters beyond ASCII only where the
+/// locale says UTF-8.
+pub fn style(stream: Stream) -> Style {
+    const PIPE_WIDTH: usize = 120;
+    let terminal = is_terminal(stream);
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
+    let size = match stream {
+        Stream::Output => rustix::termios::tcgetwinsize(io::stdout()),
+        Stream::Error => rustix::termios::tcgetwinsize(io::stderr()),
+    };
+    let width = size.map(|size| usize::from(size.ws_col)).ok().filter(|&width| width >= 20);
+    let columns = || variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|&columns| columns >= 20);
+    Style {
+        colour: terminal && variable("NO_COLOR").is_none() && variable("TERM").is_none_or(|term| term != "dumb"),
+        width: width.or_else(columns).unwrap_or(if terminal { 80 } else { PIPE_WIDTH }),
+        unicode: locale.to_uppercase().replace('-', "").contains("UTF8"),
+    }
+}

@@ -1,0 +1,171 @@
+//! What the user sees while a run goes on.
+
+use histogram::Summary;
+use probe::Probe;
+use record::{Block, Scenario, ScenarioHead};
+use units::{CpuId, Nanos};
+
+use crate::error::Result;
+use crate::output;
+
+/// A look at a scenario while it is measured.
+pub struct Live<'a> {
+    /// What is measured.
+    pub head: &'a ScenarioHead,
+    /// The probe, for what else a display wants to read.
+    pub probe: &'a Probe,
+    /// Time since the warm-up's end.
+    pub elapsed: Nanos,
+    /// One a thread.
+    pub threads: Vec<LiveThread<'a>>,
+}
+
+/// A look at one measuring thread.
+pub struct LiveThread<'a> {
+    /// Its CPU.
+    pub cpu: Option<CpuId>,
+    /// Its kernel thread id.
+    pub tid: i32,
+    /// Its latest latency.
+    pub now: Option<Nanos>,
+    /// Its wake-ups so far.
+    pub summary: Summary,
+    /// Activations missed so far.
+    pub missed: u64,
+    /// The last seconds, oldest first.
+    pub recent: &'a [Block],
+    /// Seconds that ended since the last look, with their number.
+    pub new: &'a [(u64, Block)],
+}
+
+impl Live<'_> {
+    /// p99.9 of thread `thread`'s corrected histogram so far.
+    pub fn p999(&self, thread: usize) -> Option<Nanos> {
+        let view = self.probe.view(thread);
+        let mut corrected = view.observed();
+        corrected.merge(&view.missed());
+        corrected.quantile(0.999)
+    }
+}
+
+/// Shows a run. Returns `false` when nobody looks any more (a closed pipe): the run then ends.
+pub trait Display {
+    /// A scenario begins: the `number`th of `of`.
+    fn begins(&mut self, head: &ScenarioHead, number: usize, of: usize) -> Result<bool> {
+        let _ = (head, number, of);
+        Ok(true)
+    }
+
+    /// A second went by.
+    fn second(&mut self, live: &Live<'_>) -> Result<bool>;
+
+    /// The user asked for a look (SIGUSR1).
+    fn snapshot(&mut self, live: &Live<'_>) -> Result<bool>;
+
+    /// A scenario ended.
+    fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
+        let _ = scenario;
+        Ok(true)
+    }
+}
+
+/// `bench`: a line on standard error that moves on a terminal, and one a scenario elsewhere.
+pub struct Progress {
+    terminal: bool,
+    number: usize,
+    of: usize,
+    /// Length of a scenario with its warm-up, where it is known.
+    scenario_length: Option<Nanos>,
+}
+
+impl Progress {
+    /// For scenarios of `scenario_length`, warm-up included.
+    pub fn new(scenario_length: Option<Nanos>) -> Self {
+        Self { terminal: output::is_terminal(output::Stream::Error), number: 0, of: 0, scenario_length }
+    }
+
+    fn left(&self, elapsed: Nanos) -> String {
+        self.scenario_length.map_or(String::new(), |length| {
+            let left = length.saturating_mul((self.of - self.number + 1) as u64) - elapsed;
+            format!("  {} left", left.rounded())
+        })
+    }
+}
+
+impl Display for Progress {
+    fn begins(&mut self, head: &ScenarioHead, number: usize, of: usize) -> Result<bool> {
+        (self.number, self.of) = (number, of);
+        if self.terminal {
+            output::progress(&format!("[{number}/{of}] {}  warming up{}", describe(head), self.left(Nanos::ZERO)));
+        }
+        Ok(true)
+    }
+
+    fn second(&mut self, live: &Live<'_>) -> Result<bool> {
+        if self.terminal {
+            let worst = live.threads.iter().filter_map(|thread| thread.summary.maximum()).max();
+            let missed: u64 = live.threads.iter().map(|thread| thread.missed).sum();
+            let worst = worst.map_or("-".into(), |worst| format!("{:.1} us", worst.as_micros_f64()));
+            output::progress(&format!(
+                "[{}/{}] {}  {}  max {worst}  missed {missed}{}",
+                self.number,
+                self.of,
+                describe(live.head),
+                live.elapsed.rounded(),
+                self.left(live.elapsed)
+            ));
+        }
+        Ok(true)
+    }
+
+    fn snapshot(&mut self, live: &Live<'_>) -> Result<bool> {
+        if self.terminal {
+            output::end_progress();
+        }
+        let rows = rows(live);
+        output::words(report::live::table(&rows, &output::style(output::Stream::Error)).trim_end());
+        Ok(true)
+    }
+
+    fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
+        let worst = scenario.series.iter().filter_map(|series| series.observed.summary().maximum()).max();
+        let missed: u64 = scenario.series.iter().map(|series| series.missed.summary().count).sum();
+        if self.terminal {
+            output::end_progress();
+        }
+        output::words(&format!(
+            "[{}/{}] {:24} {:>9}  max {:>10} us  missed {missed}",
+            self.number,
+            self.of,
+            describe(&scenario.head),
+            scenario.length.rounded(),
+            worst.map_or("-".into(), |worst| format!("{:.1}", worst.as_micros_f64())),
+        ));
+        Ok(true)
+    }
+}
+
+/// Live rows for the report's tables.
+pub fn rows<'a>(live: &'a Live<'_>) -> Vec<report::live::LiveRow<'a>> {
+    live.threads
+        .iter()
+        .enumerate()
+        .map(|(index, thread)| report::live::LiveRow {
+            cpu: thread.cpu,
+            now: thread.now,
+            summary: thread.summary,
+            p999: live.p999(index),
+            missed: thread.missed,
+            recent: thread.recent,
+        })
+        .collect()
+}
+
+/// A scenario in a few words: `hdd, every 1ms, C-states restricted`.
+pub fn describe(head: &ScenarioHead) -> String {
+    let cstates = match head.cstates {
+        record::CStates::AsIs => "",
+        record::CStates::Restrict => ", C-states restricted",
+    };
+    format!("{}, every {}{cstates}", head.load, head.interval)
+}

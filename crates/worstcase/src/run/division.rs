@@ -1,0 +1,147 @@
+//! Which CPUs are measured, which carry the load, which are left to recorder and display.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use machine::SysRoot;
+use record::{LeftOut, Machine};
+use units::{CpuId, CpuList};
+
+use crate::error::{CommandError, Result};
+
+/// The machine's CPUs, divided for a run.
+#[derive(Clone, Debug)]
+pub struct Division {
+    /// Measured.
+    pub measured: CpuList,
+    /// Wanted, and not to be had.
+    pub left_out: Vec<LeftOut>,
+    /// On which load workers run.
+    pub load: CpuList,
+    /// On which recorder, display and the probe's main thread run.
+    pub own: CpuList,
+    /// Whether those are measured too, because no other CPU is free.
+    pub shared: bool,
+}
+
+impl Division {
+    /// Measures `wanted`, or every CPU that this process may use and every isolated one; puts loads on `load`, or
+    /// every CPU that is not isolated.
+    pub fn of(root: &SysRoot, machine: &Machine, wanted: Option<&CpuList>, load: Option<&CpuList>) -> Result<Self> {
+        let cpus = &machine.cpus;
+        let isolated = cpus.isolated.value().cloned().unwrap_or_default().intersection(&cpus.online);
+        check_online(wanted, &cpus.online, "--cpus")?;
+        check_online(load, &cpus.online, "--load-cpus")?;
+        let wanted = wanted.cloned().unwrap_or_else(|| cpus.allowed.union(&isolated));
+        let measured = sys::schedule::reachable(&wanted)?;
+        let left_out = left_out(root, &wanted.difference(&measured));
+        if measured.is_empty() {
+            let reasons: Vec<String> = left_out.iter().map(|group| group.reason.clone()).collect();
+            return Err(CommandError::new(format!("none of CPUs {wanted} can be measured"), reasons.join("; ")));
+        }
+        let common = cpus.allowed.difference(&isolated);
+        let load = load.cloned().unwrap_or(if common.is_empty() { cpus.allowed.clone() } else { common });
+        let free = cpus.allowed.difference(&measured);
+        let own = [free.difference(&isolated), free.clone(), cpus.allowed.clone()];
+        let own = own.into_iter().find(|cpus| !cpus.is_empty()).unwrap_or_default();
+        Ok(Self { measured, left_out, load, own, shared: free.is_empty() })
+    }
+}
+
+fn check_online(asked: Option<&CpuList>, online: &CpuList, option: &str) -> Result<()> {
+    let Some(asked) = asked else { return Ok(()) };
+    let missing = asked.difference(online);
+    if asked.is_empty() || !missing.is_empty() {
+        let what = if asked.is_empty() { "names no CPU".into() } else { format!("names CPUs {missing}, which are not online") };
+        return Err(CommandError::new(format!("{option} {what}"), format!("online are {online}")));
+    }
+    Ok(())
+}
+
+/// Groups CPUs that cannot be pinned to by what owns them.
+fn left_out(root: &SysRoot, cpus: &CpuList) -> Vec<LeftOut> {
+    let mut groups: Vec<LeftOut> = Vec::new();
+    for cpu in cpus.iter() {
+        let reason = match machine::partition_of(root, cpu) {
+            Some(partition) => format!(
+                "it belongs to the cgroup partition {partition}: start worstcase inside it \
+                 (write its process id to {partition}/cgroup.procs)"
+            ),
+            None => "it is outside this process's cpuset: start worstcase in a cgroup that has it".into(),
+        };
+        match groups.iter_mut().find(|group| group.reason == reason) {
+            Some(group) => group.cpus.insert(cpu),
+            None => groups.push(LeftOut { cpus: CpuList::from_iter([cpu]), reason }),
+        }
+    }
+    groups
+}
+
+/// The right to measure CPUs, held by sockets in the abstract namespace: the kernel gives them back with the process,
+/// whatever ends it. unix(7). Other network namespaces (containers) are not seen.
+#[derive(Debug)]
+pub struct Claims {
+    _sockets: Vec<UnixListener>,
+}
+
+impl Claims {
+    /// Claims `cpus`, or says which one another worstcase measures.
+    pub fn on(cpus: &CpuList) -> Result<Self> {
+        let sockets = cpus.iter().map(claim).collect::<Result<_>>()?;
+        Ok(Self { _sockets: sockets })
+    }
+}
+
+fn claim(cpu: CpuId) -> Result<UnixListener> {
+    let name = format!("worstcase-measures-cpu-{cpu}");
+    let bound = SocketAddr::from_abstract_name(name).and_then(|address| UnixListener::bind_addr(&address));
+    bound.map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AddrInUse {
+            let hint = "wait for it, or measure other CPUs with --cpus: two probes on a CPU measure each other";
+            CommandError::new(format!("CPU {cpu} is being measured by another worstcase"), hint)
+        } else {
+            CommandError::new(format!("claim CPU {cpu}: {error}"), "")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(online: &str, allowed: &str, isolated: &str) -> Machine {
+        let mut machine = Machine::default();
+        machine.cpus.online = online.parse().unwrap();
+        machine.cpus.allowed = allowed.parse().unwrap();
+        machine.cpus.isolated = record::Fact::Value(isolated.parse().unwrap());
+        machine
+    }
+
+    #[test]
+    fn cpus_that_are_not_online_are_named_with_those_that_are() {
+        let error = check_online(Some(&"0,7".parse().unwrap()), &"0-3".parse().unwrap(), "--cpus").unwrap_err();
+        assert_eq!((error.message.as_str(), error.hint.as_str()), ("--cpus names CPUs 7, which are not online", "online are 0-3"));
+        assert!(check_online(Some(&CpuList::new()), &"0-3".parse().unwrap(), "--cpus").is_err());
+    }
+
+    #[test]
+    fn loads_stay_off_isolated_cpus_and_the_recorder_off_measured_ones() {
+        let first = sys::schedule::affinity(0).unwrap().first().unwrap();
+        let wanted = CpuList::from_iter([first]);
+        let machine = machine("0-9", "0-9", &format!("{first},9"));
+        let division = Division::of(&SysRoot::live(), &machine, Some(&wanted), None).unwrap();
+        assert_eq!(division.measured, wanted);
+        assert!(!division.load.contains(first) && !division.load.contains(CpuId(9)));
+        assert!(!division.own.contains(first) && !division.own.contains(CpuId(9)) && !division.shared);
+    }
+
+    #[test]
+    fn two_claims_on_a_cpu_are_one_too_many() {
+        let cpus: CpuList = "8190".parse().unwrap();
+        let first = Claims::on(&cpus).unwrap();
+        let error = Claims::on(&cpus).unwrap_err();
+        assert!(error.message.contains("another worstcase") && !error.hint.is_empty());
+        drop(first);
+        Claims::on(&cpus).unwrap();
+    }
+}

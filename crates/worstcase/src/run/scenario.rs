@@ -1,0 +1,330 @@
+//! Measures one scenario: load up, probe prepared, warm-up, measure, everything down again, evidence collected.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use load::{LoadPlan, RunningLoad};
+use machine::{Heat, LatencyRequest, Snapshot};
+use probe::{Probe, ProbePlan, ThreadPlan};
+use record::journal::Line;
+use record::samples::PlannedScenario;
+use record::time::UtcTime;
+use record::{
+    CStates, Evidence, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead, ThreadEvidence,
+};
+use sys::signal::Signal;
+use units::{Nanos, Seed};
+
+use super::display::Display;
+use super::recorder::Recorder;
+use super::session::{Session, series_cpus};
+use crate::error::{CommandError, Result};
+
+/// How often figures are taken from the board.
+const TICK: Duration = Duration::from_millis(250);
+/// How long loads get until all their workers run.
+const LOAD_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the probe gets to end its threads.
+const END_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A measured scenario, and whether the run goes on after it.
+pub struct Measured {
+    /// What came out.
+    pub scenario: Scenario,
+    /// Whether the next scenario is to be measured.
+    pub go_on: bool,
+}
+
+/// Measures `next`, the scenario `index` (from 0) of `count`.
+pub fn measure(
+    session: &mut Session,
+    next: &PlannedScenario,
+    index: usize,
+    count: usize,
+    display: &mut dyn Display,
+) -> Result<Measured> {
+    let head = head(session, next);
+    session.append(&Line::Scenario(head.clone()));
+    let mut watched = display.begins(&head, index + 1, count)?;
+    let heat = Heat::read(&session.root, &session.division.measured);
+    let _request = (head.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
+    let mut load = load::start(load_plan(session, &head)?)?;
+    let load_failed = load.wait_running(LOAD_PATIENCE).err();
+    let mut probe = Probe::start(Path::new("/proc/self/exe"), probe_plan(session, &head))?;
+    let mut round = Round { recorder: Recorder::new(head.cpus.len(), index), heat, before: None, after: None };
+    probe.go();
+    let cpu_time = sys::clock::process_cpu_time();
+    let end = round.watch(session, &mut probe, &mut load, &head, display, &mut watched)?;
+    let rivals_and_load = round.look_around(session, &probe, &load);
+    let finished = round.finish(session, &mut probe, &mut load);
+    let end = match (&finished, end) {
+        (Err(error), _) => ScenarioEnd::Failed(error.to_string()),
+        (Ok(_), ScenarioEnd::Complete) if probe.views().any(|view| view.stopped_by_latency()) => ScenarioEnd::StopAt,
+        (Ok(_), end) => end,
+    };
+    if end == ScenarioEnd::StopAt {
+        run_stop_command(session, &probe, &head);
+    }
+    let (length, series) = (round.length(&probe), round.recorder.series(&probe, &head));
+    let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
+    evidence.rivals = rivals_and_load.0;
+    let mut load_evidence = load.stop();
+    load_evidence.outside_other = rivals_and_load.1;
+    load_evidence.shares = round.shares();
+    note_failed_load(&mut load_evidence, load_failed);
+    let go_on = matches!(end, ScenarioEnd::Complete) && watched;
+    let load = load_evidence;
+    let mut scenario = Scenario { head, end, length, series, load, evidence, warnings: Vec::new() };
+    scenario.warnings = record::validity::of_scenario(&session.header, &scenario);
+    Ok(Measured { scenario, go_on })
+}
+
+fn head(session: &Session, next: &PlannedScenario) -> ScenarioHead {
+    let plan = &session.header.plan;
+    let cpus = series_cpus(plan);
+    ScenarioHead {
+        load: next.load.clone(),
+        interval: next.interval,
+        cstates: next.cstates,
+        repeat: next.repeat,
+        started: UtcTime(sys::clock::unix_seconds()),
+        offset: session.began.elapsed().into(),
+        phases: phases(plan.phase, plan.seed.unwrap_or(Seed(0)), next, cpus.len()),
+        cpus,
+    }
+}
+
+/// Where in the period each thread's activations lie. Drawn phases are the same under every load of a pass, so that
+/// the load is what differs.
+fn phases(phase: Phase, seed: Seed, next: &PlannedScenario, threads: usize) -> Vec<Nanos> {
+    let interval = next.interval.0;
+    let mut drawn = seed.stream(&format!("phase, every {}, repeat {}", next.interval, next.repeat));
+    (0..threads as u64)
+        .map(|thread| match phase {
+            Phase::Aligned => 0,
+            Phase::Staggered => (u128::from(interval) * u128::from(thread) / threads as u128) as u64,
+            Phase::Random => drawn.below(interval),
+        })
+        .map(Nanos)
+        .collect()
+}
+
+fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
+    let plan = &session.header.plan;
+    let load = session.loads.known.iter().find(|load| load.name == head.load).cloned();
+    let load = load.ok_or_else(|| CommandError::new(format!("there is no load `{}`", head.load), "worstcase load --list"))?;
+    let mut load_plan = LoadPlan::new(load, session.division.load.clone(), plan.seed.unwrap_or(Seed(0)));
+    load_plan.every_cpu = session.division.load.union(&session.division.measured);
+    load_plan.directory = session.loads.directory.clone();
+    load_plan.duration = planned_length(session, head).map(|length| length + plan.warm_up);
+    Ok(load_plan)
+}
+
+/// How long the scenario is planned to last, warm-up not included.
+fn planned_length(session: &Session, head: &ScenarioHead) -> Option<Nanos> {
+    let plan = &session.header.plan;
+    plan.duration.or_else(|| plan.samples.map(|samples| head.interval.saturating_mul(samples)))
+}
+
+fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
+    let plan = &session.header.plan;
+    let interval = head.interval;
+    let activations = plan.samples.or_else(|| plan.duration.map(|duration| (duration.0 / interval.0).max(1)));
+    let threads = head.cpus.iter().zip(&head.phases);
+    ProbePlan {
+        threads: threads.map(|(&cpu, &phase)| ThreadPlan { cpu, phase }).collect(),
+        interval,
+        policy: plan.policy.unwrap_or(units::Policy::Fifo),
+        priority: plan.priority,
+        wake: plan.wake,
+        runtime: plan.runtime.unwrap_or(Nanos(interval.0 / 5)),
+        clock: plan.clock,
+        warm_up: plan.warm_up.0.div_ceil(interval.0),
+        activations,
+        stop_at: plan.stop_at,
+        every_sample: session.saves_samples(),
+        housekeeping: session.division.own.clone(),
+    }
+}
+
+/// One scenario's comings and goings.
+struct Round {
+    recorder: Recorder,
+    /// The machine's heat before anything was stressed.
+    heat: Heat,
+    before: Option<Snapshot>,
+    after: Option<Snapshot>,
+}
+
+impl Round {
+    /// Records until the probe is done, the user or the heat ends it.
+    fn watch(
+        &mut self,
+        session: &mut Session,
+        probe: &mut Probe,
+        load: &mut RunningLoad,
+        head: &ScenarioHead,
+        display: &mut dyn Display,
+        watched: &mut bool,
+    ) -> Result<ScenarioEnd> {
+        let mut shown = Instant::now();
+        loop {
+            let fds = [session.signals.as_fd(), probe.descriptor()];
+            let ready = sys::signal::wait_readable(&fds, self.next_tick())?;
+            if self.before.is_none() && probe.views().all(|view| view.started().is_some()) {
+                self.begin(session, load);
+            }
+            self.recorder.tick(probe, session);
+            while let Some(signal) = session.signals.next() {
+                if signal != Signal::User1 {
+                    return Ok(ScenarioEnd::Interrupted);
+                }
+                *watched &= display.snapshot(&self.recorder.live(probe, head))?;
+            }
+            if ready[1] {
+                return Ok(ScenarioEnd::Complete);
+            }
+            if shown.elapsed() >= Duration::from_secs(1) && self.before.is_some() {
+                shown += Duration::from_secs(1);
+                *watched &= display.second(&self.recorder.live(probe, head))?;
+                self.recorder.seen();
+                if self.is_too_hot(session) {
+                    return Ok(ScenarioEnd::TooHot);
+                }
+            }
+            if !*watched {
+                return Ok(ScenarioEnd::Interrupted);
+            }
+        }
+    }
+
+    /// Short while warming up, so that the measurement's begin is not missed by much.
+    fn next_tick(&self) -> Duration {
+        if self.before.is_some() { TICK } else { TICK / 10 }
+    }
+
+    fn begin(&mut self, session: &Session, load: &mut RunningLoad) {
+        load.mark_begin();
+        self.before = Some(Snapshot::take(&session.root, &session.header.machine.cpus.online));
+        self.recorder.begin();
+    }
+
+    fn is_too_hot(&self, session: &Session) -> bool {
+        let now = Heat::read(&session.root, &session.division.measured);
+        let limit = session.max_temperature.zip(now.temperature.value());
+        let hot = limit.is_some_and(|(limit, now)| *now > limit);
+        let throttles = |heat: &Heat| heat.throttles.value().copied().unwrap_or_default();
+        let slowed = throttles(&now) > throttles(&self.heat);
+        let cooled = now.cooling.iter().any(|device| !self.heat.cooling.contains(device));
+        hot || slowed || cooled
+    }
+
+    /// Rivals of the probe and workers outside SCHED_OTHER, looked for while both still run.
+    fn look_around(&self, session: &Session, probe: &Probe, load: &RunningLoad) -> (Vec<record::TaskEvidence>, Vec<String>) {
+        let plan = &session.header.plan;
+        let policy = probe::process::expected_policy(probe.plan());
+        let priority = plan.priority.map_or(0, |priority| u32::from(priority.get()));
+        let measured = &session.division.measured;
+        let pid = |id: u32| i32::try_from(id).unwrap_or(i32::MAX);
+        let mut rivals = match policy.is_real_time() {
+            true => machine::rivals(&session.root, measured, policy, priority, pid(probe.pid())),
+            false => Vec::new(),
+        };
+        let outside = load.supervisor_pid().map(|id| machine::outside_other(&session.root, pid(id))).unwrap_or_default();
+        // Per-CPU threads of the kernel at the very top belong to every machine.
+        rivals.retain(|rival| !(rival.kernel && rival.name.starts_with("migration/")));
+        (rivals, outside)
+    }
+
+    /// Stops probe and load and takes the last figures.
+    fn finish(
+        &mut self,
+        session: &mut Session,
+        probe: &mut Probe,
+        load: &mut RunningLoad,
+    ) -> std::result::Result<Vec<ThreadEvidence>, probe::ProbeError> {
+        if self.before.is_none() {
+            self.begin(session, load);
+        }
+        load.mark_end();
+        self.after = Some(Snapshot::take(&session.root, &session.header.machine.cpus.online));
+        probe.stop();
+        let finished = probe.finish(END_PATIENCE);
+        self.recorder.tick(probe, session);
+        finished
+    }
+
+    fn evidence(&self, session: &mut Session, probe: &Probe, threads: Vec<ThreadEvidence>, cpu_time: u64) -> Evidence {
+        let snapshots = self.before.as_ref().zip(self.after.as_ref());
+        let difference = snapshots.map(|(before, after)| machine::evidence_between(before, after));
+        let recorder = RecorderEvidence {
+            cpus: session.division.own.clone(),
+            shares_measured_cpus: session.division.shared,
+            cpu_time: Nanos(sys::clock::process_cpu_time() - cpu_time),
+            longest_sync: session.take_longest_sync(),
+            seconds_lost: self.recorder.seconds_lost(),
+            samples_lost: probe.views().map(|view| view.samples_lost()).sum(),
+        };
+        let kernel_messages = session.kernel_log.since();
+        Evidence { threads, recorder, kernel_messages, ..difference.unwrap_or_default() }
+    }
+
+    fn shares(&self) -> Vec<record::CpuShare> {
+        let snapshots = self.before.as_ref().zip(self.after.as_ref());
+        snapshots.map(|(before, after)| machine::busy_between(before, after)).unwrap_or_default()
+    }
+
+    /// The time that the activations accounted for span.
+    fn length(&self, probe: &Probe) -> Nanos {
+        let accounted = |view: probe::board::View<'_>| view.summary().count + view.missed_summary().count;
+        probe.plan().interval.saturating_mul(probe.views().map(accounted).max().unwrap_or_default())
+    }
+}
+
+/// A load that did not come up says so in its evidence.
+fn note_failed_load(evidence: &mut LoadEvidence, failed: Option<load::Error>) {
+    let Some(error) = failed else { return };
+    for stressor in evidence.stressors.iter_mut().filter(|stressor| stressor.failures.is_empty()) {
+        stressor.failures.push(error.to_string());
+    }
+}
+
+/// Runs --stop-command and waits for it.
+fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
+    let Some(command) = &session.stop_command else { return };
+    let stopper = probe.views().zip(&head.cpus).find(|(view, _)| view.stopped_by_latency());
+    let (latency, cpu) = stopper.map_or((None, None), |(view, cpu)| (view.last(), *cpu));
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell
+        .args(["-c", command])
+        .env("WORSTCASE_LATENCY_NS", latency.unwrap_or_default().0.to_string())
+        .env("WORSTCASE_CPU", cpu.map_or(String::new(), |cpu| cpu.to_string()))
+        .stdin(std::process::Stdio::null());
+    sys::process::detach(&mut shell);
+    match shell.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => crate::output::words(&format!("warning: --stop-command: {status}")),
+        Err(error) => crate::output::words(&format!("warning: --stop-command: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(repeat: u32) -> PlannedScenario {
+        PlannedScenario { load: "idle".into(), interval: Nanos::from_millis(1), cstates: CStates::AsIs, repeat }
+    }
+
+    #[test]
+    fn phases_are_as_asked_for_and_drawn_ones_the_same_under_every_load() {
+        let of = |phase, next| phases(phase, Seed(9), &next, 4).iter().map(|phase| phase.0).collect::<Vec<_>>();
+        assert_eq!(of(Phase::Aligned, next(1)), [0; 4]);
+        assert_eq!(of(Phase::Staggered, next(1)), [0, 250_000, 500_000, 750_000]);
+        let other_load = PlannedScenario { load: "cpu".into(), ..next(1) };
+        assert_eq!(of(Phase::Random, next(1)), of(Phase::Random, other_load));
+        assert_ne!(of(Phase::Random, next(1)), of(Phase::Random, next(2)));
+        assert!(of(Phase::Random, next(1)).iter().all(|&phase| phase < 1_000_000));
+    }
+}
