@@ -11,12 +11,13 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 5] = [
+const PROGRAMS: [(&str, &[&str]); 6] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
     ("strace", &["strace"]),
     ("chromium", &["chromium"]),
+    ("c++", &["g++"]), // libFuzzer is C++
 ];
 
 /// Emulators of other machines; one package for all, under its older name and its newer one.

@@ -1,9 +1,11 @@
 //! The stages of `cargo xtask test`, in their order.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::command;
 use crate::tally::Tally;
@@ -140,20 +142,38 @@ fn tests(name: &str, selection: &[&str], harness: &[&str]) -> Result<Tally> {
     Ok(Tally::from_cargo_test(&outcome.text, outcome.success))
 }
 
-/// Seconds that each fuzz target runs: enough to see that it builds and that the corpus' neighbourhood is sound.
+/// Seconds that each fuzz target runs: enough to see that it builds and that what lies near its seeds is sound.
 const FUZZ_SECONDS: u32 = 10;
 
+/// Each target as `fuzz/README.md` runs it.
 fn fuzz() -> Result<Tally> {
-    let manifest = workspace::root().join("fuzz/Cargo.toml");
-    if !manifest.is_file() {
-        return Ok(Tally::default());
-    }
+    let directory = workspace::root().join("fuzz");
     let mut tally = Tally::default();
-    for target in workspace::binaries(&manifest)? {
-        let mut cargo = cargo();
-        cargo.args(["run", "--release", "--manifest-path"]).arg(&manifest).args(["--bin", &target]);
-        cargo.args(["--", &format!("-max_total_time={FUZZ_SECONDS}")]).env("RUSTC_BOOTSTRAP", "1");
-        tally.add(Tally::of(checked(&format!("fuzz {target}"), &mut cargo)?));
+    if command::find("c++").is_none() {
+        return Ok(Tally::skip("fuzz targets", "needs package g++ (apt-get install)"));
+    }
+    for target in workspace::binaries(&directory.join("Cargo.toml"))? {
+        tally.add(Tally::of(checked(&format!("fuzz {target}"), &mut fuzz_target(&directory, &target)?)?));
     }
     Ok(tally)
+}
+
+/// Cargo takes the flags that libFuzzer needs from the directory's own settings, so it is started there.
+fn fuzz_target(directory: &Path, target: &str) -> Result<Command> {
+    let (corpus, artifacts) = (format!("corpus/{target}"), format!("artifacts/{target}/"));
+    for below in [&corpus, &artifacts] {
+        let path = directory.join(below);
+        fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
+    }
+    let mut cargo = cargo();
+    cargo.current_dir(directory).args(["run", "--release", "--bin", target, "--"]);
+    cargo
+        .arg(format!("-max_total_time={FUZZ_SECONDS}"))
+        .arg(format!("-artifact_prefix={artifacts}"))
+        .arg(corpus);
+    let seeds = format!("seeds/{target}");
+    if directory.join(&seeds).is_dir() {
+        cargo.arg(seeds);
+    }
+    Ok(cargo)
 }

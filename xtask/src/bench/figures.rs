@@ -91,7 +91,7 @@ pub struct Rounds<'a> {
 /// The table's heading.
 pub fn heading() -> String {
     format!(
-        "{:<44}{:>12}{:>12}  {:<20}{:<20}{:<20}budget",
+        "{:<44}{:>12}{:>12}  {:<22}{:<22}{:<22}budget",
         "", "worstcase", "cyclictest", "to cyclictest", "cyclictest to itself", "to jitterdebugger"
     )
 }
@@ -107,7 +107,7 @@ impl Figure {
         let shown =
             |spread: Option<Spread>| spread.map_or_else(|| "-".to_owned(), |spread| spread.to_string());
         format!(
-            "{:<44}{:>12}{:>12}  {:<20}{:<20}{:<20}{}",
+            "{:<44}{:>12}{:>12}  {:<22}{:<22}{:<22}{}",
             self.name,
             self.median(&ours),
             self.median(&theirs),

@@ -20,12 +20,12 @@ use crate::command;
 use crate::dist::{self, targets::Target};
 use crate::processes;
 
-/// One round's runs in their first order; the places are named below.
-const ROUND: [&Contender; 6] = [&WORSTCASE, &FINE, &FINE, &PLAIN, &PLAIN, &JITTERDEBUGGER];
-const OURS: usize = 0;
-const FINE_ONCE: usize = 1;
-const PLAIN_ONCE: usize = 3;
+/// One round's runs in their first order, ours between the two of each form; the places are named below.
+const ROUND: [&Contender; 6] = [&FINE, &PLAIN, &WORSTCASE, &FINE, &PLAIN, &JITTERDEBUGGER];
+const OURS: usize = 2;
 const OTHER: usize = 5;
+/// From a form's first run in a round to its second.
+const AGAIN: usize = 3;
 
 /// Seconds that a run needs at least: one to settle, one to be watched, one to end.
 const LEAST_SECONDS: u64 = 4;
@@ -141,9 +141,9 @@ impl Drop for Tool {
 fn table(conditions: &Conditions, runs: &[Vec<Run>; ROUND.len()]) {
     println!("{}", figures::heading());
     for figure in &figures::ALL {
-        let once = if figure.against == Against::Latency { FINE_ONCE } else { PLAIN_ONCE };
-        let rounds =
-            Rounds { ours: &runs[OURS], theirs: &runs[once], again: &runs[once + 1], other: &runs[OTHER] };
+        let once = usize::from(figure.against == Against::Cost);
+        let (theirs, again) = (&runs[once], &runs[once + AGAIN]);
+        let rounds = Rounds { ours: &runs[OURS], theirs, again, other: &runs[OTHER] };
         println!("{}", figure.line(&rounds));
     }
     println!("\nactivations accounted for, of those due in the first round:");

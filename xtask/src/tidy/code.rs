@@ -15,14 +15,15 @@ const PRINTS: [&str; 5] = ["println!", "eprintln!", "print!", "eprint!", "dbg!"]
 const KERNEL_FILES: [&str; 4] = ["machine", "tune", "load", "xtask"];
 
 /// Kernel files that others name, each with its reason.
-const EXCEPTIONS: [(&str, &str); 7] = [
-    ("sys", "/dev/null"),         // where a child's output goes
-    ("sys", "/dev/shm"),          // shared memory for kernels without memfd_create (before 3.17)
-    ("sys", "/proc"),             // mounted in a new process namespace
-    ("sys", "/proc/self/exe"),    // a program starts itself again
-    ("probe", "/proc/self/exe"),  // likewise
-    ("sys", "/proc/self/ns/pid"), // which process namespace this is
-    ("sys", "/proc/self/task"),   // fork is safe only where there is one thread
+const EXCEPTIONS: [(&str, &str); 8] = [
+    ("sys", "/dev/null"),               // where a child's output goes
+    ("sys", "/dev/shm"),                // shared memory for kernels without memfd_create (before 3.17)
+    ("sys", "/proc"),                   // mounted in a new process namespace
+    ("sys", "/proc/self/exe"),          // a program starts itself again
+    ("probe", "/proc/self/exe"),        // likewise
+    ("sys", "/proc/self/ns/pid"),       // which process namespace this is
+    ("sys", "/proc/self/task"),         // fork is safe only where there is one thread
+    ("record", "/dev/cpu_dma_latency"), // the name of what a run holds, not opened
 ];
 
 /// Paths that exist on one machine only. Written in two parts so that this file does not break its own rule.
