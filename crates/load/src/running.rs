@@ -103,7 +103,11 @@ impl RunningLoad {
             return Ok(());
         }
         let mut why: Vec<String> = self.failures.iter().map(|(_, text)| text.clone()).collect();
-        why.extend(starting.then(|| format!("workers were not up after {:?}", patience)));
+        if !self.alive() {
+            why.push("the supervisor died".to_owned());
+        } else if starting {
+            why.push(format!("workers were not up after {patience:?}"));
+        }
         Err(Error::NotRunning { load: self.plan.load.name.clone(), why: why.join("; ") })
     }
 
@@ -231,7 +235,7 @@ impl Supervisor {
         let orders = Orders { plan: plan.clone(), board: sys::process::number(&board) };
         let mut command = Command::new(&plan.executable);
         command.arg(SUPERVISOR_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        sys::process::detach(&mut command);
+        sys::process::leave_session(&mut command);
         sys::process::pass_on(&mut command, board);
         let mut process = command.spawn().map_err(|source| Error::File {
             what: format!("starting the load's supervisor, {}", plan.executable.display()),

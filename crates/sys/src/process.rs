@@ -35,10 +35,19 @@ pub fn inherited(number: RawFd) -> Result<OwnedFd> {
 }
 
 /// Gives `command` a process group of its own, so that the terminal's Ctrl-C does not reach it, and no signal blocked
-/// or ignored, whatever this process has. setpgid(2), sigprocmask(2), sigaction(2).
+/// or ignored, whatever this process has. setpgid(2), rt_sigprocmask(2), rt_sigaction(2).
 pub fn detach(command: &mut Command) {
-    let prepare = || {
-        rustix::process::setpgid(None, None)?;
+    set_apart(command, || rustix::process::setpgid(None, None));
+}
+
+/// As [`detach`], with a session of its own too: it has no terminal. setsid(2).
+pub fn leave_session(command: &mut Command) {
+    set_apart(command, || rustix::process::setsid().map(drop));
+}
+
+fn set_apart(command: &mut Command, leave: fn() -> rustix::io::Result<()>) {
+    let prepare = move || {
+        leave()?;
         reset_signals();
         Ok(())
     };
@@ -83,11 +92,6 @@ pub fn die_with(parent: Option<Pid>) -> Result<()> {
 /// This process's id. getpid(2).
 pub fn own_pid() -> Pid {
     rustix::process::getpid()
-}
-
-/// Makes this process the leader of a session and process group of its own. setsid(2).
-pub fn new_session() -> Result<()> {
-    rustix::process::setsid().named("setsid").map(drop)
 }
 
 /// Puts this process into a process group of its own. setpgid(2).

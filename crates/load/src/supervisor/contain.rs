@@ -1,5 +1,6 @@
 //! Containment: whatever workers do to hide, they end with the supervisor.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -41,8 +42,10 @@ pub(super) fn run(shop: &Shop) -> Result<(), Error> {
 fn in_namespace(shop: &Shop) -> Result<bool, Error> {
     let Ok(former) = namespace::separate() else { return Ok(false) };
     let (keeper, held) = pipe().trying("a pipe to the first process of the namespace")?;
+    // The writing end stays here. Its copy in the child must go, or the pipe would not end with this process.
+    let held = Cell::new(Some(held));
     let first = process::fork(|| {
-        drop(held);
+        drop(held.take());
         first_process(shop, keeper)
     });
     let first = first.trying("starting the first process of the namespace")?;

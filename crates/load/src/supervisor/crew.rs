@@ -50,7 +50,10 @@ impl<'a> Crew<'a> {
             (0..shop.board.workers(stressor)).map(move |worker| Seat { stressor, worker, step: 0 })
         });
         let members = seats.map(Member::new).collect();
-        Self { shop, group, own: process::own_pid(), members, ledger: Ledger::default() }
+        let stressors = shop.plan.load.stressors.iter().enumerate();
+        let mut programs = stressors.filter(|(_, stressor)| matches!(stressor.work, Work::Program(_)));
+        let only_program = programs.next().map(|(index, _)| index).filter(|_| programs.next().is_none());
+        Self { shop, group, own: process::own_pid(), members, ledger: Ledger::new(only_program) }
     }
 
     /// Starts everybody and goes on until the parent lets go of the leash or the keeper of this process ends.

@@ -20,9 +20,16 @@ pub(super) struct Ledger {
     ended: HashMap<usize, Nanos>,
     /// What was last found, by stressor: it never goes back.
     found: HashMap<usize, Nanos>,
+    /// The load's only program, where there is just one: an orphan can be of nobody else.
+    only_program: Option<usize>,
 }
 
 impl Ledger {
+    /// For a load whose only program is the stressor given, if there is just one.
+    pub fn new(only_program: Option<usize>) -> Self {
+        Self { only_program, ..Self::default() }
+    }
+
     /// A new worker of `stressor`.
     pub fn enter(&mut self, pid: Pid, stressor: usize) {
         self.owners.insert(pid, stressor);
@@ -40,7 +47,8 @@ impl Ledger {
     /// wait for it takes its time with it.
     pub fn sample(&mut self, crew: Pid) -> &HashMap<usize, Nanos> {
         let processes = processes::all();
-        self.adopt(&processes, crew, marked);
+        let only = self.only_program;
+        self.adopt(&processes, crew, |pid| marked(pid).or(only));
         self.add_up(&processes, crew)
     }
 
@@ -85,7 +93,8 @@ impl Ledger {
     /// Whether any living descendant of `crew` belongs to `stressor`.
     pub fn has_living(&mut self, stressor: usize, crew: Pid) -> bool {
         let processes = processes::all();
-        self.adopt(&processes, crew, marked);
+        let only = self.only_program;
+        self.adopt(&processes, crew, |pid| marked(pid).or(only));
         let parents: HashMap<Pid, &Process> =
             processes.iter().map(|process| (process.pid, process)).collect();
         processes.iter().any(|process| self.owner(process, &parents, crew) == Some(stressor))

@@ -119,7 +119,6 @@ impl Shop {
 
 /// Becomes an ordinary process apart from its parent and reads what to do.
 fn orders() -> Result<Orders, Error> {
-    sys::process::new_session().trying("leaving the terminal's session")?;
     sys::signal::ignore_terminal();
     sys::process::adopt_orphans().trying("adopting orphans")?;
     let _ = sys::process::set_name("load");
