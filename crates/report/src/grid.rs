@@ -5,6 +5,8 @@ use crate::text::{clip, harmless};
 
 /// No column is wider: a load may bear the name of a whole command line.
 const WIDEST: usize = 20;
+/// No column is narrower, so that stacked tables look alike.
+const NARROWEST: usize = 6;
 const GAP: usize = 2;
 
 /// A table: labels at the left, then columns of as many cells.
@@ -48,7 +50,7 @@ impl Column {
     fn width(&self) -> usize {
         let heads = self.head.iter().map(String::as_str);
         let cells = self.cells.iter().map(|cell| cell.text.as_str());
-        heads.chain(cells).map(|text| text.chars().count()).max().unwrap_or(0).min(WIDEST)
+        heads.chain(cells).map(|text| text.chars().count()).max().unwrap_or(0).clamp(NARROWEST, WIDEST)
     }
 }
 

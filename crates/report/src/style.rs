@@ -45,10 +45,13 @@ impl Tone {
 }
 
 impl Style {
-    /// `text` in the colour of `tone`, where there are colours.
+    /// `text` in the colour of `tone`, where there are colours. Blanks around it are left bare.
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
+        let core = text.trim();
         match tone.code() {
-            Some(code) if self.colour && !text.trim().is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            Some(code) if self.colour && !core.is_empty() => {
+                text.replacen(core, &format!("\x1b[{code}m{core}\x1b[0m"), 1)
+            }
             _ => text.to_owned(),
         }
     }

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn paragraphs_hang_and_split_what_cannot_fit() {
-        assert_eq!(wrap("validity: ", "one two three", 10, 18), ["validity: one two", "          three"]);
+        assert_eq!(wrap("validity: ", "one two three", 10, 20), ["validity: one two", "          three"]);
         assert_eq!(wrap("", "abcdefghij", 0, 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("", "", 2, 10), [""]);
         assert_eq!(wrap("", "a\x1b[31mb", 0, 20), ["a [31mb"]);

@@ -4,7 +4,7 @@ use record::Record;
 
 use super::distribution::legend;
 use super::view::{Block, Cell, DataTable, Figure, Section, heads};
-use crate::compare::{Comparison, TABLES, letter, ratio_text, record_name};
+use crate::compare::{Comparison, TABLES, letter, ratio_text};
 use crate::differences::Weight;
 use crate::figures::Row;
 use crate::svg::both;
@@ -41,14 +41,33 @@ fn comparable(comparison: &Comparison<'_>) -> Section {
             .to_vec()
         })
         .collect();
-    let names =
-        comparison.records.iter().enumerate().map(|(place, record)| (letter(place), record_name(record)));
-    let mut blocks = vec![Block::Facts(names.collect())];
+    let mut blocks = vec![Block::Table(records_table(comparison.records))];
     if !rows.is_empty() {
         let head = ["records", "what", "A", "the other", "weight"].map(Cell::text).to_vec();
         blocks.push(Block::Table(DataTable::new("Differences", head, rows)));
     }
     Section::new("comparable", "May these records be compared?", lead, blocks)
+}
+
+/// What the letters stand for.
+fn records_table(records: &[Record]) -> DataTable {
+    let row = |(place, record): (usize, &Record)| {
+        let (header, kernel) = (&record.header, &record.header.machine.kernel);
+        [
+            letter(place),
+            header.machine.host.clone(),
+            kernel.release.clone(),
+            kernel.preemption.to_string(),
+            header.started.to_string(),
+            record.judgement.verdict.to_string(),
+            header.note.clone().unwrap_or_default(),
+        ]
+        .map(Cell::text)
+        .to_vec()
+    };
+    let head =
+        ["record", "machine", "kernel", "preemption", "begun", "verdict", "note"].map(Cell::text).to_vec();
+    DataTable::new("Records", head, records.iter().enumerate().map(row).collect())
 }
 
 fn side_by_side(comparison: &Comparison<'_>) -> Section {

@@ -56,6 +56,7 @@ impl Spec {
     pub fn long_and_wide() -> Self {
         Self {
             cpus: 64,
+            median: 9_000,
             duration: Nanos::from_secs(4 * 3600),
             limit: Some(Nanos::from_micros(100)),
             stall: Some(Nanos::from_millis(3)),
@@ -72,7 +73,7 @@ impl Spec {
                 for repeat in 1..=self.repeat {
                     for load in &self.loads {
                         let head = self.head(load, interval, cstates, repeat, offset);
-                        let last = *load == *self.loads.last().unwrap();
+                        let last = Some(load) == self.loads.last();
                         let scenario = self.scenario(head, last);
                         offset = offset + scenario.length + Nanos::from_millis(1_400);
                         scenarios.push(scenario);
@@ -134,7 +135,8 @@ impl Spec {
     }
 
     fn series(&self, head: &ScenarioHead, cpu: u32, length: Nanos, last: bool) -> Series {
-        let mut random = Seed(self.seed).stream(&format!("{} {} {cpu}", head.load, head.repeat));
+        let purpose = format!("{} {} {} {} {cpu}", head.load, head.interval, head.cstates, head.repeat);
+        let mut random = Seed(self.seed).stream(&purpose);
         let shape = series::Shape {
             interval: head.interval,
             length,
@@ -173,6 +175,16 @@ impl Spec {
             ),
         }
     }
+}
+
+/// What is left of a series that was cut off before its histogram was saved once.
+pub fn keep_nothing(series: &mut Series) {
+    series::keep_first(series, 0.0);
+}
+
+/// CPUs from 0.
+pub fn cpu_list(cpus: u32) -> units::CpuList {
+    parts::cpu_list(cpus)
 }
 
 /// 2026-11-21T21:12:01Z.

@@ -15,6 +15,9 @@ pub struct Shape {
 /// Latencies drawn for one series, however many activations it stands for.
 const DRAWS: u64 = 10_000;
 
+/// Latencies that one draw is spread over.
+const MOST_PARTS: u64 = 24;
+
 /// How much a load stretches the tail.
 pub fn weight(load: &str) -> f64 {
     match load {
@@ -30,46 +33,17 @@ pub fn weight(load: &str) -> f64 {
 impl Shape {
     pub fn series(&self, cpu: Option<CpuId>, random: &mut Random) -> Series {
         let expected = self.length.0 / self.interval.0.max(1);
-        let mut series = Series { cpu, expected, warm_up: warm_up(self.median), ..Series::default() };
+        let mut made = Made::new(cpu, expected, self);
         let draws = DRAWS.min(expected).max(1);
-        let steps = self.length.0.div_ceil(1_000_000_000).max(1);
-        let mut blocks = vec![Block::default(); steps as usize];
-        let (mut summary, mut cells) = (Summary::default(), Vec::new());
-        let stall = self.stall.map(|stall| (draws / 3, stall));
-        let mut missed = 0;
         for draw in 0..draws {
-            let times = expected / draws + u64::from(draw < expected % draws);
-            let activation = draw * (expected / draws);
-            let latency = match stall {
-                Some((at, stall)) if at == draw => stall.0,
+            let latency = match self.stall {
+                Some(stall) if draw == draws / 3 => stall.0,
                 _ => self.draw(random),
             };
-            let lost = (latency / self.interval.0).min(expected - activation - 1);
-            missed += lost;
-            let times = if lost > 0 { 1 } else { times };
-            summary.add(latency, times);
-            cells.push((layout::index(latency), times));
-            let due = Nanos(activation * self.interval.0);
-            series.worst.push(Sample { latency: Nanos(latency), due, activation });
-            let block = &mut blocks[(due.0 / 1_000_000_000).min(steps - 1) as usize];
-            block.observed.add(latency, times);
-            block.missed += lost;
-            if lost > 0 {
-                series.late += 1;
-                let mut histogram = Histogram::default();
-                let sum = record_missed(&mut histogram, latency, self.interval.0, lost);
-                let least = latency - lost * self.interval.0;
-                let summary = Summary { count: lost, sum, min: least, max: latency - self.interval.0 };
-                let missed: Vec<_> = histogram.cells().collect();
-                series.missed.merge(&Histogram::from_parts(summary, missed));
-            }
+            let times = expected / draws + u64::from(draw < expected % draws);
+            made.add(latency, times, self);
         }
-        series.observed = Histogram::from_parts(summary, cells);
-        series.expected = summary.count + missed;
-        series.worst.sort_by_key(|sample| std::cmp::Reverse(sample.latency));
-        series.worst.truncate(20);
-        series.timeline = timeline(blocks);
-        series
+        made.finish()
     }
 
     /// Log-normal by the sum of twelve even draws, with a rare heavy tail.
@@ -79,6 +53,88 @@ impl Shape {
         let tail = if random.below(400) == 0 { 1.0 + 2.2 * even(random) * self.weight } else { 1.0 };
         let spread = if normal > 0.0 { self.weight * 0.55 } else { 0.14 };
         (self.median as f64 * (normal * spread).exp().powf(tail) * tail.powi(2)) as u64
+    }
+}
+
+/// A series in the making: every activation due is either a wake-up or missed.
+struct Made {
+    series: Series,
+    summary: Summary,
+    cells: Vec<(usize, u64)>,
+    blocks: Vec<Block>,
+    /// The next activation.
+    activation: u64,
+    /// Activations still to be missed.
+    asleep: u64,
+}
+
+impl Made {
+    fn new(cpu: Option<CpuId>, expected: u64, shape: &Shape) -> Self {
+        let steps = shape.length.0.div_ceil(1_000_000_000).max(1) as usize;
+        Self {
+            series: Series { cpu, expected, warm_up: warm_up(shape.median), ..Series::default() },
+            summary: Summary::default(),
+            cells: Vec::new(),
+            blocks: vec![Block::default(); steps],
+            activation: 0,
+            asleep: 0,
+        }
+    }
+
+    /// `times` activations, the first of them `latency` late, and the others too unless it swallows them.
+    fn add(&mut self, latency: u64, times: u64, shape: &Shape) {
+        let slept = self.asleep.min(times);
+        self.asleep -= slept;
+        self.activation += slept;
+        let times = times - slept;
+        if times == 0 {
+            return;
+        }
+        let lost = (latency / shape.interval.0).min(self.series.expected - self.activation - 1);
+        let wakes = if lost == 0 { times } else { 1 };
+        self.wake(latency, wakes, lost, shape);
+        if lost > 0 {
+            self.miss(latency, lost, shape);
+            self.asleep = lost;
+            self.add(shape.median, times - 1, shape);
+        }
+    }
+
+    fn wake(&mut self, latency: u64, wakes: u64, lost: u64, shape: &Shape) {
+        // Spread a little, as real latencies are: what stands for many fills many cells.
+        let parts = wakes.min(MOST_PARTS);
+        for part in 0..parts {
+            let (latency, times) =
+                (latency - latency * part / 200, wakes / parts + u64::from(part < wakes % parts));
+            self.summary.add(latency, times);
+            self.cells.push((layout::index(latency), times));
+        }
+        let due = Nanos(self.activation * shape.interval.0);
+        self.series.worst.push(Sample { latency: Nanos(latency), due, activation: self.activation });
+        let last = self.blocks.len() - 1;
+        let block = &mut self.blocks[((due.0 / 1_000_000_000) as usize).min(last)];
+        block.observed.add(latency, wakes);
+        block.missed += lost;
+        self.activation += wakes;
+    }
+
+    fn miss(&mut self, latency: u64, lost: u64, shape: &Shape) {
+        self.series.late += 1;
+        let mut cells = Histogram::default();
+        let sum = record_missed(&mut cells, latency, shape.interval.0, lost);
+        let least = latency - lost * shape.interval.0;
+        let summary = Summary { count: lost, sum, min: least, max: latency - shape.interval.0 };
+        self.series.missed.merge(&Histogram::from_parts(summary, cells.cells()));
+    }
+
+    fn finish(self) -> Series {
+        let mut series = self.series;
+        series.observed = Histogram::from_parts(self.summary, self.cells);
+        series.worst.sort_by_key(|sample| std::cmp::Reverse(sample.latency));
+        series.worst.truncate(20);
+        series.timeline = timeline(self.blocks);
+        assert_eq!(series.expected, series.observed.summary().count + series.missed.summary().count);
+        series
     }
 }
 

@@ -1,0 +1,478 @@
+//! The tables, the foot, the comparison and the live view, as a terminal shows them.
+
+mod sample;
+
+use histogram::Summary;
+use proptest::prelude::*;
+use record::{Block, CStates, LoadEvidence, Record, ScenarioEnd, StressorEvidence, Warning, WarningId};
+use report::live::{self, LiveRow};
+use report::{Style, compare, foot, table};
+use sample::Spec;
+use units::{CpuId, Nanos};
+
+fn plain() -> Style {
+    Style::default()
+}
+
+/// Four loads, a limit, a stall in the last.
+fn failed() -> Record {
+    Spec {
+        loads: vec!["idle", "cpu", "io", "full"],
+        limit: Some(Nanos::from_micros(100)),
+        stall: Some(Nanos::from_millis(30)),
+        ..Spec::default()
+    }
+    .record()
+}
+
+#[test]
+fn the_table_of_a_run() {
+    insta::assert_snapshot!(table::bench(&failed(), false, &plain()), @r#"
+    all CPUs, us    idle     cpu      io     full
+    min              1.5     1.4     1.5      1.5
+    avg              2.6     2.5     2.7      4.6
+    p99 *            4.9     4.2     5.4      8.6
+    p99.9 *          7.5     7.0     7.9  10027
+    p99.99 *        22.4    15.0    33.8  28049
+    max             31.2    33.3    47.2  30000
+    samples        20000   20000   20000    19969
+    missed             0       0       0       31
+    late %             0       0       0    0.165
+    over 100us *       0       0       0       34
+
+    * of all activations due: a missed one counts with the latency it would have
+      had; - means too few samples
+    late: share of activations served a period or more late, or missed
+
+    validity: fifo 98 on every thread, 0 page faults, 0 migrations, 4 preemptions,
+      memory locked, timer slack 1ns, clock without system call, 1.9 us of CPU time
+      per wake-up, steal time 40.0 ms, SMIs unknown, thermal throttling not counted
+      here, nothing lost in recording
+
+    not-isolated: measured CPUs are not isolated (makes a pass inconclusive)
+      /sys/devices/system/cpu/isolated is empty
+      cure: boot with isolcpus=managed_irq,domain,0-1 nohz_full=0-1 rcu_nocbs=0-1,
+            or say what else the CPUs do
+    rt-throttling-on: the kernel may take time from real-time threads (note)
+      /proc/sys/kernel/sched_rt_runtime_us is 950000 of 1000000
+      cure: echo -1 > /proc/sys/kernel/sched_rt_runtime_us, if no thread of the
+            system can run away
+    steal: the hypervisor took time from measured CPUs (note)
+      /proc/stat: the hypervisor took 10 ms from CPU 1 under full [full]
+      cure: give the guest CPUs of its own on the host
+    guest: this is a virtual machine (note)
+      /sys/hypervisor says kvm
+      cure: measure on the machine that will do the work; a guest also waits for its
+            host
+
+    verdict: fail
+      the worst wake-up took 30000 us, the limit is 100us
+      this is a virtual machine
+    speaks for: threads of priority 98 and below 99 on CPUs 0-1 under these 4 loads
+    does not speak for: a bound: 10 s under 4 loads is a first look; other loads,
+      devices and temperatures were not tried
+    "#);
+}
+
+#[test]
+fn each_cpu_has_the_same_table() {
+    let record = Spec { loads: vec!["idle", "full"], ..Spec::default() }.record();
+    let text = table::table(&record, true, &plain());
+    insta::assert_snapshot!(text, @r#"
+    all CPUs, us    idle    full
+    min              1.5     1.5
+    avg              2.6     3.1
+    p99 *            4.9     8.3
+    p99.9 *          7.5    13.7
+    p99.99 *        22.4   195.0
+    max             31.2  1194.0
+    samples        20000   19999
+    missed             0       1
+    late %             0   0.010
+
+    CPU 0, us    idle    full
+    min           1.5     1.5
+    avg           2.7     3.1
+    p99 *         5.0     8.3
+    p99.9 *       7.8    13.6
+    p99.99 *     22.4   195.0
+    max          29.6  1194.0
+    samples     10000    9999
+    missed          0       1
+    late %          0   0.020
+
+    CPU 1, us    idle    full
+    min           1.5     1.5
+    avg           2.6     3.1
+    p99 *         4.9     8.2
+    p99.9 *       6.7    16.2
+    p99.99 *     17.6    99.2
+    max          31.2   206.0
+    samples     10000   10000
+    missed          0       0
+    late %          0       0
+
+    * of all activations due: a missed one counts with the latency it would have
+      had; - means too few samples
+    late: share of activations served a period or more late, or missed
+    "#);
+}
+
+#[test]
+fn periods_and_c_states_stand_in_the_head_only_where_they_differ() {
+    let record = Spec {
+        loads: vec!["idle", "hdd"],
+        intervals: vec![Nanos::from_micros(100), Nanos::from_millis(1), Nanos::from_millis(10)],
+        cstates: vec![CStates::AsIs, CStates::Restrict],
+        duration: Nanos::from_secs(2),
+        ..Spec::default()
+    }
+    .record();
+    insta::assert_snapshot!(table::table(&record, false, &plain()), @r#"
+    all CPUs, us    idle     hdd      idle       hdd    idle     hdd
+                   100us   100us     100us     100us     1ms     1ms
+                   as-is   as-is  restrict  restrict   as-is   as-is
+    min              1.4     1.5       1.4       1.4     1.5     1.4
+    avg              2.6     2.9       2.7       3.0     2.6     2.9
+    p99 *            5.0     7.1       5.0       7.3     4.9     7.4
+    p99.9 *          7.8    10.9       7.6      14.8     6.7    10.8
+    p99.99 *        16.9    42.6      17.3     230.0       -       -
+    max             22.3    94.1      42.3     485.8    29.6    15.0
+    samples        40000   40000     40000     39992    4000    4000
+    missed             0       0         0         8       0       0
+    late %             0       0         0     0.028       0       0
+
+    all CPUs, us      idle       hdd    idle     hdd      idle       hdd
+                       1ms       1ms    10ms    10ms      10ms      10ms
+                  restrict  restrict   as-is   as-is  restrict  restrict
+    min                1.5       1.6     1.5     1.6       1.6       1.5
+    avg                2.7       2.9     2.7     2.9       2.7       2.9
+    p99 *              5.0       7.2     4.9     7.0       5.1       6.8
+    p99.9 *            7.0      11.7       -       -         -         -
+    p99.99 *             -         -       -       -         -         -
+    max               21.7      28.5     6.7     9.9      42.5       7.8
+    samples           4000      4000     400     400       400       400
+    missed               0         0       0       0         0         0
+    late %               0         0       0       0         0         0
+
+    * of all activations due: a missed one counts with the latency it would have
+      had; - means too few samples
+    late: share of activations served a period or more late, or missed
+    "#);
+}
+
+#[test]
+fn repetitions_are_merged() {
+    let once = Spec { loads: vec!["idle"], ..Spec::default() };
+    let thrice = Spec { repeat: 3, ..once.clone() }.record();
+    let text = table::table(&thrice, false, &plain());
+    assert_eq!(text.lines().next().map(|head| head.matches("idle").count()), Some(1));
+    let samples = text.lines().find(|line| line.starts_with("samples")).unwrap();
+    assert!(samples.ends_with(" 60000"), "{samples}");
+}
+
+#[test]
+fn a_run_that_was_cut_off_says_up_to_when_percentiles_hold() {
+    let record = Spec { loads: vec!["idle", "cpu"], cut_off: true, ..Spec::default() }.record();
+    let text = table::table(&record, false, &plain());
+    assert!(text.contains("cut off\n"), "{text}");
+    assert!(text.contains("cpu: cut off after 7 s; percentiles hold for the first 4 s"), "{text}");
+    assert!(!text.contains("idle: cut off"));
+}
+
+#[test]
+fn a_run_that_was_cut_off_before_any_histogram_was_saved_has_no_percentiles() {
+    let mut record = Spec { loads: vec!["idle"], cut_off: true, ..Spec::default() }.record();
+    for series in &mut record.scenarios[0].series {
+        sample::keep_nothing(series);
+    }
+    let text = table::table(&record, false, &plain());
+    assert!(text.contains("before a histogram was saved: no percentiles"), "{text}");
+    let p99 = text.lines().find(|line| line.starts_with("p99 *")).unwrap();
+    assert!(p99.ends_with('-'), "{p99}");
+    assert!(!text.lines().any(|line| line.starts_with("max") && line.ends_with('-')));
+}
+
+#[test]
+fn the_head_says_what_must_be_known_before_a_column_is_believed() {
+    let mut record = failed();
+    record.scenarios[1].end = ScenarioEnd::Interrupted;
+    record.scenarios[2].load.stressors[0].work = 0;
+    let text = table::table(&record, false, &plain());
+    let mark = text.lines().nth(1).unwrap();
+    assert!(mark.contains("interrupted") && mark.contains("no work"), "{mark}");
+}
+
+#[test]
+fn a_load_whose_evidence_is_not_known_is_not_said_to_have_been_idle() {
+    let mut record = failed();
+    record.scenarios[1].load = LoadEvidence::default();
+    assert!(!table::table(&record, false, &plain()).contains("no work"));
+}
+
+#[test]
+fn too_few_samples_give_no_percentile() {
+    let record =
+        Spec { loads: vec!["idle"], cpus: 1, duration: Nanos::from_secs(1), ..Spec::default() }.record();
+    let text = table::table(&record, false, &plain());
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(!row("p99.9 *").ends_with('-'));
+    assert!(row("p99.99 *").ends_with('-'));
+}
+
+#[test]
+fn nothing_over_the_limit_is_none_even_within_its_cell() {
+    let mut record = failed();
+    let worst = record.worst().unwrap().0;
+    record.header.plan.limit = Some(worst);
+    let text = table::table(&record, false, &plain());
+    let over = text.lines().find(|line| line.starts_with("over ")).unwrap();
+    assert_eq!(over.split_whitespace().filter(|word| *word == "0").count(), 4, "{over}");
+}
+
+#[test]
+fn threads_that_are_not_pinned_are_not_called_a_cpu() {
+    let record = Spec { loads: vec!["idle"], pinned: false, ..Spec::default() }.record();
+    let text = table::table(&record, true, &plain());
+    assert!(text.contains("not pinned, us") && !text.contains("CPU 0"), "{text}");
+    assert!(foot::foot(&record, &plain()).contains("24 migrations"));
+}
+
+#[test]
+fn doubts_are_told_once_and_weighty_ones_first() {
+    let mut record = failed();
+    let cure = "echo -1 > /proc/sys/kernel/sched_rt_runtime_us";
+    for scenario in &mut record.scenarios {
+        scenario.warnings = vec![Warning::inconclusive(WarningId::Throttled, "stopped for 50 ms", cure)];
+    }
+    record.scenarios[0].warnings.push(Warning::note(WarningId::Smi, "3 SMIs on CPU 1", ""));
+    let text = foot::foot(&record, &plain());
+    assert_eq!(text.matches(cure).count(), 1, "{text}");
+    assert_eq!(text.matches("stopped for 50 ms").count(), 1);
+    assert!(text.contains("3 SMIs on CPU 1 [idle]"));
+    assert!(text.find("rt-throttled").unwrap() < text.find("smi:").unwrap());
+}
+
+#[test]
+fn an_empty_record_is_said_to_be_empty() {
+    let mut record = failed();
+    record.scenarios.clear();
+    let text = table::bench(&record, true, &plain());
+    assert!(text.starts_with("nothing was measured\n"), "{text}");
+}
+
+#[test]
+fn hostile_text_cannot_command_the_terminal() {
+    let mut record = failed();
+    record.header.machine.host = "a\x1b]0;owned\x07".into();
+    record.header.note = Some("\x1b[2J".into());
+    record.scenarios[0].head.load = "\x1b[31mred\r\n".into();
+    record.scenarios[0].warnings.push(Warning::note(WarningId::KernelMessage, "\x1b[5m", "\x1b[6m"));
+    record.judgement.reasons.push("\x1b[7m".into());
+    let text = table::bench(&record, true, &plain()) + &compare::compare(&[record.clone(), record], &plain());
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+}
+
+#[test]
+fn colours_add_nothing_but_colour() {
+    let painted = table::bench(&failed(), true, &Style { colour: true, ..plain() });
+    assert!(painted.contains("\x1b["));
+    assert_eq!(without_colours(&painted), table::bench(&failed(), true, &plain()));
+}
+
+/// Without ANSI sequences.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, rest)| rest))
+}
+
+#[test]
+fn four_kernels_side_by_side() {
+    let run = |(seed, median)| Spec { seed, median, loads: vec!["idle", "full"], ..Spec::default() }.record();
+    let mut records: Vec<_> = [(1, 12_000), (2, 4_400), (3, 3_300)].map(run).to_vec();
+    records[1].header.machine.kernel.release = "6.18.0-release".into();
+    insta::assert_snapshot!(compare::compare(&records, &plain()), @r#"
+    A  testbench, Linux 6.18.0-rt3, 2026-11-21T21:12:01Z: made up for tests: nothing
+       here was measured
+    B  testbench, Linux 6.18.0-release, 2026-11-21T21:12:01Z: made up for tests:
+       nothing here was measured
+    C  testbench, Linux 6.18.0-rt3, 2026-11-21T21:12:01Z: made up for tests: nothing
+       here was measured
+
+    Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans
+    agree.
+    What differs:
+      A / B: kernel: 6.18.0-rt3 / 6.18.0-release
+      A / B: seed: 1 / 2
+      A / C: seed: 1 / 3
+
+    max, us    idle    full
+    A         156.0  5970.0
+    B          55.6   534.1
+    C          33.5   172.9
+
+    p99.9, us    idle    full
+    A            37.4    80.9
+    B            12.7    33.8
+    C            11.8    21.8
+
+    avg, us    idle    full
+    A          13.2    15.5
+    B           4.8     5.6
+    C           3.6     4.2
+
+    min, us    idle    full
+    A           7.4     7.5
+    B           2.6     2.5
+    C           1.9     1.9
+
+    max / A    idle    full
+    B        0.36 x  0.09 x
+    C        0.21 x  0.03 x
+    "#);
+}
+
+#[test]
+fn records_that_may_not_be_compared_say_so_first_and_why() {
+    let left = failed();
+    let mut right = Spec { limit: Some(Nanos::from_micros(100)), ..Spec::default() }.record();
+    right.header.plan.priority = units::Priority::try_from(80).ok();
+    let text = compare::compare(&[left, right], &plain());
+    let (objections, tables) = text.split_once("max, us").unwrap();
+    assert!(objections.contains("NOT COMPARABLE"));
+    assert!(objections.contains("priority: 98 / 80") && objections.contains("loads: cpu, full, idle, io / "));
+    assert!(tables.contains("hdd"));
+}
+
+#[test]
+fn every_condition_of_the_plan_forbids_a_comparison() {
+    type Change = fn(&mut Record);
+    let changes: &[(&str, Change)] = &[
+        ("instrument", |r| r.header.plan.probe = "gpio".into()),
+        ("period", |r| r.header.plan.intervals = vec![Nanos::from_micros(100)]),
+        ("length of a scenario", |r| r.header.plan.duration = Some(Nanos::from_secs(11))),
+        ("length of a scenario", |r| r.header.plan.samples = Some(100_000)),
+        ("repetitions", |r| r.header.plan.repeat = 2),
+        ("policy", |r| r.header.plan.policy = Some(units::Policy::Rr)),
+        ("priority", |r| r.header.plan.priority = None),
+        ("C-state policy", |r| r.header.plan.cstates = vec![CStates::Restrict]),
+        ("clock", |r| r.header.plan.clock = record::ClockName::Tai),
+        ("wake-up", |r| r.header.plan.wake = record::Wake::Timerfd),
+        ("warm-up", |r| r.header.plan.warm_up = Nanos::ZERO),
+        ("phase", |r| r.header.plan.phase = record::Phase::Aligned),
+        ("CPUs measured", |r| r.header.plan.cpus = sample::cpu_list(1)),
+        ("CPUs of the loads", |r| r.header.plan.load_cpus = sample::cpu_list(1)),
+        ("ended early", |r| r.scenarios[1].end = ScenarioEnd::CutOff),
+        ("load cpu", |r| r.scenarios[1].load.stressors[0].workers = 7),
+        ("load cpu", |r| {
+            r.scenarios[1].load.stressors.push(StressorEvidence { name: "x".into(), ..Default::default() })
+        }),
+    ];
+    let left = failed();
+    assert_eq!(compare::differences(&left, &left), []);
+    for (what, change) in changes {
+        let mut right = left.clone();
+        change(&mut right);
+        let differences = compare::differences(&left, &right);
+        assert!(
+            differences.iter().any(|d| d.what == *what && d.weight == compare::Weight::Forbids),
+            "{what}: {differences:?}"
+        );
+    }
+}
+
+#[test]
+fn another_kernel_machine_or_seed_is_what_a_comparison_is_about() {
+    let left = failed();
+    let mut right = left.clone();
+    right.header.machine.kernel.release = "3.12.19".into();
+    right.header.machine.host = "p2041rdb".into();
+    right.header.tool.version = "0.2.0".into();
+    right.header.plan.seed = None;
+    let differences = compare::differences(&left, &right);
+    assert_eq!(differences.len(), 4);
+    assert!(differences.iter().all(|difference| difference.weight == compare::Weight::Note));
+}
+
+#[test]
+fn columns_of_records_meet_by_load_period_and_c_states_not_by_their_heads() {
+    let one = Spec { loads: vec!["idle"], ..Spec::default() };
+    let two = Spec { intervals: vec![Nanos::from_millis(1), Nanos::from_millis(10)], ..one.clone() };
+    let text = compare::compare(&[one.record(), two.record()], &plain());
+    let maxima: Vec<_> =
+        text.lines().skip_while(|line| !line.starts_with("max, us")).skip(2).take(2).collect();
+    assert!(maxima[0].ends_with('-') && !maxima[1].contains('-'), "{maxima:?}");
+}
+
+fn blocks(maxima: &[u64]) -> Vec<Block> {
+    let block = |maximum: &u64| {
+        let mut block = Block::default();
+        block.observed.add(*maximum, 1);
+        block
+    };
+    maxima.iter().map(block).collect()
+}
+
+fn row(cpu: u32, recent: &[Block]) -> LiveRow<'_> {
+    LiveRow {
+        cpu: Some(CpuId(cpu)),
+        now: Some(Nanos(4_100)),
+        summary: Summary { count: 1_000, sum: 3_000_000, min: 1_200, max: 33_100 },
+        p999: None,
+        missed: 7,
+        recent,
+    }
+}
+
+#[test]
+fn the_live_table() {
+    let (calm, wild) = (blocks(&[2_000; 12]), blocks(&[2_000, 4_000, 8_000, 16_000, 64_000, 256_000, 2_000]));
+    let rows = [row(0, &calm), row(1, &wild)];
+    insta::assert_snapshot!(live::table(&rows, &plain()), @r#"
+    us        now     min     avg   p99.9     max  missed
+    CPU 0     4.1     1.2     3.0       -    33.1       7  ____________
+    CPU 1     4.1     1.2     3.0       -    33.1       7  _.,-+#_
+    "#);
+    insta::assert_snapshot!(live::table(&rows, &Style { unicode: true, ..plain() }), @r#"
+    us        now     min     avg   p99.9     max  missed
+    CPU 0     4.1     1.2     3.0       -    33.1       7  ▁▁▁▁▁▁▁▁▁▁▁▁
+    CPU 1     4.1     1.2     3.0       -    33.1       7  ▁▂▃▄▆█▁
+    "#);
+    insta::assert_snapshot!(live::line(12, &rows[0]), @r#"12 s  CPU 0  now 4.1  min 1.2  avg 3.0  p99.9 -  max 33.1 us  missed 7"#);
+}
+
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal(width in 1_usize..200, colour: bool, unicode: bool, cpus in 1_u32..4, name in "\\PC{0,60}") {
+        let style = Style { colour, width, unicode };
+        let mut record = Spec {
+            cpus,
+            duration: Nanos::from_millis(1_500),
+            cstates: vec![CStates::AsIs, CStates::Restrict],
+            limit: Some(Nanos(1_234_567)),
+            ..Spec::default()
+        }
+        .record();
+        record.header.note = Some(name.clone());
+        record.scenarios[2].head.load = name.clone();
+        record.scenarios[1].warnings.push(Warning::note(WarningId::Rival, name.clone(), name));
+        let recent = blocks(&[1_000; 90]);
+        let rows: Vec<_> = (0..cpus).map(|cpu| row(cpu * 1_000, &recent)).collect();
+        let texts = [
+            table::bench(&record, true, &style),
+            compare::compare(&[record.clone(), record], &style),
+            live::table(&rows, &style),
+        ];
+        for text in texts {
+            let text = without_colours(&text);
+            prop_assert!(widest(&text) <= width, "{width}:\n{text}");
+        }
+    }
+}
