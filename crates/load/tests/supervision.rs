@@ -3,6 +3,8 @@
 //! This binary plays three parts, told by its first argument: the tests, the parent that is killed, and the supervisor.
 //! Tests run one after the other, each for a second or so.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod processes;
 
 use std::io::{BufRead, BufReader};
@@ -63,18 +65,13 @@ fn tests(filter: Option<&str>) -> ExitCode {
         let started = std::time::Instant::now();
         let passed = std::panic::catch_unwind(test).is_ok();
         failed += u32::from(!passed);
-        say(&format!("test {name} ... {} ({:.1?})", if passed { "ok" } else { "FAILED" }, started.elapsed()));
+        println!("test {name} ... {} ({:.1?})", if passed { "ok" } else { "FAILED" }, started.elapsed());
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn say(text: &str) {
-    use std::io::Write;
-    writeln!(std::io::stdout(), "{text}").unwrap();
-}
-
 fn skipped(why: &str) {
-    say(&format!("skipped: {why}"));
+    println!("skipped: {why}");
 }
 
 // The parent that is killed: `parent LOAD CONTAINMENT`.
@@ -84,7 +81,7 @@ fn parent(arguments: &[String]) -> ExitCode {
     plan.containment = Containment::ALL.into_iter().find(|way| way.to_string() == arguments[1]);
     let mut load = load::start(plan).unwrap();
     load.wait_running(PATIENCE).unwrap();
-    say(&load.supervisor_pid().unwrap().to_string());
+    println!("{}", load.supervisor_pid().unwrap());
     loop {
         std::thread::sleep(PATIENCE);
     }
@@ -180,7 +177,7 @@ fn workers_are_ordinary_where_the_parent_is_not() {
         assert_eq!((worker.policy, worker.nice), (0, 0), "{worker:?}");
         assert_eq!(schedule::affinity(worker.pid).unwrap(), one, "{worker:?}");
     }
-    drop(load.stop());
+    load.stop();
 }
 
 fn the_crowd_is_real_time() {
@@ -222,8 +219,8 @@ fn a_sequence_goes_through_its_steps() {
     let mut plan = plan(&load);
     plan.duration = Some(Nanos::from_millis(900));
     let mut load = started(plan);
-    std::thread::sleep(Duration::from_millis(2500));
     let watch = Watch::of(load.supervisor_pid().unwrap());
+    std::thread::sleep(Duration::from_millis(2500));
     assert!(load.alive());
     let stressor = load.stop().stressors.remove(0);
     watch.assert_gone("pesky-neighbour");
@@ -330,8 +327,13 @@ impl Victim {
         Self { parent, supervisor: line.trim().parse().unwrap() }
     }
 
+    fn kill_parent(&mut self) {
+        self.parent.kill().unwrap();
+        self.parent.wait().unwrap();
+    }
+
     /// Kills parent and supervisor so that neither can see the other end.
-    fn kill_both(mut self) {
+    fn kill_both(&mut self) {
         for pid in [self.parent.id(), self.supervisor] {
             signal(pid, Signal::STOP);
         }
@@ -342,13 +344,20 @@ impl Victim {
     }
 }
 
+/// A test that fails leaves nobody behind either.
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.parent.kill();
+        let _ = self.parent.wait();
+    }
+}
+
 fn nothing_survives_the_parent() {
     for way in ways() {
         for load in hard_cases() {
             let mut victim = Victim::start(&load, way);
             let watch = Watch::of(victim.supervisor);
-            victim.parent.kill().unwrap();
-            victim.parent.wait().unwrap();
+            victim.kill_parent();
             watch.assert_gone(&format!("{load} in {way}"));
         }
     }
@@ -359,7 +368,7 @@ fn nothing_survives_parent_and_supervisor() {
         return;
     }
     for load in hard_cases() {
-        let victim = Victim::start(&load, Containment::PidNamespace);
+        let mut victim = Victim::start(&load, Containment::PidNamespace);
         let watch = Watch::of(victim.supervisor);
         victim.kill_both();
         watch.assert_gone(&load);
@@ -368,7 +377,7 @@ fn nothing_survives_parent_and_supervisor() {
 
 fn built_in_workers_do_not_survive_outside_a_namespace() {
     for load in ["full", "scary-grinder", "network"] {
-        let victim = Victim::start(load, Containment::Walk);
+        let mut victim = Victim::start(load, Containment::Walk);
         let watch = Watch::of(victim.supervisor);
         victim.kill_both();
         watch.assert_gone(load);

@@ -13,8 +13,10 @@ use crate::message::{Message, pipe, read_available};
 use crate::stressor::{self, Seat};
 use crate::{Program, Work};
 
-/// The shortest and the longest that a step of a sequence lasts.
-const STEP: std::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(10);
+/// The shortest and the longest that a step of a sequence lasts. Long enough for a stressor to get going; short, because
+/// one was seen to keep all other ordinary threads waiting for as long as it ran (stress-ng --switch in an autogroup of
+/// its own, Linux 6.18), the recorder among them.
+const STEP: std::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(2);
 /// How long a program that was asked to end may take.
 const ENDING: Duration = Duration::from_millis(500);
 /// How long to wait before a program that failed is started again.
@@ -291,8 +293,8 @@ mod tests {
         let seconds = |number| Some(Duration::from_secs(number));
         assert_eq!(step_length(seconds(10), 20), Duration::from_millis(500));
         assert_eq!(step_length(seconds(1), 20), Duration::from_millis(250));
-        assert_eq!(step_length(seconds(36_000), 20), Duration::from_secs(10));
-        assert_eq!(step_length(None, 20), Duration::from_secs(10));
+        assert_eq!(step_length(seconds(36_000), 20), Duration::from_secs(2));
+        assert_eq!(step_length(None, 20), Duration::from_secs(2));
     }
 
     #[test]

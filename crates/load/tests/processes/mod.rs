@@ -15,22 +15,21 @@ pub struct Process {
     pub pid: i32,
     started: String,
     parent: i32,
-    name: String,
+    session: i32,
     pub policy: u32,
     pub nice: i32,
 }
 
 fn read(pid: i32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (head, tail) = stat.rsplit_once(") ")?;
-    let fields: Vec<&str> = tail.split(' ').collect();
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     // A zombie runs no more: whose it is to wait for is not ours to say.
     let alive = !matches!(fields[0], "Z" | "X");
     alive.then(|| Process {
         pid,
         started: fields[19].into(),
         parent: fields[1].parse().unwrap(),
-        name: head.split_once('(').unwrap().1.into(),
+        session: fields[3].parse().unwrap(),
         policy: fields[38].parse().unwrap(),
         nice: fields[16].parse().unwrap(),
     })
@@ -61,26 +60,31 @@ pub fn signal(pid: u32, signal: Signal) {
 /// A supervisor and all that it has started so far.
 pub struct Watch {
     listed: HashSet<Process>,
-    before: HashSet<Process>,
+    sessions: HashSet<i32>,
 }
 
 impl Watch {
     pub fn of(supervisor: u32) -> Self {
-        let listed: HashSet<Process> =
-            descendants(supervisor).into_iter().chain(read(supervisor as i32)).collect();
-        assert!(listed.len() > 1, "the load has no workers");
-        let before = all().into_iter().filter(|process| !listed.contains(process) && !is_marked(process.pid));
-        Self { before: before.collect(), listed }
+        let until = Instant::now() + Duration::from_secs(10);
+        let mut workers = descendants(supervisor);
+        // Between two steps of a sequence there are none for a moment.
+        while workers.is_empty() && Instant::now() < until {
+            workers = descendants(supervisor);
+        }
+        assert!(!workers.is_empty(), "the load has no workers");
+        let listed: HashSet<Process> = workers.into_iter().chain(read(supervisor as i32)).collect();
+        let sessions = listed.iter().map(|process| process.session).collect();
+        Self { listed, sessions }
     }
 
-    /// What is still there: what was listed, what carries the mark of these tests, and what has a name that only loads
-    /// have (forked since the list was made, with an environment of its own).
+    /// What is still there: what was listed, what is in a session of those, and what carries the mark of these tests.
     fn survivors(&self) -> Vec<Process> {
-        let suspect = |process: &Process| {
-            let named = ["load", "stress-ng", "hackbench"].iter().any(|name| process.name.starts_with(name));
-            self.listed.contains(process) || is_marked(process.pid) || named
+        let ours = |process: &Process| {
+            self.listed.contains(process)
+                || self.sessions.contains(&process.session)
+                || is_marked(process.pid)
         };
-        all().into_iter().filter(|process| !self.before.contains(process) && suspect(process)).collect()
+        all().into_iter().filter(ours).collect()
     }
 
     /// Waits for all of it to be gone; what is not is killed here, and the test fails.
