@@ -85,7 +85,7 @@ impl<'a> Comparison<'a> {
         let column =
             |(place, head)| Column { head, cells: shown.clone().map(|record| cell(record, place)).collect() };
         Grid {
-            corner: corner.into(),
+            corner: format!("{corner:<9}"),
             labels: shown.clone().map(letter).collect(),
             columns: self.heads().into_iter().enumerate().map(column).collect(),
         }

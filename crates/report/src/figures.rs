@@ -83,9 +83,10 @@ impl Figures {
 }
 
 /// How many latencies lie over the limit. Those in the limit's own cell count, unless the exact maximum says that
-/// none is over it.
+/// none is over it; one at least does where the maximum says so, even if its cell was not saved before a run was cut
+/// off.
 fn over(corrected: &Histogram, limit: Nanos) -> u64 {
-    if corrected.summary().max <= limit.0 { 0 } else { corrected.at_least(limit) }
+    if corrected.summary().max <= limit.0 { 0 } else { corrected.at_least(limit).max(1) }
 }
 
 /// A row of the table.

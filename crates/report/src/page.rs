@@ -1,7 +1,7 @@
 //! The page: one HTML file, no network, made from records alone.
 //!
-//! [`view`] holds what a template can show (tables, figures, facts); the other files turn a record into it, section by
-//! section; `templates/` lays it out. Everything that comes from a record is escaped there or in [`crate::svg`].
+//! `view` holds what a template can show (tables, figures, facts); the other files turn a record into it, section by
+//! section; `templates/` lays it out. Everything that comes from a record is escaped there or in `crate::svg`.
 
 mod comparison;
 mod conditions;

@@ -1,10 +1,10 @@
-//! The tables, the foot, the comparison and the live view, as a terminal shows them.
+//! The table, its foot and the live view, as a terminal shows them.
 
 mod sample;
 
 use histogram::Summary;
 use proptest::prelude::*;
-use record::{Block, CStates, LoadEvidence, Record, ScenarioEnd, StressorEvidence, Warning, WarningId};
+use record::{Block, CStates, LoadEvidence, Record, ScenarioEnd, Warning, WarningId};
 use report::live::{self, LiveRow};
 use report::{Style, compare, foot, table};
 use sample::Spec;
@@ -285,124 +285,6 @@ fn without_colours(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, rest)| rest))
-}
-
-#[test]
-fn four_kernels_side_by_side() {
-    let run = |(seed, median)| Spec { seed, median, loads: vec!["idle", "full"], ..Spec::default() }.record();
-    let mut records: Vec<_> = [(1, 12_000), (2, 4_400), (3, 3_300)].map(run).to_vec();
-    records[1].header.machine.kernel.release = "6.18.0-release".into();
-    insta::assert_snapshot!(compare::compare(&records, &plain()), @r#"
-    A  testbench, Linux 6.18.0-rt3, 2026-11-21T21:12:01Z: made up for tests: nothing
-       here was measured
-    B  testbench, Linux 6.18.0-release, 2026-11-21T21:12:01Z: made up for tests:
-       nothing here was measured
-    C  testbench, Linux 6.18.0-rt3, 2026-11-21T21:12:01Z: made up for tests: nothing
-       here was measured
-
-    Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans
-    agree.
-    What differs:
-      A / B: kernel: 6.18.0-rt3 / 6.18.0-release
-      A / B: seed: 1 / 2
-      A / C: seed: 1 / 3
-
-    max, us    idle    full
-    A         156.0  5970.0
-    B          55.6   534.1
-    C          33.5   172.9
-
-    p99.9, us    idle    full
-    A            37.4    80.9
-    B            12.7    33.8
-    C            11.8    21.8
-
-    avg, us    idle    full
-    A          13.2    15.5
-    B           4.8     5.6
-    C           3.6     4.2
-
-    min, us    idle    full
-    A           7.4     7.5
-    B           2.6     2.5
-    C           1.9     1.9
-
-    max / A    idle    full
-    B        0.36 x  0.09 x
-    C        0.21 x  0.03 x
-    "#);
-}
-
-#[test]
-fn records_that_may_not_be_compared_say_so_first_and_why() {
-    let left = failed();
-    let mut right = Spec { limit: Some(Nanos::from_micros(100)), ..Spec::default() }.record();
-    right.header.plan.priority = units::Priority::try_from(80).ok();
-    let text = compare::compare(&[left, right], &plain());
-    let (objections, tables) = text.split_once("max, us").unwrap();
-    assert!(objections.contains("NOT COMPARABLE"));
-    assert!(objections.contains("priority: 98 / 80") && objections.contains("loads: cpu, full, idle, io / "));
-    assert!(tables.contains("hdd"));
-}
-
-#[test]
-fn every_condition_of_the_plan_forbids_a_comparison() {
-    type Change = fn(&mut Record);
-    let changes: &[(&str, Change)] = &[
-        ("instrument", |r| r.header.plan.probe = "gpio".into()),
-        ("period", |r| r.header.plan.intervals = vec![Nanos::from_micros(100)]),
-        ("length of a scenario", |r| r.header.plan.duration = Some(Nanos::from_secs(11))),
-        ("length of a scenario", |r| r.header.plan.samples = Some(100_000)),
-        ("repetitions", |r| r.header.plan.repeat = 2),
-        ("policy", |r| r.header.plan.policy = Some(units::Policy::Rr)),
-        ("priority", |r| r.header.plan.priority = None),
-        ("C-state policy", |r| r.header.plan.cstates = vec![CStates::Restrict]),
-        ("clock", |r| r.header.plan.clock = record::ClockName::Tai),
-        ("wake-up", |r| r.header.plan.wake = record::Wake::Timerfd),
-        ("warm-up", |r| r.header.plan.warm_up = Nanos::ZERO),
-        ("phase", |r| r.header.plan.phase = record::Phase::Aligned),
-        ("CPUs measured", |r| r.header.plan.cpus = sample::cpu_list(1)),
-        ("CPUs of the loads", |r| r.header.plan.load_cpus = sample::cpu_list(1)),
-        ("ended early", |r| r.scenarios[1].end = ScenarioEnd::CutOff),
-        ("load cpu", |r| r.scenarios[1].load.stressors[0].workers = 7),
-        ("load cpu", |r| {
-            r.scenarios[1].load.stressors.push(StressorEvidence { name: "x".into(), ..Default::default() })
-        }),
-    ];
-    let left = failed();
-    assert_eq!(compare::differences(&left, &left), []);
-    for (what, change) in changes {
-        let mut right = left.clone();
-        change(&mut right);
-        let differences = compare::differences(&left, &right);
-        assert!(
-            differences.iter().any(|d| d.what == *what && d.weight == compare::Weight::Forbids),
-            "{what}: {differences:?}"
-        );
-    }
-}
-
-#[test]
-fn another_kernel_machine_or_seed_is_what_a_comparison_is_about() {
-    let left = failed();
-    let mut right = left.clone();
-    right.header.machine.kernel.release = "3.12.19".into();
-    right.header.machine.host = "p2041rdb".into();
-    right.header.tool.version = "0.2.0".into();
-    right.header.plan.seed = None;
-    let differences = compare::differences(&left, &right);
-    assert_eq!(differences.len(), 4);
-    assert!(differences.iter().all(|difference| difference.weight == compare::Weight::Note));
-}
-
-#[test]
-fn columns_of_records_meet_by_load_period_and_c_states_not_by_their_heads() {
-    let one = Spec { loads: vec!["idle"], ..Spec::default() };
-    let two = Spec { intervals: vec![Nanos::from_millis(1), Nanos::from_millis(10)], ..one.clone() };
-    let text = compare::compare(&[one.record(), two.record()], &plain());
-    let maxima: Vec<_> =
-        text.lines().skip_while(|line| !line.starts_with("max, us")).skip(2).take(2).collect();
-    assert!(maxima[0].ends_with('-') && !maxima[1].contains('-'), "{maxima:?}");
 }
 
 fn blocks(maxima: &[u64]) -> Vec<Block> {

@@ -85,7 +85,7 @@ fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
         None => ("none".into(), "without a limit nothing can fail".into()),
         Some(limit) => (
             format!("≤\u{202f}{}", latency(limit.0 as f64)),
-            format!("{} over it", crate::text::count_of(over, "activation")),
+            format!("{} activations over it", grouped(over)),
         ),
     };
     KeyFigure { name: "Requirement", value, detail }

@@ -27,7 +27,7 @@ pub(crate) fn plot(axes: &Axes, lines: &[Line<'_>], frame: &Frame) -> String {
     let ticks: Vec<_> = y.round_values(30.0).into_iter().map(|n| (y.at(n), one_in(n))).collect();
     canvas.grid_left(ticks.iter().map(|(y, label)| (*y, label.as_str())));
     canvas.base();
-    canvas.text("axis-label", (frame.left - 8.0, frame.top - 8.0), Anchor::End, "later");
+    canvas.text("axis-label", (frame.left - 8.0, frame.top - 15.0), Anchor::End, "later");
     canvas.limit_upright(&x, axes.limit);
     for (place, line) in lines.iter().enumerate() {
         draw(&mut canvas, place, line, &x, &y);

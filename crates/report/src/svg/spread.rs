@@ -112,7 +112,7 @@ fn begin(axes: &Axes, frame: &Frame) -> Canvas {
         .collect();
     canvas.grid_left(ticks.iter().map(|(y, label)| (*y, label.as_str())));
     canvas.base();
-    canvas.text("axis-label", (frame.left - 8.0, frame.top - 8.0), Anchor::End, "count");
+    canvas.text("axis-label", (frame.left - 8.0, frame.top - 15.0), Anchor::End, "count");
     canvas
 }
 
