@@ -50,10 +50,10 @@ fn main() -> ExitCode {
 
 /// The same binary is the probe's process and the loads' supervisor when its first argument says so.
 fn as_helper() -> Option<ExitCode> {
-    let mut arguments = std::env::args().skip(1);
-    match arguments.next()?.as_str() {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next()?.to_str()? {
         probe::process::ARGUMENT => {
-            let descriptor = arguments.next()?.parse().ok()?;
+            let descriptor = arguments.next()?.to_str()?.parse().ok()?;
             let descriptor = sys::process::inherited(descriptor).ok()?;
             Some(ExitCode::from(probe::process::main(descriptor.as_fd()) as u8))
         }

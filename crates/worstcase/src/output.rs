@@ -49,9 +49,13 @@ pub fn error(error: &CommandError) {
     }
 }
 
-/// Help and version go to standard output; a wrong argument is exit code 2.
+/// Help and version go to standard output; a wrong argument is exit code 2, and so is help that is lost.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+    let printed = error.print();
+    if let Some(lost) = printed.err().filter(|lost| lost.kind() != ErrorKind::BrokenPipe) {
+        words(&format!("error: write to standard output: {lost}"));
+        return ExitCode::from(2);
+    }
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 

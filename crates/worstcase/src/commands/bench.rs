@@ -88,14 +88,14 @@ impl Bench {
         let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), self.load_cpus.as_ref())?;
         let loads = self.known_loads()?;
         let plan = self.plan(preset.as_ref(), &division, &loads)?;
-        announce(&plan, preset.as_ref(), &machine);
-        let begun = self.session(plan.clone(), machine, division, loads)?;
+        let begun = self.session(plan, machine, division, loads)?;
+        let plan = begun.header.plan.clone();
+        announce(&plan, preset.as_ref(), &begun.header.machine);
         let path = begun.path().map(Path::to_path_buf).unwrap_or_default();
         output::words(&format!("record: {}", path.display()));
         let mut progress = Progress::new(scenario_length(&plan).map(|length| length + plan.warm_up));
         let outcome = begun.run(&mut progress)?;
-        self.show(&outcome)?;
-        Ok(ExitCode::from(outcome.exit_code()))
+        Ok(ExitCode::from(outcome.exit_code(self.show(&outcome))))
     }
 
     /// The catalogue, and the user's own command as one more.
@@ -116,9 +116,10 @@ impl Bench {
         };
         names.extend(own.filter(|own| !names.contains(own)));
         for name in &names {
-            if !known.iter().any(|load| load.name == *name) {
+            match known.iter().find(|load| load.name == *name) {
+                Some(load) => check_programs(load)?,
                 // Says which there are.
-                Catalogue::shipped()?.get(name)?;
+                None => drop(Catalogue::shipped()?.get(name)?),
             }
         }
         Ok(names)
@@ -174,6 +175,15 @@ impl Bench {
         }
         Ok(())
     }
+}
+
+/// Refuses a load of which no part can run, before anything is measured.
+fn check_programs(load: &load::Load) -> Result<()> {
+    let missing = load.missing();
+    if missing.is_empty() || missing.len() < load.stressors.len() {
+        return Ok(());
+    }
+    Err(load::Error::Missing { load: load.name.clone(), missing }.into())
 }
 
 /// Length of the longest scenario, warm-up not included.

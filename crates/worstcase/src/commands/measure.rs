@@ -99,9 +99,9 @@ impl Measure {
         })?;
         let outcome = session.run(display.as_mut())?;
         drop(display);
-        self.save_histogram(&outcome.record)?;
-        self.conclude(&outcome)?;
-        Ok(ExitCode::from(outcome.exit_code()))
+        let saved = self.save_histogram(&outcome.record);
+        let shown = self.conclude(&outcome);
+        Ok(ExitCode::from(outcome.exit_code(saved.and(shown))))
     }
 
     fn plan(&self, division: &Division) -> Result<RunPlan> {
@@ -164,7 +164,7 @@ impl Measure {
             return output::final_data(&(text + "\n"));
         }
         if self.format.is_none() {
-            output::final_data(&report::table::bench(record, true, &output::style(Stream::Output)))?;
+            output::final_data(&report::table::bench(record, record.header.plan.cpus.len() > 1, &output::style(Stream::Output)))?;
         } else {
             let style = output::style(Stream::Error);
             output::words(&report::foot::judgement_lines(&record.judgement, &style).join("\n"));

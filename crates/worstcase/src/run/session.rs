@@ -10,6 +10,7 @@ use record::journal::{Journal, Line};
 use record::samples::{self, PlannedScenario};
 use record::store::RunDirectory;
 use record::time::UtcTime;
+use record::verdict::Verdict;
 use record::{CStates, Header, Held, Machine, Record, RunPlan, SCHEMA_VERSION, Scenario, Tool, Wake};
 use sys::signal::Signals;
 use units::{CpuId, Nanos, Seed};
@@ -18,6 +19,7 @@ use super::division::{Claims, Division};
 use super::display::Display;
 use super::scenario;
 use crate::error::{CommandError, Result};
+use crate::output;
 
 /// A run that is going on.
 pub struct Session {
@@ -100,7 +102,7 @@ impl Session {
         let header = Header {
             schema_version: SCHEMA_VERSION,
             tool: tool(),
-            command_line: std::env::args().collect(),
+            command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             note: beginning.note,
             started,
             held: held(&plan),
@@ -175,7 +177,16 @@ impl Session {
         let mut scenarios: Vec<Scenario> = Vec::new();
         let mut interrupted = false;
         for (index, next) in planned.iter().enumerate() {
-            let scenario = scenario::measure(&mut self, next, index, planned.len(), display)?;
+            let scenario = match scenario::measure(&mut self, next, index, planned.len(), display) {
+                Ok(scenario) => scenario,
+                Err(error) if scenarios.is_empty() => return Err(error),
+                Err(error) => {
+                    // What was measured before is worth its record.
+                    output::error(&error);
+                    self.losses.push(error.message);
+                    break;
+                }
+            };
             let (go_on, ended) = (scenario.go_on, scenario.scenario);
             interrupted |= ended.end == record::ScenarioEnd::Interrupted;
             self.append(&Line::Ended(Box::new(ended.clone())));
@@ -234,12 +245,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The exit code that the verdict asks for; 130 where the user ended the run before anything was measured.
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code that the verdict asks for; 130 where the user ended the run before anything was measured. Output
+    /// that was lost, as `shown` tells, is said here and is an error, unless the run has failed anyway.
+    pub fn exit_code(&self, shown: Result<()>) -> u8 {
+        let verdict = self.record.judgement.verdict;
+        if let Err(error) = shown {
+            output::error(&error);
+            return verdict.max(Verdict::Error).exit_code();
+        }
         if self.interrupted && self.record.activations() == 0 {
             return 130;
         }
-        self.record.judgement.verdict.exit_code()
+        verdict.exit_code()
     }
 }
 
