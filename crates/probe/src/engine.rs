@@ -99,6 +99,7 @@ pub fn warm_up<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder:
             due = now;
         }
         if now < due {
+            recorder.early();
             continue;
         }
         let (latency, missed) = (now - due, (now - due) / interval);

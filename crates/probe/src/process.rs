@@ -272,10 +272,10 @@ impl<'a> Crew<'a> {
 
     /// Pins the thread and gives it its policy. Returns why it has an ordinary one after all.
     fn prepare(&self, thread: &ThreadPlan) -> Result<Option<String>, Failure> {
-        if let Some(cpu) = thread.cpu {
-            schedule::set_affinity(0, &CpuList::from_iter([cpu]))
-                .map_err(|error| Failure::of_affinity(&error))?;
-        }
+        // Without a CPU of its own, everywhere that the cpuset lets it: a reservation must be able to run in its
+        // whole root domain.
+        let cpus = thread.cpu.map_or_else(|| (0..units::MAX_CPUS).collect(), |cpu| CpuList::from_iter([cpu]));
+        schedule::set_affinity(0, &cpus).map_err(|error| Failure::of_affinity(&error))?;
         // Real-time threads have no slack whatever is set; SCHED_OTHER ones do.
         let _ = schedule::set_timer_slack(Nanos(1));
         sys::memory::touch_stack();

@@ -56,6 +56,17 @@ impl Scheduling {
     }
 }
 
+impl std::fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Other => f.write_str("to SCHED_OTHER"),
+            Self::Fifo(priority) => write!(f, "to SCHED_FIFO, priority {priority}"),
+            Self::Rr(priority) => write!(f, "to SCHED_RR, priority {priority}"),
+            Self::Deadline { runtime, period } => write!(f, "to SCHED_DEADLINE, {runtime} every {period}"),
+        }
+    }
+}
+
 /// The first 48 bytes of `struct sched_attr`: the part that every kernel knows (later fields answer E2BIG on older ones).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +87,7 @@ pub fn set(scheduling: Scheduling) -> Result<()> {
     let attributes = scheduling.attributes();
     // SAFETY: the structure is 48 bytes long, says so, and is only read.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0) };
-    match check(result, "sched_setattr", format!("{scheduling:?}")) {
+    match check(result, "sched_setattr", scheduling) {
         Err(error) if error.errno == Errno::NOSYS => set_before_3_14(attributes, scheduling),
         other => other.map(drop),
     }
@@ -89,7 +100,7 @@ fn set_before_3_14(attributes: Attributes, scheduling: Scheduling) -> Result<()>
     let result = unsafe {
         libc::syscall(libc::SYS_sched_setscheduler, 0, attributes.policy as libc::c_int, &priority)
     };
-    check(result, "sched_setscheduler", format!("{scheduling:?}")).map(drop)
+    check(result, "sched_setscheduler", scheduling).map(drop)
 }
 
 /// Policy and priority of the calling thread, read back from the kernel.

@@ -75,6 +75,10 @@ pub enum ScenarioEnd {
 pub struct Series {
     /// The CPU; none for a thread that is not pinned: its figures are not those of one CPU.
     pub cpu: Option<CpuId>,
+    /// What the clock read when the first activation was due, in nanoseconds: to lay the series beside a trace. 0 where
+    /// it is not known.
+    #[serde(default)]
+    pub first_due: Nanos,
     /// Activations that were due: measured + missed.
     pub expected: u64,
     /// Wake-ups that came when their next activation was already due (latency of a period or more).

@@ -118,6 +118,11 @@ impl Recorder {
         Live { head, probe, elapsed: self.elapsed(), threads: threads.collect() }
     }
 
+    /// Whether seconds have ended that no display has seen.
+    pub fn has_news(&self) -> bool {
+        self.threads.iter().any(|thread| !thread.new.is_empty())
+    }
+
     /// The display has seen what is new.
     pub fn seen(&mut self) {
         self.threads.iter_mut().for_each(|thread| thread.new.clear());
@@ -134,6 +139,7 @@ impl Recorder {
                 let (observed, missed) = (view.observed(), view.missed());
                 Series {
                     cpu,
+                    first_due: Nanos(view.started().unwrap_or_default()),
                     expected: observed.summary().count + missed.summary().count,
                     late: view.late(),
                     observed,

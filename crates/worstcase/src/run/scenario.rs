@@ -58,6 +58,9 @@ pub fn measure(
     let end = round.watch(session, &mut probe, &mut load, &head, display, &mut watched)?;
     let rivals_and_load = round.look_around(session, &probe, &load);
     let finished = round.finish(session, &mut probe, &mut load);
+    if round.recorder.has_news() {
+        watched &= display.second(&round.recorder.live(&probe, &head))?;
+    }
     let end = match (&finished, end) {
         (Err(error), _) => ScenarioEnd::Failed(error.to_string()),
         (Ok(_), ScenarioEnd::Complete) if probe.views().any(|view| view.stopped_by_latency()) => ScenarioEnd::StopAt,
@@ -174,6 +177,7 @@ impl Round {
             let ready = sys::signal::wait_readable(&fds, self.next_tick())?;
             if self.before.is_none() && probe.views().all(|view| view.started().is_some()) {
                 self.begin(session, load);
+                shown = Instant::now();
             }
             self.recorder.tick(probe, session);
             while let Some(signal) = session.signals.next() {
