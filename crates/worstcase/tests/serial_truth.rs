@@ -228,7 +228,11 @@ fn the_run_phase_costs_one_system_call_an_activation_and_no_fault_and_no_migrati
         return println!("skipped: needs package strace (apt-get install)");
     }
     for wake in ["nanosleep", "timerfd", "posix-timer"] {
-        assert_eq!(calls_beside_wake_ups(wake, 500), calls_beside_wake_ups(wake, 1_500), "{wake}");
+        // Beginning and ending differ by the locks that happen to be waited for, but not with the activations.
+        let (few, many) = (calls_beside_wake_ups(wake, 500), calls_beside_wake_ups(wake, 1_500));
+        for (few, many) in few.iter().zip(&many) {
+            assert!(few.abs_diff(*many) <= 8, "{wake}: {few} calls beside 500 wake-ups, {many} beside 1500");
+        }
     }
     let (record, _directory) = Run::start(&["--samples", "1000"]).finish();
     for thread in &record.scenarios[0].evidence.threads {
