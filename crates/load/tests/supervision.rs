@@ -392,7 +392,8 @@ fn a_supervisor_that_is_killed_is_missed() {
     while load.alive() {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let evidence = load.stop();
+    // The parent still holds the leash: the workers must go for the supervisor's sake.
     watch.assert_gone("scary-grinder");
+    let evidence = load.stop();
     assert!(evidence.stressors.iter().all(|stressor| stressor.failures[0].contains("supervisor died")));
 }

@@ -223,8 +223,10 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// An equal share of the load's time for each of `steps`, within [`STEP`].
+/// An equal share of the load's time for each of `steps`, within [`STEP`], less what it takes to end one and start the
+/// next, so that all get their turn.
 fn step_length(duration: Option<Duration>, steps: usize) -> Duration {
+    let duration = duration.map(|duration| duration * 4 / 5);
     let share =
         duration.map_or(*STEP.end(), |duration| duration / u32::try_from(steps.max(1)).unwrap_or(u32::MAX));
     share.clamp(*STEP.start(), *STEP.end())
@@ -291,7 +293,7 @@ mod tests {
     #[test]
     fn steps_share_the_time_within_bounds() {
         let seconds = |number| Some(Duration::from_secs(number));
-        assert_eq!(step_length(seconds(10), 20), Duration::from_millis(500));
+        assert_eq!(step_length(seconds(10), 20), Duration::from_millis(400));
         assert_eq!(step_length(seconds(1), 20), Duration::from_millis(250));
         assert_eq!(step_length(seconds(36_000), 20), Duration::from_secs(2));
         assert_eq!(step_length(None, 20), Duration::from_secs(2));
