@@ -32,9 +32,9 @@ impl Figures {
         let mut figures = Self::default();
         for series in series {
             figures.observed.merge(series.observed.summary());
-            figures.expected += series.expected;
+            figures.expected = figures.expected.saturating_add(series.expected);
             figures.missed += series.missed.summary().count;
-            figures.late += series.late;
+            figures.late = figures.late.saturating_add(series.late);
             figures.corrected.merge(&series.observed);
             figures.corrected.merge(&series.missed);
         }
@@ -46,9 +46,9 @@ impl Figures {
         let mut figures = Self::default();
         for part in parts {
             figures.observed.merge(&part.observed);
-            figures.expected += part.expected;
+            figures.expected = figures.expected.saturating_add(part.expected);
             figures.missed += part.missed;
-            figures.late += part.late;
+            figures.late = figures.late.saturating_add(part.late);
             figures.corrected.merge(&part.corrected);
         }
         figures.finish(limit)
@@ -67,7 +67,7 @@ impl Figures {
 
     /// Activations served a period or more late, or not at all.
     pub fn not_in_time(&self) -> u64 {
-        self.late + self.missed
+        self.late.saturating_add(self.missed)
     }
 
     /// The latencies of every row of [`ROWS`] that is one.

@@ -95,7 +95,7 @@ fn every(threads: &[&ThreadEvidence], holds: fn(&ThreadEvidence) -> bool, good: 
 
 fn slack(threads: &[&ThreadEvidence]) -> String {
     let slack = threads.iter().map(|thread| thread.timer_slack).max().unwrap_or_default();
-    format!("timer slack {slack}")
+    if slack == Nanos::ZERO { "no timer slack".into() } else { format!("timer slack {slack}") }
 }
 
 fn cpu_parts(cpus: &[&CpuEvidence]) -> Vec<String> {

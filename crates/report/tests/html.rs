@@ -5,7 +5,8 @@ mod sample;
 use std::io::Write;
 use std::time::Instant;
 
-use record::{Record, Warning, WarningId};
+use histogram::{Histogram, Summary, layout};
+use record::{Record, Series, Warning, WarningId};
 use report::page::page;
 use sample::Spec;
 use units::Nanos;
@@ -141,6 +142,26 @@ fn hostile_text_stays_text() {
     assert_eq!(html.matches("<script").count(), 1);
     assert!(!html.contains("<img"));
     assert!(html.matches("onerror").count() > 20, "the text itself is shown");
+}
+
+#[test]
+fn absurd_figures_are_drawn_without_a_panic() {
+    let mut record = small().record();
+    let absurd = Summary { count: u64::MAX >> 8, sum: u64::MAX, min: 0, max: u64::MAX };
+    record.scenarios[0].length = Nanos(0);
+    record.scenarios[1].head.offset = Nanos(u64::MAX);
+    record.scenarios[1].head.interval = Nanos(0);
+    record.scenarios[2].series[0].observed =
+        Histogram::from_parts(absurd, [(0, 1), (layout::CELLS - 1, absurd.count)]);
+    record.scenarios[2].series[1].timeline.step = Nanos(0);
+    record.scenarios[3].series[0].expected = u64::MAX >> 4;
+    record.scenarios[3].series[0].worst[0].due = Nanos(u64::MAX);
+    record.scenarios[4].series.clear();
+    record.scenarios[5].series[0] = Series::default();
+    record.header.plan.limit = Some(Nanos(0));
+    let html = page(&[record.clone(), record]).unwrap();
+    check_balance(&html).unwrap();
+    assert!(!html.contains("NaN"));
 }
 
 #[test]

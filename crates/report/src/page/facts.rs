@@ -42,7 +42,7 @@ fn machine(machine: &Machine) -> Facts {
         entry("Host", &machine.host),
         entry("CPU", &machine.cpu_model),
         entry("Architecture", &machine.architecture),
-        entry("Memory", &machine.memory),
+        entry("Memory", machine.memory.clone().map(gibibytes)),
         entry("Virtualization", &machine.virtualization),
         entry("Kernel", format!("{} {}", machine.kernel.release, machine.kernel.version)),
         entry("Preemption", &machine.kernel.preemption),
@@ -71,6 +71,14 @@ fn machine(machine: &Machine) -> Facts {
 /// An empty list is a fact too.
 fn listed(cpus: &Fact<units::CpuList>) -> Fact<String> {
     cpus.clone().map(|cpus| if cpus.is_empty() { "none".into() } else { cpus.to_string() })
+}
+
+/// To a tenth of a GiB; small machines in MiB.
+fn gibibytes(bytes: units::Bytes) -> String {
+    match bytes.0 >> 20 {
+        mebibytes if mebibytes < 2_048 => format!("{mebibytes} MiB"),
+        mebibytes => format!("{:.1} GiB", mebibytes as f64 / 1024.0),
+    }
 }
 
 fn governors(machine: &Machine) -> String {

@@ -51,7 +51,8 @@ pub(crate) fn summary(prepared: &Prepared<'_>) -> Summary {
 /// Host, kernel, CPU and time.
 fn place(header: &record::Header) -> Vec<String> {
     let machine = &header.machine;
-    let preemption = machine.kernel.preemption.value().map_or(String::new(), |mode| format!(" ({mode})"));
+    let preemption =
+        machine.kernel.preemption.value().map_or(String::new(), |mode| format!(", preemption {mode}"));
     let kernel = format!("Linux {}{preemption}", machine.kernel.release);
     let mut place = vec![machine.host.clone(), kernel];
     place.extend(machine.cpu_model.value().cloned());

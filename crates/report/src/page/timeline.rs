@@ -126,7 +126,7 @@ fn worst_table(record: &Record) -> DataTable {
 }
 
 fn sample_row((scenario, series, sample): (&Scenario, &Series, &Sample), limit: Option<Nanos>) -> Vec<Cell> {
-    let moment = UtcTime(scenario.head.started.0 + sample.due.0 / 1_000_000_000);
+    let moment = UtcTime(scenario.head.started.0.saturating_add(sample.due.0 / 1_000_000_000));
     let repeat = if scenario.head.repeat > 1 { format!(" #{}", scenario.head.repeat) } else { String::new() };
     vec![
         Cell::latency(Some(sample.latency), limit),

@@ -16,7 +16,7 @@ impl Bins {
         let first = layout::lowest(layout::index(from.0));
         let mut edges = vec![first];
         let mut edge = first;
-        while edge <= to.0 {
+        while edge <= to.0.min(Nanos::MAX.0) {
             // The first cell counts from 0: its ratio is that from half a cell.
             let target = (edge.max(50) as f64 * ratio).ceil() as u64;
             let cell = layout::index(target);
