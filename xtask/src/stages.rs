@@ -1,5 +1,6 @@
 //! The stages of `cargo xtask test`, in their order.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::command;
 use crate::tally::Tally;
-use crate::workspace::{self, Package, cargo};
+use crate::workspace::{self, cargo};
 use crate::{dist, packages, tidy};
 
 /// How much is asked for.
@@ -81,26 +82,22 @@ fn documentation(_: Depth) -> Result<Tally> {
 }
 
 fn integration(depth: Depth) -> Result<Tally> {
-    let packages = workspace::packages()?;
-    let mut names: Vec<&str> =
-        targets(&packages).map(|(_, test)| test).filter(|test| !is_serial(test)).collect();
-    names.sort_unstable();
-    names.dedup();
-    if names.is_empty() {
+    let (_, ordinary) = integration_tests()?;
+    if ordinary.is_empty() {
         return Ok(Tally::default());
     }
     let mut selection = vec!["--workspace"];
-    selection.extend(names.iter().flat_map(|name| ["--test", name]));
+    selection.extend(ordinary.iter().flat_map(|name| ["--test", name]));
     tests("integration tests", &selection, harness(depth, false))
 }
 
+/// The whole workspace is named even for one test: with another set of features everything would be built anew.
 fn serial(depth: Depth) -> Result<Tally> {
-    let packages = workspace::packages()?;
+    let (serial, _) = integration_tests()?;
     let mut tally = Tally::default();
-    for (package, test) in targets(&packages).filter(|(_, test)| is_serial(test)) {
+    for name in &serial {
         let start = Instant::now();
-        let name = format!("{package} {test}");
-        let one = tests(&name, &["--package", package, "--test", test], harness(depth, true))?;
+        let one = tests(name, &["--workspace", "--test", name], harness(depth, true))?;
         let Tally { passed, failed, skipped } = &one;
         let seconds = start.elapsed().as_secs();
         println!("  {name}: {passed} passed, {failed} failed, {} skipped, {seconds} s", skipped.len());
@@ -109,15 +106,10 @@ fn serial(depth: Depth) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Integration tests with the crates that they belong to.
-fn targets(packages: &[Package]) -> impl Iterator<Item = (&str, &str)> {
-    packages
-        .iter()
-        .flat_map(|package| package.tests.iter().map(|test| (package.name.as_str(), test.as_str())))
-}
-
-fn is_serial(test: &str) -> bool {
-    test.starts_with(SERIAL)
+/// Names of integration tests: those that run alone, and the others.
+fn integration_tests() -> Result<(BTreeSet<String>, BTreeSet<String>)> {
+    let names = workspace::packages()?.into_iter().flat_map(|package| package.tests);
+    Ok(names.partition(|test| test.starts_with(SERIAL)))
 }
 
 /// Arguments to the test harness.

@@ -1,6 +1,5 @@
 //! `cargo xtask test`: the one test command.
 
-use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, ensure};
@@ -39,8 +38,6 @@ fn chosen(depth: Depth, only: Option<&str>) -> Result<Vec<&'static Stage>> {
 /// Runs a stage between two lines; one that cannot be run has failed.
 fn announced(stage: &Stage, depth: Depth) -> Tally {
     println!("== {}", stage.name);
-    // A line held back would be missed where the output is a pipe and the stage takes minutes.
-    let _ = std::io::stdout().flush();
     let start = Instant::now();
     let tally = (stage.run)(depth).unwrap_or_else(|error| {
         println!("error: {error:#}");

@@ -3,6 +3,7 @@
 //! A static build on a gnu target wants an explicit `--target`: without one the flag would reach procedural macros,
 //! which are libraries that the compiler loads.
 
+mod emulator;
 mod smoke;
 pub mod targets;
 
@@ -55,14 +56,20 @@ fn deliver(target: &Target, runs: bool) -> Result<Tally> {
         println!("  skipped: target {why}");
         return Ok(Tally::skip("dist", format!("target {why}")));
     }
-    let built = build(target).and_then(|binary| weigh(target, &binary).map(|()| binary));
-    let mut tally = Tally::of(built.is_ok());
-    match built {
-        Ok(binary) if runs => tally.add(smoke::run(target, &binary)?),
-        Ok(_) => {}
-        Err(error) => println!("  FAILED {}: {error:#}", target.triple),
+    let binary = match build(target) {
+        Ok(binary) => binary,
+        Err(error) => return Ok(failed(target, &error)),
+    };
+    let mut tally = weigh(target, &binary).map_or_else(|error| failed(target, &error), |()| Tally::of(true));
+    if runs {
+        tally.add(smoke::run(target, &binary)?);
     }
     Ok(tally)
+}
+
+fn failed(target: &Target, error: &anyhow::Error) -> Tally {
+    println!("  FAILED {}: {error:#}", target.triple);
+    Tally::of(false)
 }
 
 /// What keeps us from building for `target`.

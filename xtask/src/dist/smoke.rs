@@ -2,30 +2,46 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use record::Record;
 use serde_json::Value;
 
+use super::emulator::Runner;
 use super::targets::Target;
 use crate::processes;
 use crate::tally::Tally;
 
+/// An emulated machine is slow, but not that slow.
+const LIMIT: Duration = Duration::from_secs(120);
+
 /// A binary's own check: it says its version, and it measures for a second without privileges.
 pub fn run(target: &Target, binary: &Path) -> Result<Tally> {
     let Some(emulator) = target.emulator() else {
-        let why = format!("target {} was built but not run: needs qemu-user-static", target.triple);
-        println!("  skipped: {why}");
-        return Ok(Tally::skip("dist --run", why));
+        return Ok(skip(target, "needs qemu-user-static"));
     };
-    let start = |arguments: &[&str]| answer(emulator, binary, arguments);
+    let Some(runner) = Runner::find(binary, emulator)? else {
+        return Ok(skip(
+            target,
+            "this kernel has neither a binfmt_misc handler for it nor, before 6.7, one for a sandbox",
+        ));
+    };
+    let start = |arguments: &[&str]| answer(runner.command(binary).args(arguments));
     let checked = says_its_version(start).and_then(|()| measures(start));
     match &checked {
         Ok(measured) => {
-            println!("    runs{}, {measured}", emulator.map_or(String::new(), |by| format!(" under {by}")))
+            println!("    runs{}: {measured}", emulator.map_or(String::new(), |by| format!(" under {by}")))
         }
         Err(error) => println!("    FAILED to run {}: {error:#}", target.triple),
     }
     Ok(Tally::of(checked.is_ok()))
+}
+
+fn skip(target: &Target, why: &str) -> Tally {
+    println!("    skipped: built but not run: {why}");
+    Tally::skip(format!("running {}", target.triple), why)
 }
 
 fn says_its_version(start: impl Fn(&[&str]) -> Result<String>) -> Result<()> {
@@ -40,7 +56,7 @@ fn measures(start: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
     let text = start(&["measure", "--duration", "1s", "--policy", "other", "--json"])?;
     let last = text.lines().last().context("measure --json printed nothing")?;
     let line: Value = serde_json::from_str(last).context("the last line of measure --json")?;
-    let record: record::Record = serde_json::from_value(line["record"].clone()).context("the record")?;
+    let record: Record = serde_json::from_value(line["record"].clone()).context("the record")?;
     let series = record.scenarios.iter().flat_map(|scenario| &scenario.series);
     let (measured, expected) = series.fold((0, 0), |(measured, expected), series| {
         (measured + series.observed.summary().count, expected + series.expected)
@@ -50,43 +66,22 @@ fn measures(start: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
 }
 
 /// Standard output of one run. Any exit but that of an error is well: a bad environment is what an emulator is.
-fn answer(emulator: Option<&str>, binary: &Path, arguments: &[&str]) -> Result<String> {
-    const LIMIT: std::time::Duration = std::time::Duration::from_secs(120);
-    let mut command = match emulator {
-        Some(emulator) => Command::new(emulator),
-        None => Command::new(binary),
-    };
-    if emulator.is_some() {
-        command.arg(binary);
-    }
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+fn answer(command: &mut Command) -> Result<String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().with_context(|| format!("starting {command:?}"))?;
-    let guard = Guard::after(child.id(), LIMIT);
-    let output = child.wait_with_output()?;
-    drop(guard);
+    let pid = child.id();
+    let (done, is_done) = mpsc::channel::<()>();
+    let guard = std::thread::spawn(move || {
+        if is_done.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            processes::kill_tree(pid);
+        }
+    });
+    let output = child.wait_with_output();
+    drop(done);
+    // It ends at once, and has nothing to say.
+    let _ = guard.join();
+    let output = output?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(matches!(output.status.code(), Some(0 | 1 | 3)), "{}: {}", output.status, errors.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Kills a process and its descendants after a while, unless it is dropped before.
-struct Guard(Option<std::sync::mpsc::Sender<()>>, Option<std::thread::JoinHandle<()>>);
-
-impl Guard {
-    fn after(pid: u32, limit: std::time::Duration) -> Self {
-        let (cancel, cancelled) = std::sync::mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            if cancelled.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                processes::kill_tree(pid);
-            }
-        });
-        Self(Some(cancel), Some(thread))
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.0.take();
-        self.1.take().map(std::thread::JoinHandle::join);
-    }
 }
