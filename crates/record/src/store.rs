@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::journal::{self, Journal};
 use crate::time::UtcTime;
-use crate::{Record, SCHEMA_VERSION, validity, verdict};
+use crate::{Record, SCHEMA_VERSION, ScenarioEnd, Warning, WarningId, validity, verdict};
 
 /// The file that tells the run while it happens.
 pub const JOURNAL: &str = "journal.ndjson";
@@ -122,15 +122,15 @@ pub fn load(path: &Path) -> Result<Record, StoreError> {
 fn load_record(path: &Path) -> Result<Record, StoreError> {
     const HINT: &str = "give a directory that `worstcase bench` left, or its record.json";
     let text = fs::read(path).map_err(|error| StoreError::new("read", path, error, HINT))?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&text).map_err(|error| StoreError::new("read", path, error, HINT))?;
+    let not_a_record = |error| StoreError::new("read", path, format!("it is not a record: {error}"), HINT);
+    let value: serde_json::Value = serde_json::from_slice(&text).map_err(not_a_record)?;
     match value.pointer("/header/schema_version").and_then(serde_json::Value::as_u64) {
         Some(version) if version > u64::from(SCHEMA_VERSION) => {
             let reason =
                 format!("it has schema version {version}, this program reads up to {SCHEMA_VERSION}");
             Err(StoreError::new("read", path, reason, "use the worstcase that wrote it, or a newer one"))
         }
-        Some(_) => serde_json::from_value(value).map_err(|error| StoreError::new("read", path, error, HINT)),
+        Some(_) => serde_json::from_value(value).map_err(not_a_record),
         None => Err(StoreError::new("read", path, "it is not a record", HINT)),
     }
 }
@@ -142,10 +142,28 @@ fn load_journal(path: &Path) -> Result<Record, StoreError> {
         .ok_or_else(|| StoreError::new("read", path, "its first line is not whole", HINT))?;
     let mut record = told.record;
     if !told.finished {
-        record.warnings.extend(validity::of_run(&record.header, &record.scenarios));
-        record.judgement = verdict::judge(&record, &[]);
+        judge_cut_off(&mut record);
     }
     Ok(record)
+}
+
+/// Judges a run that was killed: nobody has read back the conditions of what it was killed in.
+fn judge_cut_off(record: &mut Record) {
+    let (header, scenarios) = (&record.header, &mut record.scenarios);
+    let planned = header.plan.loads.len() * header.plan.intervals.len() * header.plan.cstates.len();
+    let planned = planned as u64 * u64::from(header.plan.repeat);
+    for scenario in scenarios.iter_mut().filter(|scenario| scenario.end == ScenarioEnd::CutOff) {
+        scenario.warnings = validity::of_scenario(header, scenario);
+    }
+    record.warnings.extend(validity::of_run(header, scenarios));
+    if scenarios.iter().all(|scenario| scenario.end != ScenarioEnd::CutOff) {
+        record.warnings.push(Warning::inconclusive(
+            WarningId::EndedEarly,
+            format!("the run was cut off after {} of {planned} scenarios", scenarios.len()),
+            "this is what its journal held: measure the rest again",
+        ));
+    }
+    record.judgement = verdict::judge(record, &[]);
 }
 
 #[cfg(test)]

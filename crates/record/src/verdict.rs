@@ -67,10 +67,8 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     let limit = record.header.plan.limit;
     let mut reasons = Vec::new();
     let over = over_limit(record, limit);
-    let stopped = record.scenarios.iter().find(|scenario| scenario.end == ScenarioEnd::StopAt);
     reasons.extend(over.clone());
-    reasons
-        .extend(stopped.map(|scenario| format!("a latency under {} reached --stop-at", scenario.head.load)));
+    reasons.extend(stopped(record));
     let failures: Vec<String> =
         losses.iter().cloned().chain(record.scenarios.iter().filter_map(failure)).collect();
     let doubts = doubts(record);
@@ -105,6 +103,21 @@ fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
     let (latency, scenario, series) = record.worst().filter(|(latency, ..)| *latency > limit)?;
     let place = series.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
     Some(format!("{} us{place} under {} is above the limit of {limit}", micros(latency), scenario.head.load))
+}
+
+/// The sample that ended the run, where one did.
+fn stopped(record: &Record) -> Option<String> {
+    let scenario = record.scenarios.iter().find(|scenario| scenario.end == ScenarioEnd::StopAt)?;
+    let load = &scenario.head.load;
+    let series = scenario.series.iter().max_by_key(|series| series.observed.summary().max);
+    let sample = series.and_then(|series| Some((series.cpu, series.worst.first()?)));
+    let Some((cpu, sample)) = sample else {
+        return Some(format!("a latency under {load} reached --stop-at"));
+    };
+    let place = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let limit = record.header.plan.stop_at.map_or(String::new(), |limit| format!(" {limit}"));
+    let (latency, activation) = (micros(sample.latency), sample.activation);
+    Some(format!("{latency} us{place} under {load} reached --stop-at{limit} (activation {activation})"))
 }
 
 fn failure(scenario: &Scenario) -> Option<String> {
