@@ -45,7 +45,8 @@ impl TryFrom<Saved> for Histogram {
 
     /// A file can hold any numbers: counts that no run can reach (2^63 in all) are refused, so that sums need no care.
     fn try_from(saved: Saved) -> Result<Self, Self::Error> {
-        let total = saved.cells.iter().try_fold(saved.summary.count, |sum, (_, count)| sum.checked_add(*count));
+        let total =
+            saved.cells.iter().try_fold(saved.summary.count, |sum, (_, count)| sum.checked_add(*count));
         if total.is_none_or(|total| total > u64::MAX / 2) {
             return Err("a histogram that counts more than 2^63 latencies");
         }

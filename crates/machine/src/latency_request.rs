@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use crate::root::fact;
 use crate::{Error, SysRoot};
 
-/// The device.
-pub(crate) const PATH: &str = "/dev/cpu_dma_latency";
+/// The device whose open file is the request.
+pub const PATH: &str = "/dev/cpu_dma_latency";
 
 /// What the device says when nobody asks for a limit, in microseconds.
 pub const NO_LIMIT: i64 = 2_000_000_000;

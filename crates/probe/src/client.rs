@@ -13,6 +13,9 @@ use crate::board::{self, View};
 use crate::plan::ProbePlan;
 use crate::process::{ARGUMENT, Failure, Message};
 
+/// This very program, whatever became of its file.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// A probe in a process of its own. Dropped, it is killed.
 pub struct Probe {
     child: Child,
@@ -81,8 +84,17 @@ impl Probe {
         let mut child = command.spawn().map_err(failed)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let Some(output) = output else { return Err(ProbeError::Died("it has no output".into())) };
-        let mut probe =
-            Self { child, input, output, unread: vec![], board, plan, tids: vec![], denied: None, unlocked: None };
+        let mut probe = Self {
+            child,
+            input,
+            output,
+            unread: vec![],
+            board,
+            plan,
+            tids: vec![],
+            denied: None,
+            unlocked: None,
+        };
         let text = serde_json::to_string(&probe.plan).map_err(|error| failed(error.into()))?;
         probe.tell(&text);
         match probe.message(Duration::from_secs(60))? {

@@ -3,6 +3,7 @@
 //! Each function names the system call that it makes and its man page. Errors carry the call and the kernel's errno.
 #![allow(unsafe_code)]
 
+pub mod allocation;
 pub mod clock;
 pub mod error;
 pub mod mapping;

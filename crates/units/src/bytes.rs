@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn sizes_parse_as_stress_reads_them() {
-        for (text, bytes) in [("4096", 4096), ("1M", 1 << 20), ("128MiB", 128 << 20), ("2GB", 2 << 30), ("8k", 8192)] {
+        for (text, bytes) in
+            [("4096", 4096), ("1M", 1 << 20), ("128MiB", 128 << 20), ("2GB", 2 << 30), ("8k", 8192)]
+        {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }
         for text in ["", "M", "-1", "1T", "1.5M", "99999999999999G"] {

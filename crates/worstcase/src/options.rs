@@ -132,7 +132,10 @@ pub fn check(plan: &RunPlan) -> Result<(), CommandError> {
     }
     let too_long = |runtime: Nanos| plan.intervals.iter().any(|interval| runtime > *interval);
     if plan.runtime.is_some_and(too_long) {
-        return Err(CommandError::new("--runtime is longer than the interval", "a fifth of it is the default"));
+        return Err(CommandError::new(
+            "--runtime is longer than the interval",
+            "a fifth of it is the default",
+        ));
     }
     Ok(())
 }

@@ -21,7 +21,9 @@ pub fn data(text: &str) -> io::Result<bool> {
 /// Writes data at the end of a command; output that is lost is an error.
 pub fn final_data(text: &str) -> Result<(), CommandError> {
     let hint = "what was measured is in the record, if one was written: worstcase report DIR";
-    data(text).map(drop).map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
+    data(text)
+        .map(drop)
+        .map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
 }
 
 /// Writes words.
@@ -88,9 +90,12 @@ pub fn style(stream: Stream) -> Style {
         Stream::Error => rustix::termios::tcgetwinsize(io::stderr()),
     };
     let width = size.map(|size| usize::from(size.ws_col)).ok().filter(|&width| width >= 20);
-    let columns = || variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|&columns| columns >= 20);
+    let columns =
+        || variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|&columns| columns >= 20);
     Style {
-        colour: terminal && variable("NO_COLOR").is_none() && variable("TERM").is_none_or(|term| term != "dumb"),
+        colour: terminal
+            && variable("NO_COLOR").is_none()
+            && variable("TERM").is_none_or(|term| term != "dumb"),
         width: width.or_else(columns).unwrap_or(if terminal { 80 } else { PIPE_WIDTH }),
         unicode: locale.to_uppercase().replace('-', "").contains("UTF8"),
     }

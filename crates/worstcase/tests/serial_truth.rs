@@ -1,4 +1,5 @@
 //! Injected truth: a delay that we make must be found, and be what it was. And counts: what the run phase may cost.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,8 @@ impl Run {
         let directory = tempfile::tempdir().unwrap();
         let out = directory.path().join("record");
         let binary = env!("CARGO_BIN_EXE_worstcase");
-        let words: Vec<&str> = wrapper.iter().copied().chain([binary, "measure", "--interval", "1ms"]).collect();
+        let words: Vec<&str> =
+            wrapper.iter().copied().chain([binary, "measure", "--interval", "1ms"]).collect();
         let child = Command::new(words[0])
             .args(&words[1..])
             .args(options)
@@ -49,7 +51,9 @@ impl Run {
     /// Waits until the warm-up is over: the journal holds figures of a second.
     fn wait_measuring(&self) {
         let journal = self.out().join("journal.ndjson");
-        wait_for("the first second", || std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"seconds\"")));
+        wait_for("the first second", || {
+            std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"seconds\""))
+        });
     }
 
     /// The probe's process: the child that was told to be one.
@@ -60,7 +64,8 @@ impl Run {
             found = processes().find(|pid| {
                 let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
                 let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-                let is_child = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent);
+                let is_child =
+                    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent);
                 is_child && line.split(|&byte| byte == 0).nth(1) == Some(b"__probe")
             });
             found.is_some()
@@ -113,11 +118,18 @@ fn check_stall(series: &Series, expected: u64, least: u64, most: u64) {
     assert!((least..=most).contains(&stall), "stalled for {least} to {most} ns, found {stall}");
     assert_eq!(series.observed.at_least(Nanos(least)), 1, "one observed sample of that length");
     let of_the_stall = stall / INTERVAL;
-    assert!(missed.count >= of_the_stall, "{} missed, the stall alone swallowed {of_the_stall}", missed.count);
+    assert!(
+        missed.count >= of_the_stall,
+        "{} missed, the stall alone swallowed {of_the_stall}",
+        missed.count
+    );
     // The latencies that the stall's missed activations would have had come down from its length, a period each: those
     // above half of it are half of them, and nothing but the stall is that long.
     let upper_half = series.missed.at_least(Nanos(stall / 2));
-    assert!(upper_half.abs_diff(of_the_stall / 2) <= of_the_stall / 100 + 1, "{upper_half} of {of_the_stall}");
+    assert!(
+        upper_half.abs_diff(of_the_stall / 2) <= of_the_stall / 100 + 1,
+        "{upper_half} of {of_the_stall}"
+    );
 }
 
 #[test]
@@ -207,19 +219,25 @@ fn short_hogs_at_random_times_are_all_found_and_as_long_as_they_were() {
         let activation = (start - series.first_due.0).div_ceil(INTERVAL);
         let due = series.first_due.0 + activation * INTERVAL;
         let latency = latencies.get(&activation).copied();
-        let latency = latency.unwrap_or_else(|| panic!("no sample of activation {activation}, due during a hog"));
+        let latency =
+            latency.unwrap_or_else(|| panic!("no sample of activation {activation}, due during a hog"));
         let error = latency.abs_diff(end - due);
         worst_error = error.max(worst_error);
         println!("held {} us: expected {} ns, found {latency} ns", (end - start) / 1000, end - due);
         assert!(error <= tolerance, "found {latency} ns, expected {} within {tolerance}", end - due);
     }
-    println!("{HOGS} hogs found, {repeated} repeated, worst error {worst_error} ns, tolerance {tolerance} ns");
+    println!(
+        "{HOGS} hogs found, {repeated} repeated, worst error {worst_error} ns, tolerance {tolerance} ns"
+    );
 }
 
 /// Latency by activation, of the one series in the file.
 fn latencies(file: &Path) -> BTreeMap<u64, u64> {
     let reader = record::samples::Reader::new(std::fs::File::open(file).unwrap()).unwrap();
-    reader.flat_map(|block| block.unwrap().samples).map(|(activation, latency)| (activation, latency.0)).collect()
+    reader
+        .flat_map(|block| block.unwrap().samples)
+        .map(|(activation, latency)| (activation, latency.0))
+        .collect()
 }
 
 #[test]
@@ -247,17 +265,21 @@ fn calls_beside_wake_ups(wake: &str, samples: u64) -> Vec<i64> {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("calls");
     let strace = ["strace", "-f", "-o", log.to_str().unwrap()];
-    let (record, _directory) = Run::start_under(&strace, &["--samples", &samples.to_string(), "--wake", wake]).finish();
+    let (record, _directory) =
+        Run::start_under(&strace, &["--samples", &samples.to_string(), "--wake", wake]).finish();
     let text = std::fs::read_to_string(&log).unwrap();
     let scenario = &record.scenarios[0];
     let threads = scenario.evidence.threads.iter().zip(&scenario.series);
     threads
         .map(|(thread, series)| {
             // A call that strace saw in two halves is counted by its first.
-            let own = |line: &&str| line.starts_with(&format!("{} ", thread.tid)) && !line.contains("resumed>");
-            let is_call = |line: &&str| line.contains('(') && !line.contains("--- ") && !line.contains("+++ ");
+            let own =
+                |line: &&str| line.starts_with(&format!("{} ", thread.tid)) && !line.contains("resumed>");
+            let is_call =
+                |line: &&str| line.contains('(') && !line.contains("--- ") && !line.contains("+++ ");
             let calls = text.lines().filter(own).filter(is_call).count() as i64;
-            let wake_ups = series.observed.summary().count + series.warm_up.observed.count + thread.early_wakes;
+            let wake_ups =
+                series.observed.summary().count + series.warm_up.observed.count + thread.early_wakes;
             assert!(calls >= wake_ups as i64 && wake_ups >= samples / 2);
             calls - wake_ups as i64
         })

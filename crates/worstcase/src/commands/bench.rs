@@ -127,7 +127,8 @@ impl Bench {
 
     fn plan(&self, preset: Option<&Preset>, division: &Division, known: &[load::Load]) -> Result<RunPlan> {
         let options = &self.measuring;
-        let samples = options.samples.or_else(|| preset.filter(|_| self.duration.is_none()).and_then(|p| p.samples));
+        let samples =
+            options.samples.or_else(|| preset.filter(|_| self.duration.is_none()).and_then(|p| p.samples));
         let duration = self.duration.or_else(|| preset.and_then(|p| p.duration)).unwrap_or(DURATION);
         let default_interval = preset.and_then(|p| p.interval).unwrap_or(INTERVAL);
         let intervals = if self.interval.is_empty() { vec![default_interval] } else { self.interval.clone() };
@@ -147,9 +148,16 @@ impl Bench {
         Ok(plan)
     }
 
-    fn session(&self, plan: RunPlan, machine: Machine, division: Division, known: Vec<load::Load>) -> Result<Session> {
+    fn session(
+        &self,
+        plan: RunPlan,
+        machine: Machine,
+        division: Division,
+        known: Vec<load::Load>,
+    ) -> Result<Session> {
         let writes = |name: &String| known.iter().any(|load| load.name == *name && load.writes());
-        let directory = plan.loads.iter().any(writes).then(|| load_directory(self.load_dir.as_deref())).transpose()?;
+        let directory =
+            plan.loads.iter().any(writes).then(|| load_directory(self.load_dir.as_deref())).transpose()?;
         let options = &self.measuring;
         Session::begin(Beginning {
             plan,
@@ -195,7 +203,9 @@ fn scenario_length(plan: &RunPlan) -> Option<Nanos> {
 /// What is about to happen and how long it takes.
 fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
     let scenarios = planned(plan);
-    let length = |interval: Nanos| plan.duration.or(plan.samples.map(|n| interval.saturating_mul(n))).unwrap_or_default();
+    let length = |interval: Nanos| {
+        plan.duration.or(plan.samples.map(|n| interval.saturating_mul(n))).unwrap_or_default()
+    };
     let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(next.interval) + plan.warm_up);
     let each = match (plan.duration, plan.samples) {
         (Some(duration), _) => duration.rounded(),
@@ -212,14 +222,21 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
         output::words(&format!("warning: CPUs {} are not measured: {}", left_out.cpus, left_out.reason));
     }
     if let Some(preset) = preset {
-        output::words(&format!("preset {}: {}\nit leaves open: {}", preset.name, preset.source, preset.leaves_open));
+        output::words(&format!(
+            "preset {}: {}\nit leaves open: {}",
+            preset.name, preset.source, preset.leaves_open
+        ));
     }
     let temperature = machine::temperature(&SysRoot::live());
     if let Some(temperature) = temperature.value() {
         output::words(&format!("temperature before any load: {} C", temperature / 1000));
     }
-    if plan.cstates == [CStates::AsIs] && machine.idle_states.iter().any(|state| state.latency_us > 10 && !state.disabled) {
-        output::words("idle states are left as they are; cyclictest would restrict them (--cstates restrict, or both)");
+    if plan.cstates == [CStates::AsIs]
+        && machine.idle_states.iter().any(|state| state.latency_us > 10 && !state.disabled)
+    {
+        output::words(
+            "idle states are left as they are; cyclictest would restrict them (--cstates restrict, or both)",
+        );
     }
 }
 
@@ -227,17 +244,24 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
 pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
     let path = named.unwrap_or(Path::new("."));
     let hint = "name a directory on the disk that is to be stressed with --load-dir";
-    let failed = |error: std::io::Error| CommandError::new(format!("load directory {}: {error}", path.display()), hint);
+    let failed = |error: std::io::Error| {
+        CommandError::new(format!("load directory {}: {error}", path.display()), hint)
+    };
     let metadata = path.metadata().map_err(failed)?;
     if !metadata.is_dir() {
         return Err(CommandError::new(format!("load directory {}: not a directory", path.display()), hint));
     }
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(|errno| failed(errno.into()))?;
     let directory = machine::directory_of(&SysRoot::live(), path);
-    let directory = directory.ok_or_else(|| CommandError::new(format!("{} is on no known mount", path.display()), hint))?;
+    let directory = directory
+        .ok_or_else(|| CommandError::new(format!("{} is on no known mount", path.display()), hint))?;
     if named.is_none() && matches!(directory.file_system.as_str(), "tmpfs" | "ramfs") {
-        let message = format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
-        return Err(CommandError::new(message, "name a directory with --load-dir (this one too, if you mean it)"));
+        let message =
+            format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
+        return Err(CommandError::new(
+            message,
+            "name a directory with --load-dir (this one too, if you mean it)",
+        ));
     }
     Ok(directory)
 }

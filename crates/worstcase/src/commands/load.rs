@@ -105,7 +105,8 @@ impl Load {
         } else {
             output::final_data(&told(evidence))?;
         }
-        let failed = evidence.stressors.iter().any(|stressor| stressor.work == 0 || !stressor.failures.is_empty());
+        let failed =
+            evidence.stressors.iter().any(|stressor| stressor.work == 0 || !stressor.failures.is_empty());
         Ok(ExitCode::from(if failed { 2 } else { 0 }))
     }
 
@@ -132,7 +133,8 @@ fn told(evidence: &record::LoadEvidence) -> String {
         text.extend(failures.iter().map(|failure| format!("  {failure}\n")));
     }
     for share in &evidence.shares {
-        text += &format!("CPU {}: {}.{} % busy\n", share.cpu, share.busy_permille / 10, share.busy_permille % 10);
+        text +=
+            &format!("CPU {}: {}.{} % busy\n", share.cpu, share.busy_permille / 10, share.busy_permille % 10);
     }
     text
 }

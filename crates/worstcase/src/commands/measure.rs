@@ -106,7 +106,10 @@ impl Measure {
 
     fn plan(&self, division: &Division) -> Result<RunPlan> {
         let [cstates] = self.cstates.0 else {
-            return Err(CommandError::new("measure takes one C-state policy", "worstcase bench --cstates both"));
+            return Err(CommandError::new(
+                "measure takes one C-state policy",
+                "worstcase bench --cstates both",
+            ));
         };
         let plan = RunPlan {
             loads: vec!["idle".into()],
@@ -164,7 +167,11 @@ impl Measure {
             return output::final_data(&(text + "\n"));
         }
         if self.format.is_none() {
-            output::final_data(&report::table::bench(record, record.header.plan.cpus.len() > 1, &output::style(Stream::Output)))?;
+            output::final_data(&report::table::bench(
+                record,
+                record.header.plan.cpus.len() > 1,
+                &output::style(Stream::Output),
+            ))?;
         } else {
             let style = output::style(Stream::Error);
             output::words(&report::foot::judgement_lines(&record.judgement, &style).join("\n"));

@@ -106,8 +106,13 @@ impl LatmusLines {
     /// For a plan with one CPU.
     pub fn new(plan: &RunPlan, machine: &Machine) -> Self {
         let interval = plan.intervals.first().copied().unwrap_or_default();
-        let requested = plan.duration.or_else(|| plan.samples.map(|samples| interval.saturating_mul(samples)));
-        Self { responder: responder(plan, machine, plan.cpus.first().unwrap_or_default()), requested, lines: 0 }
+        let requested =
+            plan.duration.or_else(|| plan.samples.map(|samples| interval.saturating_mul(samples)));
+        Self {
+            responder: responder(plan, machine, plan.cpus.first().unwrap_or_default()),
+            requested,
+            lines: 0,
+        }
     }
 }
 
@@ -132,7 +137,8 @@ impl Display for LatmusLines {
             // As latmus has it, best and worst take in the second that the line tells of.
             if let Some(line) = latmus::data(&block.observed, &thread.summary, thread.missed) {
                 if self.lines % LATMUS_PAGE == 0 {
-                    text += &format!("{}\n{}\n", latmus::heading(&self.responder, live.elapsed), latmus::TITLES);
+                    text +=
+                        &format!("{}\n{}\n", latmus::heading(&self.responder, live.elapsed), latmus::TITLES);
                 }
                 self.lines += 1;
                 text += &(line + "\n");

@@ -32,7 +32,8 @@ pub struct Report {
 impl Report {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
-        let records = self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let records =
+            self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         output::final_data(&self.text(&records)?)?;
         if let Some(path) = self.page_path() {
             let page = report::page::page(&records).map_err(|error| CommandError::new(error, ""))?;
@@ -43,7 +44,9 @@ impl Report {
     }
 
     fn text(&self, records: &[Record]) -> Result<String> {
-        let json = |value: serde_json::Result<String>| value.map(|text| text + "\n").map_err(|error| CommandError::new(error, ""));
+        let json = |value: serde_json::Result<String>| {
+            value.map(|text| text + "\n").map_err(|error| CommandError::new(error, ""))
+        };
         let style = output::style(Stream::Output);
         match (self.json, records) {
             (true, [record]) => json(serde_json::to_string(record)),

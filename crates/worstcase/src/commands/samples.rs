@@ -26,21 +26,26 @@ impl Samples {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let hint = "give the file that --samples-file wrote";
-        let failed = |error: &dyn std::fmt::Display| CommandError::new(format!("read {}: {error}", self.file.display()), hint);
+        let failed = |error: &dyn std::fmt::Display| {
+            CommandError::new(format!("read {}: {error}", self.file.display()), hint)
+        };
         let file = File::open(&self.file).map_err(|error| failed(&error))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
         let header = reader.header().cloned();
         if !self.print("scenario,load,cpu,activation,due_ns,latency_ns\n")? {
             return Ok(ExitCode::SUCCESS);
         }
-        while let Some(block) = reader.next() {
+        for block in reader.by_ref() {
             let block = block.map_err(|error| failed(&error))?;
             if !self.print(&self.lines(header.as_ref(), &block))? {
                 return Ok(ExitCode::SUCCESS);
             }
         }
         if reader.damaged_bytes() > 0 {
-            output::words(&format!("warning: {} bytes of the file are damaged and were skipped", reader.damaged_bytes()));
+            output::words(&format!(
+                "warning: {} bytes of the file are damaged and were skipped",
+                reader.damaged_bytes()
+            ));
             return Ok(ExitCode::from(2));
         }
         Ok(ExitCode::SUCCESS)
@@ -64,6 +69,7 @@ impl Samples {
     }
 
     fn print(&self, text: &str) -> Result<bool> {
-        output::data(text).map_err(|error| CommandError::new(format!("write to standard output: {error}"), ""))
+        output::data(text)
+            .map_err(|error| CommandError::new(format!("write to standard output: {error}"), ""))
     }
 }

@@ -96,7 +96,11 @@ impl Display for Progress {
     fn begins(&mut self, head: &ScenarioHead, number: usize, of: usize) -> Result<bool> {
         (self.number, self.of) = (number, of);
         if self.terminal {
-            output::progress(&format!("[{number}/{of}] {}  warming up{}", describe(head), self.left(Nanos::ZERO)));
+            output::progress(&format!(
+                "[{number}/{of}] {}  warming up{}",
+                describe(head),
+                self.left(Nanos::ZERO)
+            ));
         }
         Ok(true)
     }

@@ -27,7 +27,12 @@ pub struct Division {
 impl Division {
     /// Measures `wanted`, or every CPU that this process may use and every isolated one; puts loads on `load`, or
     /// every CPU that is not isolated.
-    pub fn of(root: &SysRoot, machine: &Machine, wanted: Option<&CpuList>, load: Option<&CpuList>) -> Result<Self> {
+    pub fn of(
+        root: &SysRoot,
+        machine: &Machine,
+        wanted: Option<&CpuList>,
+        load: Option<&CpuList>,
+    ) -> Result<Self> {
         let cpus = &machine.cpus;
         let isolated = cpus.isolated.value().cloned().unwrap_or_default().intersection(&cpus.online);
         check_online(wanted, &cpus.online, "--cpus")?;
@@ -37,7 +42,10 @@ impl Division {
         let left_out = left_out(root, &wanted.difference(&measured));
         if measured.is_empty() {
             let reasons: Vec<String> = left_out.iter().map(|group| group.reason.clone()).collect();
-            return Err(CommandError::new(format!("none of CPUs {wanted} can be measured"), reasons.join("; ")));
+            return Err(CommandError::new(
+                format!("none of CPUs {wanted} can be measured"),
+                reasons.join("; "),
+            ));
         }
         let common = cpus.allowed.difference(&isolated);
         let load = load.cloned().unwrap_or(if common.is_empty() { cpus.allowed.clone() } else { common });
@@ -52,7 +60,11 @@ fn check_online(asked: Option<&CpuList>, online: &CpuList, option: &str) -> Resu
     let Some(asked) = asked else { return Ok(()) };
     let missing = asked.difference(online);
     if asked.is_empty() || !missing.is_empty() {
-        let what = if asked.is_empty() { "names no CPU".into() } else { format!("names CPUs {missing}, which are not online") };
+        let what = if asked.is_empty() {
+            "names no CPU".into()
+        } else {
+            format!("names CPUs {missing}, which are not online")
+        };
         return Err(CommandError::new(format!("{option} {what}"), format!("online are {online}")));
     }
     Ok(())
@@ -97,7 +109,8 @@ fn claim(cpu: CpuId) -> Result<UnixListener> {
     let bound = SocketAddr::from_abstract_name(name).and_then(|address| UnixListener::bind_addr(&address));
     bound.map_err(|error| {
         if error.kind() == std::io::ErrorKind::AddrInUse {
-            let hint = "wait for it, or measure other CPUs with --cpus: two probes on a CPU measure each other";
+            let hint =
+                "wait for it, or measure other CPUs with --cpus: two probes on a CPU measure each other";
             CommandError::new(format!("CPU {cpu} is being measured by another worstcase"), hint)
         } else {
             CommandError::new(format!("claim CPU {cpu}: {error}"), "")
@@ -119,8 +132,12 @@ mod tests {
 
     #[test]
     fn cpus_that_are_not_online_are_named_with_those_that_are() {
-        let error = check_online(Some(&"0,7".parse().unwrap()), &"0-3".parse().unwrap(), "--cpus").unwrap_err();
-        assert_eq!((error.message.as_str(), error.hint.as_str()), ("--cpus names CPUs 7, which are not online", "online are 0-3"));
+        let error =
+            check_online(Some(&"0,7".parse().unwrap()), &"0-3".parse().unwrap(), "--cpus").unwrap_err();
+        assert_eq!(
+            (error.message.as_str(), error.hint.as_str()),
+            ("--cpus names CPUs 7, which are not online", "online are 0-3")
+        );
         assert!(check_online(Some(&CpuList::new()), &"0-3".parse().unwrap(), "--cpus").is_err());
     }
 

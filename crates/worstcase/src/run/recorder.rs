@@ -61,7 +61,15 @@ impl Recorder {
             (thread.seconds_read, thread.seconds_lost) = (read, thread.seconds_lost + lost);
             for &(second, block) in &blocks {
                 let Block { observed, missed } = block;
-                lines.push([index as u64, second, observed.count, observed.sum, observed.min, observed.max, missed]);
+                lines.push([
+                    index as u64,
+                    second,
+                    observed.count,
+                    observed.sum,
+                    observed.min,
+                    observed.max,
+                    missed,
+                ]);
                 thread.timeline.push(second, block);
                 thread.recent.push(block);
             }
@@ -106,15 +114,16 @@ impl Recorder {
 
     /// A look for a display; what is new is shown once.
     pub fn live<'a>(&'a self, probe: &'a Probe, head: &'a ScenarioHead) -> Live<'a> {
-        let threads = self.threads.iter().zip(probe.views()).enumerate().map(|(index, (thread, view))| LiveThread {
-            cpu: head.cpus.get(index).copied().flatten(),
-            tid: probe.tids().get(index).copied().unwrap_or_default(),
-            now: view.last(),
-            summary: view.summary(),
-            missed: view.missed_summary().count,
-            recent: &thread.recent,
-            new: &thread.new,
-        });
+        let threads =
+            self.threads.iter().zip(probe.views()).enumerate().map(|(index, (thread, view))| LiveThread {
+                cpu: head.cpus.get(index).copied().flatten(),
+                tid: probe.tids().get(index).copied().unwrap_or_default(),
+                now: view.last(),
+                summary: view.summary(),
+                missed: view.missed_summary().count,
+                recent: &thread.recent,
+                new: &thread.new,
+            });
         Live { head, probe, elapsed: self.elapsed(), threads: threads.collect() }
     }
 

@@ -11,7 +11,8 @@ use record::journal::Line;
 use record::samples::PlannedScenario;
 use record::time::UtcTime;
 use record::{
-    CStates, Evidence, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead, ThreadEvidence,
+    CStates, Evidence, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead,
+    ThreadEvidence,
 };
 use sys::signal::Signal;
 use units::{Nanos, Seed};
@@ -51,8 +52,9 @@ pub fn measure(
     let _request = (head.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
     let mut load = load::start(load_plan(session, &head)?)?;
     let load_failed = load.wait_running(LOAD_PATIENCE).err();
-    let mut probe = Probe::start(Path::new("/proc/self/exe"), probe_plan(session, &head))?;
-    let mut round = Round { recorder: Recorder::new(head.cpus.len(), index), heat, before: None, after: None };
+    let mut probe = Probe::start(Path::new(probe::client::OWN_PROGRAM), probe_plan(session, &head))?;
+    let mut round =
+        Round { recorder: Recorder::new(head.cpus.len(), index), heat, before: None, after: None };
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
     let end = round.watch(session, &mut probe, &mut load, &head, display, &mut watched)?;
@@ -63,7 +65,9 @@ pub fn measure(
     }
     let end = match (&finished, end) {
         (Err(error), _) => ScenarioEnd::Failed(error.to_string()),
-        (Ok(_), ScenarioEnd::Complete) if probe.views().any(|view| view.stopped_by_latency()) => ScenarioEnd::StopAt,
+        (Ok(_), ScenarioEnd::Complete) if probe.views().any(|view| view.stopped_by_latency()) => {
+            ScenarioEnd::StopAt
+        }
         (Ok(_), end) => end,
     };
     if end == ScenarioEnd::StopAt {
@@ -116,7 +120,9 @@ fn phases(phase: Phase, seed: Seed, next: &PlannedScenario, threads: usize) -> V
 fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
     let plan = &session.header.plan;
     let load = session.loads.known.iter().find(|load| load.name == head.load).cloned();
-    let load = load.ok_or_else(|| CommandError::new(format!("there is no load `{}`", head.load), "worstcase load --list"))?;
+    let load = load.ok_or_else(|| {
+        CommandError::new(format!("there is no load `{}`", head.load), "worstcase load --list")
+    })?;
     let mut load_plan = LoadPlan::new(load, session.division.load.clone(), plan.seed.unwrap_or(Seed(0)));
     load_plan.every_cpu = session.division.load.union(&session.division.measured);
     load_plan.directory = session.loads.directory.clone();
@@ -225,7 +231,12 @@ impl Round {
     }
 
     /// Rivals of the probe and workers outside SCHED_OTHER, looked for while both still run.
-    fn look_around(&self, session: &Session, probe: &Probe, load: &RunningLoad) -> (Vec<record::TaskEvidence>, Vec<String>) {
+    fn look_around(
+        &self,
+        session: &Session,
+        probe: &Probe,
+        load: &RunningLoad,
+    ) -> (Vec<record::TaskEvidence>, Vec<String>) {
         let plan = &session.header.plan;
         let policy = probe::process::expected_policy(probe.plan());
         let priority = plan.priority.map_or(0, |priority| u32::from(priority.get()));
@@ -235,7 +246,10 @@ impl Round {
             true => machine::rivals(&session.root, measured, policy, priority, pid(probe.pid())),
             false => Vec::new(),
         };
-        let outside = load.supervisor_pid().map(|id| machine::outside_other(&session.root, pid(id))).unwrap_or_default();
+        let outside = load
+            .supervisor_pid()
+            .map(|id| machine::outside_other(&session.root, pid(id)))
+            .unwrap_or_default();
         // Per-CPU threads of the kernel at the very top belong to every machine.
         rivals.retain(|rival| !(rival.kernel && rival.name.starts_with("migration/")));
         (rivals, outside)
@@ -259,7 +273,13 @@ impl Round {
         finished
     }
 
-    fn evidence(&self, session: &mut Session, probe: &Probe, threads: Vec<ThreadEvidence>, cpu_time: u64) -> Evidence {
+    fn evidence(
+        &self,
+        session: &mut Session,
+        probe: &Probe,
+        threads: Vec<ThreadEvidence>,
+        cpu_time: u64,
+    ) -> Evidence {
         let snapshots = self.before.as_ref().zip(self.after.as_ref());
         let difference = snapshots.map(|(before, after)| machine::evidence_between(before, after));
         let recorder = RecorderEvidence {
@@ -318,12 +338,18 @@ mod tests {
     use super::*;
 
     fn next(repeat: u32) -> PlannedScenario {
-        PlannedScenario { load: "idle".into(), interval: Nanos::from_millis(1), cstates: CStates::AsIs, repeat }
+        PlannedScenario {
+            load: "idle".into(),
+            interval: Nanos::from_millis(1),
+            cstates: CStates::AsIs,
+            repeat,
+        }
     }
 
     #[test]
     fn phases_are_as_asked_for_and_drawn_ones_the_same_under_every_load() {
-        let of = |phase, next| phases(phase, Seed(9), &next, 4).iter().map(|phase| phase.0).collect::<Vec<_>>();
+        let of =
+            |phase, next| phases(phase, Seed(9), &next, 4).iter().map(|phase| phase.0).collect::<Vec<_>>();
         assert_eq!(of(Phase::Aligned, next(1)), [0; 4]);
         assert_eq!(of(Phase::Staggered, next(1)), [0, 250_000, 500_000, 750_000]);
         let other_load = PlannedScenario { load: "cpu".into(), ..next(1) };

@@ -15,8 +15,8 @@ use record::{CStates, Header, Held, Machine, Record, RunPlan, SCHEMA_VERSION, Sc
 use sys::signal::Signals;
 use units::{CpuId, Nanos, Seed};
 
-use super::division::{Claims, Division};
 use super::display::Display;
+use super::division::{Claims, Division};
 use super::scenario;
 use crate::error::{CommandError, Result};
 use crate::output;
@@ -102,7 +102,9 @@ impl Session {
         let header = Header {
             schema_version: SCHEMA_VERSION,
             tool: tool(),
-            command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+            command_line: std::env::args_os()
+                .map(|argument| argument.to_string_lossy().into_owned())
+                .collect(),
             note: beginning.note,
             started,
             held: held(&plan),
@@ -112,7 +114,9 @@ impl Session {
         let directory = match beginning.out {
             None => None,
             Some(Out::Named) => Some(RunDirectory::create(None, &header.machine.host, started)?),
-            Some(Out::Directory(path)) => Some(RunDirectory::create(Some(&path), &header.machine.host, started)?),
+            Some(Out::Directory(path)) => {
+                Some(RunDirectory::create(Some(&path), &header.machine.host, started)?)
+            }
         };
         let mut journal = directory.as_ref().map(RunDirectory::journal).transpose()?;
         if let Some(journal) = &mut journal {
@@ -263,7 +267,10 @@ impl Outcome {
 impl SamplesFile {
     fn create(path: PathBuf, header: &Header) -> Result<Self> {
         let failed = |error: std::io::Error| {
-            CommandError::new(format!("create {}: {error}", path.display()), "choose a file that does not exist yet")
+            CommandError::new(
+                format!("create {}: {error}", path.display()),
+                "choose a file that does not exist yet",
+            )
         };
         let file = File::create_new(&path).map_err(failed)?;
         let planned = samples::Header {
@@ -278,8 +285,10 @@ impl SamplesFile {
     }
 
     fn save(&mut self, scenario: usize, series: usize, samples: &[(u64, u64)]) {
-        let samples: Vec<(u64, Nanos)> = samples.iter().map(|&(activation, latency)| (activation, Nanos(latency))).collect();
-        let written = self.writer.block(scenario as u16, series as u16, &samples).and_then(|()| self.writer.flush());
+        let samples: Vec<(u64, Nanos)> =
+            samples.iter().map(|&(activation, latency)| (activation, Nanos(latency))).collect();
+        let written =
+            self.writer.block(scenario as u16, series as u16, &samples).and_then(|()| self.writer.flush());
         self.note(written);
     }
 
@@ -321,7 +330,7 @@ fn held(plan: &RunPlan) -> Vec<Held> {
     let effective = LatencyRequest::hold(0)
         .map_or_else(|error| error.to_string(), |request| request.effective().to_string());
     vec![Held {
-        what: "/dev/cpu_dma_latency".into(),
+        what: machine::latency_request::PATH.into(),
         value: "0".into(),
         effective,
         during: "scenarios with restricted C-states".into(),
@@ -375,7 +384,8 @@ mod tests {
     fn several_passes_are_each_complete_and_drawn_from_the_seed() {
         let passes = planned(&plan(20));
         assert_eq!(passes, planned(&plan(20)));
-        let order = |pass: &[PlannedScenario]| pass.iter().map(|scenario| scenario.load.clone()).collect::<Vec<_>>();
+        let order =
+            |pass: &[PlannedScenario]| pass.iter().map(|scenario| scenario.load.clone()).collect::<Vec<_>>();
         let orders: std::collections::BTreeSet<_> = passes.chunks(3).map(order).collect();
         assert!(orders.len() > 1);
         for mut pass in orders {
