@@ -91,16 +91,27 @@ fn free_name(host: &str, started: UtcTime) -> PathBuf {
     names.find(|name| !name.exists()).unwrap_or_else(|| base.into())
 }
 
-/// Writes beside the file, to the disk, then takes its place. rename(2).
+/// Writes beside the file, to the disk, then takes its place. rename(2). What is no file, such as a pipe or /dev/stdout,
+/// is written to and stays what it is.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     const HINT: &str = "is the disk full? what the journal holds can be shown with `worstcase report`";
-    let beside = path.with_extension("part");
+    let failed = |error: io::Error| StoreError::new("write", path, error, HINT);
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return File::options()
+            .write(true)
+            .open(path)
+            .and_then(|mut to| to.write_all(content))
+            .map_err(failed);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let beside = path.with_file_name(name);
     let written = File::create(&beside)
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error: io::Error| {
+    written.map_err(|error| {
         let _ = fs::remove_file(&beside);
-        StoreError::new("write", path, error, HINT)
+        failed(error)
     })
 }
 
@@ -177,6 +188,19 @@ mod tests {
         run.journal().unwrap();
         let error = RunDirectory::create(Some(directory.path()), "host", UtcTime(0)).unwrap_err();
         assert!(error.to_string().contains("holds a record already") && !error.hint.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_replaced_by_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (null, file) = (directory.path().join("null"), directory.path().join("file"));
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        write_whole(&null, b"words").unwrap();
+        assert!(fs::symlink_metadata(&null).unwrap().is_symlink());
+        write_whole(&file, b"words").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"words");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+        assert!(write_whole(directory.path(), b"words").is_err());
     }
 
     #[test]

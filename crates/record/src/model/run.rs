@@ -84,7 +84,8 @@ impl Record {
 
     /// Activations that were due, in all scenarios.
     pub fn activations(&self) -> u64 {
-        self.scenarios.iter().flat_map(|scenario| &scenario.series).map(|series| series.expected).sum()
+        let series = self.scenarios.iter().flat_map(|scenario| &scenario.series);
+        series.fold(0, |sum, series| sum.saturating_add(series.expected))
     }
 
     /// Warnings of the run and of its scenarios.

@@ -1,6 +1,6 @@
 //! `worstcase measure`: one probe, live, until Ctrl-C or --duration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -84,6 +84,7 @@ impl Measure {
         let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), None)?;
         let plan = self.plan(&division)?;
         self.check_single_cpu(&plan)?;
+        self.check_histogram()?;
         let mut display = self.display(&plan, &machine);
         let known = load::Catalogue::shipped()?.loads().to_vec();
         let session = Session::begin(Beginning {
@@ -122,6 +123,19 @@ impl Measure {
         };
         options::check(&plan)?;
         Ok(plan)
+    }
+
+    /// A file that cannot be written is known before hours are measured.
+    fn check_histogram(&self) -> Result<()> {
+        let Some(path) = self.histogram.as_deref().filter(|path| path.as_os_str() != "-") else {
+            return Ok(());
+        };
+        let directory =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).map_err(|errno| {
+            let message = format!("write {}: {}", path.display(), std::io::Error::from(errno));
+            CommandError::new(message, "name a file in a directory that can be written with --histogram")
+        })
     }
 
     /// latmus has one responder.
