@@ -47,7 +47,7 @@ pub fn measure(
 ) -> Result<Measured> {
     let head = head(session, next);
     session.append(&Line::Scenario(head.clone()));
-    let mut watched = display.begins(&head, index + 1, count)?;
+    let mut watched = session.is_watched(display.begins(&head, index + 1, count));
     let heat = Heat::read(&session.root, &session.division.measured);
     let _request = (head.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
     let mut load = load::start(load_plan(session, &head)?)?;
@@ -61,7 +61,7 @@ pub fn measure(
     let rivals_and_load = round.look_around(session, &probe, &load);
     let finished = round.finish(session, &mut probe, &mut load);
     if round.recorder.has_news() {
-        watched &= display.second(&round.recorder.live(&probe, &head))?;
+        watched &= session.is_watched(display.second(&round.recorder.live(&probe, &head)));
     }
     let end = match (&finished, end) {
         (Err(error), _) => ScenarioEnd::Failed(error.to_string()),
@@ -190,14 +190,14 @@ impl Round {
                 if signal != Signal::User1 {
                     return Ok(ScenarioEnd::Interrupted);
                 }
-                *watched &= display.snapshot(&self.recorder.live(probe, head))?;
+                *watched &= session.is_watched(display.snapshot(&self.recorder.live(probe, head)));
             }
             if ready[1] {
                 return Ok(ScenarioEnd::Complete);
             }
             if shown.elapsed() >= Duration::from_secs(1) && self.before.is_some() {
                 shown += Duration::from_secs(1);
-                *watched &= display.second(&self.recorder.live(probe, head))?;
+                *watched &= session.is_watched(display.second(&self.recorder.live(probe, head)));
                 self.recorder.seen();
                 if self.is_too_hot(session) {
                     return Ok(ScenarioEnd::TooHot);

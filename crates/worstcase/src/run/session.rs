@@ -175,6 +175,14 @@ impl Session {
         }
     }
 
+    /// Whether somebody still looks. A view that could not be shown ends the run and weighs in its verdict.
+    pub fn is_watched(&mut self, shown: Result<bool>) -> bool {
+        shown.unwrap_or_else(|error| {
+            self.losses.push(error.message);
+            false
+        })
+    }
+
     /// Measures every scenario of the plan, or as many as the user and the machine let it, and judges the run.
     pub fn run(mut self, display: &mut dyn Display) -> Result<Outcome> {
         let planned = planned(&self.header.plan);
@@ -194,7 +202,7 @@ impl Session {
             let (go_on, ended) = (scenario.go_on, scenario.scenario);
             interrupted |= ended.end == record::ScenarioEnd::Interrupted;
             self.append(&Line::Ended(Box::new(ended.clone())));
-            let watched = display.ended(&ended)?;
+            let watched = self.is_watched(display.ended(&ended));
             scenarios.push(ended);
             if !go_on || !watched {
                 break;

@@ -1,0 +1,184 @@
+//! What cannot be done is said before anything is measured, and what can be done with less is done.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use record::verdict::Verdict;
+use record::{Effect, ScenarioEnd, WarningId};
+use units::Policy;
+
+use crate::support::{BINARY, Run, is_root, refused, skipped};
+
+fn check(arguments: &[&str], message: &str, hint: &str) {
+    let ended = refused(arguments);
+    assert!(ended.err.contains(message) && ended.err.contains(hint), "{arguments:?}: {}", ended.err);
+}
+
+#[test]
+fn places_that_cannot_be_written_to_are_refused() {
+    let out = "choose a directory that can be written with --out";
+    check(&["bench", "--out", "/proc/nowhere"], "create directory /proc/nowhere: No such file", out);
+    check(&["bench", "--out", "stdout"], "create directory stdout: File exists", out);
+    check(
+        &["measure", "--out", "/dev/null/record"],
+        "create directory /dev/null/record: Not a directory",
+        out,
+    );
+    let file = "choose a file that does not exist yet";
+    check(&["measure", "--samples-file", "stdout"], "create stdout: File exists", file);
+    check(&["measure", "--samples-file", "nowhere/samples"], "create nowhere/samples: No such file", file);
+    check(&["measure", "--histogram", "nowhere/h"], "write nowhere/h: No such file", "--histogram");
+}
+
+#[test]
+fn a_record_is_never_overwritten() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records");
+    for name in ["first", "cut-off"] {
+        let directory = records.join(name);
+        let before = fs::read_dir(&directory).unwrap().count();
+        check(
+            &["bench", "--out", directory.to_str().unwrap()],
+            "it holds a record already",
+            "never overwritten",
+        );
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), before);
+    }
+}
+
+#[test]
+fn a_second_run_on_the_same_cpus_is_refused_and_the_first_is_unharmed() {
+    let mut first = Run::bench(&["--loads", "idle", "--duration", "3s", "--warm-up", "100ms"]);
+    first.wait_measured("idle", 1);
+    let directory = tempfile::tempdir().unwrap();
+    let second = Command::new(BINARY)
+        .args(["bench", "--out", "second"])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("is being measured by another worstcase\nhint: wait for it, or measure other CPUs"),
+        "{said}"
+    );
+    assert_eq!(
+        (second.stdout.len(), fs::read_dir(directory.path()).unwrap().count()),
+        (0, 0),
+        "it left something"
+    );
+    let record = first.end().record();
+    assert_eq!(record.scenarios[0].end, ScenarioEnd::Complete);
+    assert!(record.scenarios[0].series.iter().all(|series| series.expected == 3000));
+}
+
+#[test]
+fn a_load_whose_program_is_missing_is_refused_before_anything_is_measured() {
+    let mut command = Command::new(BINARY);
+    command.args(["bench", "--loads", "idle,stress-ng-cpu", "--out", "record"]).env("PATH", "/nonexistent");
+    let ended = Run::start_as(&mut command).end();
+    assert_eq!(ended.code(), Some(2));
+    assert!(
+        ended.err.starts_with("error: load `stress-ng-cpu` cannot run: the program stress-ng was not found"),
+        "{}",
+        ended.err
+    );
+    assert!(!ended.path("record").exists());
+}
+
+/// As uid 65534, from a copy of the binary that it may execute.
+fn as_nobody(arguments: &[&str]) -> Option<Run> {
+    if !is_root() {
+        skipped("becoming nobody needs root");
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let binary = directory.path().join("worstcase");
+    fs::copy(BINARY, &binary).unwrap();
+    for path in [directory.path(), &binary] {
+        fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let run = Run::start_as(Command::new(&binary).args(arguments).uid(65534).gid(65534));
+    // The probe and the supervisor are started through /proc/self/exe: the name is no longer needed.
+    Some(run)
+}
+
+#[test]
+fn without_rights_it_measures_and_says_what_it_could_not() {
+    let arguments =
+        ["bench", "--loads", "idle,cpu", "--duration", "1s", "--warm-up", "100ms", "--out", "record"];
+    let Some(run) = as_nobody(&arguments) else { return };
+    let ended = run.end();
+    let record = ended.record();
+    assert_eq!(record.judgement.verdict, Verdict::Inconclusive, "{:?}", record.judgement);
+    assert!(ended.out.contains("policy-differs") && ended.out.contains("CAP_SYS_NICE"), "{}", ended.out);
+    for scenario in &record.scenarios {
+        assert!(
+            scenario
+                .series
+                .iter()
+                .all(|series| series.expected == 1000 && series.observed.summary().count > 0)
+        );
+        assert!(scenario.evidence.threads.iter().all(|thread| thread.policy == Some(Policy::Other)));
+        assert!(scenario.warnings.iter().any(|warning| warning.id == WarningId::PolicyDiffers));
+    }
+    assert_eq!(record.scenarios.len(), 2);
+    assert!(record.scenarios[1].load.stressors[0].work > 0, "the load works without rights too");
+}
+
+#[test]
+fn an_ordinary_policy_that_was_asked_for_is_no_doubt() {
+    let arguments = [
+        "bench",
+        "--loads",
+        "idle",
+        "--policy",
+        "other",
+        "--duration",
+        "1s",
+        "--warm-up",
+        "100ms",
+        "--out",
+        "record",
+    ];
+    let Some(run) = as_nobody(&arguments) else { return };
+    let ended = run.end();
+    let record = ended.record();
+    let doubts: Vec<_> = record
+        .all_warnings()
+        .filter(|warning| warning.effect == Effect::Inconclusive)
+        .map(|warning| warning.id)
+        .collect();
+    assert!(!doubts.contains(&WarningId::PolicyDiffers), "{doubts:?}");
+    let expected = if doubts.is_empty() { Verdict::Pass } else { Verdict::Inconclusive };
+    assert_eq!(record.judgement.verdict, expected);
+    for doubt in doubts {
+        assert!(record.judgement.reasons.iter().any(|reason| reason.contains(doubt.as_str())), "{doubt}");
+    }
+    assert!(record.all_warnings().any(|warning| warning.id == WarningId::NotRealTime));
+}
+
+#[test]
+fn where_hdd_writes_is_a_disk_unless_another_place_is_named() {
+    let is_tmpfs =
+        |line: &str| line.split(' ').nth(1) == Some("/dev/shm") && line.split(' ').nth(2) == Some("tmpfs");
+    if !fs::read_to_string("/proc/mounts").unwrap().lines().any(is_tmpfs) {
+        return skipped("/dev/shm is no tmpfs");
+    }
+    let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
+        return skipped("/dev/shm cannot be written to");
+    };
+    let bench = ["bench", "--loads", "hdd", "--duration", "100ms", "--warm-up", "0s", "--out", "record"];
+    let output = Command::new(BINARY).args(bench).current_dir(directory.path()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("is on tmpfs: writing there stresses no disk\nhint: name a directory with --load-dir"),
+        "{said}"
+    );
+    let place = directory.path().to_str().unwrap();
+    let record = Run::start(&[&bench[..], &["--load-dir", place]].concat()).end().record();
+    assert_eq!(record.scenarios[0].load.directory.as_ref().unwrap().file_system, "tmpfs");
+}
