@@ -314,7 +314,7 @@ fn note_failed_load(evidence: &mut LoadEvidence, failed: Option<load::Error>) {
     }
 }
 
-/// Runs --stop-command and waits for it.
+/// Runs --stop-command and waits for it. What it prints are words: standard output is for data.
 fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
     let Some(command) = &session.stop_command else { return };
     let stopper = probe.views().zip(&head.cpus).find(|(view, _)| view.stopped_by_latency());
@@ -324,7 +324,8 @@ fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
         .args(["-c", command])
         .env("WORSTCASE_LATENCY_NS", latency.unwrap_or_default().0.to_string())
         .env("WORSTCASE_CPU", cpu.map_or(String::new(), |cpu| cpu.to_string()))
-        .stdin(std::process::Stdio::null());
+        .stdin(std::process::Stdio::null())
+        .stdout(std::io::stderr());
     sys::process::detach(&mut shell);
     match shell.status() {
         Ok(status) if status.success() => {}

@@ -7,8 +7,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-//mod figures;
-//mod formats;
+mod figures;
+mod formats;
 mod interrupted;
 mod killed;
 mod lost;
