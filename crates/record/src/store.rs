@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use crate::journal::{self, Journal};
 use crate::time::UtcTime;
 use crate::{Record, SCHEMA_VERSION, ScenarioEnd, Warning, WarningId, validity, verdict};
@@ -134,16 +136,23 @@ fn load_record(path: &Path) -> Result<Record, StoreError> {
     const HINT: &str = "give a directory that `worstcase bench` left, or its record.json";
     let text = fs::read(path).map_err(|error| StoreError::new("read", path, error, HINT))?;
     let not_a_record = |error| StoreError::new("read", path, format!("it is not a record: {error}"), HINT);
-    let value: serde_json::Value = serde_json::from_slice(&text).map_err(not_a_record)?;
-    match value.pointer("/header/schema_version").and_then(serde_json::Value::as_u64) {
-        Some(version) if version > u64::from(SCHEMA_VERSION) => {
-            let reason =
-                format!("it has schema version {version}, this program reads up to {SCHEMA_VERSION}");
-            Err(StoreError::new("read", path, reason, "use the worstcase that wrote it, or a newer one"))
-        }
-        Some(_) => serde_json::from_value(value).map_err(not_a_record),
-        None => Err(StoreError::new("read", path, "it is not a record", HINT)),
+    let version = serde_json::from_slice::<Versioned>(&text).map_err(not_a_record)?.header.schema_version;
+    if version > SCHEMA_VERSION {
+        let reason = format!("it has schema version {version}, this program reads up to {SCHEMA_VERSION}");
+        return Err(StoreError::new("read", path, reason, "use the worstcase that wrote it, or a newer one"));
     }
+    serde_json::from_slice(&text).map_err(not_a_record)
+}
+
+/// As much of a record as every version of it has.
+#[derive(Deserialize)]
+struct Versioned {
+    header: VersionedHeader,
+}
+
+#[derive(Deserialize)]
+struct VersionedHeader {
+    schema_version: u32,
 }
 
 fn load_journal(path: &Path) -> Result<Record, StoreError> {

@@ -177,8 +177,8 @@ impl Measure {
     fn conclude(&self, outcome: &Outcome) -> Result<()> {
         let record = &outcome.record;
         if self.json {
-            let text = serde_json::to_string(&serde_json::json!({ "record": record })).unwrap_or_default();
-            return output::final_data(&(text + "\n"));
+            let text = serde_json::to_string(record).unwrap_or_default();
+            return output::final_data(&format!("{{\"record\":{text}}}\n"));
         }
         if self.format.is_none() {
             output::final_data(&report::table::bench(
