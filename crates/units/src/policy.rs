@@ -89,6 +89,7 @@ impl FromStr for Policy {
 /// A real-time priority, 1 (lowest) to 99 (highest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "maximum" = 99)))]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 

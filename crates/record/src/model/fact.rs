@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A value, or why there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Fact_of_{T}"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fact<T> {
     /// It was read.
