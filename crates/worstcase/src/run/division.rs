@@ -37,7 +37,10 @@ impl Division {
         let isolated = cpus.isolated.value().cloned().unwrap_or_default().intersection(&cpus.online);
         check_online(wanted, &cpus.online, "--cpus")?;
         check_online(load, &cpus.online, "--load-cpus")?;
-        let wanted = wanted.cloned().unwrap_or_else(|| cpus.allowed.union(&isolated));
+        let all = || {
+            cpus.allowed.union(&isolated).union(&partitioned(root, &cpus.online.difference(&cpus.allowed)))
+        };
+        let wanted = wanted.cloned().unwrap_or_else(all);
         let measured = sys::schedule::reachable(&wanted)?;
         let left_out = left_out(root, &wanted.difference(&measured));
         if measured.is_empty() {
@@ -68,6 +71,11 @@ fn check_online(asked: Option<&CpuList>, online: &CpuList, option: &str) -> Resu
         return Err(CommandError::new(format!("{option} {what}"), format!("online are {online}")));
     }
     Ok(())
+}
+
+/// Those of `cpus` that a partition took away: the others are out of reach because somebody wanted it so (taskset).
+fn partitioned(root: &SysRoot, cpus: &CpuList) -> CpuList {
+    cpus.iter().filter(|&cpu| machine::partition_of(root, cpu).is_some()).collect()
 }
 
 /// Groups CPUs that cannot be pinned to by what owns them.
