@@ -13,9 +13,12 @@ use crate::error::{CommandError, Result};
 use crate::options::{self, CStatesChoice, Measuring};
 use crate::output::{self, Stream};
 use crate::presets::{self, Preset};
+use crate::run::course::{self, Outcome};
 use crate::run::display::Progress;
 use crate::run::division::Division;
-use crate::run::session::{Beginning, Loads, Out, Outcome, Session, planned};
+use crate::run::order::planned;
+use crate::run::outputs::Out;
+use crate::run::session::{Beginning, Loads, Session};
 
 /// The loads of S0's tables.
 const LOADS: [&str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
@@ -91,10 +94,10 @@ impl Bench {
         let begun = self.session(plan, machine, division, loads)?;
         let plan = begun.header.plan.clone();
         announce(&plan, preset.as_ref(), &begun.header.machine);
-        let path = begun.path().map(Path::to_path_buf).unwrap_or_default();
+        let path = begun.outputs.path().map(Path::to_path_buf).unwrap_or_default();
         output::words(&format!("record: {}", path.display()));
         let mut progress = Progress::new(scenario_length(&plan).map(|length| length + plan.warm_up));
-        let outcome = begun.run(&mut progress)?;
+        let outcome = course::run(begun, &mut progress)?;
         Ok(ExitCode::from(outcome.exit_code(self.show(&outcome))))
     }
 

@@ -12,9 +12,11 @@ use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};
 use crate::error::{CommandError, Result};
 use crate::options::{self, CStatesChoice, Measuring};
 use crate::output::{self, Stream};
+use crate::run::course::{self, Outcome};
 use crate::run::display::Display;
 use crate::run::division::Division;
-use crate::run::session::{Beginning, Loads, Out, Outcome, Session};
+use crate::run::outputs::Out;
+use crate::run::session::{Beginning, Loads, Session};
 
 /// Measures and shows while it measures: a table on a terminal, a line a CPU and second elsewhere. SIGUSR1 prints a
 /// snapshot.
@@ -98,7 +100,7 @@ impl Measure {
             max_temperature: self.measuring.max_temperature,
             stop_command: self.measuring.stop_command.clone(),
         })?;
-        let outcome = session.run(display.as_mut())?;
+        let outcome = course::run(session, display.as_mut())?;
         drop(display);
         let saved = self.save_histogram(&outcome.record);
         let shown = self.conclude(&outcome);

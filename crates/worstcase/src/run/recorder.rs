@@ -78,11 +78,11 @@ impl Recorder {
             thread.new.extend(blocks);
             if probe.plan().every_sample {
                 let samples = view.take_samples();
-                session.save_samples(self.scenario, index, &samples);
+                session.outputs.save_samples(self.scenario, index, &samples);
             }
         }
         if !lines.is_empty() {
-            session.append(&Line::Seconds(lines));
+            session.outputs.append(&Line::Seconds(lines));
         }
         if self.last_growth.elapsed() >= self.growth_interval() {
             self.save_growth(probe, session);
@@ -109,7 +109,7 @@ impl Recorder {
             (thread.observed, thread.missed) = (observed, missed);
             grown
         });
-        session.append(&Line::Growth(Growth { series: series.collect() }));
+        session.outputs.append(&Line::Growth(Growth { series: series.collect() }));
     }
 
     /// A look for a display; what is new is shown once.

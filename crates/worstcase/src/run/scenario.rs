@@ -18,8 +18,9 @@ use sys::signal::Signal;
 use units::{Nanos, Seed};
 
 use super::display::Display;
+use super::order::series_cpus;
 use super::recorder::Recorder;
-use super::session::{Session, series_cpus};
+use super::session::Session;
 use crate::error::{CommandError, Result};
 
 /// How often figures are taken from the board.
@@ -46,7 +47,7 @@ pub fn measure(
     display: &mut dyn Display,
 ) -> Result<Measured> {
     let head = head(session, next);
-    session.append(&Line::Scenario(head.clone()));
+    session.outputs.append(&Line::Scenario(head.clone()));
     let mut watched = session.is_watched(display.begins(&head, index + 1, count));
     let heat = Heat::read(&session.root, &session.division.measured);
     let _request = (head.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
@@ -152,7 +153,7 @@ fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
         warm_up: plan.warm_up.0.div_ceil(interval.0),
         activations,
         stop_at: plan.stop_at,
-        every_sample: session.saves_samples(),
+        every_sample: session.outputs.saves_samples(),
         housekeeping: session.division.own.clone(),
     }
 }
@@ -286,7 +287,7 @@ impl Round {
             cpus: session.division.own.clone(),
             shares_measured_cpus: session.division.shared,
             cpu_time: Nanos(sys::clock::process_cpu_time() - cpu_time),
-            longest_sync: session.take_longest_sync(),
+            longest_sync: session.outputs.take_longest_sync(),
             seconds_lost: self.recorder.seconds_lost(),
             samples_lost: probe.views().map(|view| view.samples_lost()).sum(),
         };

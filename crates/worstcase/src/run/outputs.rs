@@ -1,0 +1,113 @@
+//! All that a run writes: the journal while it goes on, the samples file, the record and the page at its end.
+
+use std::path::{Path, PathBuf};
+
+use record::journal::{Journal, Line};
+use record::store::RunDirectory;
+use record::time::UtcTime;
+use record::verdict::{self, Judgement};
+use record::{Header, Record, Scenario, validity};
+use units::Nanos;
+
+use super::samples_file::SamplesFile;
+use crate::error::Result;
+
+/// What is written, and what could not be. A disk that fails does not end the run.
+pub struct Outputs {
+    directory: Option<RunDirectory>,
+    journal: Option<Journal>,
+    samples: Option<SamplesFile>,
+    losses: Vec<String>,
+}
+
+/// Where a record goes.
+pub enum Out {
+    /// A new directory in the working directory.
+    Named,
+    /// This directory.
+    Directory(PathBuf),
+}
+
+impl Outputs {
+    /// Makes the directory, the journal with its first line, and the samples file, as far as they are asked for.
+    pub fn begin(header: &Header, out: Option<Out>, samples_file: Option<PathBuf>) -> Result<Self> {
+        let create = |path: Option<&Path>| RunDirectory::create(path, &header.machine.host, header.started);
+        let directory = match out {
+            None => None,
+            Some(Out::Named) => Some(create(None)?),
+            Some(Out::Directory(path)) => Some(create(Some(&path))?),
+        };
+        let journal = directory.as_ref().map(RunDirectory::journal).transpose()?;
+        let samples = samples_file.map(|path| SamplesFile::create(path, header)).transpose()?;
+        let mut outputs = Self { directory, journal, samples, losses: Vec::new() };
+        outputs.append(&Line::Begin(Box::new(header.clone())));
+        Ok(outputs)
+    }
+
+    /// Where the record is written.
+    pub fn path(&self) -> Option<&Path> {
+        self.directory.as_ref().map(RunDirectory::path)
+    }
+
+    /// Appends to the journal, if there is one.
+    pub fn append(&mut self, line: &Line) {
+        if let Some(journal) = &mut self.journal {
+            journal.append(line);
+        }
+    }
+
+    /// The longest fsync since this was last asked.
+    pub fn take_longest_sync(&mut self) -> Nanos {
+        self.journal.as_mut().map_or(Nanos::ZERO, Journal::take_longest_sync)
+    }
+
+    /// Whether there is a samples file.
+    pub fn saves_samples(&self) -> bool {
+        self.samples.is_some()
+    }
+
+    /// Appends to the samples file, if there is one.
+    pub fn save_samples(&mut self, scenario: usize, series: usize, samples: &[(u64, u64)]) {
+        if let Some(file) = &mut self.samples {
+            file.save(scenario, series, samples);
+        }
+    }
+
+    /// Something was lost: it will weigh in the verdict.
+    pub fn lost(&mut self, what: String) {
+        self.losses.push(what);
+    }
+
+    /// Judges the run and writes its end, its record and its page. What fails on the way makes a new judgement.
+    pub fn finish(mut self, header: Header, scenarios: Vec<Scenario>) -> (Record, Option<PathBuf>) {
+        self.losses.extend(self.samples.as_mut().and_then(SamplesFile::close));
+        let ended = UtcTime(sys::clock::unix_seconds());
+        let warnings = validity::of_run(&header, &scenarios);
+        let judgement = Judgement::default();
+        let mut record = Record { header, ended: Some(ended), scenarios, warnings, judgement };
+        record.judgement = verdict::judge(&record, &self.losses);
+        let (warnings, judgement) = (record.warnings.clone(), record.judgement.clone());
+        self.append(&Line::Finished { at: ended, warnings, judgement });
+        // The journal's own failure can only be known now.
+        let journal = self.journal.as_ref().and_then(Journal::failure).map(str::to_owned);
+        self.weigh(&mut record, journal);
+        let written = self.directory.as_ref().and_then(|directory| directory.write_record(&record).err());
+        self.weigh(&mut record, written.map(|error| error.to_string()));
+        let page = self.directory.as_ref().and_then(|directory| write_page(directory, &record).err());
+        self.weigh(&mut record, page);
+        let path = self.path().map(Path::to_path_buf);
+        (record, path)
+    }
+
+    fn weigh(&mut self, record: &mut Record, failure: Option<String>) {
+        if let Some(failure) = failure {
+            self.losses.push(failure);
+            record.judgement = verdict::judge(record, &self.losses);
+        }
+    }
+}
+
+fn write_page(directory: &RunDirectory, record: &Record) -> std::result::Result<(), String> {
+    let page = report::page::page(std::slice::from_ref(record)).map_err(|error| error.to_string())?;
+    directory.write_page(&page).map_err(|error| error.to_string())
+}

@@ -1,0 +1,62 @@
+//! The file of every sample, beside the record.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use record::{Header, samples};
+use units::Nanos;
+
+use super::order::{planned, series_cpus};
+use crate::error::{CommandError, Result};
+
+/// The file of every sample.
+pub struct SamplesFile {
+    writer: samples::Writer<BufWriter<File>>,
+    path: PathBuf,
+    failure: Option<String>,
+}
+
+impl SamplesFile {
+    /// A new file, with its header.
+    pub fn create(path: PathBuf, header: &Header) -> Result<Self> {
+        let failed = |error: std::io::Error| {
+            CommandError::new(
+                format!("create {}: {error}", path.display()),
+                "choose a file that does not exist yet",
+            )
+        };
+        let file = File::create_new(&path).map_err(failed)?;
+        let planned = samples::Header {
+            program: format!("worstcase {}", header.tool.version),
+            started: header.started,
+            clock: header.plan.clock,
+            cpus: series_cpus(&header.plan),
+            scenarios: planned(&header.plan),
+        };
+        let writer = samples::Writer::new(BufWriter::new(file), &planned).map_err(failed)?;
+        Ok(Self { writer, path, failure: None })
+    }
+
+    /// Appends samples of a series of a scenario, `(activation, latency in ns)`. A failure is kept for the end.
+    pub fn save(&mut self, scenario: usize, series: usize, samples: &[(u64, u64)]) {
+        let samples: Vec<(u64, Nanos)> =
+            samples.iter().map(|&(activation, latency)| (activation, Nanos(latency))).collect();
+        let written =
+            self.writer.block(scenario as u16, series as u16, &samples).and_then(|()| self.writer.flush());
+        self.note(written);
+    }
+
+    fn note(&mut self, result: std::io::Result<()>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert_with(|| format!("write {}: {error}", self.path.display()));
+        }
+    }
+
+    /// Brings it to the disk; the first failure, if there was one.
+    pub fn close(&mut self) -> Option<String> {
+        let synced = self.writer.flush().and_then(|()| self.writer.get_ref().get_ref().sync_all());
+        self.note(synced);
+        self.failure.clone()
+    }
+}
