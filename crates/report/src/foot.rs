@@ -6,7 +6,7 @@ use record::{Effect, Record};
 use crate::style::{Style, Tone};
 use crate::text::{clip, wrap};
 use crate::validity;
-use crate::warnings::{Doubt, doubts, effect_word, load_count};
+use crate::warnings::{Doubt, Finding, doubts, effect_word, load_count};
 
 /// Findings shown of one doubt; the page shows all.
 const MOST_FINDINGS: usize = 4;
@@ -19,17 +19,41 @@ pub fn foot(record: &Record, style: &Style) -> String {
         lines.push(String::new());
     }
     let loads = load_count(record);
-    lines.extend(doubts.iter().flat_map(|doubt| doubt_lines(doubt, loads, style)));
+    let (notes, harmful): (Vec<_>, Vec<_>) = doubts.iter().partition(|doubt| doubt.effect == Effect::Note);
+    lines.extend(harmful.iter().flat_map(|doubt| doubt_lines(doubt, loads, style)));
+    lines.extend(notes.iter().flat_map(|note| note_lines(note, loads, style)));
+    if !notes.is_empty() {
+        lines.extend(wrap(
+            "",
+            "(the page of a record, report.html, has a cure for each note)",
+            2,
+            style.width,
+        ));
+    }
     lines.push(String::new());
     lines.extend(judgement_lines(&record.judgement, style));
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
+/// A note in a line or two: it leaves the verdict alone, and must not stand before it like a wall.
+fn note_lines(note: &Doubt, loads: usize, style: &Style) -> Vec<String> {
+    let place =
+        |finding: &Finding| finding.place(loads).map_or_else(String::new, |loads| format!(" [{loads}]"));
+    let first = note
+        .findings
+        .first()
+        .map_or_else(String::new, |first| format!(": {}{}", first.evidence, place(first)));
+    let more = match note.findings.len() {
+        0 | 1 => String::new(),
+        count => format!("; and {} more", count - 1),
+    };
+    wrap("note: ", &format!("{}{first}{more} ({})", note.id.title(), note.id), 2, style.width)
+}
+
 fn doubt_lines(doubt: &Doubt, loads: usize, style: &Style) -> Vec<String> {
-    let tone = if doubt.effect == Effect::Note { Tone::Strong } else { Tone::Doubtful };
     let title = format!("{}: {} ({})", doubt.id, doubt.id.title(), effect_word(doubt.effect));
     let mut lines: Vec<_> =
-        wrap("", &title, 2, style.width).into_iter().map(|line| style.paint(tone, &line)).collect();
+        wrap("", &title, 2, style.width).into_iter().map(|line| style.paint(Tone::Doubtful, &line)).collect();
     for finding in doubt.findings.iter().take(MOST_FINDINGS) {
         let place = finding.place(loads).map_or_else(String::new, |loads| format!(" [{loads}]"));
         lines.extend(wrap("  ", &format!("{}{place}", finding.evidence), 2, style.width));
