@@ -1,6 +1,6 @@
 //! The JSON schemas of `record.json` and `journal.ndjson`: generated from the types, committed, and true.
 //!
-//! `WORSTCASE_WRITE_SCHEMA=1 cargo test -p record --features schema --test schema` writes them anew. A difference is a
+//! `WORSTCASE_WRITE_SCHEMA=1 cargo test -p record --features schema schemas_are` writes them anew. A difference is a
 //! change of the form that other programs read, and a new `SCHEMA_VERSION` unless it only adds what may be absent.
 #![cfg(feature = "schema")]
 #![allow(clippy::unwrap_used)]

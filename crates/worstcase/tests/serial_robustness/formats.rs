@@ -45,8 +45,8 @@ fn cyclictest_lines_are_as_cyclictest_has_them() {
     assert_eq!(lines.len(), series(&record).len(), "{}", ended.out);
     for (number, (line, series)) in lines.iter().zip(series(&record)).enumerate() {
         let summary = series.observed.summary();
-        let words: Vec<&str> = line.split([' ', ':']).filter(|word| !word.is_empty()).collect();
-        let tid = format!("({})", record.scenarios[0].evidence.threads[number].tid);
+        let words: Vec<&str> = line.split([' ', ':', '(', ')']).filter(|word| !word.is_empty()).collect();
+        let tid = record.scenarios[0].evidence.threads[number].tid.to_string();
         assert_eq!(words[..7], ["T", &number.to_string(), &tid, "P", "98", "I", "1000"], "{line}");
         let [count, min, avg, max] =
             [summary.count, summary.min / 1000, summary.sum / summary.count / 1000, summary.max / 1000];
