@@ -17,6 +17,7 @@ mod differences;
 mod figures;
 mod grid;
 mod group;
+mod idle_cost;
 mod style;
 mod svg;
 mod text;

@@ -7,6 +7,7 @@ use crate::figures::{Figures, ROWS, Row};
 use crate::foot;
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, cpu_name, cpus, groups, histograms_end};
+use crate::idle_cost::{self, IdleCost};
 use crate::style::{Style, Tone};
 use crate::text::{micros_aligned, percent, wrap};
 
@@ -29,9 +30,25 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
         text.push('\n');
         text.push_str(&cpu_grid(&groups, cpu, limit).render(style));
     }
+    let costs = idle_cost::costs(record);
+    if !costs.is_empty() {
+        text.push('\n');
+        text.push_str(&idle_grid(&costs).render(style));
+    }
     text.push('\n');
     text.push_str(&notes(&groups, style));
     text
+}
+
+/// What the idle states cost, a column a load.
+fn idle_grid(costs: &[IdleCost]) -> Grid {
+    let cells =
+        |cost: &IdleCost| cost.differences.iter().map(|cost| Cell::plain(idle_cost::shown(*cost))).collect();
+    Grid {
+        corner: "as-is - restrict".into(),
+        labels: idle_cost::rows().iter().map(|row| label(*row, None)).collect(),
+        columns: costs.iter().map(|cost| Column { head: cost.name.clone(), cells: cells(cost) }).collect(),
+    }
 }
 
 fn cpu_grid(groups: &[Group<'_>], cpu: Option<CpuId>, limit: Option<Nanos>) -> Grid {

@@ -150,6 +150,15 @@ fn periods_and_c_states_stand_in_the_head_only_where_they_differ() {
     missed               0         0       0       0         0         0
     late %               0         0       0       0         0         0
 
+    as-is - restrict    idle     hdd    idle     hdd    idle     hdd
+                       100us   100us     1ms     1ms    10ms    10ms
+    min                 +0.0    +0.0    -0.0    -0.1    -0.1    +0.1
+    avg                 -0.0    -0.1    -0.0    +0.0    -0.1    -0.0
+    p99 *               +0.0    -0.2    -0.1    +0.2    -0.2    +0.2
+    p99.9 *             +0.2    -3.9    -0.3    -0.9       -       -
+    p99.99 *            -0.4  -187.4       -       -       -       -
+    max                -20.0  -391.8    +7.9   -13.5   -35.8    +2.1
+
     * of all activations due: a missed one counts with the latency it would have
       had; - means too few samples
     late: share of activations served a period or more late, or missed

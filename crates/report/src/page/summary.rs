@@ -8,6 +8,7 @@ use super::view::{Block, Cell, DataTable, Section, grouped, micros};
 use crate::differences::length;
 use crate::figures::Row;
 use crate::group::cpu_name;
+use crate::idle_cost;
 use crate::svg::scale::latency;
 use crate::table;
 
@@ -125,6 +126,7 @@ pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
     let body = prepared.columns.iter().map(|column| load_row(column, &rows, prepared.limit)).collect();
     let mut blocks =
         vec![Block::Table(DataTable::new("Latency under each load, all CPUs, in µs", head, body))];
+    blocks.extend(idle_table(prepared).map(Block::Table));
     let notes = prepared.columns.iter().flat_map(|column| column.notes.iter().cloned());
     blocks.extend(notes.map(Block::Paragraph));
     let cpus = prepared.columns.iter().map(|column| cpu_table(column, prepared.limit)).collect();
@@ -132,6 +134,20 @@ pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
     let lead = "Minimum, average and maximum are exact, of the wake-ups. Percentiles are of all activations \
                 due: a missed one counts with the latency that it would have had. A dash means too few samples.";
     Section::new("figures", "Latency under each load", lead, blocks)
+}
+
+/// What the idle states cost, where both C-state policies were measured.
+fn idle_table(prepared: &Prepared<'_>) -> Option<DataTable> {
+    let costs = idle_cost::costs(prepared.record);
+    let mut head: Vec<_> = idle_cost::rows().iter().map(|row| Cell::number(row.name(None))).collect();
+    head.insert(0, Cell::text("load"));
+    let body = costs.iter().map(|cost| {
+        let mut cells = vec![Cell::text(cost.name.join(" "))];
+        cells.extend(cost.differences.iter().map(|difference| Cell::number(idle_cost::shown(*difference))));
+        cells
+    });
+    let caption = "What the idle states cost: C-states as they are less C-states restricted, in µs";
+    (!costs.is_empty()).then(|| DataTable::new(caption, head, body.collect()))
 }
 
 fn load_row(column: &Column, rows: &[Row], limit: Option<Nanos>) -> Vec<Cell> {
