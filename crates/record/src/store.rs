@@ -96,7 +96,8 @@ fn free_name(host: &str, started: UtcTime) -> PathBuf {
 /// Writes beside the file, to the disk, then takes its place. rename(2). What is no file, such as a pipe or /dev/stdout,
 /// is written to and stays what it is.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    const HINT: &str = "is the disk full? what the journal holds can be shown with `worstcase report`";
+    const HINT: &str =
+        "is there room, and may you write there? what the journal holds can be shown with `worstcase report`";
     let failed = |error: io::Error| StoreError::new("write", path, error, HINT);
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return File::options()

@@ -76,7 +76,7 @@ impl Nanos {
 
     /// A length of a run, to the second: `1 h 05 min`, `2 min 10 s`, `12 s`, `0.4 s`.
     pub fn rounded(self) -> String {
-        let tenths = (self.0 + 50_000_000) / 100_000_000;
+        let tenths = self.0.saturating_add(50_000_000) / 100_000_000;
         if tenths < 100 && tenths % 10 != 0 {
             return format!("{}.{} s", tenths / 10, tenths % 10);
         }
@@ -220,6 +220,7 @@ mod tests {
         assert_eq!(Nanos::from_secs(130).rounded(), "2 min 10 s");
         assert_eq!(Nanos::from_secs(60).rounded(), "1 min");
         assert_eq!(Nanos::from_millis(400).rounded(), "0.4 s");
+        assert_eq!(Nanos(u64::MAX).rounded(), "5124095 h 34 min");
     }
 
     proptest! {

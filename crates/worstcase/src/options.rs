@@ -12,6 +12,9 @@ use crate::run::division::Division;
 /// S1's advice: above interrupt threads, below what the kernel keeps for itself.
 const PRIORITY: u8 = 98;
 
+/// The longest that one scenario may be planned to last.
+const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
+
 /// What is measured and how.
 #[derive(Args, Clone, Debug)]
 pub struct Measuring {
@@ -130,6 +133,10 @@ pub fn check(plan: &RunPlan) -> Result<(), CommandError> {
         let message = format!("a duration of {duration} holds no whole interval of {longest}");
         return Err(CommandError::new(message, "measure for longer, or at a shorter interval"));
     }
+    if let Some(samples) = plan.samples.filter(|&samples| longest.saturating_mul(samples) > LONGEST) {
+        let message = format!("{samples} activations every {longest} take longer than {LONGEST}");
+        return Err(CommandError::new(message, "ask for fewer with --samples"));
+    }
     let too_long = |runtime: Nanos| plan.intervals.iter().any(|interval| runtime > *interval);
     if plan.runtime.is_some_and(too_long) {
         return Err(CommandError::new(
@@ -167,7 +174,7 @@ pub fn length(text: &str) -> Result<Nanos, String> {
 
 /// A duration: at least 1 ms, at most a year.
 pub fn duration(text: &str) -> Result<Nanos, String> {
-    between(text, Nanos::from_millis(1), Nanos::from_secs(366 * 86_400), "1ms to 366d")
+    between(text, Nanos::from_millis(1), LONGEST, "1ms to 366d")
 }
 
 /// A period: below 10 us a machine does nothing but wake up, and above an hour nothing is measured.

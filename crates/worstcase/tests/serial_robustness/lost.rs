@@ -109,6 +109,23 @@ fn a_disk_with_room_for_the_record_alone_keeps_it() {
 }
 
 #[test]
+fn a_samples_file_that_grows_too_large_is_an_error_and_measuring_goes_on() {
+    let Some(disk) = is_root().then(|| SmallDisk::mount("64k")).flatten() else {
+        return skipped("mounting a small file system needs root");
+    };
+    let file = disk.path().join("samples");
+    let arguments = ["--loads", "idle", "--interval", "50us", "--duration", "2s", "--warm-up", "50ms"];
+    let ended = Run::bench(&[&arguments[..], &["--samples-file", file.to_str().unwrap()]].concat()).end();
+    let record = ended.record();
+    assert_eq!(ended.code(), Some(2), "{}", ended.err);
+    assert!(ended.out.contains(&format!("write {}: No space left", file.display())), "{}", ended.out);
+    assert!(record.scenarios[0].series.iter().all(|series| series.expected == 40_000));
+    let output = Command::new(BINARY).arg("samples").arg(&file).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.lines().count() > 10_000, "what fitted in is readable: {} lines", told.lines().count());
+}
+
+#[test]
 fn output_that_is_lost_is_an_error_unless_the_run_has_failed() {
     for (limit, code) in [("1h", 2), ("1ns", 1)] {
         let mut command = Command::new(BINARY);
