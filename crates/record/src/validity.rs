@@ -346,18 +346,7 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
             "fix it: echo performance > /sys/devices/system/cpu/cpuN/cpufreq/scaling_governor",
         ));
     }
-    let serial = |name: &&String| {
-        name.starts_with("tty") && !name.trim_start_matches("tty").starts_with(|c: char| c.is_ascii_digit())
-    };
-    let console = machine.consoles.value().and_then(|consoles| consoles.iter().find(serial));
-    let loud = machine.console_log_level.value().is_none_or(|&level| level > QUIET_CONSOLE);
-    if let Some(console) = console.filter(|_| loud) {
-        warnings.push(Warning::note(
-            Id::SerialConsole,
-            format!("{console}, log level {}", machine.console_log_level),
-            "boot with `quiet`, or lower the console log level: dmesg -n 1",
-        ));
-    }
+    warnings.extend(of_consoles(machine));
     if let Some(&load) = machine.load_average_hundredths.value() {
         let cpus = machine.cpus.online.len().max(1) as u32;
         if load > 50 * cpus {
@@ -369,6 +358,27 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
         }
     }
     warnings
+}
+
+/// Output to a serial line runs with interrupts off in many drivers, the kernel's as well as our own (S1).
+fn of_consoles(machine: &Machine) -> Vec<Warning> {
+    // A serial line's name has letters after tty (ttyS0, ttyAMA0), a virtual terminal's a number.
+    let serial = |name: &str| {
+        let kind = name.trim_start_matches("/dev/").strip_prefix("tty");
+        kind.is_some_and(|kind| kind.starts_with(|first: char| first.is_ascii_alphabetic()))
+    };
+    let console = machine.consoles.value().and_then(|consoles| consoles.iter().find(|name| serial(name)));
+    let loud = machine.console_log_level.value().is_none_or(|&level| level > QUIET_CONSOLE);
+    let kernel = console.filter(|_| loud).map(|console| {
+        let evidence = format!("{console}, log level {}", machine.console_log_level);
+        let cure = "boot with `quiet`, or lower the console log level: dmesg -n 1";
+        Warning::note(Id::SerialConsole, evidence, cure)
+    });
+    let own = machine.terminal.as_deref().filter(|name| serial(name)).map(|terminal| {
+        let cure = "run it over ssh, or send its output to a file";
+        Warning::note(Id::SerialConsole, format!("this program shows its progress on {terminal}"), cure)
+    });
+    kernel.into_iter().chain(own).collect()
 }
 
 fn of_throttling(machine: &Machine) -> Option<Warning> {
@@ -486,6 +496,20 @@ mod tests {
         let mut header = header();
         header.plan.cstates = vec![CStates::Restrict];
         assert_eq!(ids(&of_run(&header, &[])), [(Id::LatencyRequestFailed, Effect::Inconclusive)]);
+    }
+
+    #[test]
+    fn a_serial_console_is_noted_where_something_prints_on_it() {
+        let mut machine =
+            Machine { consoles: Fact::Value(vec!["tty0".into(), "ttyAMA0".into()]), ..Machine::default() };
+        machine.console_log_level = Fact::Value(4);
+        assert!(of_consoles(&machine).is_empty());
+        machine.console_log_level = Fact::Value(7);
+        assert_eq!(ids(&of_consoles(&machine)), [(Id::SerialConsole, Effect::Note)]);
+        machine.terminal = Some("/dev/ttyS0".into());
+        assert_eq!(of_consoles(&machine).len(), 2);
+        machine.terminal = Some("/dev/pts/3".into());
+        assert_eq!(of_consoles(&machine).len(), 1);
     }
 
     #[test]

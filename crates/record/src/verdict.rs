@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{Effect, Record, Scenario, ScenarioEnd, Series, Warning};
+use crate::{Effect, Record, Scenario, ScenarioEnd, Warning};
 
 /// What a run means for its requirement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,8 +66,7 @@ pub struct Judgement {
 pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     let limit = record.header.plan.limit;
     let mut reasons = Vec::new();
-    let over = over_limit(record, limit);
-    reasons.extend(over.clone());
+    reasons.extend(over_limit(record, limit));
     reasons.extend(stopped(record));
     let failures: Vec<String> =
         losses.iter().cloned().chain(record.scenarios.iter().filter_map(failure)).collect();
@@ -198,11 +197,6 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         }
     }
     seen
-}
-
-/// Whether a series of a scenario measured anything above `limit`; for tables.
-pub fn exceeds(series: &Series, limit: Option<Nanos>) -> bool {
-    limit.is_some_and(|limit| series.observed.summary().max > limit.0)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr)]
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use report::Style;
@@ -76,6 +77,13 @@ pub fn is_terminal(stream: Stream) -> bool {
         Stream::Output => io::stdout().is_terminal(),
         Stream::Error => io::stderr().is_terminal(),
     }
+}
+
+/// The terminal that progress or results are shown on, if it is one.
+pub fn terminal() -> Option<String> {
+    let name = |stream: &dyn AsFd| rustix::termios::ttyname(stream.as_fd(), Vec::new()).ok();
+    let name = name(&io::stdout()).or_else(|| name(&io::stderr()))?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 /// What the stream can show: colours only on a terminal and without NO_COLOR, characters beyond ASCII only where the

@@ -21,6 +21,7 @@ pub fn machine(root: &SysRoot) -> Machine {
     let cpus = processors::cpus(root);
     let preemption = kernel::preemption(root, &names, command_line.value().map_or("", String::as_str));
     Machine {
+        terminal: None,
         host: names.host,
         architecture: names.architecture,
         cpu_model: processors::model(root),

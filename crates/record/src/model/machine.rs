@@ -35,6 +35,9 @@ pub struct Machine {
     pub throttling: Throttling,
     /// Consoles that the kernel prints on, from /proc/consoles (`ttyS0`, `tty0`).
     pub consoles: Fact<Vec<String>>,
+    /// The terminal that this program writes on, if it writes on one (`/dev/ttyS0`, `/dev/pts/3`).
+    #[serde(default)]
+    pub terminal: Option<String>,
     /// Console log level, the first figure of /proc/sys/kernel/printk.
     pub console_log_level: Fact<u32>,
     /// Load average over one minute at the start, in hundredths.

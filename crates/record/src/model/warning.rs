@@ -111,7 +111,7 @@ warnings! {
     /// Another thread of the same or a higher priority may run on measured CPUs.
     Rival => "rival", "other threads of this priority or above";
     /// The kernel prints on a serial console.
-    SerialConsole => "serial-console", "the kernel prints on a serial console";
+    SerialConsole => "serial-console", "output goes to a serial console";
     /// The kernel complained during the run.
     KernelMessage => "kernel-message", "the kernel logged trouble";
     /// A load did no work.

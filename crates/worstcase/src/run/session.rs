@@ -11,6 +11,7 @@ use sys::signal::Signals;
 use super::division::{Claims, Division};
 use super::outputs::{Out, Outputs};
 use crate::error::Result;
+use crate::output;
 
 /// A run that is going on.
 pub struct Session {
@@ -70,7 +71,8 @@ pub struct Beginning {
 impl Session {
     /// Claims the CPUs, begins the record, and takes the signals.
     pub fn begin(beginning: Beginning) -> Result<Self> {
-        let Beginning { plan, machine, division, loads, .. } = beginning;
+        let Beginning { plan, mut machine, division, loads, .. } = beginning;
+        machine.terminal = output::terminal();
         let claims = Claims::on(&division.measured)?;
         let started = UtcTime(sys::clock::unix_seconds());
         let header = Header {
