@@ -222,8 +222,11 @@ fn of_load(header: &Header, load: &LoadEvidence) -> Vec<Warning> {
         if stressor.work == 0 {
             warnings.push(Warning::inconclusive(
                 Id::LoadIdle,
-                format!("{}: {} did no work ({})", load.name, stressor.name, stressor.unit),
-                stressor.failures.first().cloned().unwrap_or_else(|| "run it alone: worstcase load".into()),
+                match stressor.failures.first() {
+                    Some(failure) => format!("{}: {} did no work: {failure}", load.name, stressor.name),
+                    None => format!("{}: {} did no work ({})", load.name, stressor.name, stressor.unit),
+                },
+                "run it alone and see: worstcase load",
             ));
         } else if let Some(failure) = stressor.failures.first() {
             let cure = "run it alone and see: worstcase load";

@@ -40,7 +40,7 @@ pub struct Measuring {
     pub wake: Wake,
 
     /// Run time per period of a deadline reservation [default: a fifth of the interval]
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     pub runtime: Option<Nanos>,
 
     /// Clock that activations are due on: monotonic, realtime, tai
@@ -52,7 +52,7 @@ pub struct Measuring {
     pub phase: Phase,
 
     /// Length of the warm-up, which is reported apart
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = warm_up)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = warm_up)]
     pub warm_up: Nanos,
 
     /// Seed of everything drawn by lot: phases, loads, order [default: drawn, and recorded]
@@ -60,11 +60,11 @@ pub struct Measuring {
     pub seed: Option<Seed>,
 
     /// The requirement: a latency above it fails (exit code 1)
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     pub limit: Option<Nanos>,
 
     /// End at a latency of this or more, and fail
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     pub stop_at: Option<Nanos>,
 
     /// Command for the shell when --stop-at is reached; it finds WORSTCASE_CPU and WORSTCASE_LATENCY_NS set

@@ -27,7 +27,10 @@ const DURATION: Nanos = Nanos::from_secs(10);
 /// latmus' and cyclictest's default.
 const INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// Measures every CPU under every load and hands over a record directory with a report.
+/// Measure this machine under load: a table, a report and a verdict in one go
+///
+/// Wakes a real-time thread on every CPU, under one load after the other, and leaves a directory with the record and
+/// the page. With --limit the exit code says whether the requirement was met.
 #[derive(Args)]
 pub struct Bench {
     /// Loads, one after the other: see worstcase load --list [default: idle,cpu,io,vm,hdd,full]
@@ -35,7 +38,7 @@ pub struct Bench {
     loads: Vec<String>,
 
     /// A command of your own as a further load, run by the shell
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new(), value_name = "COMMAND")]
     load_command: Option<String>,
 
     /// CPUs that load workers run on [default: all that are not isolated]
@@ -47,11 +50,11 @@ pub struct Bench {
     load_dir: Option<PathBuf>,
 
     /// Length of one scenario (a load at a period under a C-state policy) [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     duration: Option<Nanos>,
 
     /// Period of the activations; several, separated by commas, are measured one after the other [default: 1ms]
-    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = options::interval)]
+    #[arg(long, value_name = "TIMES", allow_hyphen_values = true, value_delimiter = ',', value_parser = options::interval)]
     interval: Vec<Nanos>,
 
     /// Idle states: as-is (as an application finds them), restrict (as cyclictest does), both [default: as-is]
@@ -215,8 +218,8 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
         (None, samples) => format!("{} activations", samples.unwrap_or_default()),
     };
     output::words(&format!(
-        "{} scenarios of {each} each (and {} to warm up) on CPUs {}: about {}",
-        scenarios.len(),
+        "{} of {each} each (and {} to warm up) on CPUs {}: about {}",
+        if scenarios.len() == 1 { "1 scenario".into() } else { format!("{} scenarios", scenarios.len()) },
         plan.warm_up.rounded(),
         plan.cpus,
         total.rounded()

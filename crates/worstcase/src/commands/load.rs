@@ -16,7 +16,9 @@ use crate::options;
 use crate::output::{self, Stream};
 use crate::run::division::Division;
 
-/// Runs a load until Ctrl-C or --duration, and says what it did.
+/// Run one load alone, or explain them all
+///
+/// Until Ctrl-C or --duration; then it says what the load did.
 #[derive(Args)]
 pub struct Load {
     /// The load: see --list
@@ -28,11 +30,11 @@ pub struct Load {
     list: bool,
 
     /// A command of your own, run by the shell
-    #[arg(long, value_name = "COMMAND", conflicts_with = "name")]
+    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new(), value_name = "COMMAND", conflicts_with = "name")]
     load_command: Option<String>,
 
     /// How long [default: until Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     duration: Option<Nanos>,
 
     /// CPUs that its workers run on [default: all that are not isolated]

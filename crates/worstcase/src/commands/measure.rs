@@ -18,16 +18,17 @@ use crate::run::division::Division;
 use crate::run::outputs::Out;
 use crate::run::session::{Beginning, Loads, Session};
 
-/// Measures and shows while it measures: a table on a terminal, a line a CPU and second elsewhere. SIGUSR1 prints a
-/// snapshot.
+/// Measure live, until Ctrl-C or --duration
+///
+/// On a terminal a table, elsewhere a line a CPU and second. SIGUSR1 prints a snapshot. Nothing is loaded: see bench.
 #[derive(Args)]
 pub struct Measure {
     /// How long [default: until Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     duration: Option<Nanos>,
 
     /// Period of the activations
-    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = options::interval)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms", value_parser = options::interval)]
     interval: Nanos,
 
     /// Idle states: as-is (as an application finds them), restrict (as cyclictest does)

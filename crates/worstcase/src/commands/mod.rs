@@ -16,15 +16,10 @@ use crate::error::Result;
 /// What the user asks for.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Measure this machine under load: table, report and verdict in one go
     Bench(Box<bench::Bench>),
-    /// Measure live, until Ctrl-C or --duration
     Measure(Box<measure::Measure>),
-    /// Run one load alone, or explain them all
     Load(load::Load),
-    /// Show records again, side by side for several
     Report(report::Report),
-    /// Print the file that --samples-file wrote
     Samples(samples::Samples),
 }
 

@@ -9,7 +9,9 @@ use record::{Record, store};
 use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
 
-/// Shows what runs left, also of runs that were cut off. The exit code says whether it could be shown, not the verdict.
+/// Show records again, side by side for several
+///
+/// Also those of runs that were cut off. The exit code says whether they could be shown, not what their verdicts are.
 #[derive(Args)]
 pub struct Report {
     /// Directories that runs left, or their record.json
@@ -35,10 +37,13 @@ impl Report {
         let records =
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         output::final_data(&self.text(&records)?)?;
-        if let Some(path) = self.page_path() {
-            let page = report::page::page(&records).map_err(|error| CommandError::new(error, ""))?;
-            store::write_whole(&path, page.as_bytes())?;
-            output::words(&format!("report: {}", path.display()));
+        let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
+        let page = report::page::page(&records).map_err(|error| CommandError::new(error, ""))?;
+        match store::write_whole(&path, page.as_bytes()) {
+            Ok(()) => output::words(&format!("report: {}", path.display())),
+            // Nobody asked for the page: a record that may only be read can be shown all the same.
+            Err(error) if self.html.is_none() => output::words(&format!("warning: {error}")),
+            Err(error) => return Err(error.into()),
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -11,14 +11,16 @@ use record::samples::{Block, Header, Reader};
 use crate::error::{CommandError, Result};
 use crate::output;
 
-/// Prints every sample: scenario, load, CPU, activation, due time in the scenario, latency; nanoseconds.
+/// Print the file that --samples-file wrote
+///
+/// One line a sample: scenario, load, CPU, activation, when it was due in the scenario, latency; in nanoseconds.
 #[derive(Args)]
 pub struct Samples {
     /// The file
     file: PathBuf,
 
     /// Only latencies of this or more
-    #[arg(long, value_name = "TIME", value_parser = crate::options::length)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = crate::options::length)]
     at_least: Option<units::Nanos>,
 }
 
