@@ -367,7 +367,7 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
 fn of_consoles(machine: &Machine) -> Vec<Warning> {
     // A serial line's name has letters after tty (ttyS0, ttyAMA0), a virtual terminal's a number.
     let serial = |name: &str| {
-        let kind = name.trim_start_matches("/dev/").strip_prefix("tty");
+        let kind = name.rsplit('/').next().and_then(|name| name.strip_prefix("tty"));
         kind.is_some_and(|kind| kind.starts_with(|first: char| first.is_ascii_alphabetic()))
     };
     let console = machine.consoles.value().and_then(|consoles| consoles.iter().find(|name| serial(name)));
