@@ -88,8 +88,11 @@ pub fn build(target: &Target) -> Result<PathBuf> {
     let linker = target.linker().ok_or_else(|| anyhow!("no linker for {}", target.triple))?;
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--release", "--locked", "--package", "worstcase", "--target", target.triple]);
-    cargo.env(format!("{variable}_LINKER"), linker);
-    cargo.env(format!("{variable}_RUSTFLAGS"), flags(target));
+    // Told to use `cc`, rustc takes it for a plain one; left to itself it calls it with its own lld.
+    if linker != "cc" {
+        cargo.env(format!("{variable}_LINKER"), linker);
+    }
+    cargo.env(format!("{variable}_RUSTFLAGS"), flags(target, linker));
     let log = workspace::logs().join(format!("dist-{}.log", target.triple));
     let outcome = command::logged(&mut cargo, &log)?;
     ensure!(outcome.success, "the build failed\n{}", outcome.tail());
@@ -97,9 +100,10 @@ pub fn build(target: &Target) -> Result<PathBuf> {
 }
 
 /// Static; without unwind tables, because a panic ends the program anyway; and where the linker is lld (the default of
-/// this one target), with equal functions folded.
-fn flags(target: &Target) -> String {
-    let folded = if target.triple == "x86_64-unknown-linux-gnu" { " -C link-arg=-Wl,--icf=all" } else { "" };
+/// this one target from Rust 1.90 on), with equal functions folded.
+fn flags(target: &Target, linker: &str) -> String {
+    let lld = target.triple == "x86_64-unknown-linux-gnu" && linker == "cc" && cfg!(target_arch = "x86_64");
+    let folded = if lld { " -C link-arg=-Wl,--icf=all" } else { "" };
     format!("-C target-feature=+crt-static -C force-unwind-tables=no{folded}")
 }
 

@@ -21,7 +21,7 @@ pub struct Target {
 pub const ALL: [Target; 7] = [
     Target {
         triple: "x86_64-unknown-linux-gnu",
-        linkers: &["x86_64-linux-gnu-gcc", "cc"],
+        linkers: &["cc", "x86_64-linux-gnu-gcc"],
         packages: &["gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"],
         emulators: &["qemu-x86_64-static", "qemu-x86_64"],
     },
