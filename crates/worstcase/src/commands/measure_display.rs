@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 
 use histogram::Summary;
 use record::export::{cyclictest, latmus};
-use record::{Machine, Record, RunPlan, Scenario, ScenarioHead};
-use serde_json::json;
+use record::{Block, Machine, Record, RunPlan, Scenario, ScenarioHead};
+use serde::Serialize;
 use units::{CpuId, Nanos};
 
 use crate::error::{CommandError, Result};
@@ -71,17 +71,32 @@ impl Display for Lines {
 /// One JSON object a CPU and second.
 pub struct Json;
 
+/// A second of a CPU, and its figures so far; times in nanoseconds.
+#[derive(Serialize)]
+struct JsonLine {
+    cpu: Option<CpuId>,
+    second: u64,
+    block: Block,
+    total: JsonTotal,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct JsonTotal {
+    #[serde(flatten)]
+    observed: Summary,
+    missed: u64,
+    #[serde(rename = "p99.9")]
+    p999: Option<Nanos>,
+}
+
 impl Display for Json {
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         let mut lines = String::new();
         for (index, thread) in live.threads.iter().enumerate() {
-            let total = json!({
-                "count": thread.summary.count, "min": thread.summary.min, "max": thread.summary.max,
-                "sum": thread.summary.sum, "missed": thread.missed, "p99.9": live.p999(index),
-            });
-            for (second, block) in thread.new {
-                let line = json!({ "cpu": thread.cpu, "second": second, "block": block, "total": total });
-                lines += &format!("{line}\n");
+            let total = JsonTotal { observed: thread.summary, missed: thread.missed, p999: live.p999(index) };
+            for &(second, block) in thread.new {
+                let line = JsonLine { cpu: thread.cpu, second, block, total };
+                lines += &(serde_json::to_string(&line).unwrap_or_default() + "\n");
             }
         }
         print(&lines)
