@@ -146,7 +146,7 @@ fn idle_table(prepared: &Prepared<'_>) -> Option<DataTable> {
         cells.extend(cost.differences.iter().map(|difference| Cell::number(idle_cost::shown(*difference))));
         cells
     });
-    let caption = "What the idle states cost: C-states as they are less C-states restricted, in µs";
+    let caption = "What the idle states cost: as-is less restrict, in µs";
     (!costs.is_empty()).then(|| DataTable::new(caption, head, body.collect()))
 }
 

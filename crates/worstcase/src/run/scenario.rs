@@ -223,12 +223,7 @@ impl Round {
 
     fn is_too_hot(&self, session: &Session) -> bool {
         let now = Heat::read(&session.root, &session.division.measured);
-        let limit = session.max_temperature.zip(now.temperature.value());
-        let hot = limit.is_some_and(|(limit, now)| *now > limit);
-        let throttles = |heat: &Heat| heat.throttles.value().copied().unwrap_or_default();
-        let slowed = throttles(&now) > throttles(&self.heat);
-        let cooled = now.cooling.iter().any(|device| !self.heat.cooling.contains(device));
-        hot || slowed || cooled
+        too_hot(&self.heat, &now, session.max_temperature)
     }
 
     /// Rivals of the probe and workers outside SCHED_OTHER, looked for while both still run.
@@ -307,6 +302,16 @@ impl Round {
     }
 }
 
+/// Whether the machine is hotter than it may be (in thousandths of a degree), or slows down for heat as it did not
+/// before the scenario.
+fn too_hot(before: &Heat, now: &Heat, limit: Option<i64>) -> bool {
+    let hot = limit.zip(now.temperature.value()).is_some_and(|(limit, now)| *now > limit);
+    let throttles = |heat: &Heat| heat.throttles.value().copied().unwrap_or_default();
+    let slowed = throttles(now) > throttles(before);
+    let cooled = now.cooling.iter().any(|device| !before.cooling.contains(device));
+    hot || slowed || cooled
+}
+
 /// A load that did not come up says so in its evidence.
 fn note_failed_load(evidence: &mut LoadEvidence, failed: Option<load::Error>) {
     let Some(error) = failed else { return };
@@ -338,6 +343,7 @@ fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::Fact;
 
     fn next(repeat: u32) -> PlannedScenario {
         PlannedScenario {
@@ -346,6 +352,22 @@ mod tests {
             cstates: CStates::AsIs,
             repeat,
         }
+    }
+
+    #[test]
+    fn heat_over_the_limit_or_a_cpu_that_slows_down_ends_a_scenario() {
+        let heat = |temperature, throttles, cooling: &[&str]| Heat {
+            temperature: Fact::Value(temperature),
+            throttles,
+            cooling: cooling.iter().map(|&device| device.to_owned()).collect(),
+        };
+        let before = heat(50_000, Fact::Value(7), &[]);
+        assert!(!too_hot(&before, &heat(90_000, Fact::Value(7), &[]), None));
+        assert!(!too_hot(&before, &heat(90_000, Fact::Value(7), &[]), Some(90_000)));
+        assert!(too_hot(&before, &heat(90_001, Fact::Value(7), &[]), Some(90_000)));
+        assert!(too_hot(&before, &heat(50_000, Fact::Value(8), &[]), None));
+        assert!(too_hot(&before, &heat(50_000, Fact::Absent, &["cpufreq-cpu0 at 1 of 2"]), None));
+        assert!(!too_hot(&before, &heat(50_000, Fact::Unreadable(13), &[]), Some(90_000)));
     }
 
     #[test]
