@@ -149,6 +149,14 @@ pub fn reachable(cpus: &CpuList) -> Result<CpuList> {
     Ok(reached)
 }
 
+/// Those of `cpus` to which a deadline thread can be pinned: the ones that are a root domain of their own, as in an
+/// isolated partition of one CPU. Each is tried by a thread with a small reservation (sched(7), "Deadline scheduling").
+pub fn reservable(cpus: &CpuList) -> CpuList {
+    let small = Scheduling::Deadline { runtime: Nanos::from_micros(50), period: Nanos::from_millis(10) };
+    let attempt = move |cpu| set_affinity(0, &CpuList::from_iter([cpu])).and_then(|()| set(small)).is_ok();
+    cpus.iter().filter(|&cpu| std::thread::spawn(move || attempt(cpu)).join().unwrap_or(false)).collect()
+}
+
 /// The CPU that the calling thread runs on: getcpu(2).
 #[inline]
 pub fn current_cpu() -> CpuId {
@@ -222,6 +230,16 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn a_reservation_cannot_be_pinned_within_a_larger_root_domain() {
+        let cpus = affinity(0).unwrap();
+        if cpus.len() < 2 {
+            return println!("skipped: a cpu alone is its own root domain");
+        }
+        assert!(reservable(&cpus).len() < cpus.len());
+        assert_eq!(affinity(0).unwrap(), cpus, "the caller's own affinity stays");
     }
 
     #[test]

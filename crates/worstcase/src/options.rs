@@ -103,6 +103,10 @@ impl Measuring {
         Ok(RunPlan {
             probe: "timer".into(),
             cpus: division.measured.clone(),
+            pinned: match self.wake {
+                Wake::Deadline => sys::schedule::reservable(&division.measured),
+                _ => division.measured.clone(),
+            },
             left_out: division.left_out.clone(),
             load_cpus: division.load.clone(),
             warm_up: self.warm_up,

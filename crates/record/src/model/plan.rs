@@ -69,6 +69,9 @@ pub struct RunPlan {
     pub loads: Vec<String>,
     /// The CPUs measured.
     pub cpus: CpuList,
+    /// Those whose thread is pinned: all of them, but for deadline threads within a larger root domain.
+    #[serde(default)]
+    pub pinned: CpuList,
     /// CPUs that were allowed or isolated, and are not measured, each group with its reason.
     pub left_out: Vec<LeftOut>,
     /// The CPUs on which load workers may run.

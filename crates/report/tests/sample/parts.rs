@@ -58,6 +58,7 @@ pub fn plan(spec: &Spec) -> RunPlan {
         probe: "timer".into(),
         loads: spec.loads.iter().map(|load| (*load).to_owned()).collect(),
         cpus: cpu_list(spec.cpus),
+        pinned: cpu_list(spec.cpus),
         load_cpus: cpu_list(spec.cpus),
         duration: Some(spec.duration),
         warm_up: Nanos::from_millis(500),

@@ -1,7 +1,7 @@
 //! What is measured, in which order.
 
+use record::RunPlan;
 use record::samples::PlannedScenario;
-use record::{RunPlan, Wake};
 use units::{CpuId, Seed};
 
 /// The plan's scenarios in the order in which they are measured: as given for one pass; drawn by lot within each pass
@@ -26,11 +26,9 @@ pub fn planned(plan: &RunPlan) -> Vec<PlannedScenario> {
     all
 }
 
-/// The CPU of each series: the measured ones, or none of them for threads that are not pinned.
+/// The CPU of each series; none for a thread that is not pinned.
 pub fn series_cpus(plan: &RunPlan) -> Vec<Option<CpuId>> {
-    // A deadline thread may only be pinned where its affinity spans the root domain: with one CPU in it.
-    let pinned = plan.wake != Wake::Deadline;
-    plan.cpus.iter().map(|cpu| pinned.then_some(cpu)).collect()
+    plan.cpus.iter().map(|cpu| plan.pinned.contains(cpu).then_some(cpu)).collect()
 }
 
 #[cfg(test)]
