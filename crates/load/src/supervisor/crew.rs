@@ -98,8 +98,9 @@ impl<'a> Crew<'a> {
 
     fn fail(&self, index: usize, text: &str) {
         let seat = self.members[index].seat;
-        self.shop.board.set_state(seat.stressor, seat.worker, State::Failed);
+        // First the reason: the parent asks for it as soon as it sees the state.
         self.shop.failure(seat.stressor, text);
+        self.shop.board.set_state(seat.stressor, seat.worker, State::Failed);
     }
 
     /// Waits for something to do; false when it is time to end.
