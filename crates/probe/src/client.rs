@@ -25,8 +25,6 @@ pub struct Probe {
     board: SharedWords,
     plan: ProbePlan,
     tids: Vec<i32>,
-    denied: Option<String>,
-    unlocked: Option<String>,
 }
 
 /// Why there is no measurement.
@@ -84,23 +82,11 @@ impl Probe {
         let mut child = command.spawn().map_err(failed)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let Some(output) = output else { return Err(ProbeError::Died("it has no output".into())) };
-        let mut probe = Self {
-            child,
-            input,
-            output,
-            unread: vec![],
-            board,
-            plan,
-            tids: vec![],
-            denied: None,
-            unlocked: None,
-        };
+        let mut probe = Self { child, input, output, unread: vec![], board, plan, tids: vec![] };
         let text = serde_json::to_string(&probe.plan).map_err(|error| failed(error.into()))?;
         probe.tell(&text);
         match probe.message(Duration::from_secs(60))? {
-            Message::Ready { tids, denied, unlocked } => {
-                (probe.tids, probe.denied, probe.unlocked) = (tids, denied, unlocked);
-            }
+            Message::Ready(tids) => probe.tids = tids,
             Message::Failed(failure) => return Err(ProbeError::Failed(failure)),
             Message::Done(_) => return Err(ProbeError::Died("it was done before it began".into())),
         }
@@ -125,16 +111,6 @@ impl Probe {
     /// The threads' kernel ids, in the plan's order.
     pub fn tids(&self) -> &[i32] {
         &self.tids
-    }
-
-    /// Why the threads have an ordinary policy although a real-time one was asked for.
-    pub fn denied(&self) -> Option<&str> {
-        self.denied.as_deref()
-    }
-
-    /// Why the probe's memory is not locked.
-    pub fn unlocked(&self) -> Option<&str> {
-        self.unlocked.as_deref()
     }
 
     /// The plan that it follows.
@@ -165,7 +141,7 @@ impl Probe {
                 Ok(evidence)
             }
             Message::Failed(failure) => Err(ProbeError::Failed(failure)),
-            Message::Ready { .. } => Err(ProbeError::Died("it spoke out of turn".into())),
+            Message::Ready(_) => Err(ProbeError::Died("it spoke out of turn".into())),
         }
     }
 

@@ -35,15 +35,8 @@ const STACK: usize = 64 * 1024;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// All threads are prepared and wait.
-    Ready {
-        /// The threads' kernel ids, in the plan's order.
-        tids: Vec<i32>,
-        /// Why the threads run under an ordinary policy although a real-time one was asked for.
-        denied: Option<String>,
-        /// Why memory is not locked.
-        unlocked: Option<String>,
-    },
+    /// All threads are prepared and wait: their kernel ids, in the plan's order.
+    Ready(Vec<i32>),
     /// The probe could not be prepared.
     Failed(Failure),
     /// All threads have ended.
@@ -89,10 +82,10 @@ fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<
         // Of no consequence where it fails: the threads pin themselves.
         let _ = schedule::set_affinity(0, &plan.housekeeping);
     }
-    let unlocked = sys::memory::lock_all().err().map(|error| error.to_string());
+    let memory_locked = sys::memory::lock_all().is_ok();
     sys::signal::make_sleeps_interruptible().map_err(|error| Failure::bare(&error))?;
-    let crew = Crew::new(&plan, &board, unlocked.is_none(), clock_is_system_call)?;
-    crew.work(unlocked, input)
+    let crew = Crew::new(&plan, &board, memory_locked, clock_is_system_call)?;
+    crew.work(input)
 }
 
 /// One line, read byte by byte so that nothing of the next is taken.
@@ -136,8 +129,8 @@ struct Crew<'a> {
     listener: UnixStream,
 }
 
-/// What a thread says when it is prepared: its id, and why it has no real-time policy.
-type Prepared = Result<(i32, Option<String>), Failure>;
+/// What a thread says when it is prepared: its place in the plan and its id, or why it cannot measure.
+type Prepared = Result<(usize, i32), Failure>;
 
 impl<'a> Crew<'a> {
     fn new(
@@ -161,7 +154,7 @@ impl<'a> Crew<'a> {
         })
     }
 
-    fn work(&self, unlocked: Option<String>, input: &mut impl Read) -> Result<(), Failure> {
+    fn work(&self, input: &mut impl Read) -> Result<(), Failure> {
         std::thread::scope(|scope| {
             let (sender, prepared) = mpsc::channel::<Prepared>();
             let mut threads = Vec::new();
@@ -173,8 +166,8 @@ impl<'a> Crew<'a> {
                     std::thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, body);
                 threads.push(spawned.map_err(|error| self.abandon(Failure::of_thread(&error)))?);
             }
-            let (tids, denied) = self.all_prepared(&prepared)?;
-            say(&Message::Ready { tids: tids.clone(), denied, unlocked });
+            let tids = self.all_prepared(&prepared)?;
+            say(&Message::Ready(tids.clone()));
             if line(input) != "go" {
                 board::stop(self.board);
             }
@@ -187,21 +180,16 @@ impl<'a> Crew<'a> {
     }
 
     /// Waits until every thread is prepared, or lets those that are go home.
-    fn all_prepared(
-        &self,
-        prepared: &mpsc::Receiver<Prepared>,
-    ) -> Result<(Vec<i32>, Option<String>), Failure> {
-        let mut tids = Vec::new();
-        let mut denied = None;
-        for _ in &self.plan.threads {
-            let (tid, reason) = prepared
-                .recv()
-                .unwrap_or_else(|_| Err(Failure::bare(&"a measuring thread died while it prepared")))
-                .map_err(|failure| self.abandon(failure))?;
-            tids.push(tid);
-            denied = denied.or(reason);
-        }
-        Ok((tids, denied))
+    fn all_prepared(&self, prepared: &mpsc::Receiver<Prepared>) -> Result<Vec<i32>, Failure> {
+        let next = || {
+            let answer = prepared.recv();
+            answer.unwrap_or_else(|_| Err(Failure::bare(&"a measuring thread died while it prepared")))
+        };
+        let threads = self.plan.threads.iter().map(|_| next().map_err(|failure| self.abandon(failure)));
+        // They answer in the order in which they get ready.
+        let mut threads = threads.collect::<Result<Vec<_>, _>>()?;
+        threads.sort_unstable();
+        Ok(threads.into_iter().map(|(_, tid)| tid).collect())
     }
 
     /// A process that cannot measure says why and ends at once, its waiting threads with it.
@@ -257,7 +245,7 @@ impl<'a> Crew<'a> {
     fn live(&self, index: usize, thread: &ThreadPlan, prepared: &mpsc::Sender<Prepared>) -> ThreadEvidence {
         let ready = self.prepare(thread);
         let failed = ready.is_err();
-        let _ = prepared.send(ready.map(|denied| (schedule::thread_id(), denied)));
+        let _ = prepared.send(ready.map(|()| (index, schedule::thread_id())));
         if failed {
             return ThreadEvidence::default();
         }
@@ -270,8 +258,9 @@ impl<'a> Crew<'a> {
         evidence
     }
 
-    /// Pins the thread and gives it its policy. Returns why it has an ordinary one after all.
-    fn prepare(&self, thread: &ThreadPlan) -> Result<Option<String>, Failure> {
+    /// Pins the thread and gives it its policy. Where that is not permitted it measures as an ordinary thread: its
+    /// evidence says what it was.
+    fn prepare(&self, thread: &ThreadPlan) -> Result<(), Failure> {
         // Without a CPU of its own, everywhere that the cpuset lets it: a reservation must be able to run in its
         // whole root domain.
         let cpus = thread.cpu.map_or_else(|| (0..units::MAX_CPUS).collect(), |cpu| CpuList::from_iter([cpu]));
@@ -286,9 +275,9 @@ impl<'a> Crew<'a> {
             Scheduling::new(self.plan.policy, self.plan.priority)
         };
         match schedule::set(scheduling) {
-            Ok(()) => Ok(None),
+            Ok(()) => Ok(()),
             Err(error) if deadline => Err(Failure::of_reservation(&error)),
-            Err(error) if schedule::not_permitted(&error) => Ok(Some(error.to_string())),
+            Err(error) if error.errno == sys::Errno::PERM => Ok(()),
             Err(error) => Err(Failure::bare(&error)),
         }
     }

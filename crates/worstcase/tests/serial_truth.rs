@@ -285,3 +285,25 @@ fn calls_beside_wake_ups(wake: &str, samples: u64) -> Vec<i64> {
         })
         .collect()
 }
+
+#[test]
+fn a_live_look_names_the_same_threads_as_the_end() {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_worstcase"))
+        .args(["measure", "--format", "cyclictest", "--duration", "3s", "--warm-up", "0s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    signal(run.id() as i32, "-USR1");
+    assert!(run.wait().unwrap().code().is_some_and(|code| code == 0 || code == 3));
+    let text = |pipe: &mut dyn std::io::Read| std::io::read_to_string(pipe).unwrap();
+    let (end, live) = (text(&mut run.stdout.take().unwrap()), text(&mut run.stderr.take().unwrap()));
+    // `T: 0 ( 4711) P:98 ...`: up to the bracket stand the thread's number and its id.
+    let threads = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with("T:"));
+        lines.filter_map(|line| line.split_once(')').map(|(head, _)| head.to_owned())).collect()
+    };
+    assert_eq!(threads(&live), threads(&end), "{live}");
+    assert!(!threads(&live).is_empty());
+}
