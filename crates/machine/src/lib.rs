@@ -25,7 +25,7 @@ pub mod tasks;
 pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpusets::partition_of;
 pub use error::Error;
-pub use facts::{is_serial, machine};
+pub use facts::machine;
 pub use heat::{Heat, temperature};
 pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;

@@ -365,23 +365,26 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
 
 /// Output to a serial line runs with interrupts off in many drivers, the kernel's as well as our own (S1).
 fn of_consoles(machine: &Machine) -> Vec<Warning> {
-    // A serial line's name has letters after tty (ttyS0, ttyAMA0), a virtual terminal's a number.
-    let serial = |name: &str| {
-        let kind = name.rsplit('/').next().and_then(|name| name.strip_prefix("tty"));
-        kind.is_some_and(|kind| kind.starts_with(|first: char| first.is_ascii_alphabetic()))
-    };
-    let console = machine.consoles.value().and_then(|consoles| consoles.iter().find(|name| serial(name)));
+    let console = machine.consoles.value().and_then(|consoles| consoles.iter().find(|name| is_serial(name)));
     let loud = machine.console_log_level.value().is_none_or(|&level| level > QUIET_CONSOLE);
     let kernel = console.filter(|_| loud).map(|console| {
         let evidence = format!("{console}, log level {}", machine.console_log_level);
         let cure = "boot with `quiet`, or lower the console log level: dmesg -n 1";
         Warning::note(Id::SerialConsole, evidence, cure)
     });
-    let own = machine.terminal.as_deref().filter(|name| serial(name)).map(|terminal| {
+    let own = machine.terminal.as_deref().filter(|name| is_serial(name)).map(|terminal| {
         let cure = "run it over ssh, or send its output to a file";
         Warning::note(Id::SerialConsole, format!("this program shows its progress on {terminal}"), cure)
     });
     kernel.into_iter().chain(own).collect()
+}
+
+/// Whether a terminal or console of this name is a serial line, so that each character printed costs time: `ttyS0`,
+/// `/dev/ttyAMA0`, `ttymxc1`, and the hypervisor's `hvc0`; `tty0` is a screen.
+fn is_serial(terminal: &str) -> bool {
+    let name = terminal.rsplit('/').next().unwrap_or_default();
+    let after_tty = name.strip_prefix("tty").and_then(|rest| rest.chars().next());
+    name != "ttynull" && (after_tty.is_some_and(|c| c.is_ascii_alphabetic()) || name.starts_with("hvc"))
 }
 
 fn of_throttling(machine: &Machine) -> Option<Warning> {
@@ -513,6 +516,23 @@ mod tests {
         assert_eq!(of_consoles(&machine).len(), 2);
         machine.terminal = Some("/dev/pts/3".into());
         assert_eq!(of_consoles(&machine).len(), 1);
+    }
+
+    #[test]
+    fn serial_lines_are_told_from_screens() {
+        for (name, serial) in [
+            ("ttyS0", true),
+            ("ttyAMA0", true),
+            ("ttymxc1", true),
+            ("hvc0", true),
+            ("tty0", false),
+            ("tty1", false),
+            ("ttynull", false),
+            ("netcon0", false),
+            ("", false),
+        ] {
+            assert_eq!(is_serial(name), serial, "{name}");
+        }
     }
 
     #[test]

@@ -3,24 +3,9 @@
 mod sample;
 
 use record::{CStates, Record, ScenarioEnd, StressorEvidence};
-use report::{Style, compare};
-use sample::Spec;
+use report::compare;
+use sample::{Spec, failed, plain};
 use units::Nanos;
-
-fn plain() -> Style {
-    Style::default()
-}
-
-/// Four loads, a limit, a stall in the last.
-fn failed() -> Record {
-    Spec {
-        loads: vec!["idle", "cpu", "io", "full"],
-        limit: Some(Nanos::from_micros(100)),
-        stall: Some(Nanos::from_millis(30)),
-        ..Spec::default()
-    }
-    .record()
-}
 
 #[test]
 fn four_kernels_side_by_side() {

@@ -4,26 +4,11 @@ mod sample;
 
 use histogram::Summary;
 use proptest::prelude::*;
-use record::{Block, CStates, LoadEvidence, Record, ScenarioEnd, Warning, WarningId};
+use record::{Block, CStates, LoadEvidence, ScenarioEnd, Warning, WarningId};
 use report::live::{self, LiveRow};
 use report::{Style, compare, foot, table};
-use sample::Spec;
+use sample::{Spec, failed, plain};
 use units::{CpuId, Nanos};
-
-fn plain() -> Style {
-    Style::default()
-}
-
-/// Four loads, a limit, a stall in the last.
-fn failed() -> Record {
-    Spec {
-        loads: vec!["idle", "cpu", "io", "full"],
-        limit: Some(Nanos::from_micros(100)),
-        stall: Some(Nanos::from_millis(30)),
-        ..Spec::default()
-    }
-    .record()
-}
 
 #[test]
 fn the_table_of_a_run() {

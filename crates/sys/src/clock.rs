@@ -4,8 +4,6 @@ use rustix::thread::{ClockId as SleepClock, clock_nanosleep_absolute};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::Errno;
-use crate::Result;
-use crate::error::Named;
 
 /// A clock that threads can sleep on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,11 +164,6 @@ pub fn process_cpu_time() -> u64 {
 /// Seconds since 1970-01-01 UTC.
 pub fn unix_seconds() -> u64 {
     Clock::Realtime.now() / 1_000_000_000
-}
-
-/// Sets `CLOCK_REALTIME`: clock_settime(2). Needs `CAP_SYS_TIME`; meant for tests in guests.
-pub fn set_realtime(nanos: u64) -> Result<()> {
-    rustix::time::clock_settime(ClockId::Realtime, timespec(nanos)).named("clock_settime")
 }
 
 #[inline]

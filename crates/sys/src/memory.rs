@@ -27,13 +27,3 @@ pub fn touch_stack() {
         unsafe { std::ptr::write_volatile(&mut stack[place], 1) };
     }
 }
-
-/// The highest real-time priority that this process may ask for without privilege: RLIMIT_RTPRIO, getrlimit(2).
-pub fn priority_limit() -> u64 {
-    getrlimit(Resource::Rtprio).current.unwrap_or(u64::MAX)
-}
-
-/// Bytes that this process may lock without privilege: RLIMIT_MEMLOCK. None is no limit.
-pub fn lock_limit() -> Option<u64> {
-    getrlimit(Resource::Memlock).current
-}

@@ -5,7 +5,7 @@
 use units::{CpuId, CpuList, MAX_CPUS, Nanos, Policy, Priority};
 
 use crate::error::check;
-use crate::{Errno, Error, Result};
+use crate::{Errno, Result};
 
 /// How a thread is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,11 +188,6 @@ pub fn give_way() {
 /// The calling thread's id in the kernel: gettid(2).
 pub fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
-}
-
-/// An error with the same errno as the kernel's answer to a policy that is not allowed.
-pub fn not_permitted(error: &Error) -> bool {
-    error.errno == Errno::PERM
 }
 
 #[cfg(test)]

@@ -26,13 +26,6 @@ fn enabled_consoles(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a console of this name is a serial line, so that each character printed costs time: `ttyS0`, `ttyAMA0`,
-/// `ttymxc1`, and the hypervisor's `hvc0`; `tty0` is a screen.
-pub fn is_serial(console: &str) -> bool {
-    let after_tty = console.strip_prefix("tty").and_then(|rest| rest.chars().next());
-    console != "ttynull" && (after_tty.is_some_and(|c| c.is_ascii_alphabetic()) || console.starts_with("hvc"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,27 +39,10 @@ mod tests {
         assert_eq!(enabled_consoles(text), ["tty0", "ttyS0"]);
     }
 
-    #[test]
-    fn serial_lines_are_told_from_screens() {
-        for (name, serial) in [
-            ("ttyS0", true),
-            ("ttyAMA0", true),
-            ("ttymxc1", true),
-            ("hvc0", true),
-            ("tty0", false),
-            ("tty1", false),
-            ("ttynull", false),
-            ("netcon0", false),
-            ("", false),
-        ] {
-            assert_eq!(is_serial(name), serial, "{name}");
-        }
-    }
-
     proptest! {
         #[test]
         fn any_text_is_answered_without_a_panic(text in "([a-z0-9]{0,5} -W- \\([EC ]{0,3}\n?){0,3}|.{0,40}") {
-            let _ = (enabled_consoles(&text), is_serial(&text));
+            let _ = enabled_consoles(&text);
         }
     }
 }

@@ -12,8 +12,6 @@ use units::Bytes;
 use crate::SysRoot;
 use crate::root::parsed;
 
-pub use consoles::is_serial;
-
 /// Reads the machine. What is not there or cannot be read says so in its field.
 pub fn machine(root: &SysRoot) -> Machine {
     let names = kernel::names(root);

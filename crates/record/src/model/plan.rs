@@ -110,6 +110,13 @@ pub struct RunPlan {
     pub preset: Option<String>,
 }
 
+impl RunPlan {
+    /// Length of a scenario at `interval`, warm-up not included; none where the user ends it.
+    pub fn scenario_length(&self, interval: Nanos) -> Option<Nanos> {
+        self.duration.or_else(|| self.samples.map(|samples| interval.saturating_mul(samples)))
+    }
+}
+
 /// CPUs that are not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -11,6 +11,22 @@ use record::verdict::{Judgement, Verdict};
 use record::{CStates, Header, LoadEvidence, Record, Scenario, ScenarioEnd, ScenarioHead, Series};
 use units::{CpuId, Nanos, Seed};
 
+/// A terminal of 80 columns without colours.
+pub fn plain() -> report::Style {
+    report::Style::default()
+}
+
+/// Four loads, a limit, a stall in the last.
+pub fn failed() -> Record {
+    Spec {
+        loads: vec!["idle", "cpu", "io", "full"],
+        limit: Some(Nanos::from_micros(100)),
+        stall: Some(Nanos::from_millis(30)),
+        ..Spec::default()
+    }
+    .record()
+}
+
 /// What a record made up is to hold.
 #[derive(Clone, Debug)]
 pub struct Spec {

@@ -99,7 +99,8 @@ impl Bench {
         announce(&plan, preset.as_ref(), &begun.header.machine);
         let path = begun.outputs.path().map(Path::to_path_buf).unwrap_or_default();
         output::words(&format!("record: {}", path.display()));
-        let mut progress = Progress::new(scenario_length(&plan).map(|length| length + plan.warm_up));
+        let longest = plan.intervals.iter().max().and_then(|&interval| plan.scenario_length(interval));
+        let mut progress = Progress::new(longest.map(|length| length + plan.warm_up));
         let outcome = course::run(begun, &mut progress)?;
         Ok(ExitCode::from(outcome.exit_code(self.show(&outcome))))
     }
@@ -200,18 +201,10 @@ fn check_programs(load: &load::Load) -> Result<()> {
     Err(load::Error::Missing { load: load.name.clone(), missing }.into())
 }
 
-/// Length of the longest scenario, warm-up not included.
-fn scenario_length(plan: &RunPlan) -> Option<Nanos> {
-    let longest = plan.intervals.iter().max()?;
-    plan.duration.or_else(|| plan.samples.map(|samples| longest.saturating_mul(samples)))
-}
-
 /// What is about to happen and how long it takes.
 fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
     let scenarios = planned(plan);
-    let length = |interval: Nanos| {
-        plan.duration.or(plan.samples.map(|n| interval.saturating_mul(n))).unwrap_or_default()
-    };
+    let length = |interval| plan.scenario_length(interval).unwrap_or_default();
     let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(next.interval) + plan.warm_up);
     let each = match (plan.duration, plan.samples) {
         (Some(duration), _) => duration.rounded(),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use machine::SysRoot;
-use record::{CStates, Record, RunPlan, store};
+use record::{Record, RunPlan, store};
 use units::Nanos;
 
 use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};
@@ -194,11 +194,5 @@ impl Measure {
             output::words(&report::foot::judgement_lines(&record.judgement, &style).join("\n"));
         }
         Ok(())
-    }
-}
-
-impl From<CStatesChoice> for Vec<CStates> {
-    fn from(choice: CStatesChoice) -> Self {
-        choice.0.to_vec()
     }
 }

@@ -121,8 +121,7 @@ impl LatmusLines {
     /// For a plan with one CPU.
     pub fn new(plan: &RunPlan, machine: &Machine) -> Self {
         let interval = plan.intervals.first().copied().unwrap_or_default();
-        let requested =
-            plan.duration.or_else(|| plan.samples.map(|samples| interval.saturating_mul(samples)));
+        let requested = plan.scenario_length(interval);
         Self {
             responder: responder(plan, machine, plan.cpus.first().unwrap_or_default()),
             requested,

@@ -127,14 +127,8 @@ fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
     let mut load_plan = LoadPlan::new(load, session.division.load.clone(), plan.seed.unwrap_or(Seed(0)));
     load_plan.every_cpu = session.division.load.union(&session.division.measured);
     load_plan.directory = session.loads.directory.clone();
-    load_plan.duration = planned_length(session, head).map(|length| length + plan.warm_up);
+    load_plan.duration = plan.scenario_length(head.interval).map(|length| length + plan.warm_up);
     Ok(load_plan)
-}
-
-/// How long the scenario is planned to last, warm-up not included.
-fn planned_length(session: &Session, head: &ScenarioHead) -> Option<Nanos> {
-    let plan = &session.header.plan;
-    plan.duration.or_else(|| plan.samples.map(|samples| head.interval.saturating_mul(samples)))
 }
 
 fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
@@ -276,8 +270,7 @@ impl Round {
         threads: Vec<ThreadEvidence>,
         cpu_time: u64,
     ) -> Evidence {
-        let snapshots = self.before.as_ref().zip(self.after.as_ref());
-        let difference = snapshots.map(|(before, after)| machine::evidence_between(before, after));
+        let difference = self.snapshots().map(|(before, after)| machine::evidence_between(before, after));
         let recorder = RecorderEvidence {
             cpus: session.division.own.clone(),
             shares_measured_cpus: session.division.shared,
@@ -290,9 +283,13 @@ impl Round {
         Evidence { threads, recorder, kernel_messages, ..difference.unwrap_or_default() }
     }
 
+    /// The machine before and after the measurement.
+    fn snapshots(&self) -> Option<(&Snapshot, &Snapshot)> {
+        self.before.as_ref().zip(self.after.as_ref())
+    }
+
     fn shares(&self) -> Vec<record::CpuShare> {
-        let snapshots = self.before.as_ref().zip(self.after.as_ref());
-        snapshots.map(|(before, after)| machine::busy_between(before, after)).unwrap_or_default()
+        self.snapshots().map(|(before, after)| machine::busy_between(before, after)).unwrap_or_default()
     }
 
     /// The time that the activations accounted for span.
