@@ -15,7 +15,7 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("load", &["units", "sys", "record", "machine"]),
     ("audit", &["units", "record", "machine"]),
     ("tune", &["units", "sys", "record", "machine"]),
-    ("lab", &["units", "sys", "record", "machine"]),
+    ("lab", &["units", "statistics", "sys", "record", "machine"]),
     ("trace", &["units", "sys", "record", "machine"]),
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
     ("worstcase", &["*"]),
