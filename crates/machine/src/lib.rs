@@ -20,6 +20,7 @@ mod kernel_log;
 pub mod latency_request;
 pub mod mounts;
 mod root;
+pub mod survey;
 pub mod tasks;
 
 pub use counters::{Snapshot, busy_between, evidence_between};

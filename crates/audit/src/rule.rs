@@ -1,0 +1,141 @@
+//! A rule as it stands in `rules/*.toml`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// What a user runs, and so what is wanted of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Threads that sleep and wake on CPUs that are theirs.
+    Isolated,
+    /// A loop that never sleeps and makes no system call, on a CPU that is its own.
+    Poll,
+    /// Low latency on CPUs shared with everything else.
+    General,
+    /// A stock kernel, not PREEMPT_RT.
+    Stock,
+    /// PREEMPT_RT.
+    Rt,
+    /// EVL or Xenomai beside Linux.
+    Evl,
+    /// A virtual machine.
+    Guest,
+    /// The host of real-time virtual machines.
+    Host,
+}
+
+/// How bad it is that a rule fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Lengthens the worst case.
+    Warning,
+    /// The profile's promise cannot hold.
+    Error,
+}
+
+/// What stands behind a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// Repeated without either.
+    Folklore,
+    /// The kernel's documentation or source says how it works.
+    Mechanism,
+    /// Somebody measured it: the rule's `figure`.
+    Measured,
+}
+
+/// One rule.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rule {
+    /// Its stable name: `kc-preempt-rt`. The file's name is its layer.
+    pub id: String,
+    /// What should be, in at most some sixty characters: `Transparent huge pages are off`.
+    pub title: String,
+    /// One line of mechanism.
+    pub why: String,
+    /// The name of the fact that is judged (`machine::survey`).
+    pub fact: String,
+    /// Conditions, all of which must hold for the rule to be asked: `FACT WANT`, as in `architecture = x86_64`,
+    /// `kernel >= 5.12`, `config:NO_HZ_FULL = y`, `guest = none`.
+    #[serde(default)]
+    pub applies: Vec<String>,
+    /// What is wanted, by profile; `any` stands for those not named. A profile without a want does not ask.
+    pub wanted: BTreeMap<String, String>,
+    /// What an absent fact is: `not-applicable` (default), `pass` or `fail`.
+    #[serde(default)]
+    pub absent: Absent,
+    /// How bad.
+    pub severity: Severity,
+    /// What stands behind it.
+    pub evidence: Grade,
+    /// The figure, for a measured rule: what was measured, on what, by whom.
+    pub figure: Option<String>,
+    /// What the cure costs, by kind: `power`, `throughput`, `memory`, `security`, `diagnosis`, `safety`, `comfort`.
+    #[serde(default)]
+    pub costs: BTreeMap<String, String>,
+    /// Rules whose cures do not go together with this one's.
+    #[serde(default)]
+    pub conflicts: Vec<String>,
+    /// Where authorities contradict each other: who says what, and what decides.
+    pub contradiction: Option<String>,
+    /// The cure by domain.
+    #[serde(default)]
+    pub cure: Cure,
+    /// Which seed documents recommend this: `S0` to `S4`.
+    #[serde(default)]
+    pub seeds: Vec<String>,
+    /// Where the rule comes from: kernel document, commit, vendor's guide.
+    pub source: Vec<String>,
+}
+
+/// What an absent fact is for a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absent {
+    /// There is nothing to judge.
+    #[default]
+    NotApplicable,
+    /// What is not there does no harm.
+    Pass,
+    /// It should be there.
+    Fail,
+}
+
+/// How a rule that fails is made to pass. `{isolated}` and `{housekeeping}` stand for CPU lists,
+/// `{isolated-mask}` and `{housekeeping-mask}` for masks.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Cure {
+    /// Files to write on the running system.
+    #[serde(default)]
+    pub runtime: Vec<Write>,
+    /// A command for the running system, where writing a file is not the way.
+    pub command: Option<String>,
+    /// Words for the boot line.
+    #[serde(default)]
+    pub boot: Vec<String>,
+    /// Lines for a kernel configuration: `CONFIG_X=y`, `# CONFIG_X is not set`.
+    #[serde(default)]
+    pub config: Vec<String>,
+    /// What to set in the firmware, in words.
+    pub firmware: Option<String>,
+    /// What the application must do, in words.
+    pub application: Option<String>,
+}
+
+/// A file and what to write into it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Write {
+    /// Its path; `*` and `{isolated}` as in a fact's name.
+    pub path: String,
+    /// What.
+    pub value: String,
+}
