@@ -16,6 +16,7 @@ mod facts;
 #[cfg(test)]
 mod fake;
 mod heat;
+pub mod kernel_config;
 mod kernel_log;
 pub mod latency_request;
 pub mod mounts;
@@ -28,6 +29,7 @@ pub use cpusets::partition_of;
 pub use error::Error;
 pub use facts::machine;
 pub use heat::{Heat, temperature};
+pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
