@@ -20,6 +20,7 @@ pub fn machine(root: &SysRoot) -> Machine {
     let preemption = kernel::preemption(root, &names, command_line.value().map_or("", String::as_str));
     Machine {
         terminal: None,
+        lab: None,
         host: names.host,
         architecture: names.architecture,
         cpu_model: processors::model(root),

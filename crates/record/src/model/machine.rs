@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos};
 
-use super::Fact;
+use super::{Fact, Lab};
 
 /// The machine that a run was made on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,9 @@ pub struct Machine {
     pub console_log_level: Fact<u32>,
     /// Load average over one minute at the start, in hundredths.
     pub load_average_hundredths: Fact<u32>,
+    /// The lab that the machine is a guest of, as the lab says; none for every other machine.
+    #[serde(default)]
+    pub lab: Option<Lab>,
 }
 
 /// The running kernel.

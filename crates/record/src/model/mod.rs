@@ -2,6 +2,7 @@
 
 mod evidence;
 mod fact;
+mod lab;
 mod load;
 mod machine;
 mod plan;
@@ -11,6 +12,7 @@ mod warning;
 
 pub use evidence::*;
 pub use fact::Fact;
+pub use lab::*;
 pub use load::*;
 pub use machine::*;
 pub use plan::*;

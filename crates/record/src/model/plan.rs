@@ -127,6 +127,7 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// The words that users write for the variants of an enum, and reports print.
 macro_rules! names {
     ($($type:ident { $($variant:ident => $name:literal),+ $(,)? })+) => {$(
         impl std::fmt::Display for $type {
@@ -145,6 +146,7 @@ macro_rules! names {
         }
     )+};
 }
+pub(super) use names;
 
 names! {
     Wake { Nanosleep => "nanosleep", Timerfd => "timerfd", PosixTimer => "posix-timer", Deadline => "deadline" }

@@ -16,6 +16,7 @@ pub fn cpu_list(cpus: u32) -> CpuList {
 pub fn machine(cpus: u32) -> Machine {
     Machine {
         terminal: None,
+        lab: None,
         host: "testbench".into(),
         kernel: Kernel {
             release: "6.18.0-rt3".into(),

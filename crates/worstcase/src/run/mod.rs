@@ -2,11 +2,13 @@
 //!
 //! [`division`] decides which CPUs are measured, loaded, kept for ourselves. [`session`] holds what lasts a whole run,
 //! [`outputs`] all that it writes. [`course`] goes through the scenarios in their [`order`]; [`scenario`] measures one;
-//! [`recorder`] takes figures from the probe's board while it runs; [`display`] is what the user sees meanwhile.
+//! [`recorder`] takes figures from the probe's board while it runs; [`display`] is what the user sees meanwhile;
+//! [`lab`] is what a guest of the lab is told.
 
 pub mod course;
 pub mod display;
 pub mod division;
+pub mod lab;
 pub mod order;
 pub mod outputs;
 mod recorder;

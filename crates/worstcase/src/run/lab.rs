@@ -1,0 +1,50 @@
+//! What the lab tells a run inside one of its guests.
+
+use record::Lab;
+
+use crate::error::{CommandError, Result};
+
+/// The environment variable in which process 1 of the lab's guests describes the guest: a [`Lab`] as JSON.
+pub const VARIABLE: &str = "WORSTCASE_LAB";
+
+/// The guest that this program runs in, if the lab booted it.
+pub fn guest() -> Result<Option<Lab>> {
+    std::env::var_os(VARIABLE).map(|value| described(&value.to_string_lossy())).transpose()
+}
+
+fn described(value: &str) -> Result<Lab> {
+    serde_json::from_str(value).map_err(|error| {
+        CommandError::new(
+            format!("{VARIABLE} does not describe a guest of the lab: {error}"),
+            format!("only the lab sets it, inside its guests: unset {VARIABLE}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::LabTime;
+
+    #[test]
+    fn a_guest_is_what_the_lab_says() {
+        let lab = Lab {
+            time: LabTime::Instructions,
+            kernel: "debian-6.1-rt-amd64".into(),
+            words: vec!["threadirqs".into()],
+            emulator: "QEMU 7.2.17".into(),
+            cpu_model: "max,-rdrand".into(),
+            processors: 1,
+            not_modelled: LabTime::Instructions.not_modelled(),
+        };
+        assert_eq!(described(&serde_json::to_string(&lab).unwrap()).unwrap(), lab);
+    }
+
+    #[test]
+    fn anything_else_is_an_error_with_a_hint() {
+        for value in ["", "1", "{}", r#"{"time":"minutes"}"#] {
+            let error = described(value).unwrap_err();
+            assert!(error.message.contains(VARIABLE) && error.hint.contains("unset"), "{error:?}");
+        }
+    }
+}
