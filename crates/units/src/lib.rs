@@ -5,12 +5,14 @@
 
 mod bytes;
 mod cpus;
+mod kernel_version;
 mod nanos;
 mod policy;
 mod seed;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpus::{CpuId, CpuList, MAX_CPUS, ParseCpuListError};
+pub use kernel_version::{KernelVersion, NotAVersion};
 pub use nanos::{Nanos, ParseNanosError};
 pub use policy::{Policy, Priority, PriorityOutOfRange};
 pub use seed::{Random, Seed};
