@@ -1,9 +1,18 @@
 //! Rules as data (`rules/*.toml`, one file a layer), and the engine that judges a machine's facts by them.
 //!
-//! A want is a few words: `= y`, `not y` (differs or is absent), `one of never madvise`, `<= 10`, `>= 6.12`,
-//! `present`, `absent`, `none` (an empty list or set), `all = performance` (each item of a list), `any = y`,
-//! `within {housekeeping}`, `disjoint {isolated}`, `covers {isolated}` (sets of CPUs), `contains word`.
+//! A rule names a fact (`machine::survey`), says what is [wanted](Want) of it by [profile](Profiles), and how it is
+//! cured. [`Rules::built_in`] are those in the binary.
 
-pub mod rule;
+mod condition;
+mod division;
+mod profile;
+mod rule;
+mod rules;
+mod want;
 
-pub use rule::{Absent, Cure, Grade, Profile, Rule, Severity, Write};
+pub use condition::{Condition, ParseConditionError};
+pub use division::Division;
+pub use profile::{Asker, Profile, Profiles, UnknownProfile};
+pub use rule::{Absent, Cure, Grade, Rule, Severity, Write};
+pub use rules::{Rules, RulesError};
+pub use want::{Comparison, Cpus, Limit, Mismatch, ParseWantError, Want};

@@ -4,27 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What a user runs, and so what is wanted of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// Threads that sleep and wake on CPUs that are theirs.
-    Isolated,
-    /// A loop that never sleeps and makes no system call, on a CPU that is its own.
-    Poll,
-    /// Low latency on CPUs shared with everything else.
-    General,
-    /// A stock kernel, not PREEMPT_RT.
-    Stock,
-    /// PREEMPT_RT.
-    Rt,
-    /// EVL or Xenomai beside Linux.
-    Evl,
-    /// A virtual machine.
-    Guest,
-    /// The host of real-time virtual machines.
-    Host,
-}
+use crate::condition::Condition;
+use crate::profile::{Asker, Profile};
+use crate::want::Want;
 
 /// How bad it is that a rule fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
@@ -54,25 +36,36 @@ pub enum Grade {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Rule {
-    /// Its stable name: `kc-preempt-rt`. The file's name is its layer.
+    /// Its stable name: `kc-preempt-rt`.
     pub id: String,
+    /// The name of its file: `kernel-config`.
+    #[serde(skip)]
+    pub layer: String,
     /// What should be, in at most some sixty characters: `Transparent huge pages are off`.
     pub title: String,
     /// One line of mechanism.
     pub why: String,
     /// The name of the fact that is judged (`machine::survey`).
     pub fact: String,
+    /// Further facts to show beside it: what was requested, configured, what the kernel made of it.
+    #[serde(default)]
+    pub also: Vec<String>,
     /// Conditions, all of which must hold for the rule to be asked: `FACT WANT`, as in `architecture = x86_64`,
     /// `kernel >= 5.12`, `config:NO_HZ_FULL = y`, `guest = none`.
     #[serde(default)]
-    pub applies: Vec<String>,
-    /// What is wanted, by profile; `any` stands for those not named. A profile without a want does not ask.
-    pub wanted: BTreeMap<String, String>,
-    /// What an absent fact is: `not-applicable` (default), `pass` or `fail`.
+    pub applies: Vec<Condition>,
+    /// What is wanted, by profile; `any` stands for those not named. A profile without a want does not ask. See
+    /// [`crate::Profiles`] for whose want counts where several profiles fit.
+    pub wanted: BTreeMap<Asker, Want>,
+    /// What an absent fact is: `not-applicable` (default), `pass` or `fail`. Does not matter to wants that speak of
+    /// absence themselves: `not`, `present`, `absent`.
     #[serde(default)]
     pub absent: Absent,
     /// How bad.
     pub severity: Severity,
+    /// How bad for a profile that takes it harder or lighter.
+    #[serde(default)]
+    pub severity_for: BTreeMap<Profile, Severity>,
     /// What stands behind it.
     pub evidence: Grade,
     /// The figure, for a measured rule: what was measured, on what, by whom.
@@ -128,6 +121,20 @@ pub struct Cure {
     pub firmware: Option<String>,
     /// What the application must do, in words.
     pub application: Option<String>,
+    /// Why none of these can cure it, and what is left to do, in words: other hardware, another kernel.
+    pub none: Option<String>,
+}
+
+impl Cure {
+    /// Whether it says nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.runtime.is_empty()
+            && self.boot.is_empty()
+            && self.config.is_empty()
+            && [&self.command, &self.firmware, &self.application, &self.none]
+                .iter()
+                .all(|words| words.is_none())
+    }
 }
 
 /// A file and what to write into it.

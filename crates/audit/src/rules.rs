@@ -1,0 +1,151 @@
+//! The rule base: every rule of `rules/*.toml`, built into the binary.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::rule::{Grade, Rule};
+use crate::{Cure, Division};
+
+/// The files of the rule base: their layers, their texts.
+const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+
+/// Rules that were read.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    rules: Vec<Rule>,
+}
+
+/// What a file of rules holds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default, rename = "rule")]
+    rules: Vec<Rule>,
+}
+
+/// A file that does not parse.
+#[derive(Debug, thiserror::Error)]
+#[error("rules/{layer}.toml: {message}")]
+pub struct RulesError {
+    layer: String,
+    message: String,
+}
+
+impl Rules {
+    /// The rules built into the binary.
+    ///
+    /// # Errors
+    /// [`RulesError`] where a file does not parse; a test makes sure that all do.
+    pub fn built_in() -> Result<Self, RulesError> {
+        Self::parse(FILES)
+    }
+
+    /// The rules of `files`, each a layer's name and its text.
+    ///
+    /// # Errors
+    /// [`RulesError`] with the line that does not parse.
+    pub fn parse(files: &[(&str, &str)]) -> Result<Self, RulesError> {
+        let mut rules = Vec::new();
+        for (layer, text) in files {
+            let file: File = toml::from_str(text)
+                .map_err(|error| RulesError { layer: (*layer).to_owned(), message: error.to_string() })?;
+            rules.extend(file.rules.into_iter().map(|rule| Rule { layer: (*layer).to_owned(), ..rule }));
+        }
+        Ok(Self { rules })
+    }
+
+    /// All, in the order of the files.
+    pub fn all(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The rule of that name.
+    pub fn get(&self, id: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.id == id)
+    }
+
+    /// What is wrong with the rules beyond their form, each with the rule's id: for those who write rules.
+    pub fn faults(&self, is_fact: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let twice = self.rules.iter().filter(|rule| !seen.insert(&rule.id));
+        let mut faults: Vec<String> =
+            twice.map(|rule| format!("{}: a second rule of that id", rule.id)).collect();
+        for rule in &self.rules {
+            let found = rule_faults(rule)
+                .into_iter()
+                .chain(fact_faults(rule, &is_fact))
+                .chain(self.conflict_faults(rule));
+            faults.extend(found.map(|fault| format!("{} ({}.toml): {fault}", rule.id, rule.layer)));
+        }
+        faults
+    }
+
+    fn conflict_faults(&self, rule: &Rule) -> Vec<String> {
+        let unknown = rule.conflicts.iter().filter(|id| self.get(id).is_none());
+        unknown.map(|id| format!("conflicts with `{id}`, which is no rule")).collect()
+    }
+}
+
+/// Longest title: a finding is one line of 80 columns with a mark before it and the id behind.
+const LONGEST_TITLE: usize = 62;
+
+fn rule_faults(rule: &Rule) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut fault = |wrong: bool, what: &str| {
+        if wrong {
+            faults.push(what.to_owned());
+        }
+    };
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    fault(
+        rule.id.is_empty() || !rule.id.chars().all(plain),
+        "an id is lower-case letters, digits and hyphens",
+    );
+    fault(rule.title.is_empty(), "it has no title");
+    fault(rule.title.chars().count() > LONGEST_TITLE, "its title is longer than 62 characters");
+    fault(rule.why.is_empty() || rule.why.contains('\n'), "its `why` is not one line");
+    fault(rule.wanted.is_empty(), "no profile wants anything");
+    fault(rule.source.is_empty(), "it has no source");
+    fault(rule.evidence == Grade::Measured && rule.figure.is_none(), "it is measured and has no figure");
+    fault(rule.cure.is_empty(), "it has no cure; say why with `none = \"...\"`");
+    let seeds = ["S0", "S1", "S2", "S3", "S4"];
+    fault(!rule.seeds.iter().all(|seed| seeds.contains(&seed.as_str())), "seeds are S0 to S4");
+    let costs = ["power", "throughput", "memory", "security", "diagnosis", "safety", "comfort"];
+    fault(!rule.costs.keys().all(|kind| costs.contains(&kind.as_str())), "an unknown kind of cost");
+    faults.extend(cure_faults(&rule.cure));
+    faults
+}
+
+fn cure_faults(cure: &Cure) -> Vec<String> {
+    let boot = cure.boot.iter().filter(|word| word.split_whitespace().count() != 1);
+    let boot = boot.map(|word| format!("`{word}` is not one word of a boot line"));
+    let config = cure.config.iter().filter(|line| !is_config_line(line));
+    let config = config.map(|line| format!("`{line}` is neither `CONFIG_X=...` nor `# CONFIG_X is not set`"));
+    let paths = cure.runtime.iter().filter(|write| !write.path.starts_with('/'));
+    let paths = paths.map(|write| format!("`{}` is not a whole path", write.path));
+    let texts = cure.runtime.iter().flat_map(|write| [&write.path, &write.value]).chain(&cure.boot);
+    let unfilled = texts.filter(|text| Division::default().fill(text).contains('{'));
+    let unfilled = unfilled.map(|text| format!("`{text}` holds a word in braces that nothing fills in"));
+    boot.chain(config).chain(paths).chain(unfilled).collect()
+}
+
+fn is_config_line(line: &str) -> bool {
+    let symbol = |text: &str| {
+        text.strip_prefix("CONFIG_").is_some_and(|name| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    };
+    match line.strip_prefix("# ") {
+        Some(unset) => unset.strip_suffix(" is not set").is_some_and(symbol),
+        None => line.split_once('=').is_some_and(|(name, value)| symbol(name) && !value.is_empty()),
+    }
+}
+
+fn fact_faults(rule: &Rule, is_fact: &impl Fn(&str) -> bool) -> Vec<String> {
+    let named = [&rule.fact]
+        .into_iter()
+        .chain(&rule.also)
+        .chain(rule.applies.iter().map(|condition| &condition.fact));
+    named.filter(|name| !is_fact(name)).map(|name| format!("nobody reads the fact `{name}`")).collect()
+}
