@@ -101,10 +101,49 @@ impl KernelLog {
     }
 }
 
-/// All lines of the kernel itself that the log still holds; none if it cannot be read.
-pub(crate) fn boot_lines(root: &SysRoot) -> Vec<String> {
-    let text = root.open(PATH).and_then(|mut file| drain(&mut file)).map(|log| log.text).unwrap_or_default();
-    text.lines().filter_map(kernel_message).map(str::to_owned).collect()
+/// What the kernel said since it was booted, as far as anybody here asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BootLog {
+    /// The messages of the kernel itself that bear one of the [`ASKED`] signs.
+    pub lines: Vec<String>,
+    /// Whether the log still begins where the kernel began: only then a message that is not there was never written.
+    pub is_whole: bool,
+}
+
+impl BootLog {
+    /// Whether any line has this part.
+    pub fn has(&self, part: &str) -> bool {
+        self.lines.iter().any(|line| line.contains(part))
+    }
+}
+
+/// Parts of messages that facts are made of. Others are not kept: a log can name people, hosts and disks.
+const ASKED: &[&str] = &["Dynamic Preempt:", "Kernel is locked down from"];
+
+/// Reads the log from its beginning.
+pub(crate) fn boot_log(root: &SysRoot) -> Fact<BootLog> {
+    let read = || fact(root.open(PATH).and_then(|mut file| drain(&mut file)).map(|log| asked_of(&log.text)));
+    root.bytes_or(PATH, read).map(|bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        let is_whole = text.lines().next().and_then(sequence) == Some(0);
+        BootLog { lines: text.lines().filter_map(kernel_message).map(str::to_owned).collect(), is_whole }
+    })
+}
+
+/// The records that facts are made of, and the first one without its words, so that it can be seen whether the log is
+/// whole.
+fn asked_of(log: &str) -> Vec<u8> {
+    let is_asked = |line: &str| kernel_message(line).is_some_and(|message| has_any(message, ASKED));
+    let mut kept: Vec<&str> = log.lines().filter(|line| is_asked(line)).collect();
+    if let Some((head, _)) = log.lines().next().and_then(|first| first.split_once(';')) {
+        kept.insert(0, head);
+    }
+    kept.join("\n").into_bytes()
+}
+
+/// The number of a record, which the kernel counts from 0.
+fn sequence(record: &str) -> Option<u64> {
+    record.split(',').nth(1)?.parse().ok()
 }
 
 /// What could be read, and whether the kernel wrote over records before they were read.
@@ -146,7 +185,11 @@ fn told(text: &str, overran: bool) -> Vec<String> {
 
 /// Whether a line bears one of the signs.
 fn matters(line: &str) -> bool {
-    SIGNS.iter().any(|sign| line.contains(sign))
+    has_any(line, SIGNS)
+}
+
+fn has_any(line: &str, signs: &[&str]) -> bool {
+    signs.iter().any(|sign| line.contains(sign))
 }
 
 /// The message of a record, `6,339,5140900,-;NET: Registered protocol family 10`, if the kernel wrote it: the first
@@ -222,13 +265,25 @@ mod tests {
         file.write_all(b"4,6,600,-;Marking TSC unstable due to clocksource watchdog\n").unwrap();
         assert_eq!(log.since().value().unwrap().len(), 1);
         assert_eq!(log.since(), Fact::Value(vec![]));
-        assert_eq!(boot_lines(&tree.root).len(), 5);
+    }
+
+    #[test]
+    fn only_what_is_asked_of_the_boot_is_kept() {
+        let tree = FakeTree::new(&[(PATH, TEXT)]);
+        assert_eq!(boot_log(&tree.root), Fact::Value(BootLog { lines: vec![], is_whole: false }));
+        let text = "5,0,0,-;Linux version 6.1 (me@home)\n6,9,79117,-;Dynamic Preempt: full\n6,10,80000,-;random: crng\n";
+        tree.write(PATH, text);
+        let log = boot_log(&tree.root);
+        assert_eq!(log, Fact::Value(BootLog { lines: vec!["Dynamic Preempt: full".into()], is_whole: true }));
+        let remembering = tree.root.remembering();
+        assert_eq!(boot_log(&remembering), log);
+        assert_eq!(boot_log(&SysRoot::of(remembering.remembered())), log);
     }
 
     #[test]
     fn the_log_of_the_machine_at_hand_does_not_block() {
         let _ = KernelLog::open(&SysRoot::live()).since();
-        let _ = boot_lines(&SysRoot::live());
+        let _ = boot_log(&SysRoot::live());
     }
 
     proptest! {

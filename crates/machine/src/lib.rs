@@ -9,6 +9,7 @@
 //! pure function of text.
 
 mod cgroups;
+pub mod command_line;
 mod counters;
 mod cpusets;
 mod error;
@@ -24,6 +25,7 @@ mod root;
 pub mod survey;
 pub mod tasks;
 
+pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpusets::partition_of;
 pub use error::Error;
@@ -33,5 +35,5 @@ pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
-pub use root::SysRoot;
+pub use root::{Name, SysRoot, Tree};
 pub use tasks::{Task, descendants, outside_other, rivals};

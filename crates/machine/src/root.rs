@@ -1,15 +1,22 @@
-//! The tree that facts are read from: `/` itself, or a directory that holds a captured or made-up `/proc` and `/sys`.
+//! The tree that facts are read from: `/` itself, a directory that holds a captured or made-up `/proc` and `/sys`, or a
+//! [`Tree`] in memory.
 
-use std::fs::{DirEntry, File, OpenOptions};
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use record::Fact;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use units::CpuList;
+
+pub use tree::{Name, Tree};
 
 /// No file that is read here is longer: /proc/cpuinfo has about 1.5 KiB a CPU.
 const LONGEST_FILE: u64 = 16 << 20;
@@ -18,32 +25,59 @@ const LONGEST_FILE: u64 = 16 << 20;
 ///
 /// In a tree that is not live, paths are joined to the tree's directory; a symbolic link in it is followed as the
 /// kernel follows it, so that a captured tree should hold relative ones, as sysfs does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SysRoot {
-    base: PathBuf,
-    live: bool,
+    place: Place,
+    memory: Option<Arc<Mutex<Tree>>>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Live,
+    Directory(PathBuf),
+    Memory(Arc<Tree>),
 }
 
 impl SysRoot {
     /// The running system.
     pub fn live() -> Self {
-        Self { base: PathBuf::from("/"), live: true }
+        Self { place: Place::Live, memory: None }
     }
 
     /// A tree below `directory`: what would be `/proc/stat` is `directory/proc/stat`.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { base: directory.into(), live: false }
+        Self { place: Place::Directory(directory.into()), memory: None }
+    }
+
+    /// What a machine answered once.
+    pub fn of(tree: Tree) -> Self {
+        Self { place: Place::Memory(Arc::new(tree)), memory: None }
+    }
+
+    /// The same root, which reads everything at most once and remembers it; [`SysRoot::remembered`] gives it all.
+    /// A root that does so already shares what it remembers.
+    pub fn remembering(&self) -> Self {
+        let memory = self.memory.clone().unwrap_or_else(|| Arc::new(Mutex::new(Tree::captured())));
+        Self { place: self.place.clone(), memory: Some(memory) }
+    }
+
+    /// Everything that was read so far; nothing for a root that does not remember.
+    pub fn remembered(&self) -> Tree {
+        self.memory.as_ref().map_or_else(Tree::captured, |memory| lock(memory).clone())
     }
 
     /// Whether this is the running system, so that system calls may answer in a file's place.
     pub fn is_live(&self) -> bool {
-        self.live
+        matches!(self.place, Place::Live)
     }
 
     /// Where the file is that the system calls `path`. `..` is left out: nothing above the tree is reached by it.
     pub fn path(&self, path: &str) -> PathBuf {
-        let inside = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
-        self.base.join(inside.collect::<PathBuf>())
+        let base = match &self.place {
+            Place::Directory(base) => base.as_path(),
+            Place::Live | Place::Memory(_) => Path::new("/"),
+        };
+        base.join(plain(path))
     }
 
     /// The text of a file without the white space and NULs around it. Bytes that are not UTF-8 are replaced.
@@ -56,25 +90,54 @@ impl SysRoot {
 
     /// The bytes of a file, with the limits of [`SysRoot::read`].
     pub fn bytes(&self, path: &str) -> Fact<Vec<u8>> {
-        let read = || -> io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            self.open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
+        self.bytes_or(path, || self.whole(path))
+    }
+
+    /// The bytes that stand for a file which is not read as others are: what `read` gives on a system with files, what
+    /// was remembered of it elsewhere.
+    pub(crate) fn bytes_or(&self, path: &str, read: impl FnOnce() -> Fact<Vec<u8>>) -> Fact<Vec<u8>> {
+        let read = || match &self.place {
+            Place::Memory(tree) => tree.file(&key(path)),
+            Place::Live | Place::Directory(_) => read(),
         };
-        match read() {
-            Ok(bytes) if bytes.len() as u64 > LONGEST_FILE => Fact::Unreadable(Errno::FBIG.raw_os_error()),
-            result => fact(result),
+        self.once(path, read, |tree| &mut tree.files)
+    }
+
+    /// Whether there is something at a path.
+    pub fn exists(&self, path: &str) -> Fact<()> {
+        let read = || match &self.place {
+            Place::Memory(tree) => tree.presence(&key(path)),
+            Place::Live | Place::Directory(_) => fact(std::fs::metadata(self.path(path)).map(drop)),
+        };
+        self.once(path, read, |tree| &mut tree.present)
+    }
+
+    fn whole(&self, path: &str) -> Fact<Vec<u8>> {
+        match self.beginning(path, LONGEST_FILE + 1) {
+            Fact::Value(bytes) if bytes.len() as u64 > LONGEST_FILE => {
+                Fact::Unreadable(Errno::FBIG.raw_os_error())
+            }
+            fact => fact,
         }
     }
 
-    /// Exactly `N` bytes of a file from `offset` on: for device files whose offset has a meaning.
+    /// At most `length` bytes of a file. Not remembered.
+    pub(crate) fn beginning(&self, path: &str, length: u64) -> Fact<Vec<u8>> {
+        let mut bytes = Vec::new();
+        fact(self.open(path).and_then(|file| file.take(length).read_to_end(&mut bytes)).map(|_| bytes))
+    }
+
+    /// Exactly `N` bytes of a file from `offset` on: for device files whose offset has a meaning. Not remembered.
     pub(crate) fn bytes_at<const N: usize>(&self, path: &str, offset: u64) -> Fact<[u8; N]> {
         let mut bytes = [0; N];
         fact(self.open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).map(|()| bytes))
     }
 
-    /// A file opened for reading that never blocks.
+    /// A file opened for reading that never blocks. There is none in memory.
     pub(crate) fn open(&self, path: &str) -> io::Result<File> {
+        if matches!(self.place, Place::Memory(_)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(self.path(path))
     }
 
@@ -91,23 +154,50 @@ impl SysRoot {
 
     /// The names in a directory, sorted.
     pub fn list(&self, directory: &str) -> Fact<Vec<String>> {
-        self.entries(directory, |_| true)
+        self.entries(directory).map(|names| names.into_iter().map(|name| name.text).collect())
     }
 
     /// The names of the directories in a directory, sorted; links are not followed.
     pub fn directories(&self, directory: &str) -> Fact<Vec<String>> {
-        self.entries(directory, |entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        let directories = |names: Vec<Name>| names.into_iter().filter(|name| name.is_directory);
+        self.entries(directory).map(|names| directories(names).map(|name| name.text).collect())
     }
 
-    fn entries(&self, directory: &str, wanted: impl Fn(&DirEntry) -> bool) -> Fact<Vec<String>> {
-        let listed = std::fs::read_dir(self.path(directory)).map(|entries| {
-            let wanted = entries.filter_map(Result::ok).filter(wanted);
-            let mut names: Vec<_> =
-                wanted.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-            names.sort_unstable();
-            names
-        });
-        fact(listed)
+    fn entries(&self, directory: &str) -> Fact<Vec<Name>> {
+        let read = || match &self.place {
+            Place::Memory(tree) => tree.directory(&key(directory)),
+            Place::Live | Place::Directory(_) => fact(listed(&self.path(directory))),
+        };
+        self.once(directory, read, |tree| &mut tree.directories)
+    }
+
+    /// Where a symbolic link points, as it stands there: `../../../bus/pci/drivers/igb`.
+    pub fn link(&self, path: &str) -> Fact<String> {
+        let target = || std::fs::read_link(self.path(path));
+        let read = || match &self.place {
+            Place::Memory(tree) => tree.link(&key(path)),
+            Place::Live | Place::Directory(_) => {
+                fact(target().map(|target| target.to_string_lossy().into_owned()))
+            }
+        };
+        self.once(path, read, |tree| &mut tree.links)
+    }
+
+    /// What is remembered of a path, else what `read` gives, which is then remembered.
+    fn once<T: Clone>(
+        &self,
+        path: &str,
+        read: impl FnOnce() -> Fact<T>,
+        kind: fn(&mut Tree) -> &mut BTreeMap<String, Fact<T>>,
+    ) -> Fact<T> {
+        let Some(memory) = &self.memory else { return read() };
+        let key = key(path);
+        if let Some(known) = kind(&mut lock(memory)).get(&key) {
+            return known.clone();
+        }
+        let fact = read();
+        kind(&mut lock(memory)).insert(key, fact.clone());
+        fact
     }
 
     /// The numbers N of entries named `prefixN`, ascending: `state` gives the idle states in a cpuidle directory.
@@ -118,6 +208,32 @@ impl SysRoot {
         numbers.sort_unstable();
         numbers
     }
+}
+
+fn lock(memory: &Mutex<Tree>) -> std::sync::MutexGuard<'_, Tree> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A path below the root, without `..` and `.`.
+fn plain(path: &str) -> PathBuf {
+    Path::new(path).components().filter(|part| matches!(part, Component::Normal(_))).collect()
+}
+
+/// What a path is called in a [`Tree`].
+fn key(path: &str) -> String {
+    format!("/{}", plain(path).to_string_lossy())
+}
+
+fn listed(directory: &Path) -> io::Result<Vec<Name>> {
+    let entries = std::fs::read_dir(directory)?.filter_map(Result::ok);
+    let mut names: Vec<Name> = entries
+        .map(|entry| Name {
+            text: entry.file_name().to_string_lossy().into_owned(),
+            is_directory: entry.file_type().is_ok_and(|kind| kind.is_dir()),
+        })
+        .collect();
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Without the white space and NULs at both ends: texts of a device tree end in a NUL.

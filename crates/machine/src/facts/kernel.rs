@@ -5,7 +5,8 @@ use record::Fact;
 use crate::{SysRoot, kernel_log};
 
 /// What uname(2) says.
-pub(super) struct Names {
+#[derive(Default)]
+pub(crate) struct Names {
     pub host: String,
     pub release: String,
     pub version: String,
@@ -55,11 +56,14 @@ pub(super) fn preemption(root: &SysRoot, names: &Names, command_line: &str) -> F
 /// version.
 fn effective_preemption(root: &SysRoot) -> Option<String> {
     let debugfs = root.read("/sys/kernel/debug/sched/preempt").value().and_then(|text| chosen(text));
-    debugfs.or_else(|| kernel_log::boot_lines(root).iter().rev().find_map(|line| logged_preemption(line)))
+    debugfs.or_else(|| {
+        let log = kernel_log::boot_log(root);
+        log.value()?.lines.iter().rev().find_map(|line| logged_preemption(line))
+    })
 }
 
 /// A kernel that chooses at boot, and does not say what.
-const DYNAMIC: &str = "dynamic (mode unreadable)";
+pub(crate) const DYNAMIC: &str = "dynamic (mode unreadable)";
 
 /// The first kernel where `PREEMPT` in the version can stand for lazy preemption, which lets real-time threads in
 /// just as full preemption does.
@@ -67,7 +71,7 @@ const LAZY_SINCE: (u32, u32) = (6, 13);
 
 /// What `uname -v` says of preemption, the kernel's scripts/mkcompile_h or init/Makefile. A real-time patch before
 /// 5.4 says `PREEMPT RT`. A kernel that says nothing was built with PREEMPT_NONE or PREEMPT_VOLUNTARY.
-fn built_preemption(names: &Names) -> &'static str {
+pub(crate) fn built_preemption(names: &Names) -> &'static str {
     let words: Vec<&str> = names.version.split_whitespace().collect();
     let has = |word: &str| words.contains(&word);
     if words.is_empty() {
@@ -92,13 +96,13 @@ fn chosen(text: &str) -> Option<String> {
 }
 
 /// The mode in a line of the kernel's log, `Dynamic Preempt: full` (kernel/sched/core.c).
-fn logged_preemption(line: &str) -> Option<String> {
+pub(crate) fn logged_preemption(line: &str) -> Option<String> {
     let mode = line.strip_prefix("Dynamic Preempt:")?.trim();
     (!mode.is_empty()).then(|| mode.to_owned())
 }
 
 /// The last `preempt=` of the command line, if it names a mode; what follows ` -- ` is for init.
-fn requested_preemption(command_line: &str) -> Option<String> {
+pub(crate) fn requested_preemption(command_line: &str) -> Option<String> {
     let words = command_line.split_whitespace().take_while(|word| *word != "--");
     let modes = words.filter_map(|word| word.strip_prefix("preempt="));
     modes.filter(|mode| ["none", "voluntary", "full", "lazy"].contains(mode)).last().map(str::to_owned)

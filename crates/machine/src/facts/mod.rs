@@ -1,7 +1,7 @@
 //! What stands still during a run: the header of a record.
 
 mod consoles;
-mod kernel;
+pub(crate) mod kernel;
 pub(crate) mod processors;
 mod throttling;
 pub(crate) mod virtualization;

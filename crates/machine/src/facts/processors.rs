@@ -9,7 +9,7 @@ use crate::SysRoot;
 use crate::tasks::allowed_cpus;
 
 /// Below here are the kernel's files about CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
-const CPUS: &str = "/sys/devices/system/cpu";
+pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// The file `name` about `cpu`.
 pub(crate) fn cpu_file(cpu: CpuId, name: &str) -> String {
@@ -42,6 +42,27 @@ pub(super) fn cpus(root: &SysRoot) -> Cpus {
         smt_active: root.number::<u8>(&format!("{CPUS}/smt/active")).map(|active| active != 0),
         online,
     }
+}
+
+/// What names an x86 CPU to modules: `cpu:type:x86,ven0002fam0019mod0011:feature:,0000,0001` (from 3.14 on).
+const IDENTITY: &str = "/sys/devices/system/cpu/modalias";
+
+/// The text of /proc/cpuinfo where reading it disturbs nobody: on x86 it interrupts every CPU that is not idle to learn
+/// its frequency (arch/x86/kernel/cpu/aperfmperf.c, 4.13 to 5.17). x86 kernels with an identity in sysfs are therefore
+/// not asked, which leaves those before 3.14, captured trees, and other architectures, where the text is static.
+pub(crate) fn harmless_cpuinfo(root: &SysRoot) -> Fact<String> {
+    if x86_identity(root).is_some() { Fact::Unsupported } else { root.read("/proc/cpuinfo") }
+}
+
+/// The identity of an x86 CPU.
+pub(crate) fn x86_identity(root: &SysRoot) -> Option<String> {
+    root.read(IDENTITY).value().filter(|identity| identity.starts_with("cpu:type:x86,")).cloned()
+}
+
+/// Whether an identity has a feature: 32 times its word plus its bit (arch/x86/include/asm/cpufeatures.h).
+pub(crate) fn has_feature(identity: &str, feature: u32) -> bool {
+    let number = format!("{feature:04X}");
+    identity.split_once(":feature:").is_some_and(|(_, list)| list.split(',').any(|other| other == number))
 }
 
 /// The value of the first `key : value` line of /proc/cpuinfo with this key.

@@ -2,7 +2,7 @@
 
 use record::Fact;
 
-use super::processors::cpuinfo_value;
+use super::processors::{cpuinfo_value, harmless_cpuinfo, has_feature, x86_identity};
 use crate::SysRoot;
 
 const DMI_VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
@@ -61,22 +61,37 @@ const CLUES: &[Clue] = &[
 const UNKNOWN: &str = "unknown hypervisor";
 
 /// The hypervisor by name, which for Xen's first domain is `xen` as well; `none` where what would name one was read and does not; unknown where nothing was.
-pub(super) fn virtualization(root: &SysRoot) -> Fact<String> {
-    let cpuinfo = root.read("/proc/cpuinfo");
-    let text = cpuinfo.value().map_or("", String::as_str);
-    let holds =
-        |(path, fragment): &(&str, &str)| root.read(path).value().is_some_and(|text| text.contains(fragment));
+pub(crate) fn virtualization(root: &SysRoot) -> Fact<String> {
+    let holds = |(path, fragment): &(&str, &str)| {
+        let text = if *path == ACPI_TABLE { acpi_table(root) } else { root.read(path) };
+        text.value().is_some_and(|text| text.contains(fragment))
+    };
     let name = match CLUES.iter().find(|clue| clue.signs.iter().all(holds)) {
         Some(clue) => clue.name,
-        None if is_guest_by_flag(text) => UNKNOWN,
-        None if is_x86(text)
-            || [DMI_VENDOR, TREE_BOARD].iter().any(|path| root.read(path).value().is_some()) =>
-        {
-            "none"
-        }
-        None => return Fact::Unsupported,
+        None => match flag(root) {
+            Some(true) => UNKNOWN,
+            Some(false) => "none",
+            None if [DMI_VENDOR, TREE_BOARD].iter().any(|path| root.read(path).value().is_some()) => "none",
+            None => return Fact::Unsupported,
+        },
     };
     Fact::Value(name.to_owned())
+}
+
+/// The first 36 bytes of the table, its header with the names of its maker (ACPI 6.5, section 5.2.6).
+fn acpi_table(root: &SysRoot) -> Fact<String> {
+    root.bytes_or(ACPI_TABLE, || root.beginning(ACPI_TABLE, 36))
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether an x86 CPU says that there is a hypervisor (CPUID leaf 1, ECX bit 31); nothing for other CPUs.
+fn flag(root: &SysRoot) -> Option<bool> {
+    if let Some(identity) = x86_identity(root) {
+        return Some(has_feature(&identity, 4 * 32 + 31));
+    }
+    let cpuinfo = harmless_cpuinfo(root);
+    let text = cpuinfo.value().filter(|text| is_x86(text))?;
+    Some(is_guest_by_flag(text))
 }
 
 /// Whether cpuinfo is of an x86 CPU, which shows a hypervisor by a flag.

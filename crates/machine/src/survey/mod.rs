@@ -4,21 +4,39 @@
 //!
 //! | name | value |
 //! | --- | --- |
-//! | `config:SYMBOL` | `y`, `m`, `n` or the value in the kernel's configuration |
-//! | `boot:WORD` | what stands after `WORD=` on the command line the kernel booted with; empty for the bare word |
+//! | `config:SYMBOL` | `y`, `m`, `n` or the value in the kernel's configuration; absent if it does not name the symbol |
+//! | `boot:WORD` | what stands after `WORD=` on the command line the kernel booted with; empty for the bare word; of several the one that counts |
 //! | `file:/PATH` | the file's text; a number where it is one |
-//! | `choice:/PATH` | the word that the file puts in brackets: `always [madvise] never` |
-//! | `cpus:/PATH` | a CPU list or mask |
-//! | `each:/PATH` | one item a file for a path with `*`; `{isolated}` stands for each isolated CPU's number |
+//! | `choice:/PATH` | the word that the file puts in brackets: `always [madvise] never`, or in parentheses |
+//! | `cpus:/PATH` | a CPU list, or a mask in files that the kernel prints so |
+//! | `each:/PATH` | one item a file for a path with `*`; `{isolated}` stands for each isolated CPU's number; absent if there is none |
 //! | `sysctl:NAME` | `file:/proc/sys/NAME` with dots for slashes |
 //! | anything else | a fact that takes thought: one function in a module here, one line in `facts.rs` |
+//!
+//! What a driver answers with ENODEV, EINVAL, ENXIO or EOPNOTSUPP is unsupported, any other error unreadable.
 
+mod cgroups;
+mod configuration;
+mod facts;
+mod kernel;
+mod kinds;
+mod place;
+mod processors;
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::OnceCell;
 use std::fmt;
 
 use record::Fact;
 use units::CpuList;
 
-use crate::SysRoot;
+use crate::command_line::CommandLine;
+use crate::{SysRoot, Tree};
+use configuration::Configuration;
+
+pub use facts::{NamedFact, named_facts};
 
 /// A fact's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,16 +88,95 @@ pub struct Reading {
     pub from: Vec<String>,
 }
 
+impl Reading {
+    fn new<T: Into<Value>>(value: Fact<T>, from: &[&str]) -> Self {
+        Self { value: value.map(Into::into), from: from.iter().map(|&place| place.to_owned()).collect() }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<CpuList> for Value {
+    fn from(cpus: CpuList) -> Self {
+        Self::Cpus(cpus)
+    }
+}
+
+impl From<Vec<Item>> for Value {
+    fn from(items: Vec<Item>) -> Self {
+        Self::List(items)
+    }
+}
+
+/// What is known of a machine that is not there.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The name and content of a kernel configuration, plain or compressed with gzip.
+    pub config: Option<(String, Vec<u8>)>,
+    /// A command line.
+    pub command_line: Option<String>,
+    /// The architecture as `uname -m` says it, where the configuration does not say.
+    pub architecture: Option<String>,
+}
+
 /// A machine that answers questions by name. Everything is read at most once.
 pub struct Survey {
     root: SysRoot,
     isolated: CpuList,
+    config_name: Option<String>,
+    configuration: OnceCell<Configuration>,
+    command_line: OnceCell<Fact<CommandLine>>,
 }
 
 impl Survey {
     /// Asks the machine at `root`, whose CPUs for real time are `isolated`.
     pub fn new(root: SysRoot, isolated: CpuList) -> Self {
-        Self { root, isolated }
+        Self {
+            root: root.remembering(),
+            isolated,
+            config_name: None,
+            configuration: OnceCell::new(),
+            command_line: OnceCell::new(),
+        }
+    }
+
+    /// Asks what was given; all else is [`Fact::Unsupported`].
+    pub fn of(given: Given, isolated: CpuList) -> Self {
+        let mut tree = Tree::captured();
+        let mut put = |path: &str, bytes: Vec<u8>| tree.files.insert(path.to_owned(), Fact::Value(bytes));
+        if let Some(line) = given.command_line {
+            put(COMMAND_LINE, line.into_bytes());
+        }
+        if let Some(architecture) = given.architecture {
+            put(kernel::ARCHITECTURE, architecture.into_bytes());
+        }
+        let config_name = given.config.map(|(name, bytes)| {
+            put(configuration::RUNNING, bytes);
+            name
+        });
+        Self { config_name, ..Self::new(SysRoot::of(tree), isolated) }
     }
 
     /// The CPUs for real time.
@@ -87,9 +184,36 @@ impl Survey {
         &self.isolated
     }
 
+    /// Where it reads, with all that was read so far in [`SysRoot::remembered`].
+    pub fn root(&self) -> &SysRoot {
+        &self.root
+    }
+
+    /// Whether there is such a fact.
+    pub fn known(name: &str) -> bool {
+        kinds::of(name).is_some() || facts::named(name).is_some()
+    }
+
     /// The fact with that name. A name that nobody answers to is [`Fact::Unsupported`]; a test keeps rules from asking.
     pub fn read(&self, name: &str) -> Reading {
-        let _ = &self.root;
-        Reading { value: Fact::Unsupported, from: vec![name.to_owned()] }
+        match (kinds::of(name), facts::named(name)) {
+            (Some(kind), _) => kinds::read(self, kind),
+            (None, Some(fact)) => (fact.read)(self),
+            (None, None) => Reading { value: Fact::Unsupported, from: vec![name.to_owned()] },
+        }
+    }
+
+    /// The running kernel's configuration.
+    fn configuration(&self) -> &Configuration {
+        self.configuration.get_or_init(|| Configuration::find(&self.root, self.config_name.as_deref()))
+    }
+
+    /// What the kernel was booted with.
+    fn command_line(&self) -> &Fact<CommandLine> {
+        let read = || self.root.read(COMMAND_LINE).map(|text| CommandLine::parse(&text));
+        self.command_line.get_or_init(read)
     }
 }
+
+/// Where the kernel shows its command line.
+const COMMAND_LINE: &str = "/proc/cmdline";

@@ -1,0 +1,86 @@
+//! Where the running kernel's configuration is.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use record::Fact;
+use rustix::io::Errno;
+
+use super::kernel;
+use crate::kernel_config::{KernelConfig, Setting};
+use crate::{SysRoot, root};
+
+/// The running kernel's own copy: the only one that cannot be of another build.
+pub(super) const RUNNING: &str = "/proc/config.gz";
+
+/// No configuration is longer; a larger one is refused (EFBIG).
+const LONGEST: u64 = 4 << 20;
+
+/// The two bytes that gzip begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The configuration, and where it was found.
+pub(super) struct Configuration {
+    /// Unreadable (ENOENT) where no file has it: that says nothing about any symbol.
+    pub config: Fact<KernelConfig>,
+    /// The file that it was read from, or those that were looked for.
+    pub from: Vec<String>,
+}
+
+impl Configuration {
+    /// Looks where kernels and distributions put it; `name` is what the first place is called, if not by its path.
+    pub fn find(root: &SysRoot, name: Option<&str>) -> Self {
+        let mut looked_for = Vec::new();
+        let mut refusal = Fact::Unreadable(Errno::NOENT.raw_os_error());
+        for path in places(root) {
+            match root.bytes(&path).and_then(|bytes| text(&bytes)) {
+                Fact::Value(text) => {
+                    let from = vec![name.unwrap_or(&path).to_owned()];
+                    return Self { config: Fact::Value(KernelConfig::parse(&text)), from };
+                }
+                Fact::Unreadable(errno) => refusal = Fact::Unreadable(errno),
+                Fact::Unsupported if looked_for.is_empty() => refusal = Fact::Unsupported,
+                Fact::Absent | Fact::Unsupported => {}
+            }
+            looked_for.push(path);
+        }
+        Self { config: refusal, from: looked_for }
+    }
+
+    /// What a symbol is set to, if the configuration was read and names it.
+    pub fn get(&self, symbol: &str) -> Option<&Setting> {
+        self.config.value()?.get(symbol)
+    }
+
+    /// Whether a symbol is built in; a module is not.
+    pub fn has(&self, symbol: &str) -> bool {
+        self.get(symbol) == Some(&Setting::Yes)
+    }
+}
+
+/// The files that may hold it, the most trusted first.
+fn places(root: &SysRoot) -> Vec<String> {
+    let mut places = vec![RUNNING.to_owned()];
+    if let Fact::Value(release) = kernel::release(root) {
+        places.extend([
+            format!("/boot/config-{release}"),
+            format!("/lib/modules/{release}/config"),
+            format!("/usr/lib/modules/{release}/config"),
+            format!("/lib/modules/{release}/build/.config"),
+        ]);
+    }
+    places
+}
+
+/// The text of a file that may be compressed.
+fn text(bytes: &[u8]) -> Fact<String> {
+    if !bytes.starts_with(&GZIP) {
+        return Fact::Value(String::from_utf8_lossy(bytes).into_owned());
+    }
+    let mut plain = Vec::new();
+    let read = GzDecoder::new(bytes).take(LONGEST + 1).read_to_end(&mut plain);
+    match read {
+        Ok(_) if plain.len() as u64 > LONGEST => Fact::Unreadable(Errno::FBIG.raw_os_error()),
+        result => root::parsed(result.map(|_| String::from_utf8_lossy(&plain).into_owned())),
+    }
+}
