@@ -44,6 +44,7 @@ fn write(interval: u64, samples: &[(u64, Nanos)]) -> Vec<u8> {
         clock: ClockName::Monotonic,
         cpus: vec![None],
         scenarios: vec![scenario],
+        lab: None,
     };
     let mut writer = Writer::new(Vec::new(), &header).expect("a vector can be written");
     writer.block(0, 0, samples).expect("the scenario is in the header");

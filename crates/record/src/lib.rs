@@ -3,7 +3,7 @@
 //! [`model`] holds the types that `record.json` is made of. [`journal`] is the same told while it happens: a file
 //! that is appended to every second, from which a run that was cut off can still be read. [`validity`] turns
 //! evidence into warnings, [`verdict`] turns warnings and latencies into pass, fail, inconclusive or error.
-//! [`export`] writes other tools' formats, [`samples`] the file of every single sample.
+//! [`Unit`] says what a latency counts. [`export`] writes other tools' formats, [`samples`] the file of every single sample.
 //!
 //! Nothing here knows how a figure was measured or how it is drawn.
 
@@ -13,7 +13,9 @@ pub mod model;
 pub mod samples;
 pub mod store;
 pub mod time;
+mod unit;
 pub mod validity;
 pub mod verdict;
 
 pub use model::*;
+pub use unit::Unit;

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos};
 
 use crate::time::UtcTime;
-use crate::{CStates, ClockName};
+use crate::{CStates, ClockName, Lab};
 
 mod frame;
 mod payload;
@@ -61,6 +61,9 @@ pub struct Header {
     pub cpus: Vec<Option<CpuId>>,
     /// What is measured, in the order in which it is.
     pub scenarios: Vec<PlannedScenario>,
+    /// The lab that they were measured in, if it was one: [`crate::Lab::unit`] is what latencies count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Lab>,
 }
 
 /// A scenario, as far as it is known before it begins.

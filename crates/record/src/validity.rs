@@ -3,6 +3,8 @@
 //! A doubt that can only have made latencies longer is a note: the requirement was met all the same. One that can have
 //! made them shorter, or that shows another set-up than the one asked for, makes a pass inconclusive.
 
+mod lab;
+
 use units::{CpuList, Nanos, Policy};
 
 use crate::WarningId as Id;
@@ -33,7 +35,8 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
 
 /// Warnings that follow from the machine and the plan, whatever was measured.
 pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
-    let mut warnings = of_set_up(header);
+    let mut warnings: Vec<Warning> = lab::of_guest(header).into_iter().collect();
+    warnings.extend(of_set_up(header));
     warnings.extend(of_division(header));
     let shares = scenarios.iter().find(|scenario| scenario.evidence.recorder.shares_measured_cpus);
     warnings.extend(shares.map(|scenario| {
@@ -46,6 +49,7 @@ pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
             "leave a CPU to them: choose the measured ones with --cpus",
         )
     }));
+    warnings.retain(|warning| lab::has_sense(warning.id, header.machine.lab.as_ref()));
     warnings
 }
 

@@ -3,11 +3,16 @@
 //! A latency over the limit is a failure whatever the environment: it happened. Below the limit, harmed validity
 //! makes the verdict inconclusive. Without a limit nothing can fail. An error weighs more than inconclusive and
 //! less than a failure.
+//!
+//! Guests of the lab: in instruction time a limit is one of instructions, and is judged like any other. In wall time
+//! a latency over the limit did not happen on any machine, because the emulator made it as long as it is: neither the
+//! limit nor --stop-at can fail the run, and no verdict is better than inconclusive. What does not depend on how
+//! long something took (a thread's policy, a load that did no work, output that was lost) is judged as everywhere.
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{Effect, Record, Scenario, ScenarioEnd, Warning};
+use crate::{Effect, Lab, LabTime, Record, Scenario, ScenarioEnd, Unit, Warning};
 
 /// What a run means for its requirement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -65,9 +70,8 @@ pub struct Judgement {
 /// Judges a run. `losses` are outputs that could not be saved and other failures of the program itself.
 pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     let limit = record.header.plan.limit;
-    let mut reasons = Vec::new();
-    reasons.extend(over_limit(record, limit));
-    reasons.extend(stopped(record));
+    let exceeded: Vec<String> = over_limit(record, limit).into_iter().chain(stopped(record)).collect();
+    let (mut reasons, told) = if has_latencies(record) { (exceeded, vec![]) } else { (vec![], exceeded) };
     let failures: Vec<String> =
         losses.iter().cloned().chain(record.scenarios.iter().filter_map(failure)).collect();
     let doubts = doubts(record);
@@ -86,22 +90,33 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
         reasons.push("nothing was measured".into());
     }
     if verdict == Verdict::Pass {
-        reasons
-            .push(limit.map_or("measured, no requirement given".into(), |limit| {
-                format!("no latency above {limit}")
-            }));
+        reasons.push(limit.map_or("measured, no requirement given".into(), |limit| {
+            format!("no latency above {}", record.header.machine.unit().limit(limit))
+        }));
     }
     reasons.extend(failures);
     reasons.extend(doubts);
+    reasons.extend(told.into_iter().map(|what| format!("no failure, in an emulator's time: {what}")));
     let (speaks_for, does_not_speak_for) = bounds(record);
     Judgement { verdict, reasons, speaks_for, does_not_speak_for }
+}
+
+/// Whether the record's latencies are those of something: not in a guest whose clock is the emulator's host's.
+fn has_latencies(record: &Record) -> bool {
+    record.header.machine.lab.as_ref().is_none_or(|lab| lab.time != LabTime::Wall)
 }
 
 fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
     let limit = limit?;
     let (latency, scenario, series) = record.worst().filter(|(latency, ..)| *latency > limit)?;
     let place = series.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-    Some(format!("{} us{place} under {} is above the limit of {limit}", micros(latency), scenario.head.load))
+    let unit = record.header.machine.unit();
+    Some(format!(
+        "{}{place} under {} is above the limit of {}",
+        unit.with_name(latency),
+        scenario.head.load,
+        unit.limit(limit)
+    ))
 }
 
 /// The sample that ended the run, where one did.
@@ -114,9 +129,10 @@ fn stopped(record: &Record) -> Option<String> {
         return Some(format!("a latency under {load} reached --stop-at"));
     };
     let place = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-    let limit = record.header.plan.stop_at.map_or(String::new(), |limit| format!(" {limit}"));
-    let (latency, activation) = (micros(sample.latency), sample.activation);
-    Some(format!("{latency} us{place} under {load} reached --stop-at{limit} (activation {activation})"))
+    let unit = record.header.machine.unit();
+    let limit = record.header.plan.stop_at.map_or(String::new(), |limit| format!(" {}", unit.limit(limit)));
+    let (latency, activation) = (unit.with_name(sample.latency), sample.activation);
+    Some(format!("{latency}{place} under {load} reached --stop-at{limit} (activation {activation})"))
 }
 
 fn failure(scenario: &Scenario) -> Option<String> {
@@ -139,11 +155,6 @@ fn doubts(record: &Record) -> Vec<String> {
     doubts
 }
 
-/// A latency in microseconds, as tables print it.
-fn micros(latency: Nanos) -> String {
-    format!("{:.1}", latency.as_micros_f64())
-}
-
 /// What practice asks of a test for a worst case, S1: a day under load.
 const CUSTOMARY: Nanos = Nanos::from_secs(24 * 3600);
 /// Runs shorter than this are a first look.
@@ -155,6 +166,10 @@ fn bounds(record: &Record) -> (String, String) {
     let fewest =
         record.scenarios.iter().flat_map(|scenario| &scenario.series).map(|series| series.expected).min();
     let fewest = fewest.unwrap_or_default();
+    let loads: Vec<&str> = distinct(record.scenarios.iter().map(|scenario| scenario.head.load.as_str()));
+    if let Some(lab) = &record.header.machine.lab {
+        return bounds_in_lab(lab, record.header.machine.unit().with_name(worst), fewest, &loads.join(", "));
+    }
     // Rule of three: none of n independent events gives, at 95 % confidence, a rate below 3/n.
     let rate = match fewest / 3 {
         0 => String::new(),
@@ -163,10 +178,9 @@ fn bounds(record: &Record) -> (String, String) {
              if they are alike and independent)"
         ),
     };
-    let loads: Vec<&str> = distinct(record.scenarios.iter().map(|scenario| scenario.head.load.as_str()));
     let speaks_for = format!(
-        "a requirement of {} us or more on CPUs {} under {}{rate}",
-        micros(worst),
+        "a requirement of {} or more on CPUs {} under {}{rate}",
+        Unit::Microseconds.with_name(worst),
         record.header.plan.cpus,
         loads.join(", ")
     );
@@ -187,6 +201,25 @@ fn bounds(record: &Record) -> (String, String) {
         )
     };
     (speaks_for, does_not_speak_for)
+}
+
+/// The same for a guest of the lab, which is no machine.
+fn bounds_in_lab(lab: &Lab, worst: String, fewest: u64, loads: &str) -> (String, String) {
+    match lab.time {
+        LabTime::Instructions => (
+            format!(
+                "the kernel's path: at most {worst} under {loads}, in one draw of {fewest} activations a load"
+            ),
+            format!(
+                "a bound: another seed draws another maximum, and {} count too",
+                lab.not_modelled.join(", ")
+            ),
+        ),
+        LabTime::Wall => (
+            format!("counts and findings under {loads}: what ran, where, as what, and what was lost"),
+            "any latency: its clock is that of the emulator's host".into(),
+        ),
+    }
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -261,23 +294,40 @@ pub(crate) mod tests {
         }
     }
 
-    /// A run with the given flaws, and the verdict it must get.
+    pub(crate) fn guest(time: LabTime) -> Lab {
+        Lab {
+            time,
+            kernel: "debian-6.1-rt-amd64".into(),
+            words: vec![],
+            emulator: "QEMU 7.2.17".into(),
+            cpu_model: "max,-rdrand".into(),
+            processors: 1,
+            not_modelled: time.not_modelled(),
+        }
+    }
+
+    /// A run with the given flaws, and the verdict it must get on a machine.
     fn check(over: bool, lost: bool, doubtful: bool, limit: bool, expected: Verdict) {
+        check_in(None, [over, lost, doubtful, limit], expected);
+    }
+
+    fn check_in(time: Option<LabTime>, [over, lost, doubtful, limit]: [bool; 4], expected: Verdict) {
         let mut header = header();
+        header.machine.lab = time.map(guest);
         header.plan.limit = limit.then_some(Nanos::from_micros(100));
         let mut scenario = scenario(&[5_000, if over { 100_001 } else { 100_000 }]);
         if doubtful {
             scenario.warnings.push(Warning::inconclusive(WarningId::PageFaults, "2", "lock"));
         }
         scenario.warnings.push(Warning::note(WarningId::Guest, "kvm", "none"));
-        let (ended, warnings) = (Some(UtcTime(10)), vec![]);
+        let (ended, warnings) = (Some(UtcTime(10)), crate::validity::of_run(&header, &[]));
         let record =
             Record { header, ended, scenarios: vec![scenario], warnings, judgement: Judgement::default() };
         let losses: Vec<String> = lost.then(|| "journal.ndjson: disk full".to_owned()).into_iter().collect();
         let judgement = judge(&record, &losses);
         assert_eq!(
             judgement.verdict, expected,
-            "over {over} lost {lost} doubtful {doubtful} limit {limit}: {judgement:?}"
+            "{time:?} over {over} lost {lost} doubtful {doubtful} limit {limit}: {judgement:?}"
         );
         assert!(!judgement.reasons.is_empty());
     }
@@ -299,6 +349,59 @@ pub(crate) mod tests {
             check(over, lost, doubtful, false, without);
         }
         assert_eq!([Pass, Fail, Error, Inconclusive].map(Verdict::exit_code), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn instructions_are_judged_like_time() {
+        use Verdict::{Fail, Inconclusive, Pass};
+        let time = Some(LabTime::Instructions);
+        check_in(time, [false, false, false, true], Pass);
+        check_in(time, [false, false, true, true], Inconclusive);
+        check_in(time, [true, false, false, true], Fail);
+    }
+
+    /// Neither can a limit be met in an emulator's time, nor be exceeded; all else is judged as on a machine.
+    #[test]
+    fn no_latency_in_an_emulators_time_is_judged() {
+        use Verdict::{Error, Inconclusive};
+        let time = Some(LabTime::Wall);
+        for over in [false, true] {
+            for limit in [false, true] {
+                check_in(time, [over, false, false, limit], Inconclusive);
+                check_in(time, [over, true, false, limit], Error);
+            }
+        }
+    }
+
+    #[test]
+    fn a_latency_that_stops_a_guest_in_wall_time_is_told_and_is_no_failure() {
+        let mut header = header();
+        header.plan.stop_at = Some(Nanos::from_micros(100));
+        let mut scenario = scenario(&[5_000, 200_000]);
+        scenario.end = ScenarioEnd::StopAt;
+        let judged = |time: Option<LabTime>| {
+            let mut header = header.clone();
+            header.machine.lab = time.map(guest);
+            let warnings = crate::validity::of_run(&header, &[]);
+            let scenarios = vec![scenario.clone()];
+            judge(&Record { header, ended: None, scenarios, warnings, judgement: Judgement::default() }, &[])
+        };
+        assert_eq!(judged(None).verdict, Verdict::Fail);
+        assert_eq!(judged(Some(LabTime::Instructions)).verdict, Verdict::Fail);
+        let wall = judged(Some(LabTime::Wall));
+        assert_eq!(wall.verdict, Verdict::Inconclusive);
+        assert!(wall.reasons.iter().any(|reason| reason.contains("reached --stop-at")), "{wall:?}");
+    }
+
+    #[test]
+    fn a_guest_of_the_lab_speaks_for_no_machine() {
+        let mut header = header();
+        header.machine.lab = Some(guest(LabTime::Instructions));
+        let (ended, scenarios, warnings) = (None, vec![scenario(&[7_300; 3000])], vec![]);
+        let record = Record { header, ended, scenarios, warnings, judgement: Judgement::default() };
+        let judgement = judge(&record, &[]);
+        assert!(judgement.speaks_for.contains("at most 7,300 instructions under idle, in one draw of 3000"));
+        assert!(judgement.does_not_speak_for.contains("caches"), "{judgement:?}");
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! Several records side by side, as S0 lays four kernels beside each other: worst, average and least latency under
 //! each load, and what each run changed. Whether they may be compared at all is said first.
 
-use record::Record;
+use record::{Record, Unit};
 use units::Nanos;
 
 pub use crate::differences::{Difference, Weight, differences};
-use crate::figures::{Figures, Row};
+use crate::figures::{Figures, Row, Terms};
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, Key, Told, groups};
 use crate::style::{Style, Tone};
-use crate::text::{micros_aligned, wrap};
+use crate::text::{aligned, wrap};
 
 /// The comparison: legend, what forbids it, what differs, then a table each for maximum, average and minimum, and
 /// the maxima against those of the first record.
@@ -18,10 +18,15 @@ pub fn compare(records: &[Record], style: &Style) -> String {
     let mut lines = comparison.legend(style);
     lines.push(String::new());
     lines.extend(comparison.objections(style));
+    let unit = comparison.unit();
+    if unit.is_none() {
+        lines.extend(wrap("", NO_COMMON_UNIT, 0, style.width));
+    }
     let mut text: String = lines.into_iter().map(|line| line + "\n").collect();
+    let Some(unit) = unit else { return text };
     for (row, title) in TABLES {
         text.push('\n');
-        text.push_str(&comparison.latencies(row, title).render(style));
+        text.push_str(&comparison.latencies(row, &format!("{title}, {}", unit.name())).render(style));
     }
     if records.len() > 1 {
         text.push('\n');
@@ -31,12 +36,16 @@ pub fn compare(records: &[Record], style: &Style) -> String {
 }
 
 /// The tables of a comparison, weightiest first.
-pub(crate) const TABLES: [(Row, &str); 4] = [
-    (Row::Maximum, "max, us"),
-    (Row::Percentile(1), "p99.9, us"),
-    (Row::Average, "avg, us"),
-    (Row::Minimum, "min, us"),
-];
+pub(crate) const TABLES: [(Row, &str); 4] =
+    [(Row::Maximum, "max"), (Row::Percentile(1), "p99.9"), (Row::Average, "avg"), (Row::Minimum, "min")];
+
+/// What must be known of maxima in instructions before they are compared.
+pub(crate) const ONE_DRAW: &str = "In instruction time a run is one draw, the same each time: another seed or another boot word can move a maximum \
+     fivefold. Compare several seeds of each (worstcase lab ladder), and tails before maxima.";
+
+/// What stands where the tables would.
+pub(crate) const NO_COMMON_UNIT: &str =
+    "No tables: instructions of a guest and microseconds of a machine cannot stand side by side.";
 
 /// Records with their letters, and the figures of every column that any of them has.
 pub(crate) struct Comparison<'a> {
@@ -64,6 +73,13 @@ impl<'a> Comparison<'a> {
         Self { records, columns, figures }
     }
 
+    /// What the latencies of all records count; none where they count different things.
+    pub fn unit(&self) -> Option<Unit> {
+        let unit = |record: &Record| record.header.machine.unit();
+        let first = self.records.first().map(unit).unwrap_or_default();
+        self.records.iter().all(|record| unit(record) == first).then_some(first)
+    }
+
     /// The heads of the columns.
     pub fn heads(&self) -> Vec<Vec<String>> {
         let told = Told::of(&self.columns);
@@ -85,7 +101,7 @@ impl<'a> Comparison<'a> {
         let column =
             |(place, head)| Column { head, cells: shown.clone().map(|record| cell(record, place)).collect() };
         Grid {
-            corner: format!("{corner:<9}"),
+            corner: format!("{corner:<0$}", "p99.9, ".len() + self.unit().unwrap_or_default().name().len()),
             labels: shown.clone().map(letter).collect(),
             columns: self.heads().into_iter().enumerate().map(column).collect(),
         }
@@ -93,10 +109,10 @@ impl<'a> Comparison<'a> {
 
     fn latencies(&self, row: Row, title: &str) -> Grid {
         self.grid(title, 0, |record, column| {
-            let limit = self.records[record].header.plan.limit;
+            let terms = Terms::of(&self.records[record]);
             self.latency(record, column, row).map_or_else(Cell::none, |latency| Cell {
-                text: micros_aligned(latency),
-                tone: if limit.is_some_and(|limit| latency > limit) { Tone::Bad } else { Tone::Plain },
+                text: aligned(terms.unit, latency),
+                tone: if terms.exceeded(latency) { Tone::Bad } else { Tone::Plain },
             })
         })
     }
@@ -139,6 +155,9 @@ impl<'a> Comparison<'a> {
             lines.push("What differs:".into());
         }
         lines.extend(objections(Weight::Note).flat_map(|line| wrap("  ", &line, 4, style.width)));
+        if self.unit() == Some(Unit::Instructions) {
+            lines.extend(wrap("", ONE_DRAW, 0, style.width));
+        }
         lines
     }
 
@@ -162,11 +181,19 @@ pub(crate) fn letter(place: usize) -> String {
     }
 }
 
-/// Machine, kernel, time and note.
+/// Machine, kernel, time and note; of a guest, whose date is always the same, what the lab booted, and the seed.
 pub(crate) fn record_name(record: &Record) -> String {
     let header = &record.header;
-    let name =
-        format!("{}, Linux {}, {}", header.machine.host, header.machine.kernel.release, header.started);
+    let name = match &header.machine.lab {
+        None => {
+            format!("{}, Linux {}, {}", header.machine.host, header.machine.kernel.release, header.started)
+        }
+        Some(lab) => {
+            let booted = [vec![lab.kernel.clone()], lab.words.clone()].concat().join(" ");
+            let seed = header.plan.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+            format!("{booted}, in {}, clock: {}{seed}", lab.emulator, lab.time)
+        }
+    };
     match &header.note {
         Some(note) => format!("{name}: {note}"),
         None => name,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Record, RunPlan, Scenario};
+use record::{Lab, LabTime, Record, RunPlan, Scenario};
 
 use crate::group::end_word;
 
@@ -56,6 +56,7 @@ type Aspect = (Weight, &'static str, fn(&Record) -> String);
 
 /// What is compared, and what it weighs.
 const ASPECTS: &[Aspect] = &[
+    (Weight::Forbids, "what the clock counts", clock),
     (Weight::Forbids, "instrument", |r| r.header.plan.probe.clone()),
     (Weight::Forbids, "loads", |r| sorted(&r.header.plan.loads)),
     (Weight::Forbids, "period", |r| join(&r.header.plan.intervals)),
@@ -79,12 +80,27 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Note, "machine", |r| r.header.machine.host.clone()),
     (Weight::Note, "CPU model", |r| r.header.machine.cpu_model.to_string()),
     (Weight::Note, "virtualization", |r| r.header.machine.virtualization.to_string()),
+    (Weight::Note, "emulator", |r| of_lab(r, |lab| lab.emulator.clone())),
+    (Weight::Note, "emulated CPU", |r| of_lab(r, |lab| lab.cpu_model.clone())),
     (Weight::Note, "clock source", |r| r.header.machine.clock_source.to_string()),
     (Weight::Note, "frequency governor", governors),
     (Weight::Note, "limit", |r| optional(r.header.plan.limit)),
     (Weight::Note, "seed", |r| optional(r.header.plan.seed)),
     (Weight::Note, "worstcase version", |r| r.header.tool.version.clone()),
 ];
+
+/// Time of a machine; or of a guest of the lab, whose latencies are another thing altogether.
+fn clock(record: &Record) -> String {
+    match record.header.machine.lab.as_ref().map(|lab| lab.time) {
+        None => "time".into(),
+        Some(LabTime::Instructions) => "instructions of a guest".into(),
+        Some(LabTime::Wall) => "an emulator's time".into(),
+    }
+}
+
+fn of_lab(record: &Record, what: fn(&Lab) -> String) -> String {
+    record.header.machine.lab.as_ref().map_or_else(|| "none".into(), what)
+}
 
 fn optional<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "none".into(), |value| value.to_string())

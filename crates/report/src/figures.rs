@@ -1,11 +1,30 @@
 //! The figures of one column: exact ones from the observed wake-ups, percentiles from the corrected histogram.
 
 use histogram::{Histogram, Summary};
-use record::Series;
+use record::{Record, Series, Unit};
 use units::Nanos;
 
 /// The percentiles that every table shows.
 pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+
+/// What latencies of a record are told in, and held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub unit: Unit,
+    pub limit: Option<Nanos>,
+}
+
+impl Terms {
+    /// Those of a record.
+    pub fn of(record: &Record) -> Self {
+        Self { unit: record.header.machine.unit(), limit: record.header.plan.limit }
+    }
+
+    /// Whether a latency is over the limit.
+    pub fn exceeded(self, latency: Nanos) -> bool {
+        self.limit.is_some_and(|limit| latency > limit)
+    }
+}
 
 /// What some series saw together.
 #[derive(Clone, Debug, Default)]
@@ -125,8 +144,8 @@ pub(crate) const ROWS: [Row; 10] = [
 ];
 
 impl Row {
-    /// The row's name; `limit` is for the last one.
-    pub fn name(self, limit: Option<Nanos>) -> String {
+    /// The row's name; `terms` are for the last one.
+    pub fn name(self, terms: Terms) -> String {
         match self {
             Self::Minimum => "min".into(),
             Self::Average => "avg".into(),
@@ -135,7 +154,11 @@ impl Row {
             Self::Samples => "samples".into(),
             Self::Missed => "missed".into(),
             Self::Late => "late %".into(),
-            Self::OverLimit => limit.map_or_else(|| "over limit".into(), |limit| format!("over {limit}")),
+            Self::OverLimit => match (terms.limit, terms.unit) {
+                (None, _) => "over limit".into(),
+                (Some(limit), Unit::Microseconds) => format!("over {limit}"),
+                (Some(limit), unit) => format!("over {}", unit.figure(limit)),
+            },
         }
     }
 

@@ -1,11 +1,10 @@
 //! What the idle states cost: figures with them as they are, less those with them restricted, load by load.
 
-use record::{CStates, Record};
+use record::{CStates, Record, Unit};
 use units::Nanos;
 
 use crate::figures::{Figures, ROWS, Row};
 use crate::group::{Group, groups};
-use crate::text::micros;
 
 /// The cost under one load.
 pub(crate) struct IdleCost {
@@ -45,10 +44,10 @@ fn differences(free: &Figures, restricted: &Figures) -> Vec<Option<i64>> {
     rows().into_iter().map(|row| Some(difference(free.latency(row)?, restricted.latency(row)?))).collect()
 }
 
-/// `+12.3`, `-0.4`, in microseconds; `-` where there is none.
-pub(crate) fn shown(difference: Option<i64>) -> String {
+/// `+12.3`, `-0.4`; `-` where there is none.
+pub(crate) fn shown(difference: Option<i64>, unit: Unit) -> String {
     difference.map_or("-".into(), |difference| {
         let sign = if difference < 0 { "-" } else { "+" };
-        format!("{sign}{}", micros(Nanos(difference.unsigned_abs())))
+        format!("{sign}{}", unit.figure(Nanos(difference.unsigned_abs())))
     })
 }

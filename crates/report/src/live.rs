@@ -1,13 +1,13 @@
 //! What `measure` shows while it runs: a table that is drawn anew every second, or a plain line a CPU and second.
 
 use histogram::Summary;
-use record::Block;
+use record::{Block, Unit};
 use units::{CpuId, Nanos};
 
 use crate::grid::{Cell, Column, Grid};
 use crate::group::cpu_name;
 use crate::style::Style;
-use crate::text::{micros, micros_aligned};
+use crate::text::aligned;
 
 /// What is known of one measuring thread so far.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +35,11 @@ const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
 
 /// The table: one line a CPU below the heads, every line ended. On a terminal too narrow for it the figures are
 /// stacked, without sparklines.
-pub fn table(rows: &[LiveRow<'_>], style: &Style) -> String {
+pub fn table(rows: &[LiveRow<'_>], unit: Unit, style: &Style) -> String {
     let figures = Grid {
-        corner: "us".into(),
+        corner: unit.name().into(),
         labels: rows.iter().map(|row| cpu_name(row.cpu)).collect(),
-        columns: columns(rows),
+        columns: columns(rows, unit),
     };
     let room = style.width.saturating_sub(figures.width() + 2).min(MOST_SPARK);
     if room < LEAST_SPARK {
@@ -53,9 +53,8 @@ pub fn table(rows: &[LiveRow<'_>], style: &Style) -> String {
         .fold(String::new(), |all, (line, spark)| all + (line.to_owned() + &spark).trim_end() + "\n")
 }
 
-fn columns(rows: &[LiveRow<'_>]) -> Vec<Column> {
-    let latency =
-        |latency: Option<Nanos>| latency.map_or_else(Cell::none, |l| Cell::plain(micros_aligned(l)));
+fn columns(rows: &[LiveRow<'_>], unit: Unit) -> Vec<Column> {
+    let latency = |latency: Option<Nanos>| latency.map_or_else(Cell::none, |l| Cell::plain(aligned(unit, l)));
     let column = |head: &str, cell: &dyn Fn(&LiveRow<'_>) -> Cell| Column {
         head: vec![head.to_owned()],
         cells: rows.iter().map(cell).collect(),
@@ -71,16 +70,17 @@ fn columns(rows: &[LiveRow<'_>]) -> Vec<Column> {
 }
 
 /// One line without decoration, for a log: `12 s  CPU 3  now 4.1  min 1.2  avg 2.3  p99.9 12.0  max 33.1 us  missed 0`.
-pub fn line(second: u64, row: &LiveRow<'_>) -> String {
-    let shown = |latency: Option<Nanos>| latency.map_or_else(|| "-".into(), micros);
+pub fn line(second: u64, row: &LiveRow<'_>, unit: Unit) -> String {
+    let shown = |latency: Option<Nanos>| latency.map_or_else(|| "-".into(), |latency| unit.figure(latency));
     format!(
-        "{second} s  {}  now {}  min {}  avg {}  p99.9 {}  max {} us  missed {}",
+        "{second} s  {}  now {}  min {}  avg {}  p99.9 {}  max {} {}  missed {}",
         cpu_name(row.cpu),
         shown(row.now),
         shown(row.summary.minimum()),
         shown(row.summary.average()),
         shown(row.p999),
         shown(row.summary.maximum()),
+        unit.name(),
         row.missed
     )
 }

@@ -33,6 +33,8 @@ struct RecordView {
     /// Set before the ids of its sections, which must be unique in the page.
     id: String,
     name: String,
+    /// What latencies count, for the pointer's read-out.
+    unit: &'static str,
     summary: summary::Summary,
     sections: Vec<Section>,
 }
@@ -64,5 +66,6 @@ fn view_of(record: &Record, place: usize, several: bool) -> RecordView {
     let id = format!("{}-", letter(place).to_lowercase());
     sections.iter_mut().for_each(|section| section.id = format!("{id}{}", section.id));
     let name = if several { format!("{}: {}", letter(place), record_name(record)) } else { String::new() };
-    RecordView { id, name, summary: summary::summary(&prepared), sections }
+    let unit = prepared.terms.unit.name();
+    RecordView { id, name, unit, summary: summary::summary(&prepared), sections }
 }

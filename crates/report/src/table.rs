@@ -1,15 +1,15 @@
 //! The table that a run ends with: S0's minimum, average and maximum for each load, and what S0 lacks.
 
-use record::Record;
+use record::{Record, Unit};
 use units::{CpuId, Nanos};
 
-use crate::figures::{Figures, ROWS, Row};
+use crate::figures::{Figures, ROWS, Row, Terms};
 use crate::foot;
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, cpu_name, cpus, groups, histograms_end};
 use crate::idle_cost::{self, IdleCost};
 use crate::style::{Style, Tone};
-use crate::text::{micros_aligned, percent, wrap};
+use crate::text::{aligned, percent, wrap};
 
 /// The table, for every CPU as well if `per_cpu`, with its foot: everything that `bench` prints at its end.
 pub fn bench(record: &Record, per_cpu: bool, style: &Style) -> String {
@@ -23,17 +23,19 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
     if groups.is_empty() {
         return "nothing was measured\n".into();
     }
-    let limit = record.header.plan.limit;
-    let mut text = grid(&groups, |group| group.figures(), limit, "all CPUs, us").render(style);
+    let terms = Terms::of(record);
+    // A guest in instruction time has one CPU: no need to say that all are meant.
+    let corner = if terms.unit == Unit::Instructions { "instructions" } else { "all CPUs, us" };
+    let mut text = grid(&groups, |group| group.figures(), terms, corner).render(style);
     let cpus = if per_cpu { cpus(record) } else { Vec::new() };
     for cpu in cpus {
         text.push('\n');
-        text.push_str(&cpu_grid(&groups, cpu, limit).render(style));
+        text.push_str(&cpu_grid(&groups, cpu, terms).render(style));
     }
     let costs = idle_cost::costs(record);
     if !costs.is_empty() {
         text.push('\n');
-        text.push_str(&idle_grid(&costs).render(style));
+        text.push_str(&idle_grid(&costs, terms).render(style));
     }
     text.push('\n');
     text.push_str(&notes(&groups, style));
@@ -41,35 +43,31 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
 }
 
 /// What the idle states cost, a column a load.
-fn idle_grid(costs: &[IdleCost]) -> Grid {
-    let cells =
-        |cost: &IdleCost| cost.differences.iter().map(|cost| Cell::plain(idle_cost::shown(*cost))).collect();
+fn idle_grid(costs: &[IdleCost], terms: Terms) -> Grid {
+    let cell = |cost: &Option<i64>| Cell::plain(idle_cost::shown(*cost, terms.unit));
+    let cells = |cost: &IdleCost| cost.differences.iter().map(cell).collect();
     Grid {
         corner: "as-is - restrict".into(),
-        labels: idle_cost::rows().iter().map(|row| label(*row, None)).collect(),
+        labels: idle_cost::rows().iter().map(|row| label(*row, terms)).collect(),
         columns: costs.iter().map(|cost| Column { head: cost.name.clone(), cells: cells(cost) }).collect(),
     }
 }
 
-fn cpu_grid(groups: &[Group<'_>], cpu: Option<CpuId>, limit: Option<Nanos>) -> Grid {
-    grid(groups, |group| group.figures_of(cpu), limit, &format!("{}, us", cpu_name(cpu)))
+fn cpu_grid(groups: &[Group<'_>], cpu: Option<CpuId>, terms: Terms) -> Grid {
+    let corner = format!("{}, {}", cpu_name(cpu), terms.unit.name());
+    grid(groups, |group| group.figures_of(cpu), terms, &corner)
 }
 
-fn grid(
-    groups: &[Group<'_>],
-    figures: impl Fn(&Group<'_>) -> Figures,
-    limit: Option<Nanos>,
-    corner: &str,
-) -> Grid {
-    let rows = rows(limit);
+fn grid(groups: &[Group<'_>], figures: impl Fn(&Group<'_>) -> Figures, terms: Terms, corner: &str) -> Grid {
+    let rows = rows(terms.limit);
     let column = |group: &Group<'_>| {
         let figures = figures(group);
         let head = [group.head(), group.marks()].concat();
-        Column { head, cells: rows.iter().map(|row| cell(&figures, *row, limit)).collect() }
+        Column { head, cells: rows.iter().map(|row| cell(&figures, *row, terms)).collect() }
     };
     Grid {
         corner: corner.into(),
-        labels: rows.iter().map(|row| label(*row, limit)).collect(),
+        labels: rows.iter().map(|row| label(*row, terms)).collect(),
         columns: groups.iter().map(column).collect(),
     }
 }
@@ -80,16 +78,16 @@ pub(crate) fn rows(limit: Option<Nanos>) -> Vec<Row> {
 }
 
 /// Corrected figures carry a mark that the notes explain.
-fn label(row: Row, limit: Option<Nanos>) -> String {
+fn label(row: Row, terms: Terms) -> String {
     let corrected = matches!(row, Row::Percentile(_) | Row::OverLimit);
-    format!("{}{}", row.name(limit), if corrected { " *" } else { "" })
+    format!("{}{}", row.name(terms), if corrected { " *" } else { "" })
 }
 
-fn cell(figures: &Figures, row: Row, limit: Option<Nanos>) -> Cell {
+fn cell(figures: &Figures, row: Row, terms: Terms) -> Cell {
     if row.is_latency() {
         return figures.latency(row).map_or_else(Cell::none, |latency| Cell {
-            text: micros_aligned(latency),
-            tone: if limit.is_some_and(|limit| latency > limit) { Tone::Bad } else { Tone::Plain },
+            text: aligned(terms.unit, latency),
+            tone: if terms.exceeded(latency) { Tone::Bad } else { Tone::Plain },
         });
     }
     Cell::plain(plain_cell(figures, row))

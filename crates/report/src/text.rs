@@ -1,21 +1,12 @@
 //! Numbers and paragraphs as people read them.
 
+use record::Unit;
 use units::Nanos;
 
-/// A latency in microseconds: one decimal below 10 ms, where cells are that fine; whole ones above.
-pub(crate) fn micros(latency: Nanos) -> String {
-    if latency.0 < 10_000_000 {
-        let tenths = (latency.0 + 50) / 100;
-        format!("{}.{}", tenths / 10, tenths % 10)
-    } else {
-        (latency.0 / 1_000 + u64::from(latency.0 % 1_000 >= 500)).to_string()
-    }
-}
-
-/// A latency in microseconds for a column: without a decimal it is padded, so that units stand below units.
-pub(crate) fn micros_aligned(latency: Nanos) -> String {
-    let text = micros(latency);
-    if text.contains('.') { text } else { text + "  " }
+/// A latency for a column: microseconds without a decimal are padded, so that units stand below units.
+pub(crate) fn aligned(unit: Unit, latency: Nanos) -> String {
+    let text = unit.figure(latency);
+    if unit == Unit::Instructions || text.contains('.') { text } else { text + "  " }
 }
 
 /// `part` of `whole` in per cent, without the sign: 0 is `0`, and nothing else is rounded to it.
@@ -92,12 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latencies_carry_the_digits_that_cells_have() {
-        assert_eq!(micros(Nanos(1_249)), "1.2");
-        assert_eq!(micros(Nanos(1_250)), "1.3");
-        assert_eq!(micros(Nanos(9_999_949)), "9999.9");
-        assert_eq!(micros(Nanos(1_003_217_499)), "1003217");
-        assert_eq!(micros_aligned(Nanos(10_000_000)), "10000  ");
+    fn units_stand_below_units() {
+        assert_eq!(aligned(Unit::Microseconds, Nanos(1_249)), "1.2");
+        assert_eq!(aligned(Unit::Microseconds, Nanos(10_000_000)), "10000  ");
+        assert_eq!(aligned(Unit::Instructions, Nanos(10_000_000)), "10,000,000");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
 use units::Nanos;
 
-use crate::text::{count_of, micros};
+use crate::text::count_of;
 
 /// The parts of the validity line: `fifo 98 on every thread`, `0 page faults`, ...
 pub(crate) fn parts(record: &Record) -> Vec<String> {
@@ -48,7 +48,7 @@ fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<String> {
         ),
     ];
     if let Some(cost) = cost(record) {
-        parts.push(format!("{} us of CPU time per wake-up", micros(cost)));
+        parts.push(format!("{} of CPU time per wake-up", record.header.machine.unit().with_name(cost)));
     }
     parts
 }

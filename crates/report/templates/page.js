@@ -2,9 +2,11 @@
 document.querySelectorAll("svg[data-y]").forEach(function (svg) {
   var numbers = function (text) { return text.split(" ").map(Number); };
   var grow = function (a, v) { return a[0] * Math.pow(a[1] / a[0], (v - a[2]) / (a[3] - a[2])); };
+  var counted = svg.closest("[data-unit=instructions]"), names = counted ? ["", "k", "M", "G"] : ["ns", "µs", "ms", "s"];
   var latency = function (ns) {
-    var unit = ns < 1e3 ? [1, "ns"] : ns < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
-    return Number((ns / unit[0]).toPrecision(3)) + " " + unit[1];
+    var place = ns < 1e3 ? 0 : ns < 1e6 ? 1 : ns < 1e9 ? 2 : 3;
+    var text = Number((ns / Math.pow(1e3, place)).toPrecision(3)) + " " + names[place];
+    return counted ? text.trim() + " instructions" : text;
   };
   var kind = svg.dataset.y.split(" ")[0], y = numbers(svg.dataset.y.split(" ").slice(1).join(" "));
   var x = numbers(svg.dataset.x || svg.dataset.t), make = function (name, box) {

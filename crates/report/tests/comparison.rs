@@ -2,9 +2,9 @@
 
 mod sample;
 
-use record::{CStates, Record, ScenarioEnd, StressorEvidence};
+use record::{CStates, LabTime, Record, ScenarioEnd, StressorEvidence};
 use report::compare;
-use sample::{Spec, failed, plain};
+use sample::{Spec, failed, in_lab, plain};
 use units::Nanos;
 
 #[test]
@@ -113,6 +113,48 @@ fn another_kernel_machine_or_seed_is_what_a_comparison_is_about() {
     let differences = compare::differences(&left, &right);
     assert_eq!(differences.len(), 4);
     assert!(differences.iter().all(|difference| difference.weight == compare::Weight::Note));
+}
+
+#[test]
+fn instructions_and_microseconds_never_stand_side_by_side() {
+    let run = || Spec { loads: vec!["idle"], cpus: 1, ..Spec::default() }.record();
+    let guest = || in_lab(run(), LabTime::Instructions);
+    for (left, right) in [(run(), guest()), (guest(), run())] {
+        let text = compare::compare(&[left, right], &plain());
+        assert!(text.contains("NOT COMPARABLE") && text.contains("what the clock counts: "), "{text}");
+        assert!(text.contains("No tables: ") && !text.contains("p99.9"), "{text}");
+    }
+    let emulated = in_lab(run(), LabTime::Wall);
+    assert!(compare::compare(&[run(), emulated], &plain()).contains("time / an emulator's time"));
+}
+
+#[test]
+fn guests_are_told_apart_by_what_was_booted_and_their_seed() {
+    let run = |seed| Spec { loads: vec!["idle"], cpus: 1, seed, ..Spec::default() }.record();
+    let guests = [1, 2].map(|seed| in_lab(run(seed), LabTime::Instructions));
+    let text = compare::compare(&guests, &plain());
+    insta::assert_snapshot!(text.split_once("\navg,").unwrap().0, @r"
+    A  debian-6.1-rt-amd64 threadirqs, in QEMU 7.2.17, clock: instructions, seed 1:
+       made up for tests: nothing here was measured
+    B  debian-6.1-rt-amd64 threadirqs, in QEMU 7.2.17, clock: instructions, seed 2:
+       made up for tests: nothing here was measured
+
+    Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans
+    agree.
+    What differs:
+      A / B: seed: 1 / 2
+    In instruction time a run is one draw, the same each time: another seed or
+    another boot word can move a maximum fivefold. Compare several seeds of each
+    (worstcase lab ladder), and tails before maxima.
+
+    max, instructions      idle
+    A                    29,624
+    B                    21,162
+
+    p99.9, instructions    idle
+    A                     7,799
+    B                     6,599
+    ");
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::time::Instant;
 
 use histogram::{Histogram, Summary, layout};
-use record::{Record, Series, Warning, WarningId};
+use record::{LabTime, Record, Series, Warning, WarningId};
 use report::page::page;
-use sample::Spec;
+use sample::{Spec, in_lab};
 use units::Nanos;
 
 fn small() -> Spec {
@@ -31,8 +31,33 @@ fn kinds() -> Vec<(&'static str, Vec<Record>)> {
         ("empty", vec![empty]),
         ("failed", vec![failed.clone()]),
         ("two", vec![failed, small().record()]),
+        ("guest", vec![guest()]),
+        ("guest and machine", vec![guest(), small().record()]),
         ("none", Vec::new()),
     ]
+}
+
+fn guest() -> Record {
+    in_lab(Spec { cpus: 1, ..small() }.record(), LabTime::Instructions)
+}
+
+#[test]
+fn a_guest_in_instruction_time_has_no_latency_in_microseconds() {
+    let html = page(&[guest()]).unwrap();
+    let (head, facts) = html.split_once("id=\"a-facts\"").unwrap();
+    let body = head.split("</style>").nth(1).unwrap();
+    assert!(!body.contains("µs") && !body.contains(" us "), "{}", near(body, "µs"));
+    for word in
+        ["all CPUs, in instructions", "max, instructions", "data-unit=\"instructions\"", "k instructions"]
+    {
+        assert!(body.replace('\u{a0}', " ").contains(word), "{word}");
+    }
+    assert!(facts.contains("max,-rdrand,-rdseed,-erms,-fsrm") && facts.contains("caches, TLBs"));
+}
+
+/// What stands around `word`, for a failure's message.
+fn near<'a>(text: &'a str, word: &str) -> &'a str {
+    text.find(word).and_then(|at| text.get(at.saturating_sub(200)..at)).unwrap_or_default()
 }
 
 /// Elements that have no end tag in HTML; those of SVG are written with a slash.

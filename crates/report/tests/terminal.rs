@@ -4,10 +4,10 @@ mod sample;
 
 use histogram::Summary;
 use proptest::prelude::*;
-use record::{Block, CStates, LoadEvidence, ScenarioEnd, Warning, WarningId};
+use record::{Block, CStates, LabTime, LoadEvidence, ScenarioEnd, Unit, Warning, WarningId};
 use report::live::{self, LiveRow};
 use report::{Style, compare, foot, table};
-use sample::{Spec, failed, plain};
+use sample::{Spec, failed, in_lab, plain};
 use units::{CpuId, Nanos};
 
 #[test]
@@ -52,6 +52,41 @@ fn the_table_of_a_run() {
     does not speak for: a bound: 10 s under 4 loads is a first look; other loads,
       devices and temperatures were not tried
     "#);
+}
+
+#[test]
+fn a_guest_in_instruction_time_has_a_table_of_instructions() {
+    let record = in_lab(
+        Spec {
+            loads: vec!["idle", "full"],
+            cpus: 1,
+            limit: Some(Nanos::from_micros(100)),
+            ..Spec::default()
+        }
+        .record(),
+        LabTime::Instructions,
+    );
+    insta::assert_snapshot!(table::table(&record, false, &plain()), @r"
+    instructions      idle       full
+    min              1,514      1,509
+    avg              2,651      3,126
+    p99 *            4,999      8,299
+    p99.9 *          7,799     13,599
+    p99.99 *        22,399    194,999
+    max             29,624  1,194,007
+    samples          10000       9999
+    missed               0          1
+    late %               0      0.020
+    over 100,000 *       0          3
+
+    * of all activations due: a missed one counts with the latency it would have
+      had; - means too few samples
+    late: share of activations served a period or more late, or missed
+    ");
+    assert!(table::table(&record, true, &plain()).contains("CPU 0, instructions"));
+    let foot = foot::foot(&record, &plain());
+    let (foot, _) = foot.split_once("verdict:").unwrap();
+    assert!(foot.contains("1,900 instructions") && !foot.contains(" us "), "{foot}");
 }
 
 #[test]
@@ -300,17 +335,26 @@ fn row(cpu: u32, recent: &[Block]) -> LiveRow<'_> {
 fn the_live_table() {
     let (calm, wild) = (blocks(&[2_000; 12]), blocks(&[2_000, 4_000, 8_000, 16_000, 64_000, 256_000, 2_000]));
     let rows = [row(0, &calm), row(1, &wild)];
-    insta::assert_snapshot!(live::table(&rows, &plain()), @r#"
+    insta::assert_snapshot!(live::table(&rows, Unit::Microseconds, &plain()), @r#"
     us        now     min     avg   p99.9     max  missed
     CPU 0     4.1     1.2     3.0       -    33.1       7  ____________
     CPU 1     4.1     1.2     3.0       -    33.1       7  _.,-+#_
     "#);
-    insta::assert_snapshot!(live::table(&rows, &Style { unicode: true, ..plain() }), @r#"
+    insta::assert_snapshot!(live::table(&rows, Unit::Microseconds, &Style { unicode: true, ..plain() }), @r#"
     us        now     min     avg   p99.9     max  missed
     CPU 0     4.1     1.2     3.0       -    33.1       7  ▁▁▁▁▁▁▁▁▁▁▁▁
     CPU 1     4.1     1.2     3.0       -    33.1       7  ▁▂▃▄▆█▁
     "#);
-    insta::assert_snapshot!(live::line(12, &rows[0]), @r#"12 s  CPU 0  now 4.1  min 1.2  avg 3.0  p99.9 -  max 33.1 us  missed 7"#);
+    insta::assert_snapshot!(live::table(&rows, Unit::Instructions, &plain()), @r"
+    instructions     now     min     avg   p99.9     max  missed
+    CPU 0          4,100   1,200   3,000       -  33,100       7  ____________
+    CPU 1          4,100   1,200   3,000       -  33,100       7  _.,-+#_
+    ");
+    insta::assert_snapshot!(
+        live::line(12, &rows[0], Unit::Instructions),
+        @"12 s  CPU 0  now 4,100  min 1,200  avg 3,000  p99.9 -  max 33,100 instructions  missed 7"
+    );
+    insta::assert_snapshot!(live::line(12, &rows[0], Unit::Microseconds), @r#"12 s  CPU 0  now 4.1  min 1.2  avg 3.0  p99.9 -  max 33.1 us  missed 7"#);
 }
 
 fn widest(text: &str) -> usize {
@@ -339,7 +383,7 @@ proptest! {
         let texts = [
             table::bench(&record, true, &style),
             compare::compare(&[record.clone(), record], &style),
-            live::table(&rows, &style),
+            live::table(&rows, Unit::Microseconds, &style),
         ];
         for text in texts {
             let text = without_colours(&text);

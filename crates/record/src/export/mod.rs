@@ -6,9 +6,21 @@
 
 use histogram::Histogram;
 
+use crate::{Lab, LabTime};
+
 pub mod cyclictest;
 pub mod latmus;
 pub mod osadl;
+
+/// A comment for the head of a file that was measured in a guest of the lab: none of these formats has a word for what
+/// its figures are.
+pub fn guest_note(lab: &Lab) -> String {
+    let counts = match lab.time {
+        LabTime::Instructions => "a microsecond stands for 1000 instructions",
+        LabTime::Wall => "the time is the emulator's host's, latencies mean nothing",
+    };
+    format!("# guest of the lab ({}, {}): {counts}\n", lab.kernel, lab.emulator)
+}
 
 /// The most rows of 1 us that can be written: [`Histogram`] is exact to the microsecond below 10 ms.
 pub const MOST_ROWS: u64 = 10_000;

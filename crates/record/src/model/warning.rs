@@ -86,6 +86,10 @@ warnings! {
     Steal => "steal", "the hypervisor took time from measured CPUs";
     /// The machine is a guest.
     Guest => "guest", "this is a virtual machine";
+    /// A guest of the lab whose clock counts instructions.
+    LabInstructions => "lab-instructions", "the figures are instructions, not time";
+    /// A guest of the lab in the host's time.
+    LabWallTime => "lab-wall-time", "an emulated machine's latencies mean nothing";
     /// System management interrupts.
     Smi => "smi", "system management interrupts";
     /// Thermal throttling.

@@ -24,6 +24,7 @@ fn header(intervals: &[u64]) -> Header {
                 repeat: 1,
             })
             .collect(),
+        lab: None,
     }
 }
 

@@ -1,19 +1,21 @@
 //! Records side by side, before each of them in full.
 
-use record::Record;
+use record::{Record, Unit};
 
 use super::distribution::legend;
-use super::view::{Block, Cell, DataTable, Figure, Section, heads};
-use crate::compare::{Comparison, TABLES, letter, ratio_text};
+use super::view::{Block, Cell, DataTable, Figure, Section, heads, in_unit, unit_name};
+use crate::compare::{Comparison, NO_COMMON_UNIT, ONE_DRAW, TABLES, letter, ratio_text};
 use crate::differences::Weight;
-use crate::figures::Row;
+use crate::figures::{Row, Terms};
 use crate::svg::both;
 use crate::svg::ranges::{self, Range};
 
 /// Whether they may be compared, the ranges as a plot, and S0's tables.
 pub(crate) fn sections(records: &[Record]) -> Vec<Section> {
     let comparison = Comparison::of(records);
-    vec![comparable(&comparison), side_by_side(&comparison)]
+    let mut sections = vec![comparable(&comparison)];
+    sections.extend(comparison.unit().map(|unit| side_by_side(&comparison, unit)));
+    sections
 }
 
 fn comparable(comparison: &Comparison<'_>) -> Section {
@@ -46,6 +48,11 @@ fn comparable(comparison: &Comparison<'_>) -> Section {
         let head = ["records", "what", "A", "the other", "weight"].map(Cell::text).to_vec();
         blocks.push(Block::Table(DataTable::new("Differences", head, rows)));
     }
+    match comparison.unit() {
+        None => blocks.push(Block::Paragraph(NO_COMMON_UNIT.into())),
+        Some(Unit::Instructions) => blocks.push(Block::Paragraph(ONE_DRAW.into())),
+        Some(Unit::Microseconds) => {}
+    }
     Section::new("comparable", "May these records be compared?", lead, blocks)
 }
 
@@ -70,19 +77,22 @@ fn records_table(records: &[Record]) -> DataTable {
     DataTable::new("Records", head, records.iter().enumerate().map(row).collect())
 }
 
-fn side_by_side(comparison: &Comparison<'_>) -> Section {
+fn side_by_side(comparison: &Comparison<'_>, unit: Unit) -> Section {
     let rows = ranges_of(comparison);
     let figure = Figure {
-        caption: "From the least over the average (upright stroke) to the greatest latency (marker)".into(),
+        caption: format!(
+            "From the least over the average (upright stroke) to the greatest latency (marker){}",
+            in_unit(unit)
+        ),
         legend: legend((0..comparison.records.len()).map(letter), true),
         svg: both(ranges::frame(&rows, 1040.0), ranges::frame(&rows, 400.0), |frame| {
-            ranges::plot(&rows, frame)
+            ranges::plot(&rows, unit, frame)
         }),
         tables: Vec::new(),
     };
     let mut blocks = vec![Block::Figure(figure)];
     for (row, title) in TABLES {
-        blocks.push(Block::Table(latencies(comparison, row, title)));
+        blocks.push(Block::Table(latencies(comparison, row, format!("{title}, {}", unit_name(unit)))));
     }
     blocks.push(Block::Table(ratios(comparison)));
     Section::new("side-by-side", "Side by side", "", blocks)
@@ -123,11 +133,11 @@ fn table(
     DataTable::new(caption, heads("record", &names), (skip..comparison.records.len()).map(row).collect())
 }
 
-fn latencies(comparison: &Comparison<'_>, row: Row, title: &str) -> DataTable {
-    table(comparison, title.replace("us", "µs"), 0, |record, column| {
+fn latencies(comparison: &Comparison<'_>, row: Row, title: String) -> DataTable {
+    table(comparison, title, 0, |record, column| {
         let figures = comparison.figures[record][column].as_ref();
-        let limit = comparison.records[record].header.plan.limit;
-        Cell::latency(figures.and_then(|figures| figures.latency(row)), limit)
+        let terms = Terms::of(&comparison.records[record]);
+        Cell::latency(figures.and_then(|figures| figures.latency(row)), terms)
     })
 }
 

@@ -2,7 +2,8 @@
 
 use record::{CpuEvidence, Effect, Fact, Record, Scenario, TaskEvidence, ThreadEvidence};
 
-use super::view::{Block, Cell, DataTable, DoubtView, Section, heads};
+use super::view::{Block, Cell, DataTable, DoubtView, Section, heads, unit_name};
+use crate::figures::Terms;
 use crate::validity::{self, milliseconds, policy_of};
 use crate::warnings::{Doubt, doubts, effect_word, load_count};
 
@@ -54,12 +55,13 @@ pub(crate) fn section(record: &Record) -> Section {
 
 /// One row a scenario.
 fn scenario_table(record: &Record) -> DataTable {
+    let terms = Terms { limit: None, ..Terms::of(record) };
     let head = heads(
         "load",
         &[
             "ended",
             "length",
-            "warm-up max, µs",
+            &format!("warm-up max, {}", unit_name(terms.unit)),
             "°C at most",
             "suspended",
             "recorder CPU",
@@ -67,11 +69,15 @@ fn scenario_table(record: &Record) -> DataTable {
             "lost",
         ],
     );
-    DataTable::new("Each scenario", head, record.scenarios.iter().map(scenario_row).collect())
-        .at_most(MOST_ROWS)
+    DataTable::new(
+        "Each scenario",
+        head,
+        record.scenarios.iter().map(|scenario| scenario_row(scenario, terms)).collect(),
+    )
+    .at_most(MOST_ROWS)
 }
 
-fn scenario_row(scenario: &Scenario) -> Vec<Cell> {
+fn scenario_row(scenario: &Scenario, terms: Terms) -> Vec<Cell> {
     let evidence = &scenario.evidence;
     let warm_up = scenario.series.iter().filter_map(|series| series.warm_up.observed.maximum()).max();
     let degrees = |millidegrees: i64| format!("{:.1}", millidegrees as f64 / 1e3);
@@ -80,7 +86,7 @@ fn scenario_row(scenario: &Scenario) -> Vec<Cell> {
         Cell::text(&*scenario.head.load),
         Cell::number(crate::group::end_word(&scenario.end).unwrap_or("as planned")),
         Cell::number(scenario.length.rounded()),
-        Cell::latency(warm_up, None),
+        Cell::latency(warm_up, terms),
         Cell::number(fact(&evidence.temperature_millidegrees, |value| degrees(*value))),
         Cell::number(fact(&evidence.suspends, u64::to_string)),
         Cell::number(milliseconds(recorder.cpu_time.0)),

@@ -1,9 +1,13 @@
 //! How latencies are spread: the tail of all loads in one plot, and a histogram for each load.
 
 use histogram::Histogram;
+use record::Unit;
 
 use super::prepared::{Column, Prepared};
-use super::view::{Block, Cell, DataTable, Figure, HistogramView, Histograms, Key, Section, grouped, heads};
+use super::view::{
+    Block, Cell, DataTable, Figure, HistogramView, Histograms, Key, Section, grouped, heads, in_unit,
+    unit_name,
+};
 use crate::group::cpu_name;
 use crate::svg::ccdf::{self, Line};
 use crate::svg::scale::latency;
@@ -19,14 +23,17 @@ pub(crate) fn sections(prepared: &Prepared<'_>, place: usize) -> Vec<Section> {
     }
     let tail = "The share of activations later than a latency, missed ones included. A line that ends early and \
                 steep is what a real-time system wants; one that leans to the right has a tail.";
-    let spread = "How often each latency was met, missed activations included. Both axes are logarithmic, and the \
-                  same for all loads.";
+    let spread = format!(
+        "How often each latency{} was met, missed activations included. Both axes are logarithmic, and the same for \
+         all loads.",
+        in_unit(prepared.terms.unit)
+    );
     vec![
         Section::new("tail", "The tail", tail, vec![Block::Figure(tail_figure(prepared))]),
         Section::new(
             "histograms",
             "Histograms",
-            spread,
+            &spread,
             vec![Block::Histograms(histograms(prepared, place))],
         ),
     ]
@@ -40,7 +47,10 @@ fn tail_figure(prepared: &Prepared<'_>) -> Figure {
         .collect();
     let (wide, narrow) = (Frame::new(1040.0, 400.0), Frame::new(400.0, 330.0));
     Figure {
-        caption: "Activations later than a latency, as a share of all".into(),
+        caption: format!(
+            "Activations later than a latency{}, as a share of all",
+            in_unit(prepared.terms.unit)
+        ),
         legend: legend(prepared.columns.iter().map(|column| column.name.clone()), true),
         svg: both(wide, narrow, |frame| ccdf::plot(&prepared.axes, &lines, frame)),
         tables: vec![tail_table(prepared)],
@@ -60,7 +70,7 @@ fn tail_table(prepared: &Prepared<'_>) -> DataTable {
         |column: &Column, threshold: f64| column.figures.corrected.at_least(units::Nanos(threshold as u64));
     let row = |threshold: &f64| {
         let cells = prepared.columns.iter().map(|column| Cell::count(counts(column, *threshold)));
-        std::iter::once(Cell::text(latency(*threshold))).chain(cells).collect()
+        std::iter::once(Cell::text(latency(*threshold, prepared.terms.unit))).chain(cells).collect()
     };
     let names: Vec<_> = prepared.columns.iter().map(|column| column.name.as_str()).collect();
     let rows = thresholds.iter().map(row).collect();
@@ -132,15 +142,20 @@ fn histogram_table(prepared: &Prepared<'_>, column: &Column, banded: bool) -> Da
         .filter(|(bin, _)| counts.iter().any(|counts| counts[*bin] > 0))
         .map(|(bin, edges)| {
             let cells = counts.iter().map(|counts| Cell::number(grouped(counts[bin])));
-            std::iter::once(Cell::text(span(bin, edges))).chain(cells).collect()
+            std::iter::once(Cell::text(span(bin, edges, prepared.terms.unit))).chain(cells).collect()
         })
         .collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    DataTable::new(format!("Latencies under {}", column.name), heads("µs", &names), rows).fold()
+    DataTable::new(
+        format!("Latencies under {}", column.name),
+        heads(unit_name(prepared.terms.unit), &names),
+        rows,
+    )
+    .fold()
 }
 
-/// `1.2 to 1.5`, in microseconds; the upper edge belongs to the next bin, and the first bin holds all below it.
-fn span(bin: usize, (low, high): (u64, u64)) -> String {
-    let plain = |nanos| crate::text::micros(units::Nanos(nanos));
+/// `1.2 to 1.5`; the upper edge belongs to the next bin, and the first bin holds all below it.
+fn span(bin: usize, (low, high): (u64, u64), unit: Unit) -> String {
+    let plain = |nanos| unit.figure(units::Nanos(nanos));
     if bin == 0 { format!("below {}", plain(high)) } else { format!("{} to {}", plain(low), plain(high)) }
 }

@@ -1,6 +1,6 @@
 //! Facts of the machine and of the plan: what somebody needs who wants to repeat the run, or doubts it.
 
-use record::{Fact, Machine, Record, RunPlan, Throttling};
+use record::{Fact, Lab, LabTime, Machine, Record, RunPlan, Throttling};
 
 use super::view::{Block, Cell, DataTable, Section};
 use crate::differences::length;
@@ -16,6 +16,9 @@ pub(crate) fn section(record: &Record) -> Section {
         Block::Heading("Plan".into()),
         Block::Facts(plan(record)),
     ];
+    if let Some(lab) = &header.machine.lab {
+        blocks.splice(0..0, [Block::Heading("Lab".into()), Block::Facts(guest(lab))]);
+    }
     if !header.held.is_empty() {
         let row = |held: &record::Held| {
             [&held.what, &held.value, &held.effective, &held.during]
@@ -34,6 +37,23 @@ pub(crate) fn section(record: &Record) -> Section {
 
 fn entry(name: &str, value: impl ToString) -> (String, String) {
     (name.into(), value.to_string())
+}
+
+/// What the lab says of its guest.
+fn guest(lab: &Lab) -> Facts {
+    let clock = match lab.time {
+        LabTime::Instructions => "instructions: one is a nanosecond",
+        LabTime::Wall => "the time of the emulator's host",
+    };
+    vec![
+        entry("Kernel of the lab", &lab.kernel),
+        entry("Boot words asked for", if lab.words.is_empty() { "none".into() } else { lab.words.join(" ") }),
+        entry("The guest's clock counts", clock),
+        entry("Emulator", &lab.emulator),
+        entry("CPU model", &lab.cpu_model),
+        entry("CPUs", lab.processors),
+        entry("Not modelled", lab.not_modelled.join(", ")),
+    ]
 }
 
 fn machine(machine: &Machine) -> Facts {
@@ -119,7 +139,7 @@ fn throttling(throttling: &Throttling) -> Facts {
 }
 
 fn plan(record: &Record) -> Facts {
-    let plan = &record.header.plan;
+    let (plan, unit) = (&record.header.plan, record.header.machine.unit());
     let mut facts = vec![
         entry("Command", record.header.command_line.join(" ")),
         entry("Loads", plan.loads.join(", ")),
@@ -139,9 +159,9 @@ fn plan(record: &Record) -> Facts {
             .map(|left| entry("Not measured", format!("CPUs {}: {}", left.cpus, left.reason))),
     );
     let optional = [
-        ("Limit", plan.limit.map(|limit| limit.to_string())),
+        ("Limit", plan.limit.map(|limit| unit.limit(limit))),
         ("Run time of the reservation", plan.runtime.map(|runtime| runtime.to_string())),
-        ("Stops at", plan.stop_at.map(|latency| latency.to_string())),
+        ("Stops at", plan.stop_at.map(|latency| unit.limit(latency))),
         ("Preset", plan.preset.clone()),
         ("Seed", plan.seed.map(|seed| seed.to_string())),
         ("Note", record.header.note.clone()),

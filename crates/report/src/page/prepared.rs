@@ -3,7 +3,7 @@
 use record::Record;
 use units::{CpuId, Nanos};
 
-use crate::figures::Figures;
+use crate::figures::{Figures, Terms};
 use crate::group::{self, Group};
 use crate::svg::spread::Axes;
 
@@ -11,7 +11,7 @@ use crate::svg::spread::Axes;
 pub(crate) struct Prepared<'a> {
     pub record: &'a Record,
     pub columns: Vec<Column>,
-    pub limit: Option<Nanos>,
+    pub terms: Terms,
     pub axes: Axes,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct Column {
 impl<'a> Prepared<'a> {
     pub fn of(record: &'a Record) -> Self {
         let cpus = group::cpus(record);
-        let limit = record.header.plan.limit;
+        let terms = Terms::of(record);
         let columns: Vec<_> =
-            group::groups(record).iter().map(|group| Column::of(group, &cpus, limit)).collect();
-        let axes = Axes::of(columns.iter().map(|column| &column.figures), limit);
-        Self { record, columns, limit, axes }
+            group::groups(record).iter().map(|group| Column::of(group, &cpus, terms.limit)).collect();
+        let axes = Axes::of(columns.iter().map(|column| &column.figures), terms);
+        Self { record, columns, terms, axes }
     }
 }
 

@@ -4,12 +4,12 @@ use record::verdict::Verdict;
 use units::Nanos;
 
 use super::prepared::{Column, Prepared};
-use super::view::{Block, Cell, DataTable, Section, grouped, micros};
+use super::view::{Block, Cell, DataTable, Section, figure, grouped, unit_name};
 use crate::differences::length;
-use crate::figures::Row;
+use crate::figures::{Row, Terms};
 use crate::group::cpu_name;
 use crate::idle_cost;
-use crate::svg::scale::latency;
+use crate::svg::scale;
 use crate::table;
 
 /// What a reader sees first.
@@ -56,7 +56,10 @@ fn place(header: &record::Header) -> Vec<String> {
         machine.kernel.preemption.value().map_or(String::new(), |mode| format!(", preemption {mode}"));
     let kernel = format!("Linux {}{preemption}", machine.kernel.release);
     let mut place = vec![machine.host.clone(), kernel];
-    place.extend(machine.cpu_model.value().cloned());
+    match &machine.lab {
+        Some(lab) => place.push(format!("a guest of the lab in {}, clock: {}", lab.emulator, lab.time)),
+        None => place.extend(machine.cpu_model.value().cloned()),
+    }
     place.push(header.started.to_string());
     place
 }
@@ -71,10 +74,15 @@ fn sign(verdict: Verdict) -> &'static str {
 }
 
 fn worst(prepared: &Prepared<'_>) -> KeyFigure {
+    let unit = prepared.terms.unit;
     let (value, detail) = match prepared.record.worst() {
         None => ("–".into(), "nothing was measured".into()),
         Some((latency, scenario, series)) => (
-            format!("{}\u{202f}µs", micros(latency).trim_end_matches(['\u{2007}', '\u{2008}'])),
+            format!(
+                "{}\u{202f}{}",
+                figure(unit, latency).trim_end_matches(['\u{2007}', '\u{2008}']),
+                unit_name(unit)
+            ),
             format!("under {}, {}", scenario.head.load, cpu_name(series.cpu)),
         ),
     };
@@ -83,10 +91,10 @@ fn worst(prepared: &Prepared<'_>) -> KeyFigure {
 
 fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
     let over: u64 = prepared.columns.iter().filter_map(|column| column.figures.over_limit).sum();
-    let (value, detail) = match prepared.limit {
+    let (value, detail) = match prepared.terms.limit {
         None => ("none".into(), "without a limit nothing can fail".into()),
         Some(limit) => (
-            format!("≤\u{202f}{}", latency(limit.0 as f64)),
+            format!("≤\u{202f}{}", scale::latency(limit.0 as f64, prepared.terms.unit)),
             format!("{} activations over it", grouped(over)),
         ),
     };
@@ -120,16 +128,17 @@ fn time(prepared: &Prepared<'_>) -> KeyFigure {
 
 /// The table of all loads, and one a load for each CPU.
 pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
-    let rows = table::rows(prepared.limit);
-    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(prepared.limit))).collect();
+    let terms = prepared.terms;
+    let (rows, unit) = (table::rows(terms.limit), unit_name(terms.unit));
+    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(terms))).collect();
     head.insert(0, Cell::text("load"));
-    let body = prepared.columns.iter().map(|column| load_row(column, &rows, prepared.limit)).collect();
-    let mut blocks =
-        vec![Block::Table(DataTable::new("Latency under each load, all CPUs, in µs", head, body))];
+    let body = prepared.columns.iter().map(|column| load_row(column, &rows, terms)).collect();
+    let caption = format!("Latency under each load, all CPUs, in {unit}");
+    let mut blocks = vec![Block::Table(DataTable::new(caption, head, body))];
     blocks.extend(idle_table(prepared).map(Block::Table));
     let notes = prepared.columns.iter().flat_map(|column| column.notes.iter().cloned());
     blocks.extend(notes.map(Block::Paragraph));
-    let cpus = prepared.columns.iter().map(|column| cpu_table(column, prepared.limit)).collect();
+    let cpus = prepared.columns.iter().map(|column| cpu_table(column, terms)).collect();
     blocks.push(Block::Folded("Each CPU under each load".into(), cpus));
     let lead = "Minimum, average and maximum are exact, of the wake-ups. Percentiles are of all activations \
                 due: a missed one counts with the latency that it would have had. A dash means too few samples.";
@@ -139,44 +148,54 @@ pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
 /// What the idle states cost, where both C-state policies were measured.
 fn idle_table(prepared: &Prepared<'_>) -> Option<DataTable> {
     let costs = idle_cost::costs(prepared.record);
-    let mut head: Vec<_> = idle_cost::rows().iter().map(|row| Cell::number(row.name(None))).collect();
+    let mut head: Vec<_> =
+        idle_cost::rows().iter().map(|row| Cell::number(row.name(prepared.terms))).collect();
     head.insert(0, Cell::text("load"));
     let body = costs.iter().map(|cost| {
         let mut cells = vec![Cell::text(cost.name.join(" "))];
-        cells.extend(cost.differences.iter().map(|difference| Cell::number(idle_cost::shown(*difference))));
+        cells.extend(
+            cost.differences
+                .iter()
+                .map(|difference| Cell::number(idle_cost::shown(*difference, prepared.terms.unit))),
+        );
         cells
     });
-    let caption = "What the idle states cost: as-is less restrict, in µs";
+    let caption =
+        format!("What the idle states cost: as-is less restrict, in {}", unit_name(prepared.terms.unit));
     (!costs.is_empty()).then(|| DataTable::new(caption, head, body.collect()))
 }
 
-fn load_row(column: &Column, rows: &[Row], limit: Option<Nanos>) -> Vec<Cell> {
+fn load_row(column: &Column, rows: &[Row], terms: Terms) -> Vec<Cell> {
     let marks =
         if column.marks.is_empty() { String::new() } else { format!(" ({})", column.marks.join(", ")) };
     let mut cells = vec![Cell::text(format!("{}{marks}", column.name))];
-    cells.extend(rows.iter().map(|row| cell(&column.figures, *row, limit)));
+    cells.extend(rows.iter().map(|row| cell(&column.figures, *row, terms)));
     cells
 }
 
-fn cell(figures: &crate::figures::Figures, row: Row, limit: Option<Nanos>) -> Cell {
+fn cell(figures: &crate::figures::Figures, row: Row, terms: Terms) -> Cell {
     match row {
         Row::Samples => Cell::count(figures.observed.count),
         Row::Missed => Cell::count(figures.missed),
         Row::OverLimit => Cell::count(figures.over_limit.unwrap_or(0)),
-        row if row.is_latency() => Cell::latency(figures.latency(row), limit),
+        row if row.is_latency() => Cell::latency(figures.latency(row), terms),
         row => Cell::number(table::plain_cell(figures, row)),
     }
 }
 
 /// The CPUs of one load.
-fn cpu_table(column: &Column, limit: Option<Nanos>) -> DataTable {
-    let rows = table::rows(limit);
-    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(limit))).collect();
+fn cpu_table(column: &Column, terms: Terms) -> DataTable {
+    let rows = table::rows(terms.limit);
+    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(terms))).collect();
     head.insert(0, Cell::text("CPU"));
     let body = column.cpus.iter().map(|(cpu, figures)| {
         let mut cells = vec![Cell::text(cpu_name(*cpu))];
-        cells.extend(rows.iter().map(|row| cell(figures, *row, limit)));
+        cells.extend(rows.iter().map(|row| cell(figures, *row, terms)));
         cells
     });
-    DataTable::new(format!("Each CPU under {}, in µs", column.name), head, body.collect())
+    DataTable::new(
+        format!("Each CPU under {}, in {}", column.name, unit_name(terms.unit)),
+        head,
+        body.collect(),
+    )
 }

@@ -5,7 +5,8 @@ use record::{Record, Sample, Scenario, Series};
 use units::Nanos;
 
 use super::prepared::Prepared;
-use super::view::{Block, Cell, DataTable, Figure, Section, heads};
+use super::view::{Block, Cell, DataTable, Figure, Section, heads, in_unit, unit_name};
+use crate::figures::Terms;
 use crate::group::cpu_name;
 use crate::svg::timeline::{self, Step, Stretch};
 use crate::svg::{Frame, both};
@@ -23,17 +24,24 @@ pub(crate) fn sections(record: &Record, prepared: &Prepared<'_>) -> Vec<Section>
     }
     let (wide, narrow) = (Frame::new(1040.0, 280.0), Frame::new(400.0, 250.0));
     let figure = Figure {
-        caption: "Greatest latency of all CPUs in every second; a tick at the foot marks missed activations"
-            .into(),
+        caption: format!(
+            "Greatest latency of all CPUs in every second{}; a tick at the foot marks missed activations",
+            in_unit(prepared.terms.unit)
+        ),
         legend: Vec::new(),
         svg: both(wide, narrow, |frame| timeline::plot(&prepared.axes, &stretches, frame)),
-        tables: vec![timeline_table(&stretches, prepared.limit)],
+        tables: vec![timeline_table(&stretches, prepared.terms)],
     };
     let lead = "The run from its start to its end. Where several seconds fall onto one point, the greatest is shown.";
     let worst = "The latest wake-ups of all loads and CPUs, with the time at which each was due.";
     vec![
         Section::new("timeline", "Timeline", lead, vec![Block::Figure(figure)]),
-        Section::new("worst", "Worst samples", worst, vec![Block::Table(worst_table(record))]),
+        Section::new(
+            "worst",
+            "Worst samples",
+            worst,
+            vec![Block::Table(worst_table(record, prepared.terms))],
+        ),
     ]
 }
 
@@ -75,26 +83,26 @@ fn placed(series: &Series) -> impl Iterator<Item = (&Series, &record::Block, u64
     series.timeline.blocks.iter().zip(0..).map(move |(block, place)| (series, block, place))
 }
 
-fn timeline_table(stretches: &[Stretch], limit: Option<Nanos>) -> DataTable {
+fn timeline_table(stretches: &[Stretch], terms: Terms) -> DataTable {
     let steps: usize = stretches.iter().map(|stretch| stretch.steps.len()).sum();
     let together = steps.div_ceil(MOST_ROWS).max(1);
     let rows = stretches
         .iter()
-        .flat_map(|stretch| stretch.steps.chunks(together).map(|steps| row(stretch, steps, limit)))
+        .flat_map(|stretch| stretch.steps.chunks(together).map(|steps| row(stretch, steps, terms)))
         .collect();
-    let mut head = heads("from", &["to", "max, µs", "missed"]);
+    let mut head = heads("from", &["to", &format!("max, {}", unit_name(terms.unit)), "missed"]);
     head.insert(2, Cell::text("load"));
     DataTable::new("Maxima over the run", head, rows).fold()
 }
 
-fn row(stretch: &Stretch, steps: &[Step], limit: Option<Nanos>) -> Vec<Cell> {
+fn row(stretch: &Stretch, steps: &[Step], terms: Terms) -> Vec<Cell> {
     let mut merged = steps[0];
     steps[1..].iter().for_each(|step| timeline::merge(&mut merged, step));
     vec![
         Cell::text(seconds(merged.from, 0)),
         Cell::number(seconds(merged.to, 0)),
         Cell::text(&*stretch.name),
-        Cell::latency(Some(merged.maximum), limit),
+        Cell::latency(Some(merged.maximum), terms),
         Cell::count(merged.missed),
     ]
 }
@@ -104,7 +112,7 @@ fn seconds(time: Nanos, decimals: usize) -> String {
     format!("+{:.decimals$} s", time.as_secs_f64())
 }
 
-fn worst_table(record: &Record) -> DataTable {
+fn worst_table(record: &Record, terms: Terms) -> DataTable {
     let mut samples: Vec<_> = record
         .scenarios
         .iter()
@@ -112,10 +120,9 @@ fn worst_table(record: &Record) -> DataTable {
         .flat_map(|(scenario, series)| series.worst.iter().map(move |sample| (scenario, series, sample)))
         .collect();
     samples.sort_by_key(|(_, _, sample)| std::cmp::Reverse(sample.latency));
-    let limit = record.header.plan.limit;
-    let rows = samples.into_iter().take(MOST_SAMPLES).map(|found| sample_row(found, limit)).collect();
+    let rows = samples.into_iter().take(MOST_SAMPLES).map(|found| sample_row(found, terms)).collect();
     let head = vec![
-        Cell::number("latency, µs"),
+        Cell::number(format!("latency, {}", unit_name(terms.unit))),
         Cell::text("load"),
         Cell::text("CPU"),
         Cell::text("due, UTC"),
@@ -125,11 +132,11 @@ fn worst_table(record: &Record) -> DataTable {
     DataTable::new("The latest wake-ups", head, rows)
 }
 
-fn sample_row((scenario, series, sample): (&Scenario, &Series, &Sample), limit: Option<Nanos>) -> Vec<Cell> {
+fn sample_row((scenario, series, sample): (&Scenario, &Series, &Sample), terms: Terms) -> Vec<Cell> {
     let moment = UtcTime(scenario.head.started.0.saturating_add(sample.due.0 / 1_000_000_000));
     let repeat = if scenario.head.repeat > 1 { format!(" #{}", scenario.head.repeat) } else { String::new() };
     vec![
-        Cell::latency(Some(sample.latency), limit),
+        Cell::latency(Some(sample.latency), terms),
         Cell::text(format!("{}{repeat}", scenario.head.load)),
         Cell::text(cpu_name(series.cpu)),
         Cell::text(moment.to_string()),

@@ -1,6 +1,10 @@
 //! What the template can show.
 
 use askama::Template;
+use record::Unit;
+use units::Nanos;
+
+use crate::figures::Terms;
 
 /// A part of the page under a heading.
 pub(crate) struct Section {
@@ -110,14 +114,14 @@ impl Cell {
         Self::number(grouped(count))
     }
 
-    /// A latency in microseconds; `-` where there is none. Over the limit, it is set apart.
-    pub fn latency(latency: Option<units::Nanos>, limit: Option<units::Nanos>) -> Self {
+    /// A latency without its unit; `-` where there is none. Over the limit, it is set apart.
+    pub fn latency(latency: Option<Nanos>, terms: Terms) -> Self {
         match latency {
             None => Self::number("–"),
-            Some(latency) if limit.is_some_and(|limit| latency > limit) => {
-                Self { text: micros(latency), class: "n over" }
+            Some(latency) if terms.exceeded(latency) => {
+                Self { text: figure(terms.unit, latency), class: "n over" }
             }
-            Some(latency) => Self::number(micros(latency)),
+            Some(latency) => Self::number(figure(terms.unit, latency)),
         }
     }
 }
@@ -169,10 +173,29 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
-/// A latency in microseconds, thousands parted. Without a decimal it is padded by blanks as wide as a point and a
-/// digit, so that units stand below units.
-pub(crate) fn micros(latency: units::Nanos) -> String {
-    let text = crate::text::micros(latency);
+/// For the caption of a plot whose axis does not name its unit at every label.
+pub(crate) fn in_unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Microseconds => "",
+        Unit::Instructions => ", in instructions",
+    }
+}
+
+/// The unit's name as the page writes it.
+pub(crate) fn unit_name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Microseconds => "µs",
+        Unit::Instructions => unit.name(),
+    }
+}
+
+/// A latency without its unit, thousands parted. Microseconds without a decimal are padded by blanks as wide as a
+/// point and a digit, so that units stand below units.
+pub(crate) fn figure(unit: Unit, latency: Nanos) -> String {
+    if unit == Unit::Instructions {
+        return grouped(latency.0);
+    }
+    let text = unit.figure(latency);
     let (whole, decimal) = match text.split_once('.') {
         Some((whole, decimal)) => (whole, format!(".{decimal}")),
         None => (text.as_str(), "\u{2008}\u{2007}".to_owned()),

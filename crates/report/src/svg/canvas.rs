@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
+use record::Unit;
+
 use super::scale::{Linear, Log};
+use crate::figures::Terms;
 
 /// A plot's size, and the room around its axes, in units of about a pixel.
 #[derive(Clone, Copy, Debug)]
@@ -115,9 +118,9 @@ impl Canvas {
     }
 
     /// Vertical grid lines with latencies below them.
-    pub fn latency_axis_below(&mut self, scale: &Log) {
+    pub fn latency_axis_below(&mut self, scale: &Log, unit: Unit) {
         let (bottom, top) = self.frame.y();
-        for tick in scale.latency_ticks(56.0) {
+        for tick in scale.latency_ticks(56.0, unit) {
             let x = scale.at(tick.value);
             self.line("grid", (x, bottom), (x, top));
             self.text("tick", (x, bottom + 18.0), Anchor::Middle, &tick.label);
@@ -125,8 +128,8 @@ impl Canvas {
     }
 
     /// Horizontal grid lines with latencies at their left.
-    pub fn latency_axis_left(&mut self, scale: &Log) {
-        let ticks = scale.latency_ticks(24.0);
+    pub fn latency_axis_left(&mut self, scale: &Log, unit: Unit) {
+        let ticks = scale.latency_ticks(24.0, unit);
         self.grid_left(ticks.iter().map(|tick| (scale.at(tick.value), tick.label.as_str())));
     }
 
@@ -156,9 +159,9 @@ impl Canvas {
     }
 
     /// The limit as an upright line, if it lies within the scale.
-    pub fn limit_upright(&mut self, scale: &Log, limit: Option<units::Nanos>) {
+    pub fn limit_upright(&mut self, scale: &Log, terms: Terms) {
         let (bottom, top) = self.frame.y();
-        if let Some(limit) = limit {
+        if let Some(limit) = terms.limit {
             let x = scale.at(limit.0 as f64);
             let near_right = x > self.frame.width * 0.75;
             let (anchor, shift) = if near_right { (Anchor::End, -5.0) } else { (Anchor::Start, 5.0) };
@@ -167,7 +170,7 @@ impl Canvas {
                 "limit-label",
                 (x + shift, top - 6.0),
                 anchor,
-                &format!("limit {}", super::scale::latency(limit.0 as f64)),
+                &format!("limit {}", super::scale::latency(limit.0 as f64, terms.unit)),
             );
         }
     }

@@ -2,6 +2,7 @@
 //! requirement is about, and here it has as much room as everything else.
 
 use histogram::Histogram;
+use record::Unit;
 use units::Nanos;
 
 use super::canvas::{Anchor, Path};
@@ -23,19 +24,19 @@ pub(crate) fn plot(axes: &Axes, lines: &[Line<'_>], frame: &Frame) -> String {
     let x = axes.x(frame);
     // The scale counts in "1 in n": n grows downwards.
     let y = Log::new((1.0, most as f64 * 1.6), (frame.y().1, frame.y().0));
-    canvas.latency_axis_below(&x);
+    canvas.latency_axis_below(&x, axes.terms.unit);
     let ticks: Vec<_> = y.round_values(30.0).into_iter().map(|n| (y.at(n), one_in(n))).collect();
     canvas.grid_left(ticks.iter().map(|(y, label)| (*y, label.as_str())));
     canvas.base();
     canvas.text("axis-label", (frame.left - 8.0, frame.top - 15.0), Anchor::End, "later");
-    canvas.limit_upright(&x, axes.limit);
+    canvas.limit_upright(&x, axes.terms);
     for (place, line) in lines.iter().enumerate() {
-        draw(&mut canvas, place, line, &x, &y);
+        draw(&mut canvas, place, line, (&x, &y), axes.terms.unit);
     }
     canvas.finish("Share of activations later than a latency, for each load", &pointer(&x, &y))
 }
 
-fn draw(canvas: &mut Canvas, place: usize, line: &Line<'_>, x: &Log, y: &Log) {
+fn draw(canvas: &mut Canvas, place: usize, line: &Line<'_>, (x, y): (&Log, &Log), unit: Unit) {
     let total = line.corrected.cell_count();
     let class = series_class(place);
     let mut path = Path::default();
@@ -55,7 +56,7 @@ fn draw(canvas: &mut Canvas, place: usize, line: &Line<'_>, x: &Log, y: &Log) {
     }
     canvas.path(&format!("line {class}"), path.as_str());
     if let (Some((at_x, at_y)), Some(maximum)) = (last, line.corrected.summary().maximum()) {
-        let title = format!("{}: worst {}", line.name, latency(maximum.0 as f64));
+        let title = format!("{}: worst {}", line.name, latency(maximum.0 as f64, unit));
         canvas.marker(&class, place, (at_x, at_y), &title);
     }
 }

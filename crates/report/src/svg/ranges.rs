@@ -1,5 +1,6 @@
 //! Records side by side: for each load a line a record, from its least over its average to its greatest latency.
 
+use record::Unit;
 use units::Nanos;
 
 use super::canvas::Anchor;
@@ -31,13 +32,13 @@ pub(crate) fn frame(rows: &[Row], width: f64) -> Frame {
 }
 
 /// The plot.
-pub(crate) fn plot(rows: &[Row], frame: &Frame) -> String {
+pub(crate) fn plot(rows: &[Row], unit: Unit, frame: &Frame) -> String {
     let mut canvas = Canvas::new(frame);
     let ranges = || rows.iter().flat_map(|row| row.ranges.iter().flatten());
     let lowest = ranges().map(|range| range.minimum).min().unwrap_or_default();
     let highest = ranges().map(|range| range.maximum).max().unwrap_or_default();
     let x = Log::new((lowest.0.max(50) as f64 * 0.9, highest.0 as f64 * 1.12), frame.x());
-    canvas.latency_axis_below(&x);
+    canvas.latency_axis_below(&x, unit);
     let mut y = frame.top;
     for row in rows {
         y += GAP;
@@ -45,7 +46,7 @@ pub(crate) fn plot(rows: &[Row], frame: &Frame) -> String {
         canvas.text("row-label", (frame.left - 14.0, middle + 4.0), Anchor::End, &row.name);
         for (place, range) in row.ranges.iter().enumerate() {
             if let Some(range) = range {
-                draw(&mut canvas, place, range, y, &x);
+                draw(&mut canvas, place, range, (y, &x), unit);
             }
             y += LINE;
         }
@@ -54,11 +55,11 @@ pub(crate) fn plot(rows: &[Row], frame: &Frame) -> String {
     canvas.finish("Least, average and greatest latency of each record under each load", "")
 }
 
-fn draw(canvas: &mut Canvas, place: usize, range: &Range, y: f64, x: &Log) {
+fn draw(canvas: &mut Canvas, place: usize, range: &Range, (y, x): (f64, &Log), unit: Unit) {
     let class = series_class(place);
     let at = |latency: Nanos| x.at(latency.0 as f64);
     canvas.line(&format!("range {class}"), (at(range.minimum), y), (at(range.maximum), y));
     canvas.line(&format!("range {class}"), (at(range.average), y - 4.0), (at(range.average), y + 4.0));
-    let title = format!("{}: worst {}", range.name, latency(range.maximum.0 as f64));
+    let title = format!("{}: worst {}", range.name, latency(range.maximum.0 as f64, unit));
     canvas.marker(&class, place, (at(range.maximum), y), &title);
 }

@@ -1,5 +1,6 @@
 //! From values to places, and the round values worth a label.
 
+use record::Unit;
 use units::Nanos;
 
 /// A round value and its label.
@@ -31,8 +32,8 @@ impl Log {
     }
 
     /// Round latencies at least about `apart` from each other.
-    pub fn latency_ticks(&self, apart: f64) -> Vec<Tick> {
-        self.round_values(apart).into_iter().map(|value| Tick { value, label: latency(value) }).collect()
+    pub fn latency_ticks(&self, apart: f64, unit: Unit) -> Vec<Tick> {
+        self.round_values(apart).into_iter().map(|value| Tick { value, label: short(value, unit) }).collect()
     }
 
     /// Round values within the scale: 1, 2, 5 per decade where there is room, else powers of 10, 100, ...
@@ -88,16 +89,28 @@ impl Linear {
     }
 }
 
-/// A latency with its unit: `500 ns`, `20 µs`, `1.5 ms`, `2 s`.
-pub(crate) fn latency(nanos: f64) -> String {
-    let (value, unit) = match nanos {
-        n if n < 999.5 => (n, "ns"),
-        n if n < 999_500.0 => (n / 1e3, "µs"),
-        n if n < 999_500_000.0 => (n / 1e6, "ms"),
-        n => (n / 1e9, "s"),
+/// A latency with its unit: `500 ns`, `20 µs`, `1.5 ms`, `2 s`; `1.5 k instructions`.
+pub(crate) fn latency(nanos: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Microseconds => short(nanos, unit),
+        Unit::Instructions => format!("{}\u{a0}{}", short(nanos, unit), unit.name()),
+    }
+}
+
+/// The same for an axis: `1.5 ms`, and instructions as `1.5 M`.
+fn short(nanos: f64, unit: Unit) -> String {
+    let names = match unit {
+        Unit::Microseconds => ["\u{a0}ns", "\u{a0}µs", "\u{a0}ms", "\u{a0}s"],
+        Unit::Instructions => ["", "\u{a0}k", "\u{a0}M", "\u{a0}G"],
+    };
+    let (value, name) = match nanos {
+        n if n < 999.5 => (n, names[0]),
+        n if n < 999_500.0 => (n / 1e3, names[1]),
+        n if n < 999_500_000.0 => (n / 1e6, names[2]),
+        n => (n / 1e9, names[3]),
     };
     let digits = if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
-    format!("{}\u{a0}{unit}", digits.strip_suffix(".0").unwrap_or(&digits))
+    format!("{}{name}", digits.strip_suffix(".0").unwrap_or(&digits))
 }
 
 #[cfg(test)]
@@ -107,10 +120,14 @@ mod tests {
 
     #[test]
     fn latencies_are_named_in_the_unit_that_reads_best() {
-        assert_eq!(latency(500.0), "500\u{a0}ns");
-        assert_eq!(latency(2_000.0), "2\u{a0}µs");
-        assert_eq!(latency(1_540_000.0), "1.5\u{a0}ms");
-        assert_eq!(latency(999_900.0), "1\u{a0}ms");
+        let time = |nanos| latency(nanos, Unit::Microseconds);
+        assert_eq!(time(500.0), "500\u{a0}ns");
+        assert_eq!(time(2_000.0), "2\u{a0}µs");
+        assert_eq!(time(1_540_000.0), "1.5\u{a0}ms");
+        assert_eq!(time(999_900.0), "1\u{a0}ms");
+        assert_eq!(latency(500.0, Unit::Instructions), "500\u{a0}instructions");
+        assert_eq!(latency(1_540_000.0, Unit::Instructions), "1.5\u{a0}M\u{a0}instructions");
+        assert_eq!(short(20_000.0, Unit::Instructions), "20\u{a0}k");
     }
 
     #[test]
@@ -119,8 +136,11 @@ mod tests {
         for _ in 0..500 {
             let from = 1.0 + random.below(1 << 20) as f64;
             let scale = Log::new((from, from * (1.5 + random.below(1 << 30) as f64)), (0.0, 400.0));
-            let places: Vec<f64> =
-                scale.latency_ticks(50.0).iter().map(|tick| scale.at(tick.value)).collect();
+            let places: Vec<f64> = scale
+                .latency_ticks(50.0, Unit::Microseconds)
+                .iter()
+                .map(|tick| scale.at(tick.value))
+                .collect();
             assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 40.0), "{scale:?} {places:?}");
             assert!(places.iter().all(|place| (0.0..=400.0).contains(place)));
         }

@@ -5,7 +5,7 @@ use units::Nanos;
 use super::canvas::{Anchor, Path};
 use super::scale::Log;
 use super::{Bins, Canvas, Frame, series_class};
-use crate::figures::Figures;
+use crate::figures::{Figures, Terms};
 
 /// CPUs that are drawn each in their own colour; more are drawn as a band.
 pub(crate) const MOST_LINES: usize = super::SERIES_CLASSES;
@@ -16,26 +16,26 @@ pub(crate) struct Axes {
     pub highest: Nanos,
     /// The greatest count of any bin.
     pub most: u64,
-    pub limit: Option<Nanos>,
+    pub terms: Terms,
     pub bins: Bins,
 }
 
 impl Axes {
     /// Axes that hold all wake-ups of `figures` and the limit. Latencies of missed activations can be as short as
     /// none at all; those below every wake-up are counted in the first bin, lest they squeeze all others.
-    pub fn of<'a>(figures: impl Iterator<Item = &'a Figures> + Clone, limit: Option<Nanos>) -> Self {
+    pub fn of<'a>(figures: impl Iterator<Item = &'a Figures> + Clone, terms: Terms) -> Self {
         let observed = || figures.clone().map(|figures| &figures.observed);
         let lowest = observed().filter_map(|summary| summary.minimum()).min().unwrap_or_default();
         let highest = observed().filter_map(|summary| summary.maximum()).max().unwrap_or_default();
         let bins = Bins::new(lowest, highest, 1.06);
         let most = figures.flat_map(|figures| bins.counts(&figures.corrected)).max().unwrap_or(0);
-        Self { lowest, highest, most, limit, bins }
+        Self { lowest, highest, most, terms, bins }
     }
 
     /// The latency scale; a little room at both ends.
     pub fn x(&self, frame: &Frame) -> Log {
-        let highest = self.limit.map_or(self.highest, |limit| limit.max(self.highest));
-        let lowest = self.limit.map_or(self.lowest, |limit| limit.min(self.lowest));
+        let highest = self.terms.limit.map_or(self.highest, |limit| limit.max(self.highest));
+        let lowest = self.terms.limit.map_or(self.lowest, |limit| limit.min(self.lowest));
         Log::new((lowest.0.max(50) as f64 * 0.9, highest.0 as f64 * 1.12), frame.x())
     }
 
@@ -51,7 +51,7 @@ pub(crate) fn summed(axes: &Axes, counts: &[u64], class: &str, label: &str, fram
     let mut canvas = begin(axes, frame);
     let (x, y) = (axes.x(frame), axes.y(frame));
     canvas.path(&format!("area {class}"), &outline(axes, counts, &x, &y, true));
-    canvas.limit_upright(&x, axes.limit);
+    canvas.limit_upright(&x, axes.terms);
     canvas.finish(label, &pointer(&x, &y))
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn each(axes: &Axes, counts: &[Vec<u64>], label: &str, frame: &Frame)
     for (place, counts) in counts.iter().enumerate() {
         canvas.path(&format!("line {}", series_class(place)), &outline(axes, counts, &x, &y, false));
     }
-    canvas.limit_upright(&x, axes.limit);
+    canvas.limit_upright(&x, axes.terms);
     canvas.finish(label, &pointer(&x, &y))
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn band(axes: &Axes, band: &Band, label: &str, frame: &Frame) -> Stri
     path.push_str(&outline(axes, &band.least, &x, &y, true));
     canvas.path("band", &path);
     canvas.path("line worst", &outline(axes, &band.worst, &x, &y, false));
-    canvas.limit_upright(&x, axes.limit);
+    canvas.limit_upright(&x, axes.terms);
     canvas.finish(label, &pointer(&x, &y))
 }
 
@@ -102,7 +102,7 @@ impl Band {
 
 fn begin(axes: &Axes, frame: &Frame) -> Canvas {
     let mut canvas = Canvas::new(frame);
-    canvas.latency_axis_below(&axes.x(frame));
+    canvas.latency_axis_below(&axes.x(frame), axes.terms.unit);
     let y = axes.y(frame);
     let ticks: Vec<_> = Log { from: y.from / 2.0, to: y.to / 2.0, ..y }
         .round_values(30.0)

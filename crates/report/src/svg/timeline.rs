@@ -32,15 +32,15 @@ pub(crate) fn plot(axes: &Axes, stretches: &[Stretch], frame: &Frame) -> String 
     let x = Linear::new(end.as_secs_f64(), frame.x());
     let y = Log { start: frame.y().0, end: frame.y().1, ..axes.x(frame) };
     bands(&mut canvas, stretches, &x, frame);
-    canvas.latency_axis_left(&y);
+    canvas.latency_axis_left(&y, axes.terms.unit);
     canvas.base();
     canvas.time_axis_below(&x);
     for stretch in stretches {
         draw(&mut canvas, stretch, &x, &y, frame);
     }
-    if let Some(limit) = axes.limit {
+    if let Some(limit) = axes.terms.limit {
         let height = y.at(limit.0 as f64);
-        let label = format!("limit {}", latency(limit.0 as f64));
+        let label = format!("limit {}", latency(limit.0 as f64, axes.terms.unit));
         canvas.line("limit", (x.start, height), (x.end, height));
         canvas.text("limit-label", (x.start + 6.0, height - 5.0), Anchor::Start, &label);
     }

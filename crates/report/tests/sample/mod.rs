@@ -8,12 +8,28 @@ mod series;
 
 use record::time::UtcTime;
 use record::verdict::{Judgement, Verdict};
-use record::{CStates, Header, LoadEvidence, Record, Scenario, ScenarioEnd, ScenarioHead, Series};
+use record::{
+    CStates, Header, Lab, LabTime, LoadEvidence, Record, Scenario, ScenarioEnd, ScenarioHead, Series,
+};
 use units::{CpuId, Nanos, Seed};
 
 /// A terminal of 80 columns without colours.
 pub fn plain() -> report::Style {
     report::Style::default()
+}
+
+/// The same record, as if a guest of the lab had made it.
+pub fn in_lab(mut record: Record, time: LabTime) -> Record {
+    record.header.machine.lab = Some(Lab {
+        time,
+        kernel: "debian-6.1-rt-amd64".into(),
+        words: vec!["threadirqs".into()],
+        emulator: "QEMU 7.2.17".into(),
+        cpu_model: "max,-rdrand,-rdseed,-erms,-fsrm".into(),
+        processors: 1,
+        not_modelled: time.not_modelled(),
+    });
+    record
 }
 
 /// Four loads, a limit, a stall in the last.

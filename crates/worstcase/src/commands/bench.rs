@@ -16,6 +16,7 @@ use crate::presets::{self, Preset};
 use crate::run::course::{self, Outcome};
 use crate::run::display::Progress;
 use crate::run::division::Division;
+use crate::run::lab;
 use crate::run::order::planned;
 use crate::run::outputs::Out;
 use crate::run::session::{Beginning, Loads, Session};
@@ -90,7 +91,7 @@ impl Bench {
     pub fn run(self) -> Result<ExitCode> {
         let preset = self.preset.as_deref().map(presets::get).transpose()?;
         let root = SysRoot::live();
-        let machine = machine::machine(&root);
+        let machine = lab::machine(&root)?;
         let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), self.load_cpus.as_ref())?;
         let loads = self.known_loads()?;
         let plan = self.plan(preset.as_ref(), &division, &loads)?;
@@ -100,7 +101,8 @@ impl Bench {
         let path = begun.outputs.path().map(Path::to_path_buf).unwrap_or_default();
         output::words(&format!("record: {}", path.display()));
         let longest = plan.intervals.iter().max().and_then(|&interval| plan.scenario_length(interval));
-        let mut progress = Progress::new(longest.map(|length| length + plan.warm_up));
+        let mut progress =
+            Progress::new(longest.map(|length| length + plan.warm_up), begun.header.machine.unit());
         let outcome = course::run(begun, &mut progress)?;
         Ok(ExitCode::from(outcome.exit_code(self.show(&outcome))))
     }

@@ -15,6 +15,7 @@ use crate::output::{self, Stream};
 use crate::run::course::{self, Outcome};
 use crate::run::display::Display;
 use crate::run::division::Division;
+use crate::run::lab;
 use crate::run::outputs::Out;
 use crate::run::session::{Beginning, Loads, Session};
 
@@ -83,7 +84,7 @@ impl Measure {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let root = SysRoot::live();
-        let machine = machine::machine(&root);
+        let machine = lab::machine(&root)?;
         let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), None)?;
         let plan = self.plan(&division)?;
         self.check_single_cpu(&plan)?;
@@ -101,6 +102,10 @@ impl Measure {
             max_temperature: self.measuring.max_temperature,
             stop_command: self.measuring.stop_command.clone(),
         })?;
+        if let Some(lab) = session.header.machine.lab.as_ref().filter(|_| self.format.is_some()) {
+            // Lines of other tools have no room for it.
+            output::words(record::export::guest_note(lab).trim_end());
+        }
         let outcome = course::run(session, display.as_mut())?;
         drop(display);
         let saved = self.save_histogram(&outcome.record);
@@ -158,8 +163,8 @@ impl Measure {
             _ if self.json => Box::new(Json),
             Some(Format::Latmus) => Box::new(LatmusLines::new(plan, machine)),
             Some(Format::Cyclictest) => Box::new(CyclictestLines::new(plan)),
-            None if output::is_terminal(Stream::Output) => Box::new(Table::new()),
-            None => Box::new(Lines),
+            None if output::is_terminal(Stream::Output) => Box::new(Table::new(machine.unit())),
+            None => Box::new(Lines::new(machine.unit())),
         }
     }
 
@@ -170,6 +175,8 @@ impl Measure {
             HistogramFormat::Osadl => record::export::osadl::plot(&scenario.series),
             HistogramFormat::Latmus => super::measure_display::latmus_dump(record, scenario),
         };
+        let note = record.header.machine.lab.as_ref().map(record::export::guest_note).unwrap_or_default();
+        let text = note + &text;
         if path.as_os_str() == "-" {
             return output::final_data(&text);
         }

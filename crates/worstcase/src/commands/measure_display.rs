@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use histogram::Summary;
 use record::export::{cyclictest, latmus};
-use record::{Block, Machine, Record, RunPlan, Scenario, ScenarioHead};
+use record::{Block, Machine, Record, RunPlan, Scenario, ScenarioHead, Unit};
 use serde::Serialize;
 use units::{CpuId, Nanos};
 
@@ -22,13 +22,14 @@ fn print(text: &str) -> Result<bool> {
 
 /// A table that is drawn anew every second, in place.
 pub struct Table {
+    unit: Unit,
     lines_drawn: usize,
 }
 
 impl Table {
     /// Nothing drawn yet.
-    pub fn new() -> Self {
-        Self { lines_drawn: 0 }
+    pub fn new(unit: Unit) -> Self {
+        Self { unit, lines_drawn: 0 }
     }
 }
 
@@ -39,7 +40,7 @@ impl Display for Table {
     }
 
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
-        let table = report::live::table(&rows(live), &output::style(Stream::Output));
+        let table = report::live::table(&rows(live), self.unit, &output::style(Stream::Output));
         let back = if self.lines_drawn > 0 { format!("\x1b[{}A", self.lines_drawn) } else { String::new() };
         self.lines_drawn = table.lines().count();
         let lines: String = table.lines().map(|line| format!("{line}\x1b[K\n")).collect();
@@ -54,12 +55,22 @@ impl Display for Table {
 }
 
 /// One plain line a CPU and second.
-pub struct Lines;
+pub struct Lines {
+    unit: Unit,
+}
+
+impl Lines {
+    /// For latencies that count `unit`.
+    pub fn new(unit: Unit) -> Self {
+        Self { unit }
+    }
+}
 
 impl Display for Lines {
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         let second = (live.elapsed.0 + 500_000_000) / 1_000_000_000;
-        let lines: String = rows(live).iter().map(|row| report::live::line(second, row) + "\n").collect();
+        let line = |row| report::live::line(second, row, self.unit) + "\n";
+        let lines: String = rows(live).iter().map(line).collect();
         print(&lines)
     }
 

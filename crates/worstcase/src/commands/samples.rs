@@ -7,13 +7,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 use record::samples::{Block, Header, Reader};
+use record::{Lab, Unit};
 
 use crate::error::{CommandError, Result};
 use crate::output;
 
 /// Print the file that --samples-file wrote
 ///
-/// One line a sample: scenario, load, CPU, activation, when it was due in the scenario, latency; in nanoseconds.
+/// One line a sample: scenario, load, CPU, activation, when it was due in the scenario, latency; in nanoseconds, or in
+/// instructions of a guest of the lab.
 #[derive(Args)]
 pub struct Samples {
     /// The file
@@ -34,7 +36,9 @@ impl Samples {
         let file = File::open(&self.file).map_err(|error| failed(&error))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
         let header = reader.header().cloned();
-        if !self.print("scenario,load,cpu,activation,due_ns,latency_ns\n")? {
+        let unit = header.as_ref().and_then(|header| header.lab.as_ref()).map(Lab::unit).unwrap_or_default();
+        let counted = if unit == Unit::Instructions { "instructions" } else { "ns" };
+        if !self.print(&format!("scenario,load,cpu,activation,due_{counted},latency_{counted}\n"))? {
             return Ok(ExitCode::SUCCESS);
         }
         for block in reader.by_ref() {

@@ -2,7 +2,7 @@
 
 use histogram::Summary;
 use probe::Probe;
-use record::{Block, Scenario, ScenarioHead};
+use record::{Block, Scenario, ScenarioHead, Unit};
 use units::{CpuId, Nanos};
 
 use crate::error::Result;
@@ -72,6 +72,8 @@ pub trait Display {
 /// `bench`: a line on standard error that moves on a terminal, and one a scenario elsewhere.
 pub struct Progress {
     terminal: bool,
+    /// What latencies count.
+    unit: Unit,
     number: usize,
     of: usize,
     /// Length of a scenario with its warm-up, where it is known.
@@ -79,9 +81,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For scenarios of `scenario_length`, warm-up included.
-    pub fn new(scenario_length: Option<Nanos>) -> Self {
-        Self { terminal: output::is_terminal(output::Stream::Error), number: 0, of: 0, scenario_length }
+    /// For scenarios of `scenario_length`, warm-up included, and latencies that count `unit`.
+    pub fn new(scenario_length: Option<Nanos>, unit: Unit) -> Self {
+        Self { terminal: output::is_terminal(output::Stream::Error), unit, number: 0, of: 0, scenario_length }
     }
 
     fn left(&self, elapsed: Nanos) -> String {
@@ -109,7 +111,7 @@ impl Display for Progress {
         if self.terminal {
             let worst = live.threads.iter().filter_map(|thread| thread.summary.maximum()).max();
             let missed: u64 = live.threads.iter().map(|thread| thread.missed).sum();
-            let worst = worst.map_or("-".into(), |worst| format!("{:.1} us", worst.as_micros_f64()));
+            let worst = worst.map_or("-".into(), |worst| self.unit.with_name(worst));
             output::progress(&format!(
                 "[{}/{}] {}  {}  max {worst}  missed {missed}{}",
                 self.number,
@@ -127,7 +129,9 @@ impl Display for Progress {
             output::end_progress();
         }
         let rows = rows(live);
-        output::words(report::live::table(&rows, &output::style(output::Stream::Error)).trim_end());
+        output::words(
+            report::live::table(&rows, self.unit, &output::style(output::Stream::Error)).trim_end(),
+        );
         Ok(true)
     }
 
@@ -138,12 +142,13 @@ impl Display for Progress {
             output::end_progress();
         }
         output::words(&format!(
-            "[{}/{}] {:24} {:>9}  max {:>10} us  missed {missed}",
+            "[{}/{}] {:24} {:>9}  max {:>10} {}  missed {missed}",
             self.number,
             self.of,
             describe(&scenario.head),
             scenario.length.rounded(),
-            worst.map_or("-".into(), |worst| format!("{:.1}", worst.as_micros_f64())),
+            worst.map_or("-".into(), |worst| self.unit.figure(worst)),
+            self.unit.name(),
         ));
         Ok(true)
     }

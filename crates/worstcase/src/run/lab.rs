@@ -1,15 +1,17 @@
 //! What the lab tells a run inside one of its guests.
 
-use record::Lab;
+use machine::SysRoot;
+use record::{Lab, Machine};
 
 use crate::error::{CommandError, Result};
 
 /// The environment variable in which process 1 of the lab's guests describes the guest: a [`Lab`] as JSON.
 pub const VARIABLE: &str = "WORSTCASE_LAB";
 
-/// The guest that this program runs in, if the lab booted it.
-pub fn guest() -> Result<Option<Lab>> {
-    std::env::var_os(VARIABLE).map(|value| described(&value.to_string_lossy())).transpose()
+/// The facts of this machine, with what the lab says of it if the lab booted it.
+pub fn machine(root: &SysRoot) -> Result<Machine> {
+    let lab = std::env::var_os(VARIABLE).map(|value| described(&value.to_string_lossy())).transpose()?;
+    Ok(Machine { lab, ..machine::machine(root) })
 }
 
 fn described(value: &str) -> Result<Lab> {

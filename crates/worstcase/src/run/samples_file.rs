@@ -33,6 +33,7 @@ impl SamplesFile {
             clock: header.plan.clock,
             cpus: series_cpus(&header.plan),
             scenarios: planned(&header.plan),
+            lab: header.machine.lab.clone(),
         };
         let writer = samples::Writer::new(BufWriter::new(file), &planned).map_err(failed)?;
         Ok(Self { writer, path, failure: None })

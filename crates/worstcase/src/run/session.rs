@@ -9,7 +9,6 @@ use record::{CStates, Header, Held, Machine, RunPlan, SCHEMA_VERSION, Tool};
 use sys::signal::Signals;
 
 use super::division::{Claims, Division};
-use super::lab;
 use super::outputs::{Out, Outputs};
 use crate::error::Result;
 use crate::output;
@@ -74,7 +73,6 @@ impl Session {
     pub fn begin(beginning: Beginning) -> Result<Self> {
         let Beginning { plan, mut machine, division, loads, .. } = beginning;
         machine.terminal = output::terminal();
-        machine.lab = lab::guest()?;
         let claims = Claims::on(&division.measured)?;
         let started = UtcTime(sys::clock::unix_seconds());
         let header = Header {
