@@ -44,3 +44,9 @@ impl From<load::Error> for CommandError {
         Self::new(&error, "worstcase load --list says what each load does and needs")
     }
 }
+
+impl From<lab::Error> for CommandError {
+    fn from(error: lab::Error) -> Self {
+        Self::new(&error, error.hint.as_deref().unwrap_or_default())
+    }
+}

@@ -1,8 +1,33 @@
 //! Kernels in a cache: fetched from Debian, added by hand or built.
+//!
+//! [`Cache`] holds them, one directory each. What is put there appears whole or not at all, whatever ends this program.
 
+mod add;
+mod build;
+mod cache;
+mod debian;
+mod image;
+mod merge;
+mod program;
+mod source;
+
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub use add::{Addition, add};
+pub use build::{Build, Built, build};
+pub use cache::{Cache, Entry};
+pub use debian::{Flavour, Wanted, fetch};
+pub use merge::{Asked, Base};
+pub use source::Source;
+
+use crate::Error;
+
+/// Where a long task tells how far it is: a line, without a line break.
+pub type Progress<'a> = dyn FnMut(&str) + 'a;
 
 /// What a guest's machine is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -12,6 +37,42 @@ pub enum Architecture {
     Amd64,
     /// 64-bit ARM, QEMU's `virt`.
     Arm64,
+}
+
+impl Architecture {
+    /// What this program runs on, if guests can be that.
+    pub fn own() -> Option<Self> {
+        match std::env::consts::ARCH {
+            "x86_64" => Some(Self::Amd64),
+            "aarch64" => Some(Self::Arm64),
+            _ => None,
+        }
+    }
+
+    /// Debian's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Amd64 => "amd64",
+            Self::Arm64 => "arm64",
+        }
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Architecture {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        [Self::Amd64, Self::Arm64]
+            .into_iter()
+            .find(|architecture| architecture.name() == name)
+            .ok_or_else(|| Error::new(format!("no guest can be {name}")).hint("there are amd64 and arm64"))
+    }
 }
 
 /// A kernel that a guest can boot.

@@ -1,6 +1,7 @@
 //! The commands: one file each.
 
 mod bench;
+mod lab;
 mod load;
 mod measure;
 mod measure_display;
@@ -18,6 +19,7 @@ use crate::error::Result;
 pub enum Command {
     Bench(Box<bench::Bench>),
     Measure(Box<measure::Measure>),
+    Lab(lab::Lab),
     Load(load::Load),
     Report(report::Report),
     Samples(samples::Samples),
@@ -29,6 +31,7 @@ impl Command {
         match self {
             Self::Bench(bench) => bench.run(),
             Self::Measure(measure) => measure.run(),
+            Self::Lab(lab) => lab.run(),
             Self::Load(load) => load.run(),
             Self::Report(report) => report.run(),
             Self::Samples(samples) => samples.run(),

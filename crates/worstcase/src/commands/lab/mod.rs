@@ -1,5 +1,7 @@
 //! `worstcase lab`: the same questions put to kernels in QEMU.
 
+mod kernels;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -14,11 +16,15 @@ pub struct Lab {
 }
 
 #[derive(Subcommand)]
-enum Verb {}
+enum Verb {
+    Kernels(kernels::Kernels),
+}
 
 impl Lab {
     /// Does what its verb says.
     pub fn run(self) -> Result<ExitCode> {
-        match self.verb {}
+        match self.verb {
+            Verb::Kernels(kernels) => kernels.run(),
+        }
     }
 }
