@@ -21,9 +21,48 @@ pub struct Word {
     pub value: Option<String>,
 }
 
-/// Words of which the kernel uses each, not only the last (kernel/printk/printk.c, drivers/tty, kernel/params.c, mm).
-const EACH_COUNTS: [&str; 8] =
-    ["console", "earlycon", "dyndbg", "hugepages", "hugepagesz", "memmap", "module_blacklist", "trace_event"];
+/// Words of which each counts, not only the last: lists that grow and options that are read one by one.
+const EACH_COUNTS: [&str; 27] = [
+    "acpi_osi",
+    "amd_iommu",
+    "cgroup_disable",
+    "cgroup_no_v1",
+    "clearcpuid",
+    "console",
+    "crashkernel",
+    "dyndbg",
+    "earlycon",
+    "efi",
+    "hugepages",
+    "hugepagesz",
+    "initrd",
+    "intel_iommu",
+    "iommu",
+    "ip",
+    "kprobe_event",
+    "mce",
+    "memmap",
+    "modprobe.blacklist",
+    "module_blacklist",
+    "pci",
+    "printk.devkmsg",
+    "trace_event",
+    "usbcore.quirks",
+    "video",
+    "virtio_mmio.device",
+];
+
+/// What programs that start first read of the line; they have rules of their own.
+const OF_OTHERS: [&str; 4] = ["rd.", "systemd.", "luks.", "plymouth."];
+
+fn each_counts(name: &str) -> bool {
+    EACH_COUNTS.iter().any(|each| same_name(each, name)) || is_of_others(name)
+}
+
+/// Whether a word is for the first programs rather than the kernel.
+pub(crate) fn is_of_others(name: &str) -> bool {
+    OF_OTHERS.iter().any(|prefix| name.starts_with(prefix))
+}
 
 impl CommandLine {
     /// Reads any text. Quotes keep blanks together; an open quote reaches to the end.
@@ -56,28 +95,19 @@ impl CommandLine {
     /// What is set: the last word's value, the empty text for a bare word; for words of which each counts, as
     /// `console=`, all values with commas between them.
     pub fn value(&self, name: &str) -> Option<String> {
-        if EACH_COUNTS.iter().any(|each| same_name(each, name)) {
+        if each_counts(name) {
             let values: Vec<&str> = self.all(name).map(Word::text).collect();
             return (!values.is_empty()).then(|| values.join(","));
         }
         self.get(name).map(|word| word.text().to_owned())
     }
 
-    /// Names that are given more than once although only the last counts, in the order of their second appearance.
-    pub fn repeated(&self) -> Vec<&str> {
-        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-        let mut second = |word: &&Word| {
-            let times = seen.entry(word.name.replace('-', "_")).or_default();
-            *times += 1;
-            *times == 2
-        };
-        let last_counts = |word: &&Word| !EACH_COUNTS.iter().any(|each| same_name(each, &word.name));
-        self.words
-            .iter()
-            .filter(last_counts)
-            .filter(|word| second(word))
-            .map(|word| word.name.as_str())
-            .collect()
+    /// Words that a later word of the same name overrides with another value.
+    pub fn overridden(&self) -> Vec<&Word> {
+        let plain = |word: &Word| word.name.replace('-', "_");
+        let last: BTreeMap<String, &Word> = self.words.iter().map(|word| (plain(word), word)).collect();
+        let loses = |word: &&Word| last.get(&plain(word)).is_some_and(|last| last.value != word.value);
+        self.words.iter().filter(|word| !each_counts(&word.name)).filter(loses).collect()
     }
 }
 
@@ -167,7 +197,7 @@ mod tests {
         assert_eq!(line.value("console").as_deref(), Some("tty0,ttyS0,115200"));
         assert_eq!(line.value("nohz_full").as_deref(), Some("2"));
         assert_eq!(line.all("nohz_full").count(), 2);
-        assert_eq!(line.repeated(), ["nohz-full", "quiet"]);
+        assert_eq!(line.overridden(), [&word("nohz_full", Some("1"))]);
     }
 
     /// A quote that does not end at all takes the rest; curly quotes are none.
@@ -185,7 +215,7 @@ mod tests {
         #[test]
         fn any_text_is_answered_without_a_panic(text in "([a-z_-]{0,3}=?\"? ?){0,9}|.{0,60}") {
             let line = CommandLine::parse(&text);
-            let _ = line.repeated();
+            let _ = line.overridden();
             prop_assert!(line.words.iter().all(|word| line.value(&word.name).is_some()));
         }
     }

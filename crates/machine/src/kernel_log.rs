@@ -118,7 +118,12 @@ impl BootLog {
 }
 
 /// Parts of messages that facts are made of. Others are not kept: a log can name people, hosts and disks.
-const ASKED: &[&str] = &["Dynamic Preempt:", "Kernel is locked down from"];
+const ASKED: &[&str] = &[
+    "Dynamic Preempt:",
+    "Kernel is locked down from",
+    "nknown kernel command line parameters",
+    "Offload RCU callbacks from CPUs:",
+];
 
 /// Reads the log from its beginning.
 pub(crate) fn boot_log(root: &SysRoot) -> Fact<BootLog> {

@@ -17,13 +17,17 @@ pub(super) fn log_level(root: &SysRoot) -> Fact<u32> {
 }
 
 /// Names of consoles with the flag E, from lines like `ttyS0                -W- (EC  p a)    4:64`.
-fn enabled_consoles(text: &str) -> Vec<String> {
-    let enabled = |line: &&str| line.split_once('(').is_some_and(|(_, flags)| flags.starts_with('E'));
-    text.lines()
-        .filter(enabled)
-        .filter_map(|line| line.split_whitespace().next())
-        .map(str::to_owned)
-        .collect()
+pub(crate) fn enabled_consoles(text: &str) -> Vec<String> {
+    enabled_with_flags(text).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Enabled consoles with their flags; N is for those that print without the old lock (fs/proc/consoles.c).
+pub(crate) fn enabled_with_flags(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| {
+        let (name, flags) = line.split_once('(')?;
+        let flags = flags.split(')').next().filter(|flags| flags.starts_with('E'))?;
+        Some((name.split_whitespace().next()?, flags))
+    })
 }
 
 #[cfg(test)]

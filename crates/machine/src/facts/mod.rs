@@ -1,6 +1,6 @@
 //! What stands still during a run: the header of a record.
 
-mod consoles;
+pub(crate) mod consoles;
 pub(crate) mod kernel;
 pub(crate) mod processors;
 mod throttling;

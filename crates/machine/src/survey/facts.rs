@@ -1,6 +1,6 @@
 //! The facts that take thought, by name.
 
-use super::{Reading, Survey, cgroups, kernel, place, processors};
+use super::{Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, place, processors};
 
 /// A fact with a name of its own.
 pub struct NamedFact {
@@ -11,12 +11,14 @@ pub struct NamedFact {
     pub(super) read: fn(&Survey) -> Reading,
 }
 
-const fn fact(name: &'static str, means: &'static str, read: fn(&Survey) -> Reading) -> NamedFact {
+/// A line of a table.
+pub(super) const fn fact(name: &'static str, means: &'static str, read: fn(&Survey) -> Reading) -> NamedFact {
     NamedFact { name, means, read }
 }
 
 /// Each topic has its table beside its functions or here.
-const TABLES: &[&[NamedFact]] = &[KERNEL, PLACE, PROCESSORS];
+const TABLES: &[&[NamedFact]] =
+    &[KERNEL, PLACE, PROCESSORS, boot_line::FACTS, consoles::FACTS, firmware::FACTS, isolation::FACTS];
 
 const KERNEL: &[NamedFact] = &[
     fact("architecture", "uname -m: x86_64, i686, aarch64, armv7l, ppc, riscv64, ...", kernel::architecture),
@@ -29,6 +31,7 @@ const KERNEL: &[NamedFact] = &[
         kernel::preemption,
     ),
     fact("config.source", "the file that the kernel's configuration was read from", kernel::config_source),
+    fact("evl", "whether EVL's core runs beside Linux", kernel::evl),
     fact("lockdown", "none, integrity, confidentiality", kernel::lockdown),
 ];
 

@@ -208,3 +208,20 @@ pub(super) fn lockdown(survey: &Survey) -> Reading {
     };
     Reading::new(value, &[LOCKDOWN, LOG])
 }
+
+/// Whether EVL's core runs beside Linux, or is built in where nothing more is known.
+pub(super) fn evl(survey: &Survey) -> Reading {
+    const DEVICES: &str = "/dev/evl";
+    match survey.root.exists(DEVICES) {
+        Fact::Unsupported => {
+            let configuration = survey.configuration();
+            let value = configuration
+                .config
+                .value()
+                .map_or(Fact::Unsupported, |_| Fact::Value(configuration.has("EVL")));
+            Reading { value: value.map(Into::into), from: configuration.from.clone() }
+        }
+        Fact::Absent => Reading::new(Fact::Value(false), &[DEVICES]),
+        there => Reading::new(there.map(|()| true), &[DEVICES]),
+    }
+}

@@ -13,12 +13,16 @@ use crate::root::parsed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
     Config(&'a str),
+    ConfigOn(&'a str),
     Boot(&'a str),
+    BootAny(&'a str),
     File(&'a str),
     Choice(&'a str),
     Cpus(&'a str),
     Each(&'a str),
     Sysctl(&'a str),
+    Path(&'a str),
+    Modules(&'a str),
 }
 
 /// The kind of a name; none if it is not of that form.
@@ -27,9 +31,16 @@ pub(super) fn of(name: &str) -> Option<Kind<'_>> {
     let is_path = rest.starts_with('/') && rest.len() > 1;
     let is_pattern = is_path && (rest.contains('*') || rest.contains(ISOLATED));
     let is_word = !rest.is_empty() && !rest.contains(|c: char| c.is_whitespace() || c == '=');
-    let is_symbol = is_word && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_list = is_word && rest.split(',').all(|word| !word.is_empty());
+    let is_symbol = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !text.starts_with("CONFIG_")
+    };
     match kind {
-        "config" if is_symbol && !rest.starts_with("CONFIG_") => Some(Kind::Config(rest)),
+        "config" if is_word && is_symbol(rest) => Some(Kind::Config(rest)),
+        "config-on" if is_list && rest.split(',').all(is_symbol) => Some(Kind::ConfigOn(rest)),
+        "boot-any" if is_list => Some(Kind::BootAny(rest)),
+        "modules" if is_list && !rest.contains('/') => Some(Kind::Modules(rest)),
+        "path" if is_path && !is_pattern => Some(Kind::Path(rest)),
         "boot" if is_word => Some(Kind::Boot(rest)),
         "file" if is_path && !is_pattern => Some(Kind::File(rest)),
         "choice" if is_path && !is_pattern => Some(Kind::Choice(rest)),
@@ -44,6 +55,10 @@ pub(super) fn of(name: &str) -> Option<Kind<'_>> {
 pub(super) fn read(survey: &Survey, kind: Kind<'_>) -> Reading {
     match kind {
         Kind::Config(symbol) => config(survey, symbol),
+        Kind::ConfigOn(symbols) => config_on(survey, symbols),
+        Kind::BootAny(words) => boot_any(survey, words),
+        Kind::Modules(names) => modules(&survey.root, names),
+        Kind::Path(path) => Reading::new(presence(&survey.root, path), &[path]),
         Kind::Boot(word) => boot(survey, word),
         Kind::File(path) => Reading::new(file(&survey.root, path), &[path]),
         Kind::Choice(path) => Reading::new(choice(&survey.root, path), &[path]),
@@ -90,6 +105,59 @@ fn boot(survey: &Survey, word: &str) -> Reading {
         _ => format!("{COMMAND_LINE}, which has {word} {times} times"),
     };
     Reading { value, from: vec![from] }
+}
+
+/// The symbols that are built in or modules.
+fn config_on(survey: &Survey, symbols: &str) -> Reading {
+    let configuration = survey.configuration();
+    let on = |symbol: &str| match configuration.get(symbol)? {
+        Setting::No => None,
+        setting => Some(Item { name: symbol.to_owned(), value: setting.to_string() }),
+    };
+    let value = match &configuration.config {
+        Fact::Value(_) => Fact::Value(Value::List(symbols.split(',').filter_map(on).collect())),
+        other => lost(other),
+    };
+    Reading { value, from: configuration.from.clone() }
+}
+
+/// The words that are given, each with its value.
+fn boot_any(survey: &Survey, words: &str) -> Reading {
+    let value = match survey.command_line() {
+        Fact::Value(line) => {
+            let given = words.split(',').filter_map(|word| Some((word, line.value(word)?)));
+            Fact::Value(given.map(|(word, value)| Item { name: word.to_owned(), value }).collect::<Vec<_>>())
+        }
+        other => lost(other),
+    };
+    Reading::new(value, &[COMMAND_LINE])
+}
+
+/// The modules that are loaded, or built in with parameters.
+fn modules(root: &SysRoot, names: &str) -> Reading {
+    let is_there = |name: &&str| root.exists(&format!("{MODULES}/{}", name.replace('-', "_")));
+    let answers = names.split(',').map(|name| is_there(&name).map(|()| name));
+    let value = match root.exists(MODULES) {
+        Fact::Value(()) => {
+            let loaded = answers.filter_map(|answer| answer.value().copied());
+            Fact::Value(
+                loaded.map(|name| Item { name: name.to_owned(), value: "loaded".into() }).collect::<Vec<_>>(),
+            )
+        }
+        other => lost(&other),
+    };
+    Reading::new(value, &[MODULES])
+}
+
+/// One directory a module (Documentation/ABI/stable/sysfs-module).
+const MODULES: &str = "/sys/module";
+
+/// Whether there is something at a path.
+fn presence(root: &SysRoot, path: &str) -> Fact<bool> {
+    match root.exists(path) {
+        Fact::Absent => Fact::Value(false),
+        there => there.map(|()| true),
+    }
 }
 
 /// The state of a fact without a value.

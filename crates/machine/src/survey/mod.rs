@@ -5,7 +5,11 @@
 //! | name | value |
 //! | --- | --- |
 //! | `config:SYMBOL` | `y`, `m`, `n` or the value in the kernel's configuration; absent if it does not name the symbol |
+//! | `config-on:A,B` | those of several symbols that are `y` or `m` |
 //! | `boot:WORD` | what stands after `WORD=` on the command line the kernel booted with; empty for the bare word; of several the one that counts |
+//! | `boot-any:A,B` | those of several words that are given |
+//! | `path:/PATH` | whether there is something |
+//! | `modules:A,B` | those of several modules that are loaded |
 //! | `file:/PATH` | the file's text; a number where it is one |
 //! | `choice:/PATH` | the word that the file puts in brackets: `always [madvise] never`, or in parentheses |
 //! | `cpus:/PATH` | a CPU list, or a mask in files that the kernel prints so |
@@ -15,9 +19,13 @@
 //!
 //! What a driver answers with ENODEV, EINVAL, ENXIO or EOPNOTSUPP is unsupported, any other error unreadable.
 
+mod boot_line;
 mod cgroups;
 mod configuration;
+mod consoles;
 mod facts;
+mod firmware;
+mod isolation;
 mod kernel;
 mod kinds;
 mod place;
