@@ -4,10 +4,15 @@
 //! is the other end of that: what process 1 does inside. [`ladder`] and [`bisect`] run many guests and compare them.
 
 pub mod bisect;
+mod blocks;
 pub mod boot;
 mod error;
+pub mod frames;
 pub mod guest;
+mod initramfs;
 pub mod kernels;
 pub mod ladder;
+mod qemu;
 
 pub use error::Error;
+pub use initramfs::programs::find as find_program;

@@ -6,6 +6,7 @@
 pub mod allocation;
 pub mod clock;
 pub mod error;
+pub mod machine;
 pub mod mapping;
 pub mod memory;
 pub mod namespace;

@@ -45,6 +45,16 @@ pub fn leave_session(command: &mut Command) {
     set_apart(command, || rustix::process::setsid().map(drop));
 }
 
+/// As [`leave_session`]; the terminal that is the child's standard input becomes that of its session, so that Ctrl-C
+/// reaches what runs there. setsid(2), ioctl_tty(2).
+pub fn own_terminal(command: &mut Command) {
+    set_apart(command, || {
+        rustix::process::setsid()?;
+        // SAFETY: standard input of the child, open since before this.
+        rustix::process::ioctl_tiocsctty(unsafe { BorrowedFd::borrow_raw(0) })
+    });
+}
+
 fn set_apart(command: &mut Command, leave: fn() -> rustix::io::Result<()>) {
     let prepare = move || {
         leave()?;

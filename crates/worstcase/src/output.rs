@@ -19,6 +19,21 @@ pub fn data(text: &str) -> io::Result<bool> {
     }
 }
 
+/// Writes what another program printed, as it is. A reader that has gone away is no error.
+pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), CommandError> {
+    let write = |to: &mut dyn Write| to.write_all(bytes).and_then(|()| to.flush());
+    let written = match stream {
+        Stream::Output => write(&mut io::stdout().lock()),
+        Stream::Error => write(&mut io::stderr().lock()),
+    };
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(CommandError::new(format!("pass on what the command printed: {error}"), ""))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes data at the end of a command; output that is lost is an error.
 pub fn final_data(text: &str) -> Result<(), CommandError> {
     let hint = "what was measured is in the record, if one was written: worstcase report DIR";

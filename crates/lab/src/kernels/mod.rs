@@ -7,6 +7,7 @@ mod build;
 mod cache;
 mod debian;
 mod image;
+mod loose;
 mod merge;
 mod program;
 mod source;

@@ -1,6 +1,10 @@
 //! `worstcase lab`: the same questions put to kernels in QEMU.
 
+mod binary;
+mod choice;
+mod kept;
 mod kernels;
+mod run;
 
 use std::process::ExitCode;
 
@@ -8,7 +12,7 @@ use clap::Subcommand;
 
 use crate::error::Result;
 
-/// Puts the same questions to kernels that run in QEMU
+/// Put the same questions to kernels that run in QEMU
 #[derive(clap::Args)]
 pub struct Lab {
     #[command(subcommand)]
@@ -18,6 +22,7 @@ pub struct Lab {
 #[derive(Subcommand)]
 enum Verb {
     Kernels(kernels::Kernels),
+    Run(Box<run::Run>),
 }
 
 impl Lab {
@@ -25,6 +30,7 @@ impl Lab {
     pub fn run(self) -> Result<ExitCode> {
         match self.verb {
             Verb::Kernels(kernels) => kernels.run(),
+            Verb::Run(run) => run.run(),
         }
     }
 }

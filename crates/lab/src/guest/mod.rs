@@ -1,0 +1,89 @@
+//! Process 1 of a guest: mounts, loads modules, runs the command in an empty directory, sends what came of it.
+//!
+//! Nothing of the lab runs while the command does: what it prints is kept in memory files, and the port for results
+//! is opened after its end.
+
+mod command;
+mod disk;
+mod mounts;
+pub(crate) mod plan;
+mod port;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use machine::SysRoot;
+use rustix::termios;
+
+use crate::frames::Frame;
+use plan::{Module, Plan};
+
+/// What goes wrong in a guest, in words for the host.
+type Result<T> = std::result::Result<T, String>;
+
+/// Whether this is the first process of a guest of the lab.
+pub fn is_process_one() -> bool {
+    sys::process::own_pid().is_init() && Path::new(plan::PATH).is_file()
+}
+
+/// The whole life of process 1. Returns only where the machine cannot be switched off; the kernel panics then.
+pub fn main() -> ExitCode {
+    let plan = read_plan();
+    let frames = plan.as_ref().map_err(Clone::clone).and_then(live);
+    let frames = frames.unwrap_or_else(|words| vec![Frame::Failure(words)]);
+    let sent = plan.and_then(|plan| port::send(&plan.port, &frames));
+    if let Err(words) = sent {
+        say(&format!("worstcase lab: {words}"));
+    }
+    say(&format!("worstcase lab: {}", sys::machine::power_off()));
+    ExitCode::FAILURE
+}
+
+fn read_plan() -> Result<Plan> {
+    let text = fs::read(plan::PATH).map_err(|error| format!("read {}: {error}", plan::PATH))?;
+    serde_json::from_slice(&text).map_err(|error| format!("read {}: {error}", plan::PATH))
+}
+
+fn live(plan: &Plan) -> Result<Vec<Frame>> {
+    mounts::mount_all()?;
+    sys::machine::set_host_name("lab").map_err(|error| error.to_string())?;
+    plan.modules.iter().try_for_each(load)?;
+    mounts::mount_of_modules();
+    let directory = disk::directory(plan.disk.as_ref())?;
+    check_clock(plan)?;
+    command::install_applets();
+    match plan.terminal {
+        Some(size) => command::at_the_console(plan, &directory, size),
+        None => {
+            say(plan::BEGINS);
+            command::run(plan, &directory)
+        }
+    }
+}
+
+fn load(module: &Module) -> Result<()> {
+    let path = Module::path(&module.name);
+    let file = File::open(&path).map_err(|error| format!("open {}: {error}", path.display()))?;
+    let loaded = sys::machine::load_module(file, &module.name, &module.parameters);
+    loaded.map_err(|error| format!("load module {}: {error}", module.name))
+}
+
+/// A kernel that takes the TSC for unstable falls back to a clock that costs a system call to read.
+fn check_clock(plan: &Plan) -> Result<()> {
+    let Some(wanted) = &plan.clock_source else { return Ok(()) };
+    let chosen = SysRoot::live().read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    match chosen.value() {
+        Some(chosen) if chosen == wanted => Ok(()),
+        other => Err(format!("the guest's clock source is {other:?}, and not {wanted}")),
+    }
+}
+
+/// Writes a line to the console and waits until it is out, so that nothing of it disturbs what comes next.
+fn say(line: &str) {
+    if let Ok(mut console) = OpenOptions::new().write(true).open("/dev/console") {
+        let _ = writeln!(console, "{line}");
+        let _ = termios::tcdrain(&console);
+    }
+}

@@ -1,0 +1,57 @@
+//! What process 1 is told: a file in the guest's root.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Where the plan stands; a process 1 that finds none is not in a guest of the lab.
+pub(crate) const PATH: &str = "/lab.json";
+/// The blocks of the disk's image that hold anything.
+pub(crate) const BLOCKS: &str = "/disk.blocks";
+/// What the guest's console says before the command starts.
+pub(crate) const BEGINS: &str = "worstcase lab: the command begins";
+
+/// A guest's course.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    /// Modules, in the order in which they are loaded.
+    pub modules: Vec<Module>,
+    /// The disk that the command's directory lies on.
+    pub disk: Option<Disk>,
+    /// What the command finds in its environment, beside PATH, HOME and TERM.
+    pub environment: Vec<(String, String)>,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// The port that results leave by.
+    pub port: PathBuf,
+    /// The clock source that the kernel must have chosen.
+    pub clock_source: Option<String>,
+    /// Rows and columns of the terminal, if a person sits at the console.
+    pub terminal: Option<(u16, u16)>,
+}
+
+/// A module in the guest's root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Module {
+    /// Its name.
+    pub name: String,
+    /// Its parameters.
+    pub parameters: String,
+}
+
+impl Module {
+    /// Where it stands.
+    pub fn path(name: &str) -> PathBuf {
+        Path::new("/modules").join(format!("{name}.ko"))
+    }
+}
+
+/// A disk with an ext4 file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Disk {
+    /// A RAM block device that [`BLOCKS`] are written to first.
+    Memory(PathBuf),
+    /// A device with the file system on it.
+    Ready(PathBuf),
+}

@@ -1,0 +1,23 @@
+//! The port that results leave by.
+
+use std::fs::OpenOptions;
+use std::io::BufWriter;
+use std::path::Path;
+
+use rustix::termios::{self, OptionalActions};
+
+use super::Result;
+use crate::frames::{self, Frame};
+
+/// Opens `port`, without the changes that a terminal makes to bytes, sends, and waits until all is out.
+pub fn send(port: &Path, frames: &[Frame]) -> Result<()> {
+    let failed = |error: &dyn std::fmt::Display| format!("send results over {}: {error}", port.display());
+    let file = OpenOptions::new().read(true).write(true).open(port).map_err(|error| failed(&error))?;
+    let mut modes = termios::tcgetattr(&file).map_err(|error| failed(&error))?;
+    modes.make_raw();
+    termios::tcsetattr(&file, OptionalActions::Now, &modes).map_err(|error| failed(&error))?;
+    let mut buffered = BufWriter::with_capacity(1 << 16, &file);
+    frames::write(&mut buffered, frames).map_err(|error| failed(&error))?;
+    drop(buffered);
+    termios::tcdrain(&file).map_err(|error| failed(&error))
+}

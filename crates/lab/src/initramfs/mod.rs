@@ -1,0 +1,56 @@
+//! The root of a guest: this program as process 1, more programs, modules, the plan. The same guest makes the same
+//! bytes.
+
+pub(crate) mod cpio;
+pub(crate) mod elf;
+pub(crate) mod modules;
+pub(crate) mod programs;
+
+use std::path::Path;
+
+use crate::Error;
+use crate::boot::Guest;
+use crate::guest::plan::{BLOCKS, Module, PATH, Plan};
+use cpio::Archive;
+
+/// What a guest with this plan begins with. `blocks` are the disk's, where the guest writes it itself.
+pub(crate) fn build(
+    guest: &Guest,
+    plan: &Plan,
+    modules: Vec<modules::Module>,
+    blocks: Option<Vec<u8>>,
+) -> Result<Vec<u8>, Error> {
+    let mut archive = Archive::default();
+    // Before anything is mounted: where process 1 says what is wrong, and what its standard library opens.
+    archive.device("/dev/console", 5, 1);
+    archive.device("/dev/null", 1, 3);
+    for directory in ["/proc", "/sys", "/tmp", "/run", "/bin", "/sbin", "/usr/bin", "/usr/sbin"] {
+        archive.directory(directory);
+    }
+    archive.file("/etc/passwd", b"root:x:0:0:root:/:/bin/sh\n".to_vec());
+    archive.file("/etc/group", b"root:x:0:\n".to_vec());
+    archive.link("/bin/worstcase", "/init");
+    let architecture = guest.kernel.architecture;
+    programs::put(&mut archive, &guest.binary, Path::new("/init"), architecture)?;
+    for program in &guest.programs {
+        put_program(&mut archive, guest, program)?;
+    }
+    for module in modules {
+        archive.file(Module::path(&module.name), module.bytes);
+    }
+    if let Some(blocks) = blocks {
+        archive.file(BLOCKS, blocks);
+    }
+    let plan = serde_json::to_vec(plan).map_err(|error| Error::new(format!("write the plan: {error}")))?;
+    archive.file(PATH, plan);
+    Ok(archive.bytes())
+}
+
+fn put_program(archive: &mut Archive, guest: &Guest, program: &Path) -> Result<(), Error> {
+    let found = programs::find(program).ok_or_else(|| {
+        Error::new(format!("{} is no program on this machine", program.display()))
+            .hint("install it, or name its file")
+    })?;
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    programs::put(archive, &found, &Path::new("/bin").join(name), guest.kernel.architecture)
+}

@@ -1,0 +1,168 @@
+//! QEMU's command line: a guest's machine as data.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use units::Bytes;
+
+use crate::Error;
+use crate::boot::{Guest, Time};
+use crate::initramfs::programs;
+use crate::kernels::Architecture;
+
+/// What differs between the machines of two architectures.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    /// The emulator.
+    program: &'static str,
+    /// The Debian package that brings it.
+    package: &'static str,
+    /// The machine and its devices.
+    board: &'static [&'static str],
+    /// The CPU in instruction time: without instructions that draw by lot or whose length depends on the emulator.
+    steady_cpu: &'static str,
+    /// The CPU in wall time.
+    cpu: &'static str,
+    /// The console that the kernel is told.
+    console: &'static str,
+    /// The port for results, in the guest.
+    pub port: &'static str,
+    /// How QEMU is told of that port.
+    port_device: &'static [&'static str],
+    /// The clock source that a guest must have.
+    pub clock_source: &'static str,
+    /// Words that every kernel gets.
+    words: &'static [&'static str],
+}
+
+const AMD64: Machine = Machine {
+    program: "qemu-system-x86_64",
+    package: "qemu-system-x86",
+    board: &["-machine", "q35"],
+    steady_cpu: "max,-rdrand,-rdseed,-erms,-fsrm",
+    cpu: "max",
+    console: "ttyS0",
+    port: "/dev/ttyS1",
+    port_device: &["-serial", "chardev:results"],
+    clock_source: "tsc",
+    words: &["tsc=reliable"],
+};
+
+const ARM64: Machine = Machine {
+    program: "qemu-system-aarch64",
+    package: "qemu-system-arm",
+    board: &["-machine", "virt,gic-version=3"],
+    steady_cpu: "cortex-a57",
+    cpu: "cortex-a57",
+    console: "ttyAMA0",
+    port: "/dev/ttyS0",
+    port_device: &["-device", "pci-serial,chardev=results"],
+    clock_source: "arch_sys_counter",
+    words: &[],
+};
+
+/// The machine for `architecture`.
+pub(crate) fn machine(architecture: Architecture) -> &'static Machine {
+    match architecture {
+        Architecture::Amd64 => &AMD64,
+        Architecture::Arm64 => &ARM64,
+    }
+}
+
+/// An emulator on this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Emulator {
+    /// Where it is.
+    pub path: PathBuf,
+    /// `QEMU 7.2.22`.
+    pub version: String,
+}
+
+impl Emulator {
+    /// Finds the one for `architecture` and asks for its version.
+    pub fn find(architecture: Architecture) -> Result<Self, Error> {
+        let Machine { program, package, .. } = machine(architecture);
+        let path = programs::find(program.as_ref()).ok_or_else(|| {
+            Error::new(format!("{program} is not installed: guests run in QEMU"))
+                .hint(format!("apt-get install {package}"))
+        })?;
+        let output = Command::new(&path).arg("--version").output();
+        let output = output.map_err(|error| Error::new(format!("run {}: {error}", path.display())))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = text.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
+        Ok(Self { path, version: format!("QEMU {}", version.unwrap_or("of unknown version")) })
+    }
+}
+
+/// The CPU model that QEMU is told.
+pub(crate) fn cpu_model(guest: &Guest) -> &'static str {
+    let machine = machine(guest.kernel.architecture);
+    match guest.time {
+        Time::Instructions => machine.steady_cpu,
+        Time::Wall => machine.cpu,
+    }
+}
+
+/// Files that QEMU is given by their descriptors.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    /// The guest's root.
+    pub initramfs: String,
+    /// Where the second serial port writes to.
+    pub results: String,
+    /// Where the console writes to; none where a person sits at it.
+    pub console: Option<String>,
+    /// A disk's image.
+    pub disk: Option<String>,
+}
+
+/// QEMU's arguments.
+pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
+    let machine = machine(guest.kernel.architecture);
+    let mut all: Vec<OsString> = Vec::new();
+    let mut put = |words: &[&str]| all.extend(words.iter().map(|word| OsString::from(*word)));
+    put(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none"]);
+    put(machine.board);
+    put(&["-cpu", cpu_model(guest), "-m", &mebibytes(guest.memory), "-smp", &guest.processors.to_string()]);
+    match guest.time {
+        Time::Instructions => {
+            put(&["-accel", "tcg", "-icount", "shift=0,sleep=off", "-seed", "1"]);
+            put(&["-rtc", "base=2020-01-01T00:00:00,clock=vm"]);
+        }
+        Time::Wall => put(&["-accel", "tcg,thread=multi", "-rtc", "base=utc"]),
+    }
+    match &files.console {
+        Some(console) => put(&["-chardev", &format!("file,id=console,path={console}")]),
+        None => {
+            put(&["-chardev", "stdio,id=console,mux=on,signal=off", "-mon", "chardev=console"]);
+        }
+    }
+    put(&["-serial", "chardev:console"]);
+    put(&["-chardev", &format!("file,id=results,path={}", files.results)]);
+    put(machine.port_device);
+    if let Some(disk) = &files.disk {
+        put(&["-drive", &format!("file={disk},if=virtio,format=raw,cache=unsafe")]);
+    }
+    put(&["-initrd", &files.initramfs, "-append", &words(guest).join(" ")]);
+    all.extend(["-kernel".into(), guest.kernel.image.clone().into_os_string()]);
+    all
+}
+
+fn mebibytes(size: Bytes) -> String {
+    format!("{}M", size.0.div_ceil(1 << 20))
+}
+
+/// The kernel's command line: what the lab needs, then what the user asks for.
+fn words(guest: &Guest) -> Vec<String> {
+    let machine = machine(guest.kernel.architecture);
+    // A panic restarts the machine at once, which ends QEMU.
+    let mut words = vec![format!("console={}", machine.console)];
+    words.extend(["rdinit=/init", "panic=-1", "quiet"].map(str::to_owned));
+    words.extend(machine.words.iter().map(|word| (*word).to_owned()));
+    if guest.time == Time::Instructions {
+        words.extend(["nokaslr", "norandmaps"].map(str::to_owned));
+    }
+    words.extend(guest.words.iter().cloned());
+    words
+}

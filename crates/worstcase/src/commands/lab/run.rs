@@ -1,0 +1,181 @@
+//! `worstcase lab run`: one command in one guest.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+use lab::boot::{self, Guest, Outcome, Time};
+use lab::kernels::Architecture;
+use record::time::UtcTime;
+use sys::signal::{Signal, Signals};
+use units::{Bytes, Nanos};
+
+use super::{binary, choice, kept};
+use crate::error::{CommandError, Result};
+use crate::options;
+use crate::output::{self, Stream};
+
+/// Run one command in one guest
+///
+/// The guest boots in seconds, runs the command in an empty directory and is gone; what the command printed and the
+/// files that it left come back, and its exit code is the exit code. Nothing is installed, nothing needs privileges.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase lab run --kernel debian-6.1-rt-amd64 -- bench --loads idle,scary-grinder --duration 2s\n  \
+    worstcase lab run --kernel ./bzImage --append threadirqs -- measure --samples 1000 --seed 7\n  \
+    worstcase lab run --kernel ./bzImage --time wall --cpus 2 --append isolcpus=1 -- shell")]
+pub struct Run {
+    /// The kernel: a name from `lab kernels list`, or the path of an image (with a `/`)
+    #[arg(long, value_name = "NAME|PATH")]
+    kernel: PathBuf,
+
+    /// Boot words after the lab's own; can be given several times
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
+    append: Vec<String>,
+
+    /// CPUs [default: 1; in instruction time always 1]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    cpus: u32,
+
+    /// Memory
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    memory: Bytes,
+
+    /// What the guest's clock counts: instructions (reproducible, one CPU) or wall (the host's time; timings mean
+    /// nothing)
+    #[arg(long, value_name = "TIME", default_value = "instructions")]
+    time: Time,
+
+    /// An ext4 disk of this size under the command's directory
+    #[arg(long, value_name = "SIZE")]
+    disk: Option<Bytes>,
+
+    /// A program of this machine to put into the guest, with its libraries; can be given several times
+    #[arg(long, value_name = "PROGRAM")]
+    with: Vec<PathBuf>,
+
+    /// The worstcase that runs in the guest [default: this one; for another architecture what `cargo xtask dist` made]
+    #[arg(long, value_name = "FILE")]
+    guest_binary: Option<PathBuf>,
+
+    /// When the guest is given up, in the host's time
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = options::length)]
+    timeout: Nanos,
+
+    /// Directory for what comes back [default: worstcase-lab-<UTC time>-<kernel>, if the command leaves any file]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// The command: a command of worstcase, a program in the guest, or `shell`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Run {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        self.out.as_deref().map_or(Ok(()), kept::check)?;
+        let guest = self.guest()?;
+        if self.is_shell() {
+            return self.shell(&guest);
+        }
+        let signals = Signals::take()?;
+        let started = UtcTime(sys::clock::unix_seconds());
+        let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
+        let outcome = boot::run(&guest, &stop)?;
+        self.bring_back(&guest, &outcome, started)
+    }
+
+    fn is_shell(&self) -> bool {
+        self.command.len() == 1 && self.command.iter().all(|word| word == "shell")
+    }
+
+    fn guest(&self) -> Result<Guest> {
+        let kernel = choice::kernel(&self.kernel)?;
+        let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
+        let (command, brought) = self.command(kernel.architecture)?;
+        Ok(Guest {
+            words: self.append.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect(),
+            processors: self.cpus,
+            memory: self.memory,
+            time: self.time,
+            disk: self.disk,
+            binary,
+            programs: self.with.iter().cloned().chain(brought).collect(),
+            command,
+            time_limit: self.timeout.duration(),
+            kernel,
+        })
+    }
+
+    /// What runs in the guest, and the program that is brought for it: a command of worstcase, or a program that was
+    /// not named with --with and that this machine has.
+    fn command(&self, architecture: Architecture) -> Result<(Vec<OsString>, Option<PathBuf>)> {
+        let Some(first) = self.command.first() else {
+            return Err(CommandError::new("there is no command", "worstcase lab run ... -- bench"));
+        };
+        if self.is_shell() {
+            let busybox = lab::find_program("busybox".as_ref()).is_some();
+            let brought = if busybox { "busybox" } else { "sh" };
+            let there = ["busybox", "sh"].into_iter().any(|name| self.has(name));
+            return Ok((vec!["sh".into()], (!there).then(|| brought.into())));
+        }
+        if let Some(verb) = first.to_str().filter(|word| is_verb(word)) {
+            let mut words = vec![OsString::from("worstcase")];
+            words.extend(self.command.iter().cloned());
+            // The record lies in what comes back, not in a directory in it that is named after the guest's clock.
+            if verb == "bench" && !self.command.iter().any(|word| word.to_string_lossy().starts_with("--out"))
+            {
+                words.extend(["--out", "."].map(OsString::from));
+            }
+            return Ok((words, None));
+        }
+        let path = Path::new(first);
+        let here = path.components().count() == 1
+            && Architecture::own() == Some(architecture)
+            && !self.has(&first.to_string_lossy())
+            && lab::find_program(path).is_some();
+        Ok((self.command.clone(), here.then(|| path.to_path_buf())))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.with.iter().any(|program| program.file_name().is_some_and(|file| file == name))
+    }
+
+    fn shell(&self, guest: &Guest) -> Result<ExitCode> {
+        if !std::io::stdin().is_terminal() {
+            return Err(CommandError::new(
+                "a shell in a guest needs a terminal",
+                "give the command instead: worstcase lab run ... -- sh -c 'WORDS'",
+            ));
+        }
+        let size = rustix::termios::tcgetwinsize(std::io::stdin());
+        let size = size.map_or((24, 80), |size| (size.ws_row, size.ws_col));
+        output::words("the guest's console: leave it with `exit`, or with Ctrl-A X");
+        let started = UtcTime(sys::clock::unix_seconds());
+        let outcome = boot::at_the_console(guest, size)?;
+        self.bring_back(guest, &outcome, started)
+    }
+
+    /// Files first: they are what cannot be had again if standard output is closed.
+    fn bring_back(&self, guest: &Guest, outcome: &Outcome, started: UtcTime) -> Result<ExitCode> {
+        let name = || format!("worstcase-lab-{}-{}", started.compact(), guest.kernel.name).into();
+        let place = self.out.clone().or_else(|| (!outcome.files.is_empty()).then(name));
+        if let Some(place) = &place {
+            kept::keep(place, guest, outcome, started)?;
+        }
+        output::bytes(Stream::Error, &outcome.errors)?;
+        output::bytes(Stream::Output, &outcome.output)?;
+        if let Some(place) = place {
+            output::words(&format!("back from the guest: {}", place.display()));
+        }
+        Ok(ExitCode::from(outcome.code))
+    }
+}
+
+/// Whether `word` is a command of worstcase that makes sense in a guest.
+fn is_verb(word: &str) -> bool {
+    word != "lab" && crate::Arguments::command().find_subcommand(word).is_some()
+}
