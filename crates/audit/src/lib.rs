@@ -6,7 +6,9 @@
 mod condition;
 mod division;
 mod profile;
+pub mod recipe;
 mod rule;
+pub mod rule;
 mod rules;
 mod want;
 

@@ -21,6 +21,7 @@ pub mod kernel_config;
 mod kernel_log;
 pub mod latency_request;
 pub mod mounts;
+pub mod parameters;
 mod root;
 pub mod survey;
 pub mod tasks;

@@ -1,0 +1,25 @@
+//! Mistaken ideas that show in several places of a recipe at once.
+
+use super::known::KNOWN;
+use super::{Remark, RemarkId};
+use crate::Severity;
+
+/// One remark an idea, at the line that says the last of its texts.
+pub fn remarks(text: &str) -> Vec<Remark> {
+    KNOWN
+        .idea
+        .iter()
+        .filter_map(|idea| {
+            let lines: Option<Vec<usize>> = idea.texts.iter().map(|wanted| line_of(text, wanted)).collect();
+            let (line, excerpt) = (lines?.into_iter().max()?, idea.texts.last()?);
+            Some(
+                Remark::new(line, RemarkId::MistakenIdea, Severity::Note, excerpt, &*idea.text)
+                    .perhaps_instead(idea.instead.as_deref()),
+            )
+        })
+        .collect()
+}
+
+fn line_of(text: &str, wanted: &str) -> Option<usize> {
+    text.lines().position(|line| line.contains(wanted)).map(|index| index + 1)
+}

@@ -1,0 +1,149 @@
+//! What `known.toml` says.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::Severity;
+
+/// The tables.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Known {
+    pub word: Vec<Word>,
+    pub value: Vec<Value>,
+    pub symbol: Vec<Symbol>,
+    pub alone: Vec<Alone>,
+    pub idea: Vec<Idea>,
+    pub option: Vec<ProgramOption>,
+    pub sysctl: Vec<Sysctl>,
+}
+
+/// A word of the boot line that the kernel's documents do not have.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Word {
+    pub name: String,
+    pub kind: WordKind,
+    pub text: String,
+    pub instead: Option<String>,
+}
+
+/// What is the matter with such a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WordKind {
+    /// It works.
+    Known,
+    /// Another kernel's.
+    Elsewhere,
+    /// No kernel's.
+    Never,
+    /// An older kernel's.
+    Gone,
+}
+
+/// A value that does something else than is hoped.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Value {
+    pub name: String,
+    pub value: String,
+    pub severity: Severity,
+    pub text: String,
+    pub instead: Option<String>,
+}
+
+/// A symbol that is gone.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Symbol {
+    pub name: String,
+    pub until: String,
+    /// Whether it was never the mainline kernel's.
+    #[serde(default)]
+    pub elsewhere: bool,
+    pub text: Option<String>,
+    pub instead: Option<String>,
+}
+
+/// A symbol that needs a word.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alone {
+    pub name: String,
+    pub needs: Vec<String>,
+    pub text: String,
+    pub instead: String,
+}
+
+/// A mistaken idea.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Idea {
+    pub texts: Vec<String>,
+    pub text: String,
+    pub instead: Option<String>,
+}
+
+/// An option that a program does not have.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramOption {
+    pub program: String,
+    pub option: String,
+    pub text: String,
+    pub instead: String,
+}
+
+/// A sysctl that is gone, or a value that harms.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sysctl {
+    pub name: String,
+    pub value: Option<String>,
+    pub until: Option<String>,
+    pub severity: Option<Severity>,
+    pub text: String,
+    pub instead: Option<String>,
+}
+
+/// The tables; empty if the file that stands in the program were wrong, which a test excludes.
+pub static KNOWN: LazyLock<Known> = LazyLock::new(|| read().unwrap_or_else(|_| Known::empty()));
+
+fn read() -> Result<Known, toml::de::Error> {
+    toml::from_str(include_str!("known.toml"))
+}
+
+impl Known {
+    fn empty() -> Self {
+        Self {
+            word: Vec::new(),
+            value: Vec::new(),
+            symbol: Vec::new(),
+            alone: Vec::new(),
+            idea: Vec::new(),
+            option: Vec::new(),
+            sysctl: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::KernelVersion;
+
+    #[test]
+    fn the_table_is_well_formed() {
+        let known = read().unwrap();
+        for version in known
+            .symbol
+            .iter()
+            .map(|symbol| &symbol.until)
+            .chain(known.sysctl.iter().filter_map(|sysctl| sysctl.until.as_ref()))
+        {
+            assert!(version.parse::<KernelVersion>().is_ok(), "{version}");
+        }
+    }
+}

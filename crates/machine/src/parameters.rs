@@ -1,0 +1,124 @@
+//! The names of the boot line's words that the kernel's own documents have, by version; and who reads the others.
+//!
+//! The kernel hands a word that it does not know to init without a sound (or, since 5.14, with one line in its log that
+//! also names words which work, `nokaslr` among them): so the documents judge, not the log.
+
+use units::KernelVersion;
+
+/// `name version...`, sorted by name; written by `cargo xtask parameters`.
+const TABLE: &str = include_str!("parameters.txt");
+
+/// The versions whose documents were read, ascending.
+pub const VERSIONS: [KernelVersion; 2] = [KernelVersion::new(6, 1), KernelVersion::new(6, 12)];
+
+/// The kernel takes `-` for `_` in a name.
+pub fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len()
+        && a.bytes().zip(b.bytes()).all(|(a, b)| a == b || matches!((a, b), (b'-', b'_') | (b'_', b'-')))
+}
+
+/// Who reads a word that is not the kernel's own. An entry that ends in a dot stands for all names that begin so.
+const READERS: [(&str, &[&str]); 4] = [
+    (
+        "systemd",
+        &[
+            "systemd.",
+            "rd.",
+            "udev.",
+            "luks.",
+            "vconsole.",
+            "locale.",
+            "fsck.",
+            "quotacheck.",
+            "net.ifnames",
+            "net.naming-scheme",
+            "plymouth.",
+        ],
+    ),
+    (
+        "the initramfs",
+        &[
+            "splash",
+            "nosplash",
+            "biosdevname",
+            "boot",
+            "break",
+            "toram",
+            "live-media",
+            "cloud-init",
+            "ds",
+            "vt.handoff",
+        ],
+    ),
+    ("the boot loader", &["BOOT_IMAGE", "initrd"]),
+    ("init", &["single", "emergency", "s", "1", "2", "3", "4", "5", "auto"]),
+];
+
+/// Who reads a word that is not the kernel's own: `systemd`, `the boot loader`.
+pub fn reader_of(name: &str) -> Option<&'static str> {
+    let reads = |entry: &&str| if entry.ends_with('.') { name.starts_with(*entry) } else { name == *entry };
+    READERS.iter().find(|(_, names)| names.iter().any(reads)).map(|(reader, _)| *reader)
+}
+
+/// Words that kernels read although no document of theirs has them: older names that are still taken.
+const UNDOCUMENTED: [&str; 1] = ["slub_debug"];
+
+/// Whether the kernel of that version takes `name`; the nearest of [`VERSIONS`] below it answers, or the oldest.
+/// A name with a dot that no document has may be a module's parameter: none can tell.
+pub fn is_taken(name: &str, version: KernelVersion) -> Option<bool> {
+    let known = versions_with(name);
+    if UNDOCUMENTED.iter().any(|taken| same(taken, name)) {
+        return Some(true);
+    }
+    if known.is_empty() && name.contains('.') {
+        return None;
+    }
+    let judge = VERSIONS.iter().rev().find(|document| **document <= version).unwrap_or(&VERSIONS[0]);
+    // What only newer kernels document may have been there before; what only older ones do may be there no more.
+    Some(known.contains(judge) || (version < VERSIONS[0] && !known.is_empty()))
+}
+
+/// All names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter_map(|line| line.split(' ').next())
+}
+
+/// The versions whose documents have `name`; none if none has.
+pub fn versions_with(name: &str) -> Vec<KernelVersion> {
+    let line = TABLE.lines().find(|line| line.split(' ').next().is_some_and(|known| same(known, name)));
+    line.map(|line| line.split(' ').skip(1).filter_map(|version| version.parse().ok()).collect())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_with_either_sign() {
+        assert_eq!(versions_with("isolcpus"), VERSIONS);
+        assert_eq!(versions_with("kvm_intel.nested"), versions_with("kvm-intel.nested"));
+        assert_eq!(versions_with("workqueue.unbound_cpus"), [KernelVersion::new(6, 12)]);
+        assert!(versions_with("evl.oobcpus").is_empty());
+        assert!(names().count() > 900);
+    }
+
+    #[test]
+    fn each_version_is_judged_by_its_document() {
+        let v6_1 = KernelVersion::new(6, 1);
+        assert_eq!(is_taken("nohz_full", v6_1), Some(true));
+        assert_eq!(is_taken("nokaslr", v6_1), Some(true));
+        assert_eq!(is_taken("workqueue.unbound_cpus", v6_1), Some(false));
+        assert_eq!(is_taken("workqueue.unbound_cpus", KernelVersion::new(6, 18)), Some(true));
+        assert_eq!(is_taken("noht", v6_1), Some(false));
+        assert_eq!(is_taken("slub_debug", KernelVersion::new(6, 18)), Some(true));
+        assert_eq!(is_taken("igb.blacklist", v6_1), None);
+    }
+
+    #[test]
+    fn words_for_others_name_their_reader() {
+        assert_eq!(reader_of("systemd.unit"), Some("systemd"));
+        assert_eq!(reader_of("initrd"), Some("the boot loader"));
+        assert_eq!(reader_of("isolcpus"), None);
+    }
+}
