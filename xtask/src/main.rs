@@ -7,6 +7,7 @@ mod bench;
 mod command;
 mod dist;
 mod packages;
+mod parameters;
 mod processes;
 mod stages;
 mod tally;
@@ -35,6 +36,7 @@ Usage: cargo xtask TASK [OPTIONS]
   bench peers [--rounds N] [--seconds N] [--intervals 200us,1ms] [--cpus LIST]
                   against cyclictest (and jitterdebugger, if installed), runs taken in turn
   bench record    time and instructions to record one sample
+  parameters      the table of boot parameters' names anew, from Debian's linux-doc packages
 ";
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn run() -> Result<bool> {
         Some("tidy") => tidy::run(arguments),
         Some("dist") => dist::run(arguments),
         Some("bench") => bench::run(arguments),
+        Some("parameters") => parameters::run(arguments),
         None | Some("help" | "--help" | "-h") => {
             print!("{HELP}");
             Ok(true)

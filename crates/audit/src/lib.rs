@@ -8,7 +8,6 @@ mod division;
 mod profile;
 pub mod recipe;
 mod rule;
-pub mod rule;
 mod rules;
 mod want;
 

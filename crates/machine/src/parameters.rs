@@ -3,6 +3,9 @@
 //! The kernel hands a word that it does not know to init without a sound (or, since 5.14, with one line in its log that
 //! also names words which work, `nokaslr` among them): so the documents judge, not the log.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use units::KernelVersion;
 
 /// `name version...`, sorted by name; written by `cargo xtask parameters`.
@@ -84,11 +87,19 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The versions whose documents have `name`; none if none has.
-pub fn versions_with(name: &str) -> Vec<KernelVersion> {
-    let line = TABLE.lines().find(|line| line.split(' ').next().is_some_and(|known| same(known, name)));
-    line.map(|line| line.split(' ').skip(1).filter_map(|version| version.parse().ok()).collect())
-        .unwrap_or_default()
+pub fn versions_with(name: &str) -> &'static [KernelVersion] {
+    BY_NAME.get(&name.replace('-', "_")).map_or(&[], Vec::as_slice)
 }
+
+/// The table by name, with `_` for `-`.
+static BY_NAME: LazyLock<BTreeMap<String, Vec<KernelVersion>>> = LazyLock::new(|| {
+    let entry = |line: &str| {
+        let mut words = line.split(' ');
+        let name = words.next()?.replace('-', "_");
+        Some((name, words.filter_map(|version| version.parse().ok()).collect()))
+    };
+    TABLE.lines().filter_map(entry).collect()
+});
 
 #[cfg(test)]
 mod tests {

@@ -183,7 +183,7 @@ fn latency_test(number: usize, line: &str) -> Vec<Remark> {
             || (word.starts_with('-') && !word.starts_with("--") && word.contains('p'))
             || word.starts_with(['\u{2013}', '\u{2014}'])
     };
-    if is_cyclictest && !arguments.iter().any(|word| real_time(word)) {
+    if is_cyclictest && !arguments.iter().any(real_time) {
         remarks.push(
             Remark::new(
                 number,

@@ -1,8 +1,9 @@
 //! What a machine would read, found among what a person reads.
 
+use machine::parameters;
+
 use super::known::KNOWN;
 use super::words::nearest;
-use machine::parameters;
 
 /// One thing that a recipe says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Symbols of the kernel's configuration.
 
-use machine::parameters;
 use std::collections::BTreeMap;
+
+use machine::parameters;
 
 use super::known::KNOWN;
 use super::statements::{Statement, Symbol};
@@ -42,8 +43,12 @@ fn gone(symbol: &Symbol, target: Target) -> Option<Remark> {
         .text
         .clone()
         .unwrap_or_else(|| format!("kernel {until} does not have it: a merge drops it without a word"));
+    let (id, severity) = match known.elsewhere {
+        true => (RemarkId::Elsewhere, Severity::Note),
+        false => (RemarkId::Gone, Severity::Error),
+    };
     Some(
-        Remark::new(symbol.line, RemarkId::Gone, Severity::Error, shown(symbol), message)
+        Remark::new(symbol.line, id, severity, shown(symbol), message)
             .perhaps_instead(known.instead.as_deref()),
     )
 }

@@ -5,10 +5,6 @@ fn found(text: &str) -> Vec<(usize, RemarkId, String)> {
     remarks.into_iter().map(|remark| (remark.line, remark.id, remark.excerpt)).collect()
 }
 
-fn ids(text: &str) -> Vec<RemarkId> {
-    found(text).into_iter().map(|(_, id, _)| id).collect()
-}
-
 #[test]
 fn nothing_is_found_in_a_sound_recipe() {
     let sound = "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1 systemd.unit=multi-user.target\"\n\

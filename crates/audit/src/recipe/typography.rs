@@ -36,28 +36,26 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
 }
 
-/// ` –option`: to the program that is a file's name or an operand, not an option.
-fn dashes(number: usize, line: &str) -> Vec<Remark> {
-    let words = line.split_whitespace().filter(|word| {
+/// ` –option`: to the program that is a file's name or an operand, not an option. One remark a line.
+fn dashes(number: usize, line: &str) -> Option<Remark> {
+    let is_option = |word: &&str| {
         word.starts_with(DASHES)
             && word.trim_start_matches(DASHES).starts_with(|c: char| c.is_ascii_alphanumeric())
-    });
-    words
-        .map(|word| {
-            let bare = word.trim_start_matches(DASHES);
-            // One letter is a short option, more are a long one, whose two hyphens became one dash.
-            let letters = bare.chars().take_while(char::is_ascii_alphabetic).count();
-            let hyphens = if letters == 1 { "-" } else { "--" };
-            Remark::new(
-                number,
-                RemarkId::Typography,
-                Severity::Error,
-                word,
-                "a dash is no hyphen: the program takes this for an operand, not for an option",
-            )
-            .instead(format!("{hyphens}{bare}"))
-        })
-        .collect()
+    };
+    let words: Vec<&str> = line.split_whitespace().filter(is_option).collect();
+    let meant: Vec<String> = words.iter().map(|word| hyphenated(word)).collect();
+    let message = "a dash is no hyphen: the program takes what follows for an operand, not for an option";
+    (!words.is_empty()).then(|| {
+        Remark::new(number, RemarkId::Typography, Severity::Error, words.join(" "), message)
+            .instead(meant.join(" "))
+    })
+}
+
+/// One letter is a short option, more are a long one, whose two hyphens became one dash.
+fn hyphenated(word: &str) -> String {
+    let bare = word.trim_start_matches(DASHES);
+    let letters = bare.chars().take_while(char::is_ascii_alphabetic).count();
+    format!("{}{bare}", if letters == 1 { "-" } else { "--" })
 }
 
 /// Blanks that are no blanks, ellipses inside commands, and a backslash-n that an editor left in a file.

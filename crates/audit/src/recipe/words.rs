@@ -1,8 +1,9 @@
 //! Words of the boot line.
 
-use machine::parameters;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use machine::parameters;
 use units::{CpuList, KernelVersion};
 
 use super::known::{KNOWN, WordKind};
@@ -99,7 +100,7 @@ fn name(word: &Word, target: Target) -> Option<Remark> {
     }
     let versions = parameters::versions_with(&word.name);
     if !versions.is_empty() {
-        return other_version(word, &versions, target);
+        return other_version(word, versions, target);
     }
     if let Some(nearest) = nearest(&word.name) {
         let message = format!(
@@ -315,29 +316,37 @@ fn shown(word: &Word) -> String {
 
 /// The documented name that is surely meant: the same but for `_`, `-` and `.`, or a slip away.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    let skeleton = |name: &str| {
-        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
-    };
     let wanted = skeleton(name);
-    let elsewhere = KNOWN
-        .word
-        .iter()
-        .filter(|word| matches!(word.kind, WordKind::Known | WordKind::Elsewhere))
-        .map(|word| word.name.as_str());
-    let candidates: Vec<&'static str> = elsewhere.chain(parameters::names()).collect();
-    if wanted.len() < 6
-        || !name.is_ascii()
-        || candidates.iter().any(|candidate| parameters::same(candidate, name))
-    {
+    if wanted.len() < 6 || name.len() > LONGEST_NAME || !name.is_ascii() {
         return None;
     }
-    let same = candidates.iter().find(|candidate| skeleton(candidate) == wanted);
-    same.or_else(|| {
-        candidates
-            .iter()
-            .find(|candidate| candidate.contains('.') == name.contains('.') && is_one_slip(name, candidate))
-    })
-    .copied()
+    let known = |candidate: &&(String, &'static str)| parameters::same(candidate.1, name);
+    if CANDIDATES.iter().any(|candidate| known(&candidate)) {
+        return None;
+    }
+    let same = CANDIDATES.iter().find(|(skeleton, _)| *skeleton == wanted);
+    let slip = || {
+        CANDIDATES.iter().find(|(_, candidate)| {
+            candidate.contains('.') == name.contains('.') && is_one_slip(name, candidate)
+        })
+    };
+    same.or_else(slip).map(|(_, candidate)| *candidate)
+}
+
+/// No name in the documents is longer.
+const LONGEST_NAME: usize = 64;
+
+/// All names that work somewhere, each with its [`skeleton`].
+static CANDIDATES: LazyLock<Vec<(String, &'static str)>> = LazyLock::new(|| {
+    let works =
+        |word: &&'static super::known::Word| matches!(word.kind, WordKind::Known | WordKind::Elsewhere);
+    let elsewhere = KNOWN.word.iter().filter(works).map(|word| word.name.as_str());
+    elsewhere.chain(parameters::names()).map(|name| (skeleton(name), name)).collect()
+});
+
+/// Letters and digits alone.
+fn skeleton(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
 /// One letter more, less or other, or two neighbours in the wrong order.
