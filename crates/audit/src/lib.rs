@@ -3,8 +3,10 @@
 //! A rule names a fact (`machine::survey`), says what is [wanted](Want) of it by [profile](Profiles), and how it is
 //! cured. [`Rules::built_in`] are those in the binary.
 
+pub mod checklist;
 mod condition;
 mod division;
+pub mod fragment;
 mod profile;
 pub mod recipe;
 mod rule;
