@@ -6,7 +6,12 @@ use record::LoadDirectory;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos, Seed};
 
-use crate::{Error, Load};
+use crate::{Error, Load, Work};
+
+/// Workers begin within this time of each other.
+const START_SPREAD: Nanos = Nanos::from_millis(20);
+/// What a worker may take whose work says nothing of memory, compared with those whose work does.
+const MODEST: Bytes = Bytes::from_mebibytes(16);
 
 /// A load, where it runs and within which bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +116,22 @@ impl LoadPlan {
         (0..self.load.stressors.len()).fold(CpuList::new(), |cpus, index| cpus.union(self.cpus_of(index)))
     }
 
+    /// How long worker `worker` of stressor `index` waits before it begins: drawn by lot, so that another seed puts the
+    /// stressors into another relation to each other and to the probe.
+    pub fn start_offset(&self, index: usize, worker: usize) -> Nanos {
+        let mut drawn = self.seed.stream(&format!("{}/{index}/{worker}/start", self.load.name));
+        Nanos(drawn.below(START_SPREAD.0))
+    }
+
+    /// What a worker of stressor `index` may map of `all` bytes for all `workers` (one count a stressor) together: the
+    /// more, the more its work needs.
+    pub(crate) fn memory_of(&self, index: usize, all: u64, workers: &[usize]) -> u64 {
+        let needs = self.load.stressors.iter().map(|stressor| need(&stressor.work));
+        let sum = needs.clone().zip(workers).fold(0, |sum, (need, &workers)| sum + need * workers as u128);
+        let own = needs.clone().nth(index).unwrap_or_default();
+        u64::try_from(u128::from(all) * own / sum.max(1)).unwrap_or(all)
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         let (load, missing) = (&self.load, self.load.missing());
         if load.stressors.is_empty() {
@@ -126,5 +147,50 @@ impl LoadPlan {
             return Err(Error::NoDirectory(load.name.clone()));
         }
         Ok(())
+    }
+}
+
+fn need(work: &Work) -> u128 {
+    u128::from(match work {
+        Work::Vm { bytes } | Work::Copy { bytes } => bytes.0 + MODEST.0,
+        _ => MODEST.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Catalogue;
+
+    fn plan(load: &str, seed: u64) -> LoadPlan {
+        let load = Catalogue::shipped().unwrap().get(load).unwrap().clone();
+        LoadPlan::new(load, "0".parse().unwrap(), Seed(seed))
+    }
+
+    #[test]
+    fn offsets_come_from_the_seed_and_differ_from_worker_to_worker() {
+        let offsets = |seed| {
+            [(0, 0), (0, 1), (1, 0)]
+                .map(|(stressor, worker)| plan("full", seed).start_offset(stressor, worker))
+        };
+        assert_eq!(offsets(1), offsets(1));
+        assert_ne!(offsets(1), offsets(2));
+        let [one, two, three] = offsets(1);
+        assert!(one != two && two != three && offsets(1).iter().all(|offset| *offset < START_SPREAD));
+    }
+
+    #[test]
+    fn the_copy_of_128_mib_fits_where_half_of_400_mib_may_be_taken() {
+        let plan = plan("scary-grinder", 1);
+        let shares: Vec<u64> = (0..2).map(|index| plan.memory_of(index, 200 << 20, &[1, 1])).collect();
+        assert!(shares[1] > 150 << 20 && shares[0] > 10 << 20, "{shares:?}");
+        assert!(shares.iter().sum::<u64>() <= 200 << 20);
+        assert_eq!(plan.memory_of(1, 0, &[1, 1]), 0);
+    }
+
+    #[test]
+    fn workers_that_need_the_same_may_take_the_same() {
+        let plan = plan("cpu", 1);
+        assert_eq!(plan.memory_of(0, 400, &[4]), 100);
     }
 }

@@ -188,6 +188,9 @@ impl RunningLoad {
             unit: stressor.work.unit().to_owned(),
             cpu_time: end.cpu_time.saturating_sub(begin.cpu_time),
             failures: failures.collect(),
+            start_offsets: (0..self.board.workers(index))
+                .map(|worker| self.plan.start_offset(index, worker))
+                .collect(),
         }
     }
 

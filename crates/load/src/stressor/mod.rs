@@ -13,11 +13,10 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use sys::process::{self, Pid, Resource};
 use sys::shared::Word;
-use units::Random;
+use units::{Nanos, Random};
 
 pub(crate) use hdd::has_unnamed_files;
 
@@ -30,8 +29,6 @@ use crate::{Program, Work};
 pub(crate) const GAVE_UP: u8 = 4;
 /// The status for a program that could not be executed: the shell's own.
 const NOT_FOUND: u8 = 127;
-/// Workers of a stressor start within this time of each other, drawn by lot.
-const START_SPREAD: Duration = Duration::from_millis(20);
 
 /// A worker's place in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +46,12 @@ pub(crate) struct Worker<'a> {
     random: Random,
 }
 
-/// The life of a worker, from just after the fork. It returns only where it could not go on.
+/// The life of a worker, from just after the fork. It begins its work after `delay`, and returns only where it could not
+/// go on.
 pub(crate) fn enter(
     shop: &Shop,
     seat: Seat,
+    delay: Nanos,
     parent: Pid,
     join: impl FnOnce(),
     errors: Option<OwnedFd>,
@@ -72,6 +71,7 @@ pub(crate) fn enter(
     if let Err(error) = sys::schedule::set_affinity(0, cpus) {
         shop.failure(seat.stressor, &format!("{name} could not be moved to its CPUs: {error}"));
     }
+    std::thread::sleep(delay.duration());
     let random = shop.plan.seed.stream(&format!("{}/{}/{}", shop.plan.load.name, seat.stressor, seat.worker));
     match &stressor.work {
         Work::Program(program) => execute(shop, seat, program, errors),
@@ -84,7 +84,7 @@ fn execute(shop: &Shop, seat: Seat, program: &Program, errors: Option<OwnedFd>) 
     let cpus = shop.plan.cpus_of(seat.stressor);
     let workers = shop.plan.load.stressors[seat.stressor].count(cpus);
     let given = Given { workers, cpus, duration: shop.plan.duration, step: seat.step };
-    if let Err(error) = process::limit(Resource::Data, shop.memory) {
+    if let Err(error) = process::limit(Resource::Data, shop.ceiling(seat.stressor).0) {
         shop.failure(seat.stressor, &format!("no memory ceiling for {}: {error}", program.shown()));
     }
     let error = Command::new(&program.program)
@@ -104,8 +104,6 @@ impl Worker<'_> {
             self.failed(&format!("no memory ceiling: {error}"));
         }
         self.quiet();
-        let spread = START_SPREAD.as_nanos() as u64;
-        std::thread::sleep(Duration::from_nanos(self.random.below(spread)));
         let why = match work {
             Work::Cpu => simple::square_roots(&mut self),
             Work::Io => simple::sync(&mut self),
@@ -128,8 +126,9 @@ impl Worker<'_> {
     /// A built-in worker may map its share above what it begins with.
     fn set_ceiling(&self) -> sys::Result<()> {
         let pages = fs::read_to_string("/proc/self/statm").ok();
+        let ceiling = self.shop.ceiling(self.seat.stressor).0;
         let pages: u64 = pages.and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(1 << 14);
-        process::limit(Resource::As, pages * rustix::param::page_size() as u64 + self.shop.memory)
+        process::limit(Resource::As, pages * rustix::param::page_size() as u64 + ceiling)
     }
 
     /// Neither reads nor prints: the pipes of the supervisor's standard input and output are not the worker's.

@@ -75,5 +75,5 @@ fn copying(error: &std::io::Error) -> String {
 }
 
 fn ceiling(worker: &Worker<'_>) -> Bytes {
-    Bytes(worker.shop.memory)
+    worker.shop.ceiling(worker.seat.stressor)
 }

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use sys::process::{self, Ended, Pid, Reaped};
+use units::Nanos;
 
 use super::Shop;
 use super::cgroup::Group;
@@ -60,7 +61,10 @@ impl<'a> Crew<'a> {
 
     /// Starts everybody and goes on until the parent lets go of the leash or the keeper of this process ends.
     pub fn run(mut self, keeper: Option<BorrowedFd<'_>>) {
-        (0..self.members.len()).for_each(|index| self.launch(index));
+        for index in 0..self.members.len() {
+            let seat = self.members[index].seat;
+            self.launch(index, self.shop.plan.start_offset(seat.stressor, seat.worker));
+        }
         while self.attend(keeper) {
             self.reap();
             self.take_turns();
@@ -78,12 +82,12 @@ impl<'a> Crew<'a> {
         }
     }
 
-    fn launch(&mut self, index: usize) {
+    fn launch(&mut self, index: usize, delay: Nanos) {
         let (shop, group, own) = (self.shop, self.group, self.own);
         let errors = self.program(index).and_then(|_| pipe().ok());
         let member = &mut self.members[index];
         let (seat, (read, write)) = (member.seat, errors.unzip());
-        match process::fork(|| stressor::enter(shop, seat, own, || join(group), write)) {
+        match process::fork(|| stressor::enter(shop, seat, delay, own, || join(group), write)) {
             Ok(pid) => {
                 member.restart(pid, read);
                 self.ledger.enter(pid, seat.stressor);
@@ -212,10 +216,10 @@ impl<'a> Crew<'a> {
             let Some(program) = self.program(index) else { continue };
             let member = &mut self.members[index];
             match (member.pid, member.again) {
-                (None, Some(again)) if again <= Instant::now() => self.launch(index),
+                (None, Some(again)) if again <= Instant::now() => self.launch(index, Nanos::ZERO),
                 (Some(pid), _) if !program.steps.is_empty() => {
                     let length =
-                        step_length(self.shop.plan.duration.map(units::Nanos::duration), program.steps.len());
+                        step_length(self.shop.plan.duration.map(Nanos::duration), program.steps.len());
                     member.end_step(pid, length);
                 }
                 _ => {}

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use sys::schedule::{self, Scheduling};
+use units::Bytes;
 
 use crate::board::Board;
 use crate::error::Trying;
@@ -37,8 +38,8 @@ pub(crate) struct Shop {
     pub plan: LoadPlan,
     pub board: Board,
     pub reporter: Reporter,
-    /// What a worker may map above what it has mapped at its start, in bytes.
-    pub memory: u64,
+    /// What all workers together may map above what they have mapped at their start, in bytes.
+    memory: u64,
     /// The directory for files that cannot be without a name; removed at the end.
     pub scratch: Option<PathBuf>,
 }
@@ -66,9 +67,8 @@ impl Shop {
     fn open(reporter: Reporter) -> Result<Self, (Reporter, Error)> {
         match orders().and_then(|orders| Ok((board(&orders)?, orders.plan))) {
             Ok((board, plan)) => {
-                let workers: usize = (0..plan.load.stressors.len()).map(|index| board.workers(index)).sum();
                 let memory = processes::available_memory() / 1000 * u64::from(plan.limits.memory_permille);
-                Ok(Self { plan, board, reporter, memory: memory / workers.max(1) as u64, scratch: None })
+                Ok(Self { plan, board, reporter, memory, scratch: None })
             }
             Err(error) => Err((reporter, error)),
         }
@@ -109,6 +109,13 @@ impl Shop {
                 ExitCode::from(2)
             }
         }
+    }
+
+    /// What a worker of `stressor` may map above what it has mapped at its start.
+    pub fn ceiling(&self, stressor: usize) -> Bytes {
+        let workers: Vec<usize> =
+            (0..self.plan.load.stressors.len()).map(|index| self.board.workers(index)).collect();
+        Bytes(self.plan.memory_of(stressor, self.memory, &workers))
     }
 
     /// Records that `stressor` met an error.

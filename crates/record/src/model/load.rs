@@ -43,6 +43,9 @@ pub struct StressorEvidence {
     pub cpu_time: Nanos,
     /// Errors that workers met, without repeats; and why a program could not run, with the way to get it.
     pub failures: Vec<String>,
+    /// How long each worker waited before it began, drawn from the run's seed.
+    #[serde(default)]
+    pub start_offsets: Vec<Nanos>,
 }
 
 /// How busy a CPU was during the scenario.

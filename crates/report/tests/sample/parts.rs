@@ -129,6 +129,7 @@ fn stressor(name: &str, unit: &str, rate: u64, cpus: u32, length: Nanos) -> Stre
         unit: unit.into(),
         cpu_time: length.saturating_mul(u64::from(cpus)),
         failures: Vec::new(),
+        start_offsets: Vec::new(),
     }
 }
 

@@ -259,10 +259,11 @@ pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
     if named.is_none() && matches!(directory.file_system.as_str(), "tmpfs" | "ramfs") {
         let message =
             format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
-        return Err(CommandError::new(
-            message,
-            "name a directory with --load-dir (this one too, if you mean it)",
-        ));
+        let hint = match lab::guest()? {
+            Some(_) => "give the guest a disk: worstcase lab run --disk",
+            None => "name a directory with --load-dir (this one too, if you mean it)",
+        };
+        return Err(CommandError::new(message, hint));
     }
     Ok(directory)
 }

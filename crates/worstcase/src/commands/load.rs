@@ -15,6 +15,7 @@ use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
 use crate::run::division::Division;
+use crate::run::lab;
 
 /// Run one load alone, or explain them all
 ///
@@ -68,6 +69,7 @@ impl Load {
         let machine = machine::machine(&root);
         let division = Division::of(&root, &machine, None, self.load_cpus.as_ref())?;
         let mut plan = LoadPlan::new(load, division.load.clone(), self.seed);
+        plan.limits = lab::limits(lab::guest()?.as_ref());
         plan.every_cpu = division.load.union(&division.measured);
         plan.duration = self.duration;
         if plan.load.writes() {

@@ -1,17 +1,30 @@
 //! What the lab tells a run inside one of its guests.
 
+use load::Limits;
 use machine::SysRoot;
 use record::{Lab, Machine};
+use units::Bytes;
 
 use crate::error::{CommandError, Result};
 
 /// The environment variable in which process 1 of the lab's guests describes the guest: a [`Lab`] as JSON.
 pub const VARIABLE: &str = "WORSTCASE_LAB";
 
+/// The guest that this program runs in, if the lab booted it.
+pub fn guest() -> Result<Option<Lab>> {
+    std::env::var_os(VARIABLE).map(|value| described(&value.to_string_lossy())).transpose()
+}
+
 /// The facts of this machine, with what the lab says of it if the lab booted it.
 pub fn machine(root: &SysRoot) -> Result<Machine> {
-    let lab = std::env::var_os(VARIABLE).map(|value| described(&value.to_string_lossy())).transpose()?;
-    Ok(Machine { lab, ..machine::machine(root) })
+    Ok(Machine { lab: guest()?, ..machine::machine(root) })
+}
+
+/// What loads may take: a guest's disk is small and holds nothing else.
+pub fn limits(guest: Option<&Lab>) -> Limits {
+    let limits = Limits::default();
+    let disk_floor = if guest.is_some() { Bytes(0) } else { limits.disk_floor };
+    Limits { disk_floor, ..limits }
 }
 
 fn described(value: &str) -> Result<Lab> {

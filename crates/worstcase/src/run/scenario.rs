@@ -18,6 +18,7 @@ use sys::signal::Signal;
 use units::{Nanos, Seed};
 
 use super::display::Display;
+use super::lab;
 use super::order::series_cpus;
 use super::recorder::Recorder;
 use super::session::Session;
@@ -126,6 +127,7 @@ fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
     })?;
     let mut load_plan = LoadPlan::new(load, session.division.load.clone(), plan.seed.unwrap_or(Seed(0)));
     load_plan.every_cpu = session.division.load.union(&session.division.measured);
+    load_plan.limits = lab::limits(session.header.machine.lab.as_ref());
     load_plan.directory = session.loads.directory.clone();
     load_plan.duration = plan.scenario_length(head.interval).map(|length| length + plan.warm_up);
     Ok(load_plan)
