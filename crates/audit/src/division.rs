@@ -1,9 +1,12 @@
 //! CPUs for real time and CPUs for everything else.
 
+use serde::{Deserialize, Serialize};
 use units::CpuList;
 
 /// Which CPUs are set apart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub struct Division {
     /// For real time: `{isolated}`.
     pub isolated: CpuList,
@@ -17,8 +20,16 @@ impl Division {
         Self { housekeeping: online.difference(&isolated), isolated }
     }
 
-    /// `text` with `{isolated}`, `{housekeeping}`, `{isolated-mask}` and `{housekeeping-mask}` replaced.
+    /// `text` with `{isolated}`, `{housekeeping}`, `{isolated-mask}` and `{housekeeping-mask}` replaced; where no CPU is
+    /// set apart, by words in capitals for the reader to replace.
     pub fn fill(&self, text: &str) -> String {
+        if self.isolated.is_empty() {
+            return text
+                .replace("{isolated}", "CPUS")
+                .replace("{housekeeping}", "OTHER-CPUS")
+                .replace("{isolated-mask}", "MASK")
+                .replace("{housekeeping-mask}", "OTHER-MASK");
+        }
         text.replace("{isolated}", &self.isolated.to_string())
             .replace("{housekeeping}", &self.housekeeping.to_string())
             .replace("{isolated-mask}", &mask(&self.isolated))
@@ -55,6 +66,11 @@ mod tests {
         assert_eq!(mask("2-3"), "c");
         assert_eq!(mask("32"), "1,00000000");
         assert_eq!(mask("0,35,64"), "1,00000008,00000001");
+    }
+
+    #[test]
+    fn what_nobody_set_apart_is_left_to_the_reader() {
+        assert_eq!(Division::default().fill("isolcpus=domain,{isolated}"), "isolcpus=domain,CPUS");
     }
 
     #[test]

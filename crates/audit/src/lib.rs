@@ -3,18 +3,27 @@
 //! A rule names a fact (`machine::survey`), says what is [wanted](Want) of it by [profile](Profiles), and how it is
 //! cured. [`Rules::built_in`] are those in the binary.
 
+mod audit;
 pub mod checklist;
+mod choice;
 mod condition;
 mod division;
+pub mod emit;
+pub mod export;
+mod finding;
 pub mod fragment;
+mod judge;
 mod profile;
 pub mod recipe;
+mod remedy;
 mod rule;
 mod rules;
 mod want;
 
+pub use audit::{Request, audit};
 pub use condition::{Condition, ParseConditionError};
 pub use division::Division;
+pub use finding::{Audit, Domain, Evidence, Finding, Offender, Outcome, Remedy, SCHEMA_VERSION, Subject};
 pub use profile::{Asker, Profile, Profiles, UnknownProfile};
 pub use rule::{Absent, Cure, Grade, Rule, Severity, Write};
 pub use rules::{Rules, RulesError};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a user runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// Threads that sleep and wake on CPUs that are theirs.
@@ -103,7 +104,9 @@ impl TryFrom<String> for Asker {
 /// 7. `any`.
 ///
 /// The want `anything` ends the search: the rule is not asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub struct Profiles {
     /// `isolated`, `poll` or `general`.
     pub usage: Profile,

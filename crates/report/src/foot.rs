@@ -80,7 +80,7 @@ pub fn judgement_lines(judgement: &Judgement, style: &Style) -> Vec<String> {
     lines
 }
 
-fn verdict_tone(verdict: Verdict) -> Tone {
+pub(crate) fn verdict_tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Pass => Tone::Good,
         Verdict::Inconclusive => Tone::Doubtful,

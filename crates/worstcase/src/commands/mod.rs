@@ -2,6 +2,7 @@
 
 mod bench;
 mod lab;
+mod check;
 mod load;
 mod measure;
 mod measure_display;
@@ -17,6 +18,7 @@ use crate::error::Result;
 /// What the user asks for.
 #[derive(Subcommand)]
 pub enum Command {
+    Check(Box<check::Check>),
     Bench(Box<bench::Bench>),
     Measure(Box<measure::Measure>),
     Lab(lab::Lab),
@@ -29,6 +31,7 @@ impl Command {
     /// Does it; the exit code carries the verdict.
     pub fn run(self) -> Result<ExitCode> {
         match self {
+            Self::Check(check) => check.run(),
             Self::Bench(bench) => bench.run(),
             Self::Measure(measure) => measure.run(),
             Self::Lab(lab) => lab.run(),

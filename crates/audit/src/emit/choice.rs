@@ -1,0 +1,105 @@
+//! Which cures go together: each key once, the worse finding first, and none beside a rule that it conflicts with.
+
+use std::collections::BTreeMap;
+
+use crate::division::Division;
+use crate::finding::Finding;
+use crate::rule::Rule;
+
+/// What a cure consists of.
+type Parts = fn(&Rule) -> &[String];
+
+/// Cures that are offered one after the other, the worst finding's first.
+pub(super) struct Choice<'a> {
+    parts: Parts,
+    key: fn(&str) -> String,
+    /// What a key was set to, and by whom.
+    taken: BTreeMap<String, (String, &'a str)>,
+    rules: Vec<&'a Rule>,
+    chosen: Chosen<'a>,
+}
+
+/// What was taken.
+#[derive(Default)]
+pub(super) struct Chosen<'a> {
+    /// Each finding with what cures it.
+    pub cures: Vec<(&'a Finding, Vec<String>)>,
+    /// Each finding that a cure of this kind would help and that got none, and why.
+    pub left_out: Vec<(&'a Finding, String)>,
+    /// Findings that need a cure of another kind.
+    pub others: Vec<&'a Finding>,
+}
+
+impl<'a> Choice<'a> {
+    /// Of lines of a kernel configuration.
+    pub fn of_config() -> Self {
+        Self::new(|rule| &rule.cure.config, |line| symbol(line).to_owned())
+    }
+
+    /// Of words of a boot line.
+    pub fn of_boot() -> Self {
+        Self::new(|rule| &rule.cure.boot, |word| word.split('=').next().unwrap_or_default().replace('-', "_"))
+    }
+
+    fn new(parts: Parts, key: fn(&str) -> String) -> Self {
+        Self { parts, key, taken: BTreeMap::new(), rules: Vec::new(), chosen: Chosen::default() }
+    }
+
+    /// Takes the cure of `finding`, or notes why not.
+    pub fn offer(&mut self, finding: &'a Finding, rule: &'a Rule, division: &Division) {
+        let parts = (self.parts)(rule);
+        if parts.is_empty() {
+            return self.chosen.others.push(finding);
+        }
+        match self.obstacle(rule, parts, division) {
+            Some(why) => self.chosen.left_out.push((finding, why)),
+            None => self.take(finding, rule, division),
+        }
+    }
+
+    fn take(&mut self, finding: &'a Finding, rule: &'a Rule, division: &Division) {
+        let filled: Vec<String> = (self.parts)(rule).iter().map(|part| division.fill(part)).collect();
+        let new = |part: &String| !self.taken.contains_key(&(self.key)(part));
+        let parts: Vec<String> = filled.into_iter().filter(new).collect();
+        for part in &parts {
+            self.taken.insert((self.key)(part), (part.clone(), &rule.id));
+        }
+        self.rules.push(rule);
+        self.chosen.cures.push((finding, parts));
+    }
+
+    fn obstacle(&self, rule: &Rule, parts: &[String], division: &Division) -> Option<String> {
+        let excludes =
+            |other: &&&Rule| other.conflicts.contains(&rule.id) || rule.conflicts.contains(&other.id);
+        if let Some(other) = self.rules.iter().find(excludes) {
+            return Some(format!("it conflicts with {}", other.id));
+        }
+        if division.isolated.is_empty() && parts.iter().any(|part| Division::is_needed_by(part)) {
+            return Some("it needs CPUs that are set apart: --isolate 2-3".to_owned());
+        }
+        let contradicted = parts.iter().find_map(|part| {
+            let part = division.fill(part);
+            let (taken, by) = self.taken.get(&(self.key)(&part))?;
+            (*taken != part).then(|| format!("{by} asks for {taken}, not {part}"))
+        });
+        contradicted.map(|why| why.replace("# CONFIG_", "CONFIG_"))
+    }
+
+    /// All that was taken.
+    pub fn made(self) -> Chosen<'a> {
+        self.chosen
+    }
+}
+
+/// `HZ` of `CONFIG_HZ=1000` and of `# CONFIG_HZ is not set`.
+fn symbol(line: &str) -> &str {
+    let line = line.trim_start_matches("# ").trim_start_matches("CONFIG_");
+    line.split(['=', ' ']).next().unwrap_or_default()
+}
+
+impl Chosen<'_> {
+    /// All parts, in their order.
+    pub fn parts(&self) -> Vec<&str> {
+        self.cures.iter().flat_map(|(_, parts)| parts.iter().map(String::as_str)).collect()
+    }
+}

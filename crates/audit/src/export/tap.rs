@@ -1,0 +1,59 @@
+//! Test Anything Protocol, version 14 (testanything.org/tap-version-14-specification.html): a test point a rule.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::{sentences, severity};
+use crate::finding::{Audit, Finding, Outcome};
+use crate::rule::Severity;
+
+/// The findings. A failed warning or note carries the directive TODO, with which a harness does not fail: the plan
+/// passes where the verdict does. What could not be read is not ok where the verdict depends on it.
+pub fn tap(audit: &Audit) -> String {
+    let mut text = format!("TAP version 14\n1..{}\n", audit.findings.len());
+    for (index, finding) in audit.findings.iter().enumerate() {
+        // Writing to a text does not fail.
+        let _ = point(&mut text, index + 1, finding);
+    }
+    text
+}
+
+fn point(text: &mut String, number: usize, finding: &Finding) -> std::fmt::Result {
+    let description = escaped(&format!("{} {}", finding.rule, finding.title));
+    let reason = || escaped(finding.reason.as_deref().unwrap_or("nobody can tell here"));
+    let grave = finding.severity == Severity::Error;
+    let (ok, directive) = match finding.outcome {
+        Outcome::Passed => ("ok", String::new()),
+        Outcome::Failed | Outcome::Unreadable if grave => ("not ok", String::new()),
+        Outcome::Failed => ("not ok", format!(" # TODO {}", severity(finding.severity))),
+        Outcome::Unreadable | Outcome::Unsupported | Outcome::NotApplicable => {
+            ("ok", format!(" # SKIP {}", reason()))
+        }
+    };
+    writeln!(text, "{ok} {number} - {description}{directive}")?;
+    if matches!(finding.outcome, Outcome::Failed | Outcome::Unreadable) {
+        writeln!(text, "  ---")?;
+        for (key, value) in [
+            ("message", json!(sentences(finding))),
+            ("severity", json!(severity(finding.severity))),
+            ("wanted", json!(finding.wanted)),
+            ("from", json!(finding.evidence.first().map(|evidence| &evidence.from))),
+        ] {
+            diagnostic(text, key, &value)?;
+        }
+        writeln!(text, "  ...")?;
+    }
+    Ok(())
+}
+
+/// A line of the block below a test point, which is YAML; JSON is YAML too.
+fn diagnostic(text: &mut String, key: &str, value: &Value) -> std::fmt::Result {
+    writeln!(text, "  {key}: {value}")
+}
+
+/// In one line, without characters that have a meaning there.
+fn escaped(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    plain.replace('\\', "\\\\").replace('#', "\\#")
+}

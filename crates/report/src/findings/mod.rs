@@ -1,0 +1,198 @@
+//! What `check` says: the machine, what failed with its cure, what could not be read, and what it comes to.
+
+mod explain;
+
+use std::collections::BTreeMap;
+
+use audit::{Audit, Finding, Outcome, Severity};
+use record::Fact;
+use record::verdict::Verdict;
+
+use crate::foot::verdict_tone;
+use crate::style::{Style, Tone};
+use crate::text::{clip, count_of, harmless, wrap};
+
+pub use explain::explain;
+
+/// Columns of the word in front of a finding.
+const MARK: usize = 9;
+
+/// The whole answer. `all` shows what passed and what was not asked too.
+pub fn findings(audit: &Audit, all: bool, style: &Style) -> String {
+    let mut lines = head(audit, style);
+    lines.push(String::new());
+    let (notes, bad): (Vec<&Finding>, Vec<&Finding>) =
+        audit.with(Outcome::Failed).partition(|finding| finding.severity == Severity::Note && !all);
+    lines.extend(bad.iter().flat_map(|finding| failure(finding, style)));
+    lines.extend(noted(&notes, style));
+    lines.extend(unreadable(audit, style));
+    if all {
+        lines.extend(rest(audit, style));
+    }
+    if lines.last().is_some_and(|line| !line.is_empty()) {
+        lines.push(String::new());
+    }
+    lines.extend(foot(audit, style));
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// The machine and the profiles.
+fn head(audit: &Audit, style: &Style) -> Vec<String> {
+    let subject = &audit.subject;
+    let known = |fact: &Fact<String>| fact.value().cloned();
+    let guest = known(&subject.guest).filter(|name| name != "none").map(|name| format!("guest of {name}"));
+    let parts = [
+        guest,
+        known(&subject.kernel).map(|kernel| format!("Linux {kernel}")),
+        known(&subject.architecture),
+        known(&subject.preemption).map(|mode| preemption(&mode)),
+        known(&subject.online).map(|cpus| format!("CPUs {cpus}")),
+        (!audit.division.isolated.is_empty()).then(|| format!("for real time {}", audit.division.isolated)),
+    ];
+    let machine: Vec<String> = parts.into_iter().flatten().collect();
+    let mut lines =
+        if machine.is_empty() { Vec::new() } else { wrap("machine: ", &machine.join(", "), 9, style.width) };
+    lines.extend(wrap("profile: ", &audit.reasons.join(", "), 9, style.width));
+    lines
+}
+
+fn preemption(mode: &str) -> String {
+    if mode == "rt" { "PREEMPT_RT".to_owned() } else { format!("not PREEMPT_RT (preemption {mode})") }
+}
+
+/// What is wrong in a line, and the cure below it.
+fn failure(finding: &Finding, style: &Style) -> Vec<String> {
+    let mark = format!("{:<MARK$}", severity(finding.severity));
+    let text = harmless(&format!("{}: {}", finding.title, seen(finding)));
+    let text = clip(&text, style.width.saturating_sub(MARK));
+    let mut lines =
+        vec![style.paint(severity_tone(finding.severity), &mark) + &style.paint(Tone::Strong, &text)];
+    let cure = finding
+        .cure
+        .first()
+        .map_or_else(String::new, |cure| format!("{}: {}", cure.domain.name(), cure.text));
+    let head = format!("{}{} ", " ".repeat(MARK), finding.rule);
+    lines.extend(wrap(&head, &cure, MARK + 2, style.width));
+    lines
+}
+
+/// What was read, short: of a list what it has in common, or its first offender.
+pub(super) fn seen(finding: &Finding) -> String {
+    let Some(first) = finding.offenders.first() else {
+        return finding.evidence.first().map_or_else(String::new, |evidence| evidence.value.to_string());
+    };
+    let more = match finding.offenders.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    if first.name.starts_with('/') && finding.offenders.iter().all(|offender| offender.value == first.value) {
+        let files = count_of(finding.offenders.len() as u64, "file");
+        return format!("{} ({files})", first.value);
+    }
+    format!("{} ({}){more}", first.value, first.name)
+}
+
+/// Notes must not bury what matters: their names, in a paragraph.
+fn noted(notes: &[&Finding], style: &Style) -> Vec<String> {
+    if notes.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = notes.iter().map(|finding| finding.rule.as_str()).collect();
+    let mark = format!("{:<MARK$}", severity(Severity::Note));
+    wrap(&mark, &format!("{}: {} (--all shows them)", notes.len(), names.join(", ")), MARK, style.width)
+}
+
+/// What could not be read, by reason.
+fn unreadable(audit: &Audit, style: &Style) -> Vec<String> {
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for finding in audit.with(Outcome::Unreadable) {
+        let place =
+            finding.evidence.first().map(|evidence| evidence.from.join(", ")).filter(|from| !from.is_empty());
+        let reason = finding.reason.clone().unwrap_or_default();
+        let reason = place.map_or_else(|| reason.clone(), |place| format!("{place}: {reason}"));
+        by_reason.entry(reason).or_default().push(&finding.rule);
+    }
+    let mark = format!("{:<MARK$}", "unread");
+    let line = |(reason, rules): (String, Vec<&str>)| {
+        wrap(&mark, &format!("{reason} ({})", rules.join(", ")), MARK, style.width)
+    };
+    by_reason.into_iter().flat_map(line).collect()
+}
+
+/// What passed, what this machine cannot tell, what was not asked: a line each.
+fn rest(audit: &Audit, style: &Style) -> Vec<String> {
+    let outcomes = [Outcome::Passed, Outcome::Unsupported, Outcome::NotApplicable];
+    let of = |outcome| audit.with(outcome).map(|finding| aside(finding, style));
+    outcomes.into_iter().flat_map(of).collect()
+}
+
+fn aside(finding: &Finding, style: &Style) -> String {
+    let detail = finding.reason.clone().unwrap_or_else(|| seen(finding));
+    let text = harmless(&format!("{}: {detail} ({})", finding.title, finding.rule));
+    let mark = format!("{:<MARK$}", outcome(finding.outcome));
+    let tone = if finding.outcome == Outcome::Passed { Tone::Good } else { Tone::Faint };
+    style.paint(tone, &mark) + &clip(&text, style.width.saturating_sub(MARK))
+}
+
+/// How many of what, what to do next, and the verdict.
+fn foot(audit: &Audit, style: &Style) -> Vec<String> {
+    let count = |outcome| audit.with(outcome).count();
+    let failed =
+        |severity| audit.with(Outcome::Failed).filter(|finding| finding.severity == severity).count();
+    let by_severity: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
+        .into_iter()
+        .filter(|&severity| failed(severity) > 0)
+        .map(|of| count_of(failed(of) as u64, severity(of)))
+        .collect();
+    let detail =
+        if by_severity.is_empty() { String::new() } else { format!(" ({})", by_severity.join(", ")) };
+    let others = count(Outcome::NotApplicable) + count(Outcome::Unsupported);
+    let summary = format!(
+        "{}: {} failed{detail}, {} passed, {} could not be read, {others} not asked here",
+        count_of(audit.findings.len() as u64, "rule"),
+        count(Outcome::Failed),
+        count(Outcome::Passed),
+        count(Outcome::Unreadable),
+    );
+    let mut lines = wrap("", &summary, 2, style.width);
+    if count(Outcome::Failed) > 0 {
+        let next = "check --explain RULE tells why, at what price, and every cure; check --emit cmdline the boot line";
+        lines.extend(wrap("", next, 2, style.width));
+    }
+    lines.push(style.paint(verdict_tone(audit.verdict), &format!("verdict: {}", verdict(audit.verdict))));
+    lines
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fail => "fail: a rule of severity error failed",
+        Verdict::Inconclusive => "inconclusive: a rule of severity error could not be read",
+        _ => "pass: no rule of severity error failed",
+    }
+}
+
+pub(super) const fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+const fn severity_tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Error => Tone::Bad,
+        Severity::Warning => Tone::Doubtful,
+        Severity::Note => Tone::Plain,
+    }
+}
+
+pub(super) const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Failed => "fails",
+        Outcome::Unreadable => "unread",
+        Outcome::Passed => "passes",
+        Outcome::Unsupported => "unknown",
+        Outcome::NotApplicable => "aside",
+    }
+}

@@ -1,0 +1,127 @@
+//! `worstcase check`: is this machine set up for real time, and if not, why does it matter and how is it cured?
+
+mod subject;
+
+use std::process::ExitCode;
+
+use audit::{Audit, Profile, Request, Rule, Rules};
+use clap::{Args, ValueEnum};
+use units::CpuList;
+
+use crate::error::{CommandError, Result};
+use crate::output::{self, Stream};
+use subject::SubjectOptions;
+
+/// Judge this machine, another one's files, or a kernel configuration for real time
+///
+/// Reads and changes nothing. What fails is shown with its cure, the worst first. Exit code 1 if a rule of severity
+/// error fails, 3 if such a rule could only not be read.
+#[derive(Args)]
+pub struct Check {
+    /// Rules or whole layers to ask [default: all]
+    #[arg(value_name = "RULE")]
+    rules: Vec<String>,
+
+    /// What you run: isolated, poll or general; stock, rt or evl; guest or host; several with commas [default: what the machine is]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    profile: Vec<Profile>,
+
+    /// CPUs that are, or are to be, for real time alone [default: those that the kernel isolates]
+    #[arg(long, value_name = "CPUS")]
+    isolate: Option<CpuList>,
+
+    /// Show what passed and what was not asked too
+    #[arg(long)]
+    all: bool,
+
+    /// Everything about one rule: why, at what price, every cure, its sources, and what this machine says
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["rules", "all", "json", "format"])]
+    explain: Option<String>,
+
+    /// The findings as one JSON object
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+
+    /// In which form the findings are printed
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Format,
+
+    #[command(flatten)]
+    subject: SubjectOptions,
+}
+
+/// A form of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For code scanning: Static Analysis Results Interchange Format 2.1.0
+    Sarif,
+    /// For build servers: a test case a rule
+    Junit,
+    /// For test harnesses: Test Anything Protocol 14
+    Tap,
+}
+
+impl Check {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        let asked = match &self.explain {
+            Some(id) => vec![id.clone()],
+            None => ids(&rules, &self.rules)?,
+        };
+        let explained = self.explain.as_deref().map(|id| known(&rules, id)).transpose()?;
+        let survey = self.subject.survey(self.isolate.as_ref())?;
+        let request = Request { profiles: self.profile.clone(), rules: asked };
+        let audit = audit::audit(&survey, rules.all(), &request);
+        output::final_data(&match explained {
+            Some(rule) => explanation(rule, &audit),
+            None => self.form(&audit),
+        })?;
+        Ok(ExitCode::from(if self.explain.is_some() { 0 } else { audit.verdict.exit_code() }))
+    }
+
+    fn form(&self, audit: &Audit) -> String {
+        match self.format {
+            _ if self.json => serde_json::to_string_pretty(audit).unwrap_or_default() + "\n",
+            Format::Text => report::findings::findings(audit, self.all, &output::style(Stream::Output)),
+            Format::Sarif => audit::export::sarif(audit),
+            Format::Junit => audit::export::junit(audit),
+            Format::Tap => audit::export::tap(audit),
+        }
+    }
+}
+
+fn explanation(rule: &Rule, audit: &Audit) -> String {
+    let style = output::style(Stream::Output);
+    let of = |finding| report::findings::explain(rule, finding, &style);
+    audit.findings.first().map(of).unwrap_or_default()
+}
+
+/// The ids of the rules and of the layers' rules that were named.
+fn ids(rules: &Rules, named: &[String]) -> Result<Vec<String>> {
+    let mut ids = Vec::new();
+    for name in named {
+        let layer: Vec<String> =
+            rules.all().iter().filter(|rule| rule.layer == *name).map(|rule| rule.id.clone()).collect();
+        if layer.is_empty() {
+            ids.push(known(rules, name)?.id.clone());
+        } else {
+            ids.extend(layer);
+        }
+    }
+    Ok(ids)
+}
+
+/// The rule of that name, or an error that names those that look like it.
+fn known<'a>(rules: &'a Rules, name: &str) -> Result<&'a Rule> {
+    rules.get(name).ok_or_else(|| {
+        let alike: Vec<&str> = rules.alike(name).map(|rule| rule.id.as_str()).collect();
+        let hint = match alike.as_slice() {
+            [] => "worstcase check --all names every rule".to_owned(),
+            alike => format!("did you mean {}?", alike.join(", ")),
+        };
+        CommandError::new(format!("there is no rule or layer `{name}`"), hint)
+    })
+}

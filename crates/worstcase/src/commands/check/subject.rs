@@ -1,0 +1,125 @@
+//! What is judged: this machine, a captured one, or single files of one.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use machine::SysRoot;
+use machine::survey::{Given, Survey, Value};
+use record::Fact;
+use units::CpuList;
+
+use crate::error::{CommandError, Result};
+
+/// No kernel configuration is longer: those of distributions have some 300 KiB.
+const LONGEST_CONFIG: u64 = 16 << 20;
+
+/// Options that name something else than this machine.
+#[derive(Args)]
+pub struct SubjectOptions {
+    /// Judge a kernel configuration, plain or gzip: only what it says is asked; - for standard input
+    #[arg(long, value_name = "FILE")]
+    kconfig: Option<PathBuf>,
+
+    /// Architecture of --kconfig and --cmdline, as uname -m says it [default: as the configuration says]
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<String>,
+
+    /// Judge a boot line: only what it says is asked
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
+    cmdline: Option<String>,
+
+    /// Judge the machine whose /proc and /sys are in a directory, or in an archive that worstcase snapshot made
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kconfig", "cmdline", "arch"])]
+    root: Option<PathBuf>,
+}
+
+impl SubjectOptions {
+    /// The facts to judge. `isolate` stands for the CPUs that the kernel isolates, where it is given.
+    pub fn survey(&self, isolate: Option<&CpuList>) -> Result<Survey> {
+        let survey = |isolated: CpuList| match self.given()? {
+            Some(given) => Ok(Survey::of(given, isolated)),
+            None => Ok(Survey::new(self.root()?, isolated)),
+        };
+        let first = survey(CpuList::new())?;
+        match isolate {
+            Some(cpus) => check_cpus(cpus, &first).and_then(|()| survey(cpus.clone())),
+            None => match set(&first, "cpus.isolated").union(&set(&first, "cpus.nohz_full")) {
+                none if none.is_empty() => Ok(first),
+                cpus => survey(cpus),
+            },
+        }
+    }
+
+    /// The tree that is read where no single files were given.
+    fn root(&self) -> Result<SysRoot> {
+        let Some(directory) = &self.root else { return Ok(SysRoot::live()) };
+        let has = |name: &str| directory.join(name).is_dir();
+        if has("proc") || has("sys") || has("boot") || has("etc") {
+            return Ok(SysRoot::at(directory));
+        }
+        let message = format!("read {}: no directory with a proc, sys, boot or etc in it", directory.display());
+        Err(CommandError::new(message, "name the root of a machine's file system, or a copy of its /proc and /sys"))
+    }
+
+    /// Single files, if some were named.
+    fn given(&self) -> Result<Option<Given>> {
+        if self.kconfig.is_none() && self.cmdline.is_none() {
+            return match &self.arch {
+                Some(_) => Err(CommandError::new("--arch without --kconfig or --cmdline", "name what is to be judged")),
+                None => Ok(None),
+            };
+        }
+        let config = self.kconfig.as_deref().map(read_config).transpose()?;
+        Ok(Some(Given { config, command_line: self.cmdline.clone(), architecture: self.arch.clone() }))
+    }
+}
+
+/// A configuration's name and bytes.
+fn read_config(path: &Path) -> Result<(String, Vec<u8>)> {
+    let shown = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+    let failed = |error: std::io::Error| {
+        CommandError::new(format!("read {shown}: {error}"), "name a kernel's configuration: .config, /boot/config-*, config.gz")
+    };
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().take(LONGEST_CONFIG + 1).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(LONGEST_CONFIG + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(failed)?;
+    if bytes.len() as u64 > LONGEST_CONFIG {
+        let message = format!("read {shown}: it is longer than any kernel's configuration (16 MiB)");
+        return Err(CommandError::new(message, "name a .config, /boot/config-* or config.gz"));
+    }
+    Ok((shown, bytes))
+}
+
+/// Refuses CPUs that are not there, and all that there are.
+fn check_cpus(cpus: &CpuList, survey: &Survey) -> Result<()> {
+    let online = set(survey, "cpus.online");
+    if cpus.is_empty() {
+        return Err(CommandError::new("--isolate names no CPU", "name some, as in 2-3"));
+    }
+    if online.is_empty() {
+        return Ok(());
+    }
+    let absent = cpus.difference(&online);
+    if !absent.is_empty() {
+        let message = format!("--isolate names CPUs {absent}, which are not online");
+        return Err(CommandError::new(message, format!("online are {online}")));
+    }
+    if online.difference(cpus).is_empty() {
+        let message = format!("--isolate {cpus} leaves no CPU for everything else");
+        return Err(CommandError::new(message, "leave one out, as a rule CPU 0"));
+    }
+    Ok(())
+}
+
+fn set(survey: &Survey, fact: &str) -> CpuList {
+    match survey.read(fact).value {
+        Fact::Value(Value::Cpus(cpus)) => cpus,
+        _ => CpuList::new(),
+    }
+}
