@@ -26,5 +26,5 @@ pub use division::Division;
 pub use finding::{Audit, Domain, Evidence, Finding, Offender, Outcome, Remedy, SCHEMA_VERSION, Subject};
 pub use profile::{Asker, Profile, Profiles, UnknownProfile};
 pub use rule::{Absent, Cure, Grade, Rule, Severity, Write};
-pub use rules::{Rules, RulesError};
+pub use rules::{Layer, Rules, RulesError};
 pub use want::{Comparison, Cpus, Limit, Mismatch, ParseWantError, Want};

@@ -14,12 +14,24 @@ const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 #[derive(Clone, Debug)]
 pub struct Rules {
     rules: Vec<Rule>,
+    layers: Vec<Layer>,
+}
+
+/// A file of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Its name.
+    pub name: String,
+    /// What its rules are about, in a sentence or two; may be empty.
+    pub about: String,
 }
 
 /// What a file of rules holds.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default)]
+    about: String,
     #[serde(default, rename = "rule")]
     rules: Vec<Rule>,
 }
@@ -46,18 +58,24 @@ impl Rules {
     /// # Errors
     /// [`RulesError`] with the line that does not parse.
     pub fn parse(files: &[(&str, &str)]) -> Result<Self, RulesError> {
-        let mut rules = Vec::new();
+        let (mut rules, mut layers) = (Vec::new(), Vec::new());
         for (layer, text) in files {
             let file: File = toml::from_str(text)
                 .map_err(|error| RulesError { layer: (*layer).to_owned(), message: error.to_string() })?;
             rules.extend(file.rules.into_iter().map(|rule| Rule { layer: (*layer).to_owned(), ..rule }));
+            layers.push(Layer { name: (*layer).to_owned(), about: file.about });
         }
-        Ok(Self { rules })
+        Ok(Self { rules, layers })
     }
 
     /// All, in the order of the files.
     pub fn all(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The files, in their order.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
     }
 
     /// The rule of that name.

@@ -4,6 +4,7 @@ mod subject;
 
 use std::process::ExitCode;
 
+use audit::emit::Form;
 use audit::{Audit, Profile, Request, Rule, Rules};
 use clap::{Args, ValueEnum};
 use units::CpuList;
@@ -46,6 +47,10 @@ pub struct Check {
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Format,
 
+    /// Print what makes the failed rules pass: kconfig, cmdline, yocto, buildroot, grub, uboot
+    #[arg(long, value_name = "FORM", hide_possible_values = true, conflicts_with_all = ["explain", "all", "json", "format"])]
+    emit: Option<Emitted>,
+
     #[command(flatten)]
     subject: SubjectOptions,
 }
@@ -63,6 +68,36 @@ enum Format {
     Tap,
 }
 
+/// A form of what makes failed rules pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Emitted {
+    /// A fragment of a kernel configuration
+    Kconfig,
+    /// Words for the boot line
+    Cmdline,
+    /// A patch for a layer
+    Yocto,
+    /// A patch for a tree
+    Buildroot,
+    /// A file for /etc/default/grub.d
+    Grub,
+    /// Commands for its prompt
+    Uboot,
+}
+
+impl From<Emitted> for Form {
+    fn from(emitted: Emitted) -> Self {
+        match emitted {
+            Emitted::Kconfig => Self::Kconfig,
+            Emitted::Cmdline => Self::Cmdline,
+            Emitted::Yocto => Self::Yocto,
+            Emitted::Buildroot => Self::Buildroot,
+            Emitted::Grub => Self::Grub,
+            Emitted::Uboot => Self::Uboot,
+        }
+    }
+}
+
 impl Check {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
@@ -75,11 +110,16 @@ impl Check {
         let survey = self.subject.survey(self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: asked };
         let audit = audit::audit(&survey, rules.all(), &request);
-        output::final_data(&match explained {
-            Some(rule) => explanation(rule, &audit),
-            None => self.form(&audit),
+        let code = match (explained, self.emit) {
+            (None, None) => audit.verdict.exit_code(),
+            _ => 0,
+        };
+        output::final_data(&match (explained, self.emit) {
+            (Some(rule), _) => explanation(rule, &audit),
+            (None, Some(form)) => audit::emit::emit(form.into(), &audit, &rules),
+            (None, None) => self.form(&audit),
         })?;
-        Ok(ExitCode::from(if self.explain.is_some() { 0 } else { audit.verdict.exit_code() }))
+        Ok(ExitCode::from(code))
     }
 
     fn form(&self, audit: &Audit) -> String {
