@@ -14,7 +14,7 @@ pub(crate) fn choose(survey: &Survey, division: &Division, asked: &[Profile]) ->
     let found = Profiles { usage, kernel, virtualization };
     let profiles = asked.iter().fold(found.clone(), |profiles, &profile| profiles.with(profile));
     let reason = |profile: Profile, why: String| {
-        if asked.contains(&profile) { format!("{profile}: asked for") } else { format!("{profile}: {why}") }
+        if asked.contains(&profile) { format!("{profile} (asked for)") } else { format!("{profile} ({why})") }
     };
     let reasons = profiles
         .virtualization
@@ -62,7 +62,7 @@ fn usage(survey: &Survey, division: &Division) -> (Profile, String) {
 
 fn virtualization(survey: &Survey) -> (Option<Profile>, String) {
     match text(&survey.read("guest")) {
-        Some(hypervisor) if hypervisor != "none" => (Some(Profile::Guest), format!("of {hypervisor}")),
+        Some(hypervisor) if hypervisor != "none" => (Some(Profile::Guest), hypervisor),
         _ => (None, String::new()),
     }
 }

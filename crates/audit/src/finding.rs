@@ -30,7 +30,7 @@ pub struct Audit {
     pub division: Division,
     /// One for each rule that was asked: failed ones first, the worst of them first.
     pub findings: Vec<Finding>,
-    /// Fail: a rule of severity error failed. Inconclusive: such a rule could not be read. Else pass.
+    /// Fail: a rule of severity error failed. Inconclusive: such a rule could not be read, or none was judged. Else pass.
     pub verdict: Verdict,
 }
 
@@ -154,6 +154,17 @@ pub struct Remedy {
 }
 
 impl Domain {
+    /// What to do, in front of a cure.
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Boot => "boot with ",
+            Self::Config => "build the kernel with ",
+            Self::Firmware => "in the firmware: ",
+            Self::Application => "in the application: ",
+            Self::Runtime | Self::None => "",
+        }
+    }
+
     /// Its name in front of a cure.
     pub const fn name(self) -> &'static str {
         match self {
@@ -179,9 +190,10 @@ pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
     let is = |outcome| {
         findings.iter().any(|finding| finding.severity == Severity::Error && finding.outcome == outcome)
     };
+    let judged = findings.iter().any(|finding| matches!(finding.outcome, Outcome::Passed | Outcome::Failed));
     if is(Outcome::Failed) {
         Verdict::Fail
-    } else if is(Outcome::Unreadable) {
+    } else if is(Outcome::Unreadable) || !judged {
         Verdict::Inconclusive
     } else {
         Verdict::Pass

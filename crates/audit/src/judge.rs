@@ -73,7 +73,7 @@ impl Judge<'_> {
         match &reading.value {
             Fact::Value(value) => match want.holds(value, self.division) {
                 Ok(true) => None,
-                Ok(false) => Some(aside(&value.to_string())),
+                Ok(false) => Some(aside(&shown(value))),
                 Err(mismatch) => Some(Judgement::mismatch(fact, &mismatch)),
             },
             Fact::Absent => (want.holds_for_absent() != Some(true)).then(|| aside("absent")),
@@ -171,6 +171,15 @@ fn evidence(name: &str, reading: Reading) -> Evidence {
         fact: name.to_owned(),
         value: reading.value.map(|value| value.to_string()),
         from: reading.from,
+    }
+}
+
+/// A value for a reader: an empty one must be seen.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Text(text) if text.is_empty() => "set, without a value".to_owned(),
+        Value::Cpus(cpus) if cpus.is_empty() => "no CPU".to_owned(),
+        value => value.to_string(),
     }
 }
 

@@ -33,10 +33,10 @@ impl Configuration {
         let mut looked_for = Vec::new();
         let mut refusal = Fact::Unreadable(Errno::NOENT.raw_os_error());
         for path in places(root) {
-            match root.bytes(&path).and_then(|bytes| text(&bytes)) {
-                Fact::Value(text) => {
+            match root.bytes(&path).and_then(|bytes| text(&bytes)).and_then(|text| configuration(&text)) {
+                Fact::Value(config) => {
                     let from = vec![name.unwrap_or(&path).to_owned()];
-                    return Self { config: Fact::Value(KernelConfig::parse(&text)), from };
+                    return Self { config: Fact::Value(config), from };
                 }
                 Fact::Unreadable(errno) => refusal = Fact::Unreadable(errno),
                 Fact::Unsupported if looked_for.is_empty() => refusal = Fact::Unsupported,
@@ -70,6 +70,12 @@ fn places(root: &SysRoot) -> Vec<String> {
         ]);
     }
     places
+}
+
+/// What has no setting at all is no configuration (EBADMSG): nothing follows from what it does not name.
+fn configuration(text: &str) -> Fact<KernelConfig> {
+    let config = KernelConfig::parse(text);
+    root::parsed(if config.is_empty() { Err(()) } else { Ok(config) })
 }
 
 /// The text of a file that may be compressed.

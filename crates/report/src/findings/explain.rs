@@ -27,7 +27,7 @@ pub fn explain(rule: &Rule, finding: &Finding, style: &Style) -> String {
 /// What was read, and what came of it.
 fn here(finding: &Finding) -> Vec<Part> {
     let wanted =
-        if finding.wanted.is_empty() { String::new() } else { format!("; wanted: {}", finding.wanted) };
+        if finding.wanted.is_empty() { String::new() } else { format!("; wanted {}", finding.wanted) };
     let said = match finding.outcome {
         Outcome::Failed | Outcome::Passed => format!("{}{wanted}", seen(finding)),
         _ => format!("{}{wanted}", finding.reason.clone().unwrap_or_default()),

@@ -67,11 +67,9 @@ fn failure(finding: &Finding, style: &Style) -> Vec<String> {
     let text = clip(&text, style.width.saturating_sub(MARK));
     let mut lines =
         vec![style.paint(severity_tone(finding.severity), &mark) + &style.paint(Tone::Strong, &text)];
-    let cure = finding
-        .cure
-        .first()
-        .map_or_else(String::new, |cure| format!("{}: {}", cure.domain.name(), cure.text));
-    let head = format!("{}{} ", " ".repeat(MARK), finding.rule);
+    let cure =
+        finding.cure.first().map_or_else(String::new, |cure| format!("{}{}", cure.domain.verb(), cure.text));
+    let head = format!("{}{}: ", " ".repeat(MARK), finding.rule);
     lines.extend(wrap(&head, &cure, MARK + 2, style.width));
     lines
 }
@@ -166,7 +164,7 @@ fn foot(audit: &Audit, style: &Style) -> Vec<String> {
 fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Fail => "fail: a rule of severity error failed",
-        Verdict::Inconclusive => "inconclusive: a rule of severity error could not be read",
+        Verdict::Inconclusive => "inconclusive: what matters could not be read",
         _ => "pass: no rule of severity error failed",
     }
 }

@@ -43,12 +43,26 @@ impl SubjectOptions {
             None => Ok(Survey::new(self.root()?, isolated)),
         };
         let first = survey(CpuList::new())?;
+        self.check_config(&first)?;
         match isolate {
             Some(cpus) => check_cpus(cpus, &first).and_then(|()| survey(cpus.clone())),
             None => match set(&first, "cpus.isolated").union(&set(&first, "cpus.nohz_full")) {
                 none if none.is_empty() => Ok(first),
                 cpus => survey(cpus),
             },
+        }
+    }
+
+    /// Refuses a --kconfig that is none, and tells of one that is not whole.
+    fn check_config(&self, survey: &Survey) -> Result<()> {
+        let Some(path) = &self.kconfig else { return Ok(()) };
+        let hint = "name a kernel's .config, /boot/config-* or config.gz";
+        match survey.read("config.source").value {
+            Fact::Unreadable(_) | Fact::Absent => {
+                let message = format!("read {}: no kernel configuration, or a damaged one", path.display());
+                Err(CommandError::new(message, hint))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -59,15 +73,22 @@ impl SubjectOptions {
         if has("proc") || has("sys") || has("boot") || has("etc") {
             return Ok(SysRoot::at(directory));
         }
-        let message = format!("read {}: no directory with a proc, sys, boot or etc in it", directory.display());
-        Err(CommandError::new(message, "name the root of a machine's file system, or a copy of its /proc and /sys"))
+        let message =
+            format!("read {}: no directory with a proc, sys, boot or etc in it", directory.display());
+        Err(CommandError::new(
+            message,
+            "name the root of a machine's file system, or a copy of its /proc and /sys",
+        ))
     }
 
     /// Single files, if some were named.
     fn given(&self) -> Result<Option<Given>> {
         if self.kconfig.is_none() && self.cmdline.is_none() {
             return match &self.arch {
-                Some(_) => Err(CommandError::new("--arch without --kconfig or --cmdline", "name what is to be judged")),
+                Some(_) => Err(CommandError::new(
+                    "--arch without --kconfig or --cmdline",
+                    "name what is to be judged",
+                )),
                 None => Ok(None),
             };
         }
@@ -78,9 +99,13 @@ impl SubjectOptions {
 
 /// A configuration's name and bytes.
 fn read_config(path: &Path) -> Result<(String, Vec<u8>)> {
-    let shown = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+    let shown =
+        if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
     let failed = |error: std::io::Error| {
-        CommandError::new(format!("read {shown}: {error}"), "name a kernel's configuration: .config, /boot/config-*, config.gz")
+        CommandError::new(
+            format!("read {shown}: {error}"),
+            "name a kernel's configuration: .config, /boot/config-*, config.gz",
+        )
     };
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
