@@ -1,8 +1,8 @@
 //! The commands: one file each.
 
 mod bench;
-mod lab;
 mod check;
+mod lab;
 mod load;
 mod measure;
 mod measure_display;
@@ -18,8 +18,8 @@ use crate::error::Result;
 /// What the user asks for.
 #[derive(Subcommand)]
 pub enum Command {
-    Check(Box<check::Check>),
     Bench(Box<bench::Bench>),
+    Check(Box<check::Check>),
     Measure(Box<measure::Measure>),
     Lab(lab::Lab),
     Load(load::Load),
@@ -31,8 +31,8 @@ impl Command {
     /// Does it; the exit code carries the verdict.
     pub fn run(self) -> Result<ExitCode> {
         match self {
-            Self::Check(check) => check.run(),
             Self::Bench(bench) => bench.run(),
+            Self::Check(check) => check.run(),
             Self::Measure(measure) => measure.run(),
             Self::Lab(lab) => lab.run(),
             Self::Load(load) => load.run(),
