@@ -7,7 +7,7 @@ use record::Fact;
 use rustix::io::Errno;
 
 use crate::SysRoot;
-use crate::root::{absent_or_unreadable, fact};
+use crate::root::{absent_or_unreadable, fact, masked_words};
 
 /// The device.
 const PATH: &str = "/dev/kmsg";
@@ -139,9 +139,10 @@ pub(crate) fn boot_log(root: &SysRoot) -> Fact<BootLog> {
 /// whole.
 fn asked_of(log: &str) -> Vec<u8> {
     let is_asked = |line: &str| kernel_message(line).is_some_and(|message| has_any(message, ASKED));
-    let mut kept: Vec<&str> = log.lines().filter(|line| is_asked(line)).collect();
+    let asked = log.lines().filter(|line| is_asked(line));
+    let mut kept: Vec<String> = asked.map(masked_words).collect();
     if let Some((head, _)) = log.lines().next().and_then(|first| first.split_once(';')) {
-        kept.insert(0, head);
+        kept.insert(0, head.to_owned());
     }
     kept.join("\n").into_bytes()
 }

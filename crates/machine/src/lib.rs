@@ -36,5 +36,5 @@ pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
-pub use root::{Name, SysRoot, Tree};
+pub use root::{ArchiveError, ListError, Name, SysRoot, Tree, TreeError};
 pub use tasks::{Task, descendants, outside_other, rivals};

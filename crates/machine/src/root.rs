@@ -1,6 +1,11 @@
 //! The tree that facts are read from: `/` itself, a directory that holds a captured or made-up `/proc` and `/sys`, or a
 //! [`Tree`] in memory.
 
+mod archive;
+mod privacy;
+#[cfg(test)]
+mod tests;
+mod text;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -16,10 +21,54 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use units::CpuList;
 
+pub use archive::ArchiveError;
+pub(crate) use privacy::masked_words;
+pub use text::ListError;
 pub use tree::{Name, Tree};
 
 /// No file that is read here is longer: /proc/cpuinfo has about 1.5 KiB a CPU.
 const LONGEST_FILE: u64 = 16 << 20;
+
+/// The two bytes that gzip begins with.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The longest snapshot that is read, in bytes.
+const LONGEST_SNAPSHOT: u64 = 64 << 20;
+
+/// Why something is not a tree to read facts from.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// It could not be read.
+    #[error("cannot read {path}: {error}")]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What the kernel answered.
+        error: io::Error,
+    },
+    /// It is larger than any snapshot.
+    #[error("cannot read {0}: it is larger than 64 MiB")]
+    TooLarge(PathBuf),
+    /// Compressed, and not a snapshot.
+    #[error("{path} is not a snapshot: {error}")]
+    Archive {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong.
+        error: ArchiveError,
+    },
+    /// A text, and not a snapshot.
+    #[error("{path} is not a snapshot: {error}")]
+    Text {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong.
+        error: ListError,
+    },
+    /// Neither.
+    #[error("{0} is not a snapshot: it is neither compressed nor a text with `=== ` lines")]
+    Other(PathBuf),
+}
 
 /// Where `/` is.
 ///
@@ -52,6 +101,33 @@ impl SysRoot {
     /// What a machine answered once.
     pub fn of(tree: Tree) -> Self {
         Self { place: Place::Memory(Arc::new(tree)), memory: None }
+    }
+
+    /// A directory, or a snapshot in an archive or in one text.
+    ///
+    /// # Errors
+    /// [`TreeError`] for what is none of them.
+    pub fn open_tree(path: &Path) -> Result<Self, TreeError> {
+        let failed = |error| TreeError::Io { path: path.to_owned(), error };
+        let mut file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.is_dir() {
+            return Ok(Self::at(path));
+        }
+        let mut bytes = Vec::new();
+        (&mut file).take(LONGEST_SNAPSHOT + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > LONGEST_SNAPSHOT {
+            return Err(TreeError::TooLarge(path.to_owned()));
+        }
+        let tree = if bytes.starts_with(&GZIP) {
+            Tree::of_archive(&bytes).map_err(|error| TreeError::Archive { path: path.to_owned(), error })?
+        } else {
+            let text = String::from_utf8_lossy(&bytes);
+            if !text.starts_with(text::MARK) && !text.contains(&format!("\n{}", text::MARK)) {
+                return Err(TreeError::Other(path.to_owned()));
+            }
+            Tree::of_text(&text).map_err(|error| TreeError::Text { path: path.to_owned(), error })?
+        };
+        Ok(Self::of(tree))
     }
 
     /// The same root, which reads everything at most once and remembers it; [`SysRoot::remembered`] gives it all.
@@ -100,7 +176,11 @@ impl SysRoot {
             Place::Memory(tree) => tree.file(&key(path)),
             Place::Live | Place::Directory(_) => read(),
         };
-        self.once(path, read, |tree| &mut tree.files)
+        if self.memory.is_none() {
+            return read();
+        }
+        let kept = || read().map(|bytes| privacy::kept(&key(path), bytes));
+        self.once(path, kept, |tree| &mut tree.files)
     }
 
     /// Whether there is something at a path.
@@ -257,70 +337,4 @@ pub(crate) fn absent_or_unreadable<T>(error: &io::Error) -> Fact<T> {
 /// A value that was read as text; EBADMSG for a text that is not one.
 pub(crate) fn parsed<T, E>(result: Result<T, E>) -> Fact<T> {
     result.map_or(Fact::Unreadable(Errno::BADMSG.raw_os_error()), Fact::Value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::FakeTree;
-
-    #[test]
-    fn a_file_is_read_without_its_newline_and_nuls() {
-        let tree = FakeTree::new::<&[u8]>(&[
-            ("/sys/a", b" 42 \n"),
-            ("/sys/model", b"P2041 RDB\0"),
-            ("/sys/b", b"a\xffb"),
-        ]);
-        let root = &tree.root;
-        assert_eq!(root.read("/sys/a"), Fact::Value("42".into()));
-        assert_eq!(root.read("/sys/model"), Fact::Value("P2041 RDB".into()));
-        assert_eq!(root.read("/sys/b"), Fact::Value("a\u{fffd}b".into()));
-        assert_eq!(root.number("/sys/a"), Fact::Value(42_u32));
-    }
-
-    #[test]
-    fn absent_is_told_from_unreadable() {
-        let tree = FakeTree::new::<&[u8]>(&[("/sys/a", b"n/a")]);
-        let root = &tree.root;
-        assert_eq!(root.read("/sys/none"), Fact::Absent);
-        assert_eq!(root.read("/sys/a/below-a-file"), Fact::Absent);
-        assert_eq!(root.read("/sys"), Fact::Unreadable(Errno::ISDIR.raw_os_error()));
-        assert_eq!(root.number::<u32>("/sys/a"), Fact::Unreadable(Errno::BADMSG.raw_os_error()));
-        assert_eq!(root.list("/none"), Fact::Absent);
-    }
-
-    #[test]
-    fn an_endless_file_is_refused() {
-        let tree = FakeTree::empty();
-        let root = &tree.root;
-        std::os::unix::fs::symlink("/dev/zero", root.path("/endless")).unwrap();
-        assert_eq!(root.read("/endless"), Fact::Unreadable(Errno::FBIG.raw_os_error()));
-    }
-
-    #[test]
-    fn a_cpu_list_that_the_kernel_never_made_is_empty() {
-        let tree =
-            FakeTree::new::<&[u8]>(&[("/null", b"  (null)\n"), ("/empty", b"\n"), ("/some", b"2-3\n")]);
-        let root = &tree.root;
-        assert_eq!(root.cpu_list("/null"), Fact::Value(CpuList::new()));
-        assert_eq!(root.cpu_list("/empty"), Fact::Value(CpuList::new()));
-        assert_eq!(root.cpu_list("/some"), Fact::Value([2_u32, 3].into_iter().collect()));
-    }
-
-    #[test]
-    fn nothing_above_the_tree_is_reached() {
-        let root = SysRoot::at("/tree");
-        assert_eq!(root.path("/../../etc/passwd"), Path::new("/tree/etc/passwd"));
-        assert_eq!(SysRoot::live().path("/proc/stat"), Path::new("/proc/stat"));
-    }
-
-    #[test]
-    fn names_come_in_order() {
-        let tree =
-            FakeTree::new::<&[u8]>(&[("/c/state10/name", b""), ("/c/state2/name", b""), ("/c/other", b"")]);
-        let root = &tree.root;
-        assert_eq!(root.list("/c"), Fact::Value(vec!["other".into(), "state10".into(), "state2".into()]));
-        assert_eq!(root.directories("/c"), Fact::Value(vec!["state10".into(), "state2".into()]));
-        assert_eq!(root.numbered("/c", "state"), [2, 10]);
-    }
 }

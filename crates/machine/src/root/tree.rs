@@ -47,50 +47,102 @@ impl Tree {
     }
 
     pub(super) fn file(&self, path: &str) -> Fact<Vec<u8>> {
+        let path = &self.resolved(path);
         match self.files.get(path) {
             Some(fact) => fact.clone(),
-            None if self.below(path).next().is_some() => Fact::Unreadable(Errno::ISDIR.raw_os_error()),
+            None if self.is_directory(path) => Fact::Unreadable(Errno::ISDIR.raw_os_error()),
             None => self.elsewhere(),
         }
     }
 
     pub(super) fn directory(&self, path: &str) -> Fact<Vec<Name>> {
+        let path = &self.resolved(path);
         if let Some(fact) = self.directories.get(path) {
             return fact.clone();
         }
+        if self.is_capture || !self.is_directory(path) {
+            return self.elsewhere();
+        }
         let mut names: BTreeMap<&str, bool> = BTreeMap::new();
         for rest in self.below(path) {
-            match rest.split_once('/') {
-                Some((name, _)) => names.insert(name, true),
-                None => names.insert(rest, false),
-            };
+            let (name, is_directory) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
+            *names.entry(name).or_default() |= is_directory || self.is_directory(&format!("{path}/{name}"));
         }
         let name = |(text, is_directory): (&str, bool)| Name { text: text.to_owned(), is_directory };
-        match names.is_empty() || self.is_capture {
-            true => self.elsewhere(),
-            false => Fact::Value(names.into_iter().map(name).collect()),
-        }
+        Fact::Value(names.into_iter().map(name).collect())
     }
 
     pub(super) fn presence(&self, path: &str) -> Fact<()> {
+        let path = &self.resolved(path);
         match (self.present.get(path), self.files.get(path)) {
             (Some(fact), _) => fact.clone(),
             (None, Some(fact)) => fact.clone().map(drop),
-            (None, None) if self.below(path).next().is_some() => Fact::Value(()),
+            (None, None) if self.is_directory(path) => Fact::Value(()),
             (None, None) => self.elsewhere(),
         }
     }
 
     pub(super) fn link(&self, path: &str) -> Fact<String> {
-        self.links.get(path).cloned().unwrap_or_else(|| self.elsewhere())
+        let (directory, name) = path.rsplit_once('/').unwrap_or_default();
+        let path = format!("{}/{name}", self.resolved(directory));
+        self.links.get(&path).cloned().unwrap_or_else(|| self.elsewhere())
+    }
+
+    /// Whether a path that is not a file is a directory as far as is known here: listed, with something below it, or
+    /// found as an empty one.
+    fn is_directory(&self, path: &str) -> bool {
+        let is_listed = matches!(self.directories.get(path), Some(Fact::Value(_)));
+        let is_there = !self.is_capture && !self.files.contains_key(path) && self.present.contains_key(path);
+        is_listed || is_there || self.below(path).next().is_some()
+    }
+
+    /// The path with its links followed, as the kernel follows them. A capture has every path as it was asked for.
+    fn resolved(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        if self.is_capture || self.links.is_empty() {
+            return path;
+        }
+        for _ in 0..MOST_LINKS {
+            let ends = path.match_indices('/').map(|(end, _)| end).skip(1).chain([path.len()]);
+            let link = |end: usize| match self.links.get(&path[..end]) {
+                Some(Fact::Value(target)) => Some((end, target)),
+                _ => None,
+            };
+            let Some((end, target)) = ends.collect::<Vec<_>>().into_iter().find_map(link) else {
+                return path;
+            };
+            path = joined(&path[..end], target) + &path[end..];
+        }
+        path
     }
 
     /// What exists below a directory, each without the directory's path.
     fn below(&self, directory: &str) -> impl Iterator<Item = &str> {
         let prefix = format!("{}/", directory.trim_end_matches('/'));
         let directories = existing(&self.directories, prefix.clone());
-        existing(&self.files, prefix.clone()).chain(directories).chain(existing(&self.links, prefix))
+        let present = existing(&self.present, prefix.clone());
+        existing(&self.files, prefix.clone())
+            .chain(directories)
+            .chain(existing(&self.links, prefix))
+            .chain(present)
     }
+}
+
+/// As many as the kernel follows (path_resolution(7)).
+const MOST_LINKS: usize = 40;
+
+/// Where a link points, as a path from the root.
+fn joined(link: &str, target: &str) -> String {
+    let directory = if target.starts_with('/') { "" } else { link.rsplit_once('/').unwrap_or_default().0 };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in directory.split('/').chain(target.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.iter().map(|part| format!("/{part}")).collect()
 }
 
 /// The paths that begin with `prefix` and exist, each without it.

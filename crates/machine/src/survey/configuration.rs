@@ -16,9 +16,6 @@ pub(super) const RUNNING: &str = "/proc/config.gz";
 /// No configuration is longer; a larger one is refused (EFBIG).
 const LONGEST: u64 = 4 << 20;
 
-/// The two bytes that gzip begins with.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-
 /// The configuration, and where it was found.
 pub(super) struct Configuration {
     /// Unreadable (ENOENT) where no file has it: that says nothing about any symbol.
@@ -80,7 +77,7 @@ fn configuration(text: &str) -> Fact<KernelConfig> {
 
 /// The text of a file that may be compressed.
 fn text(bytes: &[u8]) -> Fact<String> {
-    if !bytes.starts_with(&GZIP) {
+    if !bytes.starts_with(&root::GZIP) {
         return Fact::Value(String::from_utf8_lossy(bytes).into_owned());
     }
     let mut plain = Vec::new();
