@@ -16,11 +16,12 @@ pub(crate) fn is_v1(mount: &Mount, controller: &str) -> bool {
     mount.file_system == "cgroup" && has(mount) || mount.file_system == "cpuset" && controller == "cpuset"
 }
 
-/// The directory of this process's group in the v1 hierarchy of `controller`, if it is mounted.
-pub fn own_v1_group(root: &SysRoot, controller: &str) -> Option<String> {
+/// The directory of the group of `process`, else of this one, in the v1 hierarchy of `controller`, if it is mounted.
+pub fn v1_group(root: &SysRoot, process: Option<i32>, controller: &str) -> Option<String> {
     let mounts = mounts(root);
     let mount = mounts.iter().find(|mount| is_v1(mount, controller))?;
-    let groups = root.read("/proc/self/cgroup");
+    let process = process.map_or("self".to_owned(), |process| process.to_string());
+    let groups = root.read(&format!("/proc/{process}/cgroup"));
     directory(mount, group_path(groups.value()?, controller)?)
 }
 

@@ -123,6 +123,22 @@ const ASKED: &[&str] = &[
     "Kernel is locked down from",
     "nknown kernel command line parameters",
     "Offload RCU callbacks from CPUs:",
+    // kernel/sched: rt.c, deadline.c
+    "RT throttling activated",
+    "DL replenish lagged too much",
+    // kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c
+    "hrtimer: interrupt took",
+    "perf: interrupt took too long",
+    "took too long to run",
+    // kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/workqueue.c, kernel/hung_task.c
+    "detected stalls on CPUs",
+    "self-detected stall on CPU",
+    "detected expedited stalls",
+    "kthread starved for",
+    "soft lockup",
+    "hard LOCKUP",
+    "workqueue lockup",
+    "blocked for more than",
 ];
 
 /// Reads the log from its beginning.

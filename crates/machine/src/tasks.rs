@@ -12,6 +12,9 @@ use crate::SysRoot;
 /// `PF_KTHREAD` of include/linux/sched.h, the same since 2.6.28.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// `PF_NO_SETAFFINITY` of include/linux/sched.h, `PF_THREAD_BOUND` before 3.10.
+const BOUND: u64 = 0x0400_0000;
+
 /// A thread, from its `stat` and `status`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -31,6 +34,8 @@ pub struct Task {
     pub cpus: CpuList,
     /// Whether it is a thread of the kernel.
     pub kernel: bool,
+    /// Whether the kernel refuses to let it be moved: its own threads that belong to one CPU or to a pool.
+    pub bound: bool,
     /// When it started, in clock ticks since boot: tells a thread from another with a recycled id.
     pub start: u64,
 }
@@ -71,6 +76,7 @@ fn parse_stat(pid: i32, text: &str) -> Option<Task> {
         priority: u32::try_from(number(40)?).ok()?,
         cpus: CpuList::new(),
         kernel: number(9)? & KERNEL_THREAD != 0,
+        bound: number(9)? & BOUND != 0,
         start: number(22)?,
     })
 }
@@ -85,8 +91,13 @@ fn task(root: &SysRoot, pid: i32, tid: i32) -> Option<Task> {
     parse_stat(pid, root.read(&format!("/proc/{pid}/task/{tid}/stat")).value()?)
 }
 
+/// All threads of the machine, without their affinities.
+pub(crate) fn all(root: &SysRoot) -> Vec<Task> {
+    processes(root).into_iter().flat_map(|pid| threads_without_affinity(root, pid)).collect()
+}
+
 /// The same thread with its affinity.
-fn with_affinity(root: &SysRoot, task: Task) -> Task {
+pub(crate) fn with_affinity(root: &SysRoot, task: Task) -> Task {
     let status = root.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
     let cpus = status.value().and_then(|text| allowed_cpus(text)).unwrap_or_default();
     Task { cpus, ..task }

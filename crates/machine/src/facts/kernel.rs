@@ -15,7 +15,7 @@ pub(crate) struct Names {
 
 /// uname(2) on the running system; else the files that say the same, empty where they are missing
 /// (`/proc/sys/kernel/arch` is there from 6.1).
-pub(super) fn names(root: &SysRoot) -> Names {
+pub(crate) fn names(root: &SysRoot) -> Names {
     if root.is_live() {
         let uname = rustix::system::uname();
         let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();

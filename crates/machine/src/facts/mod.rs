@@ -3,7 +3,7 @@
 pub(crate) mod consoles;
 pub(crate) mod kernel;
 pub(crate) mod processors;
-mod throttling;
+pub(crate) mod throttling;
 pub(crate) mod virtualization;
 
 use record::{Fact, Machine};
@@ -67,8 +67,12 @@ fn load_average(text: &str) -> Option<u32> {
 
 /// The effective request in microseconds: 4 bytes in the machine's byte order (kernel/power/qos.c). Opening the file
 /// for reading adds a request without a limit and so changes nothing.
-fn dma_latency(root: &SysRoot) -> Fact<i64> {
-    root.bytes_at(crate::latency_request::PATH, 0).map(|bytes| i64::from(i32::from_ne_bytes(bytes)))
+pub(crate) fn dma_latency(root: &SysRoot) -> Fact<i64> {
+    let read = || root.bytes_at::<4>(crate::latency_request::PATH, 0).map(|bytes| bytes.to_vec());
+    root.bytes_or(crate::latency_request::PATH, read).and_then(|bytes| {
+        let bytes = <[u8; 4]>::try_from(bytes.as_slice());
+        parsed(bytes.map(|bytes| i64::from(i32::from_ne_bytes(bytes))))
+    })
 }
 
 #[cfg(test)]

@@ -18,16 +18,21 @@ pub(super) fn throttling(root: &SysRoot, release: &str) -> Throttling {
     Throttling {
         runtime_us: root.number("/proc/sys/kernel/sched_rt_runtime_us"),
         period_us: root.number("/proc/sys/kernel/sched_rt_period_us"),
-        group_runtime_us: cgroups::own_v1_group(root, "cpu")
-            .map_or(Fact::Absent, |group| root.number(&format!("{group}/cpu.rt_runtime_us"))),
+        group_runtime_us: group_runtime(root, None),
         fair_server_runtime: fair_server(root, release),
     }
+}
+
+/// The real-time run time of the control group of `process`, else of this one, in microseconds a period.
+pub(crate) fn group_runtime(root: &SysRoot, process: Option<i32>) -> Fact<i64> {
+    let group = cgroups::v1_group(root, process, "cpu");
+    group.map_or(Fact::Absent, |group| root.number(&format!("{group}/cpu.rt_runtime_us")))
 }
 
 /// The largest run time per second that any CPU's fair server reserves.
 ///
 /// Without debugfs a kernel that has the server by its version number gives unreadable (ENOENT), an older one absent.
-fn fair_server(root: &SysRoot, release: &str) -> Fact<Nanos> {
+pub(crate) fn fair_server(root: &SysRoot, release: &str) -> Fact<Nanos> {
     match root.list(FAIR_SERVER) {
         Fact::Value(cpus) => largest(cpus.iter().map(|cpu| share_of_a_second(root, cpu))),
         Fact::Absent if !debugfs_is_mounted(root) && has_fair_server(release) => {

@@ -1,6 +1,6 @@
 //! The facts that take thought, by name.
 
-use super::{Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, place, processors};
+use super::{Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, place, processors, runtime};
 
 /// A fact with a name of its own.
 pub struct NamedFact {
@@ -77,5 +77,5 @@ pub(super) fn named(name: &str) -> Option<&'static NamedFact> {
 
 /// All facts that have names.
 pub fn named_facts() -> impl Iterator<Item = &'static NamedFact> {
-    TABLES.iter().copied().flatten()
+    TABLES.iter().chain(&runtime::TABLES).copied().flatten()
 }

@@ -242,7 +242,7 @@ fn is_mask(path: &str) -> bool {
 }
 
 /// `00000000,0000000f`: groups of 32 CPUs, the highest first (lib/bitmap-str.c).
-fn mask(text: &str) -> Option<CpuList> {
+pub(super) fn mask(text: &str) -> Option<CpuList> {
     let groups: Vec<u32> = text.split(',').map(|group| group_of_mask(group.trim())).collect::<Option<_>>()?;
     let bits = groups.iter().rev().flat_map(|group| (0..u32::BITS).map(move |bit| group >> bit & 1 == 1));
     let set = (0..).zip(bits).filter(|(_, is_set)| *is_set).map(|(cpu, _)| cpu);

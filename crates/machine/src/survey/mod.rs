@@ -30,6 +30,7 @@ mod kernel;
 mod kinds;
 mod place;
 mod processors;
+mod runtime;
 
 #[cfg(test)]
 mod tests;
@@ -153,6 +154,7 @@ pub struct Given {
 pub struct Survey {
     root: SysRoot,
     isolated: CpuList,
+    process: Option<i32>,
     config_name: Option<String>,
     configuration: OnceCell<Configuration>,
     command_line: OnceCell<Fact<CommandLine>>,
@@ -164,6 +166,7 @@ impl Survey {
         Self {
             root: root.remembering(),
             isolated,
+            process: None,
             config_name: None,
             configuration: OnceCell::new(),
             command_line: OnceCell::new(),
@@ -185,6 +188,12 @@ impl Survey {
             name
         });
         Self { config_name, ..Self::new(SysRoot::of(tree), isolated) }
+    }
+
+    /// The same survey, in which the facts `process` and `process.*` are about process `id`. Without, they are
+    /// unsupported.
+    pub fn about(self, id: i32) -> Self {
+        Self { process: Some(id), ..self }
     }
 
     /// The CPUs for real time.

@@ -1,0 +1,75 @@
+//! What the kernel has complained of since it booted, as far as its log still holds it.
+
+use record::Fact;
+use rustix::io::Errno;
+
+use super::{item, reading};
+use crate::kernel_log;
+use crate::survey::facts::{NamedFact, fact};
+use crate::survey::{Reading, Survey, Value};
+
+pub(super) const FACTS: &[NamedFact] = &[
+    fact("log.throttling", "lines of the kernel's log on real-time threads that were throttled", |survey| {
+        complaints(survey, &["RT throttling activated", "DL replenish lagged too much"])
+    }),
+    fact("log.long-interrupts", "lines of the kernel's log on interrupts that took too long", |survey| {
+        complaints(survey, LONG_INTERRUPTS)
+    }),
+    fact("log.stalls", "lines of the kernel's log on stalls, lockups and hung tasks", |survey| {
+        complaints(survey, STALLS)
+    }),
+];
+
+/// kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c.
+const LONG_INTERRUPTS: &[&str] =
+    &["hrtimer: interrupt took", "perf: interrupt took too long", "took too long to run"];
+
+/// kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/workqueue.c, kernel/hung_task.c.
+const STALLS: &[&str] = &[
+    "detected stalls on CPUs",
+    "self-detected stall on CPU",
+    "detected expedited stalls",
+    "kthread starved for",
+    "soft lockup",
+    "hard LOCKUP",
+    "workqueue lockup",
+    "blocked for more than",
+];
+
+/// Lines that hold one of `signs`; unreadable (ENODATA) where there is none and the log has lost its beginning.
+fn complaints(survey: &Survey, signs: &[&str]) -> Reading {
+    let value = kernel_log::boot_log(&survey.root).and_then(|log| {
+        let told: Vec<_> =
+            log.lines.iter().filter(|line| signs.iter().any(|sign| line.contains(sign))).collect();
+        match told.is_empty() && !log.is_whole {
+            true => Fact::Unreadable(Errno::NODATA.raw_os_error()),
+            false => Fact::Value(Value::List(told.into_iter().map(|line| item("log", line)).collect())),
+        }
+    });
+    reading(value, "the kernel's log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Isolated, shown};
+    use crate::fake::FakeTree;
+
+    #[test]
+    fn complaints_are_told_by_kind() {
+        let log = "5,0,0,-;Linux version 6.1\n4,1,9,-;sched: RT throttling activated\n\
+            6,2,9,-;hrtimer: interrupt took 31415 ns\n12,3,9,-;app: soft lockup\n";
+        let tree = FakeTree::new(&[("/dev/kmsg", log)]);
+        let told = |name: &str| shown(&tree, Isolated::None, name);
+        assert_eq!(told("log.throttling"), "log: sched: RT throttling activated");
+        assert_eq!(told("log.long-interrupts"), "log: hrtimer: interrupt took 31415 ns");
+        assert_eq!(told("log.stalls"), "none");
+    }
+
+    #[test]
+    fn a_log_without_its_beginning_proves_nothing() {
+        let tree = FakeTree::new(&[("/dev/kmsg", "4,7,9,-;sched: RT throttling activated\n")]);
+        let told = |name: &str| shown(&tree, Isolated::None, name);
+        assert_eq!(told("log.throttling"), "log: sched: RT throttling activated");
+        assert!(told("log.stalls").starts_with("unreadable"), "{}", told("log.stalls"));
+    }
+}
