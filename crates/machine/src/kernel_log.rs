@@ -292,7 +292,9 @@ mod tests {
     #[test]
     fn only_what_is_asked_of_the_boot_is_kept() {
         let tree = FakeTree::new(&[(PATH, TEXT)]);
-        assert_eq!(boot_log(&tree.root), Fact::Value(BootLog { lines: vec![], is_whole: false }));
+        let complaints = ["sched: RT throttling activated", "hrtimer: interrupt took 31415 ns"];
+        let lines = complaints.map(str::to_owned).to_vec();
+        assert_eq!(boot_log(&tree.root), Fact::Value(BootLog { lines, is_whole: false }));
         let text = "5,0,0,-;Linux version 6.1 (me@home)\n6,9,79117,-;Dynamic Preempt: full\n6,10,80000,-;random: crng\n";
         tree.write(PATH, text);
         let log = boot_log(&tree.root);

@@ -1,6 +1,8 @@
 //! The facts that take thought, by name.
 
-use super::{Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, place, processors, runtime};
+use super::{
+    Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, place, processors, runtime,
+};
 
 /// A fact with a name of its own.
 pub struct NamedFact {
