@@ -75,6 +75,12 @@ impl Board {
         })
     }
 
+    /// Whether a worker of `stressor` is still getting ready.
+    pub fn is_starting(&self, stressor: usize) -> bool {
+        let mut states = (0..self.workers(stressor)).map(|worker| self.state(stressor, worker).observe());
+        states.any(|state| state == State::Starting as u64)
+    }
+
     /// A worker's counter `index`.
     pub fn counter(&self, stressor: usize, worker: usize, index: usize) -> &Word {
         let place = self.places[stressor];

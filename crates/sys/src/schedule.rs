@@ -93,7 +93,7 @@ pub fn set(scheduling: Scheduling) -> Result<()> {
     }
 }
 
-/// Kernels before 3.14 have no sched_setattr and no deadline policy.
+/// sched_setscheduler(2), for kernels before 3.14: they have no sched_setattr and no deadline policy.
 fn set_before_3_14(attributes: Attributes, scheduling: Scheduling) -> Result<()> {
     let priority: libc::c_int = attributes.priority as libc::c_int;
     // SAFETY: the third argument is a sched_param, which is one int, and is only read.
@@ -112,6 +112,32 @@ pub fn get() -> Result<(Policy, u32)> {
     check(unsafe { libc::syscall(libc::SYS_sched_getparam, 0, &mut priority) }, "sched_getparam", "")?;
     const RESET_ON_FORK: u32 = 0x4000_0000;
     Ok((Policy::from_number(policy as u32 & !RESET_ON_FORK), priority as u32))
+}
+
+/// Does `work` at the lowest real-time priority, before all ordinary threads: behind hundreds of a load's processes on
+/// one CPU it would take seconds. Without the privilege it takes them. Policy and nice value are as before afterwards.
+pub fn before_ordinary<T>(work: impl FnOnce() -> T) -> T {
+    let _back = Priority::try_from(1).ok().and_then(Raised::to);
+    work()
+}
+
+/// The ordinary policy of the calling thread, to be put back.
+struct Raised(Policy);
+
+impl Raised {
+    fn to(priority: Priority) -> Option<Self> {
+        let ordinary = |policy: &Policy| matches!(policy, Policy::Other | Policy::Batch | Policy::Idle);
+        let policy = get().ok().map(|(policy, _)| policy).filter(ordinary)?;
+        set(Scheduling::Fifo(priority)).is_ok().then_some(Self(policy))
+    }
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        // Unlike sched_setattr, this call leaves the nice value alone.
+        let ordinary = Attributes { policy: self.0.number(), ..Attributes::default() };
+        let _ = set_before_3_14(ordinary, Scheduling::Other);
+    }
 }
 
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
@@ -222,6 +248,22 @@ mod tests {
             }
             set(Scheduling::Other).unwrap();
             assert_eq!(get().unwrap(), (Policy::Other, 0));
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn what_was_done_before_ordinary_threads_leaves_no_trace() {
+        std::thread::spawn(|| {
+            rustix::process::setpriority_process(None, 5).unwrap();
+            let inside = before_ordinary(|| get().unwrap());
+            assert!([(Policy::Fifo, 1), (Policy::Other, 0)].contains(&inside), "{inside:?}");
+            assert_eq!(get().unwrap(), (Policy::Other, 0));
+            assert_eq!(rustix::process::getpriority_process(None).unwrap(), 5);
+            if inside.0 == Policy::Other {
+                println!("skipped: without CAP_SYS_NICE nothing is raised: needs other kernel privileges");
+            }
         })
         .join()
         .unwrap();

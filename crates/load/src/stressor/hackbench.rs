@@ -1,7 +1,7 @@
 //! hackbench's crowds: in each group, senders that write to every receiver over socket pairs, all of them processes.
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -10,9 +10,12 @@ use sys::shared::Word;
 
 use super::Worker;
 use crate::message::pipe;
+use crate::{Stressor, Work};
 
 /// How long to wait after a round that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// How often it is looked whether the load's other workers are up.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// One group.
 pub(super) struct Crowd {
@@ -26,12 +29,12 @@ pub(super) struct Crowd {
 
 /// Round after round of `groups` crowds.
 pub(super) fn run(worker: &mut Worker<'_>, groups: u32, crowd: &Crowd) -> String {
+    wait_for_others(worker);
     loop {
         let mut children = Vec::new();
-        let result = start_round(worker, groups, crowd, &mut children).and_then(|()| {
-            worker.started();
-            finish_round(children.len())
-        });
+        let result = start_round(worker, groups, crowd, &mut children)
+            .and_then(|opener| open(worker, opener, children.len()))
+            .and_then(|()| finish_round(children.len()));
         if let Err(text) = result {
             worker.failed(&text);
             // Whoever still waits for a message waits for ever.
@@ -42,23 +45,44 @@ pub(super) fn run(worker: &mut Worker<'_>, groups: u32, crowd: &Crowd) -> String
     }
 }
 
-/// Forks everybody, then opens the gate for all at once.
+/// On a machine of one CPU, hundreds of processes leave the load's other workers so little of it that they would take
+/// minutes to get ready. A crowd that waits for them is the same load, sooner. Crowds do not wait for each other, and
+/// the parent ends a load of which a worker never gets ready.
+fn wait_for_others(worker: &Worker<'_>) {
+    let shop = worker.shop;
+    let stressors = || shop.plan.load.stressors.iter().enumerate();
+    let is_starting = |(index, stressor): (usize, &Stressor)| {
+        !matches!(stressor.work, Work::Hackbench { .. }) && shop.board.is_starting(index)
+    };
+    while stressors().any(is_starting) {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Forks everybody and gives back what opens the gate for all.
 fn start_round(
     worker: &Worker<'_>,
     groups: u32,
     crowd: &Crowd,
     children: &mut Vec<Pid>,
-) -> Result<(), String> {
+) -> Result<OwnedFd, String> {
     let (gate, opener) = gate().map_err(|error| error.to_string())?;
     for group in 0..groups {
         start_group(worker, group, crowd, gate.as_fd(), children)?;
     }
-    let everybody = vec![0_u8; children.len()];
-    std::fs::File::from(opener).write_all(&everybody).map_err(|error| format!("opening the gate: {error}"))
+    Ok(opener)
+}
+
+/// Opens the gate for all at once. That the work has begun is said before: after it, it may be long until this process
+/// has the CPU again.
+fn open(worker: &Worker<'_>, opener: OwnedFd, everybody: usize) -> Result<(), String> {
+    worker.started();
+    let written = std::fs::File::from(opener).write_all(&vec![0_u8; everybody]);
+    written.map_err(|error| format!("opening the gate: {error}"))
 }
 
 /// A pipe whose reading end blocks.
-fn gate() -> sys::Result<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)> {
+fn gate() -> sys::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe()?;
     rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::empty())
         .map_err(|errno| sys::Error::new("fcntl", errno))?;

@@ -14,6 +14,7 @@ use record::{
     CStates, Evidence, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead,
     ThreadEvidence,
 };
+use sys::schedule;
 use sys::signal::Signal;
 use units::{Nanos, Seed};
 
@@ -52,15 +53,19 @@ pub fn measure(
     let mut watched = session.is_watched(display.begins(&head, index + 1, count));
     let heat = Heat::read(&session.root, &session.division.measured);
     let _request = (head.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
+    // The probe gets ready while nothing disturbs it: that says nothing, and under some loads it takes seconds.
+    let mut probe = Probe::start(Path::new(probe::client::OWN_PROGRAM), probe_plan(session, &head))?;
     let mut load = load::start(load_plan(session, &head)?)?;
     let load_failed = load.wait_running(LOAD_PATIENCE).err();
-    let mut probe = Probe::start(Path::new(probe::client::OWN_PROGRAM), probe_plan(session, &head))?;
     let mut round =
         Round { recorder: Recorder::new(head.cpus.len(), index), heat, before: None, after: None };
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
     let end = round.watch(session, &mut probe, &mut load, &head, display, &mut watched)?;
-    let rivals_and_load = round.look_around(session, &probe, &load);
+    // After the last sample nobody is disturbed by it.
+    let look = || look_around(session, &probe, &load);
+    let complete = end == ScenarioEnd::Complete;
+    let rivals_and_load = if complete { schedule::before_ordinary(look) } else { look() };
     let finished = round.finish(session, &mut probe, &mut load);
     if round.recorder.has_news() {
         watched &= session.is_watched(display.second(&round.recorder.live(&probe, &head)));
@@ -222,31 +227,6 @@ impl Round {
         too_hot(&self.heat, &now, session.max_temperature)
     }
 
-    /// Rivals of the probe and workers outside SCHED_OTHER, looked for while both still run.
-    fn look_around(
-        &self,
-        session: &Session,
-        probe: &Probe,
-        load: &RunningLoad,
-    ) -> (Vec<record::TaskEvidence>, Vec<String>) {
-        let plan = &session.header.plan;
-        let policy = probe::process::expected_policy(probe.plan());
-        let priority = plan.priority.map_or(0, |priority| u32::from(priority.get()));
-        let measured = &session.division.measured;
-        let pid = |id: u32| i32::try_from(id).unwrap_or(i32::MAX);
-        let mut rivals = match policy.is_real_time() {
-            true => machine::rivals(&session.root, measured, policy, priority, pid(probe.pid())),
-            false => Vec::new(),
-        };
-        let outside = load
-            .supervisor_pid()
-            .map(|id| machine::outside_other(&session.root, pid(id)))
-            .unwrap_or_default();
-        // Per-CPU threads of the kernel at the very top belong to every machine.
-        rivals.retain(|rival| !(rival.kernel && rival.name.starts_with("migration/")));
-        (rivals, outside)
-    }
-
     /// Stops probe and load and takes the last figures.
     fn finish(
         &mut self,
@@ -299,6 +279,29 @@ impl Round {
         let accounted = |view: probe::board::View<'_>| view.summary().count + view.missed_summary().count;
         probe.plan().interval.saturating_mul(probe.views().map(accounted).max().unwrap_or_default())
     }
+}
+
+/// Rivals of the probe and workers outside SCHED_OTHER, looked for while both still run.
+fn look_around(
+    session: &Session,
+    probe: &Probe,
+    load: &RunningLoad,
+) -> (Vec<record::TaskEvidence>, Vec<String>) {
+    let plan = &session.header.plan;
+    let policy = probe::process::expected_policy(probe.plan());
+    let priority = plan.priority.map_or(0, |priority| u32::from(priority.get()));
+    let measured = &session.division.measured;
+    let pid = |id: u32| i32::try_from(id).unwrap_or(i32::MAX);
+    let mut rivals = match policy.is_real_time() {
+        true => machine::rivals(&session.root, measured, policy, priority, pid(probe.pid())),
+        false => Vec::new(),
+    };
+    let outside =
+        load.supervisor_pid().map(|id| machine::outside_other(&session.root, pid(id))).unwrap_or_default();
+    // Per-CPU threads of the kernel at the very top belong to every machine, and this thread has nothing to do before.
+    let own = schedule::thread_id();
+    rivals.retain(|rival| rival.tid != own && !(rival.kernel && rival.name.starts_with("migration/")));
+    (rivals, outside)
 }
 
 /// Whether the machine is hotter than it may be (in thousandths of a degree), or slows down for heat as it did not
