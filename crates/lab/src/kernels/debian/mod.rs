@@ -28,13 +28,16 @@ pub fn fetch(cache: &Cache, wanted: &Wanted, progress: &mut Progress<'_>) -> Res
     fetched.ok_or_else(|| not_found(cache, wanted))
 }
 
+/// What is done with package lists; nothing comes of it where they have no such package.
+type Work<'a, T> = dyn FnMut(&Apt, &mut Progress<'_>) -> Result<Option<T>, Error> + 'a;
+
 /// Tries the system's package lists, then the cache's own, then those after an update: the first that has the package
 /// and can download it. Lists that are older than the archive name packages that are gone.
 pub(super) fn with_lists<T>(
     cache: &Cache,
     architecture: Architecture,
     progress: &mut Progress<'_>,
-    work: &mut dyn FnMut(&Apt, &mut Progress<'_>) -> Result<Option<T>, Error>,
+    work: &mut Work<'_, T>,
 ) -> Result<Option<T>, Error> {
     let mut last = Ok(None);
     if Architecture::own() == Some(architecture) {
@@ -149,8 +152,8 @@ fn arrange(tree: &Path, to: &Path, origin: &str) -> Result<Kernel, Error> {
 }
 
 fn not_found(cache: &Cache, wanted: &Wanted) -> Error {
-    let names = wanted.packages().join(" or ");
-    let error = Error::new(format!("Debian's package lists have no {names}"));
+    let name = wanted.packages().into_iter().next().unwrap_or_default();
+    let error = Error::new(format!("Debian's package lists have no {name}"));
     let known = Apt::of_cache(cache, wanted.architecture).and_then(|apt| apt.names("linux-image-"));
     let mut versions: Vec<String> =
         known.unwrap_or_default().iter().filter_map(|name| wanted.version_in(name)).collect();
