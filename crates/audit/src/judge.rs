@@ -167,11 +167,7 @@ fn absent(rule: &Rule, want: &Want) -> Judgement {
 }
 
 fn evidence(name: &str, reading: Reading) -> Evidence {
-    Evidence {
-        fact: name.to_owned(),
-        value: reading.value.map(|value| value.to_string()),
-        from: reading.from,
-    }
+    Evidence { fact: name.to_owned(), value: reading.value.map(|value| shown(&value)), from: reading.from }
 }
 
 /// A value for a reader: an empty one must be seen.

@@ -71,7 +71,7 @@ fn reasons(finding: &Finding) -> Vec<String> {
     let seen = if finding.offenders.is_empty() { seen } else { finding.offenders[0].value.clone() };
     vec![
         format!("# {}: {} (here: {})", finding.rule, one_line(&finding.title), one_line(&seen)),
-        format!("#   {}", one_line(&finding.why)),
+        format!("#   {}", one_line(&finding.why).trim_start_matches("CONFIG_")),
     ]
 }
 

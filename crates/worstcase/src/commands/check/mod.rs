@@ -64,7 +64,7 @@ enum Format {
     Sarif,
     /// For build servers: a test case a rule
     Junit,
-    /// For test harnesses: Test Anything Protocol 14
+    /// For test harnesses: Test Anything Protocol
     Tap,
 }
 
