@@ -1,0 +1,226 @@
+//! What `check` does with papers in a machine's place: a recipe, a fragment and what became of it, another
+//! configuration or machine, a check-list of `evl check`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use audit::checklist::Checklist;
+use audit::fragment::{KernelSource, reasons};
+use audit::recipe::{Target, examine};
+use audit::{Audit, Profile, Request, Rules, Severity, against};
+use clap::Args;
+use machine::kernel_config::{self, Fragment, KernelConfig};
+use machine::survey::{Survey, Value};
+use record::Fact;
+use units::KernelVersion;
+
+use super::subject::{self, SubjectOptions};
+use crate::error::{CommandError, Result};
+use crate::output::{self, Stream};
+
+/// Questions that are not the rules'.
+#[derive(Args)]
+pub struct Papers {
+    /// Look through a pasted recipe (boot line, GRUB file, U-Boot commands, sysctls, fragment, shell commands); - for standard input
+    #[arg(long, value_name = "FILE", group = "paper", conflicts_with_all = ["explain", "emit", "format", "rules"])]
+    recipe: Option<PathBuf>,
+
+    /// The kernel that the recipe is for [default: the one that is judged]
+    #[arg(long, value_name = "VERSION", requires = "recipe")]
+    kernel: Option<KernelVersion>,
+
+    /// Which symbols of a fragment did not reach the configuration that --kconfig names
+    #[arg(long, value_name = "FRAGMENT", group = "paper", requires = "kconfig", conflicts_with_all = ["explain", "emit", "format", "rules"])]
+    verify_fragment: Option<PathBuf>,
+
+    /// The kernel's source, which tells why they did not
+    #[arg(long, value_name = "TREE", requires = "verify_fragment")]
+    kernel_source: Option<PathBuf>,
+
+    /// How another configuration, or a machine (directory or snapshot), differs from the one that is judged
+    #[arg(long, value_name = "FILE", group = "paper", conflicts_with_all = ["explain", "emit", "format"])]
+    against: Option<PathBuf>,
+
+    /// Judge the configuration by a check-list of evl check
+    #[arg(long, value_name = "FILE", group = "paper", conflicts_with_all = ["explain", "emit", "format", "rules"])]
+    checklist: Option<PathBuf>,
+}
+
+/// What the questions need of the rest of the command line.
+pub struct Context<'a> {
+    pub subject: &'a SubjectOptions,
+    pub survey: &'a Survey,
+    pub rules: &'a Rules,
+    pub profiles: &'a [Profile],
+    pub asked: &'a [String],
+    pub all: bool,
+    pub json: bool,
+}
+
+/// What is printed, and the exit code.
+type Answer = (String, u8);
+
+impl Papers {
+    /// Whether one of the questions is asked.
+    pub fn is_asked(&self) -> bool {
+        self.recipe.is_some() || self.verify_fragment.is_some() || self.against.is_some() || self.checklist.is_some()
+    }
+
+    /// Answers it.
+    pub fn run(&self, context: &Context) -> Result<ExitCode> {
+        let (text, code) = if let Some(path) = &self.recipe {
+            self.recipe(path, context)?
+        } else if let Some(path) = &self.verify_fragment {
+            self.fragment(path, context)?
+        } else if let Some(path) = &self.against {
+            against_other(path, context)?
+        } else if let Some(path) = &self.checklist {
+            checklist(path, context)?
+        } else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        output::final_data(&text)?;
+        Ok(ExitCode::from(code))
+    }
+
+    /// Fails where something in the recipe is an error.
+    fn recipe(&self, path: &Path, context: &Context) -> Result<Answer> {
+        let (name, text) = read(path, "name a file with boot words, settings or commands")?;
+        let examination = examine(&text, self.target(context.survey));
+        let fails = examination.remarks.iter().any(|remark| remark.severity == Severity::Error);
+        let text = match context.json {
+            true => json(&examination),
+            false => report::recipe::recipe(&examination, &name, &output::style(Stream::Output)),
+        };
+        Ok((text, u8::from(fails)))
+    }
+
+    /// The kernel that is named, else the one that is judged, with its CPUs.
+    fn target(&self, survey: &Survey) -> Target {
+        let text = |fact: &str| survey.read(fact).value.value().map(ToString::to_string);
+        let processors = match survey.read("cpus.online").value {
+            Fact::Value(Value::Cpus(cpus)) => cpus.iter().last().map(|cpu| cpu.0 + 1),
+            _ => None,
+        };
+        match self.kernel {
+            Some(version) => Target { version: Some(version), preempt_rt: None, processors: None },
+            None => Target {
+                version: text("kernel.release").and_then(|release| release.parse().ok()),
+                preempt_rt: text("preemption").map(|preemption| preemption == "rt"),
+                processors,
+            },
+        }
+    }
+
+    /// Fails where a symbol is missing.
+    fn fragment(&self, path: &Path, context: &Context) -> Result<Answer> {
+        let (name, text) = read(path, "name a fragment of a kernel configuration")?;
+        let fragment = Fragment::parse(&text);
+        if fragment.is_empty() {
+            return Err(CommandError::new(format!("read {name}: no setting in it"), "a fragment has lines like CONFIG_X=y"));
+        }
+        let result = context.subject.config()?;
+        let source = self.kernel_source.as_deref().map(|tree| source(tree, &result, context)).transpose()?;
+        let dropped = kernel_config::dropped(&fragment, &result);
+        let mut text = String::new();
+        for symbol in &dropped {
+            let got = symbol.got.as_ref().map_or_else(|| "nothing".to_owned(), |got| kernel_config::line_of(&symbol.symbol, got));
+            text += &format!("{} became {got}\n", kernel_config::line_of(&symbol.symbol, &symbol.wanted));
+            for reason in source.iter().flat_map(|source| reasons(symbol, &result, source)) {
+                text += &format!("  {reason}\n");
+            }
+        }
+        text += &format!("{} of {} symbols arrived\n", fragment.len() - dropped.len(), fragment.len());
+        Ok((text, u8::from(!dropped.is_empty())))
+    }
+}
+
+fn source(tree: &Path, result: &KernelConfig, context: &Context) -> Result<KernelSource> {
+    let architecture = match &result.header {
+        Some(header) => header.architecture.clone(),
+        None => context.survey.read("architecture").value.value().map_or_else(String::new, |name| directory_of(&name.to_string()).to_owned()),
+    };
+    KernelSource::read(tree, directory_of(&architecture))
+        .map_err(|error| CommandError::new(error, "name the top directory of the kernel's source"))
+}
+
+/// The architecture's directory below `arch/`.
+fn directory_of(architecture: &str) -> &str {
+    match architecture {
+        "x86_64" | "i386" | "i686" => "x86",
+        "aarch64" => "arm64",
+        "armv7l" => "arm",
+        "ppc" | "ppc64" | "ppc64le" => "powerpc",
+        "riscv64" => "riscv",
+        other => other,
+    }
+}
+
+/// Never fails: a difference is no fault.
+fn against_other(path: &Path, context: &Context) -> Result<Answer> {
+    let theirs_name = path.display().to_string();
+    let style = output::style(Stream::Output);
+    if let Some(root) = subject::machine_at(path)? {
+        let of = |survey: &Survey| -> Audit {
+            let request = Request { profiles: context.profiles.to_vec(), rules: context.asked.to_vec() };
+            audit::audit(survey, context.rules.all(), &request)
+        };
+        let theirs = Survey::new(root, context.survey.isolated().clone());
+        let differences = against::audits(&of(context.survey), &of(&theirs));
+        let text = match context.json {
+            true => json(&differences),
+            false => report::against::audits(&differences, &context.subject.name(), &theirs_name, context.all, &style),
+        };
+        return Ok((text, 0));
+    }
+    let (ours, theirs) = (context.subject.config()?, subject::config_at(path)?);
+    let differences = against::configs(&ours, &theirs, context.rules.all());
+    let text = match context.json {
+        true => json(&differences),
+        false => report::against::configs(&differences, &context.subject.name(), &theirs_name, context.all, &style),
+    };
+    Ok((text, 0))
+}
+
+/// Prints what `evl check` prints; fails where a rule does not hold.
+fn checklist(path: &Path, context: &Context) -> Result<Answer> {
+    let (name, text) = read(path, "name a check-list, as kconf-checklist.evl")?;
+    let list = Checklist::parse(&text)
+        .map_err(|error| CommandError::new(format!("{name}, {error}"), "a rule is [!]CONFIG_X [=value] [if CONFIG_Y] [on ARCH]"))?;
+    let config = context.subject.config()?;
+    let architecture = config.header.as_ref().map_or_else(
+        || context.survey.read("architecture").value.value().map(ToString::to_string).unwrap_or_default(),
+        |header| header.architecture.clone(),
+    );
+    let failures = list.failures(&config, &architecture);
+    let line = |failure: &audit::checklist::Failure| {
+        let condition = failure.condition.as_ref().map_or_else(String::new, |(symbol, value)| format!(" and CONFIG_{symbol}={value}"));
+        format!("CONFIG_{}={}{condition}\n", failure.symbol, failure.actual)
+    };
+    Ok((failures.iter().map(line).collect(), u8::from(!failures.is_empty())))
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+/// No recipe, fragment or list is longer.
+const LONGEST: u64 = 4 << 20;
+
+/// A text file's name and contents; `-` is standard input.
+fn read(path: &Path, hint: &str) -> Result<(String, String)> {
+    let is_input = path.as_os_str() == "-";
+    let name = if is_input { "standard input".to_owned() } else { path.display().to_string() };
+    let mut bytes = Vec::new();
+    let result = match is_input {
+        true => std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes),
+        false => File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
+    };
+    result.map_err(|error| CommandError::new(format!("read {name}: {error}"), hint))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(CommandError::new(format!("read {name}: longer than 4 MiB"), hint));
+    }
+    Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
+}
