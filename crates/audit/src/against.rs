@@ -55,8 +55,10 @@ pub struct RuleDifference {
 /// one says is not set and the other does not name is no difference.
 pub fn configs(ours: &KernelConfig, theirs: &KernelConfig, rules: &[Rule]) -> Vec<SymbolDifference> {
     let meanings = meanings(rules);
-    let symbols: BTreeSet<&str> = ours.settings().chain(theirs.settings()).map(|(symbol, _)| symbol).collect();
-    let different = symbols.into_iter().filter(|symbol| is_set(ours.get(symbol)) != is_set(theirs.get(symbol)));
+    let symbols: BTreeSet<&str> =
+        ours.settings().chain(theirs.settings()).map(|(symbol, _)| symbol).collect();
+    let different =
+        symbols.into_iter().filter(|symbol| is_set(ours.get(symbol)) != is_set(theirs.get(symbol)));
     let mut differences: Vec<SymbolDifference> = different
         .map(|symbol| SymbolDifference {
             symbol: symbol.to_owned(),
@@ -94,7 +96,8 @@ fn meanings(rules: &[Rule]) -> BTreeMap<String, Vec<Meaning>> {
         let cures = rule.cure.config.iter().filter_map(|line| symbol_of_line(line));
         let symbols: BTreeSet<String> = facts.chain(cures).collect();
         for symbol in symbols {
-            let meaning = Meaning { rule: rule.id.clone(), title: rule.title.clone(), severity: rule.severity };
+            let meaning =
+                Meaning { rule: rule.id.clone(), title: rule.title.clone(), severity: rule.severity };
             meanings.entry(symbol).or_default().push(meaning);
         }
     }
@@ -123,8 +126,10 @@ fn symbol_of_line(line: &str) -> Option<String> {
 pub fn audits(ours: &Audit, theirs: &Audit) -> Vec<RuleDifference> {
     let by_rule: BTreeMap<&str, &Finding> =
         theirs.findings.iter().map(|finding| (finding.rule.as_str(), finding)).collect();
-    let pairs = ours.findings.iter().filter_map(|finding| Some((finding, *by_rule.get(finding.rule.as_str())?)));
-    let mut differences: Vec<RuleDifference> = pairs.filter_map(|(ours, theirs)| difference(ours, theirs)).collect();
+    let pairs =
+        ours.findings.iter().filter_map(|finding| Some((finding, *by_rule.get(finding.rule.as_str())?)));
+    let mut differences: Vec<RuleDifference> =
+        pairs.filter_map(|(ours, theirs)| difference(ours, theirs)).collect();
     differences.sort_by_key(|difference| {
         let same_outcome = difference.ours.0 == difference.theirs.0;
         (same_outcome, Reverse(difference.severity), difference.rule.clone())
@@ -184,14 +189,19 @@ source = [\"S0\"]
     #[test]
     fn what_rules_speak_of_comes_first_and_the_worst_of_that() {
         let rules = Rules::parse(&[("kernel-config", RULES)]).unwrap();
-        let ours = KernelConfig::parse("CONFIG_A=y\nCONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\n# CONFIG_Z is not set\n");
+        let ours = KernelConfig::parse(
+            "CONFIG_A=y\nCONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\n# CONFIG_Z is not set\n",
+        );
         let theirs = KernelConfig::parse("CONFIG_A=m\nCONFIG_HZ=1000\nCONFIG_PREEMPT_RT=y\n");
         let differences = configs(&ours, &theirs, rules.all());
         let names: Vec<&str> = differences.iter().map(|difference| difference.symbol.as_str()).collect();
         assert_eq!(names, ["PREEMPT_RT", "HZ", "A"]);
         assert_eq!(differences[0].ours.as_deref(), Some("n"));
         assert_eq!(differences[0].meaning[0].rule, "kc-preempt-rt");
-        assert_eq!((differences[2].ours.as_deref(), differences[2].theirs.as_deref()), (Some("y"), Some("m")));
+        assert_eq!(
+            (differences[2].ours.as_deref(), differences[2].theirs.as_deref()),
+            (Some("y"), Some("m"))
+        );
         assert!(configs(&ours, &ours, rules.all()).is_empty());
     }
 }

@@ -3,6 +3,7 @@
 //! A rule names a fact (`machine::survey`), says what is [wanted](Want) of it by [profile](Profiles), and how it is
 //! cured. [`Rules::built_in`] are those in the binary.
 
+pub mod against;
 mod audit;
 pub mod checklist;
 mod choice;

@@ -10,19 +10,35 @@ use crate::text::{clip, count_of, harmless, wrap};
 const MARK: usize = 9;
 
 /// Symbols that differ between the configurations called `ours` and `theirs`. `all` shows those too of which no rule speaks.
-pub fn configs(differences: &[SymbolDifference], ours: &str, theirs: &str, all: bool, style: &Style) -> String {
-    let (known, others): (Vec<_>, Vec<_>) = differences.iter().partition(|difference| !difference.meaning.is_empty());
+pub fn configs(
+    differences: &[SymbolDifference],
+    ours: &str,
+    theirs: &str,
+    all: bool,
+    style: &Style,
+) -> String {
+    let (known, others): (Vec<_>, Vec<_>) =
+        differences.iter().partition(|difference| !difference.meaning.is_empty());
     let mut lines = head(differences.len(), ours, theirs, style);
     for difference in &known {
         let severity = difference.meaning.first().map_or(Severity::Note, |meaning| meaning.severity);
         lines.push(marked(severity, &change(difference), style));
-        let meaning: Vec<String> = difference.meaning.iter().map(|meaning| format!("{} ({})", meaning.title, meaning.rule)).collect();
+        let meaning: Vec<String> = difference
+            .meaning
+            .iter()
+            .map(|meaning| format!("{} ({})", meaning.title, meaning.rule))
+            .collect();
         lines.extend(wrap(&" ".repeat(MARK), &meaning.join("; "), MARK, style.width));
     }
     if all {
-        lines.extend(others.iter().map(|difference| clip(&harmless(&format!("{}{}", " ".repeat(MARK), change(difference))), style.width)));
+        lines.extend(others.iter().map(|difference| {
+            clip(&harmless(&format!("{}{}", " ".repeat(MARK), change(difference))), style.width)
+        }));
     } else if !others.is_empty() {
-        lines.push(format!("{} of which no rule speaks (--all shows them)", count_of(others.len() as u64, "more difference")));
+        lines.push(format!(
+            "{} of which no rule speaks (--all shows them)",
+            count_of(others.len() as u64, "more difference")
+        ));
     }
     finished(lines)
 }
@@ -30,23 +46,36 @@ pub fn configs(differences: &[SymbolDifference], ours: &str, theirs: &str, all: 
 /// Rules on which the machines called `ours` and `theirs` differ.
 pub fn audits(differences: &[RuleDifference], ours: &str, theirs: &str, all: bool, style: &Style) -> String {
     let mut lines = head(differences.len(), ours, theirs, style);
-    let (changed, others): (Vec<_>, Vec<_>) = differences.iter().partition(|difference| difference.ours.0 != difference.theirs.0);
+    let (changed, others): (Vec<_>, Vec<_>) =
+        differences.iter().partition(|difference| difference.ours.0 != difference.theirs.0);
     let shown: Vec<_> = if all { changed.iter().chain(&others).collect() } else { changed.iter().collect() };
     for difference in shown {
-        lines.push(marked(difference.severity, &format!("{} ({})", difference.title, difference.rule), style));
+        lines.push(marked(
+            difference.severity,
+            &format!("{} ({})", difference.title, difference.rule),
+            style,
+        ));
         for (name, (outcome, value)) in [(ours, &difference.ours), (theirs, &difference.theirs)] {
             let text = format!("{}{name}: {}: {value}", " ".repeat(MARK), word(*outcome));
             lines.push(clip(&harmless(&text), style.width));
         }
     }
     if !all && !others.is_empty() {
-        lines.push(format!("{} in value alone (--all shows them)", count_of(others.len() as u64, "more difference")));
+        lines.push(format!(
+            "{} in value alone (--all shows them)",
+            count_of(others.len() as u64, "more difference")
+        ));
     }
     finished(lines)
 }
 
 fn head(count: usize, ours: &str, theirs: &str, style: &Style) -> Vec<String> {
-    let mut lines = wrap("against: ", &harmless(&format!("{ours} -> {theirs}: {}", count_of(count as u64, "difference"))), 9, style.width);
+    let mut lines = wrap(
+        "against: ",
+        &harmless(&format!("{ours} -> {theirs}: {}", count_of(count as u64, "difference"))),
+        9,
+        style.width,
+    );
     lines.push(String::new());
     lines
 }
@@ -66,7 +95,8 @@ fn marked(severity: Severity, text: &str, style: &Style) -> String {
         Severity::Warning => ("warning", Tone::Doubtful),
         Severity::Note => ("note", Tone::Plain),
     };
-    style.paint(tone, &format!("{word:<MARK$}")) + &style.paint(Tone::Strong, &clip(&harmless(text), style.width.saturating_sub(MARK)))
+    style.paint(tone, &format!("{word:<MARK$}"))
+        + &style.paint(Tone::Strong, &clip(&harmless(text), style.width.saturating_sub(MARK)))
 }
 
 fn word(outcome: Outcome) -> &'static str {

@@ -7,11 +7,13 @@
 //! Minimum, average and maximum are always those of the observed wake-ups, exact; percentiles are always taken from
 //! the corrected histogram, in which a missed activation counts with the latency that it would have had.
 
+pub mod against;
 pub mod compare;
 pub mod findings;
 pub mod foot;
 pub mod live;
 pub mod page;
+pub mod recipe;
 pub mod table;
 
 mod differences;

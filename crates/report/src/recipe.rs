@@ -30,7 +30,11 @@ fn contents(examination: &Examination, name: &str) -> String {
     ];
     let present = counts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = present.map(|(count, what)| count_of(*count as u64, what)).collect();
-    if parts.is_empty() { format!("{name}: no command, boot word or setting was found in it") } else { format!("{name}: {}", parts.join(", ")) }
+    if parts.is_empty() {
+        format!("{name}: no command, boot word or setting was found in it")
+    } else {
+        format!("{name}: {}", parts.join(", "))
+    }
 }
 
 fn paragraph(remark: &Remark, style: &Style) -> Vec<String> {
@@ -39,7 +43,10 @@ fn paragraph(remark: &Remark, style: &Style) -> Vec<String> {
         Severity::Warning => ("warning", Tone::Doubtful),
         Severity::Note => ("note", Tone::Plain),
     };
-    let head = clip(&harmless(&format!("line {}: {}", remark.line, remark.excerpt)), style.width.saturating_sub(MARK));
+    let head = clip(
+        &harmless(&format!("line {}: {}", remark.line, remark.excerpt)),
+        style.width.saturating_sub(MARK),
+    );
     let mut lines = vec![style.paint(tone, &format!("{word:<MARK$}")) + &style.paint(Tone::Strong, &head)];
     let margin = " ".repeat(MARK);
     lines.extend(wrap(&margin, &harmless(&remark.message), MARK, style.width));

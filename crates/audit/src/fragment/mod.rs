@@ -16,12 +16,8 @@ pub fn reasons(dropped: &Dropped, result: &KernelConfig, source: &KernelSource) 
     if definitions.is_empty() {
         return vec![unknown(&dropped.symbol, source)];
     }
-    let wants_off = dropped.wanted == Setting::No;
-    if wants_off {
-        return selected_by(&dropped.symbol, result, source).map_or_else(
-            || vec!["it is on by default and cannot be turned off by hand".to_owned()],
-            |selectors| vec![format!("it is selected by {selectors}")],
-        );
+    if dropped.wanted == Setting::No {
+        return vec![still_on(&dropped.symbol, definitions, result, source)];
     }
     let mut reasons: Vec<String> =
         definitions.iter().flat_map(|definition| unmet(definition, result)).collect();
@@ -45,6 +41,23 @@ pub fn reasons(dropped: &Dropped, result: &KernelConfig, source: &KernelSource) 
     reasons.sort();
     reasons.dedup();
     reasons
+}
+
+/// Why a symbol that should be off is on.
+fn still_on(
+    symbol: &str,
+    definitions: &[Definition],
+    result: &KernelConfig,
+    source: &KernelSource,
+) -> String {
+    if let Some(selectors) = selected_by(symbol, result, source) {
+        return format!("it is selected by {selectors}");
+    }
+    if definitions.iter().any(|definition| definition.has_prompt) {
+        return "nothing selects it: the configuration was not made with this line, or a later one sets it"
+            .to_owned();
+    }
+    "it has no prompt: its default is on".to_owned()
 }
 
 fn unknown(symbol: &str, source: &KernelSource) -> String {

@@ -42,6 +42,7 @@ use record::Fact;
 use units::CpuList;
 
 use crate::command_line::CommandLine;
+use crate::kernel_config::KernelConfig;
 use crate::{SysRoot, Tree};
 use configuration::Configuration;
 
@@ -218,6 +219,11 @@ impl Survey {
             (None, Some(fact)) => (fact.read)(self),
             (None, None) => Reading { value: Fact::Unsupported, from: vec![name.to_owned()] },
         }
+    }
+
+    /// The whole configuration of the kernel, for comparisons that no single fact answers.
+    pub fn kernel_config(&self) -> &Fact<KernelConfig> {
+        &self.configuration().config
     }
 
     /// The running kernel's configuration.

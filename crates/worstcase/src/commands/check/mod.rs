@@ -1,5 +1,6 @@
 //! `worstcase check`: is this machine set up for real time, and if not, why does it matter and how is it cured?
 
+mod papers;
 mod subject;
 
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ use units::CpuList;
 
 use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
+use papers::{Context, Papers};
 use subject::SubjectOptions;
 
 /// Judge this machine, another one's files, or a kernel configuration for real time
@@ -50,6 +52,9 @@ pub struct Check {
     /// Print what makes the failed rules pass: kconfig, cmdline, yocto, buildroot, grub, uboot
     #[arg(long, value_name = "FORM", hide_possible_values = true, conflicts_with_all = ["explain", "all", "json", "format"])]
     emit: Option<Emitted>,
+
+    #[command(flatten)]
+    papers: Papers,
 
     #[command(flatten)]
     subject: SubjectOptions,
@@ -108,6 +113,19 @@ impl Check {
         };
         let explained = self.explain.as_deref().map(|id| known(&rules, id)).transpose()?;
         let survey = self.subject.survey(self.isolate.as_ref())?;
+        if self.papers.is_asked() {
+            let (subject, profiles) = (&self.subject, self.profile.as_slice());
+            let (survey, rules, asked) = (&survey, &rules, asked.as_slice());
+            return self.papers.run(&Context {
+                subject,
+                survey,
+                rules,
+                profiles,
+                asked,
+                all: self.all,
+                json: self.json,
+            });
+        }
         let request = Request { profiles: self.profile.clone(), rules: asked };
         let audit = audit::audit(&survey, rules.all(), &request);
         let code = match (explained, self.emit) {

@@ -65,7 +65,10 @@ type Answer = (String, u8);
 impl Papers {
     /// Whether one of the questions is asked.
     pub fn is_asked(&self) -> bool {
-        self.recipe.is_some() || self.verify_fragment.is_some() || self.against.is_some() || self.checklist.is_some()
+        self.recipe.is_some()
+            || self.verify_fragment.is_some()
+            || self.against.is_some()
+            || self.checklist.is_some()
     }
 
     /// Answers it.
@@ -119,14 +122,20 @@ impl Papers {
         let (name, text) = read(path, "name a fragment of a kernel configuration")?;
         let fragment = Fragment::parse(&text);
         if fragment.is_empty() {
-            return Err(CommandError::new(format!("read {name}: no setting in it"), "a fragment has lines like CONFIG_X=y"));
+            return Err(CommandError::new(
+                format!("read {name}: no setting in it"),
+                "a fragment has lines like CONFIG_X=y",
+            ));
         }
         let result = context.subject.config()?;
         let source = self.kernel_source.as_deref().map(|tree| source(tree, &result, context)).transpose()?;
         let dropped = kernel_config::dropped(&fragment, &result);
         let mut text = String::new();
         for symbol in &dropped {
-            let got = symbol.got.as_ref().map_or_else(|| "nothing".to_owned(), |got| kernel_config::line_of(&symbol.symbol, got));
+            let got = symbol
+                .got
+                .as_ref()
+                .map_or_else(|| "nothing".to_owned(), |got| kernel_config::line_of(&symbol.symbol, got));
             text += &format!("{} became {got}\n", kernel_config::line_of(&symbol.symbol, &symbol.wanted));
             for reason in source.iter().flat_map(|source| reasons(symbol, &result, source)) {
                 text += &format!("  {reason}\n");
@@ -140,7 +149,12 @@ impl Papers {
 fn source(tree: &Path, result: &KernelConfig, context: &Context) -> Result<KernelSource> {
     let architecture = match &result.header {
         Some(header) => header.architecture.clone(),
-        None => context.survey.read("architecture").value.value().map_or_else(String::new, |name| directory_of(&name.to_string()).to_owned()),
+        None => context
+            .survey
+            .read("architecture")
+            .value
+            .value()
+            .map_or_else(String::new, |name| directory_of(&name.to_string()).to_owned()),
     };
     KernelSource::read(tree, directory_of(&architecture))
         .map_err(|error| CommandError::new(error, "name the top directory of the kernel's source"))
@@ -171,7 +185,13 @@ fn against_other(path: &Path, context: &Context) -> Result<Answer> {
         let differences = against::audits(&of(context.survey), &of(&theirs));
         let text = match context.json {
             true => json(&differences),
-            false => report::against::audits(&differences, &context.subject.name(), &theirs_name, context.all, &style),
+            false => report::against::audits(
+                &differences,
+                &context.subject.name(),
+                &theirs_name,
+                context.all,
+                &style,
+            ),
         };
         return Ok((text, 0));
     }
@@ -179,7 +199,9 @@ fn against_other(path: &Path, context: &Context) -> Result<Answer> {
     let differences = against::configs(&ours, &theirs, context.rules.all());
     let text = match context.json {
         true => json(&differences),
-        false => report::against::configs(&differences, &context.subject.name(), &theirs_name, context.all, &style),
+        false => {
+            report::against::configs(&differences, &context.subject.name(), &theirs_name, context.all, &style)
+        }
     };
     Ok((text, 0))
 }
@@ -187,8 +209,12 @@ fn against_other(path: &Path, context: &Context) -> Result<Answer> {
 /// Prints what `evl check` prints; fails where a rule does not hold.
 fn checklist(path: &Path, context: &Context) -> Result<Answer> {
     let (name, text) = read(path, "name a check-list, as kconf-checklist.evl")?;
-    let list = Checklist::parse(&text)
-        .map_err(|error| CommandError::new(format!("{name}, {error}"), "a rule is [!]CONFIG_X [=value] [if CONFIG_Y] [on ARCH]"))?;
+    let list = Checklist::parse(&text).map_err(|error| {
+        CommandError::new(
+            format!("{name}, {error}"),
+            "a rule is [!]CONFIG_X [=value] [if CONFIG_Y] [on ARCH]",
+        )
+    })?;
     let config = context.subject.config()?;
     let architecture = config.header.as_ref().map_or_else(
         || context.survey.read("architecture").value.value().map(ToString::to_string).unwrap_or_default(),
@@ -196,7 +222,10 @@ fn checklist(path: &Path, context: &Context) -> Result<Answer> {
     );
     let failures = list.failures(&config, &architecture);
     let line = |failure: &audit::checklist::Failure| {
-        let condition = failure.condition.as_ref().map_or_else(String::new, |(symbol, value)| format!(" and CONFIG_{symbol}={value}"));
+        let condition = failure
+            .condition
+            .as_ref()
+            .map_or_else(String::new, |(symbol, value)| format!(" and CONFIG_{symbol}={value}"));
         format!("CONFIG_{}={}{condition}\n", failure.symbol, failure.actual)
     };
     Ok((failures.iter().map(line).collect(), u8::from(!failures.is_empty())))

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use machine::SysRoot;
 use machine::survey::{Given, Survey, Value};
+use machine::{KernelConfig, SysRoot};
 use record::Fact;
 use units::CpuList;
 
@@ -53,6 +53,17 @@ impl SubjectOptions {
         }
     }
 
+    /// The kernel configuration that is judged.
+    pub fn config(&self) -> Result<KernelConfig> {
+        configuration(&self.survey(None)?, &self.name())
+    }
+
+    /// What is judged, in a word.
+    pub fn name(&self) -> String {
+        let path = self.kconfig.as_ref().or(self.root.as_ref());
+        path.map_or_else(|| "this machine".to_owned(), |path| path.display().to_string())
+    }
+
     /// Refuses a --kconfig that is none, and tells of one that is not whole.
     fn check_config(&self, survey: &Survey) -> Result<()> {
         let Some(path) = &self.kconfig else { return Ok(()) };
@@ -95,6 +106,24 @@ impl SubjectOptions {
         let config = self.kconfig.as_deref().map(read_config).transpose()?;
         Ok(Some(Given { config, command_line: self.cmdline.clone(), architecture: self.arch.clone() }))
     }
+}
+
+/// The tree at `path`, if a machine is there and no single file.
+pub fn machine_at(path: &Path) -> Result<Option<SysRoot>> {
+    Ok(path.is_dir().then(|| SysRoot::at(path)))
+}
+
+/// The configuration in a file.
+pub fn config_at(path: &Path) -> Result<KernelConfig> {
+    let given = Given { config: Some(read_config(path)?), ..Given::default() };
+    configuration(&Survey::of(given, CpuList::new()), &path.display().to_string())
+}
+
+fn configuration(survey: &Survey, name: &str) -> Result<KernelConfig> {
+    survey.kernel_config().value().cloned().ok_or_else(|| {
+        let message = format!("{name}: no kernel configuration can be read");
+        CommandError::new(message, "name one: /boot/config-*, a .config, config.gz")
+    })
 }
 
 /// A configuration's name and bytes.
