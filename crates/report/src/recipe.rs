@@ -14,7 +14,7 @@ pub fn recipe(examination: &Examination, name: &str, style: &Style) -> String {
     let mut lines = wrap("recipe: ", &harmless(&contents(examination, name)), 8, style.width);
     lines.push(String::new());
     lines.extend(examination.remarks.iter().flat_map(|remark| paragraph(remark, style)));
-    if examination.remarks.is_empty() {
+    if examination.remarks.is_empty() && examination.is_understood() {
         lines.push("nothing is wrong with what was understood".to_owned());
     }
     lines.into_iter().map(|line| line + "\n").collect()
@@ -30,10 +30,9 @@ fn contents(examination: &Examination, name: &str) -> String {
     ];
     let present = counts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = present.map(|(count, what)| count_of(*count as u64, what)).collect();
-    if parts.is_empty() {
-        format!("{name}: no command, boot word or setting was found in it")
-    } else {
-        format!("{name}: {}", parts.join(", "))
+    match examination.is_understood() {
+        true => format!("{name}: {}", parts.join(", ")),
+        false => format!("{name}: no command, boot word or setting was found in it"),
     }
 }
 

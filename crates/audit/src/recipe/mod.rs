@@ -122,6 +122,13 @@ pub struct Examination {
     pub remarks: Vec<Remark>,
 }
 
+impl Examination {
+    /// Whether anything was found that a machine would read.
+    pub fn is_understood(&self) -> bool {
+        self.boot_words + self.symbols + self.sysctls + self.commands > 0
+    }
+}
+
 /// Looks through `text`. Never fails: what is not understood is taken for prose.
 pub fn examine(text: &str, target: Target) -> Examination {
     let statements = statements::find(text);

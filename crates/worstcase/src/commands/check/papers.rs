@@ -14,6 +14,7 @@ use clap::Args;
 use machine::kernel_config::{self, Fragment, KernelConfig};
 use machine::survey::{Survey, Value};
 use record::Fact;
+use record::verdict::Verdict;
 use units::KernelVersion;
 
 use super::subject::{self, SubjectOptions};
@@ -88,7 +89,7 @@ impl Papers {
         Ok(ExitCode::from(code))
     }
 
-    /// Fails where something in the recipe is an error.
+    /// Fails where something in the recipe is an error; inconclusive where nothing in it was understood.
     fn recipe(&self, path: &Path, context: &Context) -> Result<Answer> {
         let (name, text) = read(path, "name a file with boot words, settings or commands")?;
         let examination = examine(&text, self.target(context.survey));
@@ -97,7 +98,12 @@ impl Papers {
             true => json(&examination),
             false => report::recipe::recipe(&examination, &name, &output::style(Stream::Output)),
         };
-        Ok((text, u8::from(fails)))
+        let verdict = match (fails, examination.is_understood()) {
+            (true, _) => Verdict::Fail,
+            (false, true) => Verdict::Pass,
+            (false, false) => Verdict::Inconclusive,
+        };
+        Ok((text, verdict.exit_code()))
     }
 
     /// The kernel that is named, else the one that is judged, with its CPUs.
