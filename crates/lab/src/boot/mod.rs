@@ -2,6 +2,7 @@
 
 mod console;
 mod disk;
+mod kernel;
 mod memory_file;
 mod process;
 
@@ -103,6 +104,7 @@ pub fn at_the_console(guest: &Guest, size: (u16, u16)) -> Result<Outcome, Error>
 /// All that QEMU needs, in memory: nothing is left anywhere, however this process ends.
 struct Prepared {
     emulator: Emulator,
+    kernel: MemoryFile,
     initramfs: MemoryFile,
     results: MemoryFile,
     console: Option<MemoryFile>,
@@ -126,6 +128,7 @@ impl Prepared {
         let initramfs = initramfs::build(guest, &plan, modules, blocks)?;
         Ok(Self {
             emulator,
+            kernel: kernel::load(&guest.kernel)?,
             initramfs: MemoryFile::of("initramfs", &initramfs)?,
             results: MemoryFile::new("results")?,
             console: if terminal.is_none() { Some(MemoryFile::new("console")?) } else { None },
@@ -137,6 +140,7 @@ impl Prepared {
     fn pass_to(&self, command: &mut Command) -> Result<Files, Error> {
         let mut pass = |file: &MemoryFile| file.pass_to(command);
         Ok(Files {
+            kernel: pass(&self.kernel)?,
             initramfs: pass(&self.initramfs)?,
             results: pass(&self.results)?,
             console: self.console.as_ref().map(&mut pass).transpose()?,

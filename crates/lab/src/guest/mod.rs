@@ -13,12 +13,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use machine::SysRoot;
 use rustix::termios;
 
 use crate::frames::Frame;
 use plan::{Module, Plan};
+
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// What goes wrong in a guest, in words for the host.
 type Result<T> = std::result::Result<T, String>;
@@ -70,14 +73,19 @@ fn load(module: &Module) -> Result<()> {
     loaded.map_err(|error| format!("load module {}: {error}", module.name))
 }
 
-/// A kernel that takes the TSC for unstable falls back to a clock that costs a system call to read.
+/// Waits until the kernel has settled on its clock source: x86 measures the TSC for a second first, and one that takes
+/// it for unstable falls back to a clock that costs a system call to read.
 fn check_clock(plan: &Plan) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(10);
     let Some(wanted) = &plan.clock_source else { return Ok(()) };
-    let chosen = SysRoot::live().read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    match chosen.value() {
-        Some(chosen) if chosen == wanted => Ok(()),
-        other => Err(format!("the guest's clock source is {other:?}, and not {wanted}")),
+    let chosen = || SysRoot::live().read(CLOCK_SOURCE);
+    for _ in 0..500 {
+        if chosen().value() == Some(wanted) {
+            return Ok(());
+        }
+        std::thread::sleep(PAUSE);
     }
+    Err(format!("the guest's clock source is {:?}, and not {wanted}", chosen()))
 }
 
 /// Writes a line to the console and waits until it is out, so that nothing of it disturbs what comes next.
