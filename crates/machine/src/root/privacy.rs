@@ -67,7 +67,7 @@ fn is_private(name: &str, value: &str) -> bool {
     let plain = name.trim_start_matches('"').to_ascii_lowercase();
     let listed =
         |word: &&str| plain == word.to_ascii_lowercase() || (word.ends_with('.') && plain.starts_with(*word));
-    PRIVATE.iter().any(|word| listed(&word))
+    PRIVATE.iter().any(listed)
         || TELLING.iter().any(|part| plain.contains(part))
         || value.split(|c: char| !(c.is_ascii_hexdigit() || "-:.".contains(c))).any(is_identity)
 }

@@ -115,7 +115,7 @@ impl Tree {
         let rest: Vec<String> = words.map(unescaped_text).collect();
         match kind {
             "file" if state != "value" => put(&mut self.files, path, state, Vec::new),
-            "directory" => put(&mut self.directories, path, state, || rest.iter().map(name).collect()),
+            "directory" => put(&mut self.directories, path, state, || rest.iter().map(|text| name(text)).collect()),
             "link" => put(&mut self.links, path, state, || rest.join(" ")),
             "present" => put(&mut self.present, path, state, || ()),
             _ => Err("its kind is none of file, directory, link, present"),
@@ -159,10 +159,10 @@ fn put<T>(
     Ok(())
 }
 
-fn name(text: &String) -> Name {
+fn name(text: &str) -> Name {
     match text.strip_suffix('/') {
         Some(directory) => Name { text: directory.to_owned(), is_directory: true },
-        None => Name { text: text.clone(), is_directory: false },
+        None => Name { text: text.to_owned(), is_directory: false },
     }
 }
 
