@@ -45,6 +45,15 @@ impl From<load::Error> for CommandError {
     }
 }
 
+impl From<machine::TreeError> for CommandError {
+    fn from(error: machine::TreeError) -> Self {
+        Self::new(
+            &error,
+            "name a file that worstcase snapshot wrote, or a directory with a copy of /proc and /sys",
+        )
+    }
+}
+
 impl From<lab::Error> for CommandError {
     fn from(error: lab::Error) -> Self {
         Self::new(&error, error.hint.as_deref().unwrap_or_default())

@@ -1,14 +1,56 @@
 //! What a root that remembers never sees, so that nothing secret can come into a snapshot: a survey judges by what is
 //! left, which is why it says the same of a snapshot as of the machine.
 
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+
 /// What may be remembered of a file.
 pub(super) fn kept(path: &str, bytes: Vec<u8>) -> Vec<u8> {
     match path {
         "/proc/cmdline" | "/proc/device-tree/chosen/bootargs" => on_text(bytes, masked_words),
         "/proc/self/mountinfo" => on_text(bytes, mounts),
+        _ if is_configuration(path) => match uncompressed(bytes) {
+            damaged if damaged.starts_with(&super::GZIP) => damaged,
+            plain => on_text(plain, configuration),
+        },
         "/proc/1/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("Cpus_allowed"))),
         _ => bytes,
     }
+}
+
+/// Where kernels and distributions put a configuration.
+fn is_configuration(path: &str) -> bool {
+    path == "/proc/config.gz"
+        || path.starts_with("/boot/config-")
+        || path.contains("/modules/") && (path.ends_with("/config") || path.ends_with("/.config"))
+}
+
+/// What gzip holds, if it is whole and no longer than a configuration can be; else the bytes themselves.
+fn uncompressed(bytes: Vec<u8>) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let read = GzDecoder::new(bytes.as_slice()).take(LONGEST_CONFIGURATION + 1).read_to_end(&mut plain);
+    let is_whole = read.is_ok() && plain.len() as u64 <= LONGEST_CONFIGURATION;
+    if bytes.starts_with(&super::GZIP) && is_whole { plain } else { bytes }
+}
+
+/// Those of distributions have some 300 KiB.
+const LONGEST_CONFIGURATION: u64 = 4 << 20;
+
+/// Symbols that name hosts, keys and files of who built the kernel.
+const BUILDERS: [&str; 5] =
+    ["DEFAULT_HOSTNAME", "INITRAMFS_SOURCE", "SYSTEM_TRUSTED_KEYS", "MODULE_SIG_KEY", "EXTRA_FIRMWARE_DIR"];
+
+fn configuration(text: &str) -> String {
+    let kept = |line: &str| match line.strip_prefix("CONFIG_").and_then(|line| line.split_once('=')) {
+        Some((symbol, _)) if BUILDERS.contains(&symbol) => format!("CONFIG_{symbol}=\"\"\n"),
+        Some(("CMDLINE", value)) => match value.trim_end().strip_suffix('"') {
+            Some(words) => format!("CONFIG_CMDLINE={}\"\n", masked_words(words)),
+            None => "CONFIG_CMDLINE=\"\"\n".to_owned(),
+        },
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(kept).collect()
 }
 
 fn on_text(bytes: Vec<u8>, keep: impl FnOnce(&str) -> String) -> Vec<u8> {
@@ -142,6 +184,21 @@ mod tests {
         let expected = "1 0 0:1 / / rw - nfs none rw,vers=3\n3 1 0:3 / /proc rw - proc proc rw\n";
         assert_eq!(mounts(text), expected);
         assert_eq!(mounts(expected), expected);
+    }
+
+    #[test]
+    fn a_configuration_names_neither_hosts_nor_keys() {
+        let text = "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_DEFAULT_HOSTNAME=\"me\"\nCONFIG_HZ=250\n\
+                    CONFIG_CMDLINE=\"quiet ip=10.0.0.1\"\n";
+        let expected = "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_DEFAULT_HOSTNAME=\"\"\nCONFIG_HZ=250\n\
+                    CONFIG_CMDLINE=\"quiet ip=xxxxxxxx\"\n";
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+        let compressed = gzip.finish().unwrap();
+        assert_eq!(kept("/proc/config.gz", compressed.clone()), expected.as_bytes());
+        assert_eq!(kept("/boot/config-6.1", text.into()), expected.as_bytes());
+        let cut = compressed[..20].to_vec();
+        assert_eq!(kept("/proc/config.gz", cut.clone()), cut);
     }
 
     proptest! {

@@ -14,9 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::Read;
 
-use flate2::read::GzDecoder;
 use record::Fact;
 
 use super::{Name, Tree};
@@ -69,18 +67,17 @@ impl Tree {
         }
     }
 
-    /// Writes the text form; a configuration that is compressed is written as text.
+    /// Writes the text form.
     pub fn text(&self) -> String {
         let mut text = self.list();
         for (path, bytes) in self.contents() {
-            let plain = plain(bytes);
-            let _ = write!(text, "{MARK}{}\n{}", escaped_name(path), escaped(&plain));
+            let _ = write!(text, "{MARK}{}\n{}", escaped_name(path), escaped(bytes));
         }
         text
     }
 
     /// The files that were read, with what they held.
-    pub(super) fn contents(&self) -> impl Iterator<Item = (&str, &[u8])> {
+    pub fn contents(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().filter_map(|(path, fact)| Some((path.as_str(), fact.value()?.as_slice())))
     }
 
@@ -115,7 +112,9 @@ impl Tree {
         let rest: Vec<String> = words.map(unescaped_text).collect();
         match kind {
             "file" if state != "value" => put(&mut self.files, path, state, Vec::new),
-            "directory" => put(&mut self.directories, path, state, || rest.iter().map(|text| name(text)).collect()),
+            "directory" => {
+                put(&mut self.directories, path, state, || rest.iter().map(|text| name(text)).collect())
+            }
             "link" => put(&mut self.links, path, state, || rest.join(" ")),
             "present" => put(&mut self.present, path, state, || ()),
             _ => Err("its kind is none of file, directory, link, present"),
@@ -163,15 +162,6 @@ fn name(text: &str) -> Name {
     match text.strip_suffix('/') {
         Some(directory) => Name { text: directory.to_owned(), is_directory: true },
         None => Name { text: text.to_owned(), is_directory: false },
-    }
-}
-
-/// What was compressed with gzip, if it is and no longer than a configuration can be; else the bytes.
-fn plain(bytes: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::new();
-    match GzDecoder::new(bytes).take(4 << 20).read_to_end(&mut plain) {
-        Ok(_) if bytes.starts_with(&super::GZIP) => plain,
-        _ => bytes.to_vec(),
     }
 }
 

@@ -46,6 +46,15 @@ impl Tree {
         if self.is_capture { Fact::Unsupported } else { Fact::Absent }
     }
 
+    /// The files with contents by their paths, those as one that differ in numbers only, with how many they are.
+    pub fn outline(&self) -> Vec<(String, usize)> {
+        let mut patterns: BTreeMap<String, usize> = BTreeMap::new();
+        for (path, _) in self.contents() {
+            *patterns.entry(without_numbers(path)).or_default() += 1;
+        }
+        patterns.into_iter().collect()
+    }
+
     pub(super) fn file(&self, path: &str) -> Fact<Vec<u8>> {
         let path = &self.resolved(path);
         match self.files.get(path) {
@@ -126,6 +135,19 @@ impl Tree {
             .chain(existing(&self.links, prefix))
             .chain(present)
     }
+}
+
+/// With one `*` for each run of digits.
+fn without_numbers(path: &str) -> String {
+    let mut pattern = String::new();
+    for character in path.chars() {
+        match character {
+            '0'..='9' if pattern.ends_with('*') => {}
+            '0'..='9' => pattern.push('*'),
+            other => pattern.push(other),
+        }
+    }
+    pattern
 }
 
 /// As many as the kernel follows (path_resolution(7)).

@@ -8,6 +8,7 @@ mod measure;
 mod measure_display;
 mod report;
 mod samples;
+mod snapshot;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ pub enum Command {
     Load(load::Load),
     Report(report::Report),
     Samples(samples::Samples),
+    Snapshot(snapshot::Snapshot),
 }
 
 impl Command {
@@ -38,6 +40,7 @@ impl Command {
             Self::Load(load) => load.run(),
             Self::Report(report) => report.run(),
             Self::Samples(samples) => samples.run(),
+            Self::Snapshot(snapshot) => snapshot.run(),
         }
     }
 }

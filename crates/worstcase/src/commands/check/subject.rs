@@ -30,17 +30,18 @@ pub struct SubjectOptions {
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     cmdline: Option<String>,
 
-    /// Judge the machine whose /proc and /sys are in a directory, or in an archive that worstcase snapshot made
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["kconfig", "cmdline", "arch"])]
+    /// Judge the machine whose /proc and /sys are in a directory, or in a file that worstcase snapshot wrote
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["kconfig", "cmdline", "arch"])]
     root: Option<PathBuf>,
 }
 
 impl SubjectOptions {
     /// The facts to judge. `isolate` stands for the CPUs that the kernel isolates, where it is given.
     pub fn survey(&self, isolate: Option<&CpuList>) -> Result<Survey> {
+        let root = self.root()?.remembering();
         let survey = |isolated: CpuList| match self.given()? {
             Some(given) => Ok(Survey::of(given, isolated)),
-            None => Ok(Survey::new(self.root()?, isolated)),
+            None => Ok(Survey::new(root.clone(), isolated)),
         };
         let first = survey(CpuList::new())?;
         self.check_config(&first)?;
@@ -79,17 +80,16 @@ impl SubjectOptions {
 
     /// The tree that is read where no single files were given.
     fn root(&self) -> Result<SysRoot> {
-        let Some(directory) = &self.root else { return Ok(SysRoot::live()) };
-        let has = |name: &str| directory.join(name).is_dir();
-        if has("proc") || has("sys") || has("boot") || has("etc") {
-            return Ok(SysRoot::at(directory));
+        let Some(path) = &self.root else { return Ok(SysRoot::live()) };
+        let has = |name: &str| path.join(name).is_dir();
+        if path.is_dir() && !(has("proc") || has("sys") || has("boot") || has("etc")) {
+            let message =
+                format!("read {}: no directory with a proc, sys, boot or etc in it", path.display());
+            let hint =
+                "name the root of a machine's file system, a copy of its /proc and /sys, or a snapshot";
+            return Err(CommandError::new(message, hint));
         }
-        let message =
-            format!("read {}: no directory with a proc, sys, boot or etc in it", directory.display());
-        Err(CommandError::new(
-            message,
-            "name the root of a machine's file system, or a copy of its /proc and /sys",
-        ))
+        Ok(SysRoot::open_tree(path)?)
     }
 
     /// Single files, if some were named.

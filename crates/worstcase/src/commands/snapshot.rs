@@ -1,0 +1,108 @@
+//! `worstcase snapshot`: what the rules read of this machine, in one file.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use audit::Rules;
+use clap::Args;
+use machine::survey::{Survey, Value, named_facts};
+use machine::{SysRoot, Tree};
+use record::Fact;
+use units::CpuList;
+
+use crate::error::{CommandError, Result};
+use crate::output;
+
+/// Write what the rules read of this machine into one file, for check --root elsewhere
+///
+/// Prints what it takes. Names of programs, devices and network interfaces are in it; no host name, address, serial
+/// number or UUID, and of the boot line no value that could hold one. Run it as root, or what only root may read is
+/// missing.
+#[derive(Args)]
+pub struct Snapshot {
+    /// The file to write: .tar.gz, or .txt to read it first
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+impl Snapshot {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let write = form(&self.file)?;
+        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        let tree = taken(&SysRoot::live(), &rules);
+        let bytes = write(&tree).map_err(|error| failed(&self.file, &error))?;
+        save(&self.file, &bytes).map_err(|error| failed(&self.file, &error))?;
+        output::final_data(&outline(&tree))?;
+        output::words(&format!(
+            "{}: {} files, {} that are missing or may not be read, {} KiB",
+            self.file.display(),
+            tree.contents().count(),
+            tree.files.len() - tree.contents().count(),
+            bytes.len().div_ceil(1024)
+        ));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// How a tree is written into a file of that name.
+fn form(file: &Path) -> Result<fn(&Tree) -> io::Result<Vec<u8>>> {
+    let name = file.to_string_lossy();
+    if name.ends_with(".tar.gz") || name.ends_with(".tgz") {
+        Ok(Tree::archive)
+    } else if name.ends_with(".txt") {
+        Ok(|tree| Ok(tree.text().into_bytes()))
+    } else {
+        let message = format!("write {name}: a snapshot is an archive or a text");
+        Err(CommandError::new(message, "name a file that ends in .tar.gz or .txt"))
+    }
+}
+
+/// Never over another file.
+fn save(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(file)?.write_all(bytes)
+}
+
+fn failed(file: &Path, error: &io::Error) -> CommandError {
+    let hint = match error.kind() {
+        io::ErrorKind::AlreadyExists => "name another file, or remove this one",
+        _ => "name a file in a directory that you may write to",
+    };
+    CommandError::new(format!("write {}: {error}", file.display()), hint)
+}
+
+/// What every rule may ask, whichever CPUs are for real time.
+fn taken(root: &SysRoot, rules: &Rules) -> Tree {
+    let root = root.remembering();
+    let names: BTreeSet<&str> = rules
+        .all()
+        .iter()
+        .flat_map(|rule| {
+            [&rule.fact].into_iter().chain(&rule.also).chain(rule.applies.iter().map(|of| &of.fact))
+        })
+        .map(String::as_str)
+        .chain(named_facts().map(|fact| fact.name))
+        .collect();
+    let set = |survey: &Survey, name| match survey.read(name).value {
+        Fact::Value(Value::Cpus(cpus)) => cpus,
+        _ => CpuList::new(),
+    };
+    let none = Survey::new(root.clone(), CpuList::new());
+    for isolated in [CpuList::new(), set(&none, "cpus.isolated"), set(&none, "cpus.online")] {
+        let survey = Survey::new(root.clone(), isolated);
+        names.iter().for_each(|name| drop(survey.read(name)));
+    }
+    root.remembered()
+}
+
+/// The files in it, one line for all that differ in numbers only.
+fn outline(tree: &Tree) -> String {
+    let line = |(pattern, count): (String, usize)| match count {
+        1 => format!("{pattern}\n"),
+        _ => format!("{pattern} ({count})\n"),
+    };
+    tree.outline().into_iter().map(line).collect()
+}
