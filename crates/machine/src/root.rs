@@ -39,7 +39,7 @@ const LONGEST_SNAPSHOT: u64 = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// It could not be read.
-    #[error("cannot read {path}: {error}")]
+    #[error("read {path}: {error}")]
     Io {
         /// Where.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum TreeError {
         error: io::Error,
     },
     /// It is larger than any snapshot.
-    #[error("cannot read {0}: it is larger than 64 MiB")]
+    #[error("read {0}: it is larger than 64 MiB")]
     TooLarge(PathBuf),
     /// Compressed, and not a snapshot.
     #[error("{path} is not a snapshot: {error}")]
