@@ -1,6 +1,7 @@
 //! Debian packages that tests need: found missing, installed when run as root, named otherwise.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -11,14 +12,21 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 6] = [
+const PROGRAMS: [(&str, &[&str]); 10] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
     ("strace", &["strace"]),
     ("chromium", &["chromium"]),
     ("c++", &["g++"]), // libFuzzer is C++
+    ("make", &["make"]),
+    ("flex", &["flex"]), // this and the next two: kernels for the lab's guests are built
+    ("bison", &["bison"]),
+    ("bc", &["bc"]),
 ];
+
+/// Headers that a kernel's build needs and the packages that bring them.
+const HEADERS: [(&str, &[&str]); 1] = [("/usr/include/gelf.h", &["libelf-dev"])];
 
 /// Emulators of other machines; one package for all, under its older name and its newer one.
 const EMULATORS: &[&str] = &["qemu-user-static", "qemu-user"];
@@ -52,8 +60,11 @@ fn missing() -> Vec<Missing> {
     let absent = PROGRAMS.iter().filter(|(program, _)| command::find(program).is_none());
     let programs = absent
         .map(|(program, packages)| Missing { what: (*program).to_owned(), packages: packages.to_vec() });
+    let absent = HEADERS.iter().filter(|(header, _)| !Path::new(header).exists());
+    let headers =
+        absent.map(|(header, packages)| Missing { what: (*header).to_owned(), packages: packages.to_vec() });
     let foreign = targets::ALL.iter().filter(|target| !target.is_native() && target.has_std());
-    programs.chain(foreign.flat_map(missing_for)).collect()
+    programs.chain(headers).chain(foreign.flat_map(missing_for)).collect()
 }
 
 /// What building for `target` and running what was built needs.
