@@ -36,6 +36,7 @@ Usage: cargo xtask TASK [OPTIONS]
   bench peers [--rounds N] [--seconds N] [--intervals 200us,1ms] [--cpus LIST]
                   against cyclictest (and jitterdebugger, if installed), runs taken in turn
   bench record    time and instructions to record one sample
+  bench check     time to ask this machine all rules
   parameters      the table of boot parameters' names anew, from Debian's linux-doc packages
 ";
 

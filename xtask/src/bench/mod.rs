@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures side by side. Nothing here passes or fails.
 
+mod check;
 mod contender;
 mod figures;
 mod peers;
@@ -12,12 +13,15 @@ use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 
-/// `bench peers` or `bench record`
+/// `bench peers`, `bench record` or `bench check`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
     match arguments.word().as_deref() {
+        Some("check") => check::run(arguments)?,
         Some("peers") => peers::run(arguments)?,
         Some("record") => record::run(arguments)?,
-        other => bail!("there is no benchmark `{}`: there are peers and record", other.unwrap_or_default()),
+        other => {
+            bail!("there is no benchmark `{}`: there are peers, record and check", other.unwrap_or_default())
+        }
     }
     Ok(true)
 }
