@@ -53,7 +53,8 @@ impl Judge<'_> {
 
     /// What keeps the rule from being asked.
     fn obstacle(&self, rule: &Rule, want: &Want) -> Option<Judgement> {
-        let obstacle = rule.applies.iter().find_map(|condition| self.unmet(condition));
+        let unmet = rule.applies.iter().find_map(|condition| self.unmet(condition));
+        let obstacle = unmet.or_else(|| rule.unless.iter().find_map(|condition| self.met(condition)));
         let speaks_of_cpus = want.needs_division() || Division::is_needed_by(&rule.fact);
         obstacle.or_else(|| {
             (speaks_of_cpus && self.division.isolated.is_empty()).then(|| {
@@ -83,6 +84,17 @@ impl Judge<'_> {
             }
             Fact::Unsupported => Some(aside("unknown")),
         }
+    }
+
+    /// Why the rule is not asked, if a condition that speaks against it is known to hold.
+    fn met(&self, condition: &Condition) -> Option<Judgement> {
+        let Condition { fact, want } = condition;
+        let holds = match &self.survey.read(fact).value {
+            Fact::Value(value) => want.holds(value, self.division) == Ok(true),
+            Fact::Absent => want.holds_for_absent() == Some(true),
+            Fact::Unreadable(_) | Fact::Unsupported => false,
+        };
+        holds.then(|| Judgement::new(Outcome::NotApplicable, format!("not where {fact} {want}")))
     }
 
     fn judged(&self, rule: &Rule, want: &Want, reading: &Reading) -> Judgement {

@@ -56,6 +56,11 @@ pub struct Rule {
     /// `kernel >= 5.12`, `config:NO_HZ_FULL = y`, `guest = none`.
     #[serde(default)]
     pub applies: Vec<Condition>,
+    /// Conditions none of which may be known to hold: a boot word that overrides what is judged, a file that shows the
+    /// effective value where the rule judges the configured one. What is not known does not hold, so that a
+    /// configuration can be judged alone.
+    #[serde(default)]
+    pub unless: Vec<Condition>,
     /// What is wanted, by profile; `any` stands for those not named. A profile without a want does not ask. See
     /// [`crate::Profiles`] for whose want counts where several profiles fit.
     pub wanted: BTreeMap<Asker, Want>,

@@ -17,7 +17,7 @@ pub struct Rules {
     layers: Vec<Layer>,
 }
 
-/// A file of rules.
+/// A file of rules, or a directory of such files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Its name.
@@ -63,7 +63,7 @@ impl Rules {
             let file: File = toml::from_str(text)
                 .map_err(|error| RulesError { layer: (*layer).to_owned(), message: error.to_string() })?;
             rules.extend(file.rules.into_iter().map(|rule| Rule { layer: (*layer).to_owned(), ..rule }));
-            layers.push(Layer { name: (*layer).to_owned(), about: file.about });
+            add(&mut layers, layer, &file.about);
         }
         Ok(Self { rules, layers })
     }
@@ -73,7 +73,7 @@ impl Rules {
         &self.rules
     }
 
-    /// The files, in their order.
+    /// The layers, in the order of their files.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
@@ -112,6 +112,14 @@ impl Rules {
     fn conflict_faults(&self, rule: &Rule) -> Vec<String> {
         let unknown = rule.conflicts.iter().filter(|id| self.get(id).is_none());
         unknown.map(|id| format!("conflicts with `{id}`, which is no rule")).collect()
+    }
+}
+
+/// A layer of several files is about what they are about, one after the other.
+fn add(layers: &mut Vec<Layer>, name: &str, about: &str) {
+    match layers.iter_mut().find(|layer| layer.name == name) {
+        Some(layer) => layer.about = format!("{} {about}", layer.about).trim().to_owned(),
+        None => layers.push(Layer { name: name.to_owned(), about: about.to_owned() }),
     }
 }
 
@@ -174,6 +182,6 @@ fn fact_faults(rule: &Rule, is_fact: &impl Fn(&str) -> bool) -> Vec<String> {
     let named = [&rule.fact]
         .into_iter()
         .chain(&rule.also)
-        .chain(rule.applies.iter().map(|condition| &condition.fact));
+        .chain(rule.applies.iter().chain(&rule.unless).map(|condition| &condition.fact));
     named.filter(|name| !is_fact(name)).map(|name| format!("nobody reads the fact `{name}`")).collect()
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use audit::{Asker, Cure, Grade, Layer, Rule, Rules, Severity};
+use audit::{Asker, Condition, Cure, Grade, Layer, Rule, Rules, Severity};
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules")
@@ -55,7 +55,7 @@ fn of<'a>(rules: &'a Rules, layer: &Layer) -> Vec<&'a Rule> {
     rules.all().iter().filter(|rule| rule.layer == layer.name).collect()
 }
 
-const GENERATED: &str = "Generated from `rules/*.toml`; changes belong there.";
+const GENERATED: &str = "Generated from `rules/`; changes belong there.";
 
 fn index(rules: &Rules) -> String {
     let mut text = format!("# Rules\n\n{GENERATED} There are {} rules.\n", rules.all().len());
@@ -102,10 +102,11 @@ fn section(rule: &Rule) -> String {
     let beside = if also.is_empty() { String::new() } else { format!(" beside {also}") };
     item("judged", format!("`{}`{beside}", rule.fact));
     item("wanted", wanted(rule));
-    item(
-        "only where",
-        rule.applies.iter().map(|condition| format!("`{condition}`")).collect::<Vec<_>>().join(" and "),
-    );
+    let conditions = |conditions: &[Condition], between: &str| {
+        conditions.iter().map(|condition| format!("`{condition}`")).collect::<Vec<_>>().join(between)
+    };
+    item("only where", conditions(&rule.applies, " and "));
+    item("not where", conditions(&rule.unless, " or "));
     item("severity", severities(rule));
     item(
         "evidence",

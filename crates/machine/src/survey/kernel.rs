@@ -204,6 +204,7 @@ pub(super) fn lockdown(survey: &Survey) -> Reading {
     let value = match kernel_log::boot_log(&survey.root) {
         Fact::Value(log) if log.has("Kernel is locked down from") => Fact::Value("integrity"),
         Fact::Value(log) if log.is_whole => Fact::Value("none"),
+        Fact::Unsupported => Fact::Unsupported,
         _ => unknown,
     };
     Reading::new(value, &[LOCKDOWN, LOG])

@@ -110,9 +110,8 @@ fn boot(survey: &Survey, word: &str) -> Reading {
 /// The symbols that are built in or modules.
 fn config_on(survey: &Survey, symbols: &str) -> Reading {
     let configuration = survey.configuration();
-    let on = |symbol: &str| match configuration.get(symbol)? {
-        Setting::No => None,
-        setting => Some(Item { name: symbol.to_owned(), value: setting.to_string() }),
+    let on = |symbol: &str| {
+        configuration.has(symbol).then(|| Item { name: symbol.to_owned(), value: "y".to_owned() })
     };
     let value = match &configuration.config {
         Fact::Value(_) => Fact::Value(Value::List(symbols.split(',').filter_map(on).collect())),

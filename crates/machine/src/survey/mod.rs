@@ -5,7 +5,7 @@
 //! | name | value |
 //! | --- | --- |
 //! | `config:SYMBOL` | `y`, `m`, `n` or the value in the kernel's configuration; absent if it does not name the symbol |
-//! | `config-on:A,B` | those of several symbols that are `y` or `m` |
+//! | `config-on:A,B` | those of several symbols that are built in, `y`: a module does nothing until it is loaded |
 //! | `boot:WORD` | what stands after `WORD=` on the command line the kernel booted with; empty for the bare word; of several the one that counts |
 //! | `boot-any:A,B` | those of several words that are given |
 //! | `path:/PATH` | whether there is something |

@@ -62,9 +62,11 @@ fn background(rule: &Rule) -> Vec<Part> {
     });
     let wants: Vec<String> = wants.collect();
     let applies: Vec<String> = rule.applies.iter().map(ToString::to_string).collect();
+    let unless: Vec<String> = rule.unless.iter().map(ToString::to_string).collect();
     let parts = [
         ("wanted", wants.join("; ")),
         ("applies", applies.join(" and ")),
+        ("unless", unless.join(" or ")),
         ("conflicts", rule.conflicts.join(", ")),
         ("seeds", rule.seeds.join(", ")),
         ("source", rule.source.join("; ")),
