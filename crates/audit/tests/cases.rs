@@ -1,0 +1,187 @@
+//! Each rule with a machine that it passes and one that fails it (`tests/cases/*.toml`).
+//!
+//! ```toml
+//! [kc-psi]                                         # the rule
+//! failed = { config = "CONFIG_PSI=y", profiles = ["rt"] }
+//! passed = { config = "# CONFIG_PSI is not set", profiles = ["rt"] }
+//! not-applicable = [{ config = "CONFIG_PSI=y", boot = "psi=0", profiles = ["rt"] }]
+//! ```
+//!
+//! A case with `files` is a whole machine, bare and with four CPUs, that has these files besides; one without is a
+//! configuration or a boot line alone.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use audit::{Outcome, Profile, Request, Rule, Rules, audit};
+use machine::survey::{Given, Survey};
+use machine::{SysRoot, Tree};
+use record::Fact;
+use serde::Deserialize;
+
+/// What a case says of its machine.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Case {
+    /// Lines of the kernel's configuration.
+    config: Option<String>,
+    /// The command line.
+    boot: Option<String>,
+    /// The kernel's release.
+    #[serde(default = "kernel")]
+    kernel: String,
+    /// As `uname -m` says it.
+    #[serde(default = "architecture")]
+    architecture: String,
+    /// CPUs for real time.
+    #[serde(default)]
+    isolate: String,
+    /// Profiles that are asked for.
+    #[serde(default)]
+    profiles: Vec<Profile>,
+    /// Files by their paths; a path that ends in `/` is an empty directory, and an empty text of another is no file.
+    files: Option<BTreeMap<String, String>>,
+    /// Symbolic links by their paths.
+    #[serde(default)]
+    links: BTreeMap<String, String>,
+}
+
+fn kernel() -> String {
+    "6.12.0".to_owned()
+}
+
+fn architecture() -> String {
+    "x86_64".to_owned()
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Cases {
+    One(Box<Case>),
+    Several(Vec<Case>),
+}
+
+type ByRule = BTreeMap<String, BTreeMap<Outcome, Cases>>;
+
+/// Of a machine that stands on a desk: no guest, four CPUs.
+const MACHINE: [(&str, &str); 5] = [
+    ("/sys/class/dmi/id/sys_vendor", "Dell Inc."),
+    ("/sys/class/dmi/id/chassis_type", "3"),
+    ("/sys/devices/system/cpu/possible", "0-3"),
+    ("/sys/devices/system/cpu/online", "0-3"),
+    ("/proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Thu Jan 1"),
+];
+
+impl Case {
+    fn survey(&self) -> Survey {
+        let isolated = self.isolate.parse().unwrap();
+        let config = self.config.as_ref().map(|lines| self.configuration(lines));
+        match &self.files {
+            Some(files) => Survey::new(SysRoot::of(self.tree(files, config)), isolated),
+            None => {
+                let config = config.map(|text| ("config".to_owned(), text.into_bytes()));
+                let architecture = config.is_none().then(|| self.architecture.clone());
+                Survey::of(Given { config, command_line: self.boot.clone(), architecture }, isolated)
+            }
+        }
+    }
+
+    /// With the line that kconfig writes above it, so that it tells its kernel.
+    fn configuration(&self, lines: &str) -> String {
+        let family = if self.architecture == "x86_64" { "x86" } else { &self.architecture };
+        let width = if self.architecture == "x86_64" { "CONFIG_64BIT=y\n" } else { "" };
+        format!("# Linux/{family} {} Kernel Configuration\n{width}{lines}\n", self.kernel)
+    }
+
+    fn tree(&self, files: &BTreeMap<String, String>, config: Option<String>) -> Tree {
+        let mut all: BTreeMap<String, String> =
+            MACHINE.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        let mut put = |path: &str, text: &str| all.insert(path.to_owned(), text.to_owned());
+        put("/proc/sys/kernel/osrelease", &self.kernel);
+        put("/proc/sys/kernel/arch", &self.architecture);
+        put("/proc/cmdline", self.boot.as_deref().unwrap_or_default());
+        if let Some(config) = config {
+            put("/proc/config.gz", &config);
+        }
+        for (path, text) in files {
+            match path.strip_suffix('/') {
+                Some(directory) => all.insert(format!("{directory}/.empty"), String::new()),
+                None if text.is_empty() => all.remove(path),
+                None => all.insert(path.clone(), text.clone()),
+            };
+        }
+        let links = self.links.iter().map(|(path, to)| (path.clone(), Fact::Value(to.clone()))).collect();
+        Tree { links, ..Tree::whole(all.into_iter().map(|(path, text)| (path, text.into_bytes()))) }
+    }
+}
+
+fn cases() -> ByRule {
+    let mut all = ByRule::new();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let own: ByRule = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for (rule, outcomes) in own {
+            assert!(all.insert(rule.clone(), outcomes).is_none(), "{rule} has cases in two files");
+        }
+    }
+    all
+}
+
+/// What came out, with what was read, for the message.
+fn outcome(rules: &Rules, rule: &str, case: &Case) -> (Outcome, String) {
+    let request = Request { profiles: case.profiles.clone(), rules: vec![rule.to_owned()] };
+    let audit = audit(&case.survey(), rules.all(), &request);
+    let finding = audit.findings.into_iter().next().unwrap_or_else(|| panic!("{rule} is no rule"));
+    (finding.outcome, format!("{:?}: {:?}", finding.reason, finding.evidence))
+}
+
+#[test]
+fn every_case_comes_out_as_it_says() {
+    let rules = Rules::built_in().unwrap();
+    let mut wrong = Vec::new();
+    for (rule, outcomes) in cases() {
+        for (expected, cases) in outcomes {
+            let cases = match cases {
+                Cases::One(case) => vec![*case],
+                Cases::Several(cases) => cases,
+            };
+            for (index, case) in cases.iter().enumerate() {
+                let (found, why) = outcome(&rules, &rule, case);
+                if found != expected {
+                    wrong.push(format!("{rule}.{expected:?} [{index}] is {found:?}: {why}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Nobody can make these pass or fail: no file tells.
+fn is_beyond_files(rule: &Rule) -> bool {
+    rule.fact == "firmware-setup"
+}
+
+#[test]
+fn every_rule_can_pass_and_can_fail() {
+    let rules = Rules::built_in().unwrap();
+    let cases = cases();
+    let asked = ["firmware", "kernel-config", "boot"];
+    let lacks = |rule: &&Rule| {
+        let has = |outcome| cases.get(&rule.id).is_some_and(|outcomes| outcomes.contains_key(&outcome));
+        match is_beyond_files(rule) {
+            true => !has(Outcome::Unsupported),
+            false => !has(Outcome::Passed) || !has(Outcome::Failed),
+        }
+    };
+    let own = rules.all().iter().filter(|rule| asked.contains(&rule.layer.as_str()));
+    let lacking: Vec<&str> = own.filter(lacks).map(|rule| rule.id.as_str()).collect();
+    assert!(
+        lacking.is_empty(),
+        "{} rules lack a case that passes or one that fails: {lacking:?}",
+        lacking.len()
+    );
+}
