@@ -169,7 +169,7 @@ impl KernelConfig {
 /// it is not named: kconfig leaves out what cannot be chosen.
 pub fn dropped(fragment: &Fragment, result: &KernelConfig) -> Vec<Dropped> {
     let missing = |(symbol, wanted): (&str, &Setting)| {
-        let got = result.get(symbol);
+        let got = result.settings.get(symbol).map(|placed| &placed.setting);
         let arrived = got == Some(wanted) || (got.is_none() && *wanted == Setting::No);
         (!arrived).then(|| Dropped { symbol: symbol.to_owned(), wanted: wanted.clone(), got: got.cloned() })
     };
@@ -395,6 +395,14 @@ mod tests {
         );
     }
 
+    /// A prefix too many is another symbol, which no kernel has.
+    #[test]
+    fn a_doubled_prefix_is_not_taken_for_the_symbol() {
+        let fragment = Fragment::parse("CONFIG_CONFIG_HZ=1000\n");
+        assert_eq!(dropped(&fragment, &KernelConfig::parse("CONFIG_HZ=1000\n")).len(), 1);
+        assert_eq!(dropped(&fragment, &fragment), []);
+    }
+
     fn setting() -> impl Strategy<Value = Setting> {
         prop_oneof![
             Just(Setting::Yes),
@@ -419,9 +427,16 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_answered(text in "(?s).*") {
+        fn what_is_read_from_any_text_is_written_as_the_same(
+            text in "((?s:.)|\n|\r|CONFIG_|# |=|[ymn\"\\\\]|0x|-|[A-Z0-9]| is not set)*"
+        ) {
             let config = KernelConfig::parse(&text);
             prop_assert!(config.complaints.len() <= text.lines().count());
+            let written: String =
+                config.settings().map(|(symbol, setting)| line_of(symbol, setting) + "\n").collect();
+            let read = KernelConfig::parse(&written);
+            prop_assert!(read.complaints.is_empty() && read.settings().eq(config.settings()), "{}", written);
+            prop_assert_eq!(dropped(&config, &read), []);
         }
 
         #[test]
