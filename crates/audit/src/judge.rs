@@ -7,11 +7,14 @@ use record::Fact;
 
 use crate::condition::Condition;
 use crate::division::Division;
-use crate::finding::{Evidence, Finding, Offender, Outcome};
+use crate::finding::{Evidence, Finding, Offender, Outcome, Remedy};
 use crate::profile::{Asker, Profiles};
 use crate::remedy::remedies;
 use crate::rule::{Absent, Rule, Severity};
 use crate::want::{Mismatch, Want};
+
+/// Where debugfs is mounted, in a command.
+const DEBUGFS: &str = "> /sys/kernel/debug/";
 
 /// What rules are judged against.
 pub(crate) struct Judge<'a> {
@@ -137,8 +140,18 @@ impl Judge<'_> {
             wanted: asked.map(|(_, want)| self.division.fill(&want.to_string())).unwrap_or_default(),
             evidence,
             why: rule.why.clone(),
-            cure: remedies(&rule.cure, self.division),
+            cure: self.cure(rule),
         }
+    }
+
+    /// The rule's cure. Lockdown forbids what is in debugfs (kernel/security/lockdown), so that ways through it come
+    /// last there.
+    fn cure(&self, rule: &Rule) -> Vec<Remedy> {
+        let mut cure = remedies(&rule.cure, self.division);
+        if matches!(self.survey.read("lockdown").value, Fact::Value(Value::Text(level)) if level != "none") {
+            cure.sort_by_key(|remedy| remedy.text.contains(DEBUGFS));
+        }
+        cure
     }
 
     /// How bad it is for the first of the profiles that says so.

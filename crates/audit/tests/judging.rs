@@ -185,3 +185,27 @@ fn an_empty_machine_is_answered() {
     assert!(audit.with(Outcome::Passed).next().is_none());
     assert_eq!(audit.verdict, Verdict::Inconclusive);
 }
+
+#[test]
+fn where_debugfs_is_locked_a_way_through_it_comes_last() {
+    let text = r#"
+        [[rule]]
+        id = "bt-preempt"
+        title = "A"
+        why = "B"
+        fact = "boot:preempt"
+        wanted = { any = "present" }
+        severity = "error"
+        evidence = "mechanism"
+        cure = { runtime = [{ path = "/sys/kernel/debug/sched/preempt", value = "full" }], boot = ["preempt=full"] }
+        source = ["D"]
+    "#;
+    let rules = Rules::parse(&[("layer", text)]).unwrap();
+    let first = |lockdown: &str| {
+        let machine = machine();
+        machine.write("/sys/kernel/security/lockdown", lockdown);
+        audit_with(&rules, &machine, "", &Request::default()).findings[0].cure[0].text.clone()
+    };
+    assert_eq!(first("[none] integrity confidentiality\n"), "echo full > /sys/kernel/debug/sched/preempt");
+    assert_eq!(first("none [integrity] confidentiality\n"), "preempt=full");
+}
