@@ -11,7 +11,7 @@ pub(super) fn consoles(root: &SysRoot) -> Fact<Vec<String>> {
 }
 
 /// The first figure of /proc/sys/kernel/printk: messages of a lower level than this are printed.
-pub(super) fn log_level(root: &SysRoot) -> Fact<u32> {
+pub(crate) fn log_level(root: &SysRoot) -> Fact<u32> {
     root.read("/proc/sys/kernel/printk")
         .and_then(|text| parsed(text.split_whitespace().next().unwrap_or_default().parse()))
 }

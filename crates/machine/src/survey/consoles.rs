@@ -2,10 +2,14 @@
 
 use super::facts::{NamedFact, fact};
 use super::{Item, Reading, Survey};
-use crate::facts::consoles::enabled_with_flags;
+use crate::facts::consoles::{enabled_with_flags, log_level};
 
-pub(super) const FACTS: &[NamedFact] =
-    &[fact("consoles.serial", "enabled consoles on serial lines, each `nbcon` or `legacy`", serial)];
+pub(super) const FACTS: &[NamedFact] = &[
+    fact("consoles.serial", "enabled consoles on serial lines, each `nbcon` or `legacy`", serial),
+    fact("consoles.level", "messages of a lower level than this are printed", |survey| {
+        Reading::new(log_level(&survey.root).map(i64::from), &["/proc/sys/kernel/printk"])
+    }),
+];
 
 const PATH: &str = "/proc/consoles";
 

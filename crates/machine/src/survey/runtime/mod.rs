@@ -21,6 +21,7 @@ mod steal;
 mod tests;
 mod tracing;
 mod virtual_cpus;
+mod watchdogs;
 
 use record::Fact;
 use units::CpuList;
@@ -30,7 +31,7 @@ use super::{Item, Reading, Survey, Value};
 use crate::facts::processors;
 
 /// The facts of all topics.
-pub(super) const TABLES: [&[NamedFact]; 16] = [
+pub(super) const TABLES: [&[NamedFact]; 17] = [
     frequency::FACTS,
     holders::FACTS,
     idle::FACTS,
@@ -47,6 +48,7 @@ pub(super) const TABLES: [&[NamedFact]; 16] = [
     steal::FACTS,
     tracing::FACTS,
     virtual_cpus::FACTS,
+    watchdogs::FACTS,
 ];
 
 /// The CPUs on which real-time threads run: those set apart, else all.
