@@ -42,15 +42,10 @@ fn perf_holders(survey: &Survey) -> Reading {
 fn holders(root: &SysRoot, target: &str) -> Reading {
     let (mut items, mut hidden): (Vec<Item>, Option<i32>) = (Vec::new(), None);
     for task in tasks::all(root).into_iter().filter(|task| !task.kernel && task.tid == task.pid) {
-        match root.list(&format!("/proc/{}/fd", task.pid)) {
-            Fact::Value(files) => {
-                let links = files.iter().map(|file| root.link(&format!("/proc/{}/fd/{file}", task.pid)));
-                if links.filter_map(|link| link.value().cloned()).any(|link| link == target) {
-                    items.push(item(&task.name, task.pid));
-                }
-            }
+        match holds(root, task.pid, target) {
+            Fact::Value(true) => items.push(item(&task.name, task.pid)),
             Fact::Unreadable(errno) => hidden = Some(errno),
-            Fact::Absent | Fact::Unsupported => {}
+            Fact::Value(false) | Fact::Absent | Fact::Unsupported => {}
         }
     }
     let value = match hidden {
@@ -58,6 +53,21 @@ fn holders(root: &SysRoot, target: &str) -> Reading {
         _ => Fact::Value(Value::List(items)),
     };
     reading(value, "/proc/*/fd")
+}
+
+/// Whether a process has `target` open. A file that is closed meanwhile is none.
+fn holds(root: &SysRoot, pid: i32, target: &str) -> Fact<bool> {
+    root.list(&format!("/proc/{pid}/fd")).and_then(|files| {
+        let mut hidden = Fact::Value(false);
+        for file in files {
+            match root.link(&format!("/proc/{pid}/fd/{file}")) {
+                Fact::Value(link) if link == target => return Fact::Value(true),
+                Fact::Unreadable(errno) => hidden = Fact::Unreadable(errno),
+                _ => {}
+            }
+        }
+        hidden
+    })
 }
 
 #[cfg(test)]
