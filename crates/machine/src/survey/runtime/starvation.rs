@@ -91,6 +91,8 @@ fn guard(survey: &Survey) -> Reading {
         (Fact::Absent, Fact::Value(runtime)) if runtime >= 0 => "throttling",
         (Fact::Absent, Fact::Unreadable(errno)) => return reading(Fact::Unreadable(errno), THROTTLE),
         _ if !stalls.is_empty() => "stalld",
+        // A configuration alone does not say what guards.
+        (_, Fact::Unsupported) => return reading(Fact::Unsupported, THROTTLE),
         _ => "nothing",
     };
     let from = [FAIR_SERVER, THROTTLE, "/proc/*/stat"].map(str::to_owned).to_vec();
