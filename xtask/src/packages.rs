@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 10] = [
+const PROGRAMS: [(&str, &[&str]); 16] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -23,6 +23,12 @@ const PROGRAMS: [(&str, &[&str]); 10] = [
     ("flex", &["flex"]), // this and the next two: kernels for the lab's guests are built
     ("bison", &["bison"]),
     ("bc", &["bc"]),
+    ("qemu-system-x86_64", &["qemu-system-x86"]), // this and the rest: guests of the lab
+    ("mke2fs", &["e2fsprogs"]),
+    ("xz", &["xz-utils"]),
+    ("zstd", &["zstd"]),
+    ("cpio", &["cpio"]),
+    ("busybox", &["busybox", "busybox-static"]),
 ];
 
 /// Headers that a kernel's build needs and the packages that bring them.

@@ -40,7 +40,7 @@ pub struct Run {
     cpus: u32,
 
     /// Memory
-    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
     memory: Bytes,
 
     /// What the guest's clock counts: instructions (reproducible, one CPU) or wall (the host's time; timings mean
@@ -48,7 +48,8 @@ pub struct Run {
     #[arg(long, value_name = "TIME", default_value = "instructions")]
     time: Time,
 
-    /// An ext4 disk of this size under the command's directory
+    /// An ext4 disk of this size under the command's directory; the load hdd wants 1 GiB free: 2G. What is not written
+    /// costs nothing
     #[arg(long, value_name = "SIZE")]
     disk: Option<Bytes>,
 
