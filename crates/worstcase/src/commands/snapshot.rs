@@ -48,8 +48,11 @@ impl Snapshot {
     }
 }
 
+/// Puts a tree into the bytes of a file.
+type Writer = fn(&Tree) -> io::Result<Vec<u8>>;
+
 /// How a tree is written into a file of that name.
-fn form(file: &Path) -> Result<fn(&Tree) -> io::Result<Vec<u8>>> {
+fn form(file: &Path) -> Result<Writer> {
     let name = file.to_string_lossy();
     if name.ends_with(".tar.gz") || name.ends_with(".tgz") {
         Ok(Tree::archive)
