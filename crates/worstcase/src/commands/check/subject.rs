@@ -33,11 +33,28 @@ pub struct SubjectOptions {
     /// Judge the machine whose /proc and /sys are in a directory, or in a file that worstcase snapshot wrote
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kconfig", "cmdline", "arch"])]
     root: Option<PathBuf>,
+
+    /// Judge this process too: policies, priorities, CPUs, locked memory, limits
+    #[arg(long, value_name = "PID", conflicts_with_all = ["kconfig", "cmdline", "arch"])]
+    pid: Option<i32>,
 }
 
 impl SubjectOptions {
     /// The facts to judge. `isolate` stands for the CPUs that the kernel isolates, where it is given.
     pub fn survey(&self, isolate: Option<&CpuList>) -> Result<Survey> {
+        let survey = self.survey_of_machine(isolate)?;
+        let Some(pid) = self.pid else { return Ok(survey) };
+        let survey = survey.about(pid);
+        match survey.read("process").value {
+            Fact::Value(_) => Ok(survey),
+            _ => Err(CommandError::new(
+                format!("read /proc/{pid}: no such process"),
+                "pgrep NAME tells its number",
+            )),
+        }
+    }
+
+    fn survey_of_machine(&self, isolate: Option<&CpuList>) -> Result<Survey> {
         let root = self.root()?.remembering();
         let survey = |isolated: CpuList| match self.given()? {
             Some(given) => Ok(Survey::of(given, isolated)),
@@ -47,7 +64,7 @@ impl SubjectOptions {
         self.check_config(&first)?;
         match isolate {
             Some(cpus) => check_cpus(cpus, &first).and_then(|()| survey(cpus.clone())),
-            None => match set(&first, "cpus.isolated").union(&set(&first, "cpus.nohz_full")) {
+            None => match set(&first, "cpus.separated").union(&set(&first, "cpus.nohz_full")) {
                 none if none.is_empty() => Ok(first),
                 cpus => survey(cpus),
             },
