@@ -41,7 +41,7 @@ pub(crate) const TABLES: [(Row, &str); 4] =
 
 /// What must be known of maxima in instructions before they are compared.
 pub(crate) const ONE_DRAW: &str = "In instruction time a run is one draw, the same each time: another seed or another boot word can move a maximum \
-     fivefold. Compare several seeds of each (worstcase lab ladder), and tails before maxima.";
+     fivefold. Compare several seeds of each, and tails before maxima.";
 
 /// What stands where the tables would.
 pub(crate) const NO_COMMON_UNIT: &str =

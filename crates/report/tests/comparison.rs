@@ -144,8 +144,8 @@ fn guests_are_told_apart_by_what_was_booted_and_their_seed() {
     What differs:
       A / B: seed: 1 / 2
     In instruction time a run is one draw, the same each time: another seed or
-    another boot word can move a maximum fivefold. Compare several seeds of each
-    (worstcase lab ladder), and tails before maxima.
+    another boot word can move a maximum fivefold. Compare several seeds of each,
+    and tails before maxima.
 
     max, instructions      idle
     A                    29,624

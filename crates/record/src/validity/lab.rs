@@ -12,7 +12,7 @@ pub(super) fn of_guest(header: &Header) -> Option<Warning> {
             Id::LabInstructions,
             format!("{guest}: a nanosecond is an instruction; not modelled: {}", lab.not_modelled.join(", ")),
             "it is the length of the kernel's path, and one draw of it: measure several seeds, compare tails before \
-             maxima (worstcase lab ladder), and take a bound from the machine itself",
+             maxima, and take a bound from the machine itself",
         ),
         LabTime::Wall => Warning::inconclusive(
             Id::LabWallTime,
