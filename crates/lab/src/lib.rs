@@ -13,6 +13,9 @@ mod initramfs;
 pub mod kernels;
 pub mod ladder;
 mod qemu;
+#[cfg(test)]
+mod scripted;
+pub mod several;
 
 pub use error::Error;
 pub use initramfs::programs::find as find_program;

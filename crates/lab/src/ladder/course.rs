@@ -1,0 +1,167 @@
+//! A ladder that runs: guest after guest, what comes back is kept at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use record::store;
+
+use super::plan::{guest, measured};
+use super::{Cell, CellState, State};
+use crate::Error;
+use crate::boot::{Guest, Outcome};
+use crate::kernels::Kernel;
+use crate::several::{self, Booter, Watcher};
+
+/// All that a guest's console said.
+const CONSOLE: &str = "console.txt";
+
+/// Who is told how far a ladder is.
+pub trait Told {
+    /// `cell` boots.
+    fn begun(&mut self, cell: &Cell);
+    /// `cell` is done or failed, as its state says; `left` cells are not.
+    fn ended(&mut self, cell: &Cell, left: usize);
+    /// Asked several times a second; true ends the run. What is done is kept.
+    fn stop(&mut self) -> bool;
+}
+
+/// A ladder in its directory.
+#[derive(Debug)]
+pub struct Course {
+    /// How far it is.
+    pub state: State,
+    directory: PathBuf,
+}
+
+impl Course {
+    /// Begins in `directory`, which is made; one that holds something is refused.
+    ///
+    /// # Errors
+    /// Where it cannot be made or written to.
+    pub fn begin(state: State, directory: &Path) -> Result<Self, Error> {
+        let failed = |error: std::io::Error| {
+            Error::new(format!("create {}: {error}", directory.display()))
+                .hint("choose a directory that can be written with --out")
+        };
+        fs::create_dir_all(directory).map_err(failed)?;
+        if fs::read_dir(directory).map_err(failed)?.next().is_some() {
+            return Err(Error::new(format!("{} is not empty", directory.display()))
+                .hint("choose another directory with --out, or go on with the ladder in it: --resume"));
+        }
+        state.save(directory)?;
+        Ok(Self { state, directory: directory.to_path_buf() })
+    }
+
+    /// Goes on in `directory`.
+    ///
+    /// # Errors
+    /// Where there is no ladder.
+    pub fn resume(directory: &Path) -> Result<Self, Error> {
+        Ok(Self { state: State::load(directory)?, directory: directory.to_path_buf() })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Runs all cells that are not done, `jobs` at once. A cell that fails does not stop the others. Gives back whether
+    /// all were run.
+    ///
+    /// # Errors
+    /// Where what came back cannot be kept, or a kernel is missing.
+    pub fn run(
+        &mut self,
+        booter: &dyn Booter,
+        kernels: &BTreeMap<String, Kernel>,
+        binary: &Path,
+        jobs: usize,
+        told: &mut dyn Told,
+    ) -> Result<bool, Error> {
+        let waiting = self.state.waiting();
+        let guests = waiting.iter().map(|&cell| self.guest(cell, kernels, binary));
+        let guests = guests.collect::<Result<Vec<_>, _>>()?;
+        let mut keeper = Keeper { left: waiting.len(), course: self, waiting, told };
+        several::run(booter, &guests, jobs, &mut keeper)
+    }
+
+    fn guest(&self, cell: usize, kernels: &BTreeMap<String, Kernel>, binary: &Path) -> Result<Guest, Error> {
+        let (ladder, cell) = (&self.state.ladder, &self.state.cells[cell]);
+        let rung = ladder.rungs.iter().find(|rung| rung.name == cell.rung);
+        let found = rung.and_then(|rung| Some((rung, kernels.get(&rung.kernel)?)));
+        let (rung, kernel) =
+            found.ok_or_else(|| Error::new(format!("there is no kernel for rung {}", cell.rung)))?;
+        Ok(guest(ladder, rung, kernel, cell.seed, binary))
+    }
+
+    /// Writes what a guest left, in place of what an earlier attempt did.
+    fn keep(&self, cell: usize, outcome: &Outcome) -> Result<(), Error> {
+        let place = self.state.place(&self.directory, cell);
+        if place.exists() {
+            fs::remove_dir_all(&place)
+                .map_err(|error| Error::new(format!("remove {}: {error}", place.display())))?;
+        }
+        for (path, bytes) in &outcome.files {
+            write(&place.join(path), bytes)?;
+        }
+        write(&place.join(CONSOLE), outcome.console.as_bytes())
+    }
+}
+
+/// Keeps what comes back and tells of it.
+struct Keeper<'a> {
+    course: &'a mut Course,
+    /// The cells of the guests.
+    waiting: Vec<usize>,
+    left: usize,
+    told: &'a mut dyn Told,
+}
+
+impl Watcher for Keeper<'_> {
+    fn begun(&mut self, index: usize) {
+        self.told.begun(&self.course.state.cells[self.waiting[index]]);
+    }
+
+    fn ended(&mut self, index: usize, result: Result<Outcome, Error>, taken: Duration) -> Result<(), Error> {
+        let cell = self.waiting[index];
+        let ladder = &self.course.state.ladder;
+        let result = result.and_then(|outcome| {
+            // A guest that measured too little leaves a trace of why.
+            let whole = measured(&outcome, &ladder.loads, ladder.time).map(drop);
+            Ok((outcome, whole))
+        });
+        let state = match result {
+            Ok((outcome, whole)) => {
+                self.course.keep(cell, &outcome)?;
+                self.course.state.emulator = Some(outcome.emulator);
+                let seconds = (taken.as_secs_f64() * 10.0).round() / 10.0;
+                whole.map_or_else(|error| CellState::Failed(error.message), |()| CellState::Done { seconds })
+            }
+            Err(error) => CellState::Failed(error.message),
+        };
+        self.course.state.cells[cell].state = state;
+        self.course.state.save(&self.course.directory)?;
+        self.left -= 1;
+        self.told.ended(&self.course.state.cells[cell], self.left);
+        Ok(())
+    }
+
+    fn stop(&mut self) -> bool {
+        self.told.stop()
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)
+            .map_err(|error| Error::new(format!("create {}: {error}", directory.display())))?;
+    }
+    store::write_whole(path, bytes)
+        .map_err(|error| Error::new(error.to_string()).hint("make room; --resume goes on from here"))
+}
+
+#[cfg(test)]
+#[path = "course_tests.rs"]
+mod tests;

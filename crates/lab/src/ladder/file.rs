@@ -1,0 +1,270 @@
+//! A ladder as a person writes it: TOML.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use record::LabTime;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Nanos};
+
+use super::text;
+use crate::Error;
+use crate::kernels::{Asked, Base, Build, Source};
+
+/// The ladders that are built into this program, with the fragments that their kernels are built from.
+const SHIPPED: [(&str, &str); 2] = [
+    ("stock", include_str!("../../../../ladders/stock.toml")),
+    ("p2041", include_str!("../../../../ladders/p2041.toml")),
+];
+const FRAGMENTS: [(&str, &str); 5] = [
+    ("fragments/base.cfg", include_str!("../../../../ladders/fragments/base.cfg")),
+    ("fragments/release.cfg", include_str!("../../../../ladders/fragments/release.cfg")),
+    ("fragments/demo-debug.cfg", include_str!("../../../../ladders/fragments/demo-debug.cfg")),
+    ("fragments/00051-latency.cfg", include_str!("../../../../ladders/fragments/00051-latency.cfg")),
+    ("fragments/preempt-rt.cfg", include_str!("../../../../ladders/fragments/preempt-rt.cfg")),
+];
+
+/// More seeds or rungs than this is a slip of the pen.
+const MOST: usize = 1_000;
+/// A name becomes a directory.
+const LONGEST_NAME: usize = 40;
+
+/// What is run on what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LadderFile {
+    /// The name that its results go by.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// Where it comes from: a seed, a customer's request.
+    pub source: Option<String>,
+    /// In what it differs from that, a sentence each, shown beside the results.
+    #[serde(default)]
+    pub differs: Vec<String>,
+    /// The loads, each measured in every guest.
+    pub loads: Vec<String>,
+    /// How long each load is measured.
+    #[serde(with = "text")]
+    pub duration: Nanos,
+    /// How long each load runs before that.
+    #[serde(with = "text", default = "warm_up")]
+    pub warm_up: Nanos,
+    /// How many guests each rung has: with the seeds 1, 2, 3, ...
+    pub seeds: u32,
+    /// What the guests' clock counts.
+    #[serde(default = "instructions")]
+    pub time: LabTime,
+    /// The guests' CPUs; 1 in instruction time.
+    #[serde(default = "one")]
+    pub processors: u32,
+    /// The guests' memory.
+    #[serde(default = "memory")]
+    pub memory: Bytes,
+    /// The size of the disk that loads write to.
+    #[serde(default)]
+    pub disk: Option<Bytes>,
+    /// The steps, each compared with the one before.
+    #[serde(rename = "rung")]
+    pub rungs: Vec<Rung>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Rung {
+    /// The name that its results go by.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// The kernel's name in the cache. It is fetched if it is not there and is one of Debian's (`debian-6.1-rt-amd64`).
+    pub kernel: String,
+    /// Boot words.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// Settings of sysctl(8), which the kernel makes before process 1 begins (the boot word `sysctl.`, Linux 5.8).
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// How the kernel is built, if it is.
+    pub build: Option<Building>,
+    /// Figures that the source gives, to be shown beside the rung's own.
+    pub published: Option<Published>,
+}
+
+/// How a kernel is built.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Building {
+    /// `debian-6.12`, or a tree.
+    pub source: String,
+    /// `tinyconfig`, `defconfig`, or a configuration's file.
+    #[serde(default = "tiny")]
+    pub base: String,
+    /// Fragments, the last one that names a symbol wins. Files, seen from the ladder's own directory.
+    pub fragments: Vec<PathBuf>,
+}
+
+/// Somebody else's figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Published {
+    /// Where they stand: `S0, table A.2`.
+    pub source: String,
+    /// In what they are: `us`.
+    pub unit: String,
+    /// For each load its minimum, average and maximum.
+    pub latencies: BTreeMap<String, [u64; 3]>,
+}
+
+fn warm_up() -> Nanos {
+    Nanos::from_millis(200)
+}
+
+fn instructions() -> LabTime {
+    LabTime::Instructions
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn memory() -> Bytes {
+    Bytes::from_mebibytes(512)
+}
+
+fn tiny() -> String {
+    "tinyconfig".into()
+}
+
+/// Where a ladder's fragments are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// Below this directory.
+    Directory(PathBuf),
+    /// In this program.
+    Shipped,
+}
+
+impl LadderFile {
+    /// The ladder in the file `name`, or the shipped one of that name where there is no such file.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, is not TOML, or says what makes no sense.
+    pub fn named(name: &Path) -> Result<(Self, Home), Error> {
+        let shipped = SHIPPED.iter().find(|(shipped, _)| name.as_os_str() == *shipped);
+        if let Some((_, text)) = shipped.filter(|_| !name.exists()) {
+            return Ok((Self::parse(text)?, Home::Shipped));
+        }
+        let text = std::fs::read_to_string(name).map_err(|error| {
+            let names = SHIPPED.map(|(name, _)| name).join(", ");
+            Error::new(format!("read {}: {error}", name.display()))
+                .hint(format!("give a ladder's file, or the name of a shipped one: {names}"))
+        })?;
+        let ladder = Self::parse(&text)
+            .map_err(|error| Error { message: format!("{}: {}", name.display(), error.message), ..error })?;
+        let home = name.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok((ladder, Home::Directory(home.to_path_buf())))
+    }
+
+    /// Reads `text` and checks that it makes sense.
+    ///
+    /// # Errors
+    /// The place and the reason.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let ladder: Self = toml::from_str(text).map_err(|error| {
+            Error::new(error.to_string().trim_end().to_owned())
+                .hint("ladders/stock.toml in the source is an example; its fields are all there are")
+        })?;
+        ladder.check()?;
+        Ok(ladder)
+    }
+
+    /// Refuses what cannot be run.
+    ///
+    /// # Errors
+    /// The first thing that makes no sense.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |reason: String| Err(Error::new(format!("the ladder {}: {reason}", self.name)));
+        check_name(&self.name)?;
+        for rung in &self.rungs {
+            check_name(&rung.name)?;
+            let words = rung.words.iter().chain(rung.settings.keys()).chain(rung.settings.values());
+            if let Some(word) =
+                words.clone().find(|word| word.is_empty() || word.contains(char::is_whitespace))
+            {
+                return refuse(format!("`{word}` in rung {} is not one boot word", rung.name));
+            }
+        }
+        let names: BTreeSet<&str> = self.rungs.iter().map(|rung| rung.name.as_str()).collect();
+        let loads: BTreeSet<&str> = self.loads.iter().map(String::as_str).collect();
+        match () {
+            () if self.rungs.is_empty() => refuse("it has no rung".into()),
+            () if self.rungs.len() > MOST => refuse(format!("more than {MOST} rungs")),
+            () if names.len() < self.rungs.len() => refuse("two rungs have one name".into()),
+            () if self.loads.is_empty() => refuse("it has no load".into()),
+            () if loads.len() < self.loads.len() => refuse("a load stands there twice".into()),
+            () if self.seeds == 0 || self.seeds as usize > MOST => refuse(format!("seeds: 1 to {MOST}")),
+            () if self.duration < Nanos::from_millis(10) => refuse("a load takes at least 10ms".into()),
+            () if self.duration.max(self.warm_up) > Nanos::from_secs(86_400) => {
+                refuse("a load takes at most 1d".into())
+            }
+            () if self.time == LabTime::Instructions && self.processors != 1 => {
+                refuse("in instruction time a guest has one CPU".into())
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+impl Rung {
+    /// All its boot words.
+    pub fn all_words(&self) -> Vec<String> {
+        let settings = self.settings.iter().map(|(name, value)| format!("sysctl.{name}={value}"));
+        self.words.iter().cloned().chain(settings).collect()
+    }
+
+    /// What its kernel is built from, with the fragments read.
+    ///
+    /// # Errors
+    /// Where a file cannot be read.
+    pub fn to_build(&self, home: &Home) -> Result<Option<Build>, Error> {
+        let Some(building) = &self.build else { return Ok(None) };
+        let fragments = building.fragments.iter().map(|path| home.fragment(path));
+        Ok(Some(Build {
+            name: self.kernel.clone(),
+            source: Source::named(&building.source),
+            base: Base::named(&building.base)?,
+            fragments: fragments.collect::<Result<_, _>>()?,
+            allow_dropped: false,
+        }))
+    }
+}
+
+impl Home {
+    fn fragment(&self, path: &Path) -> Result<Asked, Error> {
+        match self {
+            Self::Directory(directory) => Asked::read(&directory.join(path)),
+            Self::Shipped => {
+                let shipped = FRAGMENTS.iter().find(|(name, _)| path.as_os_str() == *name);
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                shipped
+                    .map(|(_, text)| Asked { name, text: (*text).to_owned() })
+                    .ok_or_else(|| Error::new(format!("{} is not shipped", path.display())))
+            }
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
+    let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if starts && name.len() <= LONGEST_NAME && name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(Error::new(format!("`{name}` is no name for a ladder or a rung"))
+        .hint(format!("it becomes a directory: a-z, 0-9, - . _, at most {LONGEST_NAME}")))
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! A ladder's guests, and the kernels that they need.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use record::{LabTime, Record, ScenarioEnd};
+use units::{Nanos, Seed};
+
+use super::file::Home;
+use super::{LadderFile, Rung};
+use crate::Error;
+use crate::boot::{Guest, Outcome};
+use crate::kernels::{self, Cache, Kernel, Progress, Wanted};
+
+/// A guest is given up after this, and this many times the time that it is to measure: under the heaviest loads a second
+/// of instructions takes a quiet host 10 s.
+const PATIENCE: (Duration, u32) = (Duration::from_secs(900), 100);
+/// Lines of what a guest said that explain why it failed.
+const LAST_LINES: usize = 3;
+
+/// The kernels of all rungs: those in the cache, else fetched or built.
+///
+/// # Errors
+/// Where one is not there and cannot be had.
+pub fn kernels(
+    ladder: &LadderFile,
+    home: Option<&Home>,
+    cache: &Cache,
+    progress: &mut Progress<'_>,
+) -> Result<BTreeMap<String, Kernel>, Error> {
+    let mut found = BTreeMap::new();
+    for rung in &ladder.rungs {
+        if !found.contains_key(&rung.kernel) {
+            found.insert(rung.kernel.clone(), kernel(rung, home, cache, progress)?);
+        }
+    }
+    Ok(found)
+}
+
+fn kernel(
+    rung: &Rung,
+    home: Option<&Home>,
+    cache: &Cache,
+    progress: &mut Progress<'_>,
+) -> Result<Kernel, Error> {
+    if let Some(build) = home.map(|home| rung.to_build(home)).transpose()?.flatten() {
+        return Ok(kernels::build(cache, &build, progress)?.kernel);
+    }
+    let missing = match cache.kernel(&rung.kernel) {
+        Ok(kernel) => return Ok(kernel),
+        Err(missing) => missing,
+    };
+    match rung.kernel.parse::<Wanted>() {
+        Ok(wanted) => kernels::fetch(cache, &wanted, progress),
+        Err(_) => Err(missing),
+    }
+}
+
+/// The guest of `rung` with `seed`: all loads in one boot.
+pub fn guest(ladder: &LadderFile, rung: &Rung, kernel: &Kernel, seed: Seed, binary: &Path) -> Guest {
+    let measured = (ladder.duration + ladder.warm_up).saturating_mul(ladder.loads.len() as u64);
+    Guest {
+        kernel: kernel.clone(),
+        words: rung.all_words(),
+        processors: ladder.processors,
+        memory: ladder.memory,
+        time: ladder.time,
+        disk: ladder.disk,
+        binary: binary.to_path_buf(),
+        programs: Vec::new(),
+        command: bench(&ladder.loads, ladder.duration, ladder.warm_up, seed),
+        time_limit: PATIENCE.0 + measured.duration() * PATIENCE.1,
+    }
+}
+
+/// The command that measures `loads` in a guest.
+pub(crate) fn bench(loads: &[String], duration: Nanos, warm_up: Nanos, seed: Seed) -> Vec<OsString> {
+    let (duration, warm_up) = (duration.to_string(), warm_up.to_string());
+    let (loads, seed) = (loads.join(","), seed.to_string());
+    let words = ["worstcase", "bench", "--loads", &loads, "--duration", &duration, "--warm-up", &warm_up];
+    let words = words.into_iter().chain(["--seed", &seed, "--out", "."]);
+    words.map(OsString::from).collect()
+}
+
+/// The record that a guest left, if it has measured all of `loads` to their end.
+///
+/// # Errors
+/// What is missing, with the last that the guest said.
+pub(crate) fn measured(outcome: &Outcome, loads: &[String], time: LabTime) -> Result<Record, Error> {
+    let said = || {
+        let text = String::from_utf8_lossy(&outcome.errors).into_owned();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("; ")
+    };
+    let broken = |what: String| Error::new(format!("{what} (exit code {}): {}", outcome.code, said()));
+    let file = outcome.files.iter().find(|(path, _)| path == Path::new(record::store::RECORD));
+    let (_, bytes) = file.ok_or_else(|| broken("the guest left no record".into()))?;
+    let record: Record = serde_json::from_slice(bytes)
+        .map_err(|error| broken(format!("the guest's record cannot be read: {error}")))?;
+    let complete = |load: &String| {
+        record.scenarios.iter().any(|scenario| {
+            scenario.head.load == *load
+                && scenario.end == ScenarioEnd::Complete
+                && !scenario.series.is_empty()
+        })
+    };
+    if let Some(load) = loads.iter().find(|load| !complete(load)) {
+        return Err(broken(format!("the guest did not measure {load} to the end")));
+    }
+    match record.header.machine.lab.as_ref().map(|lab| lab.time) {
+        Some(told) if told == time => Ok(record),
+        _ => Err(broken("the guest's record does not say that it is one".into())),
+    }
+}
