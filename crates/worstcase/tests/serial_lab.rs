@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
@@ -33,6 +33,10 @@ fn lab(arguments: &[&str]) -> Command {
     command
 }
 
+fn run(arguments: &[&str]) -> Output {
+    lab(arguments).output().unwrap()
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -49,6 +53,84 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
         assert!(Instant::now() < until, "{what}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn output_files_and_the_exit_code_come_back_intact() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let script = "echo words; echo complaint >&2; mkdir deep; seq 1 200000 >deep/numbers; \
+                  grep -q cgroup2 /proc/mounts && grep -q tracefs /proc/mounts && exit 7";
+    let ran = run(&["--with", "busybox", "--out", out.to_str().unwrap(), "--", "sh", "-c", script]);
+    assert_eq!(ran.status.code(), Some(7), "{}", text(&ran.stderr));
+    assert_eq!(text(&ran.stdout), "words\n");
+    assert!(text(&ran.stderr).starts_with("complaint\n"), "{}", text(&ran.stderr));
+    let numbers: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
+    assert!(numbers.len() > 1 << 20);
+    assert!(text(&fs::read(out.join("deep/numbers")).unwrap()) == numbers, "more than 1 MiB, intact");
+    assert!(fs::read_to_string(out.join("lab.json")).unwrap().contains(KERNEL));
+}
+
+#[test]
+fn two_runs_with_one_seed_are_equal_to_the_byte() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let record = |name: &str| {
+        let out = directory.path().join(name);
+        let measure = ["measure", "--samples", "200", "--warm-up", "100ms", "--seed", "7", "--out", "."];
+        let arguments = ["--out", out.to_str().unwrap(), "--"];
+        let ran = run(&[&arguments[..], &measure[..]].concat());
+        assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+        ["record.json", "journal.ndjson", "report.html"].map(|file| fs::read(out.join(file)).unwrap())
+    };
+    assert!(record("first") == record("second"));
+}
+
+#[test]
+fn a_disk_lies_under_the_directory_in_both_times() {
+    if hindered() {
+        return;
+    }
+    for time in ["instructions", "wall"] {
+        let script = "df -T . | tail -n 1; echo kept >file; sync";
+        let ran = run(&["--time", time, "--disk", "64M", "--with", "busybox", "--", "sh", "-c", script]);
+        assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+        assert!(text(&ran.stdout).contains("ext4"), "{}", text(&ran.stdout));
+        let place = text(&ran.stderr);
+        let place = place.lines().find_map(|line| line.strip_prefix("back from the guest: ")).unwrap();
+        assert_eq!(fs::read_to_string(Path::new(place).join("file")).unwrap(), "kept\n");
+        fs::remove_dir_all(place).unwrap();
+    }
+}
+
+#[test]
+fn a_guest_that_panics_or_hangs_is_told_with_its_last_lines() {
+    if hindered() {
+        return;
+    }
+    let panic = run(&["--", "sh", "-c", "echo c >/proc/sysrq-trigger"]);
+    let said = text(&panic.stderr);
+    assert_eq!(panic.status.code(), Some(2));
+    assert!(said.contains("panicked: sysrq triggered crash") && said.contains("hint:"), "{said}");
+    let hang = run(&[
+        "--timeout",
+        "30s",
+        "--append",
+        "worstcase.test=hang",
+        "--",
+        "sh",
+        "-c",
+        "while :; do :; done",
+    ]);
+    let said = text(&hang.stderr);
+    assert_eq!(hang.status.code(), Some(2));
+    assert!(said.contains("given up after 30 s") || said.contains("in 30 s"), "{said}");
+    assert!(!runs("worstcase.test=hang"), "QEMU is gone");
 }
 
 #[test]
