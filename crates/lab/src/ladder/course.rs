@@ -127,10 +127,10 @@ impl Watcher for Keeper<'_> {
     fn ended(&mut self, index: usize, result: Result<Outcome, Error>, taken: Duration) -> Result<(), Error> {
         let cell = self.waiting[index];
         let ladder = &self.course.state.ladder;
-        let result = result.and_then(|outcome| {
+        let result = result.map(|outcome| {
             // A guest that measured too little leaves a trace of why.
             let whole = measured(&outcome, &ladder.loads, ladder.time).map(drop);
-            Ok((outcome, whole))
+            (outcome, whole)
         });
         let state = match result {
             Ok((outcome, whole)) => {
