@@ -214,21 +214,34 @@ fn short_hogs_at_random_times_are_all_found_and_as_long_as_they_were() {
     let latencies = latencies(&file);
     let median = series.observed.quantile(0.5).unwrap().0;
     let tolerance = (3 * median).max(100_000);
-    let mut worst_error = 0;
+    let (mut worst_error, mut swallowed) = (0, 0);
     for (start, end) in held {
         let activation = (start - series.first_due.0).div_ceil(INTERVAL);
         let due = series.first_due.0 + activation * INTERVAL;
-        let latency = latencies.get(&activation).copied();
-        let latency =
-            latency.unwrap_or_else(|| panic!("no sample of activation {activation}, due during a hog"));
+        let Some(latency) = latencies.get(&activation).copied() else {
+            assert!(
+                is_within_a_longer_one(&latencies, activation),
+                "no sample of activation {activation}, due during a hog"
+            );
+            swallowed += 1;
+            continue;
+        };
         let error = latency.abs_diff(end - due);
         worst_error = error.max(worst_error);
         println!("held {} us: expected {} ns, found {latency} ns", (end - start) / 1000, end - due);
         assert!(error <= tolerance, "found {latency} ns, expected {} within {tolerance}", end - due);
     }
+    assert!(swallowed * 10 <= HOGS, "{swallowed} of {HOGS} hogs began while something else held the CPU");
     println!(
-        "{HOGS} hogs found, {repeated} repeated, worst error {worst_error} ns, tolerance {tolerance} ns"
+        "{HOGS} hogs found, {swallowed} of them within a longer latency, {repeated} repeated, worst error {worst_error} ns, tolerance {tolerance} ns"
     );
+}
+
+/// Whether the thread was still late from an earlier activation when this one was due: the machine below held the CPU
+/// before the hog did, and the hog's activation is missed, within a latency that was found.
+fn is_within_a_longer_one(latencies: &BTreeMap<u64, u64>, activation: u64) -> bool {
+    let before = latencies.range(..activation).next_back();
+    before.is_some_and(|(earlier, latency)| earlier * INTERVAL + latency >= activation * INTERVAL)
 }
 
 /// Latency by activation, of the one series in the file.
