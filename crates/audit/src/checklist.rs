@@ -4,7 +4,7 @@
 //! holds where the symbol is set to anything; `=n` where it is not set. `on` compares the beginning of the
 //! architecture's name, in which arm64 is aarch64 and arm is aarch32. Text after a rule is passed over.
 
-use machine::kernel_config::{KernelConfig, Setting};
+use machine::kernel_config::KernelConfig;
 
 /// A check-list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,29 +90,17 @@ impl Line {
             return None;
         }
         let condition = self.condition.as_ref();
-        let said = condition.map(|term| (term.symbol.clone(), value_of(config, &term.symbol)));
-        let actual = value_of(config, &self.wanted.symbol);
+        let said = condition.map(|term| (term.symbol.clone(), config.value_of(&term.symbol)));
+        let actual = config.value_of(&self.wanted.symbol);
         Some(Failure { line: self.number, symbol: self.wanted.symbol.clone(), actual, condition: said })
     }
 }
 
 impl Term {
     fn holds(&self, config: &KernelConfig) -> bool {
-        let actual = value_of(config, &self.symbol);
+        let actual = config.value_of(&self.symbol);
         let as_said = self.value.as_ref().map_or_else(|| actual != "n", |value| *value == actual);
         as_said != self.negated
-    }
-}
-
-/// As `evl check` prints it: what is not set is `n`.
-fn value_of(config: &KernelConfig, symbol: &str) -> String {
-    match config.get(symbol) {
-        None | Some(Setting::No) => "n".to_owned(),
-        Some(Setting::Yes) => "y".to_owned(),
-        Some(Setting::Module) => "m".to_owned(),
-        Some(Setting::Number(number)) => number.to_string(),
-        Some(Setting::Hex(number)) => format!("{number:#x}"),
-        Some(Setting::Text(text)) => text.clone(),
     }
 }
 

@@ -137,6 +137,15 @@ impl KernelConfig {
         self.placed(symbol).map(|placed| &placed.setting)
     }
 
+    /// The value as expressions and check-lists compare it: `n` for what is not set or not named, a text without quotes.
+    pub fn value_of(&self, symbol: &str) -> String {
+        match self.get(symbol) {
+            None => "n".to_owned(),
+            Some(Setting::Text(text)) => text.clone(),
+            Some(setting) => setting.to_string(),
+        }
+    }
+
     /// The line that sets the symbol, from 1 on.
     pub fn line(&self, symbol: &str) -> Option<usize> {
         self.placed(symbol).map(|placed| placed.line)

@@ -116,14 +116,7 @@ fn text_of(name: &str, config: &KernelConfig) -> String {
     if is_constant(name) {
         return name.trim_matches(['"', '\'']).to_owned();
     }
-    match config.get(name) {
-        None | Some(Setting::No) => "n".to_owned(),
-        Some(Setting::Yes) => "y".to_owned(),
-        Some(Setting::Module) => "m".to_owned(),
-        Some(Setting::Number(number)) => number.to_string(),
-        Some(Setting::Hex(number)) => format!("{number:#x}"),
-        Some(Setting::Text(text)) => text.clone(),
-    }
+    config.value_of(name)
 }
 
 fn tokens(text: &str) -> Vec<String> {
