@@ -68,11 +68,8 @@ impl CommandLine {
     /// Reads any text. Quotes keep blanks together; an open quote reaches to the end.
     pub fn parse(text: &str) -> Self {
         let mut line = Self::default();
-        let mut rest = text.trim_matches(is_blank);
         let mut after_dashes = false;
-        while !rest.is_empty() {
-            let (word, after) = split_word(rest);
-            rest = after.trim_start_matches(is_blank);
+        for (_, word) in split(text) {
             match Word::parse(word) {
                 word if word.name == "--" && word.value.is_none() && !after_dashes => after_dashes = true,
                 word if after_dashes => line.for_init.push(word),
@@ -118,7 +115,7 @@ impl Word {
     }
 
     /// Quotes may stand around the whole word or around its value.
-    fn parse(word: &str) -> Self {
+    pub(crate) fn parse(word: &str) -> Self {
         let (word, was_quoted) = match word.strip_prefix('"') {
             Some(inner) => (inner, true),
             None => (word, false),
@@ -137,6 +134,18 @@ impl Word {
             }
         }
     }
+}
+
+/// The words as they stand there, each with the byte at which it begins.
+pub(crate) fn split(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(is_blank);
+        let at = text.len() - rest.len();
+        let (word, after) = split_word(rest);
+        rest = after;
+        (!word.is_empty()).then_some((at, word))
+    })
 }
 
 /// Up to the first blank outside quotes, and what follows.

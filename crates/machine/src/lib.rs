@@ -8,6 +8,7 @@
 //! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
 //! pure function of text.
 
+pub mod boot_loader;
 mod cgroups;
 pub mod command_line;
 mod counters;

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use units::CpuList;
 
 pub use archive::ArchiveError;
-pub(crate) use privacy::masked_words;
+pub(crate) use privacy::{masked_words, without_machine_ids};
 pub use text::ListError;
 pub use tree::{Name, Tree};
 
@@ -139,7 +139,8 @@ impl SysRoot {
 
     /// Everything that was read so far; nothing for a root that does not remember.
     pub fn remembered(&self) -> Tree {
-        self.memory.as_ref().map_or_else(Tree::captured, |memory| lock(memory).clone())
+        let tree = self.memory.as_ref().map_or_else(Tree::captured, |memory| lock(memory).clone());
+        tree.renamed(without_machine_ids)
     }
 
     /// Whether this is the running system, so that system calls may answer in a file's place.

@@ -1,9 +1,13 @@
 //! What a root that remembers never sees, so that nothing secret can come into a snapshot: a survey judges by what is
 //! left, which is why it says the same of a snapshot as of the machine.
 
+mod boot_files;
+
 use std::io::Read;
 
 use flate2::read::GzDecoder;
+
+pub(crate) use boot_files::without_machine_ids;
 
 /// What may be remembered of a file.
 pub(super) fn kept(path: &str, bytes: Vec<u8>) -> Vec<u8> {
@@ -14,6 +18,7 @@ pub(super) fn kept(path: &str, bytes: Vec<u8>) -> Vec<u8> {
             damaged if damaged.starts_with(&super::GZIP) => damaged,
             plain => on_text(plain, configuration),
         },
+        _ if boot_files::are_at(path) => on_text(bytes, |text| boot_files::kept(path, text)),
         "/proc/1/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("Cpus_allowed"))),
         _ => bytes,
     }
@@ -71,7 +76,7 @@ pub(crate) fn masked_words(line: &str) -> String {
         masked.push_str(&if is_for_init { crosses(word) } else { masked_word(word) });
         is_for_init |= bare == "--";
     }
-    masked
+    without_machine_ids(&masked)
 }
 
 fn masked_word(word: &str) -> String {

@@ -41,6 +41,22 @@ impl Tree {
         Self { files, ..Self::default() }
     }
 
+    /// The same with other names for paths and for what directories list.
+    pub(super) fn renamed(self, name: fn(&str) -> String) -> Self {
+        fn paths<T>(map: BTreeMap<String, Fact<T>>, name: fn(&str) -> String) -> BTreeMap<String, Fact<T>> {
+            map.into_iter().map(|(path, fact)| (name(&path), fact)).collect()
+        }
+        let listed = |names: Vec<Name>| names.into_iter().map(|of| Name { text: name(&of.text), ..of }).collect();
+        let directories = paths(self.directories, name).into_iter();
+        Self {
+            files: paths(self.files, name),
+            directories: directories.map(|(path, names)| (path, names.map(listed))).collect(),
+            links: paths(self.links, name),
+            present: paths(self.present, name),
+            is_capture: self.is_capture,
+        }
+    }
+
     /// What a path is that is not here.
     fn elsewhere<T>(&self) -> Fact<T> {
         if self.is_capture { Fact::Unsupported } else { Fact::Absent }

@@ -4,7 +4,7 @@ use record::Fact;
 use rustix::io::Errno;
 use units::{CpuId, CpuList, MAX_CPUS};
 
-use super::{COMMAND_LINE, Item, Reading, Survey, Value};
+use super::{COMMAND_LINE, Item, Reading, Survey, Value, next_boot};
 use crate::SysRoot;
 use crate::kernel_config::Setting;
 use crate::root::parsed;
@@ -15,6 +15,7 @@ pub(super) enum Kind<'a> {
     Config(&'a str),
     ConfigOn(&'a str),
     Boot(&'a str),
+    Requested(&'a str),
     BootAny(&'a str),
     File(&'a str),
     Choice(&'a str),
@@ -42,6 +43,7 @@ pub(super) fn of(name: &str) -> Option<Kind<'_>> {
         "modules" if is_list && !rest.contains('/') => Some(Kind::Modules(rest)),
         "path" if is_path && !is_pattern => Some(Kind::Path(rest)),
         "boot" if is_word => Some(Kind::Boot(rest)),
+        "requested" if is_word => Some(Kind::Requested(rest)),
         "file" if is_path && !is_pattern => Some(Kind::File(rest)),
         "choice" if is_path && !is_pattern => Some(Kind::Choice(rest)),
         "cpus" if is_path && !is_pattern => Some(Kind::Cpus(rest)),
@@ -60,6 +62,7 @@ pub(super) fn read(survey: &Survey, kind: Kind<'_>) -> Reading {
         Kind::Modules(names) => modules(&survey.root, names),
         Kind::Path(path) => Reading::new(presence(&survey.root, path), &[path]),
         Kind::Boot(word) => boot(survey, word),
+        Kind::Requested(word) => next_boot::requested(survey, word),
         Kind::File(path) => Reading::new(file(&survey.root, path), &[path]),
         Kind::Choice(path) => Reading::new(choice(&survey.root, path), &[path]),
         Kind::Cpus(path) => Reading::new(cpus(&survey.root, path), &[path]),
@@ -183,7 +186,7 @@ pub(super) fn file(root: &SysRoot, path: &str) -> Fact<Value> {
 }
 
 /// A number only where it would be printed as the text is: `007` and `1e3` stay texts.
-fn number_or_text(text: String) -> Value {
+pub(super) fn number_or_text(text: String) -> Value {
     match text.parse::<i64>() {
         Ok(number) if number.to_string() == text => Value::Number(number),
         _ => {

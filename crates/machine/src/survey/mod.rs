@@ -8,6 +8,7 @@
 //! | `config-on:A,B` | those of several symbols that are built in, `y`: a module does nothing until it is loaded |
 //! | `boot:WORD` | what stands after `WORD=` on the command line the kernel booted with; empty for the bare word; of several the one that counts |
 //! | `boot-any:A,B` | those of several words that are given |
+//! | `requested:WORD` | as `boot:WORD`, of the line that the boot loader's files ask for at the next boot; unsupported where no file tells |
 //! | `path:/PATH` | whether there is something |
 //! | `modules:A,B` | those of several modules that are loaded |
 //! | `file:/PATH` | the file's text; a number where it is one |
@@ -28,6 +29,7 @@ mod firmware;
 mod isolation;
 mod kernel;
 mod kinds;
+mod next_boot;
 mod place;
 mod processors;
 mod runtime;
@@ -41,6 +43,7 @@ use std::fmt;
 use record::Fact;
 use units::CpuList;
 
+use crate::boot_loader::{self, Request};
 use crate::command_line::CommandLine;
 use crate::kernel_config::KernelConfig;
 use crate::{SysRoot, Tree};
@@ -159,6 +162,7 @@ pub struct Survey {
     config_name: Option<String>,
     configuration: OnceCell<Configuration>,
     command_line: OnceCell<Fact<CommandLine>>,
+    request: OnceCell<Fact<Request>>,
 }
 
 impl Survey {
@@ -171,6 +175,7 @@ impl Survey {
             config_name: None,
             configuration: OnceCell::new(),
             command_line: OnceCell::new(),
+            request: OnceCell::new(),
         }
     }
 
@@ -235,6 +240,16 @@ impl Survey {
     fn command_line(&self) -> &Fact<CommandLine> {
         let read = || self.root.read(COMMAND_LINE).map(|text| CommandLine::parse(&text));
         self.command_line.get_or_init(read)
+    }
+
+    /// What the boot loader will hand over at the next boot; absent where none left a file. A container's files are not
+    /// the machine's.
+    fn request(&self) -> &Fact<Request> {
+        let read = || match place::container(self).value {
+            Fact::Value(Value::Text(maker)) if maker != "none" => Fact::Absent,
+            _ => boot_loader::find(&self.root),
+        };
+        self.request.get_or_init(read)
     }
 }
 

@@ -1,0 +1,218 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::fake::FakeTree;
+
+/// The words, each with its place.
+fn told(words: &[Requested]) -> Vec<String> {
+    let word = |of: &Requested| match &of.word.value {
+        Some(value) => format!("{}={value} @{}", of.word.name, of.place.line),
+        None => format!("{} @{}", of.word.name, of.place.line),
+    };
+    words.iter().map(word).collect()
+}
+
+fn found(files: &[(&str, &str)]) -> Fact<Request> {
+    find(&FakeTree::new(files).root)
+}
+
+fn words(files: &[(&str, &str)]) -> Vec<String> {
+    match found(files) {
+        Fact::Value(request) => told(&request.words),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn sourced(text: &str) -> Option<Vec<String>> {
+    let mut variables = Variables::default();
+    source("/etc/default/grub", text, &mut variables);
+    defaults(&variables).as_deref().map(told)
+}
+
+#[test]
+fn the_defaults_of_grub_are_what_a_shell_makes_of_them() {
+    let text = "# a comment\nGRUB_DISTRIBUTOR=`( . /etc/os-release; echo ${NAME} )`\n\
+                GRUB_CMDLINE_LINUX='audit=0'\"\"\nRT=\"isolcpus=2-3 \\\n  nohz_full=3\"\n\
+                export GRUB_CMDLINE_LINUX_DEFAULT=\"quiet ${RT} dyndbg=\\\"file a +p\\\"\" # more\n\
+                GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT crashkernel=64M\"\n";
+    let expected = [
+        "audit=0 @3",
+        "quiet @6",
+        "isolcpus=2-3 @4",
+        "nohz_full=3 @4",
+        "dyndbg=file a +p @6",
+        "crashkernel=64M @7",
+    ];
+    assert_eq!(sourced(text).unwrap(), expected);
+}
+
+#[test]
+fn what_only_running_the_file_would_tell_is_not_known() {
+    for text in [
+        "GRUB_CMDLINE_LINUX=\"$(cat /proc/cmdline)\"",
+        "GRUB_CMDLINE_LINUX=quiet; GRUB_CMDLINE_LINUX+=\" more\"",
+        "if true; then\n GRUB_CMDLINE_LINUX=a\nfi",
+        "test -e /x && GRUB_CMDLINE_LINUX=a",
+        ". /etc/other",
+        "GRUB_CMDLINE_LINUX=\"no end",
+        "GRUB_CMDLINE_LINUX=${A:-b}",
+    ] {
+        assert_eq!(sourced(text), None, "{text}");
+    }
+    assert_eq!(sourced("if true; then A=1; fi; GRUB_CMDLINE_LINUX=a").unwrap(), ["a @1"]);
+    assert_eq!(sourced("GRUB_TIMEOUT=5").unwrap(), Vec::<String>::new());
+}
+
+/// Curly quotes are no quotes: the shell keeps them, and so does the kernel.
+#[test]
+fn a_place_is_where_the_word_stands() {
+    let text = "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=2-3 \u{201c}splash\u{201d}\"\n";
+    let mut variables = Variables::default();
+    source("/etc/default/grub", text, &mut variables);
+    let words = defaults(&variables).unwrap();
+    assert!(text[words[1].place.span.start..].starts_with("isolcpus=2-3"));
+    assert_eq!(words[2].word.name, "\u{201c}splash\u{201d}");
+}
+
+const MENU: &str = "if [ \"${next_entry}\" ] ; then\n   set default=\"${next_entry}\"\nelse\n   set default=\"0\"\nfi\n\
+    function savedefault {\n  true\n}\nmenuentry 'Debian' --class debian $menuentry_id_option 'simple' {\n\
+    \tload_video\n\tlinux\t/boot/vmlinuz-6.1 root=/dev/sda1 ro quiet isolcpus=3\n\tinitrd /boot/initrd\n}\n\
+    submenu 'Advanced' $menuentry_id_option 'advanced' {\n\tmenuentry 'Debian 6.12' --id 'new' {\n\
+    \t\tlinux /boot/vmlinuz-6.12 root=/dev/sda1 ro rt\n\t}\n}\n";
+
+#[test]
+fn the_menu_boots_what_its_environment_says() {
+    let cfg = ("/boot/grub/grub.cfg", MENU);
+    let first = ["root=/dev/sda1 @11", "ro @11", "quiet @11", "isolcpus=3 @11"];
+    assert_eq!(words(&[cfg]), first);
+    let once = ("/boot/grub/grubenv", "# GRUB Environment Block\nnext_entry=advanced>new\n####");
+    assert_eq!(words(&[cfg, once]), ["root=/dev/sda1 @16", "ro @16", "rt @16"]);
+    let gone = ("/boot/grub/grubenv", "next_entry=no such entry\n");
+    assert_eq!(words(&[cfg, gone]), first);
+    let saved = MENU.replace("default=\"0\"", "default=\"${saved_entry}\"");
+    let saved = [("/boot/grub/grub.cfg", saved.as_str()), ("/boot/grub/grubenv", "saved_entry=1>0\n")];
+    assert_eq!(words(&saved), ["root=/dev/sda1 @16", "ro @16", "rt @16"]);
+}
+
+#[test]
+fn what_waits_for_update_grub_is_told_apart() {
+    let files = [
+        ("/boot/grub/grub.cfg", MENU),
+        ("/etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"),
+        ("/etc/default/grub.d/90-rt.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT nohlt\"\n"),
+        ("/etc/default/grub.d/README", "GRUB_CMDLINE_LINUX=no\n"),
+    ];
+    let Fact::Value(request) = found(&files) else { panic!() };
+    assert_eq!(told(&request.sources), ["quiet @1", "nohlt @1"]);
+    assert_eq!(request.sources[1].place.path, "/etc/default/grub.d/90-rt.cfg");
+    assert_eq!((request.loader, request.generator, request.is_whole), ("grub", "update-grub", true));
+}
+
+#[test]
+fn grub_left_behind_on_a_disk_does_not_speak_for_another_loader() {
+    let line = |text| [("/boot/grub/grub.cfg", MENU), ("/proc/cmdline", text)];
+    assert_eq!(found(&line("console=ttyS0 root=/dev/vda")), Fact::Absent);
+    assert!(matches!(found(&line("BOOT_IMAGE=/boot/vmlinuz-6.1 quiet")), Fact::Value(_)));
+}
+
+#[test]
+fn entries_of_the_specification_are_grubs_where_it_asks_for_them() {
+    let files = [
+        ("/boot/grub2/grub.cfg", "set default=\"${saved_entry}\"\ninsmod blscfg\nblscfg\n"),
+        ("/boot/grub2/grubenv", "saved_entry=abc-5.14.0-70\nkernelopts=root=/dev/sda1 ro\n"),
+        ("/boot/loader/entries/abc-5.14.0-9.conf", "title RHEL\noptions root=/dev/sda1 old\n"),
+        ("/boot/loader/entries/abc-5.14.0-70.conf", "linux /v\noptions $kernelopts isolcpus=1 $tuned_params\n"),
+        ("/boot/loader/entries/abc-5.14.0-427.conf", "options newest\n"),
+    ];
+    assert_eq!(words(&files), ["root=/dev/sda1 @2", "ro @2", "isolcpus=1 @2"]);
+    let unsaved = [&files[..1], &files[2..]].concat();
+    assert_eq!(words(&unsaved), ["newest @1"]);
+}
+
+#[test]
+fn systemd_boot_takes_its_default_or_the_newest() {
+    let entries = [
+        ("/boot/loader/entries/deb-6.9.conf", "sort-key debian\nversion 6.9\noptions quiet old\n"),
+        ("/boot/loader/entries/deb-6.10+0-3.conf", "sort-key debian\nversion 6.10\noptions failed\n"),
+        ("/boot/loader/entries/deb-6.9.1.conf", "sort-key debian\nversion 6.9.1\noptions quiet\noptions rt\n"),
+        ("/etc/kernel/cmdline", "quiet\nnohlt\n"),
+    ];
+    let with = |settings| [entries.as_slice(), &[("/efi/loader/loader.conf", settings)]].concat();
+    assert_eq!(words(&with("timeout 3\n")), ["quiet @3", "rt @4"]);
+    assert_eq!(words(&with("default deb-6.9.conf\n")), ["quiet @3", "old @3"]);
+    assert_eq!(found(&with("default @saved\n")), Fact::Unsupported);
+    let image = [with("").as_slice(), &[("/efi/EFI/Linux/a.efi", "MZ")]].concat();
+    assert_eq!(found(&image), Fact::Unsupported);
+    let Fact::Value(request) = found(&with("")) else { panic!() };
+    assert_eq!(told(&request.sources), ["quiet @1", "nohlt @2"]);
+}
+
+#[test]
+fn extlinux_boots_its_default_label() {
+    let text = "default l1\nmenu title U-Boot\nlabel l0\n\tlinux /v\n\tappend root=/dev/sda quiet\n\
+                LABEL l1\n  APPEND root=/dev/sda isolcpus=3\n";
+    let path = "/boot/extlinux/extlinux.conf";
+    assert_eq!(words(&[(path, text)]), ["root=/dev/sda @7", "isolcpus=3 @7"]);
+    let common = "append a\nlabel x\nlabel y\nappend -\nmenu default\n";
+    assert_eq!(labels(path, common)[0].append.as_ref().unwrap().text, "a");
+    assert_eq!(words(&[(path, common)]), Vec::<String>::new());
+}
+
+#[test]
+fn boards_read_one_line_or_a_few_variables() {
+    let pi = [("/boot/firmware/cmdline.txt", "console=serial0,115200 root=PARTUUID=1 rt\nignored\n")];
+    assert_eq!(words(&pi), ["console=serial0,115200 @1", "root=PARTUUID=1 @1", "rt @1"]);
+    let elsewhere = [pi[0], ("/boot/firmware/config.txt", "os_prefix=new/\n"), ("/boot/firmware/new/cmdline.txt", "new")];
+    assert_eq!(words(&elsewhere), ["new @1"]);
+    let board = [("/boot/armbianEnv.txt", "verbosity=1\nextraargs=isolcpus=2 quiet\nextraargs=isolcpus=3\n")];
+    assert_eq!(words(&board), ["isolcpus=3 @3"]);
+    assert!(!found(&board).value().unwrap().is_whole);
+    assert_eq!(found(&[("/etc/hostname", "x")]), Fact::Absent);
+}
+
+#[test]
+fn a_variable_that_doubles_itself_ends() {
+    let text = "GRUB_CMDLINE_LINUX=0123456789\n".to_owned()
+        + &"GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX$GRUB_CMDLINE_LINUX\"\n".repeat(64);
+    assert_eq!(sourced(&text), None);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_answered_and_places_lie_in_it(
+        text in "(([A-C]|GRUB_CMDLINE_LINUX)=|options |append |linux a |menuentry x \\{|[\"'$`{}\\\\\n#; ]|[a-z]{1,3}){0,20}|.{0,60}"
+    ) {
+        let mut variables = Variables::default();
+        source("a", &text, &mut variables);
+        let chosen = match menu("a", &text, &variables) {
+            Choice::Entry(entry) => entry.words.unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let appended = labels("a", &text).into_iter().filter_map(|label| label.append);
+        let all = [
+            defaults(&variables).unwrap_or_default(),
+            chosen,
+            entry("a", &text).words(&variables).unwrap_or_default(),
+            cmdline_txt("a", &text),
+            environment_text("a", &text),
+            appended.flat_map(|append| words_of(&[append])).collect(),
+        ];
+        for requested in all.iter().flatten() {
+            let place = &requested.place;
+            prop_assert!(place.span.start <= place.span.end && place.span.end <= text.len(), "{place:?}");
+            prop_assert!(place.line >= 1 && place.line <= text.matches('\n').count() + 1);
+        }
+    }
+
+    /// A plain word that is quoted for the shell is read as itself, from where it stands.
+    #[test]
+    fn a_quoted_word_is_read_as_itself(word in "[a-z]{1,5}=[a-z0-9,.$\"`\\\\-]{0,9}") {
+        let quoted = format!("X=1\nGRUB_CMDLINE_LINUX='{word}'\n");
+        let mut variables = Variables::default();
+        source("a", &quoted, &mut variables);
+        let words = defaults(&variables).unwrap();
+        let line = CommandLine::parse(&word);
+        prop_assert_eq!(&words[0].word, &line.words[0]);
+        prop_assert_eq!(words[0].place.line, 2);
+    }
+}
