@@ -78,6 +78,10 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// The mechanism.
     pub why: String,
+    /// What the boot loader's files change: `takes effect at the next boot: ...` of a rule that fails, `gone after the
+    /// next boot: ...` of one that passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_boot: Option<String>,
     /// How it is cured where it fails, the way with the least trouble first.
     pub cure: Vec<Remedy>,
 }

@@ -8,6 +8,7 @@ use record::Fact;
 use crate::condition::Condition;
 use crate::division::Division;
 use crate::finding::{Evidence, Finding, Offender, Outcome, Remedy};
+use crate::next_boot;
 use crate::profile::{Asker, Profiles};
 use crate::remedy::remedies;
 use crate::rule::{Absent, Rule, Severity};
@@ -43,8 +44,14 @@ impl Judge<'_> {
         let reading = self.survey.read(&rule.fact);
         let judgement = self.judged(rule, want, &reading);
         let beside = rule.also.iter().map(|name| evidence(name, self.survey.read(name)));
-        let evidence = std::iter::once(evidence(&rule.fact, reading)).chain(beside).collect();
-        self.finding(rule, Some((asker, want)), judgement, evidence)
+        let next = next_boot::compare(rule, want, judgement.outcome, self.survey, self.division);
+        let mut evidence: Vec<Evidence> =
+            std::iter::once(evidence(&rule.fact, reading)).chain(beside).collect();
+        let is_new = |other: &Evidence| evidence.iter().all(|known| known.fact != other.fact);
+        let compared: Vec<Evidence> = next.evidence.into_iter().filter(is_new).collect();
+        evidence.extend(compared);
+        let finding = self.finding(rule, Some((asker, want)), judgement, evidence);
+        Finding { next_boot: next.change, ..finding }
     }
 
     /// The want that counts for the profiles.
@@ -140,6 +147,7 @@ impl Judge<'_> {
             wanted: asked.map(|(_, want)| self.division.fill(&want.to_string())).unwrap_or_default(),
             evidence,
             why: rule.why.clone(),
+            next_boot: None,
             cure: self.cure(rule),
         }
     }
@@ -191,7 +199,7 @@ fn absent(rule: &Rule, want: &Want) -> Judgement {
     }
 }
 
-fn evidence(name: &str, reading: Reading) -> Evidence {
+pub(crate) fn evidence(name: &str, reading: Reading) -> Evidence {
     Evidence { fact: name.to_owned(), value: reading.value.map(|value| shown(&value)), from: reading.from }
 }
 

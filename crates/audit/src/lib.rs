@@ -14,6 +14,7 @@ pub mod export;
 mod finding;
 pub mod fragment;
 mod judge;
+mod next_boot;
 mod profile;
 pub mod recipe;
 mod remedy;

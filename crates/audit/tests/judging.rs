@@ -209,3 +209,68 @@ fn where_debugfs_is_locked_a_way_through_it_comes_last() {
     assert_eq!(first("[none] integrity confidentiality\n"), "echo full > /sys/kernel/debug/sched/preempt");
     assert_eq!(first("none [integrity] confidentiality\n"), "preempt=full");
 }
+
+const BOOT_RULES: &str = r#"
+[[rule]]
+id = "bt-word"
+title = "Interrupts run in threads"
+why = "Because."
+fact = "boot:threadirqs"
+wanted = { any = "present" }
+severity = "warning"
+evidence = "mechanism"
+cure.boot = ["threadirqs"]
+source = ["a kernel document"]
+
+[[rule]]
+id = "bt-effect"
+title = "CPUs are isolated"
+why = "Because."
+fact = "cpus.isolated"
+wanted = { any = "covers {isolated}" }
+severity = "warning"
+evidence = "mechanism"
+cure.boot = ["isolcpus=managed_irq,domain,{isolated}"]
+source = ["a kernel document"]
+"#;
+
+/// Requested, configured and effective stand side by side where they differ.
+#[test]
+fn what_the_next_boot_changes_is_said() {
+    let rules = Rules::parse(&[("boot", BOOT_RULES)]).unwrap();
+    let told = |given: &str, requested: &str, isolated: &str| {
+        let machine = machine();
+        machine.write("/proc/cmdline", given);
+        machine.write("/boot/extlinux/extlinux.conf", &format!("label l0\nappend quiet {requested}\n"));
+        machine.write("/sys/devices/system/cpu/isolated", isolated);
+        let audit = audit_with(&rules, &machine, "2-3", &Request::default());
+        let told = |rule| {
+            let finding = finding(&audit, rule);
+            let facts: Vec<String> =
+                finding.evidence.iter().map(|of| format!("{}: {}", of.fact, of.value)).collect();
+            (finding.outcome, finding.next_boot.clone().unwrap_or_default(), facts)
+        };
+        (told("bt-word"), told("bt-effect"))
+    };
+    let place = "/boot/extlinux/extlinux.conf, line 2";
+    let (word, effect) = told("quiet", "threadirqs isolcpus=2-3", "");
+    assert_eq!(
+        (word.0, word.1),
+        (Outcome::Failed, format!("takes effect at the next boot: {place} asks for it"))
+    );
+    assert_eq!(word.2, ["boot:threadirqs: absent", "requested:threadirqs: set, without a value"]);
+    assert_eq!((effect.0, effect.1.contains("takes effect at the next boot")), (Outcome::Failed, true));
+    assert_eq!(effect.2, ["cpus.isolated: no CPU", "requested:isolcpus: 2-3", "boot:isolcpus: absent"]);
+    let (word, effect) = told("quiet threadirqs isolcpus=2-3", "", "2-3");
+    assert_eq!((word.0, word.1.contains("gone after the next boot")), (Outcome::Passed, true));
+    assert_eq!((effect.0, effect.1.contains("gone after the next boot")), (Outcome::Passed, true));
+    let (word, effect) = told("quiet isolcpus=2-3", "isolcpus=2-3", "2-3");
+    assert_eq!(
+        (word.0, word.1, word.2),
+        (Outcome::Failed, String::new(), vec!["boot:threadirqs: absent".into()])
+    );
+    assert_eq!(
+        (effect.0, effect.1, effect.2),
+        (Outcome::Passed, String::new(), vec!["cpus.isolated: 2-3".into()])
+    );
+}

@@ -42,6 +42,10 @@ fn machines_are_what_they_are() {
         "lockdown",
         "cgroup",
         "bootloader",
+        "boot.next",
+        "boot.gone",
+        "boot.waiting",
+        "boot.unknown",
         "evl",
     ];
     let mut table = String::new();

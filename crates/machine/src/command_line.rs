@@ -60,7 +60,7 @@ fn each_counts(name: &str) -> bool {
 }
 
 /// Whether a word is for the first programs rather than the kernel.
-pub(crate) fn is_of_others(name: &str) -> bool {
+fn is_of_others(name: &str) -> bool {
     OF_OTHERS.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -51,6 +51,8 @@ const READERS: [(&str, &[&str]); 4] = [
             "cloud-init",
             "ds",
             "vt.handoff",
+            "rhgb",
+            "ostree",
         ],
     ),
     ("the boot loader", &["BOOT_IMAGE", "initrd"]),
@@ -66,19 +68,26 @@ pub fn reader_of(name: &str) -> Option<&'static str> {
 /// Words that kernels read although no document of theirs has them: older names that are still taken.
 const UNDOCUMENTED: [&str; 1] = ["slub_debug"];
 
-/// Whether the kernel of that version takes `name`; the nearest of [`VERSIONS`] below it answers, or the oldest.
-/// A name with a dot that no document has may be a module's parameter: none can tell.
-pub fn is_taken(name: &str, version: KernelVersion) -> Option<bool> {
+/// Whether the kernel of that version takes `name`, as far as documents tell: that of the newest of [`VERSIONS`] up to
+/// it, else the oldest. A kernel between two of them may have a name that only the later one documents, and a name with a
+/// dot that no document has may be a module's parameter: none can tell. Any document speaks for an unknown version.
+pub fn is_taken(name: &str, version: Option<KernelVersion>) -> Option<bool> {
     let known = versions_with(name);
     if UNDOCUMENTED.iter().any(|taken| same(taken, name)) {
         return Some(true);
     }
-    if known.is_empty() && name.contains('.') {
-        return None;
+    if known.is_empty() {
+        return if name.contains('.') { None } else { Some(false) };
     }
+    let Some(version) = version else { return Some(true) };
     let judge = VERSIONS.iter().rev().find(|document| **document <= version).unwrap_or(&VERSIONS[0]);
-    // What only newer kernels document may have been there before; what only older ones do may be there no more.
-    Some(known.contains(judge) || (version < VERSIONS[0] && !known.is_empty()))
+    let is_of_judge = (version.major, version.minor) == (judge.major, judge.minor);
+    match known.contains(judge) {
+        true => Some(true),
+        // What only older kernels document may be there no more; what only newer ones do may have been there before.
+        false if is_of_judge || known.iter().all(|document| document < judge) => Some(false),
+        false => None,
+    }
 }
 
 /// All names.
@@ -116,14 +125,18 @@ mod tests {
 
     #[test]
     fn each_version_is_judged_by_its_document() {
-        let v6_1 = KernelVersion::new(6, 1);
+        let v6_1 = Some(KernelVersion::new(6, 1));
+        let v6_18 = Some(KernelVersion::new(6, 18));
         assert_eq!(is_taken("nohz_full", v6_1), Some(true));
         assert_eq!(is_taken("nokaslr", v6_1), Some(true));
         assert_eq!(is_taken("workqueue.unbound_cpus", v6_1), Some(false));
-        assert_eq!(is_taken("workqueue.unbound_cpus", KernelVersion::new(6, 18)), Some(true));
+        assert_eq!(is_taken("workqueue.unbound_cpus", v6_18), Some(true));
         assert_eq!(is_taken("noht", v6_1), Some(false));
-        assert_eq!(is_taken("slub_debug", KernelVersion::new(6, 18)), Some(true));
+        assert_eq!(is_taken("slub_debug", v6_18), Some(true));
         assert_eq!(is_taken("igb.blacklist", v6_1), None);
+        assert_eq!(is_taken("workqueue.unbound_cpus", Some(KernelVersion::new(6, 6))), None);
+        assert_eq!(is_taken("workqueue.unbound_cpus", None), Some(true));
+        assert_eq!(is_taken("noht", None), Some(false));
     }
 
     #[test]

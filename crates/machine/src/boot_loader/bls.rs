@@ -63,7 +63,8 @@ impl Entry {
                 let mut pieces = word.pieces()?.to_vec();
                 for own in pieces.iter_mut().filter(|piece| piece.place.path == self.path) {
                     own.place.line = place.line;
-                    own.place.span = place.span.start + own.place.span.start..place.span.start + own.place.span.end;
+                    own.place.span =
+                        place.span.start + own.place.span.start..place.span.start + own.place.span.end;
                 }
                 words.extend(words_of(&pieces));
             }

@@ -29,7 +29,10 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
         let labels = labels(&path, &text);
         let label = labels.iter().find(|label| label.is_default).or_else(|| labels.first());
         label.map_or(Fact::Unsupported, |label| {
-            Fact::Value(Request::new("extlinux", label.append.iter().flat_map(|append| words_of(std::slice::from_ref(append))).collect()))
+            Fact::Value(Request::new(
+                "extlinux",
+                label.append.iter().flat_map(|append| words_of(std::slice::from_ref(append))).collect(),
+            ))
         })
     })
 }

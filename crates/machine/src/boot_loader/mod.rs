@@ -100,9 +100,8 @@ impl Request {
     /// Pi's firmware puts its own in front of the first word of the file.
     pub fn is_own(&self, word: &Word, line: &CommandLine) -> bool {
         const OWN: [&str; 6] = ["BOOT_IMAGE", "initrd", "root", "ro", "rw", "rootflags"];
-        let is_named = |word: &Word| {
-            self.words.iter().any(|requested| same_name(&requested.word.name, &word.name))
-        };
+        let is_named =
+            |word: &Word| self.words.iter().any(|requested| same_name(&requested.word.name, &word.name));
         let is_in_front = || line.words.iter().take_while(|word| !is_named(word)).any(|own| own == word);
         OWN.contains(&word.name.as_str()) || (self.loader == raspberry_pi::NAME && is_in_front())
     }

@@ -144,9 +144,11 @@ impl<'a> Lexer<'a> {
                     self.next();
                     return Some(words);
                 }
-                Some('#') => while self.peek().is_some_and(|c| c != '\n') {
-                    self.next();
-                },
+                Some('#') => {
+                    while self.peek().is_some_and(|c| c != '\n') {
+                        self.next();
+                    }
+                }
                 Some(_) => words.push(self.word(variables)),
             }
         }
@@ -194,7 +196,12 @@ impl<'a> Lexer<'a> {
     }
 
     /// Characters up to one that ends them; a backslash is taken off before those that it protects.
-    fn literal(&mut self, word: &mut ShellWord<'a>, ends: impl Fn(char) -> bool, protects: impl Fn(char) -> bool) {
+    fn literal(
+        &mut self,
+        word: &mut ShellWord<'a>,
+        ends: impl Fn(char) -> bool,
+        protects: impl Fn(char) -> bool,
+    ) {
         let (start, line, mut text) = (self.at, self.line, String::new());
         while let Some(next) = self.peek().filter(|&next| !ends(next)) {
             self.next();

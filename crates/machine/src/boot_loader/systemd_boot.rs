@@ -56,8 +56,8 @@ fn lines(path: &str, text: &str) -> Vec<Piece> {
 }
 
 fn default_of(settings: &str) -> String {
-    let values = settings.lines().filter_map(|line| line.trim().strip_prefix("default"));
-    let value = values.filter(|rest| rest.starts_with([' ', '\t'])).next_back().unwrap_or_default().trim();
+    let mut values = settings.lines().filter_map(|line| line.trim().strip_prefix("default"));
+    let value = values.rfind(|rest| rest.starts_with([' ', '\t'])).unwrap_or_default().trim();
     without_machine_ids(value.strip_suffix(".conf").unwrap_or(value))
 }
 

@@ -99,7 +99,10 @@ fn what_waits_for_update_grub_is_told_apart() {
     let files = [
         ("/boot/grub/grub.cfg", MENU),
         ("/etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"),
-        ("/etc/default/grub.d/90-rt.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT nohlt\"\n"),
+        (
+            "/etc/default/grub.d/90-rt.cfg",
+            "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT nohlt\"\n",
+        ),
         ("/etc/default/grub.d/README", "GRUB_CMDLINE_LINUX=no\n"),
     ];
     let Fact::Value(request) = found(&files) else { panic!() };
@@ -121,7 +124,10 @@ fn entries_of_the_specification_are_grubs_where_it_asks_for_them() {
         ("/boot/grub2/grub.cfg", "set default=\"${saved_entry}\"\ninsmod blscfg\nblscfg\n"),
         ("/boot/grub2/grubenv", "saved_entry=abc-5.14.0-70\nkernelopts=root=/dev/sda1 ro\n"),
         ("/boot/loader/entries/abc-5.14.0-9.conf", "title RHEL\noptions root=/dev/sda1 old\n"),
-        ("/boot/loader/entries/abc-5.14.0-70.conf", "linux /v\noptions $kernelopts isolcpus=1 $tuned_params\n"),
+        (
+            "/boot/loader/entries/abc-5.14.0-70.conf",
+            "linux /v\noptions $kernelopts isolcpus=1 $tuned_params\n",
+        ),
         ("/boot/loader/entries/abc-5.14.0-427.conf", "options newest\n"),
     ];
     assert_eq!(words(&files), ["root=/dev/sda1 @2", "ro @2", "isolcpus=1 @2"]);
@@ -134,7 +140,10 @@ fn systemd_boot_takes_its_default_or_the_newest() {
     let entries = [
         ("/boot/loader/entries/deb-6.9.conf", "sort-key debian\nversion 6.9\noptions quiet old\n"),
         ("/boot/loader/entries/deb-6.10+0-3.conf", "sort-key debian\nversion 6.10\noptions failed\n"),
-        ("/boot/loader/entries/deb-6.9.1.conf", "sort-key debian\nversion 6.9.1\noptions quiet\noptions rt\n"),
+        (
+            "/boot/loader/entries/deb-6.9.1.conf",
+            "sort-key debian\nversion 6.9.1\noptions quiet\noptions rt\n",
+        ),
         ("/etc/kernel/cmdline", "quiet\nnohlt\n"),
     ];
     let with = |settings| [entries.as_slice(), &[("/efi/loader/loader.conf", settings)]].concat();
@@ -162,7 +171,8 @@ fn extlinux_boots_its_default_label() {
 fn boards_read_one_line_or_a_few_variables() {
     let pi = [("/boot/firmware/cmdline.txt", "console=serial0,115200 root=PARTUUID=1 rt\nignored\n")];
     assert_eq!(words(&pi), ["console=serial0,115200 @1", "root=PARTUUID=1 @1", "rt @1"]);
-    let elsewhere = [pi[0], ("/boot/firmware/config.txt", "os_prefix=new/\n"), ("/boot/firmware/new/cmdline.txt", "new")];
+    let elsewhere =
+        [pi[0], ("/boot/firmware/config.txt", "os_prefix=new/\n"), ("/boot/firmware/new/cmdline.txt", "new")];
     assert_eq!(words(&elsewhere), ["new @1"]);
     let board = [("/boot/armbianEnv.txt", "verbosity=1\nextraargs=isolcpus=2 quiet\nextraargs=isolcpus=3\n")];
     assert_eq!(words(&board), ["isolcpus=3 @3"]);

@@ -251,3 +251,23 @@ fn names_come_in_order() {
     assert_eq!(root.directories("/c"), Fact::Value(vec!["state10".into(), "state2".into()]));
     assert_eq!(root.numbered("/c", "state"), [2, 10]);
 }
+
+/// Entries of the boot loader specification have the machine's id in their names.
+#[test]
+fn what_is_remembered_names_no_machine() {
+    let id = "0123456789abcdef0123456789abcdef";
+    let path = format!("/boot/loader/entries/{id}-6.1.conf");
+    let tree = FakeTree::new(&[(path.as_str(), "options root=UUID=6a quiet\n")]);
+    let root = tree.root.remembering();
+    assert_eq!(root.list("/boot/loader/entries").value().unwrap(), &[format!("{id}-6.1.conf")]);
+    assert!(root.read(&path).value().is_some());
+    let text = root.remembered().text();
+    assert!(!text.contains(id) && !text.contains("6a"), "{text}");
+    let taken = SysRoot::of(Tree::of_text(&text).unwrap());
+    let names = taken.list("/boot/loader/entries");
+    let name = &names.value().unwrap()[0];
+    assert_eq!(
+        taken.read(&format!("/boot/loader/entries/{name}")),
+        Fact::Value("options root=xxxxxxx quiet".into())
+    );
+}

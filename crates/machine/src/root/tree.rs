@@ -46,7 +46,8 @@ impl Tree {
         fn paths<T>(map: BTreeMap<String, Fact<T>>, name: fn(&str) -> String) -> BTreeMap<String, Fact<T>> {
             map.into_iter().map(|(path, fact)| (name(&path), fact)).collect()
         }
-        let listed = |names: Vec<Name>| names.into_iter().map(|of| Name { text: name(&of.text), ..of }).collect();
+        let listed =
+            |names: Vec<Name>| names.into_iter().map(|of| Name { text: name(&of.text), ..of }).collect();
         let directories = paths(self.directories, name).into_iter();
         Self {
             files: paths(self.files, name),

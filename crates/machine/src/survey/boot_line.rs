@@ -1,19 +1,19 @@
 //! Words of the boot line that do not do what they seem to (Documentation/admin-guide/kernel-parameters.txt).
 
 use record::Fact;
-use rustix::io::Errno;
 use units::{CpuList, KernelVersion};
 
 use super::facts::{NamedFact, fact};
 use super::kernel::LOG;
+use super::next_boot::words;
 use super::{COMMAND_LINE, Item, Reading, Survey, Value, kernel, kinds};
-use crate::command_line::{CommandLine, Word, is_of_others};
-use crate::kernel_log;
+use crate::command_line::{CommandLine, Word};
+use crate::{kernel_log, parameters};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
         "boot.unknown",
-        "words that the kernel says it does not know and that no program that starts first takes",
+        "words that neither the kernel's documents have nor a program reads that starts first; whether the kernel's log names them",
         unknown,
     ),
     fact("boot.dead", "words for something that this kernel was built without", dead),
@@ -44,38 +44,33 @@ fn of_line(survey: &Survey, make: impl FnOnce(&CommandLine) -> Vec<Item>) -> Rea
 /// How the kernel begins to tell what it does not know (init/main.c, 5.14).
 const UNKNOWN: &str = "nknown kernel command line parameters";
 
-/// What the kernel names although something took it: the decompressor, the boot loader, the first programs.
-const TAKEN: [&str; 9] =
-    ["BOOT_IMAGE", "nokaslr", "initrd", "splash", "rhgb", "boot", "biosdevname", "net.ifnames", "ostree"];
-
+/// Judged by the kernel's documents. The kernel's own message is shown beside it and judges nothing: it names words that
+/// work (`nokaslr`) and leaves out dotted ones that do not.
 fn unknown(survey: &Survey) -> Reading {
+    let version = kernel::version(survey).value.value().and_then(|text| text.to_string().parse().ok());
     let log = kernel_log::boot_log(&survey.root);
-    let line = log.value().and_then(|log| log.lines.iter().find(|line| line.contains(UNKNOWN)));
-    let value = match (line, &log) {
-        (Some(line), _) => Fact::Value(named_in(line)),
-        (None, Fact::Value(_)) if !tells_unknown_words(survey) => Fact::Unsupported,
-        (None, Fact::Value(log)) if log.is_whole => Fact::Value(Vec::new()),
-        (None, Fact::Value(_)) => Fact::Unreadable(Errno::NODATA.raw_os_error()),
-        (None, other) => kinds::lost(other),
+    let message = log.value().and_then(|log| log.lines.iter().find(|line| line.contains(UNKNOWN)));
+    let named = message.map(|line| named_in(line)).unwrap_or_default();
+    let told = |word: &Word| {
+        let is_named = named.words.iter().chain(&named.for_init).any(|named| named == word);
+        item(
+            words(word),
+            if is_named { "in no document, and the kernel's log names it" } else { "in no document" },
+        )
     };
-    Reading::new(value, &[LOG])
-}
-
-fn tells_unknown_words(survey: &Survey) -> bool {
-    let version = kernel::version(survey).value.value().map(Value::to_string);
-    version
-        .and_then(|text| text.parse().ok())
-        .is_some_and(|version: KernelVersion| version >= KernelVersion::new(5, 14))
+    let is_unknown = |word: &&Word| {
+        parameters::reader_of(&word.name).is_none()
+            && parameters::is_taken(&word.name, version) == Some(false)
+    };
+    let mut reading = of_line(survey, |line| line.words.iter().filter(is_unknown).map(told).collect());
+    reading.from.extend(message.map(|_| LOG.to_owned()));
+    reading
 }
 
 /// The words between the quotes of `Unknown kernel command line parameters "a b=c", will be passed to user space.`
-fn named_in(line: &str) -> Vec<Item> {
-    let words =
-        line.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"')).map_or("", |(words, _)| words);
-    let line = CommandLine::parse(words);
-    let is_taken = |word: &&Word| TAKEN.contains(&word.name.as_str()) || is_of_others(&word.name);
-    let unknown = line.words.iter().chain(&line.for_init).filter(|word| !is_taken(word));
-    unknown.map(|word| item(&word.name, word.text())).collect()
+fn named_in(line: &str) -> CommandLine {
+    let words = line.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"'));
+    CommandLine::parse(words.map_or("", |(words, _)| words))
 }
 
 /// Words with the symbol that must be built in for them to do anything.
@@ -265,19 +260,19 @@ mod tests {
         assert_eq!(told(&[line("quiet")], "boot.cpus.missing"), "none");
     }
 
+    /// The log leaves out what has a dot and names what works: it only stands beside the judgement.
     #[test]
-    fn the_kernel_tells_what_it_does_not_know() {
+    fn documents_judge_words_and_the_log_stands_beside() {
         let version = ("/proc/sys/kernel/osrelease", "6.1.0");
-        let log = |message: &str| format!("5,0,0,-;Linux version 6.1\n5,9,100,-;{message}\n");
-        let message = "Unknown kernel command line parameters \"BOOT_IMAGE=/vmlinuz nokaslr noht evl.oobcpus=1\", will be passed to user space.";
-        assert_eq!(told(&[version, ("/dev/kmsg", &log(message))], "boot.unknown"), "noht: , evl.oobcpus: 1");
-        assert_eq!(told(&[version, ("/dev/kmsg", &log("random: crng init done"))], "boot.unknown"), "none");
-        let late = "6,700,80000,-;random: crng\n";
-        assert_eq!(told(&[version, ("/dev/kmsg", late)], "boot.unknown"), "unreadable (errno 61)");
-        assert_eq!(
-            told(&[("/proc/sys/kernel/osrelease", "5.10.0"), ("/dev/kmsg", late)], "boot.unknown"),
-            "unknown"
-        );
+        let line =
+            ("/proc/cmdline", "BOOT_IMAGE=/vmlinuz nokaslr noht igb.x=1 workqueue.unbound_cpus=0 rd.a quiet");
+        let unbound = "workqueue.unbound_cpus=0: in no document";
+        assert_eq!(told(&[version, line], "boot.unknown"), format!("noht: in no document, {unbound}"));
+        let message = "Unknown kernel command line parameters \"BOOT_IMAGE=/vmlinuz nokaslr noht\", will be passed to user space.";
+        let log = format!("5,0,0,-;Linux version 6.1\n5,9,100,-;{message}\n");
+        let expected = format!("noht: in no document, and the kernel's log names it, {unbound}");
+        assert_eq!(told(&[version, line, ("/dev/kmsg", &log)], "boot.unknown"), expected);
+        assert_eq!(told(&[line], "boot.unknown"), "noht: in no document");
     }
 
     #[test]

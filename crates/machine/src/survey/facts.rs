@@ -1,7 +1,8 @@
 //! The facts that take thought, by name.
 
 use super::{
-    Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, next_boot, place, processors, runtime,
+    Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, next_boot, place, processors,
+    runtime,
 };
 
 /// A fact with a name of its own.
@@ -19,8 +20,16 @@ pub(super) const fn fact(name: &'static str, means: &'static str, read: fn(&Surv
 }
 
 /// Each topic has its table beside its functions or here.
-const TABLES: &[&[NamedFact]] =
-    &[KERNEL, PLACE, PROCESSORS, boot_line::FACTS, next_boot::FACTS, consoles::FACTS, firmware::FACTS, isolation::FACTS];
+const TABLES: &[&[NamedFact]] = &[
+    KERNEL,
+    PLACE,
+    PROCESSORS,
+    boot_line::FACTS,
+    next_boot::FACTS,
+    consoles::FACTS,
+    firmware::FACTS,
+    isolation::FACTS,
+];
 
 const KERNEL: &[NamedFact] = &[
     fact("architecture", "uname -m: x86_64, i686, aarch64, armv7l, ppc, riscv64, ...", kernel::architecture),

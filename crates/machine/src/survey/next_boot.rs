@@ -69,7 +69,7 @@ fn item(requested: &Requested) -> Item {
 }
 
 /// As it stands on a boot line.
-fn words(word: &Word) -> String {
+pub(super) fn words(word: &Word) -> String {
     word.value.as_ref().map_or_else(|| word.name.clone(), |value| format!("{}={value}", word.name))
 }
 
@@ -87,7 +87,8 @@ fn gone(survey: &Survey) -> Reading {
             return Fact::Unsupported;
         }
         let next = request.line();
-        let lost = line.words.iter().filter(|word| next.get(&word.name).is_none() && !request.is_own(word, line));
+        let lost =
+            line.words.iter().filter(|word| next.get(&word.name).is_none() && !request.is_own(word, line));
         Fact::Value(lost.map(|word| Item { name: words(word), value: files_of(request) }).collect())
     })
 }

@@ -36,7 +36,8 @@ fn here(finding: &Finding) -> Vec<Part> {
     let evidence = finding.evidence.iter().map(|evidence| {
         ("", format!("{}: {} ({})", evidence.fact, evidence.value, evidence.from.join(", ")))
     });
-    std::iter::once(verdict).chain(evidence).collect()
+    let next_boot = finding.next_boot.iter().map(|change| ("next boot", change.clone()));
+    std::iter::once(verdict).chain(evidence).chain(next_boot).collect()
 }
 
 fn why(rule: &Rule) -> Vec<Part> {

@@ -4,7 +4,7 @@ mod explain;
 
 use std::collections::BTreeMap;
 
-use audit::{Audit, Finding, Outcome, Severity};
+use audit::{Audit, Domain, Finding, Outcome, Remedy, Severity};
 use record::Fact;
 use record::verdict::Verdict;
 
@@ -67,8 +67,10 @@ fn failure(finding: &Finding, style: &Style) -> Vec<String> {
     let text = clip(&text, style.width.saturating_sub(MARK));
     let mut lines =
         vec![style.paint(severity_tone(finding.severity), &mark) + &style.paint(Tone::Strong, &text)];
-    let cure =
-        finding.cure.first().map_or_else(String::new, |cure| format!("{}{}", cure.domain.verb(), cure.text));
+    let cure = finding.cure.first();
+    let is_done = |cure: &Remedy| cure.domain == Domain::Boot && finding.next_boot.is_some();
+    let cure = cure.filter(|cure| !is_done(cure)).map(|cure| format!("{}{}", cure.domain.verb(), cure.text));
+    let cure = cure.into_iter().chain(finding.next_boot.clone()).collect::<Vec<_>>().join("; ");
     let head = format!("{}{}: ", " ".repeat(MARK), finding.rule);
     lines.extend(wrap(&head, &cure, MARK + 2, style.width));
     lines
@@ -125,7 +127,10 @@ fn rest(audit: &Audit, style: &Style) -> Vec<String> {
 }
 
 fn aside(finding: &Finding, style: &Style) -> String {
-    let detail = finding.reason.clone().unwrap_or_else(|| seen(finding));
+    let mut detail = finding.reason.clone().unwrap_or_else(|| seen(finding));
+    if let Some(next_boot) = &finding.next_boot {
+        detail += &format!(", {next_boot}");
+    }
     let text = harmless(&format!("{}: {detail} ({})", finding.title, finding.rule));
     let mark = format!("{:<MARK$}", outcome(finding.outcome));
     let tone = if finding.outcome == Outcome::Passed { Tone::Good } else { Tone::Faint };

@@ -19,8 +19,8 @@ use crate::output;
 /// Write what the rules read of this machine into one file, for check --root elsewhere
 ///
 /// Prints what it takes. Names of programs, devices and network interfaces are in it; no host name, address, serial
-/// number or UUID, and of the boot line no value that could hold one. Run it as root, or what only root may read is
-/// missing.
+/// number or UUID, and of the boot line and the boot loader's files no value that could hold one, nor a password. Run it
+/// as root, or what only root may read is missing.
 #[derive(Args)]
 pub struct Snapshot {
     /// The file to write: .tar.gz, or .txt to read it first
@@ -84,7 +84,8 @@ fn taken(root: &SysRoot, rules: &Rules) -> Tree {
         .all()
         .iter()
         .flat_map(|rule| {
-            [&rule.fact].into_iter().chain(&rule.also).chain(rule.applies.iter().map(|of| &of.fact))
+            let conditions = rule.applies.iter().chain(&rule.unless).map(|condition| &condition.fact);
+            [&rule.fact].into_iter().chain(&rule.also).chain(conditions)
         })
         .map(String::as_str)
         .chain(named_facts().map(|fact| fact.name))

@@ -11,7 +11,7 @@ const KEPT: [(&str, &[&str]); 9] = [
     ("/loader/entries/", &["title", "version", "sort-key", "linux", "options"]),
     ("/extlinux.conf", &["default", "label", "append", "menu default"]),
     ("/syslinux.cfg", &["default", "label", "append", "menu default"]),
-    ("/config.txt", &["cmdline=", "os_prefix="]),
+    ("/config.txt", &["cmdline=", "os_prefix=", "force_turbo="]),
     ("/armbianEnv.txt", &VARIABLES),
     ("/uEnv.txt", &VARIABLES),
 ];
@@ -101,7 +101,7 @@ fn is_variable(name: &str) -> bool {
     let name = name.trim_start_matches("set ");
     let is_own = |known: &&str| name == known.trim_end_matches('=');
     name.starts_with("GRUB_")
-        || VARIABLES.iter().any(|known| is_own(known))
+        || VARIABLES.iter().any(is_own)
         || ["kernelopts", "tuned_params", "saved_entry", "next_entry", "default"].contains(&name)
 }
 
@@ -137,7 +137,8 @@ mod tests {
     fn lines_keep_their_numbers_and_lose_passwords() {
         let text = "password_pbkdf2 root grub.pbkdf2.sha512.10000.AB\nmenuentry 'Linux' --id simple {\n\
                     \tlinux /vmlinuz root=UUID=6a ro quiet isolcpus=2-3\n# a comment\n}\n";
-        let expected = "\nmenuentry 'Linux' --id simple {\n\tlinux /vmlinuz root=xxxxxxx ro quiet isolcpus=2-3\n\n}\n";
+        let expected =
+            "\nmenuentry 'Linux' --id simple {\n\tlinux /vmlinuz root=xxxxxxx ro quiet isolcpus=2-3\n\n}\n";
         assert_eq!(kept("/boot/grub/grub.cfg", text), expected);
         let text = "GRUB_CMDLINE_LINUX=\"root=UUID=6a quiet cryptkey='a b' x\"\nGRUB_PASSWORD=me\n";
         let expected = "GRUB_CMDLINE_LINUX=\"root=xxxxxxx quiet cryptkey='x x' x\"\n\n";
