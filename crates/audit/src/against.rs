@@ -62,8 +62,8 @@ pub fn configs(ours: &KernelConfig, theirs: &KernelConfig, rules: &[Rule]) -> Ve
     let mut differences: Vec<SymbolDifference> = different
         .map(|symbol| SymbolDifference {
             symbol: symbol.to_owned(),
-            ours: ours.get(symbol).map(shown),
-            theirs: theirs.get(symbol).map(shown),
+            ours: ours.get(symbol).map(Setting::to_string),
+            theirs: theirs.get(symbol).map(Setting::to_string),
             meaning: meanings.get(symbol).cloned().unwrap_or_default(),
         })
         .collect();
@@ -75,17 +75,6 @@ pub fn configs(ours: &KernelConfig, theirs: &KernelConfig, rules: &[Rule]) -> Ve
 /// A setting that does something; `n` and no line at all do nothing.
 fn is_set(setting: Option<&Setting>) -> Option<&Setting> {
     setting.filter(|setting| **setting != Setting::No)
-}
-
-fn shown(setting: &Setting) -> String {
-    match setting {
-        Setting::Yes => "y".to_owned(),
-        Setting::Module => "m".to_owned(),
-        Setting::No => "n".to_owned(),
-        Setting::Number(number) => number.to_string(),
-        Setting::Hex(number) => format!("{number:#x}"),
-        Setting::Text(text) => format!("\"{text}\""),
-    }
 }
 
 /// The rules by the symbols that they judge, show or set.

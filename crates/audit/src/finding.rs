@@ -78,8 +78,8 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// The mechanism.
     pub why: String,
-    /// What the boot loader's files change: `takes effect at the next boot: ...` of a rule that fails, `gone after the
-    /// next boot: ...` of one that passes.
+    /// What the boot loader's files change at the next boot: of a rule that fails how it comes to pass, of one that
+    /// passes how it comes to fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_boot: Option<String>,
     /// How it is cured where it fails, the way with the least trouble first.

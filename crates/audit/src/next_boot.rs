@@ -8,7 +8,7 @@ use record::Fact;
 use crate::division::Division;
 use crate::finding::{Evidence, Outcome};
 use crate::judge::evidence;
-use crate::rule::Rule;
+use crate::rule::{Absent, Rule};
 use crate::want::Want;
 
 /// What a rule's words are in the loader's files and on the command line, where these differ.
@@ -29,8 +29,24 @@ pub(crate) fn compare(
 ) -> NextBoot {
     let differing: Vec<Evidence> =
         words(rule).into_iter().filter_map(|word| difference(word, survey)).flatten().collect();
-    let place = differing.first().map(|requested| requested.from.join(", "));
-    let change = place.and_then(|place| change(rule, want, outcome, survey, division, &place));
+    let change = differing.first().and_then(|requested| {
+        let (place, is_asked) = (requested.from.join(", "), requested.value != Fact::Absent);
+        match (outcome, holds(rule, want, survey, division)?, is_asked) {
+            (Outcome::Failed, true, true) => {
+                Some(format!("takes effect at the next boot: {place} asks for it"))
+            }
+            (Outcome::Failed, true, false) => {
+                Some(format!("mended at the next boot: {place} has it no more"))
+            }
+            (Outcome::Passed, false, true) => {
+                Some(format!("fails after the next boot: {place} asks for another"))
+            }
+            (Outcome::Passed, false, false) => {
+                Some(format!("gone after the next boot: {place} does not ask for it"))
+            }
+            _ => None,
+        }
+    });
     NextBoot { evidence: differing, change }
 }
 
@@ -55,34 +71,28 @@ fn difference(word: &str, survey: &Survey) -> Option<[Evidence; 2]> {
     differ.then(|| [evidence(&requested, wanted), evidence(&configured, given)])
 }
 
-/// In words, where the next boot turns the outcome.
-fn change(
-    rule: &Rule,
-    want: &Want,
-    outcome: Outcome,
-    survey: &Survey,
-    division: &Division,
-    place: &str,
-) -> Option<String> {
-    let next = |fact: &str| survey.read(&format!("requested:{fact}")).value;
-    let holds = match rule.fact.strip_prefix("boot:") {
-        Some(word) => match next(word) {
-            Fact::Value(value) => want.holds(&value, division).ok()?,
-            Fact::Absent => want.holds_for_absent().unwrap_or(rule.absent == crate::rule::Absent::Pass),
-            _ => return None,
-        },
-        None if rule.cure.boot.is_empty() => return None,
-        None => rule.cure.boot.iter().all(|word| {
-            let filled = division.fill(word);
-            let (name, value) = parted(&filled);
-            matches!(next(name), Fact::Value(requested) if satisfies(&requested.to_string(), value))
-        }),
-    };
-    match (outcome, holds) {
-        (Outcome::Failed, true) => Some(format!("takes effect at the next boot: {place} asks for it")),
-        (Outcome::Passed, false) => Some(format!("gone after the next boot: {place} does not ask for it")),
-        _ => None,
+/// Whether the rule would hold after the next boot, as far as the loader's words tell: another value than the cure's may
+/// do as well.
+fn holds(rule: &Rule, want: &Want, survey: &Survey, division: &Division) -> Option<bool> {
+    let next = |word: &str| survey.read(&format!("requested:{word}")).value;
+    if let Some(word) = rule.fact.strip_prefix("boot:") {
+        return match next(word) {
+            Fact::Value(value) => want.holds(&value, division).ok(),
+            Fact::Absent => Some(want.holds_for_absent().unwrap_or(rule.absent == Absent::Pass)),
+            _ => None,
+        };
     }
+    let is_asked = |word: &String| {
+        let filled = division.fill(word);
+        let (name, value) = parted(&filled);
+        match next(name) {
+            Fact::Value(requested) => satisfies(&requested.to_string(), value).then_some(true),
+            Fact::Absent => Some(false),
+            _ => None,
+        }
+    };
+    let asked: Option<Vec<bool>> = rule.cure.boot.iter().map(is_asked).collect();
+    asked.filter(|asked| !asked.is_empty()).map(|asked| !asked.contains(&false))
 }
 
 /// Whether a value of a word is what a cure sets, or a list of more CPUs. Flags stand in front of a list.

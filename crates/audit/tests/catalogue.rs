@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use audit::{Asker, Condition, Cure, Grade, Layer, Rule, Rules, Severity};
+use audit::{Asker, Condition, Cure, Grade, Layer, Rule, Rules};
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules")
@@ -68,7 +68,7 @@ fn index(rules: &Rules) -> String {
                 rule.id,
                 layer.name,
                 cell(&rule.title),
-                severity(rule.severity),
+                rule.severity.name(),
                 grade(rule.evidence)
             );
             writeln!(text, "{row}").unwrap();
@@ -137,8 +137,8 @@ fn wanted(rule: &Rule) -> String {
 }
 
 fn severities(rule: &Rule) -> String {
-    let others = rule.severity_for.iter().map(|(profile, own)| format!("; {} for {profile}", severity(*own)));
-    severity(rule.severity).to_owned() + &others.collect::<String>()
+    let others = rule.severity_for.iter().map(|(profile, own)| format!("; {} for {profile}", own.name()));
+    rule.severity.name().to_owned() + &others.collect::<String>()
 }
 
 fn cures(cure: &Cure) -> Vec<(&'static str, String)> {
@@ -155,14 +155,6 @@ fn cures(cure: &Cure) -> Vec<(&'static str, String)> {
         ("cure, application", words(&cure.application)),
         ("no cure here", words(&cure.none)),
     ]
-}
-
-fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    }
 }
 
 fn grade(grade: Grade) -> &'static str {

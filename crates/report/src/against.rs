@@ -1,13 +1,11 @@
 //! What `check --against` says: differences, ordered by what they mean for latency.
 
+use audit::Severity;
 use audit::against::{RuleDifference, SymbolDifference};
-use audit::{Outcome, Severity};
 
-use crate::style::{Style, Tone};
+use crate::findings::{MARK, marked, outcome};
+use crate::style::Style;
 use crate::text::{clip, count_of, harmless, wrap};
-
-/// Columns of the word in front of a difference.
-const MARK: usize = 9;
 
 /// Symbols that differ between the configurations called `ours` and `theirs`. `all` shows those too of which no rule speaks.
 pub fn configs(
@@ -55,8 +53,8 @@ pub fn audits(differences: &[RuleDifference], ours: &str, theirs: &str, all: boo
             &format!("{} ({})", difference.title, difference.rule),
             style,
         ));
-        for (name, (outcome, value)) in [(ours, &difference.ours), (theirs, &difference.theirs)] {
-            let text = format!("{}{name}: {}: {value}", " ".repeat(MARK), word(*outcome));
+        for (name, (found, value)) in [(ours, &difference.ours), (theirs, &difference.theirs)] {
+            let text = format!("{}{name}: {}: {value}", " ".repeat(MARK), outcome(*found));
             lines.push(clip(&harmless(&text), style.width));
         }
     }
@@ -87,24 +85,4 @@ fn finished(lines: Vec<String>) -> String {
 fn change(difference: &SymbolDifference) -> String {
     let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     format!("{}: {} -> {}", difference.symbol, said(&difference.ours), said(&difference.theirs))
-}
-
-fn marked(severity: Severity, text: &str, style: &Style) -> String {
-    let (word, tone) = match severity {
-        Severity::Error => ("error", Tone::Bad),
-        Severity::Warning => ("warning", Tone::Doubtful),
-        Severity::Note => ("note", Tone::Plain),
-    };
-    style.paint(tone, &format!("{word:<MARK$}"))
-        + &style.paint(Tone::Strong, &clip(&harmless(text), style.width.saturating_sub(MARK)))
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Failed => "fails",
-        Outcome::Unreadable => "unreadable",
-        Outcome::Passed => "passes",
-        Outcome::Unsupported => "unknown",
-        Outcome::NotApplicable => "not asked",
-    }
 }

@@ -1,13 +1,10 @@
 //! What `check --recipe` says.
 
-use audit::Severity;
 use audit::recipe::{Examination, Remark};
 
-use crate::style::{Style, Tone};
-use crate::text::{clip, count_of, harmless, wrap};
-
-/// Columns of the word in front of a remark.
-const MARK: usize = 9;
+use crate::findings::{MARK, marked};
+use crate::style::Style;
+use crate::text::{count_of, harmless, wrap};
 
 /// What was found in the recipe called `name`.
 pub fn recipe(examination: &Examination, name: &str, style: &Style) -> String {
@@ -37,16 +34,8 @@ fn contents(examination: &Examination, name: &str) -> String {
 }
 
 fn paragraph(remark: &Remark, style: &Style) -> Vec<String> {
-    let (word, tone) = match remark.severity {
-        Severity::Error => ("error", Tone::Bad),
-        Severity::Warning => ("warning", Tone::Doubtful),
-        Severity::Note => ("note", Tone::Plain),
-    };
-    let head = clip(
-        &harmless(&format!("line {}: {}", remark.line, remark.excerpt)),
-        style.width.saturating_sub(MARK),
-    );
-    let mut lines = vec![style.paint(tone, &format!("{word:<MARK$}")) + &style.paint(Tone::Strong, &head)];
+    let head = format!("line {}: {}", remark.line, remark.excerpt);
+    let mut lines = vec![marked(remark.severity, &head, style)];
     let margin = " ".repeat(MARK);
     lines.extend(wrap(&margin, &harmless(&remark.message), MARK, style.width));
     if let Some(instead) = &remark.instead {

@@ -1,7 +1,7 @@
 //! JUnit XML as build servers read it (github.com/testmoapp/junitxml collects what they agree on): a test suite a layer,
 //! a test case a rule.
 
-use super::{sentences, severity};
+use super::sentences;
 use crate::finding::{Audit, Finding, Outcome};
 use crate::rule::Severity;
 
@@ -63,7 +63,7 @@ fn case(finding: &Finding) -> String {
     let message = escaped(&sentences(finding));
     let inside = match kind(finding) {
         Kind::Passed => return head + "/>\n",
-        Kind::Failure => element("failure", severity(finding.severity), &message, &escaped(&finding.why)),
+        Kind::Failure => element("failure", finding.severity.name(), &message, &escaped(&finding.why)),
         Kind::Error => element("error", "unreadable", &message, &escaped(&finding.why)),
         Kind::Skipped => format!("<skipped message=\"{message}\"/>"),
     };

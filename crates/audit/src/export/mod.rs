@@ -9,7 +9,6 @@ pub use sarif::sarif;
 pub use tap::tap;
 
 use crate::finding::{Finding, Outcome};
-use crate::rule::Severity;
 
 /// What was read, or why nothing was, and the cure: one sentence each.
 fn sentences(finding: &Finding) -> String {
@@ -23,12 +22,4 @@ fn sentences(finding: &Finding) -> String {
     let cure = finding.cure.first().filter(|_| finding.outcome == Outcome::Failed);
     let cure = cure.map_or_else(String::new, |cure| format!(". Cure: {}{}", cure.domain.verb(), cure.text));
     format!("{}: {seen}{wanted}{cure}", finding.title)
-}
-
-const fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    }
 }

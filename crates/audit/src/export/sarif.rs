@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{sentences, severity};
+use super::sentences;
 use crate::finding::{Audit, Evidence, Finding, Outcome};
 
 /// Where the standard's schema is.
@@ -36,7 +36,7 @@ fn rule(finding: &Finding) -> Value {
         "shortDescription": { "text": finding.title },
         "fullDescription": { "text": finding.why },
         "help": { "text": cures.join("\n") },
-        "defaultConfiguration": { "level": severity(finding.severity) },
+        "defaultConfiguration": { "level": finding.severity.name() },
         "properties": { "layer": finding.layer, "grade": finding.grade },
     })
 }
@@ -44,7 +44,7 @@ fn rule(finding: &Finding) -> Value {
 /// A result (3.27). Only what failed has a level (3.27.10).
 fn result(index: usize, finding: &Finding) -> Value {
     let (kind, level) = match finding.outcome {
-        Outcome::Failed => ("fail", severity(finding.severity)),
+        Outcome::Failed => ("fail", finding.severity.name()),
         Outcome::Passed => ("pass", "none"),
         Outcome::Unreadable => ("open", "none"),
         Outcome::Unsupported | Outcome::NotApplicable => ("notApplicable", "none"),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{sentences, severity};
+use super::sentences;
 use crate::finding::{Audit, Finding, Outcome};
 use crate::rule::Severity;
 
@@ -27,7 +27,7 @@ fn point(text: &mut String, number: usize, finding: &Finding) -> std::fmt::Resul
     let (ok, directive) = match finding.outcome {
         Outcome::Passed => ("ok", String::new()),
         Outcome::Failed | Outcome::Unreadable if grave => ("not ok", String::new()),
-        Outcome::Failed => ("not ok", format!(" # TODO {}", severity(finding.severity))),
+        Outcome::Failed => ("not ok", format!(" # TODO {}", finding.severity.name())),
         Outcome::Unreadable | Outcome::Unsupported | Outcome::NotApplicable => {
             ("ok", format!(" # SKIP {}", reason()))
         }
@@ -37,7 +37,7 @@ fn point(text: &mut String, number: usize, finding: &Finding) -> std::fmt::Resul
         writeln!(text, "  ---")?;
         for (key, value) in [
             ("message", json!(sentences(finding))),
-            ("severity", json!(severity(finding.severity))),
+            ("severity", json!(finding.severity.name())),
             ("wanted", json!(finding.wanted)),
             ("from", json!(finding.evidence.first().map(|evidence| &evidence.from))),
         ] {

@@ -2,7 +2,7 @@
 
 use audit::{Asker, Finding, Grade, Outcome, Rule};
 
-use super::{outcome, seen, severity};
+use super::{outcome, seen};
 use crate::style::{Style, Tone};
 use crate::text::wrap;
 
@@ -14,7 +14,7 @@ type Part = (&'static str, String);
 
 /// What is behind a rule, and what the machine says.
 pub fn explain(rule: &Rule, finding: &Finding, style: &Style) -> String {
-    let title = format!("{} ({}, {})", rule.title, severity(finding.severity), rule.layer);
+    let title = format!("{} ({}, {})", rule.title, finding.severity.name(), rule.layer);
     let mut lines: Vec<String> = wrap(&format!("{}: ", rule.id), &title, 2, style.width)
         .into_iter()
         .map(|line| style.paint(Tone::Strong, &line))

@@ -15,7 +15,7 @@ use crate::text::{clip, count_of, harmless, wrap};
 pub use explain::explain;
 
 /// Columns of the word in front of a finding.
-const MARK: usize = 9;
+pub(crate) const MARK: usize = 9;
 
 /// The whole answer. `all` shows what passed and what was not asked too.
 pub fn findings(audit: &Audit, all: bool, style: &Style) -> String {
@@ -62,11 +62,7 @@ fn preemption(mode: &str) -> String {
 
 /// What is wrong in a line, and the cure below it.
 fn failure(finding: &Finding, style: &Style) -> Vec<String> {
-    let mark = format!("{:<MARK$}", severity(finding.severity));
-    let text = harmless(&format!("{}: {}", finding.title, seen(finding)));
-    let text = clip(&text, style.width.saturating_sub(MARK));
-    let mut lines =
-        vec![style.paint(severity_tone(finding.severity), &mark) + &style.paint(Tone::Strong, &text)];
+    let mut lines = vec![marked(finding.severity, &format!("{}: {}", finding.title, seen(finding)), style)];
     let cure = finding.cure.first();
     let is_done = |cure: &Remedy| cure.domain == Domain::Boot && finding.next_boot.is_some();
     let cure = cure.filter(|cure| !is_done(cure)).map(|cure| format!("{}{}", cure.domain.verb(), cure.text));
@@ -74,6 +70,12 @@ fn failure(finding: &Finding, style: &Style) -> Vec<String> {
     let head = format!("{}{}: ", " ".repeat(MARK), finding.rule);
     lines.extend(wrap(&head, &cure, MARK + 2, style.width));
     lines
+}
+
+/// One line, behind how bad it is.
+pub(crate) fn marked(of: Severity, text: &str, style: &Style) -> String {
+    let text = clip(&harmless(text), style.width.saturating_sub(MARK));
+    style.paint(severity_tone(of), &format!("{:<MARK$}", of.name())) + &style.paint(Tone::Strong, &text)
 }
 
 /// What was read, short: of a list what it has in common, or its first offender.
@@ -98,7 +100,7 @@ fn noted(notes: &[&Finding], style: &Style) -> Vec<String> {
         return Vec::new();
     }
     let names: Vec<&str> = notes.iter().map(|finding| finding.rule.as_str()).collect();
-    let mark = format!("{:<MARK$}", severity(Severity::Note));
+    let mark = format!("{:<MARK$}", Severity::Note.name());
     wrap(&mark, &format!("{}: {} (--all shows them)", notes.len(), names.join(", ")), MARK, style.width)
 }
 
@@ -145,7 +147,7 @@ fn foot(audit: &Audit, style: &Style) -> Vec<String> {
     let by_severity: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
         .into_iter()
         .filter(|&severity| failed(severity) > 0)
-        .map(|of| count_of(failed(of) as u64, severity(of)))
+        .map(|of| count_of(failed(of) as u64, of.name()))
         .collect();
     let detail =
         if by_severity.is_empty() { String::new() } else { format!(" ({})", by_severity.join(", ")) };
@@ -162,23 +164,17 @@ fn foot(audit: &Audit, style: &Style) -> Vec<String> {
         let next = "check --explain RULE tells why, at what price, and every cure; check --emit cmdline the boot line";
         lines.extend(wrap("", next, 2, style.width));
     }
-    lines.push(style.paint(verdict_tone(audit.verdict), &format!("verdict: {}", verdict(audit.verdict))));
+    lines.push(style.paint(verdict_tone(audit.verdict), &format!("verdict: {}", verdict(audit))));
     lines
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
+fn verdict(audit: &Audit) -> &'static str {
+    let is_any = |outcome| audit.with(outcome).next().is_some();
+    match audit.verdict {
         Verdict::Fail => "fail: a rule of severity error failed",
+        Verdict::Inconclusive if !is_any(Outcome::Unreadable) => "inconclusive: no rule could be asked here",
         Verdict::Inconclusive => "inconclusive: what matters could not be read",
         _ => "pass: no rule of severity error failed",
-    }
-}
-
-pub(super) const fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
     }
 }
 
@@ -190,7 +186,7 @@ const fn severity_tone(severity: Severity) -> Tone {
     }
 }
 
-pub(super) const fn outcome(outcome: Outcome) -> &'static str {
+pub(crate) const fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Failed => "fails",
         Outcome::Unreadable => "unread",

@@ -119,6 +119,7 @@ impl Check {
             return self.papers.run(&Context {
                 subject,
                 survey,
+                isolate: self.isolate.as_ref(),
                 rules,
                 profiles,
                 asked,

@@ -1,8 +1,6 @@
 //! What `check` does with papers in a machine's place: a recipe, a fragment and what became of it, another
 //! configuration or machine, a check-list of `evl check`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +13,7 @@ use machine::kernel_config::{self, Fragment, KernelConfig};
 use machine::survey::{Survey, Value};
 use record::Fact;
 use record::verdict::Verdict;
-use units::KernelVersion;
+use units::{CpuList, KernelVersion};
 
 use super::subject::{self, SubjectOptions};
 use crate::error::{CommandError, Result};
@@ -53,6 +51,8 @@ pub struct Papers {
 pub struct Context<'a> {
     pub subject: &'a SubjectOptions,
     pub survey: &'a Survey,
+    /// CPUs for real time, if they were named.
+    pub isolate: Option<&'a CpuList>,
     pub rules: &'a Rules,
     pub profiles: &'a [Profile],
     pub asked: &'a [String],
@@ -182,12 +182,11 @@ fn directory_of(architecture: &str) -> &str {
 fn against_other(path: &Path, context: &Context) -> Result<Answer> {
     let theirs_name = path.display().to_string();
     let style = output::style(Stream::Output);
-    if let Some(root) = subject::machine_at(path)? {
+    if let Some(theirs) = subject::machine_at(path, context.isolate)? {
         let of = |survey: &Survey| -> Audit {
             let request = Request { profiles: context.profiles.to_vec(), rules: context.asked.to_vec() };
             audit::audit(survey, context.rules.all(), &request)
         };
-        let theirs = Survey::new(root, context.survey.isolated().clone());
         let differences = against::audits(&of(context.survey), &of(&theirs));
         let text = match context.json {
             true => json(&differences),
@@ -201,7 +200,8 @@ fn against_other(path: &Path, context: &Context) -> Result<Answer> {
         };
         return Ok((text, 0));
     }
-    let (ours, theirs) = (context.subject.config()?, subject::config_at(path)?);
+    let theirs = subject::config_at(path)?;
+    let ours = context.subject.config()?;
     let differences = against::configs(&ours, &theirs, context.rules.all());
     let text = match context.json {
         true => json(&differences),
@@ -241,21 +241,8 @@ fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// No recipe, fragment or list is longer.
-const LONGEST: u64 = 4 << 20;
-
-/// A text file's name and contents; `-` is standard input.
+/// A text file's name and contents.
 fn read(path: &Path, hint: &str) -> Result<(String, String)> {
-    let is_input = path.as_os_str() == "-";
-    let name = if is_input { "standard input".to_owned() } else { path.display().to_string() };
-    let mut bytes = Vec::new();
-    let result = match is_input {
-        true => std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes),
-        false => File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
-    };
-    result.map_err(|error| CommandError::new(format!("read {name}: {error}"), hint))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(CommandError::new(format!("read {name}: longer than 4 MiB"), hint));
-    }
+    let (name, bytes) = subject::read(path, hint)?;
     Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -1,19 +1,22 @@
 //! What is judged: this machine, a captured one, or single files of one.
 
-use std::fs;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use machine::survey::{Given, Survey, Value};
-use machine::{KernelConfig, SysRoot};
+use machine::{KernelConfig, SysRoot, TreeError};
 use record::Fact;
 use units::CpuList;
 
 use crate::error::{CommandError, Result};
 
-/// No kernel configuration is longer: those of distributions have some 300 KiB.
-const LONGEST_CONFIG: u64 = 16 << 20;
+/// No paper is longer: kernel configurations of distributions have some 300 KiB.
+const LONGEST: u64 = 16 << 20;
+
+/// What is said of a file that is no configuration.
+const CONFIG_HINT: &str = "name a kernel's configuration: .config, /boot/config-*, config.gz";
 
 /// Options that name something else than this machine.
 #[derive(Args)]
@@ -62,12 +65,10 @@ impl SubjectOptions {
         };
         let first = survey(CpuList::new())?;
         self.check_config(&first)?;
-        match isolate {
-            Some(cpus) => check_cpus(cpus, &first).and_then(|()| survey(cpus.clone())),
-            None => match set(&first, "cpus.separated").union(&set(&first, "cpus.nohz_full")) {
-                none if none.is_empty() => Ok(first),
-                cpus => survey(cpus),
-            },
+        isolate.map_or(Ok(()), |cpus| check_cpus(cpus, &first))?;
+        match isolated(&first, isolate) {
+            none if none.is_empty() => Ok(first),
+            cpus => survey(cpus),
         }
     }
 
@@ -85,11 +86,10 @@ impl SubjectOptions {
     /// Refuses a --kconfig that is none, and tells of one that is not whole.
     fn check_config(&self, survey: &Survey) -> Result<()> {
         let Some(path) = &self.kconfig else { return Ok(()) };
-        let hint = "name a kernel's .config, /boot/config-* or config.gz";
         match survey.read("config.source").value {
             Fact::Unreadable(_) | Fact::Absent => {
                 let message = format!("read {}: no kernel configuration, or a damaged one", path.display());
-                Err(CommandError::new(message, hint))
+                Err(CommandError::new(message, CONFIG_HINT))
             }
             _ => Ok(()),
         }
@@ -125,46 +125,66 @@ impl SubjectOptions {
     }
 }
 
-/// The tree at `path`, if a machine is there and no single file.
-pub fn machine_at(path: &Path) -> Result<Option<SysRoot>> {
-    Ok(path.is_dir().then(|| SysRoot::at(path)))
+/// The machine at `path`, a directory or a snapshot; nothing for any other file. Its CPUs for real time are `isolate`, else
+/// those that its kernel isolates.
+pub fn machine_at(path: &Path, isolate: Option<&CpuList>) -> Result<Option<Survey>> {
+    if path.as_os_str() == "-" {
+        return Ok(None);
+    }
+    let root = match SysRoot::open_tree(path) {
+        Ok(root) => root.remembering(),
+        Err(TreeError::Other(_) | TreeError::Archive { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let first = Survey::new(root.clone(), CpuList::new());
+    let isolated = isolated(&first, isolate);
+    Ok(Some(Survey::new(root, isolated)))
 }
 
-/// The configuration in a file.
+/// The configuration in a file that is no machine.
 pub fn config_at(path: &Path) -> Result<KernelConfig> {
     let given = Given { config: Some(read_config(path)?), ..Given::default() };
-    configuration(&Survey::of(given, CpuList::new()), &path.display().to_string())
+    let survey = Survey::of(given, CpuList::new());
+    survey.kernel_config().value().cloned().ok_or_else(|| {
+        let message = format!(
+            "read {}: neither a kernel configuration nor a snapshot, or a damaged one",
+            path.display()
+        );
+        CommandError::new(message, format!("{CONFIG_HINT}, or a file that worstcase snapshot wrote"))
+    })
+}
+
+/// The CPUs that were named, else those that the kernel keeps apart.
+fn isolated(survey: &Survey, named: Option<&CpuList>) -> CpuList {
+    named.cloned().unwrap_or_else(|| set(survey, "cpus.separated").union(&set(survey, "cpus.nohz_full")))
 }
 
 fn configuration(survey: &Survey, name: &str) -> Result<KernelConfig> {
     survey.kernel_config().value().cloned().ok_or_else(|| {
         let message = format!("{name}: no kernel configuration can be read");
-        CommandError::new(message, "name one: /boot/config-*, a .config, config.gz")
+        CommandError::new(message, CONFIG_HINT)
     })
 }
 
 /// A configuration's name and bytes.
 fn read_config(path: &Path) -> Result<(String, Vec<u8>)> {
-    let shown =
-        if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
-    let failed = |error: std::io::Error| {
-        CommandError::new(
-            format!("read {shown}: {error}"),
-            "name a kernel's configuration: .config, /boot/config-*, config.gz",
-        )
-    };
+    read(path, CONFIG_HINT)
+}
+
+/// A paper's name and bytes; `-` is standard input.
+pub fn read(path: &Path, hint: &str) -> Result<(String, Vec<u8>)> {
+    let is_input = path.as_os_str() == "-";
+    let name = if is_input { "standard input".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
-    let read = if path.as_os_str() == "-" {
-        std::io::stdin().take(LONGEST_CONFIG + 1).read_to_end(&mut bytes)
-    } else {
-        fs::File::open(path).and_then(|file| file.take(LONGEST_CONFIG + 1).read_to_end(&mut bytes))
+    let result = match is_input {
+        true => std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes),
+        false => File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
     };
-    read.map_err(failed)?;
-    if bytes.len() as u64 > LONGEST_CONFIG {
-        let message = format!("read {shown}: it is longer than any kernel's configuration (16 MiB)");
-        return Err(CommandError::new(message, "name a .config, /boot/config-* or config.gz"));
+    result.map_err(|error| CommandError::new(format!("read {name}: {error}"), hint))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(CommandError::new(format!("read {name}: longer than 16 MiB"), hint));
     }
-    Ok((shown, bytes))
+    Ok((name, bytes))
 }
 
 /// Refuses CPUs that are not there, and all that there are.
