@@ -126,6 +126,10 @@ const ASKED: &[&str] = &[
     // kernel/sched: rt.c, deadline.c
     "RT throttling activated",
     "DL replenish lagged too much",
+    // kernel/time/clocksource.c, arch/x86/kernel/tsc.c
+    "Marking TSC unstable",
+    "unstable because the skew is too large",
+    "unstable (delta =",
     // kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c
     "hrtimer: interrupt took",
     "perf: interrupt took too long",

@@ -19,6 +19,7 @@ pub(super) fn kept(path: &str, bytes: Vec<u8>) -> Vec<u8> {
             plain => on_text(plain, configuration),
         },
         _ if boot_files::are_at(path) => on_text(bytes, |text| boot_files::kept(path, text)),
+        "/proc/self/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("CapEff"))),
         "/proc/1/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("Cpus_allowed"))),
         _ => bytes,
     }

@@ -1,8 +1,8 @@
 //! The facts that take thought, by name.
 
 use super::{
-    Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, next_boot, place, processors,
-    runtime,
+    Reading, Survey, boot_line, cgroups, consoles, firmware, isolation, kernel, next_boot, nodes, place,
+    processors, runtime, time_stamps,
 };
 
 /// A fact with a name of its own.
@@ -29,6 +29,8 @@ const TABLES: &[&[NamedFact]] = &[
     consoles::FACTS,
     firmware::FACTS,
     isolation::FACTS,
+    nodes::FACTS,
+    time_stamps::FACTS,
 ];
 
 const KERNEL: &[NamedFact] = &[

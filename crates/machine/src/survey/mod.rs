@@ -30,9 +30,11 @@ mod isolation;
 mod kernel;
 mod kinds;
 mod next_boot;
+mod nodes;
 mod place;
 mod processors;
 mod runtime;
+mod time_stamps;
 
 #[cfg(test)]
 mod tests;

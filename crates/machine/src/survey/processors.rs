@@ -6,7 +6,7 @@ use super::{Reading, Survey, kinds};
 use crate::SysRoot;
 use crate::facts::processors::{CPUS, cpuinfo_value, online as online_cpus};
 
-const IDENTITY: &str = "/sys/devices/system/cpu/modalias";
+pub(super) const IDENTITY: &str = "/sys/devices/system/cpu/modalias";
 const ARM_IDENTITY: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
 /// The kernel's numbers of x86 vendors (arch/x86/include/asm/processor.h).

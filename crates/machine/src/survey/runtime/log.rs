@@ -15,6 +15,9 @@ pub(super) const FACTS: &[NamedFact] = &[
     fact("log.long-interrupts", "lines of the kernel's log on interrupts that took too long", |survey| {
         complaints(survey, LONG_INTERRUPTS)
     }),
+    fact("log.clocks", "lines of the kernel's log on clocks that it gave up", |survey| {
+        complaints(survey, CLOCKS)
+    }),
     fact("log.stalls", "lines of the kernel's log on stalls, lockups and hung tasks", |survey| {
         complaints(survey, STALLS)
     }),
@@ -23,6 +26,10 @@ pub(super) const FACTS: &[NamedFact] = &[
 /// kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c.
 const LONG_INTERRUPTS: &[&str] =
     &["hrtimer: interrupt took", "perf: interrupt took too long", "took too long to run"];
+
+/// kernel/time/clocksource.c, arch/x86/kernel/tsc.c.
+const CLOCKS: &[&str] =
+    &["Marking TSC unstable", "unstable because the skew is too large", "unstable (delta ="];
 
 /// kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/workqueue.c, kernel/hung_task.c.
 const STALLS: &[&str] = &[
@@ -57,11 +64,12 @@ mod tests {
     #[test]
     fn complaints_are_told_by_kind() {
         let log = "5,0,0,-;Linux version 6.1\n4,1,9,-;sched: RT throttling activated\n\
-            6,2,9,-;hrtimer: interrupt took 31415 ns\n12,3,9,-;app: soft lockup\n";
+            6,2,9,-;hrtimer: interrupt took 31415 ns\n4,4,9,-;tsc: Marking TSC unstable due to clocksource watchdog\n12,3,9,-;app: soft lockup\n";
         let tree = FakeTree::new(&[("/dev/kmsg", log)]);
         let told = |name: &str| shown(&tree, Isolated::None, name);
         assert_eq!(told("log.throttling"), "log: sched: RT throttling activated");
         assert_eq!(told("log.long-interrupts"), "log: hrtimer: interrupt took 31415 ns");
+        assert_eq!(told("log.clocks"), "log: tsc: Marking TSC unstable due to clocksource watchdog");
         assert_eq!(told("log.stalls"), "none");
     }
 

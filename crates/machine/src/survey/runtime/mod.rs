@@ -31,7 +31,7 @@ use super::{Item, Reading, Survey, Value};
 use crate::facts::processors;
 
 /// The facts of all topics.
-pub(super) const TABLES: [&[NamedFact]; 17] = [
+pub(super) const TABLES: [&[NamedFact]; 18] = [
     frequency::FACTS,
     holders::FACTS,
     idle::FACTS,
@@ -43,6 +43,7 @@ pub(super) const TABLES: [&[NamedFact]; 17] = [
     network::FACTS,
     priorities::FACTS,
     process::FACTS,
+    process::OWN_FACTS,
     services::FACTS,
     starvation::FACTS,
     steal::FACTS,

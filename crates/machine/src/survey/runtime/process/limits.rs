@@ -1,12 +1,15 @@
 //! What it may do, and what is taken from it: resource limits, capabilities, quotas, a tracer.
 
+use std::fmt::Display;
+
 use record::Fact;
 
 use super::{about, status_word};
 use crate::cgroups::is_v2;
 use crate::mounts::mounts;
 use crate::root::parsed;
-use crate::survey::runtime::item;
+use crate::survey::facts::{NamedFact, fact};
+use crate::survey::runtime::{item, reading};
 use crate::survey::{Item, Reading, Survey, Value};
 
 /// Numbers of capabilities (include/uapi/linux/capability.h).
@@ -14,7 +17,7 @@ const IPC_LOCK: u32 = 14;
 const SYS_NICE: u32 = 23;
 
 /// A soft limit of /proc/PID/limits: `unlimited` or a number.
-fn limit(survey: &Survey, pid: i32, name: &str) -> Fact<String> {
+fn limit(survey: &Survey, pid: impl Display, name: &str) -> Fact<String> {
     let limits = survey.root.read(&format!("/proc/{pid}/limits"));
     limits.and_then(|limits| {
         let value = limits.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
@@ -27,7 +30,7 @@ pub(super) fn run_time(survey: &Survey) -> Reading {
     about(survey, "limits", |pid| limit(survey, pid, "Max realtime timeout").map(Value::Text))
 }
 
-fn has_capability(survey: &Survey, pid: i32, number: u32) -> Fact<bool> {
+fn has_capability(survey: &Survey, pid: impl Display, number: u32) -> Fact<bool> {
     let status = survey.root.read(&format!("/proc/{pid}/status"));
     status.and_then(|status| {
         let word = status_word(&status, "CapEff").ok_or(());
@@ -37,22 +40,43 @@ fn has_capability(survey: &Survey, pid: i32, number: u32) -> Fact<bool> {
 }
 
 /// Whether it may give its threads a real-time policy: by capability or by limit (sched(7)).
-pub(super) fn may_be_real_time(survey: &Survey) -> Reading {
-    about(survey, "{status,limits}", |pid| {
-        let limit = limit(survey, pid, "Max realtime priority");
-        has_capability(survey, pid, SYS_NICE)
-            .and_then(|able| limit.map(|limit| Value::Flag(able || limit != "0")))
-    })
+fn real_time(survey: &Survey, pid: impl Display + Copy) -> Fact<Value> {
+    let limit = limit(survey, pid, "Max realtime priority");
+    has_capability(survey, pid, SYS_NICE)
+        .and_then(|able| limit.map(|limit| Value::Flag(able || limit != "0")))
 }
 
 /// Whether it may lock all that it will ever use.
-pub(super) fn may_lock_memory(survey: &Survey) -> Reading {
-    about(survey, "{status,limits}", |pid| {
-        let limit = limit(survey, pid, "Max locked memory");
-        has_capability(survey, pid, IPC_LOCK)
-            .and_then(|able| limit.map(|limit| Value::Flag(able || limit == "unlimited")))
-    })
+fn memory(survey: &Survey, pid: impl Display + Copy) -> Fact<Value> {
+    let limit = limit(survey, pid, "Max locked memory");
+    has_capability(survey, pid, IPC_LOCK)
+        .and_then(|able| limit.map(|limit| Value::Flag(able || limit == "unlimited")))
 }
+
+pub(super) fn may_be_real_time(survey: &Survey) -> Reading {
+    about(survey, "{status,limits}", |pid| real_time(survey, pid))
+}
+
+pub(super) fn may_lock_memory(survey: &Survey) -> Reading {
+    about(survey, "{status,limits}", |pid| memory(survey, pid))
+}
+
+/// Whoever asks, which is what the programs that it starts inherit.
+const OWN: &str = "self";
+
+pub(in crate::survey::runtime) const OWN_FACTS: &[NamedFact] = &[
+    fact("limits.real-time", "whether programs started from here may choose a real-time policy", |survey| {
+        reading(real_time(survey, OWN), "/proc/self/{status,limits}")
+    }),
+    fact("limits.memory", "whether programs started from here may lock all their memory", |survey| {
+        reading(memory(survey, OWN), "/proc/self/{status,limits}")
+    }),
+    fact(
+        "limits.run-time",
+        "microseconds that a real-time thread started from here may run without sleeping, or unlimited",
+        |survey| reading(limit(survey, OWN, "Max realtime timeout").map(Value::Text), "/proc/self/limits"),
+    ),
+];
 
 /// Control groups above it whose CPU time is limited (cgroup-v2.rst, `cpu.max`), each with its limit.
 pub(super) fn cpu_quotas(survey: &Survey) -> Reading {

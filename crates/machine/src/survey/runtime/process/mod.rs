@@ -16,6 +16,8 @@ use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Reading, Survey, Value};
 use crate::tasks::{self, Task};
 
+pub(super) use limits::OWN_FACTS;
+
 pub(super) const FACTS: &[NamedFact] = &[
     fact("process", "name and id of the process that is asked about", name),
     fact("process.real-time-threads", "how many of its threads are real-time ones", threads::count),
