@@ -94,6 +94,9 @@ struct Placed {
     setting: Setting,
 }
 
+/// Of the last line of a configuration that kconfig wrote: it always ends its lines.
+const CUT: &str = "is not whole: the file was cut off";
+
 /// What a line is.
 enum Line<'a> {
     Setting(&'a str, Setting),
@@ -110,6 +113,9 @@ impl KernelConfig {
             config.take(index + 1, line);
         }
         config.overridden.sort_by_key(|overridden| overridden.line);
+        if config.header.is_some() && !text.ends_with('\n') {
+            config.complain(text.lines().count(), text.lines().last().unwrap_or_default(), CUT);
+        }
         config
     }
 
@@ -123,12 +129,14 @@ impl KernelConfig {
                 }
             }
             Line::Header(header) => self.header = self.header.take().or(Some(header)),
-            Line::Wrong(why) => {
-                let text = line.chars().take(LONGEST_QUOTE).collect();
-                self.complaints.push(Complaint { line: number, text, why });
-            }
+            Line::Wrong(why) => self.complain(number, line, why),
             Line::Other => {}
         }
+    }
+
+    fn complain(&mut self, number: usize, line: &str, why: &'static str) {
+        let text = line.chars().take(LONGEST_QUOTE).collect();
+        self.complaints.push(Complaint { line: number, text, why });
     }
 
     /// What the symbol is set to, named with or without `CONFIG_`. `None` is not [`Setting::No`]: the text says nothing
@@ -421,6 +429,18 @@ mod tests {
             any::<u64>().prop_map(Setting::Hex),
             "[^\r\n]*".prop_map(Setting::Text),
         ]
+    }
+
+    #[test]
+    fn a_written_configuration_that_was_cut_off_is_complained_of() {
+        let whole = "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_HZ=250\n";
+        assert_eq!(KernelConfig::parse(whole).complaints, []);
+        let cut = KernelConfig::parse(&whole[..whole.len() - 2]).complaints;
+        assert_eq!(
+            cut.iter().map(|complaint| (complaint.line, complaint.why)).collect::<Vec<_>>(),
+            [(2, CUT)]
+        );
+        assert_eq!(KernelConfig::parse("CONFIG_HZ=250").complaints, []);
     }
 
     proptest! {

@@ -25,7 +25,7 @@ pub fn findings(audit: &Audit, all: bool, style: &Style) -> String {
         audit.with(Outcome::Failed).partition(|finding| finding.severity == Severity::Note && !all);
     lines.extend(bad.iter().flat_map(|finding| failure(finding, style)));
     lines.extend(noted(&notes, style));
-    lines.extend(unreadable(audit, style));
+    lines.extend(unreadable(audit, all, style));
     if all {
         lines.extend(rest(audit, style));
     }
@@ -104,21 +104,39 @@ fn noted(notes: &[&Finding], style: &Style) -> Vec<String> {
     wrap(&mark, &format!("{}: {} (--all shows them)", notes.len(), names.join(", ")), MARK, style.width)
 }
 
+/// Names of rules that one reason may have.
+const MOST_NAMES: usize = 8;
+
 /// What could not be read, by reason.
-fn unreadable(audit: &Audit, style: &Style) -> Vec<String> {
+fn unreadable(audit: &Audit, all: bool, style: &Style) -> Vec<String> {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for finding in audit.with(Outcome::Unreadable) {
-        let place =
-            finding.evidence.first().map(|evidence| evidence.from.join(", ")).filter(|from| !from.is_empty());
-        let reason = finding.reason.clone().unwrap_or_default();
-        let reason = place.map_or_else(|| reason.clone(), |place| format!("{place}: {reason}"));
-        by_reason.entry(reason).or_default().push(&finding.rule);
+        by_reason.entry(unread(finding)).or_default().push(&finding.rule);
     }
     let mark = format!("{:<MARK$}", "unread");
     let line = |(reason, rules): (String, Vec<&str>)| {
-        wrap(&mark, &format!("{reason} ({})", rules.join(", ")), MARK, style.width)
+        let shown = if all { rules.len() } else { rules.len().min(MOST_NAMES) };
+        let more = match rules.len() - shown {
+            0 => String::new(),
+            more => format!(" and {more} more: --all names them"),
+        };
+        wrap(&mark, &format!("{reason} ({}{more})", rules[..shown].join(", ")), MARK, style.width)
     };
     by_reason.into_iter().flat_map(line).collect()
+}
+
+/// Where something could not be read and why. One configuration that is missing is one fault, whatever is asked of it.
+fn unread(finding: &Finding) -> String {
+    let reason = finding.reason.clone().unwrap_or_default();
+    let place = finding.evidence.first().map(|evidence| (evidence.fact.as_str(), evidence.from.join(", ")));
+    let asks_config = |fact: &str| fact.starts_with("config:") || fact.starts_with("config-on:");
+    let condition = reason.strip_prefix("whether ").and_then(|rest| rest.split_once(" cannot be read: "));
+    match (place, condition) {
+        (Some((fact, _)), _) if asks_config(fact) => format!("the kernel's configuration: {reason}"),
+        (_, Some((fact, why))) if asks_config(fact) => format!("the kernel's configuration: {why}"),
+        (Some((_, from)), _) if !from.is_empty() => format!("{from}: {reason}"),
+        _ => reason,
+    }
 }
 
 /// What passed, what this machine cannot tell, what was not asked: a line each.

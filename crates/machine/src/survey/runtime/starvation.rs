@@ -91,8 +91,8 @@ fn guard(survey: &Survey) -> Reading {
         (Fact::Absent, Fact::Value(runtime)) if runtime >= 0 => "throttling",
         (Fact::Absent, Fact::Unreadable(errno)) => return reading(Fact::Unreadable(errno), THROTTLE),
         _ if !stalls.is_empty() => "stalld",
-        // A configuration alone does not say what guards.
-        (_, Fact::Unsupported) => return reading(Fact::Unsupported, THROTTLE),
+        // A configuration alone does not say what guards, nor does a copy without /proc/sys: every kernel has the limit.
+        (_, Fact::Unsupported | Fact::Absent) => return reading(Fact::Unsupported, THROTTLE),
         _ => "nothing",
     };
     let from = [FAIR_SERVER, THROTTLE, "/proc/*/stat"].map(str::to_owned).to_vec();
@@ -139,6 +139,7 @@ mod tests {
         assert_eq!(guard("6.12.0", &[(super::THROTTLE, "-1")]), "fair-server");
         assert_eq!(guard("6.1.0", &[(super::THROTTLE, "950000")]), "throttling");
         assert_eq!(guard("6.1.0", &[(super::THROTTLE, "-1")]), "nothing");
+        assert_eq!(guard("6.1.0", &[]), "unknown");
     }
 
     fn const_format(directory: &str, name: &str) -> String {

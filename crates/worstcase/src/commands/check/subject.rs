@@ -11,9 +11,13 @@ use record::Fact;
 use units::CpuList;
 
 use crate::error::{CommandError, Result};
+use crate::output;
 
 /// No paper is longer: kernel configurations of distributions have some 300 KiB.
 const LONGEST: u64 = 16 << 20;
+
+/// Lines of a configuration that are complained of.
+const MOST_COMPLAINTS: usize = 5;
 
 /// What is said of a file that is no configuration.
 const CONFIG_HINT: &str = "name a kernel's configuration: .config, /boot/config-*, config.gz";
@@ -91,7 +95,13 @@ impl SubjectOptions {
                 let message = format!("read {}: no kernel configuration, or a damaged one", path.display());
                 Err(CommandError::new(message, CONFIG_HINT))
             }
-            _ => Ok(()),
+            _ => {
+                let complaints = survey.kernel_config().value().map_or(&[][..], |config| &config.complaints);
+                for complaint in complaints.iter().take(MOST_COMPLAINTS) {
+                    output::words(&format!("warning: {}: {complaint}", path.display()));
+                }
+                Ok(())
+            }
         }
     }
 
