@@ -22,7 +22,10 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
     if !has_booted(root) {
         return Fact::Absent;
     }
-    let environment = environment(root);
+    let environment = match environment(root) {
+        Fact::Value(environment) => environment,
+        other => return other.map(|_| Request::new("grub", Vec::new())),
+    };
     let variables = variables(root);
     let sources = variables.as_ref().and_then(defaults);
     match first_of(root, &MENUS) {
@@ -71,17 +74,20 @@ pub fn defaults(variables: &Variables) -> Option<Vec<Requested>> {
     Some(pieces?.iter().flat_map(|pieces| words_of(pieces)).collect())
 }
 
-/// The environment block: `saved_entry`, `next_entry`, `kernelopts`.
-fn environment(root: &SysRoot) -> Variables {
+/// The environment block: `saved_entry`, `next_entry`, `kernelopts`. One that may not be read hides what is chosen.
+fn environment(root: &SysRoot) -> Fact<Variables> {
+    let (path, text) = match first_of(root, &ENVIRONMENTS) {
+        Fact::Value(found) => found,
+        Fact::Absent => return Fact::Value(Variables::default()),
+        other => return other.map(|_| Variables::default()),
+    };
     let mut variables = Variables::default();
-    if let Fact::Value((path, text)) = first_of(root, &ENVIRONMENTS) {
-        for line in numbered(&text).filter(|(_, _, line)| !line.starts_with('#')) {
-            if let Some((name, value)) = line.2.split_once('=') {
-                variables.set(name, Some(vec![super::piece(&path, line, value)]));
-            }
+    for line in numbered(&text).filter(|(_, _, line)| !line.starts_with('#')) {
+        if let Some((name, value)) = line.2.split_once('=') {
+            variables.set(name, Some(vec![super::piece(&path, line, value)]));
         }
     }
-    variables
+    Fact::Value(variables)
 }
 
 /// An entry of the menu, or a menu below it.

@@ -94,6 +94,21 @@ fn the_menu_boots_what_its_environment_says() {
     assert_eq!(words(&saved), ["root=/dev/sda1 @16", "ro @16", "rt @16"]);
 }
 
+/// What only root may read: the choice is then not guessed, and the defaults alone are not all.
+#[test]
+fn files_that_may_not_be_read_are_not_guessed() {
+    let mut tree = crate::Tree::whole([("/boot/grub/grub.cfg".to_owned(), MENU.as_bytes().to_vec())]);
+    tree.files.insert("/boot/grub/grubenv".into(), Fact::Unreadable(13));
+    assert_eq!(find(&SysRoot::of(tree.clone())), Fact::Unreadable(13));
+    tree.files.insert("/boot/grub/grubenv".into(), Fact::Absent);
+    tree.files.insert("/boot/grub/grub.cfg".into(), Fact::Unreadable(13));
+    assert_eq!(find(&SysRoot::of(tree.clone())), Fact::Unreadable(13));
+    let defaults = b"GRUB_CMDLINE_LINUX=isolcpus=3\n".to_vec();
+    tree.files.insert("/etc/default/grub".into(), Fact::Value(defaults));
+    let Fact::Value(request) = find(&SysRoot::of(tree)) else { panic!() };
+    assert_eq!((told(&request.words), request.is_whole), (vec!["isolcpus=3 @1".to_owned()], false));
+}
+
 #[test]
 fn what_waits_for_update_grub_is_told_apart() {
     let files = [
