@@ -261,6 +261,14 @@ fn what_the_next_boot_changes_is_said() {
     assert_eq!(word.2, ["boot:threadirqs: absent", "requested:threadirqs: set, without a value"]);
     assert_eq!((effect.0, effect.1.contains("takes effect at the next boot")), (Outcome::Failed, true));
     assert_eq!(effect.2, ["cpus.isolated: no CPU", "requested:isolcpus: 2-3", "boot:isolcpus: absent"]);
+    let machine = machine();
+    machine.write("/boot/extlinux/extlinux.conf", "label l0\nappend threadirqs\n");
+    let emitted = audit::emit::emit(
+        audit::emit::Form::Cmdline,
+        &audit_with(&rules, &machine, "2-3", &Request::default()),
+        &rules,
+    );
+    assert!(emitted.contains(&format!("#   takes effect at the next boot: {place}")), "{emitted}");
     let (word, effect) = told("quiet threadirqs isolcpus=2-3", "", "2-3");
     assert_eq!((word.0, word.1.contains("gone after the next boot")), (Outcome::Passed, true));
     assert_eq!((effect.0, effect.1.contains("gone after the next boot")), (Outcome::Passed, true));
