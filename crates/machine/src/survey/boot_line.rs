@@ -44,6 +44,9 @@ fn of_line(survey: &Survey, make: impl FnOnce(&CommandLine) -> Vec<Item>) -> Rea
 /// How the kernel begins to tell what it does not know (init/main.c, 5.14).
 const UNKNOWN: &str = "nknown kernel command line parameters";
 
+/// Since when it tells.
+const TELLS: KernelVersion = KernelVersion::new(5, 14);
+
 /// Judged by the kernel's documents. The kernel's own message is shown beside it and judges nothing: it names words that
 /// work (`nokaslr`) and leaves out dotted ones that do not.
 fn unknown(survey: &Survey) -> Reading {
@@ -51,19 +54,24 @@ fn unknown(survey: &Survey) -> Reading {
     let log = kernel_log::boot_log(&survey.root);
     let message = log.value().and_then(|log| log.lines.iter().find(|line| line.contains(UNKNOWN)));
     let named = message.map(|line| named_in(line)).unwrap_or_default();
+    let would_tell = log.value().is_some_and(|log| log.is_whole) && version >= Some(TELLS);
     let told = |word: &Word| {
         let is_named = named.words.iter().chain(&named.for_init).any(|named| named == word);
-        item(
-            words(word),
-            if is_named { "in no document, and the kernel's log names it" } else { "in no document" },
-        )
+        let beside = match is_named {
+            true => ", and the kernel's log names it",
+            false if would_tell && !word.name.contains('.') => {
+                ", but the log does not name it: a patched kernel?"
+            }
+            false => "",
+        };
+        item(words(word), format!("in no document{beside}"))
     };
     let is_unknown = |word: &&Word| {
         parameters::reader_of(&word.name).is_none()
             && parameters::is_taken(&word.name, version) == Some(false)
     };
     let mut reading = of_line(survey, |line| line.words.iter().filter(is_unknown).map(told).collect());
-    reading.from.extend(message.map(|_| LOG.to_owned()));
+    reading.from.extend(log.value().map(|_| LOG.to_owned()));
     reading
 }
 
@@ -273,6 +281,11 @@ mod tests {
         let expected = format!("noht: in no document, and the kernel's log names it, {unbound}");
         assert_eq!(told(&[version, line, ("/dev/kmsg", &log)], "boot.unknown"), expected);
         assert_eq!(told(&[line], "boot.unknown"), "noht: in no document");
+        let patched = told(&[version, line, ("/dev/kmsg", "5,0,0,-;Linux version 6.1\n")], "boot.unknown");
+        assert_eq!(
+            patched,
+            format!("noht: in no document, but the log does not name it: a patched kernel?, {unbound}")
+        );
     }
 
     #[test]
