@@ -118,23 +118,32 @@ impl BootLog {
 }
 
 /// Parts of messages that facts are made of. Others are not kept: a log can name people, hosts and disks.
-const ASKED: &[&str] = &[
-    "Dynamic Preempt:",
-    "Kernel is locked down from",
-    "nknown kernel command line parameters",
-    "Offload RCU callbacks from CPUs:",
-    // kernel/sched: rt.c, deadline.c
-    "RT throttling activated",
-    "DL replenish lagged too much",
-    // kernel/time/clocksource.c, arch/x86/kernel/tsc.c
-    "Marking TSC unstable",
-    "unstable because the skew is too large",
-    "unstable (delta =",
-    // kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c
-    "hrtimer: interrupt took",
-    "perf: interrupt took too long",
-    "took too long to run",
-    // kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/workqueue.c, kernel/hung_task.c
+const ASKED: [&[&str]; 5] = [
+    &[
+        "Dynamic Preempt:",
+        "Kernel is locked down from",
+        "nknown kernel command line parameters",
+        "Offload RCU callbacks from CPUs:",
+    ],
+    THROTTLING,
+    CLOCKS,
+    LONG_INTERRUPTS,
+    STALLS,
+];
+
+/// kernel/sched: rt.c, deadline.c.
+pub(crate) const THROTTLING: &[&str] = &["RT throttling activated", "DL replenish lagged too much"];
+
+/// kernel/time/clocksource.c, arch/x86/kernel/tsc.c.
+pub(crate) const CLOCKS: &[&str] =
+    &["Marking TSC unstable", "unstable because the skew is too large", "unstable (delta ="];
+
+/// kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c.
+pub(crate) const LONG_INTERRUPTS: &[&str] =
+    &["hrtimer: interrupt took", "perf: interrupt took too long", "took too long to run"];
+
+/// kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/workqueue.c, kernel/hung_task.c.
+pub(crate) const STALLS: &[&str] = &[
     "detected stalls on CPUs",
     "self-detected stall on CPU",
     "detected expedited stalls",
@@ -158,7 +167,9 @@ pub(crate) fn boot_log(root: &SysRoot) -> Fact<BootLog> {
 /// The records that facts are made of, and the first one without its words, so that it can be seen whether the log is
 /// whole.
 fn asked_of(log: &str) -> Vec<u8> {
-    let is_asked = |line: &str| kernel_message(line).is_some_and(|message| has_any(message, ASKED));
+    let is_asked = |line: &str| {
+        kernel_message(line).is_some_and(|message| ASKED.iter().any(|signs| has_any(message, signs)))
+    };
     let asked = log.lines().filter(|line| is_asked(line));
     let mut kept: Vec<String> = asked.map(masked_words).collect();
     if let Some((head, _)) = log.lines().next().and_then(|first| first.split_once(';')) {

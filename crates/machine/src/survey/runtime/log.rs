@@ -4,13 +4,13 @@ use record::Fact;
 use rustix::io::Errno;
 
 use super::{item, reading};
-use crate::kernel_log;
+use crate::kernel_log::{self, CLOCKS, LONG_INTERRUPTS, STALLS, THROTTLING};
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Reading, Survey, Value};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("log.throttling", "lines of the kernel's log on real-time threads that were throttled", |survey| {
-        complaints(survey, &["RT throttling activated", "DL replenish lagged too much"])
+        complaints(survey, THROTTLING)
     }),
     fact("log.long-interrupts", "lines of the kernel's log on interrupts that took too long", |survey| {
         complaints(survey, LONG_INTERRUPTS)
@@ -21,26 +21,6 @@ pub(super) const FACTS: &[NamedFact] = &[
     fact("log.stalls", "lines of the kernel's log on stalls, lockups and hung tasks", |survey| {
         complaints(survey, STALLS)
     }),
-];
-
-/// kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c.
-const LONG_INTERRUPTS: &[&str] =
-    &["hrtimer: interrupt took", "perf: interrupt took too long", "took too long to run"];
-
-/// kernel/time/clocksource.c, arch/x86/kernel/tsc.c.
-const CLOCKS: &[&str] =
-    &["Marking TSC unstable", "unstable because the skew is too large", "unstable (delta ="];
-
-/// kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/workqueue.c, kernel/hung_task.c.
-const STALLS: &[&str] = &[
-    "detected stalls on CPUs",
-    "self-detected stall on CPU",
-    "detected expedited stalls",
-    "kthread starved for",
-    "soft lockup",
-    "hard LOCKUP",
-    "workqueue lockup",
-    "blocked for more than",
 ];
 
 /// Lines that hold one of `signs`; unreadable (ENODATA) where there is none and the log has lost its beginning.
