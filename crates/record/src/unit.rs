@@ -24,9 +24,16 @@ impl Machine {
 impl Lab {
     /// What a guest's latencies count.
     pub fn unit(&self) -> Unit {
-        match self.time {
-            LabTime::Instructions => Unit::Instructions,
-            LabTime::Wall => Unit::Microseconds,
+        self.time.unit()
+    }
+}
+
+impl LabTime {
+    /// What latencies count in a guest whose clock counts this.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Instructions => Unit::Instructions,
+            Self::Wall => Unit::Microseconds,
         }
     }
 }

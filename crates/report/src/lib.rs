@@ -2,7 +2,7 @@
 //!
 //! Pure functions of [`record::Record`] and [`audit::Audit`]: nothing here knows the kernel, the clock or the file system, and nothing
 //! prints. [`table`] is what `bench` ends with, [`foot`] says how far the figures can be trusted, [`compare`] lays
-//! records side by side, [`findings`] is what `check` says, [`live`] is what `measure` shows while it runs, [`page`] is the page for a customer.
+//! records side by side, [`ladder`] kernels and boot lines with several runs each, [`findings`] is what `check` says, [`live`] is what `measure` shows while it runs, [`page`] is the page for a customer.
 //!
 //! Minimum, average and maximum are always those of the observed wake-ups, exact; percentiles are always taken from
 //! the corrected histogram, in which a missed activation counts with the latency that it would have had.
@@ -11,6 +11,7 @@ pub mod against;
 pub mod compare;
 pub mod findings;
 pub mod foot;
+pub mod ladder;
 pub mod live;
 pub mod page;
 pub mod recipe;

@@ -5,16 +5,16 @@
 
 mod comparison;
 mod conditions;
-mod distribution;
+pub(crate) mod distribution;
 mod facts;
 mod loads;
 mod prepared;
 mod summary;
 mod timeline;
-mod view;
+pub(crate) mod view;
 
 use askama::Template;
-use record::Record;
+use record::{Record, Unit};
 
 use crate::compare::{letter, record_name};
 use prepared::Prepared;
@@ -24,6 +24,8 @@ use view::{Block, Section};
 #[template(path = "page.html")]
 struct Page {
     title: String,
+    /// What latencies count outside the records, for the pointer's read-out.
+    unit: &'static str,
     comparison: Vec<Section>,
     records: Vec<RecordView>,
 }
@@ -51,7 +53,18 @@ pub fn page(records: &[Record]) -> Result<String, std::fmt::Error> {
         [only] => format!("Wake-up latency of {}", only.header.machine.host),
         _ => format!("Wake-up latency: {} records compared", records.len()),
     };
-    Page { title, comparison, records: views }.render().map_err(|_| std::fmt::Error)
+    let unit = records.first().map(|record| record.header.machine.unit()).unwrap_or_default().name();
+    Page { title, unit, comparison, records: views }.render().map_err(|_| std::fmt::Error)
+}
+
+/// A page of sections alone, with records nowhere in full.
+pub(crate) fn of_sections(
+    title: String,
+    unit: Unit,
+    sections: Vec<Section>,
+) -> Result<String, std::fmt::Error> {
+    let page = Page { title, unit: unit.name(), comparison: sections, records: Vec::new() };
+    page.render().map_err(|_| std::fmt::Error)
 }
 
 fn view_of(record: &Record, place: usize, several: bool) -> RecordView {

@@ -184,7 +184,10 @@ impl LadderFile {
     /// # Errors
     /// The first thing that makes no sense.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |reason: String| Err(Error::new(format!("the ladder {}: {reason}", self.name)));
+        let refuse = |reason: String| {
+            Err(Error::new(format!("the ladder {}: {reason}", self.name))
+                .hint("ladders/stock.toml in the source is an example"))
+        };
         check_name(&self.name)?;
         for rung in &self.rungs {
             check_name(&rung.name)?;

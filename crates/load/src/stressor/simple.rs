@@ -47,27 +47,33 @@ pub(super) fn map_and_touch(worker: &mut Worker<'_>, bytes: Bytes) -> String {
     }
 }
 
-/// `dd if=/dev/zero of=/dev/null bs=`: one read(2) and one write(2) of the whole buffer, for ever.
+/// `dd if=/dev/zero of=/dev/null bs=`: zeros read into the whole buffer and written from it, for ever. It goes piece by
+/// piece, and makes its buffer as it goes, so that it is seen to work where it gets the CPU for a moment only.
 pub(super) fn copy(worker: &mut Worker<'_>, bytes: Bytes) -> String {
+    const PIECE: usize = 1 << 20;
     let mut buffer = Vec::new();
     let length = usize::try_from(bytes.0).unwrap_or(usize::MAX);
     if buffer.try_reserve_exact(length).is_err() {
         return format!("no buffer of {bytes} within the ceiling of {}", ceiling(worker));
     }
-    buffer.resize(length, 0_u8);
     let open = || Ok((File::open("/dev/zero")?, File::options().write(true).open("/dev/null")?));
     let (mut zero, mut null) = match open() {
         Ok(files) => files,
         Err(error) => return copying(&error),
     };
     worker.started();
-    loop {
-        let copied = zero.read(&mut buffer).and_then(|length| null.write(&buffer[..length]));
-        match copied {
+    for place in (0..length).step_by(PIECE).cycle() {
+        let end = length.min(place + PIECE);
+        if buffer.len() < end {
+            buffer.resize(end, 0_u8);
+        }
+        let copied = zero.read(&mut buffer[place..end]);
+        match copied.and_then(|length| null.write(&buffer[place..place + length])) {
             Ok(copied) => worker.counter(0).add(copied as u64),
             Err(error) => return copying(&error),
         };
     }
+    "there is nothing to copy".to_owned()
 }
 
 fn copying(error: &std::io::Error) -> String {

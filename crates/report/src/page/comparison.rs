@@ -106,6 +106,7 @@ fn ranges_of(comparison: &Comparison<'_>) -> Vec<ranges::Row> {
             minimum: figures.observed.minimum()?,
             average: figures.average()?,
             maximum: figures.observed.maximum()?,
+            draws: Vec::new(),
         })
     };
     let names = comparison.heads().into_iter().map(|head| head.join(" "));

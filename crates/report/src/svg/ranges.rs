@@ -1,4 +1,4 @@
-//! Records side by side: for each load a line a record, from its least over its average to its greatest latency.
+//! Records or rungs side by side: for each load a line each, from its least over its average to its greatest latency.
 
 use record::Unit;
 use units::Nanos;
@@ -7,12 +7,14 @@ use super::canvas::Anchor;
 use super::scale::{Log, latency};
 use super::{Canvas, Frame, series_class};
 
-/// One record under one load.
+/// One record, or the runs of one rung, under one load.
 pub(crate) struct Range {
     pub name: String,
     pub minimum: Nanos,
     pub average: Nanos,
     pub maximum: Nanos,
+    /// The tail of each of several runs.
+    pub draws: Vec<Nanos>,
 }
 
 /// All records under one load; none where a record has no such column.
@@ -60,6 +62,9 @@ fn draw(canvas: &mut Canvas, place: usize, range: &Range, (y, x): (f64, &Log), u
     let at = |latency: Nanos| x.at(latency.0 as f64);
     canvas.line(&format!("range {class}"), (at(range.minimum), y), (at(range.maximum), y));
     canvas.line(&format!("range {class}"), (at(range.average), y - 4.0), (at(range.average), y + 4.0));
+    for draw in &range.draws {
+        canvas.line(&format!("draw {class}"), (at(*draw), y - 2.5), (at(*draw), y + 2.5));
+    }
     let title = format!("{}: worst {}", range.name, latency(range.maximum.0 as f64, unit));
     canvas.marker(&class, place, (at(range.maximum), y), &title);
 }

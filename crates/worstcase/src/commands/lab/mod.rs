@@ -4,6 +4,7 @@ mod binary;
 mod choice;
 mod kept;
 mod kernels;
+mod ladder;
 mod run;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ pub struct Lab {
 enum Verb {
     Kernels(kernels::Kernels),
     Run(Box<run::Run>),
+    Ladder(ladder::Ladder),
 }
 
 impl Lab {
@@ -31,6 +33,7 @@ impl Lab {
         match self.verb {
             Verb::Kernels(kernels) => kernels.run(),
             Verb::Run(run) => run.run(),
+            Verb::Ladder(ladder) => ladder.run(),
         }
     }
 }

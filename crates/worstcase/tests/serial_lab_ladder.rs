@@ -1,0 +1,180 @@
+//! Ladders of real guests, from the command line: what they show, that equal seeds give equal bytes, and that what is
+//! finished is kept.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
+
+/// Two kernels, two loads, one second each.
+const LADDER: &str = r#"
+name = "small"
+title = "Debian's kernel, plain and PREEMPT_RT"
+loads = ["idle", "scary-grinder"]
+duration = "1s"
+warm-up = "100ms"
+seeds = 1
+
+[[rung]]
+name = "plain"
+title = "No preemption in the kernel"
+kernel = "debian-6.1-amd64"
+words = ["preempt=none"]
+
+[[rung]]
+name = "rt"
+title = "PREEMPT_RT"
+kernel = "debian-6.1-rt-amd64"
+"#;
+
+/// The cache that the environment names, else the one of the tests that fetch kernels.
+fn cache() -> PathBuf {
+    let named = std::env::var_os("WORSTCASE_CACHE").map(PathBuf::from);
+    named.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab-kernels"))
+}
+
+fn worstcase(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("lab").args(arguments).env("WORSTCASE_CACHE", cache()).stdin(Stdio::null());
+    command
+}
+
+/// Whether guests cannot run here; says why not.
+fn hindered() -> bool {
+    if let Err(missing) = Command::new("qemu-system-x86_64").arg("--version").output() {
+        println!("skipped: needs qemu-system-x86_64: {missing}");
+        return true;
+    }
+    for flavour in ["plain", "rt"] {
+        let fetched = worstcase(&["kernels", "fetch", "debian", "--flavour", flavour]).output().unwrap();
+        if !fetched.status.success() {
+            println!("skipped: no kernel: {}", text(&fetched.stderr));
+            return true;
+        }
+    }
+    false
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn in_directory(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = worstcase(&[&["ladder"], arguments].concat());
+    command.current_dir(directory);
+    command
+}
+
+fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The tail of a load on a rung, of its only seed.
+fn tail(ladder: &Value, rung: &str, load: &str) -> u64 {
+    let of = |list: &Value, key: &str, name: &str| {
+        list.as_array().unwrap().iter().find(|entry| entry[key] == name).unwrap().clone()
+    };
+    of(&of(&ladder["rungs"], "name", rung)["loads"], "load", load)["tails"][0].as_u64().unwrap()
+}
+
+#[test]
+fn preempt_rt_is_far_below_plain_and_equal_seeds_give_equal_bytes() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("small.toml"), LADDER).unwrap();
+    let run = |out: &str| {
+        json(&in_directory(directory.path(), &["small.toml", "--out", out, "--json"]).output().unwrap())
+    };
+    let (first, second) = (run("first"), run("second"));
+    assert_eq!(first, second);
+    let (plain, rt) = (tail(&first, "plain", "scary-grinder"), tail(&first, "rt", "scary-grinder"));
+    assert!(plain > 3 * rt, "plain {plain}, PREEMPT_RT {rt} instructions");
+    for cell in ["plain/seed-1", "rt/seed-1"] {
+        for file in ["record.json", "journal.ndjson", "report.html"] {
+            let read = |out: &str| fs::read(directory.path().join(out).join(cell).join(file)).unwrap();
+            assert!(read("first") == read("second"), "{cell}/{file}");
+        }
+        let record = record::store::load(&directory.path().join("first").join(cell)).unwrap();
+        let idle = |warning: &record::Warning| warning.id == record::WarningId::LoadIdle;
+        assert!(!record.warnings.iter().any(idle), "{cell}: every stressor has worked");
+    }
+}
+
+#[test]
+fn a_ladder_that_was_interrupted_keeps_what_is_finished_and_goes_on() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("small.toml"), LADDER).unwrap();
+    let out = directory.path().join("out");
+    let arguments = ["small.toml", "--out", "out", "--loads", "idle", "--duration", "100ms", "--jobs", "1"];
+    let mut tool = in_directory(directory.path(), &arguments).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(120);
+    while !out.join("plain/seed-1/record.json").exists() {
+        assert!(Instant::now() < until, "the first guest ends");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Command::new("kill").args(["-s", "INT", &tool.id().to_string()]).status().unwrap();
+    assert_eq!(tool.wait().unwrap().code(), Some(3), "something is still to be run");
+    let before = fs::metadata(out.join("plain/seed-1/record.json")).unwrap().modified().unwrap();
+    let judged = json(&in_directory(directory.path(), &["--resume", "out", "--json"]).output().unwrap());
+    assert!(tail(&judged, "rt", "idle") > 0);
+    let after = fs::metadata(out.join("plain/seed-1/record.json")).unwrap().modified().unwrap();
+    assert_eq!(before, after, "what was finished is not run again");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("PREEMPT_RT") && !page.contains("was not run"));
+}
+
+#[test]
+fn a_ladder_that_cannot_be_run_is_one_clear_error_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    file("small.toml", LADDER);
+    file("load.toml", &LADDER.replace("scary-grinder", "no-such-load"));
+    file("kernel.toml", &LADDER.replace("debian-6.1-rt-amd64", "no-such-kernel"));
+    file("garbage.toml", "\u{1}\u{2}[[");
+    for (arguments, words) in [
+        (vec!["nowhere"], "nowhere"),
+        (vec!["garbage.toml"], "garbage.toml"),
+        (vec!["load.toml"], "no-such-load"),
+        (vec!["kernel.toml", "--rungs", "rt"], "no-such-kernel"),
+        (vec!["small.toml", "--rungs", "third"], "no rung third"),
+        (vec!["small.toml", "--seeds", "0"], "seeds"),
+        (vec!["--resume", "."], "ladder.json"),
+    ] {
+        let ran = in_directory(directory.path(), &arguments).output().unwrap();
+        let said = text(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.contains("error: ") && said.contains(words) && said.contains("hint: "),
+            "{arguments:?}: {said}"
+        );
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4, "no directory was made");
+}
+
+/// The shipped ladder, whole: minutes.
+#[test]
+#[ignore = "long"]
+fn the_stock_ladder_puts_preempt_rt_below_no_preemption() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let judged =
+        json(&in_directory(directory.path(), &["stock", "--out", "stock", "--json"]).output().unwrap());
+    let steps = judged["steps"].as_array().unwrap();
+    for load in ["cpu", "hdd", "scary-grinder"] {
+        let whole = |step: &&Value| step["from"] == "none" && step["to"] == "rt" && step["load"] == load;
+        assert_eq!(steps.iter().find(whole).unwrap()["verdict"], "lower", "{load}");
+    }
+}
