@@ -32,8 +32,8 @@ impl Division {
         }
         text.replace("{isolated}", &self.isolated.to_string())
             .replace("{housekeeping}", &self.housekeeping.to_string())
-            .replace("{isolated-mask}", &mask(&self.isolated))
-            .replace("{housekeeping-mask}", &mask(&self.housekeeping))
+            .replace("{isolated-mask}", &self.isolated.to_mask())
+            .replace("{housekeeping-mask}", &self.housekeeping.to_mask())
     }
 
     /// Whether `text` speaks of CPUs that are set apart.
@@ -42,31 +42,9 @@ impl Division {
     }
 }
 
-/// In hexadecimal, groups of 32 CPUs with commas between them, as the kernel prints and takes masks (lib/bitmap.c).
-fn mask(cpus: &CpuList) -> String {
-    let highest = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
-    let mut groups = vec![0_u32; highest as usize / 32 + 1];
-    for cpu in cpus.iter() {
-        groups[cpu.0 as usize / 32] |= 1 << (cpu.0 % 32);
-    }
-    let mut texts = groups.iter().rev();
-    let first = texts.next().map(|group| format!("{group:x}"));
-    first.into_iter().chain(texts.map(|group| format!("{group:08x}"))).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn masks_are_as_the_kernel_prints_them() {
-        let mask = |list: &str| mask(&list.parse().unwrap());
-        assert_eq!(mask(""), "0");
-        assert_eq!(mask("0-3"), "f");
-        assert_eq!(mask("2-3"), "c");
-        assert_eq!(mask("32"), "1,00000000");
-        assert_eq!(mask("0,35,64"), "1,00000008,00000001");
-    }
 
     #[test]
     fn what_nobody_set_apart_is_left_to_the_reader() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use units::Priority;
 
 use crate::condition::Condition;
 use crate::profile::{Asker, Profile};
@@ -129,6 +130,9 @@ pub struct Cure {
     pub runtime: Vec<Write>,
     /// A command for the running system, where writing a file is not the way.
     pub command: Option<String>,
+    /// What that command does to threads of the kernel, for those who can do it without a shell.
+    #[serde(default)]
+    pub threads: Vec<Threads>,
     /// Words for the boot line.
     #[serde(default)]
     pub boot: Vec<String>,
@@ -153,6 +157,21 @@ impl Cure {
                 .iter()
                 .all(|words| words.is_none())
     }
+}
+
+/// Threads of the kernel, and what is to become of them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Threads {
+    /// Their names, with at most one `*` in each.
+    pub named: Vec<String>,
+    /// Names that are left out.
+    #[serde(default)]
+    pub except: Vec<String>,
+    /// Where they may run.
+    pub cpus: Option<String>,
+    /// Their priority, with FIFO.
+    pub priority: Option<Priority>,
 }
 
 /// A file and what to write into it.

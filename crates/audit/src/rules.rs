@@ -160,10 +160,14 @@ fn cure_faults(cure: &Cure) -> Vec<String> {
     let config = config.map(|line| format!("`{line}` is neither `CONFIG_X=...` nor `# CONFIG_X is not set`"));
     let paths = cure.runtime.iter().filter(|write| !write.path.starts_with('/'));
     let paths = paths.map(|write| format!("`{}` is not a whole path", write.path));
-    let texts = cure.runtime.iter().flat_map(|write| [&write.path, &write.value]).chain(&cure.boot);
+    let cpus = cure.threads.iter().filter_map(|threads| threads.cpus.as_ref());
+    let texts =
+        cure.runtime.iter().flat_map(|write| [&write.path, &write.value]).chain(&cure.boot).chain(cpus);
     let unfilled = texts.filter(|text| Division::default().fill(text).contains('{'));
     let unfilled = unfilled.map(|text| format!("`{text}` holds a word in braces that nothing fills in"));
-    boot.chain(config).chain(paths).chain(unfilled).collect()
+    let alone = (!cure.threads.is_empty() && cure.command.is_none())
+        .then(|| "its threads are cured without a command that says how".to_owned());
+    boot.chain(config).chain(paths).chain(unfilled).chain(alone).collect()
 }
 
 fn is_config_line(line: &str) -> bool {

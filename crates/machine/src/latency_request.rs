@@ -17,6 +17,11 @@ pub const PATH: &str = "/dev/cpu_dma_latency";
 /// What the device says when nobody asks for a limit, in microseconds.
 pub const NO_LIMIT: i64 = 2_000_000_000;
 
+/// The limit in effect in microseconds, the lowest of all requests, [`NO_LIMIT`] for none.
+pub fn in_effect(root: &SysRoot) -> Fact<i64> {
+    crate::facts::dma_latency(root)
+}
+
 /// A request that is being held. Dropping it, or the end of the process by whatever means, takes it back; a child
 /// that was forked meanwhile holds it too, until it executes a program or ends.
 #[derive(Debug)]

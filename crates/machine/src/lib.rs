@@ -18,6 +18,7 @@ mod facts;
 #[cfg(test)]
 mod fake;
 mod heat;
+pub mod interrupts;
 pub mod kernel_config;
 mod kernel_log;
 pub mod latency_request;

@@ -86,18 +86,18 @@ pub(crate) fn allowed_cpus(status: &str) -> Option<CpuList> {
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()
 }
 
-/// A thread without its affinity.
-fn task(root: &SysRoot, pid: i32, tid: i32) -> Option<Task> {
+/// A thread without its affinity; none where there is no such thread.
+pub fn task(root: &SysRoot, pid: i32, tid: i32) -> Option<Task> {
     parse_stat(pid, root.read(&format!("/proc/{pid}/task/{tid}/stat")).value()?)
 }
 
 /// All threads of the machine, without their affinities.
-pub(crate) fn all(root: &SysRoot) -> Vec<Task> {
+pub fn all(root: &SysRoot) -> Vec<Task> {
     processes(root).into_iter().flat_map(|pid| threads_without_affinity(root, pid)).collect()
 }
 
 /// The same thread with its affinity.
-pub(crate) fn with_affinity(root: &SysRoot, task: Task) -> Task {
+pub fn with_affinity(root: &SysRoot, task: Task) -> Task {
     let status = root.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
     let cpus = status.value().and_then(|text| allowed_cpus(text)).unwrap_or_default();
     Task { cpus, ..task }

@@ -88,19 +88,26 @@ pub fn set(scheduling: Scheduling) -> Result<()> {
     // SAFETY: the structure is 48 bytes long, says so, and is only read.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0) };
     match check(result, "sched_setattr", scheduling) {
-        Err(error) if error.errno == Errno::NOSYS => set_before_3_14(attributes, scheduling),
+        // Kernels before 3.14 have no sched_setattr and no deadline policy.
+        Err(error) if error.errno == Errno::NOSYS => {
+            set_policy(0, Policy::from_number(attributes.policy), attributes.priority)
+        }
         other => other.map(drop),
     }
 }
 
-/// sched_setscheduler(2), for kernels before 3.14: they have no sched_setattr and no deadline policy.
-fn set_before_3_14(attributes: Attributes, scheduling: Scheduling) -> Result<()> {
-    let priority: libc::c_int = attributes.priority as libc::c_int;
+/// Sets policy and priority of thread `tid`, 0 for the caller. Its nice value stays as it is, unlike with
+/// sched_setattr(2). Policies without a priority take 0. sched_setscheduler(2).
+///
+/// # Errors
+/// `ESRCH` for a thread that is gone; `EINVAL` for a priority that the policy does not take; `EPERM` as for [`set`].
+pub fn set_policy(tid: i32, policy: Policy, priority: u32) -> Result<()> {
+    let parameter = priority as libc::c_int;
     // SAFETY: the third argument is a sched_param, which is one int, and is only read.
     let result = unsafe {
-        libc::syscall(libc::SYS_sched_setscheduler, 0, attributes.policy as libc::c_int, &priority)
+        libc::syscall(libc::SYS_sched_setscheduler, tid, policy.number() as libc::c_int, &parameter)
     };
-    check(result, "sched_setscheduler", scheduling).map(drop)
+    check(result, "sched_setscheduler", format_args!("of thread {tid} to {policy} {priority}")).map(drop)
 }
 
 /// Policy and priority of the calling thread, read back from the kernel.
@@ -134,9 +141,7 @@ impl Raised {
 
 impl Drop for Raised {
     fn drop(&mut self) {
-        // Unlike sched_setattr, this call leaves the nice value alone.
-        let ordinary = Attributes { policy: self.0.number(), ..Attributes::default() };
-        let _ = set_before_3_14(ordinary, Scheduling::Other);
+        let _ = set_policy(0, self.0, 0);
     }
 }
 

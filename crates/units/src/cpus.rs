@@ -72,10 +72,38 @@ impl CpuList {
         Self(self.0.difference(&other.0).copied().collect())
     }
 
+    /// The set in hexadecimal, groups of 32 CPUs with commas between them, as the kernel prints and takes masks
+    /// (lib/bitmap-str.c).
+    pub fn to_mask(&self) -> String {
+        let highest = self.iter().next_back().map_or(0, |cpu| cpu.0);
+        let mut groups = vec![0_u32; highest as usize / 32 + 1];
+        for CpuId(cpu) in self.iter() {
+            groups[cpu as usize / 32] |= 1 << (cpu % 32);
+        }
+        let mut texts = groups.iter().rev();
+        let first = texts.next().map(|group| format!("{group:x}"));
+        first.into_iter().chain(texts.map(|group| format!("{group:08x}"))).collect::<Vec<_>>().join(",")
+    }
+
+    /// Reads a mask as the kernel prints it, `00000000,0000000f`: the highest group first. None for another text, and
+    /// for CPUs that no kernel has nothing.
+    pub fn from_mask(text: &str) -> Option<Self> {
+        let groups: Vec<u32> =
+            text.trim().split(',').map(|group| group_of_mask(group.trim())).collect::<Option<_>>()?;
+        let bits = groups.iter().rev().flat_map(|group| (0..u32::BITS).map(move |bit| group >> bit & 1 == 1));
+        let set = (0..MAX_CPUS).zip(bits).filter(|(_, is_set)| *is_set).map(|(cpu, _)| cpu);
+        Some(set.collect())
+    }
+
     /// Adds `cpu`.
     pub fn insert(&mut self, cpu: CpuId) {
         self.0.insert(cpu);
     }
+}
+
+fn group_of_mask(digits: &str) -> Option<u32> {
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
 impl FromIterator<CpuId> for CpuList {
@@ -252,7 +280,28 @@ mod tests {
         assert_eq!(a.difference(&b).to_string(), "0-1");
     }
 
+    #[test]
+    fn masks_are_as_the_kernel_prints_them() {
+        let mask = |list: &str| list.parse::<CpuList>().unwrap().to_mask();
+        assert_eq!(mask(""), "0");
+        assert_eq!(mask("0-3"), "f");
+        assert_eq!(mask("2-3"), "c");
+        assert_eq!(mask("32"), "1,00000000");
+        assert_eq!(mask("0,35,64"), "1,00000008,00000001");
+        let read = |text: &str| CpuList::from_mask(text).map(|cpus| cpus.to_string());
+        assert_eq!(read("00000000,0000000f\n").as_deref(), Some("0-3"));
+        for text in ["", "g", "f,", "0x3", "100000000"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_mask_reads_as_what_it_was_printed_from(cpus in proptest::collection::btree_set(0..MAX_CPUS, 0..40)) {
+            let list: CpuList = cpus.into_iter().collect();
+            prop_assert_eq!(CpuList::from_mask(&list.to_mask()), Some(list));
+        }
+
         #[test]
         fn what_is_printed_parses_to_the_same(cpus in proptest::collection::btree_set(0..MAX_CPUS, 0..40)) {
             let list: CpuList = cpus.into_iter().collect();

@@ -59,3 +59,9 @@ impl From<lab::Error> for CommandError {
         Self::new(&error, error.hint.as_deref().unwrap_or_default())
     }
 }
+
+impl From<tune::Error> for CommandError {
+    fn from(error: tune::Error) -> Self {
+        Self::new(&error, error.hint)
+    }
+}

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&error),
     };
+    commands::tune::warn_of_leftovers(&arguments.command);
     match arguments.command.run() {
         Ok(code) => code,
         Err(error) => {
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The same binary is the probe's process and the loads' supervisor when its first argument says so.
+/// The same binary is the probe's process, the loads' supervisor and what holds settings when its first argument says so.
 /// In a guest of the lab it is process 1 as well.
 fn as_helper() -> Option<ExitCode> {
     if lab::guest::is_process_one() {
@@ -62,6 +63,10 @@ fn as_helper() -> Option<ExitCode> {
             Some(ExitCode::from(probe::process::main(descriptor.as_fd()) as u8))
         }
         load::SUPERVISOR_ARGUMENT => Some(load::supervisor::main()),
+        tune::holder::ARGUMENT => {
+            let words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
+            Some(ExitCode::from(tune::holder::main(&words)))
+        }
         _ => None,
     }
 }

@@ -132,6 +132,12 @@ fn a_check_only_reads() {
 }
 
 #[test]
+fn a_plan_only_reads() {
+    assert_only_reads(&["tune", "plan"], "");
+    assert_only_reads(&["tune", "plan", "--isolate", "0", "--json"], "");
+}
+
+#[test]
 fn a_snapshot_writes_its_own_file_alone() {
     assert_only_reads(&["snapshot", "board.tar.gz"], "board.tar.gz");
 }

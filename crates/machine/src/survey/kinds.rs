@@ -2,7 +2,7 @@
 
 use record::Fact;
 use rustix::io::Errno;
-use units::{CpuId, CpuList, MAX_CPUS};
+use units::{CpuId, CpuList};
 
 use super::{COMMAND_LINE, Item, Reading, Survey, Value, next_boot};
 use crate::SysRoot;
@@ -200,7 +200,8 @@ pub(super) fn choice(root: &SysRoot, path: &str) -> Fact<String> {
     supported(root.read(path)).and_then(|text| parsed(chosen(&text).ok_or(())))
 }
 
-fn chosen(text: &str) -> Option<String> {
+/// The word in brackets or parentheses of a text such as `always [madvise] never`.
+pub fn chosen(text: &str) -> Option<String> {
     let between =
         |open, close| text.split_once(open)?.1.split_once(close).map(|(word, _)| word.trim().to_owned());
     between('[', ']').or_else(|| between('(', ')')).filter(|word: &String| !word.is_empty())
@@ -209,7 +210,7 @@ fn chosen(text: &str) -> Option<String> {
 /// A set of CPUs as the kernel prints it in that file.
 pub(super) fn cpus(root: &SysRoot, path: &str) -> Fact<CpuList> {
     if is_mask(path) {
-        supported(root.read(path)).and_then(|text| parsed(mask(&text).ok_or(())))
+        supported(root.read(path)).and_then(|text| parsed(CpuList::from_mask(&text).ok_or(())))
     } else {
         supported(root.cpu_list(path))
     }
@@ -238,23 +239,10 @@ const MASKS: [&str; 19] = [
     "prof_cpu_mask",
 ];
 
-fn is_mask(path: &str) -> bool {
+/// Whether the kernel prints CPUs as a mask in the file of that name, and takes them so.
+pub fn is_mask(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     MASKS.contains(&name) || (path.contains("/workqueue/") && name.starts_with("cpumask"))
-}
-
-/// `00000000,0000000f`: groups of 32 CPUs, the highest first (lib/bitmap-str.c).
-pub(super) fn mask(text: &str) -> Option<CpuList> {
-    let groups: Vec<u32> = text.split(',').map(|group| group_of_mask(group.trim())).collect::<Option<_>>()?;
-    let bits = groups.iter().rev().flat_map(|group| (0..u32::BITS).map(move |bit| group >> bit & 1 == 1));
-    let set = (0..).zip(bits).filter(|(_, is_set)| *is_set).map(|(cpu, _)| cpu);
-    let cpus: CpuList = set.take_while(|cpu| *cpu < MAX_CPUS).collect();
-    Some(cpus)
-}
-
-fn group_of_mask(digits: &str) -> Option<u32> {
-    let is_plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
 /// What stands for the number of each isolated CPU.
@@ -289,8 +277,11 @@ fn items(root: &SysRoot, paths: Vec<String>) -> Fact<Vec<Item>> {
     if items.is_empty() { Fact::Absent } else { Fact::Value(items) }
 }
 
-/// The paths that fit, in the order of their names; the errno of a directory that cannot be listed.
-fn matching(root: &SysRoot, patterns: &[String]) -> Result<Vec<String>, i32> {
+/// The paths that fit, in the order of their names: `*` stands for any part of one name.
+///
+/// # Errors
+/// The errno of a directory that cannot be listed.
+pub fn matching(root: &SysRoot, patterns: &[String]) -> Result<Vec<String>, i32> {
     let mut found = Vec::new();
     for pattern in patterns {
         let mut paths = vec![String::new()];

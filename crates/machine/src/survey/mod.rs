@@ -52,6 +52,8 @@ use crate::{SysRoot, Tree};
 use configuration::Configuration;
 
 pub use facts::{NamedFact, named_facts};
+pub use kinds::{chosen, is_mask, matching};
+pub use runtime::services::running;
 
 /// A fact's value.
 #[derive(Clone, Debug, PartialEq, Eq)]

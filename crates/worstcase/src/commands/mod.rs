@@ -9,6 +9,7 @@ mod measure_display;
 mod report;
 mod samples;
 mod snapshot;
+pub mod tune;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ pub enum Command {
     Report(report::Report),
     Samples(samples::Samples),
     Snapshot(snapshot::Snapshot),
+    Tune(Box<tune::Tune>),
 }
 
 impl Command {
@@ -41,6 +43,7 @@ impl Command {
             Self::Report(report) => report.run(),
             Self::Samples(samples) => samples.run(),
             Self::Snapshot(snapshot) => snapshot.run(),
+            Self::Tune(tune) => tune.run(),
         }
     }
 }

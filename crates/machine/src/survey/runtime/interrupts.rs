@@ -5,6 +5,7 @@ use record::Fact;
 use units::CpuList;
 
 use super::{item, list, reading, unsupported};
+use crate::interrupts::{PATH, is_managed, parse};
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
 use crate::{SysRoot, tasks};
@@ -34,45 +35,6 @@ pub(super) const FACTS: &[NamedFact] = &[
     fact("interrupts.threads", "threads of interrupts with policy and priority", threads),
 ];
 
-const PATH: &str = "/proc/interrupts";
-
-/// One line of /proc/interrupts for a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Interrupt {
-    number: u32,
-    /// What handles it: `eth0-rx-0`.
-    name: String,
-    /// Whether each CPU has its own, so that it cannot be moved and is nobody's guest.
-    per_cpu: bool,
-}
-
-/// Parses /proc/interrupts: lines with a number, a handler, and as many counts as the head has CPUs.
-fn parse(text: &str) -> Vec<Interrupt> {
-    let mut lines = text.lines();
-    let cpus = lines.next().unwrap_or_default().split_whitespace().count();
-    lines.filter_map(|line| parse_line(line, cpus)).collect()
-}
-
-/// ` 36:  0  208381 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0`, ` 3:  7  9  GICv3  30 Level     arch_timer`.
-fn parse_line(line: &str, cpus: usize) -> Option<Interrupt> {
-    let (number, rest) = line.trim_start().split_once(':')?;
-    let number = number.parse().ok()?;
-    let mut words = rest.split_whitespace().skip(cpus).peekable();
-    let chip = words.next()?;
-    let source = words.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
-    words.next_if(|word| matches!(*word, "Level" | "Edge" | "None"));
-    let name = words.collect::<Vec<_>>().join(" ");
-    (!name.is_empty()).then(|| Interrupt { number, per_cpu: is_per_cpu(chip, source, &name), name })
-}
-
-/// A source below 32 of ARM's interrupt controller is a CPU's own; other controllers tell by what the sources do.
-fn is_per_cpu(chip: &str, source: &str, name: &str) -> bool {
-    const OWN: [&str; 8] =
-        ["arch_timer", "arm-pmu", "IPI", "riscv-timer", "twd", "local_timer", "kvm guest", "percpu"];
-    let below_32 = source.parse::<u32>().is_ok_and(|source| source < 32);
-    chip.starts_with("GIC") && below_32 || chip == "riscv-intc" || OWN.iter().any(|own| name.starts_with(own))
-}
-
 /// Where an interrupt may go.
 struct Affinity {
     /// What was asked for.
@@ -93,12 +55,6 @@ fn affinity(root: &SysRoot, number: u32) -> Option<Affinity> {
         requested,
         fixed: is_managed(root, number),
     })
-}
-
-/// Whether the kernel manages the affinity itself. Told only by debugfs (kernel/irq/debugfs.c).
-fn is_managed(root: &SysRoot, number: u32) -> bool {
-    let state = root.read(&format!("/sys/kernel/debug/irq/irqs/{number}"));
-    state.value().is_some_and(|text| text.contains("IRQD_AFFINITY_MANAGED"))
 }
 
 /// The interrupts that `wanted` picks, each with the CPUs that it gives for them.
@@ -196,9 +152,7 @@ fn shared(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown, thread};
-    use super::{Interrupt, parse};
     use crate::fake::FakeTree;
-    use proptest::prelude::*;
 
     const TEXT: &str = "           CPU0       CPU1       \n \
         \x20 1:          9          0   IO-APIC   1-edge      i8042\n \
@@ -208,43 +162,6 @@ mod tests {
         NMI:          0          0   Non-maskable interrupts\n\
         LOC:     269190     271609   Local timer interrupts\n\
         ERR:          0\n";
-
-    fn names(text: &str) -> Vec<(u32, String, bool)> {
-        parse(text).into_iter().map(|Interrupt { number, name, per_cpu }| (number, name, per_cpu)).collect()
-    }
-
-    #[test]
-    fn interrupts_of_devices_are_told_from_the_rest() {
-        assert_eq!(
-            names(TEXT),
-            [
-                (1, "i8042".into(), false),
-                (16, "ehci_hcd:usb1, snd hda".into(), false),
-                (36, "virtio1-req.0".into(), false)
-            ]
-        );
-    }
-
-    #[test]
-    fn a_cpus_own_interrupts_are_known_on_arm() {
-        let text = "           CPU0       CPU1\n \
-            \x203:     237357      90193     GICv3  30 Level     arch_timer\n \
-            \x206:          0          0     GICv3  79 Level     timer@306a0000\n \
-            \x207:          0          0     GICv3  23 Level     arm-pmu\n \
-            \x2052:    1355491          0  gpio-mxc  12 Edge      latmon-pulse\n \
-            \x2029:       9999       9999       GIC  29  twd\n\
-            IPI0:       100       200  Rescheduling interrupts\n";
-        assert_eq!(
-            names(text),
-            [
-                (3, "arch_timer".into(), true),
-                (6, "timer@306a0000".into(), false),
-                (7, "arm-pmu".into(), true),
-                (52, "latmon-pulse".into(), false),
-                (29, "twd".into(), true)
-            ]
-        );
-    }
 
     fn machine() -> FakeTree {
         let tree = FakeTree::new(&[("/proc/interrupts", TEXT)]);
@@ -299,12 +216,5 @@ mod tests {
         thread(&tree, (52, 52), "irq/fake", 0, (1, 90), "0-3");
         assert_eq!(told("interrupts.threads"), "irq/16-ehci (50): fifo 50, irq/36-gpio (51): fifo 90");
         assert_eq!(told("interrupts.raised-threads"), "1");
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_answered_without_a_panic(text in "(CPU0 CPU1\n)?( ?[0-9]{0,3}: {0,2}[0-9 ]{0,8}(GIC|x) ?[0-9]{0,3}[- a-z]{0,9}\n?){0,4}|.{0,60}") {
-            let _ = parse(&text);
-        }
     }
 }

@@ -14,7 +14,7 @@ mod memory;
 mod network;
 mod priorities;
 mod process;
-mod services;
+pub(super) mod services;
 mod starvation;
 mod steal;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use units::CpuList;
 use super::{item, list, reading};
 use crate::facts::processors;
 use crate::survey::facts::{NamedFact, fact};
-use crate::survey::{Item, Reading, Survey, Value, kinds};
+use crate::survey::{Item, Reading, Survey, Value};
 use crate::{SysRoot, tasks};
 
 pub(super) const FACTS: &[NamedFact] = &[
@@ -30,7 +30,7 @@ pub(super) const FACTS: &[NamedFact] = &[
 const PROGRAMS: &str = "/proc/*/stat";
 
 /// Running programs by the names that the kernel keeps of them, 15 bytes long, each with its process id.
-pub(super) fn running(root: &SysRoot, names: &[&str]) -> Vec<Item> {
+pub fn running(root: &SysRoot, names: &[&str]) -> Vec<Item> {
     let all = tasks::all(root).into_iter().filter(|task| !task.kernel && task.tid == task.pid);
     let named = all.filter(|task| names.contains(&task.name.as_str()));
     named.map(|task| item(task.name, task.pid)).collect()
@@ -66,7 +66,7 @@ fn banned(settings: &str) -> Option<CpuList> {
             .filter(|text| !text.is_empty())
     };
     let list = value("IRQBALANCE_BANNED_CPULIST").and_then(|list| list.parse().ok());
-    list.or_else(|| value("IRQBALANCE_BANNED_CPUS").and_then(|mask| kinds::mask(&mask)))
+    list.or_else(|| value("IRQBALANCE_BANNED_CPUS").and_then(|mask| CpuList::from_mask(&mask)))
 }
 
 fn banned_by_itself(root: &SysRoot) -> CpuList {

@@ -1,7 +1,7 @@
 //! `worstcase check`: is this machine set up for real time, and if not, why does it matter and how is it cured?
 
 mod papers;
-mod subject;
+pub(super) mod subject;
 
 use std::process::ExitCode;
 
@@ -159,7 +159,7 @@ fn explanation(rule: &Rule, audit: &Audit) -> String {
 }
 
 /// The ids of the rules and of the layers' rules that were named.
-fn ids(rules: &Rules, named: &[String]) -> Result<Vec<String>> {
+pub(super) fn ids(rules: &Rules, named: &[String]) -> Result<Vec<String>> {
     let mut ids = Vec::new();
     for name in named {
         let layer: Vec<String> =

@@ -107,16 +107,7 @@ impl SubjectOptions {
 
     /// The tree that is read where no single files were given.
     fn root(&self) -> Result<SysRoot> {
-        let Some(path) = &self.root else { return Ok(SysRoot::live()) };
-        let has = |name: &str| path.join(name).is_dir();
-        if path.is_dir() && !(has("proc") || has("sys") || has("boot") || has("etc")) {
-            let message =
-                format!("read {}: no directory with a proc, sys, boot or etc in it", path.display());
-            let hint =
-                "name the root of a machine's file system, a copy of its /proc and /sys, or a snapshot";
-            return Err(CommandError::new(message, hint));
-        }
-        Ok(SysRoot::open_tree(path)?)
+        root_at(self.root.as_deref())
     }
 
     /// Single files, if some were named.
@@ -133,6 +124,26 @@ impl SubjectOptions {
         let config = self.kconfig.as_deref().map(read_config).transpose()?;
         Ok(Some(Given { config, command_line: self.cmdline.clone(), architecture: self.arch.clone() }))
     }
+}
+
+/// The machine in the tree at `path`: a directory, or a file that `worstcase snapshot` wrote; this one where none is.
+pub fn root_at(path: Option<&Path>) -> Result<SysRoot> {
+    let Some(path) = path else { return Ok(SysRoot::live()) };
+    let has = |name: &str| path.join(name).is_dir();
+    if path.is_dir() && !(has("proc") || has("sys") || has("boot") || has("etc")) {
+        let message = format!("read {}: no directory with a proc, sys, boot or etc in it", path.display());
+        let hint = "name the root of a machine's file system, a copy of its /proc and /sys, or a snapshot";
+        return Err(CommandError::new(message, hint));
+    }
+    Ok(SysRoot::open_tree(path)?)
+}
+
+/// What is asked of the machine at `root`. `isolate` stands for the CPUs that the kernel isolates, where it is given.
+pub fn survey_of(root: &SysRoot, isolate: Option<&CpuList>) -> Result<Survey> {
+    let root = root.remembering();
+    let first = Survey::new(root.clone(), CpuList::new());
+    isolate.map_or(Ok(()), |cpus| check_cpus(cpus, &first))?;
+    Ok(Survey::new(root, isolated(&first, isolate)))
 }
 
 /// The machine at `path`, a directory or a snapshot; nothing for any other file. Its CPUs for real time are `isolate`, else
@@ -218,7 +229,8 @@ fn check_cpus(cpus: &CpuList, survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-fn set(survey: &Survey, fact: &str) -> CpuList {
+/// A fact that is a set of CPUs; none where it is unknown.
+pub fn set(survey: &Survey, fact: &str) -> CpuList {
     match survey.read(fact).value {
         Fact::Value(Value::Cpus(cpus)) => cpus,
         _ => CpuList::new(),

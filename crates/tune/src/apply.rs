@@ -1,0 +1,122 @@
+//! Changes the machine as planned: each intention on the disk first, each write read back, all taken back on failure.
+
+use record::Fact;
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+use crate::hand::Hand;
+use crate::journal::{Journal, Line, Outcome, Taken};
+use crate::plan::Step;
+use crate::setting::Target;
+use crate::undo::{Undone, restore};
+
+/// What to do where the kernel refuses something that it should take. That it keeps interrupts and threads where they
+/// are is a fact that is reported, and no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRefusal {
+    /// Take back everything.
+    RollBack,
+    /// Keep what it took.
+    GoOn,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub enum End {
+    /// Everything was done that the kernel let be done.
+    Applied,
+    /// The kernel refused the last thing that was written, and everything was taken back.
+    RolledBack(Vec<Undone>),
+    /// The journal could not be written, and everything was taken back.
+    JournalFailed(Error, Vec<Undone>),
+}
+
+/// What was written, and how it ended.
+#[derive(Debug)]
+pub struct Applied {
+    /// What was written, in that order.
+    pub taken: Vec<Taken>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// Writes `steps`. Those for which `wanted` says no are left out, and so is what has gone or is so already.
+pub fn apply(
+    hand: &mut dyn Hand,
+    journal: &mut Journal,
+    steps: &[Step],
+    on_refusal: OnRefusal,
+    wanted: &mut dyn FnMut(&Step) -> bool,
+) -> Applied {
+    let mut taken = Vec::new();
+    for step in steps.iter().filter(|step| wanted(step)) {
+        match take(hand, journal, step, &mut taken) {
+            Ok(true) => {}
+            Ok(false) if on_refusal == OnRefusal::GoOn => {}
+            Ok(false) => {
+                let undone = restore(hand, &taken);
+                return Applied { taken, end: End::RolledBack(undone) };
+            }
+            Err(error) => return failed(hand, taken, error),
+        }
+    }
+    match journal.promise(&Line::Applied) {
+        Ok(()) => Applied { taken, end: End::Applied },
+        Err(error) => failed(hand, taken, error),
+    }
+}
+
+fn failed(hand: &mut dyn Hand, taken: Vec<Taken>, error: Error) -> Applied {
+    let undone = restore(hand, &taken);
+    Applied { taken, end: End::JournalFailed(error, undone) }
+}
+
+/// Does one step and adds it to `taken`; false where the kernel should have taken it and did not.
+fn take(hand: &mut dyn Hand, journal: &mut Journal, step: &Step, taken: &mut Vec<Taken>) -> Result<bool> {
+    let Step { target, new, rules, .. } = step;
+    let Fact::Value(old) = target.value(&hand.root()) else { return Ok(true) };
+    if target.same(&old, new) {
+        return Ok(true);
+    }
+    let number = journal.next();
+    let (target, new, rules) = (target.clone(), new.clone(), rules.clone());
+    journal.promise(&Line::Intend {
+        step: number,
+        rules: rules.clone(),
+        target: target.clone(),
+        old: old.clone(),
+        new: new.clone(),
+    })?;
+    let outcome = write(hand, &target, &old, &new);
+    let is_fine = match outcome {
+        Outcome::Exact | Outcome::Equal(_) | Outcome::Clamped(_) => true,
+        Outcome::Ignored | Outcome::Refused(_) => target.may_be_refused(),
+    };
+    taken.push(Taken { rules, target, old, new, outcome: Some(outcome.clone()) });
+    journal.tell(&Line::Done { step: number, outcome })?;
+    Ok(is_fine)
+}
+
+/// Writes and reads back. A write that is refused and changed something all the same counts as what is read.
+pub(crate) fn write(hand: &mut dyn Hand, target: &Target, old: &str, new: &str) -> Outcome {
+    let answer = target.write(hand, new);
+    match (target.value(&hand.root()), answer) {
+        (Fact::Value(now), Err(errno)) if target.same(&now, old) => Outcome::Refused(errno.raw_os_error()),
+        (Fact::Value(now), _) => read_back(target, old, new, now),
+        (_, Err(errno)) => Outcome::Refused(errno.raw_os_error()),
+        (Fact::Unreadable(errno), Ok(())) => Outcome::Refused(errno),
+        (Fact::Absent | Fact::Unsupported, Ok(())) => Outcome::Refused(Errno::NOENT.raw_os_error()),
+    }
+}
+
+fn read_back(target: &Target, old: &str, new: &str, now: String) -> Outcome {
+    if now == new {
+        Outcome::Exact
+    } else if target.same(&now, new) {
+        Outcome::Equal(now)
+    } else if target.same(&now, old) {
+        Outcome::Ignored
+    } else {
+        Outcome::Clamped(now)
+    }
+}

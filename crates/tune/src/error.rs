@@ -1,0 +1,47 @@
+//! What went wrong with the tool's own files. What the kernel refuses is no error here but an outcome.
+
+use std::io;
+use std::path::Path;
+
+/// Result of what touches the state directory.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What was tried, on which path, what the answer was, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{operation} {path}: {reason}")]
+pub struct Error {
+    /// What was tried: `write`.
+    pub operation: &'static str,
+    /// On which path.
+    pub path: String,
+    /// What the answer was.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: &'static str,
+}
+
+impl Error {
+    pub(crate) fn new(
+        operation: &'static str,
+        path: &Path,
+        reason: impl ToString,
+        hint: &'static str,
+    ) -> Self {
+        Self { operation, path: path.display().to_string(), reason: reason.to_string(), hint }
+    }
+
+    /// For an answer of the system about `path`.
+    pub(crate) fn io<'a>(
+        operation: &'static str,
+        path: &'a Path,
+        hint: &'static str,
+    ) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |error| Self::new(operation, path, error, hint)
+    }
+}
+
+/// What the kernel answered, without the number that the standard library adds.
+pub fn in_words(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

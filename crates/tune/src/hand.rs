@@ -1,0 +1,87 @@
+//! The narrow door through which the machine is changed.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+
+use machine::SysRoot;
+use rustix::io::Errno;
+use units::{CpuList, Policy};
+
+use crate::holder;
+
+/// What can be done to a machine. One call is one change.
+pub trait Hand {
+    /// The machine, to be read.
+    fn root(&self) -> SysRoot;
+
+    /// Writes `value` into a file of the kernel, in one write.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn write_file(&mut self, path: &str, value: &str) -> Result<(), Errno>;
+
+    /// Lets a thread run on `cpus` only.
+    ///
+    /// # Errors
+    /// What the kernel answered: `EINVAL` for a thread that it keeps where it is.
+    fn set_affinity(&mut self, tid: i32, cpus: &CpuList) -> Result<(), Errno>;
+
+    /// Gives a thread a policy and a priority.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn set_scheduling(&mut self, tid: i32, policy: Policy, priority: u32) -> Result<(), Errno>;
+
+    /// Has somebody hold a limit on exit latencies, in microseconds; none lets go of it.
+    ///
+    /// # Errors
+    /// What the kernel answered the holder, `ESRCH` where no holder came up.
+    fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno>;
+}
+
+/// The running system.
+#[derive(Debug)]
+pub struct Live {
+    state: PathBuf,
+}
+
+impl Live {
+    /// With the state directory in which a holder announces itself.
+    pub fn new(state: impl Into<PathBuf>) -> Self {
+        Self { state: state.into() }
+    }
+}
+
+impl Hand for Live {
+    fn root(&self) -> SysRoot {
+        SysRoot::live()
+    }
+
+    fn write_file(&mut self, path: &str, value: &str) -> Result<(), Errno> {
+        let path = self.root().path(path);
+        let text = format!("{value}\n");
+        let written = OpenOptions::new().write(true).open(path).and_then(|mut file| {
+            match file.write(text.as_bytes())? {
+                length if length == text.len() => Ok(()),
+                _ => Err(std::io::ErrorKind::WriteZero.into()),
+            }
+        });
+        written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    fn set_affinity(&mut self, tid: i32, cpus: &CpuList) -> Result<(), Errno> {
+        sys::schedule::set_affinity(tid, cpus).map_err(|error| error.errno)
+    }
+
+    fn set_scheduling(&mut self, tid: i32, policy: Policy, priority: u32) -> Result<(), Errno> {
+        sys::schedule::set_policy(tid, policy, priority).map_err(|error| error.errno)
+    }
+
+    fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno> {
+        match microseconds {
+            Some(limit) => holder::start(&self.state, holder::Role::Latency(limit)),
+            None => holder::end(&self.state, holder::Kind::Latency),
+        }
+    }
+}

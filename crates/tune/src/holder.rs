@@ -1,0 +1,265 @@
+//! Processes outside the session of whoever typed the command: one undoes when the time has run out, one keeps
+//! /dev/cpu_dma_latency open.
+//!
+//! Each is the same binary, a transient unit where systemd runs, else a process in a session of its own. It announces
+//! itself in the state directory by process id and start time. One that was killed is seen by every later command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use machine::{LatencyRequest, SysRoot, tasks};
+use record::store::write_whole;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use sys::process::{Pid, leave_session, own_pid};
+
+use crate::hand::Live;
+use crate::journal::{History, Lock, State};
+use crate::undo::restore;
+
+/// The first argument that makes the binary a holder.
+pub const ARGUMENT: &str = "--hold-settings";
+
+/// How long a holder may take to announce itself, or to go.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a holder does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Undoes the journal of that name after so many seconds, and at once where the command that writes it was killed.
+    Deadline(u64, String),
+    /// Holds a limit on exit latencies, in microseconds.
+    Latency(u32),
+}
+
+/// The two sorts of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Of [`Role::Deadline`].
+    Deadline,
+    /// Of [`Role::Latency`].
+    Latency,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Deadline => "deadline",
+            Self::Latency => "latency",
+        }
+    }
+}
+
+impl Role {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Deadline(..) => Kind::Deadline,
+            Self::Latency(_) => Kind::Latency,
+        }
+    }
+
+    fn words(&self) -> Vec<String> {
+        match self {
+            Self::Deadline(seconds, id) => vec!["deadline".into(), seconds.to_string(), id.clone()],
+            Self::Latency(limit) => vec!["latency".into(), limit.to_string()],
+        }
+    }
+
+    fn parse(words: &[String]) -> Option<Self> {
+        match words {
+            [kind, seconds, id] if kind == "deadline" => {
+                Some(Self::Deadline(seconds.parse().ok()?, id.clone()))
+            }
+            [kind, limit] if kind == "latency" => Some(Self::Latency(limit.parse().ok()?)),
+            _ => None,
+        }
+    }
+}
+
+/// What a holder says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Announcement {
+    pid: i32,
+    start: u64,
+    /// Why it holds nothing.
+    errno: Option<i32>,
+}
+
+fn place(state: &Path, kind: Kind) -> PathBuf {
+    state.join(format!("holder-{}", kind.name()))
+}
+
+fn announcement(state: &Path, kind: Kind) -> Option<Announcement> {
+    serde_json::from_slice(&fs::read(place(state, kind)).ok()?).ok()
+}
+
+/// Whether the holder that announced itself still runs; none where none did.
+pub fn is_alive(state: &Path, kind: Kind) -> Option<bool> {
+    announcement(state, kind).map(|holder| is_there(&holder))
+}
+
+fn is_there(holder: &Announcement) -> bool {
+    let root = SysRoot::live();
+    let task = tasks::task(&root, holder.pid, holder.pid);
+    task.is_some_and(|task| task.start == holder.start) && !has_ended(&root, holder.pid)
+}
+
+/// Whether only its parent's wait is wanting: it holds nothing any more.
+fn has_ended(root: &SysRoot, pid: i32) -> bool {
+    let stat = root.read(&format!("/proc/{pid}/stat"));
+    stat.value().and_then(|text| text.rsplit_once(") ")).is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// Starts a holder in the place of one of its kind, and returns when it holds.
+///
+/// # Errors
+/// What the kernel answered it; `ESRCH` where none came up.
+pub fn start(state: &Path, role: Role) -> Result<(), Errno> {
+    end(state, role.kind())?;
+    let program =
+        std::env::current_exe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOENT))?;
+    let words = [vec![ARGUMENT.to_owned(), state.display().to_string()], role.words()].concat();
+    if !(has_systemd() && start_unit(&program, &role, &words)) {
+        start_process(&program, &words)?;
+    }
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        match announcement(state, role.kind()) {
+            Some(Announcement { errno: Some(errno), .. }) => return Err(Errno::from_raw_os_error(errno)),
+            Some(holder) if is_there(&holder) => return Ok(()),
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+    Err(Errno::SRCH)
+}
+
+fn has_systemd() -> bool {
+    SysRoot::live().exists("/run/systemd/system").value().is_some()
+}
+
+/// A unit of its own belongs to no login, so that nothing ends it when the connection does.
+fn start_unit(program: &Path, role: &Role, words: &[String]) -> bool {
+    let unit = format!("--unit=worstcase-tune-{}-{}", role.kind().name(), own_pid());
+    let mut command = Command::new("systemd-run");
+    command.args(["--quiet", "--collect", &unit, "--"]).arg(program).args(words);
+    silent(&mut command).status().is_ok_and(|status| status.success())
+}
+
+fn start_process(program: &Path, words: &[String]) -> Result<(), Errno> {
+    let mut command = Command::new(program);
+    silent(command.args(words).current_dir("/"));
+    leave_session(&mut command);
+    command.spawn().map(drop).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::CHILD))
+}
+
+fn silent(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
+}
+
+/// Ends the holder of that kind, if there is one. The caller has the lock, so that it is not undoing anything.
+///
+/// # Errors
+/// What the kernel answered; `EBUSY` where it does not go.
+pub fn end(state: &Path, kind: Kind) -> Result<(), Errno> {
+    let Some(holder) = announcement(state, kind) else { return Ok(()) };
+    if let Some(pid) = Pid::from_raw(holder.pid).filter(|pid| *pid != own_pid() && is_there(&holder)) {
+        sys::process::kill(pid).map_err(|error| error.errno)?;
+        wait_until_gone(&holder)?;
+    }
+    let _ = fs::remove_file(place(state, kind));
+    Ok(())
+}
+
+fn wait_until_gone(holder: &Announcement) -> Result<(), Errno> {
+    let until = Instant::now() + PATIENCE;
+    while is_there(holder) {
+        if Instant::now() > until {
+            return Err(Errno::BUSY);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// What the process does that was started with [`ARGUMENT`]; `words` stand behind it. The exit code.
+pub fn main(words: &[String]) -> u8 {
+    let Some((state, role)) =
+        words.split_first().and_then(|(state, words)| Some((state, Role::parse(words)?)))
+    else {
+        return 2;
+    };
+    let _ = sys::process::set_name("worstcase-hold");
+    let state = Path::new(state);
+    match role {
+        Role::Deadline(seconds, id) => wait_and_undo(state, seconds, &id),
+        Role::Latency(limit) => hold(state, limit),
+    }
+}
+
+fn announce(state: &Path, kind: Kind, errno: Option<i32>) -> bool {
+    let pid = own_pid().as_raw_pid();
+    let start = tasks::task(&SysRoot::live(), pid, pid).map_or(0, |task| task.start);
+    let text = serde_json::to_vec(&Announcement { pid, start, errno }).unwrap_or_default();
+    write_whole(&place(state, kind), &text).is_ok()
+}
+
+/// Until it is killed.
+fn hold(state: &Path, limit: u32) -> u8 {
+    let request = LatencyRequest::hold(limit);
+    let errno = request.as_ref().err().map(|error| error.errno.raw_os_error());
+    if !announce(state, Kind::Latency, errno) || request.is_err() {
+        return 2;
+    }
+    loop {
+        std::thread::sleep(Duration::from_secs(86_400));
+    }
+}
+
+/// The lock is free when the command that applies has ended: by itself, with all applied, or killed.
+fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
+    let until = Instant::now() + Duration::from_secs(seconds);
+    if !announce(state, Kind::Deadline, None) {
+        return 2;
+    }
+    let state = State::at(state);
+    let is_ours = |history: &History| history.begin.as_ref().is_some_and(|begin| begin.id == id);
+    let is_applied = {
+        let Ok(_lock) = state.wait_for_lock() else { return 2 };
+        match state.history() {
+            Ok(Some(history)) if is_ours(&history) => history.applied,
+            _ => return 0,
+        }
+    };
+    if is_applied {
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+    }
+    let Ok(lock) = state.wait_for_lock() else { return 2 };
+    match state.history() {
+        Ok(Some(history)) if is_ours(&history) && !history.kept => undo(&state, &lock, &history),
+        _ => 0,
+    }
+}
+
+/// Undoes, and leaves word of it. What could not be put back keeps the journal open.
+fn undo(state: &State, lock: &Lock, history: &History) -> u8 {
+    let undone = restore(&mut Live::new(state.directory()), &history.steps);
+    let why =
+        if history.applied { "their time had run out" } else { "the command that applied them was killed" };
+    let left: Vec<String> = undone
+        .iter()
+        .filter(|undone| !undone.back.is_as_before())
+        .map(|undone| format!("{} was {}", undone.target, undone.old))
+        .collect();
+    let end = match left.is_empty() {
+        true => "everything read as before".to_owned(),
+        false => format!("these read otherwise than before: {}", left.join(", ")),
+    };
+    state.leave_words(&format!("the last settings were undone by themselves, because {why}: {end}"));
+    if undone.iter().any(|undone| undone.back.is_open()) {
+        return 1;
+    }
+    u8::from(state.close(lock).is_err())
+}

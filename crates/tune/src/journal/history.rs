@@ -1,0 +1,93 @@
+//! What the lines of a journal come to.
+
+use super::line::{Begin, Line, Outcome, Read};
+use crate::setting::Target;
+
+/// One write, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The rules that ask for it.
+    pub rules: Vec<String>,
+    /// What.
+    pub target: Target,
+    /// What it said before.
+    pub old: String,
+    /// What it was to say.
+    pub new: String,
+    /// What came of it; none where the program ended before it could tell.
+    pub outcome: Option<Outcome>,
+}
+
+impl Taken {
+    /// What it said after we wrote; none where nothing was written.
+    pub fn ours(&self) -> Option<&str> {
+        match &self.outcome {
+            None | Some(Outcome::Exact) => Some(&self.new),
+            Some(Outcome::Equal(now) | Outcome::Clamped(now)) => Some(now),
+            Some(Outcome::Ignored | Outcome::Refused(_)) => None,
+        }
+    }
+
+    /// Whether the value that was asked for was there afterwards.
+    pub fn held(&self) -> bool {
+        self.outcome.as_ref().is_some_and(Outcome::holds)
+    }
+}
+
+/// What a journal tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// How it began; none where that line is lost.
+    pub begin: Option<Begin>,
+    /// What was written, in the order of writing.
+    pub steps: Vec<Taken>,
+    /// Whether everything that was planned was done.
+    pub applied: bool,
+    /// Whether it is kept beyond the time that was given.
+    pub kept: bool,
+    /// Whether the last line was cut off.
+    pub torn: bool,
+    /// Bytes before it.
+    pub whole: u64,
+    /// Lines that cannot be read.
+    pub damaged: Vec<usize>,
+}
+
+impl History {
+    pub(crate) fn of(read: Read) -> Self {
+        let mut history =
+            Self { torn: read.torn, whole: read.whole, damaged: read.damaged, ..Self::default() };
+        let mut numbers = Vec::new();
+        for line in read.lines {
+            match line {
+                Line::Begin(begin) => history.begin = Some(begin),
+                Line::Intend { step, rules, target, old, new } => {
+                    numbers.push(step);
+                    history.steps.push(Taken { rules, target, old, new, outcome: None });
+                }
+                Line::Done { step, outcome } => {
+                    let place = numbers.iter().rposition(|number| *number == step);
+                    if let Some(taken) = place.and_then(|place| history.steps.get_mut(place)) {
+                        taken.outcome = Some(outcome);
+                    }
+                }
+                Line::Applied => history.applied = true,
+                Line::Kept => history.kept = true,
+            }
+        }
+        history
+    }
+
+    /// The last entry of each thing that was written, in the order of writing.
+    pub fn latest(&self) -> Vec<&Taken> {
+        let is_last = |(index, taken): &(usize, &Taken)| {
+            !self.steps[index + 1..].iter().any(|later| later.target == taken.target)
+        };
+        self.steps.iter().enumerate().filter(is_last).map(|(_, taken)| taken).collect()
+    }
+
+    /// Whether the machine has booted since, so that nothing of it holds; false where the journal does not say.
+    pub fn is_of_another_boot(&self, boot_id: &str) -> bool {
+        self.begin.as_ref().is_some_and(|begin| begin.boot_id != boot_id)
+    }
+}

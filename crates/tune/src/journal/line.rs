@@ -1,0 +1,187 @@
+//! The lines of a journal: a check sum, a blank, JSON. A line that was cut off is known by its check sum.
+
+use flate2::Crc;
+use serde::{Deserialize, Serialize};
+
+use crate::setting::Target;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "line")]
+pub enum Line {
+    /// The first one.
+    Begin(Begin),
+    /// Something is about to be written.
+    Intend {
+        /// Counts from 0.
+        step: usize,
+        /// The rules that ask for it.
+        rules: Vec<String>,
+        /// What.
+        target: Target,
+        /// What it said before.
+        old: String,
+        /// What it is to say.
+        new: String,
+    },
+    /// It was written, or not.
+    Done {
+        /// Which.
+        step: usize,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// Everything that was planned was done.
+    Applied,
+    /// It holds until it is undone, whatever time was given before.
+    Kept,
+}
+
+/// What a journal begins with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Begin {
+    /// What tells it from others.
+    pub id: String,
+    /// The version of the program.
+    pub tool_version: String,
+    /// When, in UTC.
+    pub started: String,
+    /// The boot in which it was applied: what is volatile is gone in another one.
+    pub boot_id: String,
+    /// After how many seconds it is undone unless it is kept.
+    pub seconds: Option<u64>,
+}
+
+/// What came of a write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It reads as written.
+    Exact,
+    /// It reads as the same value in another form: `00000003` for `3`.
+    Equal(String),
+    /// The kernel took something else.
+    Clamped(String),
+    /// The kernel said yes and changed nothing.
+    Ignored,
+    /// The kernel said no: its errno.
+    Refused(i32),
+}
+
+impl Outcome {
+    /// Whether the value that was asked for holds.
+    pub fn holds(&self) -> bool {
+        matches!(self, Self::Exact | Self::Equal(_))
+    }
+}
+
+/// The line as it stands in the file.
+pub(crate) fn written(line: &Line) -> String {
+    let json = serde_json::to_string(line).unwrap_or_default();
+    format!("{:08x} {json}\n", sum(json.as_bytes()))
+}
+
+fn sum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// What a journal's text holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// The lines that are whole.
+    pub lines: Vec<Line>,
+    /// Whether the last line was cut off.
+    pub torn: bool,
+    /// Bytes before a line that was cut off.
+    pub whole: u64,
+    /// Numbers, from 1 on, of lines before it that are damaged.
+    pub damaged: Vec<usize>,
+}
+
+/// Reads a journal's text, whatever it holds.
+pub fn read(text: &[u8]) -> Read {
+    let mut found = Read::default();
+    let pieces: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    for (index, piece) in pieces.iter().enumerate() {
+        match whole(piece) {
+            Some(line) => found.lines.push(line),
+            None if index + 1 == pieces.len() => {
+                found.torn = true;
+                break;
+            }
+            None => found.damaged.push(index + 1),
+        }
+        found.whole += piece.len() as u64;
+    }
+    found
+}
+
+fn whole(piece: &[u8]) -> Option<Line> {
+    let text = std::str::from_utf8(piece).ok()?.strip_suffix('\n')?;
+    let (own, json) = text.split_once(' ')?;
+    let own = u32::from_str_radix(own, 16).ok()?;
+    (own == sum(json.as_bytes())).then(|| serde_json::from_str(json).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines() -> Vec<Line> {
+        let target = Target::File("/proc/sys/vm/swappiness".into());
+        let (old, new) = ("60".to_owned(), "10".to_owned());
+        vec![
+            Line::Begin(Begin::default()),
+            Line::Intend { step: 0, rules: vec!["rn-swappiness".into()], target, old, new },
+            Line::Done { step: 0, outcome: Outcome::Exact },
+            Line::Done { step: 1, outcome: Outcome::Refused(16) },
+            Line::Applied,
+            Line::Kept,
+        ]
+    }
+
+    fn text() -> String {
+        lines().iter().map(written).collect()
+    }
+
+    #[test]
+    fn what_is_written_reads_as_it_was() {
+        assert_eq!(
+            read(text().as_bytes()),
+            Read { lines: lines(), whole: text().len() as u64, ..Read::default() }
+        );
+    }
+
+    #[test]
+    fn a_journal_cut_off_anywhere_is_read_up_to_there() {
+        let text = text();
+        for cut in 0..text.len() {
+            let read = read(&text.as_bytes()[..cut]);
+            let whole = text[..cut].matches('\n').count();
+            assert_eq!(read.lines, lines()[..whole], "at {cut}");
+            assert_eq!(read.torn, !text[..cut].is_empty() && !text[..cut].ends_with('\n'), "at {cut}");
+            assert_eq!(
+                (read.damaged.len(), read.whole),
+                (0, text[..cut].rfind('\n').map_or(0, |end| end as u64 + 1))
+            );
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_is_named_and_the_others_are_read() {
+        let text = text().replacen("60", "61", 1);
+        let read = read(text.as_bytes());
+        assert_eq!((read.damaged.as_slice(), read.lines.len()), (&[2][..], lines().len() - 1));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What was changed, written down before it is changed: the state directory, the lines, what they come to.
+
+mod history;
+mod line;
+mod state;
+
+pub use history::{History, Taken};
+pub use line::{Begin, Line, Outcome, Read, read};
+pub use state::{Journal, Lock, State, Store};
+
+/// Which boot of the machine this is, for [`Begin`]; empty where it cannot be told.
+pub fn boot_id() -> String {
+    machine::SysRoot::live().read("/proc/sys/kernel/random/boot_id").value().cloned().unwrap_or_default()
+}

@@ -1,0 +1,230 @@
+//! The state directory: one journal at a time, one process at a time.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::history::History;
+use super::line::{Line, read, written};
+use crate::{Error, Result};
+
+/// The journal of what holds.
+const JOURNAL: &str = "journal";
+/// That of what was undone last.
+const LAST: &str = "last-journal";
+const LOCK: &str = "lock";
+/// How what was applied last ended, where it ended by itself.
+const WORDS: &str = "last-words";
+
+const HINT: &str = "is there room, and may you write there? --state DIR names another directory";
+
+/// Where the journal is.
+#[derive(Clone, Debug)]
+pub struct State {
+    directory: PathBuf,
+}
+
+/// Held by the one process that changes something. The kernel gives it back when the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// What a journal is written to.
+pub trait Store {
+    /// Adds bytes at the end.
+    ///
+    /// # Errors
+    /// What the system answered.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Returns when they are on the disk.
+    ///
+    /// # Errors
+    /// What the system answered.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Store for File {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+/// A journal that is being written.
+pub struct Journal {
+    store: Box<dyn Store>,
+    path: PathBuf,
+    steps: usize,
+}
+
+impl Journal {
+    /// One that goes into `store`; `path` is its name in errors.
+    pub fn new(store: Box<dyn Store>, path: &Path) -> Self {
+        Self { store, path: path.to_owned(), steps: 0 }
+    }
+
+    /// Adds a line and returns when it is on the disk: before something is changed.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be written: then nothing may be changed.
+    pub fn promise(&mut self, line: &Line) -> Result<()> {
+        self.tell(line)?;
+        self.store.sync().map_err(Error::io("write to the disk", &self.path, HINT))
+    }
+
+    /// Adds a line. A machine that loses power before it is on the disk loses what it tells of too.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be written.
+    pub fn tell(&mut self, line: &Line) -> Result<()> {
+        self.store.append(written(line).as_bytes()).map_err(Error::io("write", &self.path, HINT))
+    }
+
+    /// The number of the next step.
+    pub(crate) fn next(&mut self) -> usize {
+        self.steps += 1;
+        self.steps - 1
+    }
+}
+
+impl State {
+    /// The directory, which need not exist.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Makes the directory, and becomes the one process that changes something.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be made, where others could write into it, and where another process holds it.
+    pub fn lock(&self) -> Result<Lock> {
+        self.locked(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// As [`State::lock`], after the process that holds it.
+    ///
+    /// # Errors
+    /// As for [`State::lock`].
+    pub fn wait_for_lock(&self) -> Result<Lock> {
+        self.locked(FlockOperation::LockExclusive)
+    }
+
+    /// Whether a process changes something right now. Changes nothing itself.
+    pub fn is_busy(&self) -> bool {
+        let file = File::open(self.directory.join(LOCK));
+        file.is_ok_and(|file| {
+            flock(&file, FlockOperation::NonBlockingLockShared).is_err_and(|errno| errno == Errno::WOULDBLOCK)
+        })
+    }
+
+    fn locked(&self, operation: FlockOperation) -> Result<Lock> {
+        self.make()?;
+        let path = self.directory.join(LOCK);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let file = file.map_err(Error::io("open", &path, HINT))?;
+        flock(&file, operation).map_err(|errno| match errno {
+            Errno::WOULDBLOCK => {
+                let reason = "another worstcase changes settings right now";
+                Error::new("lock", &self.directory, reason, "wait until it is done; ps tells which")
+            }
+            errno => Error::new("lock", &path, errno, HINT),
+        })?;
+        Ok(Lock { _file: file })
+    }
+
+    fn make(&self) -> Result<()> {
+        let path = &self.directory;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(Error::io(
+            "create directory",
+            path,
+            "run it as root, or name a directory with --state",
+        ))?;
+        let kind = fs::symlink_metadata(path).map_err(Error::io("look at", path, HINT))?;
+        let own = rustix::process::geteuid().as_raw();
+        if !kind.is_dir() || kind.uid() != own || kind.mode() & 0o077 != 0 {
+            let reason =
+                "others could write into it, or it is not yours: it must be a directory of mode 0700";
+            return Err(Error::new("use", path, reason, "name another directory with --state"));
+        }
+        Ok(())
+    }
+
+    /// What the journal tells; none where nothing is applied.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be read.
+    pub fn history(&self) -> Result<Option<History>> {
+        let path = self.directory.join(JOURNAL);
+        match fs::read(&path) {
+            Ok(text) => Ok(Some(History::of(read(&text)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::new("read", &path, error, "run it as the one who applied it: root")),
+        }
+    }
+
+    /// Begins a journal. The directory knows of it when this returns.
+    ///
+    /// # Errors
+    /// [`Error`] where there is one, or none can be made.
+    pub fn begin(&self, _lock: &Lock) -> Result<Journal> {
+        let path = self.directory.join(JOURNAL);
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
+        let file = file.map_err(Error::io("create", &path, HINT))?;
+        let _ = fs::remove_file(self.directory.join(WORDS));
+        self.sync()?;
+        Ok(Journal::new(Box::new(file), &path))
+    }
+
+    /// Goes on with the journal that is there, after `history`; a line that was cut off is cut away.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be opened.
+    pub fn resume(&self, _lock: &Lock, history: &History) -> Result<Journal> {
+        let path = self.directory.join(JOURNAL);
+        let file = OpenOptions::new().append(true).open(&path).map_err(Error::io("open", &path, HINT))?;
+        if history.torn {
+            file.set_len(history.whole).map_err(Error::io("write", &path, HINT))?;
+        }
+        Ok(Journal { steps: history.steps.len(), ..Journal::new(Box::new(file), &path) })
+    }
+
+    /// Puts the journal aside: nothing of it holds any more.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be moved.
+    pub fn close(&self, _lock: &Lock) -> Result<()> {
+        let path = self.directory.join(JOURNAL);
+        fs::rename(&path, self.directory.join(LAST)).map_err(Error::io("rename", &path, HINT))?;
+        self.sync()
+    }
+
+    /// Leaves words about how it ended where nobody was there to read them.
+    pub(crate) fn leave_words(&self, words: &str) {
+        let _ = fs::write(self.directory.join(WORDS), words);
+    }
+
+    /// How it ended, where nobody was there to read it.
+    pub fn last_words(&self) -> Option<String> {
+        fs::read_to_string(self.directory.join(WORDS)).ok().filter(|words| !words.is_empty())
+    }
+
+    fn sync(&self) -> Result<()> {
+        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
+        synced.map_err(Error::io("write to the disk", &self.directory, HINT))
+    }
+}

@@ -1,0 +1,31 @@
+//! Changes the machine, proves that it changed, and undoes it from a journal.
+//!
+//! [`plan`] says what would be written where, and what cannot be changed and why not. [`apply`] does it: what is to be
+//! changed stands in the [`journal`] before it is changed, each write is read back, and a refusal takes back what was
+//! done. [`undo`] works from the journal alone, never overwrites what somebody else changed since, and ends with a
+//! proof. [`status`] says what still holds. A [`holder`] undoes when a time has run out, or keeps a device open.
+//!
+//! The machine is read through a `machine::SysRoot` and written through a [`Hand`], so that all of this can be tried on
+//! a machine that is made up, with a kernel that refuses, a disk that is full and a process that is killed.
+
+pub mod apply;
+pub mod conflict;
+mod error;
+#[cfg(test)]
+mod fault_tests;
+mod hand;
+pub mod holder;
+mod identity;
+pub mod journal;
+pub mod plan;
+#[cfg(any(test, feature = "scripted"))]
+pub mod scripted;
+mod setting;
+pub mod status;
+pub mod undo;
+
+pub use error::{Error, Result, in_words};
+pub use hand::{Hand, Live};
+pub use journal::{Journal, State, boot_id};
+pub use plan::{Change, Plan, Refusal, Step, Wish, plan};
+pub use setting::{Form, Target, Thread};

@@ -1,0 +1,174 @@
+//! What would be written where, and what cannot be changed and why not. Nothing is changed here.
+
+use machine::SysRoot;
+use serde::{Deserialize, Serialize};
+use units::{CpuList, Priority};
+
+use crate::conflict::{Conflict, conflicts};
+use crate::setting::{self, Target};
+
+/// What a rule asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// The rule's id.
+    pub rule: String,
+    /// What should be.
+    pub title: String,
+    /// The mechanism, in a line.
+    pub why: String,
+    /// What it costs.
+    pub costs: Vec<String>,
+    /// What to change on the running system.
+    pub changes: Vec<Change>,
+    /// What to do instead where nothing can be changed on the running system.
+    pub otherwise: String,
+}
+
+/// A change of the running system, not yet of any object of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A value into files.
+    Files {
+        /// Their path; `*` stands for any part of one name.
+        path: String,
+        /// What to write.
+        value: String,
+    },
+    /// Threads of the kernel.
+    Threads(Threads),
+}
+
+/// Threads of the kernel, and what is to become of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// Their names, with at most one `*` in each.
+    pub named: Vec<String>,
+    /// Names that are left out.
+    pub except: Vec<String>,
+    /// Where they may run.
+    pub cpus: Option<CpuList>,
+    /// Their priority, with FIFO.
+    pub priority: Option<Priority>,
+}
+
+impl Threads {
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let fits = |pattern: &String| match pattern.split_once('*') {
+            Some((start, end)) => {
+                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            }
+            None => pattern == name,
+        };
+        self.named.iter().any(fits) && !self.except.iter().any(fits)
+    }
+}
+
+/// One write that is planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Step {
+    /// The rules that ask for it.
+    pub rules: Vec<String>,
+    /// What is written.
+    pub target: Target,
+    /// What it says now.
+    pub old: String,
+    /// What it is to say.
+    pub new: String,
+    /// The mechanism.
+    pub why: String,
+    /// What else happens, what it costs.
+    pub effects: Vec<String>,
+}
+
+impl Step {
+    pub(crate) fn new(target: Target, old: String, new: String) -> Self {
+        let effects = setting::effect(&target).map(str::to_owned).into_iter().collect();
+        Self { rules: Vec::new(), target, old, new, why: String::new(), effects }
+    }
+}
+
+/// Something that cannot be changed here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Refusal {
+    /// The rule that asks for it.
+    pub rule: String,
+    /// What it is about.
+    pub what: String,
+    /// Why not, and what could be done instead.
+    pub why_not: String,
+}
+
+/// The version of the form of [`Plan`] in JSON. Fields that may be absent are added without raising it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Plan {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// What would be written, in this order.
+    pub steps: Vec<Step>,
+    /// What cannot be changed.
+    pub refusals: Vec<Refusal>,
+    /// Who else changes the same things.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// What the wishes come to on the machine at `root`, whose CPUs for real time are `real_time`: those set apart, else all.
+pub fn plan(root: &SysRoot, wishes: &[Wish], real_time: &CpuList) -> Plan {
+    let mut plan = Plan { schema_version: SCHEMA_VERSION, ..Plan::default() };
+    for wish in wishes {
+        add(&mut plan, root, wish, real_time);
+    }
+    plan.steps.sort_by_key(|step| step.target.phase());
+    plan.conflicts = conflicts(root, &plan.steps);
+    plan
+}
+
+fn add(plan: &mut Plan, root: &SysRoot, wish: &Wish, real_time: &CpuList) {
+    let before = plan.steps.len() + plan.refusals.len();
+    let mut wanted_already = false;
+    for change in &wish.changes {
+        let expansion = setting::expand(root, change, real_time);
+        for step in expansion.steps {
+            wanted_already |= !merge(&mut plan.steps, &mut plan.refusals, step, wish);
+        }
+        let of_rule =
+            expansion.refusals.into_iter().map(|refusal| Refusal { rule: wish.rule.clone(), ..refusal });
+        plan.refusals.extend(of_rule);
+    }
+    if plan.steps.len() + plan.refusals.len() == before && !wanted_already {
+        let why_not = match wish.otherwise.as_str() {
+            "" => "nothing on the running system changes it".to_owned(),
+            otherwise => otherwise.to_owned(),
+        };
+        plan.refusals.push(Refusal { rule: wish.rule.clone(), what: wish.title.clone(), why_not });
+    }
+}
+
+/// Adds a step, or the rule to the step that does the same; false for the latter. Of two values for one object the
+/// first one stays.
+fn merge(steps: &mut Vec<Step>, refusals: &mut Vec<Refusal>, step: Step, wish: &Wish) -> bool {
+    match steps.iter_mut().find(|other| other.target == step.target) {
+        Some(same) if same.target.same(&same.new, &step.new) => same.rules.push(wish.rule.clone()),
+        Some(other) => {
+            let why_not = format!(
+                "{} has it written to {}, this one to {}",
+                other.rules.join(", "),
+                other.new,
+                step.new
+            );
+            refusals.push(Refusal { rule: wish.rule.clone(), what: step.target.to_string(), why_not });
+        }
+        None => {
+            let effects = wish.costs.iter().cloned().chain(step.effects).collect();
+            let (rules, why) = (vec![wish.rule.clone()], wish.why.clone());
+            steps.push(Step { rules, why, effects, ..step });
+            return true;
+        }
+    }
+    false
+}

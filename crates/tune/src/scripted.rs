@@ -1,0 +1,189 @@
+//! A machine that is made up: its kernel takes what a kernel takes, and errs where a script says so.
+
+use std::collections::BTreeMap;
+
+use machine::{SysRoot, Tree, latency_request};
+use record::Fact;
+use rustix::io::Errno;
+use units::{CpuList, Policy};
+
+use crate::hand::Hand;
+use crate::setting::Form;
+
+/// What goes wrong with one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The kernel says no.
+    Refuse(Errno),
+    /// It says yes and does nothing.
+    Ignore,
+    /// It takes this in the place of what was written.
+    Clamp(String),
+    /// The process is killed before it writes.
+    KillBefore,
+    /// The process is killed as soon as it has written.
+    KillAfter,
+}
+
+/// The panic that stands for the end of the process.
+#[derive(Debug)]
+pub struct Killed;
+
+/// The machine.
+#[derive(Clone, Debug)]
+pub struct Scripted {
+    /// Its files.
+    pub tree: Tree,
+    /// How often it was written to.
+    pub writes: usize,
+    faults: BTreeMap<usize, Fault>,
+    unlimited: Option<Vec<u8>>,
+}
+
+impl Scripted {
+    /// One that has the files of `tree`.
+    pub fn new(tree: Tree) -> Self {
+        Self { tree, writes: 0, faults: BTreeMap::new(), unlimited: None }
+    }
+
+    /// The same, on which the write of that number goes wrong, counted from 0 on.
+    pub fn with(mut self, write: usize, fault: Fault) -> Self {
+        self.faults.insert(self.writes + write, fault);
+        self
+    }
+
+    /// What a file holds.
+    pub fn text(&self, path: &str) -> Option<String> {
+        self.tree.files.get(path)?.value().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Another program writes a file.
+    pub fn put(&mut self, path: &str, text: &str) {
+        self.tree.files.insert(path.to_owned(), Fact::Value(text.as_bytes().to_vec()));
+    }
+
+    /// One write, which `change` makes unless the script says otherwise; what it is clamped to is given to it.
+    fn written(
+        &mut self,
+        mut change: impl FnMut(&mut Self, Option<&str>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let fault = self.faults.remove(&self.writes);
+        self.writes += 1;
+        match fault {
+            None => change(self, None),
+            Some(Fault::Refuse(errno)) => Err(errno),
+            Some(Fault::Ignore) => Ok(()),
+            Some(Fault::Clamp(text)) => change(self, Some(&text)),
+            Some(Fault::KillBefore) => std::panic::panic_any(Killed),
+            Some(Fault::KillAfter) => {
+                let _ = change(self, None);
+                std::panic::panic_any(Killed)
+            }
+        }
+    }
+
+    fn store(&mut self, path: &str, value: &str) -> Result<(), Errno> {
+        let old = match self.tree.files.get(path) {
+            Some(Fact::Value(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            Some(Fact::Unreadable(errno)) => return Err(Errno::from_raw_os_error(*errno)),
+            _ => return Err(Errno::NOENT),
+        };
+        let new = taken(Form::of(path, &old), &old, value).ok_or(Errno::INVAL)?;
+        let end = &old[old.trim_end().len()..];
+        self.put(path, &format!("{new}{end}"));
+        Ok(())
+    }
+
+    /// Replaces a part of a file that the kernel makes from a thread.
+    fn edit(&mut self, path: &str, change: impl Fn(&str) -> Option<String>) -> Result<(), Errno> {
+        let text = self.text(path).ok_or(Errno::SRCH)?;
+        self.put(path, &change(&text).ok_or(Errno::INVAL)?);
+        Ok(())
+    }
+
+    /// The directory of a thread of the kernel, which is a process of its own.
+    fn thread(tid: i32) -> String {
+        format!("/proc/{tid}/task/{tid}")
+    }
+}
+
+/// What a file says after `value` was written over `old`; none where the kernel would not take it.
+fn taken(form: Form, old: &str, value: &str) -> Option<String> {
+    let (old, value) = (old.trim(), value.trim());
+    match form {
+        Form::Choice => {
+            let plain = old.replace(['[', ']', '(', ')'], "");
+            let brackets = if old.contains('[') { ("[", "]") } else { ("(", ")") };
+            let mark = |word: &str| match word == value {
+                true => format!("{}{word}{}", brackets.0, brackets.1),
+                false => word.to_owned(),
+            };
+            let words: Vec<&str> = plain.split(' ').collect();
+            words.contains(&value).then(|| words.into_iter().map(mark).collect::<Vec<_>>().join(" "))
+        }
+        Form::Mask => CpuList::from_mask(value).map(|cpus| mask_like(old, &cpus)),
+        Form::List => value.parse::<CpuList>().ok().map(|cpus| cpus.to_string()),
+        Form::Fields => {
+            let fields = value.split_whitespace().count();
+            let rest = old.split('\t').skip(fields).map(|field| format!("\t{field}"));
+            Some(value.to_owned() + &rest.collect::<String>())
+        }
+        Form::Limit | Form::Lowest => Some(value.to_owned()),
+    }
+}
+
+/// A mask with the groups and digits of `old`.
+fn mask_like(old: &str, cpus: &CpuList) -> String {
+    let widths: Vec<usize> = old.split(',').map(str::len).collect();
+    let mask = cpus.to_mask();
+    let groups: Vec<&str> = mask.split(',').collect();
+    let missing = vec!["0"; widths.len().saturating_sub(groups.len())];
+    let padded = [missing, groups].concat().into_iter().zip(widths);
+    padded.map(|(group, width)| format!("{group:0>width$}")).collect::<Vec<_>>().join(",")
+}
+
+impl Hand for Scripted {
+    fn root(&self) -> SysRoot {
+        SysRoot::of(self.tree.clone())
+    }
+
+    fn write_file(&mut self, path: &str, value: &str) -> Result<(), Errno> {
+        self.written(|machine, clamped| machine.store(path, clamped.unwrap_or(value)))
+    }
+
+    fn set_affinity(&mut self, tid: i32, cpus: &CpuList) -> Result<(), Errno> {
+        const FIELD: &str = "Cpus_allowed_list:";
+        self.written(|machine, clamped| {
+            let cpus = clamped.map_or_else(|| cpus.to_string(), str::to_owned);
+            machine.edit(&format!("{}/status", Scripted::thread(tid)), |text| {
+                let old = text.lines().find(|line| line.starts_with(FIELD))?;
+                Some(text.replacen(old, &format!("{FIELD}\t{cpus}"), 1))
+            })
+        })
+    }
+
+    fn set_scheduling(&mut self, tid: i32, policy: Policy, priority: u32) -> Result<(), Errno> {
+        self.written(|machine, _| {
+            machine.edit(&format!("{}/stat", Scripted::thread(tid)), |text| {
+                // proc(5) counts from 1, the name is the second; fields 40 and 41 are priority and policy.
+                let (head, rest) = text.rsplit_once(") ")?;
+                let mut fields: Vec<String> = rest.split(' ').map(str::to_owned).collect();
+                *fields.get_mut(40 - 3)? = priority.to_string();
+                *fields.get_mut(41 - 3)? = policy.number().to_string();
+                Some(format!("{head}) {}", fields.join(" ")))
+            })
+        })
+    }
+
+    fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno> {
+        self.written(|machine, _| {
+            let path = latency_request::PATH;
+            let now = machine.tree.files.get(path).and_then(Fact::value).cloned().ok_or(Errno::NOENT)?;
+            let before = machine.unlimited.get_or_insert(now).clone();
+            let limit = microseconds.and_then(|limit| i32::try_from(limit).ok());
+            let bytes = limit.map_or(before, |limit| limit.to_ne_bytes().to_vec());
+            machine.tree.files.insert(path.to_owned(), Fact::Value(bytes));
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be changed, one small file a family: how its objects are found, read, written and compared.
+
+mod file;
+mod form;
+mod frequency;
+mod hazard;
+mod idle;
+mod interrupt;
+mod target;
+mod thread;
+
+use machine::SysRoot;
+use units::CpuList;
+
+use crate::plan::{Change, Refusal, Step};
+
+pub use form::Form;
+pub(crate) use hazard::effect;
+pub use target::{Target, Thread};
+
+/// What a change comes to on this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Expansion {
+    pub steps: Vec<Step>,
+    pub refusals: Vec<Refusal>,
+}
+
+impl Expansion {
+    fn refuse(&mut self, what: impl Into<String>, why_not: impl Into<String>) {
+        self.refusals.push(Refusal { rule: String::new(), what: what.into(), why_not: why_not.into() });
+    }
+
+    /// Adds the change of `target` to `wanted`, if it is not so already.
+    fn change(&mut self, root: &SysRoot, target: Target, wanted: &str) {
+        use record::Fact;
+        let now = match target.text(root) {
+            Fact::Value(text) => text,
+            Fact::Unreadable(errno) => {
+                return self.refuse(target.to_string(), hazard::unreadable(&target.to_string(), errno));
+            }
+            Fact::Absent | Fact::Unsupported => return,
+        };
+        let form = target.form(&now);
+        let Some(new) = form.change(&now, wanted) else { return };
+        let old = form.value(&now);
+        match hazard::one_way(&target, &old) {
+            Some(why) => self.refuse(target.to_string(), why),
+            None => self.steps.push(Step::new(target, old, new)),
+        }
+    }
+}
+
+/// The changes that `change` comes to on the machine at `root`. Files of single CPUs are changed for the CPUs
+/// `real_time` only.
+pub(crate) fn expand(root: &SysRoot, change: &Change, real_time: &CpuList) -> Expansion {
+    match change {
+        Change::Files { path, value } if path.ends_with(idle::LIMIT) => idle::expand(root, value, real_time),
+        Change::Files { path, value } if path.ends_with(frequency::GOVERNOR) => {
+            frequency::expand(root, value, real_time)
+        }
+        Change::Files { path, value } if path.as_str() == interrupt::FILES => interrupt::expand(root, value),
+        Change::Files { path, value } => file::expand(root, path, value, real_time),
+        Change::Threads(threads) => thread::expand(root, threads, real_time),
+    }
+}

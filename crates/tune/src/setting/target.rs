@@ -1,0 +1,177 @@
+//! One thing that can be changed, by a name that outlives numbers.
+
+use std::fmt;
+
+use machine::{SysRoot, latency_request, tasks};
+use record::Fact;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use units::Policy;
+
+use super::Form;
+use crate::hand::Hand;
+
+/// One thing that can be changed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// A file of the kernel.
+    File(String),
+    /// The CPUs that may be given an interrupt.
+    Interrupt {
+        /// Its number now.
+        number: u32,
+        /// Controller, source and handler, which tell it from another that has its number later.
+        identity: String,
+    },
+    /// The CPUs on which a thread may run.
+    Affinity(Thread),
+    /// A thread's policy and priority: `fifo 50`, `other 0`.
+    Scheduling(Thread),
+    /// The limit on exit latencies of idle states for all CPUs, in microseconds, held by an open file.
+    LatencyLimit,
+}
+
+/// A thread, told from another with a recycled id by its name and start.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Thread {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: i32,
+    /// Its id.
+    pub tid: i32,
+    /// When it started, in clock ticks since boot.
+    pub start: u64,
+}
+
+impl From<&tasks::Task> for Thread {
+    fn from(task: &tasks::Task) -> Self {
+        Self { name: task.name.clone(), pid: task.pid, tid: task.tid, start: task.start }
+    }
+}
+
+impl Thread {
+    /// It as it is now, if it is still there.
+    pub(crate) fn task(&self, root: &SysRoot) -> Option<tasks::Task> {
+        tasks::task(root, self.pid, self.tid)
+            .filter(|task| task.start == self.start && task.name == self.name)
+    }
+}
+
+impl Target {
+    /// The file in which an interrupt's CPUs stand.
+    pub(crate) fn affinity_file(number: u32) -> String {
+        format!("/proc/irq/{number}/smp_affinity_list")
+    }
+
+    /// What the kernel says of it now, as it stands there.
+    pub fn text(&self, root: &SysRoot) -> Fact<String> {
+        let gone_or = |text: Option<String>| text.map_or(Fact::Absent, Fact::Value);
+        match self {
+            Self::File(path) => root.read(path),
+            Self::Interrupt { number, .. } => root.read(&Self::affinity_file(*number)),
+            Self::Affinity(thread) => {
+                gone_or(thread.task(root).map(|task| tasks::with_affinity(root, task).cpus.to_string()))
+            }
+            Self::Scheduling(thread) => {
+                gone_or(thread.task(root).map(|task| format!("{} {}", task.policy, task.priority)))
+            }
+            Self::LatencyLimit => latency_request::in_effect(root).map(|limit| limit.to_string()),
+        }
+    }
+
+    /// The form of its value, where the kernel says `text`.
+    pub fn form(&self, text: &str) -> Form {
+        match self {
+            Self::File(path) => Form::of(path, text),
+            Self::Interrupt { .. } | Self::Affinity(_) => Form::List,
+            Self::Scheduling(_) => Form::Fields,
+            Self::LatencyLimit => Form::Lowest,
+        }
+    }
+
+    /// Its value now, as it would be written.
+    pub fn value(&self, root: &SysRoot) -> Fact<String> {
+        self.text(root).map(|text| self.form(&text).value(&text))
+    }
+
+    /// Whether the value `now` is what was `wanted`.
+    pub fn same(&self, now: &str, wanted: &str) -> bool {
+        self.form(now).same(now, wanted)
+    }
+
+    /// Writes `value`.
+    ///
+    /// # Errors
+    /// What the kernel answered; `EINVAL` for a value that is none.
+    pub(crate) fn write(&self, hand: &mut dyn Hand, value: &str) -> Result<(), Errno> {
+        match self {
+            Self::File(path) => hand.write_file(path, value),
+            Self::Interrupt { number, .. } => hand.write_file(&Self::affinity_file(*number), value),
+            Self::Affinity(thread) => {
+                let cpus = value.parse().map_err(|_| Errno::INVAL)?;
+                self.if_there(thread, hand)?;
+                hand.set_affinity(thread.tid, &cpus)
+            }
+            Self::Scheduling(thread) => {
+                let (policy, priority) = scheduling(value).ok_or(Errno::INVAL)?;
+                self.if_there(thread, hand)?;
+                hand.set_scheduling(thread.tid, policy, priority)
+            }
+            Self::LatencyLimit => {
+                let limit = value.parse::<u32>().map_err(|_| Errno::INVAL)?;
+                let is_none = i64::from(limit) >= latency_request::NO_LIMIT;
+                hand.limit_latency((!is_none).then_some(limit))
+            }
+        }
+    }
+
+    /// Whether that the kernel refuses it is a fact about this machine and no failure: it keeps some interrupts and
+    /// threads where they are, and does not always say so before.
+    pub(crate) fn may_be_refused(&self) -> bool {
+        matches!(self, Self::Interrupt { .. } | Self::Affinity(_))
+    }
+
+    /// So that another thread with the same id is never touched.
+    fn if_there(&self, thread: &Thread, hand: &dyn Hand) -> Result<(), Errno> {
+        thread.task(&hand.root()).map(drop).ok_or(Errno::SRCH)
+    }
+
+    /// The order that survives on real systems: CPUs before threads and work queues, these before interrupts, these
+    /// before clocks and idle states, and priorities last.
+    pub(crate) fn phase(&self) -> u8 {
+        match self {
+            Self::File(path) if path.ends_with("/online") || path.ends_with("/smt/control") => 0,
+            Self::Affinity(_) => 1,
+            Self::File(path) if path.contains("/workqueue/") => 2,
+            Self::File(path) if path.ends_with("/default_smp_affinity") => 3,
+            Self::Interrupt { .. } => 4,
+            Self::File(path) if path.starts_with("/sys/devices/system/cpu/") => 5,
+            Self::LatencyLimit => 6,
+            Self::File(_) => 7,
+            Self::Scheduling(_) => 8,
+        }
+    }
+}
+
+fn scheduling(text: &str) -> Option<(Policy, u32)> {
+    const POLICIES: [Policy; 5] = [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle];
+    let (name, priority) = text.split_once(' ')?;
+    let policy = POLICIES.into_iter().find(|policy| policy.to_string() == name)?;
+    Some((policy, priority.parse().ok()?))
+}
+
+impl fmt::Display for Target {
+    /// Where a reader would look: a path, `irq 24 virtio0-config`, `CPUs of rcu_preempt (15)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => f.write_str(path),
+            Self::Interrupt { number, identity } => write!(f, "CPUs of irq {number} ({identity})"),
+            Self::Affinity(thread) => write!(f, "CPUs of {} ({})", thread.name, thread.tid),
+            Self::Scheduling(thread) => write!(f, "priority of {} ({})", thread.name, thread.tid),
+            Self::LatencyLimit => f.write_str(latency_request::PATH),
+        }
+    }
+}

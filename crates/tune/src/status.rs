@@ -1,0 +1,82 @@
+//! What of a journal holds now, and how what does not is written again.
+
+use machine::SysRoot;
+use record::Fact;
+
+use crate::apply::write;
+use crate::error::Result;
+use crate::hand::Hand;
+use crate::identity::{Found, find, successor};
+use crate::journal::{History, Journal, Line, Taken};
+use crate::setting::Target;
+
+/// How one thing is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Now {
+    /// As we wrote it.
+    Holds,
+    /// As it was before us: somebody put it back, or it was reset.
+    AsBefore,
+    /// It says something else.
+    Drifted(String),
+    /// It is gone, and why that is believed.
+    Gone(String),
+    /// It cannot be read: the errno.
+    Unreadable(i32),
+}
+
+/// Each thing that was written, and how it is now. What the kernel refused is not among them.
+pub fn now<'a>(root: &SysRoot, history: &'a History) -> Vec<(&'a Taken, Now)> {
+    let written = history.latest().into_iter().filter_map(|taken| Some((taken, taken.ours()?)));
+    written.map(|(taken, ours)| (taken, one(root, taken, ours))).collect()
+}
+
+fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
+    let target = match find(root, &taken.target) {
+        Found::Here(target) => target,
+        Found::Gone(why) => return Now::Gone(why),
+    };
+    match target.value(root) {
+        Fact::Value(now) if still(&target, &now, ours) => Now::Holds,
+        Fact::Value(now) if target.same(&now, &taken.old) => Now::AsBefore,
+        Fact::Value(now) => Now::Drifted(now),
+        Fact::Unreadable(errno) => Now::Unreadable(errno),
+        Fact::Absent | Fact::Unsupported => Now::Gone("it is no longer there".to_owned()),
+    }
+}
+
+/// A limit of which the lowest counts holds where a lower one does.
+fn still(target: &Target, now: &str, ours: &str) -> bool {
+    match target {
+        Target::LatencyLimit => target.form(now).change(now, ours).is_none(),
+        _ => target.same(now, ours),
+    }
+}
+
+/// Writes again what does not hold, found by name where its number is another's; what was written, in that order.
+///
+/// # Errors
+/// Where the journal cannot be written: what was not written yet stays as it is.
+pub fn reconcile(hand: &mut dyn Hand, journal: &mut Journal, history: &History) -> Result<Vec<Taken>> {
+    let mut again = Vec::new();
+    for taken in history.latest().into_iter().filter(|taken| taken.held()) {
+        let root = hand.root();
+        let Some(target) = successor(&root, &taken.target) else { continue };
+        let Fact::Value(old) = target.value(&root) else { continue };
+        if still(&target, &old, &taken.new) {
+            continue;
+        }
+        let (rules, new, step) = (taken.rules.clone(), taken.new.clone(), journal.next());
+        journal.promise(&Line::Intend {
+            step,
+            rules: rules.clone(),
+            target: target.clone(),
+            old: old.clone(),
+            new: new.clone(),
+        })?;
+        let outcome = write(hand, &target, &old, &new);
+        journal.tell(&Line::Done { step, outcome: outcome.clone() })?;
+        again.push(Taken { rules, target, old, new, outcome: Some(outcome) });
+    }
+    Ok(again)
+}

@@ -1,0 +1,119 @@
+//! Puts back what a journal tells of, and proves it. Nothing that somebody else has changed since is overwritten.
+
+use record::Fact;
+
+use crate::hand::Hand;
+use crate::identity::{Found, find};
+use crate::journal::{Outcome, Taken};
+use crate::setting::Target;
+
+/// What became of one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// It said what it said before already.
+    AsBefore,
+    /// It was put back, and reads so.
+    Restored,
+    /// It says what neither we nor anybody before us wrote: it is left alone.
+    Foreign(String),
+    /// It is gone, and why that is believed.
+    Gone(String),
+    /// The kernel refused it: its errno.
+    Refused(i32),
+    /// It was written, and reads otherwise.
+    Differs(String),
+    /// It cannot be read: the errno.
+    Unreadable(i32),
+}
+
+impl Back {
+    /// Whether nothing of ours is left, and nothing else is there.
+    pub fn is_as_before(&self) -> bool {
+        matches!(self, Self::AsBefore | Self::Restored | Self::Gone(_))
+    }
+
+    /// Whether ours may still be there, so that undoing is to be tried again.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Unreadable(_))
+    }
+}
+
+/// One thing that was to be put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// What.
+    pub target: Target,
+    /// What it said before.
+    pub old: String,
+    /// What became of it.
+    pub back: Back,
+}
+
+/// Puts back `taken`, the last first.
+pub fn restore(hand: &mut dyn Hand, taken: &[Taken]) -> Vec<Undone> {
+    let mut undone = Vec::new();
+    for step in taken.iter().rev() {
+        let Some(ours) = step.ours() else { continue };
+        let back = restore_one(hand, step, ours);
+        undone.push(Undone { target: step.target.clone(), old: step.old.clone(), back });
+    }
+    undone
+}
+
+fn restore_one(hand: &mut dyn Hand, step: &Taken, ours: &str) -> Back {
+    let target = match find(&hand.root(), &step.target) {
+        Found::Here(target) => target,
+        Found::Gone(why) => return Back::Gone(why),
+    };
+    if target == Target::LatencyLimit {
+        return released(hand, &step.old);
+    }
+    match target.value(&hand.root()) {
+        Fact::Value(now) if target.same(&now, &step.old) => Back::AsBefore,
+        Fact::Value(now) if target.same(&now, ours) => put_back(hand, &target, ours, &step.old),
+        Fact::Value(now) => Back::Foreign(now),
+        Fact::Unreadable(errno) => Back::Unreadable(errno),
+        Fact::Absent | Fact::Unsupported => Back::Gone("it is no longer there".to_owned()),
+    }
+}
+
+fn put_back(hand: &mut dyn Hand, target: &Target, ours: &str, old: &str) -> Back {
+    match crate::apply::write(hand, target, ours, old) {
+        Outcome::Exact | Outcome::Equal(_) => Back::Restored,
+        Outcome::Clamped(now) => Back::Differs(now),
+        Outcome::Ignored => Back::Differs(ours.to_owned()),
+        Outcome::Refused(errno) => Back::Refused(errno),
+    }
+}
+
+/// The limit on exit latencies is the lowest of all requests: ours is taken back whatever the others ask for.
+fn released(hand: &mut dyn Hand, old: &str) -> Back {
+    if let Err(errno) = hand.limit_latency(None) {
+        return Back::Refused(errno.raw_os_error());
+    }
+    match Target::LatencyLimit.value(&hand.root()) {
+        Fact::Value(now) if Target::LatencyLimit.same(&now, old) => Back::Restored,
+        Fact::Value(now) => Back::Foreign(now),
+        Fact::Unreadable(errno) => Back::Unreadable(errno),
+        Fact::Absent | Fact::Unsupported => Back::Gone("it is no longer there".to_owned()),
+    }
+}
+
+/// What does not read as it did before anything was changed, with what it said and says: empty where all does.
+pub fn differences(hand: &dyn Hand, taken: &[Taken]) -> Vec<(Target, String, String)> {
+    let root = hand.root();
+    let mut seen: Vec<&Target> = Vec::new();
+    let mut differences = Vec::new();
+    for step in taken.iter().filter(|step| step.ours().is_some()) {
+        if seen.contains(&&step.target) {
+            continue;
+        }
+        seen.push(&step.target);
+        let Found::Here(target) = find(&root, &step.target) else { continue };
+        let now = target.value(&root);
+        if !now.value().is_some_and(|now| target.same(now, &step.old)) {
+            differences.push((target, step.old.clone(), now.to_string()));
+        }
+    }
+    differences
+}

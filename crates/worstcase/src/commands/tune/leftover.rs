@@ -1,0 +1,47 @@
+//! What a command that was killed has left applied.
+
+use tune::holder::{self, Kind};
+use tune::journal::History;
+use tune::{State, boot_id};
+
+use crate::commands::Command;
+use crate::output;
+
+/// Where the journal is unless said otherwise.
+pub const STATE: &str = "/var/lib/worstcase/tune";
+
+/// Says so where settings are left that nobody will undo. Nothing is said to those who may not read the journal.
+pub fn warn_of_leftovers(command: &Command) {
+    if matches!(command, Command::Tune(_)) {
+        return;
+    }
+    let state = State::at(STATE);
+    if let Some(why) = state.history().ok().flatten().and_then(|history| left_alone(&state, &history)) {
+        output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
+    }
+}
+
+/// Why what `history` tells is left without anybody who answers for it, a command that is at work included.
+pub fn left_alone(state: &State, history: &History) -> Option<&'static str> {
+    if state.is_busy() { None } else { why_left(state, history) }
+}
+
+/// The same for the command that is at work itself.
+pub fn why_left(state: &State, history: &History) -> Option<&'static str> {
+    if history.is_of_another_boot(&boot_id()) {
+        return None;
+    }
+    let holder = holder::is_alive(state.directory(), Kind::Deadline);
+    let is_timed = history.begin.as_ref().is_some_and(|begin| begin.seconds.is_some()) && !history.kept;
+    let had_limit =
+        history.steps.iter().any(|taken| taken.target == tune::Target::LatencyLimit && taken.held());
+    if !history.applied && holder != Some(true) {
+        Some("the command that applied them was killed in the middle")
+    } else if is_timed && holder != Some(true) {
+        Some("the process that was to undo them was killed")
+    } else if had_limit && holder::is_alive(state.directory(), Kind::Latency) != Some(true) {
+        Some("the process that held the limit on exit latencies was killed")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,70 @@
+//! `worstcase tune`: changes the running system so that rules pass, proves it, and undoes it.
+
+mod apply;
+#[cfg(test)]
+mod fixture_tests;
+mod keep;
+mod leftover;
+mod plan;
+mod selection;
+mod shown;
+mod status;
+mod undo;
+mod wishes;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use tune::State;
+
+use crate::error::Result;
+
+pub use leftover::warn_of_leftovers;
+
+/// Change the running system so that rules pass; prove it, undo it
+///
+/// What fails in check and has a cure on the running system is written, read back and kept in a journal. undo puts back
+/// what was there, from the journal alone, and never overwrites what somebody else has changed since.
+#[derive(Args)]
+pub struct Tune {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Plan(plan::Plan),
+    Apply(apply::Apply),
+    Undo(undo::Undo),
+    Status(status::Status),
+    Keep(keep::Keep),
+}
+
+impl Tune {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        match self.verb {
+            Verb::Plan(plan) => plan.run(),
+            Verb::Apply(apply) => apply.run(),
+            Verb::Undo(undo) => undo.run(),
+            Verb::Status(status) => status.run(),
+            Verb::Keep(keep) => keep.run(),
+        }
+    }
+}
+
+/// Where the journal is.
+#[derive(Args)]
+struct StateOption {
+    /// Directory of the journal
+    #[arg(long = "state", value_name = "DIR", default_value = leftover::STATE)]
+    directory: PathBuf,
+}
+
+impl StateOption {
+    /// Whole, because processes that hold something start elsewhere.
+    fn state(&self) -> State {
+        State::at(std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone()))
+    }
+}

@@ -1,0 +1,40 @@
+//! `worstcase tune plan`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::selection::Selection;
+use super::shown;
+use crate::error::Result;
+use crate::output;
+
+/// Say what would be written where, and what cannot be changed and why not
+///
+/// Changes nothing.
+#[derive(Args)]
+pub struct Plan {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// The plan as one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// For the machine whose /proc and /sys are in a directory, or in a file that worstcase snapshot wrote
+    #[arg(long, value_name = "PATH")]
+    root: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let plan = self.selection.plan(self.root.as_deref())?;
+        output::final_data(&match self.json {
+            true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
+            false => shown::plan(&plan),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,55 @@
+//! Which rules are to pass, and what that comes to.
+
+use std::path::Path;
+
+use audit::{Profile, Request, Rules};
+use clap::Args;
+use machine::SysRoot;
+use tune::Plan;
+use units::CpuList;
+
+use super::wishes::wishes;
+use crate::commands::check;
+use crate::commands::check::subject::{root_at, set, survey_of};
+use crate::error::{CommandError, Result};
+
+/// What is to be changed.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Selection {
+    /// What you run: isolated, poll or general; stock, rt or evl; guest or host; several with commas [default: what the machine is]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    pub(super) profile: Vec<Profile>,
+
+    /// CPUs that are, or are to be, for real time alone [default: those that the kernel isolates]
+    #[arg(long, value_name = "CPUS")]
+    pub(super) isolate: Option<CpuList>,
+
+    /// Only these rules or layers
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+
+    /// All but these rules or layers
+    #[arg(long, value_name = "RULE", value_delimiter = ',', conflicts_with = "only")]
+    pub(super) except: Vec<String>,
+}
+
+impl Selection {
+    /// What would be written on this machine, or on the one whose files are at `path`.
+    pub fn plan(&self, path: Option<&Path>) -> Result<Plan> {
+        self.plan_for(&root_at(path)?)
+    }
+
+    /// What would be written on the machine at `root`.
+    pub(super) fn plan_for(&self, root: &SysRoot) -> Result<Plan> {
+        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        let (only, except) = (check::ids(&rules, &self.only)?, check::ids(&rules, &self.except)?);
+        let survey = survey_of(root, self.isolate.as_ref())?;
+        let request = Request { profiles: self.profile.clone(), rules: only };
+        let audit = audit::audit(&survey, rules.all(), &request);
+        let wishes: Vec<tune::Wish> =
+            wishes(&audit, &rules).into_iter().filter(|wish| !except.contains(&wish.rule)).collect();
+        let isolated = survey.isolated().clone();
+        let real_time = if isolated.is_empty() { set(&survey, "cpus.online") } else { isolated };
+        Ok(tune::plan(survey.root(), &wishes, &real_time))
+    }
+}

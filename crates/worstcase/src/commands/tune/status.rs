@@ -1,0 +1,77 @@
+//! `worstcase tune status`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use machine::SysRoot;
+use tune::holder::{self, Kind};
+use tune::journal::History;
+use tune::status::{Now, now};
+use tune::{State, boot_id};
+
+use super::leftover::left_alone;
+use super::{StateOption, shown};
+use crate::error::Result;
+use crate::output;
+
+/// Say what of the applied settings holds, and what somebody else has changed since
+///
+/// Exit code 1 if something does not hold.
+#[derive(Args)]
+pub struct Status {
+    #[command(flatten)]
+    state: StateOption,
+}
+
+impl Status {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let state = self.state.state();
+        let Some(history) = state.history()? else {
+            output::final_data(&nothing(&state))?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        if history.is_of_another_boot(&boot_id()) {
+            output::final_data(
+                "nothing holds: the machine was booted since; worstcase tune undo puts the journal aside\n",
+            )?;
+            return Ok(ExitCode::from(1));
+        }
+        let all = now(&SysRoot::live(), &history);
+        let drifted = all.iter().filter(|(_, now)| *now != Now::Holds).count();
+        let mut text = head(&state, &history);
+        text += &shown::all_now(&all);
+        text += &match drifted {
+            0 => format!("{}, all as written\n", shown::settings(all.len())),
+            _ => format!(
+                "{}, {drifted} not as written; worstcase tune keep --reconcile writes them again\n",
+                shown::settings(all.len())
+            ),
+        };
+        let left = left_alone(&state, &history);
+        if let Some(why) = left {
+            output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
+        }
+        output::final_data(&text)?;
+        Ok(ExitCode::from(u8::from(drifted > 0 || left.is_some())))
+    }
+}
+
+/// What is told where nothing is applied: how the last ones ended, if they ended by themselves.
+fn nothing(state: &State) -> String {
+    match state.last_words() {
+        Some(words) => format!("nothing is applied; {words}\n"),
+        None => "nothing is applied\n".to_owned(),
+    }
+}
+
+fn head(state: &State, history: &History) -> String {
+    let Some(begin) = &history.begin else { return String::new() };
+    let waits = holder::is_alive(state.directory(), Kind::Deadline) == Some(true);
+    let end = match begin.seconds {
+        Some(seconds) if waits && !history.kept => format!(", undone {seconds} s after that unless kept"),
+        Some(_) if history.kept => ", kept until undone".to_owned(),
+        _ => String::new(),
+    };
+    format!("applied {}{end}\n", begin.started)
+}

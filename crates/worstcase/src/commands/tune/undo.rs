@@ -1,0 +1,101 @@
+//! `worstcase tune undo`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use tune::holder::{self, Kind};
+use tune::journal::{History, Lock};
+use tune::undo::{Undone, differences, restore};
+use tune::{Live, State, boot_id};
+
+use super::{StateOption, shown};
+use crate::error::{CommandError, Result};
+use crate::output;
+
+/// Put back what apply has changed, from the journal alone, and prove it
+///
+/// What somebody else has changed since is left as it is and told. Exit code 1 if something does not read as before.
+#[derive(Args)]
+pub struct Undo {
+    #[command(flatten)]
+    state: StateOption,
+}
+
+impl Undo {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let state = self.state.state();
+        if state.history()?.is_none() {
+            output::final_data("nothing is applied\n")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let lock = state.lock()?;
+        let Some(history) = state.history()? else { return Ok(ExitCode::SUCCESS) };
+        let hand = Live::new(state.directory());
+        let (text, _) = undo(&state, &lock, &history)?;
+        let left = match history.is_of_another_boot(&boot_id()) {
+            true => Vec::new(),
+            false => differences(&hand, &history.steps),
+        };
+        let proof = match left.len() {
+            0 if history.is_of_another_boot(&boot_id()) => "nothing of it holds any more\n".to_owned(),
+            0 => "proof: everything reads as before\n".to_owned(),
+            count => {
+                let line = |(target, old, now): &(tune::Target, String, String)| {
+                    format!("  {target}: {} before, {} now\n", shown::quoted(old), shown::quoted(now))
+                };
+                let lines: String = left.iter().map(line).collect();
+                format!("{} not as before:\n{lines}", shown::settings(count))
+            }
+        };
+        output::final_data(&(text + &proof))?;
+        Ok(ExitCode::from(u8::from(!left.is_empty())))
+    }
+}
+
+/// Undoes what `history` tells. What was done in words, and whether the journal could be closed.
+pub fn undo(state: &State, lock: &Lock, history: &History) -> Result<(String, bool)> {
+    if history.is_of_another_boot(&boot_id()) {
+        state.close(lock)?;
+        return Ok((
+            "the machine was booted since: what was changed is gone with the other boot\n".to_owned(),
+            true,
+        ));
+    }
+    for line in &history.damaged {
+        output::words(&format!(
+            "warning: line {line} of the journal is damaged: what it told of is not undone"
+        ));
+    }
+    let mut hand = Live::new(state.directory());
+    let undone = restore(&mut hand, &history.steps);
+    let text = put_back(state, lock, &undone)?;
+    Ok((text, !undone.iter().any(|undone| undone.back.is_open())))
+}
+
+/// What was put back, in words; the journal is closed unless something is to be tried again.
+pub fn put_back(state: &State, lock: &Lock, undone: &[Undone]) -> Result<String> {
+    let text = shown::all_undone(undone);
+    if undone.iter().any(|undone| undone.back.is_open()) {
+        output::words(
+            "warning: not all could be put back: the journal is kept, worstcase tune undo tries again",
+        );
+    } else {
+        finish(state, lock)?;
+    }
+    Ok(text)
+}
+
+/// Nothing holds any more: the journal is put aside, and nobody needs to hold or to undo anything.
+pub fn finish(state: &State, lock: &Lock) -> Result<()> {
+    state.close(lock)?;
+    for kind in [Kind::Deadline, Kind::Latency] {
+        holder::end(state.directory(), kind).map_err(|errno| {
+            CommandError::new(
+                format!("end a process that holds settings: {errno}"),
+                "ps shows worstcase-hold",
+            )
+        })?;
+    }
+    Ok(())
+}

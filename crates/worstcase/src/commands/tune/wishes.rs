@@ -1,0 +1,56 @@
+//! What rules that fail ask for: their cures with this machine's CPUs in them.
+
+use audit::{Audit, Division, Finding, Outcome, Rule, Rules};
+use tune::plan::Threads;
+use tune::{Change, Wish};
+
+/// One wish for each rule that fails, the worst first.
+pub fn wishes(audit: &Audit, rules: &Rules) -> Vec<Wish> {
+    let failed = audit.with(Outcome::Failed);
+    failed.filter_map(|finding| Some(wish(finding, rules.get(&finding.rule)?, &audit.division))).collect()
+}
+
+fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
+    let files = rule.cure.runtime.iter().flat_map(|write| files(&write.path, &write.value, division));
+    let threads = rule.cure.threads.iter().filter_map(|threads| moved(threads, division));
+    Wish {
+        rule: rule.id.clone(),
+        title: rule.title.clone(),
+        why: rule.why.clone(),
+        costs: rule.costs.iter().map(|(kind, what)| format!("{kind}: {what}")).collect(),
+        changes: files.chain(threads).collect(),
+        otherwise: finding
+            .cure
+            .first()
+            .map_or_else(String::new, |cure| format!("{}{}", cure.domain.verb(), cure.text)),
+    }
+}
+
+/// The files of a cure, one for each CPU set apart where the path asks for that. Nothing where it speaks of CPUs set
+/// apart and there are none.
+fn files(path: &str, value: &str, division: &Division) -> Vec<Change> {
+    const EACH: &str = "{isolated}";
+    if division.isolated.is_empty() && (Division::is_needed_by(path) || Division::is_needed_by(value)) {
+        return Vec::new();
+    }
+    let paths: Vec<String> = match path.contains(EACH) {
+        true => division.isolated.iter().map(|cpu| path.replace(EACH, &cpu.to_string())).collect(),
+        false => vec![division.fill(path)],
+    };
+    let value = division.fill(value);
+    paths.into_iter().map(|path| Change::Files { path, value: value.clone() }).collect()
+}
+
+fn moved(threads: &audit::Threads, division: &Division) -> Option<Change> {
+    let needs_cpus = threads.cpus.as_deref().is_some_and(Division::is_needed_by);
+    if needs_cpus && division.isolated.is_empty() {
+        return None;
+    }
+    let cpus = threads.cpus.as_ref().map(|cpus| division.fill(cpus).parse()).transpose().ok()?;
+    Some(Change::Threads(Threads {
+        named: threads.named.clone(),
+        except: threads.except.clone(),
+        cpus,
+        priority: threads.priority,
+    }))
+}

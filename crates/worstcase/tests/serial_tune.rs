@@ -1,0 +1,350 @@
+//! Settings of this machine changed for real, and put back: by undo, by time, after kill -9, beside others' changes.
+//!
+//! Only what harms nobody is changed: how often memory statistics are folded, what compaction may do, masks.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_worstcase");
+
+const INTERVAL: &str = "/proc/sys/vm/stat_interval";
+const UNEVICTABLE: &str = "/proc/sys/vm/compact_unevictable_allowed";
+const LATENCY: &str = "/dev/cpu_dma_latency";
+
+/// Rules whose cures are harmless here.
+const RULES: &str =
+    "rn-stat-interval,rn-compaction,rn-compaction-proactive,rn-wq-cpumask,rn-irq-default,rn-rcu-kthreads";
+
+/// Files that are written back when the test ends, however it ends.
+const KEPT: [&str; 6] = [
+    INTERVAL,
+    UNEVICTABLE,
+    "/proc/sys/vm/compaction_proactiveness",
+    "/sys/devices/virtual/workqueue/cpumask",
+    "/proc/irq/default_smp_affinity",
+    "/proc/sys/vm/swappiness",
+];
+
+/// This machine with a state directory of its own. Dropped, it is as it was.
+struct Tuned {
+    directory: tempfile::TempDir,
+    before: BTreeMap<&'static str, String>,
+}
+
+impl Tuned {
+    /// None where this machine cannot be changed, which is said.
+    fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return None;
+        }
+        let before: BTreeMap<_, _> =
+            KEPT.into_iter().filter_map(|path| Some((path, fs::read_to_string(path).ok()?))).collect();
+        let writable = |path: &str| before.get(path).is_some_and(|text| fs::write(path, text).is_ok());
+        if ![INTERVAL, UNEVICTABLE].into_iter().all(writable) {
+            println!("skipped: {INTERVAL} or {UNEVICTABLE} cannot be written here");
+            return None;
+        }
+        let tuned = Self { directory: tempfile::tempdir().unwrap(), before };
+        fs::write(INTERVAL, "1\n").unwrap();
+        fs::write(UNEVICTABLE, "1\n").unwrap();
+        Some(tuned)
+    }
+
+    fn state(&self) -> PathBuf {
+        self.directory.path().join("state")
+    }
+
+    fn command(&self, verb: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        command.args(["tune", verb]).args(arguments).arg("--state").arg(self.state());
+        command.env("NO_COLOR", "1").env("COLUMNS", "200").stdin(Stdio::null());
+        command
+    }
+
+    /// Exit code, what was said, what was warned of.
+    fn run(&self, verb: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+        told(self.command(verb, arguments).output().unwrap())
+    }
+
+    /// The last CPU set apart, or the only one's rules.
+    fn apply(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let last = last_cpu();
+        let apart = ["--isolate", last.as_str(), "--only", RULES];
+        self.run("apply", &[&apart[..], arguments].concat())
+    }
+
+    fn holder(&self, kind: &str) -> i32 {
+        let text = fs::read_to_string(self.state().join(format!("holder-{kind}"))).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        i32::try_from(value["pid"].as_i64().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Tuned {
+    fn drop(&mut self) {
+        let _ = self.command("undo", &[]).output();
+        for (path, text) in &self.before {
+            let _ = fs::write(path, text);
+        }
+    }
+}
+
+fn told(output: Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap().trim().to_owned()
+}
+
+fn last_cpu() -> String {
+    let online = read("/sys/devices/system/cpu/online");
+    online.rsplit(['-', ',']).next().unwrap().to_owned()
+}
+
+fn kill(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// A machine with one CPU cannot set one apart.
+fn has_two_cpus() -> bool {
+    let has = last_cpu() != "0";
+    if !has {
+        println!("skipped: needs two CPUs");
+    }
+    has
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What threads and interrupts may use, too, and every file that a plan names.
+fn everything() -> BTreeMap<String, String> {
+    let output =
+        Command::new(BINARY).args(["tune", "plan", "--isolate", &last_cpu(), "--json"]).output().unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let steps = plan["steps"].as_array().unwrap();
+    steps.iter().map(|step| (step["target"].to_string(), step["old"].to_string())).collect()
+}
+
+#[test]
+fn what_is_applied_holds_and_undo_is_the_identity() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    let before = everything();
+    let (code, out, err) = tuned.apply(&[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains(&format!("done      {INTERVAL}: 1 -> 10")), "{out}");
+    assert_eq!((read(INTERVAL), read(UNEVICTABLE)), ("10".into(), "0".into()));
+    assert_ne!(everything(), before);
+    let (code, out, _) = tuned.run("status", &[]);
+    assert!(code == Some(0) && out.contains("all as written"), "{out}");
+    let (code, out, err) = tuned.run("undo", &[]);
+    assert!(code == Some(0) && out.ends_with("proof: everything reads as before\n"), "{out}{err}");
+    assert_eq!(everything(), before);
+    assert_eq!(tuned.run("undo", &[]), (Some(0), "nothing is applied\n".into(), String::new()));
+}
+
+#[test]
+fn what_is_applied_is_not_applied_twice() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&[]).0, Some(0));
+    let (code, _, err) = tuned.apply(&[]);
+    assert!(code == Some(2) && err.contains("settings are applied already"), "{err}");
+    assert_eq!(tuned.run("undo", &[]).0, Some(0));
+}
+
+#[test]
+fn somebody_elses_change_is_told_and_left() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&[]).0, Some(0));
+    fs::write(INTERVAL, "5\n").unwrap();
+    let (code, out, _) = tuned.run("status", &[]);
+    assert!(code == Some(1) && out.contains(&format!("drifted   {INTERVAL}: 5, where we wrote 10")), "{out}");
+    let (code, out, _) = tuned.run("undo", &[]);
+    assert!(code == Some(1) && out.contains(&format!("{INTERVAL}: 1 before, 5 now")), "{out}");
+    assert_eq!((read(INTERVAL), read(UNEVICTABLE)), ("5".into(), "1".into()));
+}
+
+#[test]
+fn what_was_reset_is_written_again() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&[]).0, Some(0));
+    fs::write(INTERVAL, "1\n").unwrap();
+    let (code, out, _) = tuned.run("status", &[]);
+    assert!(code == Some(1) && out.contains("reset"), "{out}");
+    let (code, out, _) = tuned.run("keep", &["--reconcile"]);
+    assert!(code == Some(0) && out.contains("1 setting written again"), "{out}");
+    assert_eq!(read(INTERVAL), "10");
+    assert_eq!(tuned.run("undo", &[]).0, Some(0));
+    assert_eq!(read(INTERVAL), "1");
+}
+
+#[test]
+fn a_time_that_runs_out_undoes_though_the_session_is_gone() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    let last = last_cpu();
+    // A session of its own, as a login has one, whose processes are all killed once the settings hold.
+    let mut command = Command::new("setsid");
+    let words = format!(
+        "{BINARY} tune apply --for 3s --isolate {last} --only {RULES} --state {}; sleep 60",
+        tuned.state().display()
+    );
+    let mut login = command.args(["sh", "-c", &words]).stdout(Stdio::null()).spawn().unwrap();
+    wait_until("applied", || {
+        fs::read_to_string(tuned.state().join("journal")).is_ok_and(|text| text.contains("applied"))
+    });
+    let leader = rustix::process::Pid::from_raw(i32::try_from(login.id()).unwrap()).unwrap();
+    rustix::process::kill_process_group(leader, rustix::process::Signal::KILL).unwrap();
+    login.wait().unwrap();
+    assert_eq!(read(INTERVAL), "10");
+    wait_until("undone", || !tuned.state().join("journal").exists());
+    assert_eq!((read(INTERVAL), read(UNEVICTABLE)), ("1".into(), "1".into()));
+    let (code, out, _) = tuned.run("status", &[]);
+    assert!(code == Some(0) && out.contains("their time had run out: everything read as before"), "{out}");
+}
+
+#[test]
+fn what_is_kept_outlives_its_time() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&["--for", "1s"]).0, Some(0));
+    let holder = tuned.holder("deadline");
+    let (code, out, _) = tuned.run("keep", &[]);
+    assert!(code == Some(0) && out.contains("kept"), "{out}");
+    wait_until("the holder goes", || !Path::new(&format!("/proc/{holder}/task")).exists());
+    std::thread::sleep(Duration::from_millis(1200));
+    assert_eq!(read(INTERVAL), "10");
+    assert_eq!(tuned.run("undo", &[]).0, Some(0));
+}
+
+#[test]
+fn a_dead_holder_is_told_and_undone_at_the_next_start() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&["--for", "10m"]).0, Some(0));
+    kill(tuned.holder("deadline"));
+    wait_until("told", || {
+        tuned.run("status", &[]).2.contains("the process that was to undo them was killed")
+    });
+    assert_eq!(tuned.run("status", &[]).0, Some(1));
+    fs::write(UNEVICTABLE, "1\n").unwrap();
+    let (code, out, err) = tuned.run("apply", &["--only", "rn-compaction"]);
+    assert!(code == Some(0) && err.contains("undone first"), "{out}{err}");
+    assert_eq!((read(INTERVAL), read(UNEVICTABLE)), ("1".into(), "0".into()));
+    assert_eq!(tuned.run("undo", &[]).0, Some(0));
+}
+
+/// Starts apply and kills it as soon as `steps` intentions are in the journal; whether it was killed before its end.
+fn killed_in_the_middle(tuned: &Tuned, arguments: &[&str], steps: usize) -> bool {
+    let last = last_cpu();
+    let apart = ["--isolate", last.as_str(), "--only", RULES];
+    let mut child =
+        tuned.command("apply", &[&apart[..], arguments].concat()).stdout(Stdio::null()).spawn().unwrap();
+    let journal = tuned.state().join("journal");
+    let text = || fs::read_to_string(&journal).unwrap_or_default();
+    while text().matches("\"intend\"").count() < steps && child.try_wait().unwrap().is_none() {
+        std::hint::spin_loop();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    !text().contains("\"applied\"")
+}
+
+#[test]
+fn a_command_killed_in_the_middle_is_undone_from_its_journal() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    let before = everything();
+    for steps in 1..6 {
+        if !killed_in_the_middle(&tuned, &[], steps) {
+            println!("apply was faster than its end at step {steps}");
+        }
+        let (code, out, err) = tuned.run("undo", &[]);
+        assert_eq!(code, Some(0), "{out}{err}");
+        assert_eq!(everything(), before, "killed at step {steps}");
+    }
+}
+
+#[test]
+fn a_command_with_a_time_that_is_killed_is_undone_at_once() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    let before = everything();
+    if !killed_in_the_middle(&tuned, &["--for", "10m"], 2) {
+        println!("skipped: apply was faster than its end");
+        return;
+    }
+    wait_until("undone", || !tuned.state().join("journal").exists());
+    assert_eq!(everything(), before);
+    let (_, out, _) = tuned.run("status", &[]);
+    assert!(out.contains("the command that applied them was killed"), "{out}");
+}
+
+#[test]
+fn settings_of_another_boot_are_not_undone() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&[]).0, Some(0));
+    // As after a boot: the boot has another name, and another program has written the same value.
+    let journal = tuned.state().join("journal");
+    let text = fs::read_to_string(&journal).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let json = first.split_once(' ').unwrap().1.replace(&read("/proc/sys/kernel/random/boot_id"), "other");
+    let mut crc = flate2::Crc::new();
+    crc.update(json.as_bytes());
+    fs::write(&journal, format!("{:08x} {json}\n{rest}", crc.sum())).unwrap();
+    assert_eq!(tuned.run("status", &[]).0, Some(1));
+    let (code, out, _) = tuned.run("undo", &[]);
+    assert!(code == Some(0) && out.contains("booted since"), "{out}");
+    assert_eq!(read(INTERVAL), "10");
+    // This boot's journal undoes what is there.
+    fs::write(&journal, text).unwrap();
+    assert_eq!(tuned.run("undo", &[]).0, Some(0));
+}
+
+#[test]
+fn another_worstcase_at_work_is_named_and_a_directory_of_others_refused() {
+    let Some(tuned) = Tuned::new() else { return };
+    DirBuilder::new().mode(0o700).create(tuned.state()).unwrap();
+    let lock = fs::File::create(tuned.state().join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let (code, _, err) = tuned.run("apply", &["--only", "rn-compaction"]);
+    assert!(code == Some(2) && err.contains("another worstcase changes settings right now"), "{err}");
+    drop(lock);
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(tuned.state(), everybody).unwrap();
+    let (code, _, err) = tuned.run("apply", &["--only", "rn-compaction"]);
+    assert!(code == Some(2) && err.contains("mode 0700"), "{err}");
+    assert_eq!(read(UNEVICTABLE), "1");
+}
+
+#[test]
+fn a_limit_on_exit_latencies_is_held_by_a_process_and_ends_with_it() {
+    let Some(tuned) = Tuned::new() else { return };
+    if fs::File::options().write(true).open(LATENCY).is_err() {
+        println!("skipped: {LATENCY} cannot be opened here");
+        return;
+    }
+    let limit = || i32::from_ne_bytes(fs::read(LATENCY).unwrap().try_into().unwrap());
+    let before = limit();
+    DirBuilder::new().mode(0o700).create(tuned.state()).unwrap();
+    let mut holder = Command::new(BINARY)
+        .arg("--hold-settings")
+        .arg(tuned.state())
+        .args(["latency", "17"])
+        .spawn()
+        .unwrap();
+    wait_until("held", || limit() <= 17);
+    assert_eq!(tuned.holder("latency"), i32::try_from(holder.id()).unwrap());
+    kill(tuned.holder("latency"));
+    holder.wait().unwrap();
+    wait_until("let go", || limit() == before);
+}
