@@ -18,6 +18,10 @@ pub struct Wish {
     pub why: String,
     /// What it costs.
     pub costs: Vec<String>,
+    /// Why it is not done unless somebody asks for this rule by name; none for what anybody may do.
+    pub reserved: Option<String>,
+    /// Whether somebody asks for this rule by name.
+    pub named: bool,
     /// What to change on the running system.
     pub changes: Vec<Change>,
     /// What to do instead where nothing can be changed on the running system.
@@ -129,11 +133,24 @@ pub fn plan(root: &SysRoot, wishes: &[Wish], real_time: &CpuList) -> Plan {
 }
 
 fn add(plan: &mut Plan, root: &SysRoot, wish: &Wish, real_time: &CpuList) {
+    if let Some(why) = wish.reserved.as_ref().filter(|_| !wish.named) {
+        let why_not = format!("{why}: only if --only names the rule");
+        return plan.refusals.push(Refusal { rule: wish.rule.clone(), what: wish.title.clone(), why_not });
+    }
     let before = plan.steps.len() + plan.refusals.len();
     let mut wanted_already = false;
     for change in &wish.changes {
         let expansion = setting::expand(root, change, real_time);
         for step in expansion.steps {
+            if let Some(why) = setting::heavy(&step.target).filter(|_| !wish.named) {
+                let (rule, what) = (wish.rule.clone(), step.target.to_string());
+                plan.refusals.push(Refusal {
+                    rule,
+                    what,
+                    why_not: format!("{why}: only if --only names the rule"),
+                });
+                continue;
+            }
             wanted_already |= !merge(&mut plan.steps, &mut plan.refusals, step, wish);
         }
         let of_rule =

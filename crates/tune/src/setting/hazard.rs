@@ -32,6 +32,14 @@ pub(crate) fn one_way(target: &Target, old: &str) -> Option<String> {
     }
 }
 
+/// Why something is done only where somebody asks for just that.
+pub(crate) fn heavy(target: &Target) -> Option<&'static str> {
+    match target {
+        Target::File(path) if path.ends_with("/smt/control") => Some("CPUs would go offline"),
+        _ => None,
+    }
+}
+
 /// What a change does beside what it is for, by a part of the path.
 const EFFECTS: [(&str, &str); 5] = [
     ("/mm/ksm/run", "pages that were merged are copied again: more memory is used at once"),

@@ -15,7 +15,7 @@ use units::CpuList;
 use crate::plan::{Change, Refusal, Step};
 
 pub use form::Form;
-pub(crate) use hazard::effect;
+pub(crate) use hazard::{effect, heavy};
 pub use target::{Target, Thread};
 
 /// What a change comes to on this machine.

@@ -24,7 +24,7 @@ pub struct Selection {
     #[arg(long, value_name = "CPUS")]
     pub(super) isolate: Option<CpuList>,
 
-    /// Only these rules or layers
+    /// Only these rules or layers; what costs safety, security or CPUs is changed only where its rule is named here
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     pub(super) only: Vec<String>,
 
@@ -46,8 +46,10 @@ impl Selection {
         let survey = survey_of(root, self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: only };
         let audit = audit::audit(&survey, rules.all(), &request);
-        let wishes: Vec<tune::Wish> =
-            wishes(&audit, &rules).into_iter().filter(|wish| !except.contains(&wish.rule)).collect();
+        let wishes: Vec<tune::Wish> = wishes(&audit, &rules, &self.only)
+            .into_iter()
+            .filter(|wish| !except.contains(&wish.rule))
+            .collect();
         let isolated = survey.isolated().clone();
         let real_time = if isolated.is_empty() { set(&survey, "cpus.online") } else { isolated };
         Ok(tune::plan(survey.root(), &wishes, &real_time))

@@ -4,10 +4,26 @@ use audit::{Audit, Division, Finding, Outcome, Rule, Rules};
 use tune::plan::Threads;
 use tune::{Change, Wish};
 
-/// One wish for each rule that fails, the worst first.
-pub fn wishes(audit: &Audit, rules: &Rules) -> Vec<Wish> {
-    let failed = audit.with(Outcome::Failed);
-    failed.filter_map(|finding| Some(wish(finding, rules.get(&finding.rule)?, &audit.division))).collect()
+/// One wish for each rule that fails, the worst first. `named` are those that somebody asks for by name.
+pub fn wishes(audit: &Audit, rules: &Rules, named: &[String]) -> Vec<Wish> {
+    let of = |finding: &Finding| {
+        let wish = wish(finding, rules.get(&finding.rule)?, &audit.division);
+        Some(Wish { named: named.contains(&wish.rule), ..wish })
+    };
+    audit.with(Outcome::Failed).filter_map(of).collect()
+}
+
+/// Costs that nobody pays without having been asked: a machine that hangs, a protection that is gone.
+const RESERVED: [&str; 2] = ["safety", "security"];
+
+fn reserved(rule: &Rule) -> Option<String> {
+    let cost = RESERVED.iter().find_map(|kind| Some((kind, rule.costs.get(*kind)?)));
+    cost.filter(|_| has_cure(rule)).map(|(kind, what)| format!("costs {kind} ({what})"))
+}
+
+/// Whether there is something to do on the running system.
+fn has_cure(rule: &Rule) -> bool {
+    !rule.cure.runtime.is_empty() || !rule.cure.threads.is_empty()
 }
 
 fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
@@ -18,6 +34,8 @@ fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
         title: rule.title.clone(),
         why: rule.why.clone(),
         costs: rule.costs.iter().map(|(kind, what)| format!("{kind}: {what}")).collect(),
+        reserved: reserved(rule),
+        named: false,
         changes: files.chain(threads).collect(),
         otherwise: finding
             .cure
