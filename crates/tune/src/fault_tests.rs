@@ -364,6 +364,32 @@ fn a_thread_that_ended_is_told_and_one_with_its_id_is_spared() {
 }
 
 #[test]
+fn a_thread_that_began_anew_is_judged_by_its_name_and_written_again() {
+    let (mut machine, disk) = (machine(), Disk::default());
+    run(&mut machine, &disk, OnRefusal::RollBack);
+    let off = |machine: &Scripted| {
+        now(&machine.root(), &disk.history()).iter().filter(|(_, now)| now.is_off()).count()
+    };
+    let text = |name: &str| self::machine().text(&format!("/proc/15/task/15/{name}")).unwrap();
+    let (stat, status) =
+        (text("stat").replace("15 (", "99 (").replace(" 40 0 0 ", " 41 0 0 "), text("status"));
+    machine.tree.files.retain(|path, _| !path.starts_with("/proc/15"));
+    assert_eq!(off(&machine), 0, "what is gone neither holds nor does not");
+    machine.put("/proc/99/task/99/stat", &stat);
+    machine.put("/proc/99/task/99/status", &status);
+    assert_eq!(off(&machine), 2, "it has neither the CPUs nor the priority");
+    let history = disk.history();
+    let mut journal = Journal::new(Box::new(disk.clone()), Path::new("journal"));
+    (0..history.steps.len()).for_each(|_| {
+        journal.next();
+    });
+    assert_eq!(reconcile(&mut machine, &mut journal, &history).unwrap().len(), 2);
+    restore(&mut machine, &disk.history().steps);
+    assert_eq!(machine.text("/proc/99/task/99/stat"), Some(stat));
+    assert_eq!(machine.text("/proc/99/task/99/status"), Some(status));
+}
+
+#[test]
 fn a_cpu_gone_offline_takes_its_files_along_and_nothing_else() {
     let (mut machine, disk) = (machine(), Disk::default());
     run(&mut machine, &disk, OnRefusal::RollBack);

@@ -19,7 +19,7 @@ pub enum Now {
     AsBefore,
     /// It says something else.
     Drifted(String),
-    /// It is gone, and why that is believed.
+    /// It is gone, and why that is believed: there is nothing that could hold or not.
     Gone(String),
     /// It cannot be read: the errno.
     Unreadable(i32),
@@ -31,10 +31,18 @@ pub fn now<'a>(root: &SysRoot, history: &'a History) -> Vec<(&'a Taken, Now)> {
     written.map(|(taken, ours)| (taken, one(root, taken, ours))).collect()
 }
 
+impl Now {
+    /// Whether something that is there is not as we wrote it.
+    pub fn is_off(&self) -> bool {
+        !matches!(self, Self::Holds | Self::Gone(_))
+    }
+}
+
+/// A thread that began anew under its name is judged as the one that ended.
 fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
-    let target = match find(root, &taken.target) {
-        Found::Here(target) => target,
-        Found::Gone(why) => return Now::Gone(why),
+    let target = match (find(root, &taken.target), successor(root, &taken.target)) {
+        (Found::Here(target), _) | (Found::Gone(_), Some(target)) => target,
+        (Found::Gone(why), None) => return Now::Gone(why),
     };
     match target.value(root) {
         Fact::Value(now) if still(&target, &now, ours) => Now::Holds,

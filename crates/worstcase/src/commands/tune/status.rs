@@ -6,7 +6,7 @@ use clap::Args;
 use machine::SysRoot;
 use tune::holder::{self, Kind};
 use tune::journal::History;
-use tune::status::{Now, now};
+use tune::status::now;
 use tune::{State, boot_id};
 
 use super::leftover::left_alone;
@@ -38,7 +38,7 @@ impl Status {
             return Ok(ExitCode::from(1));
         }
         let all = now(&SysRoot::live(), &history);
-        let drifted = all.iter().filter(|(_, now)| *now != Now::Holds).count();
+        let drifted = all.iter().filter(|(_, now)| now.is_off()).count();
         let mut text = head(&state, &history);
         text += &shown::all_now(&all);
         text += &match drifted {
