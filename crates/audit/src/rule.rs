@@ -133,6 +133,8 @@ pub struct Cure {
     /// What that command does to threads of the kernel, for those who can do it without a shell.
     #[serde(default)]
     pub threads: Vec<Threads>,
+    /// What that command takes out of load balancing, likewise.
+    pub partition: Option<String>,
     /// Words for the boot line.
     #[serde(default)]
     pub boot: Vec<String>,

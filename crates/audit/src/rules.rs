@@ -160,13 +160,13 @@ fn cure_faults(cure: &Cure) -> Vec<String> {
     let config = config.map(|line| format!("`{line}` is neither `CONFIG_X=...` nor `# CONFIG_X is not set`"));
     let paths = cure.runtime.iter().filter(|write| !write.path.starts_with('/'));
     let paths = paths.map(|write| format!("`{}` is not a whole path", write.path));
-    let cpus = cure.threads.iter().filter_map(|threads| threads.cpus.as_ref());
+    let cpus = cure.threads.iter().filter_map(|threads| threads.cpus.as_ref()).chain(&cure.partition);
     let texts =
         cure.runtime.iter().flat_map(|write| [&write.path, &write.value]).chain(&cure.boot).chain(cpus);
     let unfilled = texts.filter(|text| Division::default().fill(text).contains('{'));
     let unfilled = unfilled.map(|text| format!("`{text}` holds a word in braces that nothing fills in"));
-    let alone = (!cure.threads.is_empty() && cure.command.is_none())
-        .then(|| "its threads are cured without a command that says how".to_owned());
+    let alone = ((!cure.threads.is_empty() || cure.partition.is_some()) && cure.command.is_none())
+        .then(|| "its threads or CPUs are cured without a command that says how".to_owned());
     boot.chain(config).chain(paths).chain(unfilled).chain(alone).collect()
 }
 

@@ -36,6 +36,8 @@ pub enum End {
 pub struct Applied {
     /// What was written, in that order.
     pub taken: Vec<Taken>,
+    /// What could not be found or read any more, and so was not written.
+    pub left_out: Vec<Target>,
     /// How it ended.
     pub end: End,
 }
@@ -48,33 +50,41 @@ pub fn apply(
     on_refusal: OnRefusal,
     wanted: &mut dyn FnMut(&Step) -> bool,
 ) -> Applied {
-    let mut taken = Vec::new();
+    let (mut taken, mut left_out) = (Vec::new(), Vec::new());
     for step in steps.iter().filter(|step| wanted(step)) {
-        match take(hand, journal, step, &mut taken) {
+        let Fact::Value(old) = step.target.value(&hand.root()) else {
+            left_out.push(step.target.clone());
+            continue;
+        };
+        match take(hand, journal, step, old, &mut taken) {
             Ok(true) => {}
             Ok(false) if on_refusal == OnRefusal::GoOn => {}
             Ok(false) => {
                 let undone = restore(hand, &taken);
-                return Applied { taken, end: End::RolledBack(undone) };
+                return Applied { taken, left_out, end: End::RolledBack(undone) };
             }
-            Err(error) => return failed(hand, taken, error),
+            Err(error) => {
+                let undone = restore(hand, &taken);
+                return Applied { taken, left_out, end: End::JournalFailed(error, undone) };
+            }
         }
     }
-    match journal.promise(&Line::Applied) {
-        Ok(()) => Applied { taken, end: End::Applied },
-        Err(error) => failed(hand, taken, error),
-    }
-}
-
-fn failed(hand: &mut dyn Hand, taken: Vec<Taken>, error: Error) -> Applied {
-    let undone = restore(hand, &taken);
-    Applied { taken, end: End::JournalFailed(error, undone) }
+    let end = match journal.promise(&Line::Applied) {
+        Ok(()) => End::Applied,
+        Err(error) => End::JournalFailed(error, restore(hand, &taken)),
+    };
+    Applied { taken, left_out, end }
 }
 
 /// Does one step and adds it to `taken`; false where the kernel should have taken it and did not.
-fn take(hand: &mut dyn Hand, journal: &mut Journal, step: &Step, taken: &mut Vec<Taken>) -> Result<bool> {
+fn take(
+    hand: &mut dyn Hand,
+    journal: &mut Journal,
+    step: &Step,
+    old: String,
+    taken: &mut Vec<Taken>,
+) -> Result<bool> {
     let Step { target, new, rules, .. } = step;
-    let Fact::Value(old) = target.value(&hand.root()) else { return Ok(true) };
     if target.same(&old, new) {
         return Ok(true);
     }
@@ -89,7 +99,8 @@ fn take(hand: &mut dyn Hand, journal: &mut Journal, step: &Step, taken: &mut Vec
     })?;
     let outcome = write(hand, &target, &old, &new);
     let is_fine = match outcome {
-        Outcome::Exact | Outcome::Equal(_) | Outcome::Clamped(_) => true,
+        Outcome::Exact | Outcome::Equal(_) => true,
+        Outcome::Clamped(_) => !target.is_all_or_nothing(),
         Outcome::Ignored | Outcome::Refused(_) => target.may_be_refused(),
     };
     taken.push(Taken { rules, target, old, new, outcome: Some(outcome.clone()) });

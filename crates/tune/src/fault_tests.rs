@@ -25,7 +25,7 @@ const INTERRUPTS: &str = "           CPU0       CPU1       CPU2       CPU3\n \
 
 fn machine() -> Scripted {
     let latency = 2_000_000_000_i32.to_ne_bytes();
-    let files: [(&str, &[u8]); 14] = [
+    let files: [(&str, &[u8]); 17] = [
         ("/proc/sys/vm/swappiness", b"60\n"),
         ("/proc/sys/vm/stat_interval", b"1\n"),
         ("/proc/sys/kernel/printk", b"7\t4\t1\t7\n"),
@@ -35,6 +35,9 @@ fn machine() -> Scripted {
         ("/proc/irq/24/smp_affinity_list", b"0-3\n"),
         ("/proc/irq/25/smp_affinity_list", b"2-3\n"),
         ("/proc/15/stat", b""),
+        ("/proc/self/mountinfo", b"1 1 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+        ("/sys/fs/cgroup/cgroup.controllers", b"cpuset cpu io\n"),
+        ("/sys/fs/cgroup/cgroup.subtree_control", b"cpu io\n"),
         ("/proc/15/task/15/status", b"Name:\trcu_preempt\nCpus_allowed_list:\t0-3\nx:\t1\n"),
         ("/dev/cpu_dma_latency", &latency),
         ("/sys/devices/system/cpu/cpu2/cpuidle/state1/latency", b"133\n"),
@@ -76,6 +79,11 @@ fn wishes() -> Vec<Wish> {
         files("/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us", "10"),
         threads("moved", moved),
         threads("raised", raised),
+        Wish {
+            rule: "apart".into(),
+            changes: vec![Change::Partition("2-3".parse().unwrap())],
+            ..Wish::default()
+        },
     ]
 }
 
@@ -165,6 +173,10 @@ fn the_plan_is_what_the_wishes_come_to() {
     assert_eq!(
         told,
         [
+            "cpuset controller below /sys/fs/cgroup: off -> on",
+            "control group /sys/fs/cgroup/worstcase: none -> there",
+            "/sys/fs/cgroup/worstcase/cpuset.cpus:  -> 2-3",
+            "/sys/fs/cgroup/worstcase/cpuset.cpus.partition: member -> isolated",
             "CPUs of rcu_preempt (15): 0-3 -> 0-1",
             "/sys/devices/virtual/workqueue/cpumask: 00000000,0000000f -> 3",
             "CPUs of irq 24 (PCI-MSI 0-edge eth0): 0-3 -> 0-1",
@@ -219,16 +231,55 @@ fn what_is_ignored_or_clamped_is_told_and_can_be_undone() {
         let (mut machine, disk) = (machine().with(step, Fault::Ignore), Disk::default());
         let applied = run(&mut machine, &disk, OnRefusal::GoOn);
         assert_eq!(applied.taken[step].outcome, Some(Outcome::Ignored), "step {step}");
-        assert_eq!(applied.taken.iter().filter(|taken| taken.held()).count(), steps() - 1);
+        let held = applied.taken.iter().filter(|taken| taken.held()).count();
+        assert_eq!(held + applied.left_out.len(), steps() - 1, "what is not there is told");
         undone_from(&disk, &mut machine, "ignored");
     }
-    let clamped = [(0, "0"), (2, "0"), (6, "20")];
+    let clamped = [(4, "0"), (6, "0"), (10, "20")];
     for (step, value) in clamped {
         let (mut machine, disk) = (machine().with(step, Fault::Clamp(value.into())), Disk::default());
         let applied = run(&mut machine, &disk, OnRefusal::RollBack);
         assert_eq!(applied.taken[step].outcome, Some(Outcome::Clamped(value.into())), "step {step}");
         undone_from(&disk, &mut machine, "clamped");
     }
+}
+
+#[test]
+fn a_partition_that_is_not_valid_is_refused_with_the_kernels_reason() {
+    const STATE: &str = "isolated invalid (Cpu list in cpuset.cpus not exclusive)";
+    let (mut machine, disk) = (machine().with(3, Fault::Clamp(STATE.into())), Disk::default());
+    let applied = run(&mut machine, &disk, OnRefusal::RollBack);
+    assert!(matches!(applied.end, End::RolledBack(_)), "{applied:#?}");
+    assert_eq!(applied.taken[3].outcome, Some(Outcome::Clamped(STATE.into())));
+    assert_eq!(machine.tree, self::machine().tree);
+}
+
+#[test]
+fn what_runs_in_a_partition_is_moved_out_before_it_goes() {
+    let (mut machine, disk) = (machine(), Disk::default());
+    run(&mut machine, &disk, OnRefusal::RollBack);
+    machine.put("/sys/fs/cgroup/cgroup.procs", "1\n");
+    machine.put("/sys/fs/cgroup/worstcase/cgroup.procs", "700\n");
+    let undone = restore(&mut machine, &disk.history().steps);
+    // The made-up kernel leaves a process in both groups, so that the group stays: what counts is that it was moved.
+    assert_eq!(machine.text("/sys/fs/cgroup/cgroup.procs").as_deref(), Some("700\n"));
+    let group =
+        undone.iter().find(|undone| undone.target == Target::Group("/sys/fs/cgroup/worstcase".into()));
+    assert!(matches!(&group.unwrap().back, Back::Refused(_)), "{group:?}");
+    machine.put("/sys/fs/cgroup/cgroup.procs", "1\n");
+    machine.put("/sys/fs/cgroup/worstcase/cgroup.procs", "");
+    restore(&mut machine, &disk.history().steps);
+    machine.tree.files.remove("/sys/fs/cgroup/cgroup.procs");
+    assert_eq!(machine.tree, self::machine().tree, "the next undo takes it away");
+}
+
+#[test]
+fn what_is_refused_and_then_gone_with_its_group_is_undone() {
+    let (mut machine, disk) = (machine(), Disk::default());
+    run(&mut machine, &disk, OnRefusal::RollBack);
+    // While something runs in a partition, the kernel does not take its CPUs away: the third step, third from the end.
+    machine = machine.with(steps() - 3, Fault::Refuse(Errno::NOSPC));
+    undone_from(&disk, &mut machine, "with its group");
 }
 
 #[test]

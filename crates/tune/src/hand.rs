@@ -33,6 +33,18 @@ pub trait Hand {
     /// What the kernel answered.
     fn set_scheduling(&mut self, tid: i32, policy: Policy, priority: u32) -> Result<(), Errno>;
 
+    /// Makes a control group.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn make_group(&mut self, path: &str) -> Result<(), Errno>;
+
+    /// Takes a control group away.
+    ///
+    /// # Errors
+    /// What the kernel answered: `EBUSY` where something is in it.
+    fn remove_group(&mut self, path: &str) -> Result<(), Errno>;
+
     /// Has somebody hold a limit on exit latencies, in microseconds; none lets go of it.
     ///
     /// # Errors
@@ -53,6 +65,10 @@ impl Live {
     }
 }
 
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
 impl Hand for Live {
     fn root(&self) -> SysRoot {
         SysRoot::live()
@@ -67,7 +83,7 @@ impl Hand for Live {
                 _ => Err(std::io::ErrorKind::WriteZero.into()),
             }
         });
-        written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        written.map_err(|error| errno(&error))
     }
 
     fn set_affinity(&mut self, tid: i32, cpus: &CpuList) -> Result<(), Errno> {
@@ -76,6 +92,14 @@ impl Hand for Live {
 
     fn set_scheduling(&mut self, tid: i32, policy: Policy, priority: u32) -> Result<(), Errno> {
         sys::schedule::set_policy(tid, policy, priority).map_err(|error| error.errno)
+    }
+
+    fn make_group(&mut self, path: &str) -> Result<(), Errno> {
+        std::fs::create_dir(self.root().path(path)).map_err(|error| errno(&error))
+    }
+
+    fn remove_group(&mut self, path: &str) -> Result<(), Errno> {
+        std::fs::remove_dir(self.root().path(path)).map_err(|error| errno(&error))
     }
 
     fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno> {

@@ -21,10 +21,12 @@ pub(crate) fn find(root: &SysRoot, target: &Target) -> Found {
             Some(_) => Found::Here(target.clone()),
             None => Found::Gone("that thread has ended".to_owned()),
         },
-        Target::File(_) | Target::LatencyLimit => match target.text(root) {
-            record::Fact::Absent => Found::Gone("it is no longer there".to_owned()),
-            _ => Found::Here(target.clone()),
-        },
+        Target::File(_) | Target::CpusetBelow(_) | Target::Group(_) | Target::LatencyLimit => {
+            match target.text(root) {
+                record::Fact::Absent => Found::Gone("it is no longer there".to_owned()),
+                _ => Found::Here(target.clone()),
+            }
+        }
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Change {
     },
     /// Threads of the kernel.
     Threads(Threads),
+    /// CPUs taken out of load balancing, in a partition of control groups.
+    Partition(CpuList),
 }
 
 /// Threads of the kernel, and what is to become of them.

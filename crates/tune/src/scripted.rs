@@ -88,7 +88,11 @@ impl Scripted {
             Some(Fact::Unreadable(errno)) => return Err(Errno::from_raw_os_error(*errno)),
             _ => return Err(Errno::NOENT),
         };
-        let new = taken(Form::of(path, &old), &old, value).ok_or(Errno::INVAL)?;
+        let new = match path.ends_with("/cgroup.subtree_control") {
+            true => controllers(&old, value),
+            false => taken(Form::of(path, &old), &old, value),
+        };
+        let new = new.ok_or(Errno::INVAL)?;
         let end = &old[old.trim_end().len()..];
         self.put(path, &format!("{new}{end}"));
         Ok(())
@@ -105,6 +109,18 @@ impl Scripted {
     fn thread(tid: i32) -> String {
         format!("/proc/{tid}/task/{tid}")
     }
+}
+
+/// What a new control group has, as far as it matters.
+const GROUP: [(&str, &str); 3] =
+    [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n"), ("cgroup.procs", "")];
+
+/// The controllers of `old` with one added or taken away.
+fn controllers(old: &str, change: &str) -> Option<String> {
+    let (sign, name) = change.split_at_checked(1)?;
+    let others = old.split_whitespace().filter(|other| *other != name);
+    let added = (sign == "+").then_some(name);
+    Some(added.into_iter().chain(others).collect::<Vec<_>>().join(" "))
 }
 
 /// What a file says after `value` was written over `old`; none where the kernel would not take it.
@@ -128,7 +144,7 @@ fn taken(form: Form, old: &str, value: &str) -> Option<String> {
             let rest = old.split('\t').skip(fields).map(|field| format!("\t{field}"));
             Some(value.to_owned() + &rest.collect::<String>())
         }
-        Form::Limit | Form::Lowest => Some(value.to_owned()),
+        Form::Whole | Form::Limit | Form::Lowest => Some(value.to_owned()),
     }
 }
 
@@ -172,6 +188,30 @@ impl Hand for Scripted {
                 *fields.get_mut(41 - 3)? = policy.number().to_string();
                 Some(format!("{head}) {}", fields.join(" ")))
             })
+        })
+    }
+
+    fn make_group(&mut self, path: &str) -> Result<(), Errno> {
+        self.written(|machine, _| {
+            if machine.tree.present.contains_key(path) {
+                return Err(Errno::EXIST);
+            }
+            machine.tree.present.insert(path.to_owned(), Fact::Value(()));
+            for (name, text) in GROUP {
+                machine.put(&format!("{path}/{name}"), text);
+            }
+            Ok(())
+        })
+    }
+
+    fn remove_group(&mut self, path: &str) -> Result<(), Errno> {
+        self.written(|machine, _| {
+            if machine.text(&format!("{path}/cgroup.procs")).is_some_and(|text| !text.trim().is_empty()) {
+                return Err(Errno::BUSY);
+            }
+            machine.tree.present.remove(path).ok_or(Errno::NOENT)?;
+            machine.tree.files.retain(|file, _| !file.starts_with(&format!("{path}/")));
+            Ok(())
         })
     }
 

@@ -1,5 +1,6 @@
 //! Puts back what a journal tells of, and proves it. Nothing that somebody else has changed since is overwritten.
 
+use machine::SysRoot;
 use record::Fact;
 
 use crate::hand::Hand;
@@ -57,7 +58,22 @@ pub fn restore(hand: &mut dyn Hand, taken: &[Taken]) -> Vec<Undone> {
         let back = restore_one(hand, step, ours);
         undone.push(Undone { target: step.target.clone(), old: step.old.clone(), back });
     }
+    let root = hand.root();
+    undone.iter_mut().filter(|undone| undone.back.is_open()).for_each(|undone| look_again(&root, undone));
     undone
+}
+
+/// What was refused can have gone with something that was put back after it, as a file with its group.
+fn look_again(root: &SysRoot, undone: &mut Undone) {
+    match find(root, &undone.target) {
+        Found::Gone(why) => undone.back = Back::Gone(why),
+        Found::Here(target) => {
+            let now = target.value(root);
+            if now.value().is_some_and(|now| target.same(now, &undone.old)) {
+                undone.back = Back::Restored;
+            }
+        }
+    }
 }
 
 fn restore_one(hand: &mut dyn Hand, step: &Taken, ours: &str) -> Back {

@@ -23,6 +23,12 @@ for profile in isolated host; do
     worstcase tune undo > $profile-undo.txt 2>&1 || exit 6
     plan $profile $profile-after.json
 done
+rule=rn-cpuset-partition
+worstcase tune apply --isolate 1 --only $rule > partition-apply.txt 2>&1 || exit 7
+worstcase check --isolate 1 $rule --all > partition-check.txt 2>&1
+echo $$ > /sys/fs/cgroup/worstcase/cgroup.procs || exit 8
+worstcase tune undo > partition-undo.txt 2>&1 || exit 9
+test ! -e /sys/fs/cgroup/worstcase || exit 10
 ";
 
 /// Whether a guest can run that kernel; says why not.
@@ -95,6 +101,12 @@ fn on_real_kernels_undo_is_the_identity() {
             assert!(of("status.txt").contains("all as written"), "{}", of("status.txt"));
             assert!(of("undo.txt").ends_with("proof: everything reads as before\n"), "{}", of("undo.txt"));
         }
+        let partition = (read("partition-check.txt"), read("partition-undo.txt"));
+        assert!(
+            partition.0.contains("passes   CPUs for real time are out of load balancing: 1"),
+            "{partition:?}"
+        );
+        assert!(partition.1.ends_with("proof: everything reads as before\n"), "{partition:?}");
         let raised = read("host-apply.txt");
         assert_eq!(raised.contains("priority of ktimers/1"), kernel.contains("-rt-"), "{kernel}: {raised}");
     }

@@ -10,6 +10,8 @@ pub enum Form {
     Fields,
     /// One word of several, the chosen one in brackets or parentheses.
     Choice,
+    /// One text, compared whole.
+    Whole,
     /// CPUs as a list.
     List,
     /// CPUs as a mask.
@@ -31,6 +33,8 @@ impl Form {
             Self::Mask
         } else if LISTS.contains(&name) {
             Self::List
+        } else if name == super::partition::STATE {
+            Self::Whole
         } else if name == super::idle::LIMIT {
             Self::Limit
         } else if chosen(text).is_some() {
@@ -51,7 +55,7 @@ impl Form {
     /// Whether the value `now` is what was `wanted`.
     pub fn same(self, now: &str, wanted: &str) -> bool {
         match self {
-            Self::Choice | Self::Limit => now.trim() == wanted.trim(),
+            Self::Choice | Self::Whole | Self::Limit => now.trim() == wanted.trim(),
             Self::Fields => same_fields(now, wanted),
             Self::List | Self::Mask => match (self.cpus(now), self.cpus(wanted)) {
                 (Some(now), Some(wanted)) => now == wanted,
@@ -70,7 +74,9 @@ impl Form {
     pub fn change(self, text: &str, wanted: &str) -> Option<String> {
         let now = self.value(text);
         match self {
-            Self::Fields | Self::Choice => (!self.same(&now, wanted)).then(|| wanted.to_owned()),
+            Self::Fields | Self::Choice | Self::Whole => {
+                (!self.same(&now, wanted)).then(|| wanted.to_owned())
+            }
             Self::List | Self::Mask => match (self.cpus(&now), self.cpus(wanted)) {
                 (Some(now), Some(wanted)) => narrowed(&now, &wanted).map(|cpus| self.text(&cpus)),
                 _ => None,

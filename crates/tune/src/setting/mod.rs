@@ -6,6 +6,7 @@ mod frequency;
 mod hazard;
 mod idle;
 mod interrupt;
+mod partition;
 mod target;
 mod thread;
 
@@ -60,6 +61,7 @@ pub(crate) fn expand(root: &SysRoot, change: &Change, real_time: &CpuList) -> Ex
         }
         Change::Files { path, value } if path.as_str() == interrupt::FILES => interrupt::expand(root, value),
         Change::Files { path, value } => file::expand(root, path, value, real_time),
+        Change::Partition(cpus) => partition::expand(root, cpus),
         Change::Threads(threads) => thread::expand(root, threads, real_time),
     }
 }

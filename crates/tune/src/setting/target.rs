@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use units::Policy;
 
-use super::Form;
+use super::{Form, partition};
 use crate::hand::Hand;
 
 /// One thing that can be changed.
@@ -28,6 +28,10 @@ pub enum Target {
     Affinity(Thread),
     /// A thread's policy and priority: `fifo 50`, `other 0`.
     Scheduling(Thread),
+    /// Whether groups right below that one have the cpuset controller: `on` or `off`.
+    CpusetBelow(String),
+    /// A control group: `there` or `none`.
+    Group(String),
     /// The limit on exit latencies of idle states for all CPUs, in microseconds, held by an open file.
     LatencyLimit,
 }
@@ -78,6 +82,13 @@ impl Target {
             Self::Scheduling(thread) => {
                 gone_or(thread.task(root).map(|task| format!("{} {}", task.policy, task.priority)))
             }
+            Self::CpusetBelow(group) => root
+                .read(&format!("{group}/cgroup.subtree_control"))
+                .map(|text| if partition::has_cpuset(&text) { "on" } else { "off" }.to_owned()),
+            Self::Group(group) => match root.exists(group) {
+                Fact::Absent => Fact::Value("none".to_owned()),
+                there => there.map(|()| "there".to_owned()),
+            },
             Self::LatencyLimit => latency_request::in_effect(root).map(|limit| limit.to_string()),
         }
     }
@@ -88,6 +99,7 @@ impl Target {
             Self::File(path) => Form::of(path, text),
             Self::Interrupt { .. } | Self::Affinity(_) => Form::List,
             Self::Scheduling(_) => Form::Fields,
+            Self::CpusetBelow(_) | Self::Group(_) => Form::Whole,
             Self::LatencyLimit => Form::Lowest,
         }
     }
@@ -120,6 +132,12 @@ impl Target {
                 self.if_there(thread, hand)?;
                 hand.set_scheduling(thread.tid, policy, priority)
             }
+            Self::CpusetBelow(group) => {
+                let sign = if value == "on" { "+cpuset" } else { "-cpuset" };
+                hand.write_file(&format!("{group}/cgroup.subtree_control"), sign)
+            }
+            Self::Group(group) if value == "there" => hand.make_group(group),
+            Self::Group(group) => partition::remove(hand, group),
             Self::LatencyLimit => {
                 let limit = value.parse::<u32>().map_err(|_| Errno::INVAL)?;
                 let is_none = i64::from(limit) >= latency_request::NO_LIMIT;
@@ -139,19 +157,26 @@ impl Target {
         thread.task(&hand.root()).map(drop).ok_or(Errno::SRCH)
     }
 
-    /// The order that survives on real systems: CPUs before threads and work queues, these before interrupts, these
+    /// Whether something else than what was asked for is of no use: a partition that is not valid separates nothing.
+    pub(crate) fn is_all_or_nothing(&self) -> bool {
+        matches!(self, Self::File(path) if path.ends_with(partition::STATE))
+    }
+
+    /// The order that survives on real systems: CPUs and their partitions before threads and work queues, these before interrupts, these
     /// before clocks and idle states, and priorities last.
     pub(crate) fn phase(&self) -> u8 {
         match self {
             Self::File(path) if path.ends_with("/online") || path.ends_with("/smt/control") => 0,
-            Self::Affinity(_) => 1,
-            Self::File(path) if path.contains("/workqueue/") => 2,
-            Self::File(path) if path.ends_with("/default_smp_affinity") => 3,
-            Self::Interrupt { .. } => 4,
-            Self::File(path) if path.starts_with("/sys/devices/system/cpu/") => 5,
-            Self::LatencyLimit => 6,
-            Self::File(_) => 7,
-            Self::Scheduling(_) => 8,
+            Self::CpusetBelow(_) | Self::Group(_) => 1,
+            Self::File(path) if path.contains("/cpuset.") => 1,
+            Self::Affinity(_) => 2,
+            Self::File(path) if path.contains("/workqueue/") => 3,
+            Self::File(path) if path.ends_with("/default_smp_affinity") => 4,
+            Self::Interrupt { .. } => 5,
+            Self::File(path) if path.starts_with("/sys/devices/system/cpu/") => 6,
+            Self::LatencyLimit => 7,
+            Self::File(_) => 8,
+            Self::Scheduling(_) => 9,
         }
     }
 }
@@ -171,6 +196,8 @@ impl fmt::Display for Target {
             Self::Interrupt { number, identity } => write!(f, "CPUs of irq {number} ({identity})"),
             Self::Affinity(thread) => write!(f, "CPUs of {} ({})", thread.name, thread.tid),
             Self::Scheduling(thread) => write!(f, "priority of {} ({})", thread.name, thread.tid),
+            Self::CpusetBelow(group) => write!(f, "cpuset controller below {group}"),
+            Self::Group(group) => write!(f, "control group {group}"),
             Self::LatencyLimit => f.write_str(latency_request::PATH),
         }
     }

@@ -101,6 +101,7 @@ impl Apply {
 
     fn tell(&self, state: &State, lock: &Lock, applied: &Applied) -> Result<ExitCode> {
         let mut text = shown::all_taken(&applied.taken);
+        text += &applied.left_out.iter().map(shown::left_out).collect::<String>();
         match &applied.end {
             End::Applied => {
                 text += &self.summary(applied);

@@ -154,6 +154,11 @@ fn undone(undone: &Undone) -> String {
     }
 }
 
+/// What was planned and is not there.
+pub fn left_out(target: &tune::Target) -> String {
+    marked("gone", &format!("{target}: it cannot be found or read any more"))
+}
+
 /// How one thing is now.
 fn now(taken: &Taken, now: &Now) -> String {
     let target = &taken.target;

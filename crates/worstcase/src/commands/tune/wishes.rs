@@ -23,11 +23,12 @@ fn reserved(rule: &Rule) -> Option<String> {
 
 /// Whether there is something to do on the running system.
 fn has_cure(rule: &Rule) -> bool {
-    !rule.cure.runtime.is_empty() || !rule.cure.threads.is_empty()
+    !rule.cure.runtime.is_empty() || !rule.cure.threads.is_empty() || rule.cure.partition.is_some()
 }
 
 fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
     let files = rule.cure.runtime.iter().flat_map(|write| files(&write.path, &write.value, division));
+    let partition = rule.cure.partition.iter().filter_map(|cpus| partition(cpus, division));
     let threads = rule.cure.threads.iter().filter_map(|threads| moved(threads, division));
     Wish {
         rule: rule.id.clone(),
@@ -36,7 +37,7 @@ fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
         costs: rule.costs.iter().map(|(kind, what)| format!("{kind}: {what}")).collect(),
         reserved: reserved(rule),
         named: false,
-        changes: files.chain(threads).collect(),
+        changes: files.chain(threads).chain(partition).collect(),
         otherwise: finding
             .cure
             .first()
@@ -57,6 +58,11 @@ fn files(path: &str, value: &str, division: &Division) -> Vec<Change> {
     };
     let value = division.fill(value);
     paths.into_iter().map(|path| Change::Files { path, value: value.clone() }).collect()
+}
+
+fn partition(cpus: &str, division: &Division) -> Option<Change> {
+    let cpus: units::CpuList = division.fill(cpus).parse().ok()?;
+    (!cpus.is_empty()).then_some(Change::Partition(cpus))
 }
 
 fn moved(threads: &audit::Threads, division: &Division) -> Option<Change> {
