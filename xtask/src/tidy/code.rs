@@ -6,8 +6,8 @@ use super::{Finding, Tree};
 /// Crates that hold `unsafe`.
 const UNSAFE: [&str; 1] = ["sys"];
 
-/// Crates that print: the binary, and these tasks.
-const PRINTING: [&str; 2] = ["worstcase", "xtask"];
+/// Crates that print: the binary, these tasks, and what tests say by a helper.
+const PRINTING: [&str; 3] = ["worstcase", "xtask", "guest-tests"];
 
 const PRINTS: [&str; 5] = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
 

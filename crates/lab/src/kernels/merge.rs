@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use flate2::Crc;
 use machine::kernel_config::{Fragment, KernelConfig, Setting, line_of};
 
 use super::cache::failed;
@@ -59,6 +60,13 @@ impl Asked {
         Ok(Self { name, text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
+    /// Tells it from another of the same name: a CRC-32.
+    pub(crate) fn checksum(&self) -> u32 {
+        let mut crc = Crc::new();
+        crc.update(self.text.as_bytes());
+        crc.sum()
+    }
+
     /// What it says. A line that looks like a setting and is none was meant to be one.
     fn parse(&self) -> Result<Fragment, Error> {
         let fragment = Fragment::parse(&self.text);
@@ -72,6 +80,18 @@ impl Asked {
         Err(Error::new(format!("{}{more}", lines.join("\n")))
             .hint("a fragment has lines like CONFIG_HZ_1000=y or # CONFIG_HZ_250 is not set"))
     }
+}
+
+/// A line for each symbol that the fragments ask for, as the last one that names it says.
+pub(crate) fn lines_of(fragments: &[Asked]) -> Result<Vec<String>, Error> {
+    let joined = join(fragments)?;
+    Ok(joined.settings().map(|(symbol, setting)| line_of(symbol, setting)).collect())
+}
+
+/// The symbol that a line sets; of a line that sets none the line itself.
+pub(crate) fn symbol_of(line: &str) -> String {
+    let line_alone = KernelConfig::parse(line);
+    line_alone.settings().next().map_or(line, |(symbol, _)| symbol).to_owned()
 }
 
 /// All that the fragments ask for, each symbol once, as the last fragment that names it says.

@@ -9,6 +9,7 @@ mod debian;
 mod image;
 mod loose;
 mod merge;
+mod named;
 mod program;
 mod source;
 
@@ -23,6 +24,8 @@ pub use build::{Build, Built, build};
 pub use cache::{Cache, Entry};
 pub use debian::{Flavour, Wanted, fetch};
 pub use merge::{Asked, Base};
+pub(crate) use merge::{lines_of, symbol_of};
+pub use named::named;
 pub use source::Source;
 
 use crate::Error;

@@ -8,7 +8,7 @@ pub mod file;
 pub mod plan;
 pub mod state;
 
-mod text;
+pub(crate) mod text;
 
 pub use course::{Course, Told};
 pub use file::{Building, LadderFile, Published, Rung};

@@ -12,7 +12,7 @@ use super::file::Home;
 use super::{LadderFile, Rung};
 use crate::Error;
 use crate::boot::{Guest, Outcome};
-use crate::kernels::{self, Cache, Kernel, Progress, Wanted};
+use crate::kernels::{self, Cache, Kernel, Progress};
 
 /// A guest is given up after this, and this many times the time that it is to measure: under the heaviest loads a second
 /// of instructions takes a quiet host 10 s.
@@ -48,14 +48,7 @@ fn kernel(
     if let Some(build) = home.map(|home| rung.to_build(home)).transpose()?.flatten() {
         return Ok(kernels::build(cache, &build, progress)?.kernel);
     }
-    let missing = match cache.kernel(&rung.kernel) {
-        Ok(kernel) => return Ok(kernel),
-        Err(missing) => missing,
-    };
-    match rung.kernel.parse::<Wanted>() {
-        Ok(wanted) => kernels::fetch(cache, &wanted, progress),
-        Err(_) => Err(missing),
-    }
+    kernels::named(cache, &rung.kernel, progress)
 }
 
 /// The guest of `rung` with `seed`: all loads in one boot.
@@ -71,8 +64,13 @@ pub fn guest(ladder: &LadderFile, rung: &Rung, kernel: &Kernel, seed: Seed, bina
         binary: binary.to_path_buf(),
         programs: Vec::new(),
         command: bench(&ladder.loads, ladder.duration, ladder.warm_up, seed),
-        time_limit: PATIENCE.0 + measured.duration() * PATIENCE.1,
+        time_limit: patience(measured),
     }
+}
+
+/// When a guest is given up that is to measure for so long.
+pub(crate) fn patience(measured: Nanos) -> Duration {
+    PATIENCE.0 + measured.duration() * PATIENCE.1
 }
 
 /// The command that measures `loads` in a guest.

@@ -1,6 +1,7 @@
 //! `worstcase lab`: the same questions put to kernels in QEMU.
 
 mod binary;
+mod bisect;
 mod choice;
 mod kept;
 mod kernels;
@@ -25,6 +26,7 @@ enum Verb {
     Kernels(kernels::Kernels),
     Run(Box<run::Run>),
     Ladder(ladder::Ladder),
+    Bisect(Box<bisect::Bisect>),
 }
 
 impl Lab {
@@ -34,6 +36,7 @@ impl Lab {
             Verb::Kernels(kernels) => kernels.run(),
             Verb::Run(run) => run.run(),
             Verb::Ladder(ladder) => ladder.run(),
+            Verb::Bisect(bisect) => bisect.run(),
         }
     }
 }

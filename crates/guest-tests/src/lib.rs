@@ -1,0 +1,182 @@
+//! Tests that run in a guest, as root, with the kernel, the boot words and the CPUs that they ask for.
+//!
+//! ```no_run
+//! use guest_tests::Guests;
+//!
+//! static ISOLATED: Guests = Guests::new("debian-6.1-amd64", "isolcpus=1 nohz_full=1").processors(2);
+//!
+//! #[test]
+//! fn an_isolated_cpu_is_seen() {
+//!     ISOLATED.run(|| {
+//!         let list = std::fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap();
+//!         assert_eq!(list.trim(), "1");
+//!     });
+//! }
+//! ```
+//!
+//! The test binary itself is put into the guest, with its libraries, and runs there twice: as process 1, which is the
+//! lab's own, and as the command, with all tests of the file. Those of this guest do what they are for, those of another
+//! guest nothing. On the host the first test boots the guest, and each one takes its own result from what came back: a
+//! test that failed in the guest fails here with what it printed there. So one boot serves all tests with one [`Guests`].
+//! A file with such tests has no others, since all of them are started in every guest; its name begins with `serial_`.
+//!
+//! Guests run in wall time: what they prove is that something works, never how fast it is.
+#![allow(clippy::print_stdout)]
+
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use lab::boot::{self, Guest, Time};
+use lab::kernels::{self, Architecture, Cache, Kernel};
+use record::Lab;
+use units::Bytes;
+
+use report::Report;
+
+/// Tests with a fast host are done in seconds; a slow and busy one may take this long.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// What tells a test that it is in a guest, and in which: a `record::Lab` in JSON.
+const LAB: &str = "WORSTCASE_LAB";
+
+/// A guest that tests ask for. Tests with the same static share one boot.
+#[derive(Debug)]
+pub struct Guests {
+    kernel: &'static str,
+    words: &'static str,
+    processors: u32,
+    programs: &'static [&'static str],
+    report: OnceLock<Result<Report, Hindrance>>,
+}
+
+/// Why tests cannot run, or did not.
+#[derive(Debug)]
+enum Hindrance {
+    /// Something is missing on this machine.
+    Missing(String),
+    /// The guest did not do what it is for.
+    Failed(String),
+}
+
+impl Guests {
+    /// One CPU, `kernel` as it is called in the lab's cache (it is fetched where it is not there), and boot words, all
+    /// of which the kernel must know: process 1 gets the others as arguments.
+    pub const fn new(kernel: &'static str, words: &'static str) -> Self {
+        Self { kernel, words, processors: 1, programs: &[], report: OnceLock::new() }
+    }
+
+    /// With so many CPUs.
+    #[must_use]
+    pub const fn processors(mut self, processors: u32) -> Self {
+        self.processors = processors;
+        self
+    }
+
+    /// With these programs of the host in the guest's PATH: paths, or names.
+    #[must_use]
+    pub const fn programs(mut self, programs: &'static [&'static str]) -> Self {
+        self.programs = programs;
+        self
+    }
+
+    /// Does `body` in the guest, in the test's own directory. To be called by the test's own thread, and once.
+    ///
+    /// # Panics
+    /// Where it fails in the guest, or the guest fails. Where the guest cannot be had, `skipped: ` and the reason are
+    /// printed instead.
+    pub fn run(&self, body: impl FnOnce()) {
+        become_process_one();
+        if let Some(lab) = lab_of_this_guest() {
+            if self.is(&lab) {
+                body();
+            }
+            return;
+        }
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or_default();
+        match self.report.get_or_init(|| self.boot()) {
+            Ok(report) => {
+                let told = report.of(name);
+                let printed =
+                    told.as_ref().map_or_else(|reason| reason.clone(), |printed| (*printed).to_owned());
+                print!("{printed}");
+                assert!(told.is_ok(), "{name} failed in the guest");
+            }
+            Err(Hindrance::Missing(what)) => println!("skipped: {what}"),
+            Err(Hindrance::Failed(why)) => panic!("{why}"),
+        }
+    }
+
+    /// What is missing on this machine for such a guest, if anything is.
+    pub fn missing(&self) -> Option<String> {
+        self.kernel().err()
+    }
+
+    /// Whether this is the guest that is asked for.
+    fn is(&self, lab: &Lab) -> bool {
+        lab.kernel == self.kernel && lab.words == self.all_words() && lab.processors == self.processors
+    }
+
+    fn all_words(&self) -> Vec<String> {
+        self.words.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn boot(&self) -> Result<Report, Hindrance> {
+        let kernel = self.kernel().map_err(Hindrance::Missing)?;
+        let binary = std::env::current_exe().map_err(|error| Hindrance::Failed(error.to_string()))?;
+        let outcome = boot::run(&self.guest(kernel, binary), &|| false);
+        let outcome = outcome.map_err(|error| Hindrance::Failed(error.message))?;
+        Ok(Report::of_output(
+            &String::from_utf8_lossy(&outcome.output),
+            &String::from_utf8_lossy(&outcome.errors),
+        ))
+    }
+
+    fn guest(&self, kernel: Kernel, binary: PathBuf) -> Guest {
+        let ignored_too = std::env::args().any(|word| ["--ignored", "--include-ignored"].contains(&&*word));
+        let words = ["/init", "--test-threads=1", "--show-output", "--color=never"];
+        let words = words.into_iter().chain(ignored_too.then_some("--include-ignored"));
+        Guest {
+            kernel,
+            words: self.all_words(),
+            processors: self.processors,
+            memory: Bytes::from_mebibytes(1024),
+            time: Time::Wall,
+            disk: None,
+            binary,
+            programs: self.programs.iter().map(PathBuf::from).collect(),
+            command: words.map(Into::into).collect(),
+            time_limit: PATIENCE,
+        }
+    }
+
+    /// The kernel, or what is missing.
+    fn kernel(&self) -> Result<Kernel, String> {
+        if Architecture::own() != Some(Architecture::Amd64) {
+            return Err("needs a host with an x86-64 CPU, as the guest has".into());
+        }
+        let mut needed = ["qemu-system-x86_64"].iter().chain(self.programs);
+        if let Some(program) = needed.find(|program| lab::find_program(Path::new(program)).is_none()) {
+            return Err(format!("needs {program}"));
+        }
+        let kernel = Cache::of_user().and_then(|cache| kernels::named(&cache, self.kernel, &mut |_| {}));
+        kernel.map_err(|error| format!("no kernel {}: {error}", self.kernel))
+    }
+}
+
+/// In a guest the test binary is process 1 first. The test that comes here first is that, and powers the guest off in
+/// the end; the others wait.
+fn become_process_one() {
+    static FIRST: Mutex<()> = Mutex::new(());
+    if lab::guest::is_process_one() {
+        let _first = FIRST.lock();
+        lab::guest::main();
+    }
+}
+
+/// What the lab told of the guest that this process is in.
+fn lab_of_this_guest() -> Option<Lab> {
+    serde_json::from_str(&std::env::var(LAB).ok()?).ok()
+}

@@ -1,0 +1,278 @@
+use record::time::UtcTime;
+
+use super::super::Subject;
+use super::*;
+use crate::scripted::{Scripted, kernel, latencies};
+
+/// A guest's tail, where nothing is wrong with it.
+const CALM: u64 = 10_000;
+
+#[derive(Default)]
+struct Ear {
+    begun: usize,
+    stop_after: Option<usize>,
+}
+
+impl Told for Ear {
+    fn begun(&mut self, _: &Arm, _: Seed) {
+        self.begun += 1;
+    }
+
+    fn answered(&mut self, _: &Step) {}
+
+    fn stop(&mut self) -> bool {
+        self.stop_after.is_some_and(|count| self.begun > count)
+    }
+}
+
+fn ten_words() -> Subject {
+    let words: Vec<String> = (1..=10).map(|number| format!("word{number}")).collect();
+    Subject::words("k".into(), &["quiet".into()], &[vec!["quiet".into()], words].concat())
+}
+
+fn list(names: &str) -> Subject {
+    Subject::Kernels { names: names.split(' ').map(str::to_owned).collect(), words: Vec::new() }
+}
+
+fn question(subject: Subject) -> Question {
+    Question::about(subject, "0", UtcTime(0))
+}
+
+/// Guests whose tail is a function of their kernel and words.
+fn guests(tail: impl Fn(&str, &[&str]) -> u64 + Sync + 'static) -> Scripted {
+    Scripted::new(move |guest, _, seed| {
+        let words: Vec<&str> = guest.words.iter().map(String::as_str).collect();
+        match tail(&guest.kernel.name, &words) {
+            0 => Err("kernel panicked: no root".into()),
+            tail => Ok(latencies(4_000, tail, seed)),
+        }
+    })
+}
+
+fn run_in(course: &mut Course, booter: &Scripted, ear: &mut Ear) -> Result<Option<Answer>, Error> {
+    course.run(Means {
+        booter,
+        kernels: &mut |needed| match needed {
+            Needed::Named(name) => Ok(kernel(name)),
+            Needed::Built(build) => Ok(kernel(&build.fragments[0].text)),
+        },
+        binary: &|_| Ok("worstcase".into()),
+        jobs: 2,
+        told: ear,
+    })
+}
+
+fn answer(subject: Subject, booter: &Scripted) -> Result<Answer, Error> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut course = Course::begin(question(subject), directory.path()).unwrap();
+    run_in(&mut course, booter, &mut Ear::default()).map(Option::unwrap)
+}
+
+fn readings(answer: &Answer) -> Vec<(String, Reading)> {
+    answer.steps.iter().map(|step| (step.arm.to_string(), step.reading)).collect()
+}
+
+#[test]
+fn a_planted_word_among_ten_is_found_and_confirmed_both_ways() {
+    let booter = guests(|_, words| if words.contains(&"word7") { 40_000 } else { CALM });
+    let answer = answer(ten_words(), &booter).unwrap();
+    assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[6].into()][..]));
+    let readings = readings(&answer);
+    for expected in [
+        ("control", Reading::Stayed),
+        ("with-1-10", Reading::Rose),
+        ("with-7", Reading::Rose),
+        ("with-1-6,8-10", Reading::Stayed),
+    ] {
+        assert!(readings.contains(&(expected.0.to_owned(), expected.1)), "{expected:?}: {readings:?}");
+    }
+    let alone = answer.steps.iter().find(|step| step.arm.to_string() == "with-7").unwrap();
+    let (ratio, [low, high]) = alone.ratio.unwrap();
+    assert!(low <= ratio && ratio <= high && (3.0..5.0).contains(&ratio), "{ratio}");
+    assert!(answer.steps.len() <= 9, "by halves: {readings:?}");
+    assert_eq!(booter.count(), 5 * (answer.steps.len() + 1), "five guests an arm, the good one included");
+    assert!(booter.booted.lock().unwrap().iter().all(|(words, _)| words[0] == "quiet"));
+}
+
+#[test]
+fn a_word_that_is_missing_is_found_too() {
+    let subject = Subject::words("k".into(), &["calms".into(), "a".into()], &["b".into(), "a".into()]);
+    let booter = guests(|_, words| if words.contains(&"calms") { CALM } else { 40_000 });
+    let answer = answer(subject.clone(), &booter).unwrap();
+    assert_eq!(answer.outcome, Outcome::Guilty);
+    assert_eq!(subject.change(*answer.culprits[0].first().unwrap()), "without calms");
+}
+
+#[test]
+fn ten_inert_words_leave_none_guilty_after_three_arms() {
+    let booter = guests(|_, _| CALM);
+    let answer = answer(ten_words(), &booter).unwrap();
+    assert_eq!((answer.outcome, answer.culprits.len()), (Outcome::NoneGuilty, 0));
+    assert_eq!(booter.count(), 15);
+}
+
+#[test]
+fn two_words_that_only_act_together_are_told_together() {
+    let both = |words: &[&str]| words.contains(&"word2") && words.contains(&"word9");
+    let booter = guests(move |_, words| if both(words) { 40_000 } else { CALM });
+    let answer = answer(ten_words(), &booter).unwrap();
+    assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[1, 8].into()][..]));
+    let readings = readings(&answer);
+    assert!(readings.contains(&("with-2".into(), Reading::Stayed)), "{readings:?}");
+    assert!(readings.contains(&("with-9".into(), Reading::Stayed)), "{readings:?}");
+}
+
+#[test]
+fn two_words_that_each_do_it_are_two_culprits() {
+    let either = |words: &[&str]| words.contains(&"word2") || words.contains(&"word9");
+    let booter = guests(move |_, words| if either(words) { 40_000 } else { CALM });
+    let answer = answer(ten_words(), &booter).unwrap();
+    assert_eq!(answer.outcome, Outcome::Guilty);
+    assert_eq!(answer.culprits.iter().flatten().sum::<usize>(), 9);
+    assert_eq!(answer.culprits.len(), 2);
+}
+
+#[test]
+fn a_control_that_moves_makes_every_answer_worthless() {
+    let moves = |words: &[&str]| words.iter().any(|word| word.starts_with("worstcase.control"));
+    let booter = guests(move |_, words| if moves(words) || words.contains(&"word7") { 40_000 } else { CALM });
+    let answer = answer(ten_words(), &booter).unwrap();
+    assert_eq!(answer.outcome, Outcome::Inconclusive(Doubt::Control));
+    assert_eq!(booter.count(), 15, "nothing is searched");
+}
+
+#[test]
+fn a_bad_set_up_that_is_better_is_told_so() {
+    let answer = answer(ten_words(), &guests(|_, words| if words.len() > 8 { CALM } else { 40_000 }));
+    assert_eq!(answer.unwrap().outcome, Outcome::Inconclusive(Doubt::Reversed));
+}
+
+#[test]
+fn a_spread_that_hides_the_ratio_is_no_acquittal() {
+    let booter = Scripted::new(|guest, _, seed| {
+        let bad = guest.words.len() > 8 && seed % 2 == 0;
+        Ok(latencies(4_000, if bad { 90_000 } else { CALM }, seed))
+    });
+    assert_eq!(answer(ten_words(), &booter).unwrap().outcome, Outcome::Inconclusive(Doubt::Spread));
+}
+
+#[test]
+fn effects_below_the_ratio_that_add_up_are_found_together() {
+    let tail = |words: &[&str]| CALM + 4_000 * (words.len() as u64 - 1);
+    let answer = answer(ten_words(), &guests(move |_, words| tail(words))).unwrap();
+    assert_ne!(answer.outcome, Outcome::NoneGuilty);
+    assert!(answer.culprits.iter().all(|group| group.len() >= 3), "{:?}", answer.culprits);
+}
+
+#[test]
+fn in_a_list_of_kernels_the_step_is_found() {
+    let bad = |name: &str| ["d", "e", "f"].contains(&name);
+    let booter = guests(move |name, _| if bad(name) { 40_000 } else { CALM });
+    let answer = answer(list("a b c d e f"), &booter).unwrap();
+    assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[2].into()][..]));
+    let last = answer.steps.last().unwrap();
+    assert_eq!((last.arm.to_string(), last.against.to_string()), ("with-1-3".into(), "with-1-2".into()));
+}
+
+#[test]
+fn a_kernel_that_does_not_boot_widens_the_answer() {
+    let booter = guests(|name, _| match name {
+        "c" => 0,
+        "d" | "e" => 40_000,
+        _ => CALM,
+    });
+    let answer = answer(list("a b c d e"), &booter).unwrap();
+    assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[1, 2].into()][..]));
+    let failed = answer.steps.iter().find(|step| step.reading == Reading::Failed).unwrap();
+    assert_eq!(failed.failure.as_deref(), Some("kernel panicked: no root"));
+    let bad_is_broken = guests(|name, _| if name == "e" { 0 } else { CALM });
+    let error = self::answer(list("a b c d e"), &bad_is_broken).unwrap_err();
+    assert!(error.message.contains("with-1-4 cannot be measured: kernel panicked"), "{error}");
+}
+
+#[test]
+fn a_list_that_grows_worse_step_by_step_has_no_culprit() {
+    let tail = |name: &str| CALM + 3_000 * u64::from(name.as_bytes()[0] - b'a');
+    let answer = answer(list("a b c d e f"), &guests(move |name, _| tail(name))).unwrap();
+    assert_eq!(answer.outcome, Outcome::Inconclusive(Doubt::Unconfirmed));
+}
+
+#[test]
+fn words_with_which_nothing_boots_are_passed_over() {
+    // Without word1 beside it, word3 panics; the culprit is another.
+    let booter = guests(|_, words| match words {
+        _ if words.contains(&"word3") && !words.contains(&"word1") => 0,
+        _ if words.contains(&"word9") => 40_000,
+        _ => CALM,
+    });
+    let answer = answer(ten_words(), &booter).unwrap();
+    assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[8].into()][..]));
+}
+
+#[test]
+fn symbols_boot_a_kernel_for_each_arm() {
+    use crate::kernels::Asked;
+    let asked = |text: &str| Asked { name: "f".into(), text: text.into() };
+    let bad = asked("CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=y\n");
+    let subject = Subject::symbols(
+        ("debian-6.12".into(), "tinyconfig".into()),
+        &[asked("CONFIG_X=y\n")],
+        &asked(""),
+        &bad,
+        Vec::new(),
+    );
+    let booter = guests(|text, _| if text.contains("CONFIG_B=y") { 40_000 } else { CALM });
+    let answer = answer(subject.unwrap(), &booter).unwrap();
+    assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[1].into()][..]));
+}
+
+#[test]
+fn what_was_measured_is_not_measured_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let culprit = |words: &[&str]| words.contains(&"word7");
+    let booter = guests(move |_, words| if culprit(words) { 40_000 } else { CALM });
+    let mut course = Course::begin(question(ten_words()), directory.path()).unwrap();
+    let mut ear = Ear { stop_after: Some(12), ..Ear::default() };
+    assert_eq!(run_in(&mut course, &booter, &mut ear).unwrap(), None);
+    let before = booter.count();
+    assert!((12..20).contains(&before));
+    assert!(Course::begin(question(ten_words()), directory.path()).is_err(), "nothing is overwritten");
+
+    let kept = walk(directory.path());
+    assert!(kept.len() >= 10, "{kept:?}");
+    let mut course = Course::resume(directory.path()).unwrap();
+    let resumed = run_in(&mut course, &booter, &mut Ear::default()).unwrap().unwrap();
+    assert_eq!(
+        resumed,
+        answer(ten_words(), &guests(move |_, words| if culprit(words) { 40_000 } else { CALM })).unwrap()
+    );
+    let arms = resumed.steps.len() + 1;
+    assert_eq!(booter.count() - before, 5 * arms - kept.len(), "only what was missing");
+}
+
+/// The directories that hold records.
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let below = |directory: &Path| fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let arms = below(directory).filter(|path| path.is_dir());
+    arms.flat_map(|arm| below(&arm)).filter(|place| place.join(store::RECORD).is_file()).collect()
+}
+
+#[test]
+fn a_record_that_cannot_be_kept_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut course = Course::begin(question(ten_words()), directory.path()).unwrap();
+    fs::write(directory.path().join("good"), "in the way").unwrap();
+    let error = run_in(&mut course, &guests(|_, _| CALM), &mut Ear::default()).unwrap_err();
+    assert!(error.message.contains("good/seed-"), "{error}");
+}
+
+#[test]
+fn a_kernel_that_has_changed_since_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut course = Course::begin(question(ten_words()), directory.path()).unwrap();
+    run_in(&mut course, &guests(|_, _| CALM), &mut Ear { stop_after: Some(2), ..Ear::default() }).unwrap();
+    let mut course = Course::resume(directory.path()).unwrap();
+    course.question.kernels.get_mut("k").unwrap().release = "6.0".into();
+    let error = run_in(&mut course, &guests(|_, _| CALM), &mut Ear::default()).unwrap_err();
+    assert!(error.message.contains("not the kernel that was begun with"), "{error}");
+}

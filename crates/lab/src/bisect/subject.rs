@@ -1,0 +1,305 @@
+//! What differs between the good and the bad set-up.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Arm;
+use super::arm::Changes;
+use crate::Error;
+use crate::kernels::{self, Asked, Base, Build, Cache, Kernel, Progress, Source};
+
+/// More changes than this at once would take days; and their numbers become a directory's name.
+const MOST: usize = 100;
+/// A boot word that nobody reads.
+const INERT: &str = "worstcase.control=1";
+
+/// One change: what stands in the good set-up and what in the bad one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    good: Vec<String>,
+    bad: Vec<String>,
+}
+
+/// What is varied, each with what stays the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// Boot words of one kernel.
+    Words {
+        /// Its name in the cache, or its image's path.
+        kernel: String,
+        /// Words of both set-ups.
+        common: Vec<String>,
+        /// Words of one of them.
+        changes: Vec<Change>,
+    },
+    /// Kernels in their order: from one to the next is a change.
+    Kernels {
+        /// Their names in the cache, or their images' paths; the first is good, the last bad.
+        names: Vec<String>,
+        /// Their boot words.
+        words: Vec<String>,
+    },
+    /// Symbols of a kernel that is built for each arm.
+    Symbols {
+        /// `debian-6.12`, or a tree.
+        source: String,
+        /// `tinyconfig`, `defconfig` or a configuration's file.
+        base: String,
+        /// Lines of the configuration of both set-ups.
+        common: Vec<String>,
+        /// Lines of one of them.
+        changes: Vec<Change>,
+        /// Boot words.
+        words: Vec<String>,
+    },
+}
+
+/// The kernel that an arm boots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needed {
+    /// One in the cache, one of Debian's, or an image's path.
+    Named(String),
+    /// One that is built.
+    Built(Box<Build>),
+}
+
+impl Needed {
+    /// Finds, fetches or builds it.
+    ///
+    /// # Errors
+    /// Where it cannot be had.
+    pub fn get(&self, cache: &Cache, progress: &mut Progress<'_>) -> Result<Kernel, Error> {
+        match self {
+            Self::Named(path) if path.contains('/') => Kernel::of_image(Path::new(path)),
+            Self::Named(name) => kernels::named(cache, name, progress),
+            Self::Built(build) => Ok(kernels::build(cache, build, progress)?.kernel),
+        }
+    }
+}
+
+impl Subject {
+    /// Boot words: `good` against `bad`.
+    pub fn words(kernel: String, good: &[String], bad: &[String]) -> Self {
+        // The kernel takes a dash in a parameter's name for an underscore.
+        let key = |word: &str| word.split('=').next().unwrap_or(word).replace('-', "_");
+        let (common, changes) = between(good, bad, key);
+        Self::Words { kernel, common, changes }
+    }
+
+    /// Symbols: what `good` and `bad` make of the fragments that both have.
+    ///
+    /// # Errors
+    /// Lines that are no settings.
+    pub fn symbols(
+        (source, base): (String, String),
+        both: &[Asked],
+        good: &Asked,
+        bad: &Asked,
+        words: Vec<String>,
+    ) -> Result<Self, Error> {
+        let lines = |last: &Asked| -> Result<Vec<String>, Error> {
+            kernels::lines_of(&[both, std::slice::from_ref(last)].concat())
+        };
+        let (common, changes) = between(&lines(good)?, &lines(bad)?, kernels::symbol_of);
+        Ok(Self::Symbols { source, base, common, changes, words })
+    }
+
+    /// How many changes there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Words { changes, .. } | Self::Symbols { changes, .. } => changes.len(),
+            Self::Kernels { names, .. } => names.len().saturating_sub(1),
+        }
+    }
+
+    /// The bad set-up: all changes made.
+    pub fn bad(&self) -> Arm {
+        Arm::With((0..self.count()).collect())
+    }
+
+    /// Whether a change can only be made after those before it.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Self::Kernels { .. })
+    }
+
+    /// A change in words: `preempt=none`, `without nosmt`, `debian-6.1-amd64 -> debian-6.12-amd64`.
+    pub fn change(&self, place: usize) -> String {
+        match self {
+            Self::Words { changes, .. } | Self::Symbols { changes, .. } => changes[place].to_string(),
+            Self::Kernels { names, .. } => format!("{} -> {}", names[place], names[place + 1]),
+        }
+    }
+
+    /// Refuses what is no question.
+    ///
+    /// # Errors
+    /// No change, or too many.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.count() {
+            0 => {
+                Err(Error::new("the good and the bad set-up do not differ")
+                    .hint("give what is to be searched"))
+            }
+            1..=MOST => Ok(()),
+            count => Err(Error::new(format!("{count} changes are too many: at most {MOST}"))
+                .hint("search a part of them first")),
+        }
+    }
+
+    /// The boot words of an arm.
+    pub fn boot_words(&self, arm: &Arm) -> Vec<String> {
+        let inert = (*arm == Arm::Control).then(|| INERT.to_owned());
+        let words = match self {
+            Self::Words { common, changes, .. } => made(common, changes, arm),
+            Self::Kernels { words, .. } | Self::Symbols { words, .. } => words.clone(),
+        };
+        words.into_iter().chain(inert).collect()
+    }
+
+    /// The kernel of an arm.
+    ///
+    /// # Errors
+    /// Where the base configuration cannot be read.
+    pub fn kernel(&self, arm: &Arm) -> Result<Needed, Error> {
+        Ok(match self {
+            Self::Words { kernel, .. } => Needed::Named(kernel.clone()),
+            // The changes that are made are the first ones.
+            Self::Kernels { names, .. } => Needed::Named(names[made_in(arm).len()].clone()),
+            Self::Symbols { source, base, common, changes, .. } => {
+                let text = made(common, changes, arm).join("\n") + "\n";
+                let fragment = Asked { name: "bisect".into(), text };
+                Needed::Built(Box::new(Build {
+                    name: format!("bisect-{:08x}", fragment.checksum()),
+                    source: Source::named(source),
+                    base: Base::named(base)?,
+                    fragments: vec![fragment],
+                    allow_dropped: false,
+                }))
+            }
+        })
+    }
+}
+
+fn made_in(arm: &Arm) -> Changes {
+    match arm {
+        Arm::With(changes) => changes.clone(),
+        Arm::Control => Changes::new(),
+    }
+}
+
+/// What both have, and of each change what the arm has.
+fn made(common: &[String], changes: &[Change], arm: &Arm) -> Vec<String> {
+    let made = made_in(arm);
+    let side = |(place, change)| -> &[String] {
+        let change: &Change = change;
+        if made.contains(&place) { &change.bad } else { &change.good }
+    };
+    common.iter().chain(changes.iter().enumerate().flat_map(side)).cloned().collect()
+}
+
+/// What both have, and the changes from one to the other: those that say something else of one key are one change.
+fn between(good: &[String], bad: &[String], key: impl Fn(&str) -> String) -> (Vec<String>, Vec<Change>) {
+    let mut keys: Vec<String> = Vec::new();
+    for entry in good.iter().chain(bad) {
+        let key = key(entry);
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let (mut common, mut changes) = (Vec::new(), Vec::new());
+    for wanted in keys {
+        let of = |side: &[String]| -> Vec<String> {
+            side.iter().filter(|entry| key(entry) == wanted).cloned().collect()
+        };
+        match (of(good), of(bad)) {
+            (good, bad) if good == bad => common.extend(good),
+            (good, bad) => changes.push(Change { good, bad }),
+        }
+    }
+    (common, changes)
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (good, bad) = (self.good.join(" "), self.bad.join(" "));
+        match (self.good.is_empty(), self.bad.is_empty()) {
+            (true, _) => f.pad(&bad),
+            (_, true) => f.pad(&format!("without {good}")),
+            _ => f.pad(&format!("{good} -> {bad}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn names(subject: &Subject) -> Vec<String> {
+        (0..subject.count()).map(|place| subject.change(place)).collect()
+    }
+
+    #[test]
+    fn words_that_differ_are_changes_and_others_stay() {
+        let good = words("quiet preempt=full nosmt skew-tick=1");
+        let bad = words("quiet preempt=none skew_tick=0 threadirqs");
+        let subject = Subject::words("k".into(), &good, &bad);
+        assert_eq!(
+            names(&subject),
+            ["preempt=full -> preempt=none", "without nosmt", "skew-tick=1 -> skew_tick=0", "threadirqs"]
+        );
+        assert_eq!(subject.boot_words(&Arm::good()), words("quiet preempt=full nosmt skew-tick=1"));
+        assert_eq!(
+            subject.boot_words(&Arm::With([0, 3].into())),
+            words("quiet preempt=none nosmt skew-tick=1 threadirqs")
+        );
+        assert_eq!(subject.boot_words(&Arm::Control).pop().as_deref(), Some(INERT));
+    }
+
+    #[test]
+    fn equal_set_ups_are_no_question() {
+        let subject = Subject::words("k".into(), &words("a b"), &words("a b"));
+        assert!(subject.check().unwrap_err().message.contains("do not differ"));
+        let many: Vec<String> = (0..101).map(|number| format!("w{number}")).collect();
+        assert!(Subject::words("k".into(), &[], &many).check().is_err());
+    }
+
+    #[test]
+    fn kernels_are_steps_of_a_list() {
+        let names_of = words("a b c");
+        let subject = Subject::Kernels { names: names_of, words: words("quiet") };
+        assert_eq!(names(&subject), ["a -> b", "b -> c"]);
+        assert_eq!(subject.kernel(&Arm::Control).unwrap(), Needed::Named("a".into()));
+        assert_eq!(subject.kernel(&Arm::With([0].into())).unwrap(), Needed::Named("b".into()));
+    }
+
+    #[test]
+    fn symbols_are_built_with_what_the_arm_has_of_them() {
+        let asked = |text: &str| Asked { name: "f".into(), text: text.into() };
+        let subject = Subject::symbols(
+            ("debian-6.12".into(), "tinyconfig".into()),
+            &[asked("CONFIG_64BIT=y\nCONFIG_HZ_100=y\n")],
+            &asked("CONFIG_PREEMPT=y\n"),
+            &asked("# CONFIG_HZ_100 is not set\nCONFIG_HZ_1000=y\n"),
+            Vec::new(),
+        )
+        .unwrap();
+        assert_eq!(
+            names(&subject),
+            ["CONFIG_HZ_100=y -> # CONFIG_HZ_100 is not set", "without CONFIG_PREEMPT=y", "CONFIG_HZ_1000=y"]
+        );
+        let Needed::Built(build) = subject.kernel(&Arm::With([0, 2].into())).unwrap() else { panic!() };
+        assert_eq!(
+            build.fragments[0].text,
+            "CONFIG_64BIT=y\n# CONFIG_HZ_100 is not set\nCONFIG_PREEMPT=y\nCONFIG_HZ_1000=y\n"
+        );
+        let Needed::Built(other) = subject.kernel(&Arm::good()).unwrap() else { panic!() };
+        assert_ne!(build.name, other.name);
+    }
+}

@@ -1,0 +1,208 @@
+//! A bisection in words: what will be done, each step, the answer.
+
+use std::fmt::Write;
+
+use lab::bisect::{Answer, Arm, Doubt, Outcome, Question, Reading, Step};
+
+use crate::error::{CommandError, Result};
+
+/// What is going to be measured.
+pub fn plan(question: &Question) -> String {
+    let Question { load, duration, seeds, ratio, tail, subject, .. } = question;
+    let changes: String =
+        (0..subject.count()).map(|place| format!("\n  {} {}", place + 1, subject.change(place))).collect();
+    format!(
+        "{tail} of {duration} under {load}, {seeds} guests an arm; a culprit makes it {ratio} times as long or longer\n\
+         changes:{changes}"
+    )
+}
+
+/// One line.
+pub fn step(step: &Step) -> String {
+    let Step { arm, against, tail, ratio, reading, failure } = step;
+    match (tail, ratio) {
+        (Some(tail), Some((ratio, [low, high]))) => format!(
+            "{arm}: {} instructions, {ratio:.2} times {against} ({low:.2} to {high:.2}): {}",
+            whole(*tail),
+            word(*reading)
+        ),
+        _ => format!("{arm}: {}: {}", word(*reading), failure.as_deref().unwrap_or_default()),
+    }
+}
+
+/// The table of all steps, and the answer below it.
+pub fn answer(question: &Question, answer: &Answer) -> String {
+    let mut text = table(answer, &format!("{} under {}", question.tail, question.load));
+    let _ = writeln!(text);
+    text.push_str(&verdict(question, answer));
+    text
+}
+
+/// The question and the answer for programs.
+pub fn json(question: &Question, answer: &Answer) -> Result<String> {
+    let both = serde_json::json!({ "question": question, "answer": answer });
+    let text = serde_json::to_string(&both).map_err(|error| CommandError::new(error, ""))?;
+    Ok(text + "\n")
+}
+
+fn table(answer: &Answer, title: &str) -> String {
+    let steps = &answer.steps;
+    let width = steps.iter().map(|step| step.arm.to_string().len()).chain([title.len()]).max().unwrap_or(0);
+    let mut text = format!("{title:width$}  instructions   times  interval\n");
+    let _ = writeln!(text, "{:width$}  {:>12}", Arm::good().to_string(), whole(answer.good));
+    for step in steps {
+        let against =
+            if step.against == Arm::good() { String::new() } else { format!(" ({})", step.against) };
+        let figures = match (step.tail, step.ratio) {
+            (Some(tail), Some((ratio, [low, high]))) => {
+                format!("{:>12}  {ratio:>6.2}  {:<16}", whole(tail), format!("{low:.2} to {high:.2}"))
+            }
+            _ => format!("{:38}", ""),
+        };
+        let _ = writeln!(text, "{:width$}  {figures}  {}{against}", step.arm.to_string(), word(step.reading));
+    }
+    text
+}
+
+fn verdict(question: &Question, answer: &Answer) -> String {
+    let names = |places: &mut dyn Iterator<Item = &usize>| {
+        places.map(|&place| question.subject.change(place)).collect::<Vec<_>>()
+    };
+    let groups = answer.culprits.iter().map(|group| {
+        let ordered = question.subject.is_ordered();
+        let (joint, note) = match group.len() {
+            1 => ("", ""),
+            _ if ordered => (", ", " (one of these: what lies between could not be judged)"),
+            _ => (" + ", " (together: without one of them it does not happen)"),
+        };
+        names(&mut group.iter()).join(joint) + note
+    });
+    let groups: Vec<String> = groups.collect();
+    let ratio = question.ratio;
+    match answer.outcome {
+        Outcome::Guilty => {
+            let lines: String = groups.iter().map(|group| format!("guilty: {group}\n")).collect();
+            let both_ways = if question.subject.is_ordered() {
+                "confirmed: the kernel after it is bad against the one before it\n"
+            } else {
+                "confirmed both ways: good with it is bad, bad without it is not\n"
+            };
+            lines + both_ways
+        }
+        Outcome::NoneGuilty => {
+            format!(
+                "none guilty beyond the ratio: all changes together do not make it {ratio} times as long\n"
+            )
+        }
+        Outcome::Inconclusive(doubt) => {
+            let lines: String = groups.iter().map(|group| format!("suspect: {group}\n")).collect();
+            format!("{lines}inconclusive: {}\n", doubted(doubt))
+        }
+    }
+}
+
+fn doubted(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::Control => {
+            "a boot word that nobody reads moves the tail as much: these guests cannot tell; \
+             more seeds or longer runs may"
+        }
+        Doubt::Spread => {
+            "the spread from guest to guest hides whether the bad set-up is bad; more seeds or longer runs may tell"
+        }
+        Doubt::Reversed => "the bad set-up is the better one: swap good and bad",
+        Doubt::Unconfirmed => {
+            "what was found is not confirmed: without it bad is not seen to be good, or the change comes in several \
+             small steps; more seeds or a smaller --ratio may tell"
+        }
+    }
+}
+
+fn word(reading: Reading) -> &'static str {
+    match reading {
+        Reading::Rose => "rose",
+        Reading::Fell => "fell",
+        Reading::Stayed => "no change",
+        Reading::Unclear => "unclear",
+        Reading::Failed => "cannot be measured",
+    }
+}
+
+/// With its thousands parted.
+fn whole(figure: f64) -> String {
+    let digits = format!("{figure:.0}");
+    let place = |index: usize| (digits.len() - index) % 3 == 0 && index > 0;
+    digits.chars().enumerate().fold(String::new(), |text, (index, digit)| {
+        text + if place(index) { "," } else { "" } + digit.encode_utf8(&mut [0; 4])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::bisect::Subject;
+    use record::time::UtcTime;
+
+    fn asked(subject: Subject) -> Question {
+        Question::about(subject, "0", UtcTime(0))
+    }
+
+    fn words() -> Question {
+        asked(Subject::words("k".into(), &[], &["a=1".into(), "b".into(), "c".into()]))
+    }
+
+    fn step_of(arm: Arm, reading: Reading) -> Step {
+        let (tail, ratio) = (Some(12_345.0), Some((3.0, [2.5, 3.5])));
+        Step { arm, against: Arm::good(), tail, ratio, reading, failure: None }
+    }
+
+    #[test]
+    fn thousands_are_parted() {
+        assert_eq!([0.0, 999.4, 1_000.0, 1_234_567.0].map(whole), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_step_is_one_line() {
+        let rose = step_of(Arm::With([0, 1].into()), Reading::Rose);
+        assert_eq!(step(&rose), "with-1-2: 12,345 instructions, 3.00 times good (2.50 to 3.50): rose");
+        let failed = Step { tail: None, ratio: None, failure: Some("panicked".into()), ..rose };
+        assert_eq!(
+            step(&Step { reading: Reading::Failed, ..failed }),
+            "with-1-2: cannot be measured: panicked"
+        );
+    }
+
+    #[test]
+    fn each_outcome_is_told_in_its_own_words() {
+        let told = |question: &Question, outcome, culprits: &[&[usize]]| {
+            let culprits = culprits.iter().map(|group| group.iter().copied().collect()).collect();
+            verdict(question, &Answer { outcome, culprits, good: 5_000.0, steps: Vec::new() })
+        };
+        let guilty = told(&words(), Outcome::Guilty, &[&[0]]);
+        assert!(guilty.starts_with("guilty: a=1\nconfirmed both ways"), "{guilty}");
+        let pair = told(&words(), Outcome::Guilty, &[&[0, 2]]);
+        assert!(pair.starts_with("guilty: a=1 + c (together"), "{pair}");
+        let none = told(&words(), Outcome::NoneGuilty, &[]);
+        assert!(none.starts_with("none guilty beyond the ratio"), "{none}");
+        let suspect = told(&words(), Outcome::Inconclusive(Doubt::Unconfirmed), &[&[1]]);
+        assert!(suspect.starts_with("suspect: b\ninconclusive: "), "{suspect}");
+        let names = ["x", "y", "z"].map(str::to_owned).to_vec();
+        let list = asked(Subject::Kernels { names, words: Vec::new() });
+        let steps = told(&list, Outcome::Guilty, &[&[0, 1]]);
+        assert!(steps.starts_with("guilty: x -> y, y -> z (one of these"), "{steps}");
+    }
+
+    #[test]
+    fn the_table_says_what_was_compared_with_what() {
+        let direct =
+            Step { against: Arm::With([0].into()), ..step_of(Arm::With([0, 1].into()), Reading::Rose) };
+        let steps = vec![step_of(Arm::Control, Reading::Stayed), direct];
+        let answer = Answer { outcome: Outcome::Guilty, culprits: Vec::new(), good: 4_115.0, steps };
+        let text = table(&answer, "p99.9 under cpu");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "p99.9 under cpu  instructions   times  interval");
+        assert_eq!(lines[1], "good                    4,115");
+        assert_eq!(lines[2], "control                12,345    3.00  2.50 to 3.50      no change");
+        assert_eq!(lines[3], "with-1-2               12,345    3.00  2.50 to 3.50      rose (with-1)");
+    }
+}
