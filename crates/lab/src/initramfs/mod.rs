@@ -6,6 +6,7 @@ pub(crate) mod elf;
 pub(crate) mod modules;
 pub(crate) mod programs;
 
+use std::fs;
 use std::path::Path;
 
 use crate::Error;
@@ -35,6 +36,7 @@ pub(crate) fn build(
     for program in &guest.programs {
         put_program(&mut archive, guest, program)?;
     }
+    put_configuration(&mut archive, guest)?;
     for module in modules {
         archive.file(Module::path(&module.name), module.bytes);
     }
@@ -44,6 +46,16 @@ pub(crate) fn build(
     let plan = serde_json::to_vec(plan).map_err(|error| Error::new(format!("write the plan: {error}")))?;
     archive.file(PATH, plan);
     Ok(archive.bytes())
+}
+
+/// Where a distribution has it, for kernels that do not carry it themselves.
+fn put_configuration(archive: &mut Archive, guest: &Guest) -> Result<(), Error> {
+    let Some(path) = guest.kernel.config.as_ref().filter(|_| !guest.kernel.release.is_empty()) else {
+        return Ok(());
+    };
+    let bytes = fs::read(path).map_err(|error| Error::new(format!("read {}: {error}", path.display())))?;
+    archive.file(format!("/boot/config-{}", guest.kernel.release), bytes);
+    Ok(())
 }
 
 fn put_program(archive: &mut Archive, guest: &Guest, program: &Path) -> Result<(), Error> {
