@@ -367,7 +367,8 @@ impl Watcher for Keeper<'_> {
         match whole {
             Ok(left) => kept::keep(&self.course.place(self.arm, self.seeds[index]), &left),
             Err(error) => {
-                self.failure.get_or_insert(error.message);
+                let hint = error.hint.map(|hint| format!("\n({hint})")).unwrap_or_default();
+                self.failure.get_or_insert(error.message + &hint);
                 Ok(())
             }
         }
