@@ -157,3 +157,36 @@ fn equal_inputs_give_equal_images() {
     };
     assert!(image(elsewhere.path()) == image(&shared()), "the images differ");
 }
+
+/// A file system in memory that holds next to nothing. Dropped, it is gone.
+struct Tiny(tempfile::TempDir);
+
+impl Tiny {
+    fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=2M", "tmpfs"]).arg(directory.path());
+        mount.output().is_ok_and(|output| output.status.success()).then_some(Self(directory))
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_cache_on_a_full_disk_says_so_and_holds_no_half_kernel() {
+    if !has_apt() {
+        return;
+    }
+    let Some(tiny) = Tiny::mount() else { return println!("skipped: needs root, to mount a small disk") };
+    let cache = tiny.0.path();
+    let output =
+        kernels(cache, &["fetch", "debian", "--version", "6.1", "--flavour", "rt", "--arch", "amd64"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("room on the disk"), "{said}");
+    assert!(Cache::at(cache).unwrap().entries().unwrap().is_empty());
+}

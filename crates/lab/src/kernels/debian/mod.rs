@@ -7,6 +7,8 @@ mod wanted;
 use std::fs;
 use std::path::Path;
 
+use rustix::fs::statvfs;
+
 pub(super) use apt::Apt;
 pub(super) use package::Package;
 pub use wanted::{Flavour, Wanted};
@@ -42,14 +44,14 @@ pub(super) fn with_lists<T>(
     let mut last = Ok(None);
     if Architecture::own() == Some(architecture) {
         last = work(&Apt::of_system(), progress);
-        if matches!(last, Ok(Some(_))) {
+        if is_final(&last, cache) {
             return last;
         }
     }
     let apt = Apt::of_cache(cache, architecture)?;
     if apt.has_lists() {
         last = work(&apt, progress);
-        if matches!(last, Ok(Some(_))) {
+        if is_final(&last, cache) {
             return last;
         }
     }
@@ -60,6 +62,17 @@ pub(super) fn with_lists<T>(
         Ok(()) => work(&apt, progress),
         // What stopped the work with the lists that there were says more.
         Err(error) => last.and(Err(error)),
+    }
+}
+
+/// Whether other lists would bring nothing else: it is done, or it failed on a disk that is full. There apt-get would
+/// try for minutes.
+fn is_final<T>(result: &Result<Option<T>, Error>, cache: &Cache) -> bool {
+    const LEAST: u64 = 64 << 20;
+    match result {
+        Ok(found) => found.is_some(),
+        Err(_) => statvfs(cache.directory())
+            .is_ok_and(|system| system.f_bavail.saturating_mul(system.f_frsize) < LEAST),
     }
 }
 
