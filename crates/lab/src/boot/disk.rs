@@ -33,7 +33,7 @@ impl Disk {
     pub fn make(size: Bytes, time: Time) -> Result<Self, Error> {
         let image = image(size)?;
         Ok(match time {
-            Time::Instructions => Self::Memory(size, blocks::of(&image.content()?)),
+            Time::Instructions => Self::Memory(size, blocks_of(&image)?),
             Time::Wall => Self::Virtio(image),
         })
     }
@@ -71,6 +71,19 @@ impl Disk {
     }
 }
 
+/// What was written to `image`, a piece at a time: of a large disk that is little.
+fn blocks_of(image: &MemoryFile) -> Result<Vec<u8>, Error> {
+    const PIECE: usize = 256 * blocks::CONTENT;
+    let (mut blocks, mut place) = (Vec::new(), 0);
+    while let Some(written) = image.written_from(place)? {
+        let start = written - written % blocks::CONTENT as u64;
+        let piece = image.piece(start, PIECE)?;
+        blocks::append(&mut blocks, start, &piece);
+        place = start + PIECE as u64;
+    }
+    Ok(blocks)
+}
+
 /// mke2fs(8) with everything fixed that it draws by lot.
 fn image(size: Bytes) -> Result<MemoryFile, Error> {
     if size < LEAST {
@@ -92,5 +105,31 @@ fn image(size: Bytes) -> Result<MemoryFile, Error> {
         Ok(file)
     } else {
         Err(Error::new(format!("mke2fs: {}", String::from_utf8_lossy(&output.stderr).trim())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::{Block, SIZE, read};
+
+    #[test]
+    fn what_stands_far_apart_on_a_large_disk_is_all_found() {
+        let file = MemoryFile::new("disk").unwrap();
+        file.stretch(1 << 40).unwrap();
+        assert_eq!(blocks_of(&file).unwrap(), Vec::<u8>::new());
+        let places = [0, 4096, (1 << 20) - 1, 5 << 30, (1 << 40) - 1];
+        for place in places {
+            file.put(place, &[7]);
+        }
+        let blocks = blocks_of(&file).unwrap();
+        let found: Vec<u64> = blocks
+            .chunks_exact(SIZE)
+            .map(|block| read(block.try_into().unwrap()))
+            .map(|Block { place, content }| {
+                place + content.iter().position(|&byte| byte == 7).unwrap() as u64
+            })
+            .collect();
+        assert_eq!(found, places);
     }
 }

@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
-use rustix::fs::MemfdFlags;
+use rustix::fs::{MemfdFlags, SeekFrom};
+use rustix::io::Errno;
 
 use crate::Error;
 
@@ -49,6 +50,31 @@ impl MemoryFile {
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
         self.0.read_exact_at(&mut bytes, place).map_err(failed)?;
         Ok(bytes)
+    }
+
+    /// The first byte from `place` on that was written, or that stands beside one; none where there is none. lseek(2),
+    /// SEEK_DATA.
+    pub fn written_from(&self, place: u64) -> Result<Option<u64>, Error> {
+        match rustix::fs::seek(&self.0, SeekFrom::Data(place)) {
+            Ok(place) => Ok(Some(place)),
+            Err(Errno::NXIO) => Ok(None),
+            Err(errno) => Err(Error::new(format!("look for what was written to memory: {errno}"))),
+        }
+    }
+
+    /// At most `most` bytes from `place` on.
+    pub fn piece(&self, place: u64, most: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0; most];
+        let read = self.0.read_at(&mut bytes, place);
+        let read = read.map_err(|error| Error::new(format!("read a file in memory: {error}")))?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// Writes into it.
+    #[cfg(test)]
+    pub fn put(&self, place: u64, bytes: &[u8]) {
+        self.0.write_all_at(bytes, place).unwrap();
     }
 
     /// As a child's output.
