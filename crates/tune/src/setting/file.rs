@@ -24,9 +24,29 @@ pub(super) fn expand(root: &SysRoot, pattern: &str, value: &str, real_time: &Cpu
         expansion.refuse(pattern, format!("not there ({})", in_words(2)));
     }
     for path in wanted {
-        expansion.change(root, Target::File(path.clone()), value);
+        match lacking(root, path, value) {
+            Some(offered) => expansion.refuse(path, format!("the kernel offers {offered}, and not {value}")),
+            None => expansion.change(root, Target::File(path.clone()), value),
+        }
     }
     expansion
+}
+
+/// Files that take one of several words, and the file beside each that says which. What is not among them some take
+/// without a word and ignore.
+const OFFERS: [(&str, &str); 4] = [
+    ("current_clocksource", "available_clocksource"),
+    ("energy_performance_preference", "energy_performance_available_preferences"),
+    ("platform_profile", "platform_profile_choices"),
+    ("cpuidle/current_governor", "cpuidle/available_governors"),
+];
+
+/// What the kernel offers, where `value` is not among it.
+fn lacking(root: &SysRoot, path: &str, value: &str) -> Option<String> {
+    let (name, beside) = OFFERS.iter().find(|(name, _)| path.ends_with(name))?;
+    let offered = root.read(&format!("{}{beside}", path.strip_suffix(name)?)).value()?.clone();
+    let has = offered.split_whitespace().any(|word| word == value);
+    (!has).then(|| offered.split_whitespace().collect::<Vec<_>>().join(", "))
 }
 
 /// Whether a file of single CPUs is one of `real_time`; other files concern all.
@@ -43,5 +63,50 @@ pub(super) fn concerns(root: &SysRoot, path: &str, real_time: &CpuList) -> bool 
             cpus.is_none_or(|mut cpus| cpus.any(|cpu| real_time.contains(CpuId(cpu))))
         }
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::Tree;
+
+    const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+    fn root(files: &[(&str, &str)]) -> SysRoot {
+        let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
+        SysRoot::of(Tree::whole(files))
+    }
+
+    #[test]
+    fn a_word_that_the_kernel_does_not_offer_is_not_written() {
+        let beside = CLOCK.replace("current", "available");
+        let root = root(&[(CLOCK, "acpi_pm\n"), (&beside, "hpet acpi_pm \n")]);
+        let told = |value: &str| expand(&root, CLOCK, value, &CpuList::new());
+        assert_eq!(told("tsc").refusals[0].why_not, "the kernel offers hpet, acpi_pm, and not tsc");
+        assert!(told("tsc").steps.is_empty());
+        assert_eq!(told("hpet").steps[0].new, "hpet");
+    }
+
+    #[test]
+    fn files_of_single_cpus_are_those_of_real_time() {
+        let bias = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias");
+        let (one, two) = (bias(1), bias(2));
+        let related = "/sys/devices/system/cpu/cpufreq/policy0/related_cpus";
+        let root = root(&[(&one, "6\n"), (&two, "6\n"), (related, "0 1\n")]);
+        let pattern = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias";
+        let steps = expand(&root, pattern, "0", &"2-3".parse().unwrap()).steps;
+        assert_eq!(steps.len(), 1);
+        assert_eq!(steps[0].target, Target::File(two));
+        let policy = "/sys/devices/system/cpu/cpufreq/policy0/boost";
+        assert!(concerns(&root, policy, &"1".parse().unwrap()));
+        assert!(!concerns(&root, policy, &"2-3".parse().unwrap()));
+        assert!(concerns(&root, "/sys/devices/system/cpu/smt/control", &CpuList::new()));
+    }
+
+    #[test]
+    fn what_this_kernel_lacks_is_said() {
+        let told = expand(&root(&[]), "/proc/sys/kernel/nosuch", "0", &CpuList::new());
+        assert_eq!(told.refusals[0].why_not, "not there (No such file or directory)");
     }
 }

@@ -114,9 +114,13 @@ impl Apply {
             End::RolledBack(undone) => {
                 text += &undo::put_back(state, lock, undone)?;
                 output::final_data(&text)?;
+                let hint = match rustix::process::geteuid().is_root() {
+                    true => "leave its rule out with --except, or keep what can be changed with --keep-going",
+                    false => "run it as root",
+                };
                 Err(CommandError::new(
                     "the kernel refused a setting: what was changed before it was put back",
-                    "leave its rule out with --except, or keep what can be changed with --keep-going",
+                    hint,
                 ))
             }
             End::JournalFailed(error, undone) => {
