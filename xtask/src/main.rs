@@ -37,6 +37,8 @@ Usage: cargo xtask TASK [OPTIONS]
                   against cyclictest (and jitterdebugger, if installed), runs taken in turn
   bench record    time and instructions to record one sample
   bench check     time to ask this machine all rules
+  bench lab [--rounds N] [--binary FILE]
+                  time until a guest's command begins, and two guests side by side against one
   parameters      the table of boot parameters' names anew, from Debian's linux-doc packages
 ";
 

@@ -178,3 +178,39 @@ fn a_killed_tool_leaves_no_guest_and_no_file() {
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_guest_of_another_architecture_measures_in_each_kind_of_time() {
+    const ARM64: &str = "debian-6.1-rt-arm64";
+    if hindered() {
+        return;
+    }
+    if !["/bin", "/usr/bin"].iter().any(|path| Path::new(path).join("qemu-system-aarch64").exists()) {
+        return println!("skipped: needs qemu-system-aarch64");
+    }
+    let fetch =
+        ["lab", "kernels", "fetch", "debian", "--version", "6.1", "--flavour", "rt", "--arch", "arm64"];
+    let fetched = Command::new(PROGRAM).args(fetch).output().unwrap();
+    if !fetched.status.success() {
+        return println!("skipped: no kernel: {}", text(&fetched.stderr));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for time in ["instructions", "wall"] {
+        let out = directory.path().join(time);
+        let mut command = Command::new(PROGRAM);
+        command.args(["lab", "run", "--kernel", ARM64, "--time", time, "--out"]).arg(&out);
+        command.args(["--", "measure", "--samples", "100", "--seed", "1", "--out", "."]).stdin(Stdio::null());
+        let ran = command.output().unwrap();
+        let said = text(&ran.stderr);
+        if said.contains("no static worstcase for arm64") {
+            assert!(said.contains("hint: build it with `cargo xtask dist --target aarch64-"), "{said}");
+            return println!(
+                "skipped: target aarch64-unknown-linux-gnu: nothing in dist/ (cargo xtask dist)"
+            );
+        }
+        assert!(matches!(ran.status.code(), Some(0 | 3)), "{:?}: {said}", ran.status);
+        let record = record::store::load(&out).unwrap();
+        assert_eq!(record.activations(), 100);
+        assert_eq!(record.header.machine.lab.as_ref().unwrap().kernel, ARM64);
+    }
+}
