@@ -5,17 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use record::store;
-
 use super::plan::{guest, measured};
 use super::{Cell, CellState, State};
 use crate::Error;
 use crate::boot::{Guest, Outcome};
+use crate::kept;
 use crate::kernels::Kernel;
 use crate::several::{self, Booter, Watcher};
-
-/// All that a guest's console said.
-const CONSOLE: &str = "console.txt";
 
 /// Who is told how far a ladder is.
 pub trait Told {
@@ -95,19 +91,6 @@ impl Course {
             found.ok_or_else(|| Error::new(format!("there is no kernel for rung {}", cell.rung)))?;
         Ok(guest(ladder, rung, kernel, cell.seed, binary))
     }
-
-    /// Writes what a guest left, in place of what an earlier attempt did.
-    fn keep(&self, cell: usize, outcome: &Outcome) -> Result<(), Error> {
-        let place = self.state.place(&self.directory, cell);
-        if place.exists() {
-            fs::remove_dir_all(&place)
-                .map_err(|error| Error::new(format!("remove {}: {error}", place.display())))?;
-        }
-        for (path, bytes) in &outcome.files {
-            write(&place.join(path), bytes)?;
-        }
-        write(&place.join(CONSOLE), outcome.console.as_bytes())
-    }
 }
 
 /// Keeps what comes back and tells of it.
@@ -134,7 +117,7 @@ impl Watcher for Keeper<'_> {
         });
         let state = match result {
             Ok((outcome, whole)) => {
-                self.course.keep(cell, &outcome)?;
+                kept::keep(&self.course.state.place(&self.course.directory, cell), &outcome)?;
                 self.course.state.emulator = Some(outcome.emulator);
                 let seconds = (taken.as_secs_f64() * 10.0).round() / 10.0;
                 whole.map_or_else(|error| CellState::Failed(error.message), |()| CellState::Done { seconds })
@@ -151,15 +134,6 @@ impl Watcher for Keeper<'_> {
     fn stop(&mut self) -> bool {
         self.told.stop()
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)
-            .map_err(|error| Error::new(format!("create {}: {error}", directory.display())))?;
-    }
-    store::write_whole(path, bytes)
-        .map_err(|error| Error::new(error.to_string()).hint("make room; --resume goes on from here"))
 }
 
 #[cfg(test)]

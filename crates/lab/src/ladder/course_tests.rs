@@ -3,6 +3,7 @@ use std::path::Path;
 use record::time::UtcTime;
 
 use super::*;
+use crate::kept::CONSOLE;
 use crate::ladder::LadderFile;
 use crate::scripted::{Scripted, kernel, latencies};
 
