@@ -143,6 +143,12 @@ impl Course {
         Self { question, directory: directory.to_path_buf(), tails: BTreeMap::new(), steps: Vec::new() }
     }
 
+    /// Whether anything was measured: the good arm comes first.
+    pub fn has_records(&self) -> bool {
+        let mut seeds = (1..=self.question.seeds).map(|seed| Seed(u64::from(seed)));
+        seeds.any(|seed| self.is_measured(&Arm::good(), seed))
+    }
+
     /// Finds the answer; none where it was told to stop.
     ///
     /// # Errors
@@ -271,8 +277,7 @@ impl Course {
             return Ok(());
         }
         let seeds = (1..=self.question.seeds).map(|seed| Seed(u64::from(seed)));
-        let missing: Vec<Seed> =
-            seeds.clone().filter(|&seed| !self.place(arm, seed).join(store::RECORD).is_file()).collect();
+        let missing: Vec<Seed> = seeds.clone().filter(|&seed| !self.is_measured(arm, seed)).collect();
         let failure = if missing.is_empty() { None } else { self.boot(arm, &missing, means)? };
         let tails = match failure {
             Some(reason) => Err(reason),
@@ -324,6 +329,10 @@ impl Course {
 
     fn place(&self, arm: &Arm, seed: Seed) -> PathBuf {
         self.directory.join(arm.to_string()).join(format!("seed-{seed}"))
+    }
+
+    fn is_measured(&self, arm: &Arm, seed: Seed) -> bool {
+        self.place(arm, seed).join(store::RECORD).is_file()
     }
 
     fn tail(&self, arm: &Arm, seed: Seed) -> Result<Value, Error> {

@@ -232,9 +232,11 @@ fn what_was_measured_is_not_measured_again() {
     let culprit = |words: &[&str]| words.contains(&"word7");
     let booter = guests(move |_, words| if culprit(words) { 40_000 } else { CALM });
     let mut course = Course::begin(question(ten_words()), directory.path()).unwrap();
+    assert!(!course.has_records());
     let mut ear = Ear { stop_after: Some(12), ..Ear::default() };
     assert_eq!(run_in(&mut course, &booter, &mut ear).unwrap(), None);
     let before = booter.count();
+    assert!(course.has_records());
     assert!((12..20).contains(&before));
     assert!(Course::begin(question(ten_words()), directory.path()).is_err(), "nothing is overwritten");
 

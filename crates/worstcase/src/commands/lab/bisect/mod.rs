@@ -101,12 +101,10 @@ impl Bisect {
         let question = course.question.clone();
         output::words(&text::plan(&question));
         let signals = Signals::take()?;
-        let mut ear = Ear { question: &question, signals, booted: 0 };
-        let answer = self.search(&mut course, &mut ear)?;
-        let booted = ear.booted;
-        let Some(answer) = answer else {
+        let mut ear = Ear { question: &question, signals };
+        let Some(answer) = self.search(&mut course, &mut ear)? else {
             output::words(&format!("go on with: worstcase lab bisect --resume {}", directory.display()));
-            return Ok(ExitCode::from(if booted == 0 { 130 } else { 3 }));
+            return Ok(ExitCode::from(if course.has_records() { 3 } else { 130 }));
         };
         output::final_data(&match self.json {
             true => text::json(&question, &answer)?,
@@ -180,12 +178,10 @@ fn code(answer: &Answer) -> u8 {
 struct Ear<'a> {
     question: &'a Question,
     signals: Signals,
-    booted: usize,
 }
 
 impl Told for Ear<'_> {
     fn begun(&mut self, arm: &Arm, seed: Seed) {
-        self.booted += 1;
         if output::is_terminal(Stream::Error) {
             output::progress(&format!("{arm}: guest {seed} of {}", self.question.seeds));
         }
