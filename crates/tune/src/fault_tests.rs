@@ -402,6 +402,20 @@ fn an_interrupt_with_another_number_is_found_and_one_in_its_place_is_spared() {
 }
 
 #[test]
+fn of_several_interrupts_of_a_name_none_is_touched_and_that_is_told() {
+    let (mut machine, disk) = (machine(), Disk::default());
+    run(&mut machine, &disk, OnRefusal::RollBack);
+    let line =
+        |number| format!(" {number}:          0          9          0          0 PCI-MSI 0-edge      eth0\n");
+    let text = INTERRUPTS.replace(" 24:", " 23:").replace("0-edge", "9-edge") + &line(26) + &line(27);
+    machine.put("/proc/interrupts", &text);
+    let undone = restore(&mut machine, &disk.history().steps);
+    let unclear = undone.iter().filter(|undone| matches!(undone.back, Back::Unclear(_)));
+    assert_eq!(unclear.count(), 1, "{undone:?}");
+    assert_eq!(differences(&machine, &disk.history().steps).len(), 1);
+}
+
+#[test]
 fn a_thread_that_ended_is_told_and_one_with_its_id_is_spared() {
     let (mut machine, disk) = (machine(), Disk::default());
     run(&mut machine, &disk, OnRefusal::RollBack);

@@ -11,6 +11,8 @@ pub(crate) enum Found {
     Here(Target),
     /// Gone, and why that is believed.
     Gone(String),
+    /// It could be one of several.
+    Unclear(String),
 }
 
 /// Finds `target` again.
@@ -40,7 +42,7 @@ pub(crate) fn successor(root: &SysRoot, target: &Target) -> Option<Target> {
         (Found::Here(target), _) => Some(target),
         (Found::Gone(_), Target::Affinity(thread)) => by_name(thread).map(Target::Affinity),
         (Found::Gone(_), Target::Scheduling(thread)) => by_name(thread).map(Target::Scheduling),
-        (Found::Gone(_), _) => None,
+        (Found::Gone(_) | Found::Unclear(_), _) => None,
     }
 }
 
@@ -54,6 +56,6 @@ fn interrupt(root: &SysRoot, number: u32, identity: &str) -> Found {
         numbers if numbers.contains(&number) => here(number),
         [other] => here(*other),
         [] => Found::Gone("no interrupt of that name is there now".to_owned()),
-        _ => Found::Gone("several interrupts have that name now".to_owned()),
+        _ => Found::Unclear("several interrupts have its name now, and none its number".to_owned()),
     }
 }

@@ -21,6 +21,8 @@ pub enum Now {
     Drifted(String),
     /// It is gone, and why that is believed: there is nothing that could hold or not.
     Gone(String),
+    /// It cannot be told which one it is.
+    Unclear(String),
     /// It cannot be read: the errno.
     Unreadable(i32),
 }
@@ -43,6 +45,7 @@ fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
     let target = match (find(root, &taken.target), successor(root, &taken.target)) {
         (Found::Here(target), _) | (Found::Gone(_), Some(target)) => target,
         (Found::Gone(why), None) => return Now::Gone(why),
+        (Found::Unclear(why), _) => return Now::Unclear(why),
     };
     match target.value(root) {
         Fact::Value(now) if still(&target, &now, ours) => Now::Holds,

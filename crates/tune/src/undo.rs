@@ -19,6 +19,8 @@ pub enum Back {
     Foreign(String),
     /// It is gone, and why that is believed.
     Gone(String),
+    /// It cannot be told which one it is, so that nothing was written.
+    Unclear(String),
     /// The kernel refused it: its errno.
     Refused(i32),
     /// It was written, and reads otherwise.
@@ -67,6 +69,7 @@ pub fn restore(hand: &mut dyn Hand, taken: &[Taken]) -> Vec<Undone> {
 fn look_again(root: &SysRoot, undone: &mut Undone) {
     match find(root, &undone.target) {
         Found::Gone(why) => undone.back = Back::Gone(why),
+        Found::Unclear(why) => undone.back = Back::Unclear(why),
         Found::Here(target) => {
             let now = target.value(root);
             if now.value().is_some_and(|now| target.same(now, &undone.old)) {
@@ -80,6 +83,7 @@ fn restore_one(hand: &mut dyn Hand, step: &Taken, ours: &str) -> Back {
     let target = match find(&hand.root(), &step.target) {
         Found::Here(target) => target,
         Found::Gone(why) => return Back::Gone(why),
+        Found::Unclear(why) => return Back::Unclear(why),
     };
     if target == Target::LatencyLimit {
         return released(hand, &step.old);
@@ -125,7 +129,14 @@ pub fn differences(hand: &dyn Hand, taken: &[Taken]) -> Vec<(Target, String, Str
             continue;
         }
         seen.push(&step.target);
-        let Found::Here(target) = find(&root, &step.target) else { continue };
+        let target = match find(&root, &step.target) {
+            Found::Here(target) => target,
+            Found::Gone(_) => continue,
+            Found::Unclear(why) => {
+                differences.push((step.target.clone(), step.old.clone(), why));
+                continue;
+            }
+        };
         let now = target.value(&root);
         if !now.value().is_some_and(|now| target.same(now, &step.old)) {
             differences.push((target, step.old.clone(), now.to_string()));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_worstcase");
@@ -311,6 +311,21 @@ fn settings_of_another_boot_are_not_undone() {
 }
 
 #[test]
+fn a_damaged_journal_is_undone_as_far_as_it_tells_and_proves_nothing() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&[]).0, Some(0));
+    let journal = tuned.state().join("journal");
+    let text = fs::read_to_string(&journal).unwrap();
+    let damaged = text.replacen("\"old\":\"20\"", "\"old\":\"21\"", 1);
+    assert_ne!(damaged, text, "compaction_proactiveness was 20");
+    fs::write(&journal, &damaged).unwrap();
+    let (code, out, err) = tuned.run("undo", &[]);
+    assert!(code == Some(1) && err.contains("of the journal is damaged"), "{out}{err}");
+    assert!(out.contains("there may be more") && !out.contains("proof"), "{out}");
+    assert_eq!(read(INTERVAL), "1");
+}
+
+#[test]
 fn another_worstcase_at_work_is_named_and_a_directory_of_others_refused() {
     let Some(tuned) = Tuned::new() else { return };
     DirBuilder::new().mode(0o700).create(tuned.state()).unwrap();
@@ -336,15 +351,23 @@ fn a_limit_on_exit_latencies_is_held_by_a_process_and_ends_with_it() {
     let limit = || i32::from_ne_bytes(fs::read(LATENCY).unwrap().try_into().unwrap());
     let before = limit();
     DirBuilder::new().mode(0o700).create(tuned.state()).unwrap();
-    let mut holder = Command::new(BINARY)
-        .arg("--hold-settings")
-        .arg(tuned.state())
-        .args(["latency", "17"])
-        .spawn()
-        .unwrap();
-    wait_until("held", || limit() <= 17);
-    assert_eq!(tuned.holder("latency"), i32::try_from(holder.id()).unwrap());
-    kill(tuned.holder("latency"));
-    holder.wait().unwrap();
+    let mut command = Command::new(BINARY);
+    command.arg("--hold-settings").arg(tuned.state()).args(["latency", "17"]);
+    let mut holder = Ended(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait_until("announced", || tuned.state().join("holder-latency").exists());
+    assert!(limit() <= 17, "it holds before it says so: {}", limit());
+    assert_eq!(tuned.holder("latency"), i32::try_from(holder.0.id()).unwrap());
+    holder.0.kill().unwrap();
+    holder.0.wait().unwrap();
     wait_until("let go", || limit() == before);
+}
+
+/// A child that is ended with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

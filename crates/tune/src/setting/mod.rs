@@ -11,6 +11,7 @@ mod target;
 mod thread;
 
 use machine::SysRoot;
+use record::Fact;
 use units::CpuList;
 
 use crate::plan::{Change, Refusal, Step};
@@ -33,7 +34,6 @@ impl Expansion {
 
     /// Adds the change of `target` to `wanted`, if it is not so already.
     fn change(&mut self, root: &SysRoot, target: Target, wanted: &str) {
-        use record::Fact;
         let now = match target.text(root) {
             Fact::Value(text) => text,
             Fact::Unreadable(errno) => {

@@ -146,6 +146,7 @@ fn undone(undone: &Undone) -> String {
             marked("left", &format!("{target}: somebody else made it {}; it was {old}", quoted(now)))
         }
         Back::Gone(why) => marked("gone", &format!("{target}: {why}")),
+        Back::Unclear(why) => marked("left", &format!("{target}: {why}; it was {old}")),
         Back::Refused(errno) => marked("refused", &format!("{target}: {old}: {}", in_words(*errno))),
         Back::Differs(now) => {
             marked("differs", &format!("{target}: {old} was written, it reads {}", quoted(now)))
@@ -168,6 +169,7 @@ fn now(taken: &Taken, now: &Now) -> String {
         Now::AsBefore => marked("reset", &format!("{target}: {} again, as before us", quoted(&taken.old))),
         Now::Drifted(now) => marked("drifted", &format!("{target}: {}, where we wrote {ours}", quoted(now))),
         Now::Gone(why) => marked("gone", &format!("{target}: {why}")),
+        Now::Unclear(why) => marked("unclear", &format!("{target}: {why}")),
         Now::Unreadable(errno) => marked("unread", &format!("{target}: {}", in_words(*errno))),
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use tune::holder::{self, Kind};
 use tune::journal::{History, Lock};
 use tune::undo::{Undone, differences, restore};
-use tune::{Live, State, boot_id};
+use tune::{Live, State, Target, boot_id};
 
 use super::{StateOption, shown};
 use crate::error::{CommandError, Result};
@@ -31,25 +31,33 @@ impl Undo {
         }
         let lock = state.lock()?;
         let Some(history) = state.history()? else { return Ok(ExitCode::SUCCESS) };
-        let hand = Live::new(state.directory());
         let (text, _) = undo(&state, &lock, &history)?;
-        let left = match history.is_of_another_boot(&boot_id()) {
-            true => Vec::new(),
-            false => differences(&hand, &history.steps),
-        };
-        let proof = match left.len() {
-            0 if history.is_of_another_boot(&boot_id()) => "nothing of it holds any more\n".to_owned(),
-            0 => "proof: everything reads as before\n".to_owned(),
-            count => {
-                let line = |(target, old, now): &(tune::Target, String, String)| {
-                    format!("  {target}: {} before, {} now\n", shown::quoted(old), shown::quoted(now))
-                };
-                let lines: String = left.iter().map(line).collect();
-                format!("{} not as before:\n{lines}", shown::settings(count))
-            }
-        };
+        let (proof, is_proven) = proof(&Live::new(state.directory()), &history);
         output::final_data(&(text + &proof))?;
-        Ok(ExitCode::from(u8::from(!left.is_empty())))
+        Ok(ExitCode::from(u8::from(!is_proven)))
+    }
+}
+
+/// What everything says once more, and whether it is as before.
+fn proof(hand: &Live, history: &History) -> (String, bool) {
+    if history.is_of_another_boot(&boot_id()) {
+        return ("nothing of it holds any more\n".to_owned(), true);
+    }
+    let left = differences(hand, &history.steps);
+    if !left.is_empty() {
+        let line = |(target, old, now): &(Target, String, String)| {
+            format!("  {target}: {} before, {} now\n", shown::quoted(old), shown::quoted(now))
+        };
+        let lines: String = left.iter().map(line).collect();
+        return (format!("{} not as before:\n{lines}", shown::settings(left.len())), false);
+    }
+    match history.damaged.is_empty() {
+        true => ("proof: everything reads as before\n".to_owned(), true),
+        false => (
+            "what the journal still tells of reads as before; it is damaged, and there may be more\n"
+                .to_owned(),
+            false,
+        ),
     }
 }
 
