@@ -159,6 +159,42 @@ fn what_cannot_boot_or_run_is_one_clear_error() {
     }
 }
 
+/// The policies of the threads of the guest whose command line has `word`: its first thread's, then the others'. proc(5),
+/// field 41 of stat.
+fn policies(word: &str) -> Option<(u32, Vec<u32>)> {
+    let pids =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let line = |pid: &String| text(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
+    let pid = pids.filter(|pid| line(pid).contains(word)).find(|pid| line(pid).contains("-icount"))?;
+    let policy = |stat: String| stat.rsplit_once(") ")?.1.split(' ').nth(38)?.parse().ok();
+    let of = |tid: &str| policy(fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?);
+    let tids = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let tids = tids.filter_map(|entry| entry.file_name().into_string().ok()).filter(|tid| *tid != pid);
+    Some((of(&pid)?, tids.filter_map(|tid| of(&tid)).collect()))
+}
+
+#[test]
+fn a_guests_clock_is_moved_on_by_a_thread_that_is_not_held_up() {
+    if hindered() {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root, to run at once");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let word = "worstcase.test=policy";
+    let mut command = lab(&["--append", word, "--", "sh", "-c", "while :; do :; done"]);
+    let mut tool = command.current_dir(directory.path()).spawn().unwrap();
+    wait_until("QEMU has its threads", || policies(word).is_some_and(|(_, others)| !others.is_empty()));
+    let (first, others) = policies(word).unwrap();
+    tool.kill().unwrap();
+    tool.wait().unwrap();
+    wait_until("the guest is gone", || !runs(word));
+    assert!(others.iter().all(|policy| *policy == 0), "the CPU's thread is an ordinary one: {others:?}");
+    assert_eq!(first, 1, "SCHED_FIFO");
+}
+
 #[test]
 fn a_killed_tool_leaves_no_guest_and_no_file() {
     if hindered() {
