@@ -7,6 +7,7 @@ use std::process::Command;
 use units::Bytes;
 
 use crate::Error;
+use crate::boot::disk::of_ram_disk;
 use crate::boot::{Guest, Time};
 use crate::initramfs::programs;
 use crate::kernels::Architecture;
@@ -167,6 +168,44 @@ fn words(guest: &Guest) -> Vec<String> {
     if guest.time == Time::Instructions {
         words.extend(["nokaslr", "norandmaps"].map(str::to_owned));
     }
+    if let (Time::Instructions, Some(size), None) = (guest.time, guest.disk, &guest.kernel.modules) {
+        words.extend(of_ram_disk(size).map(|parameter| format!("brd.{parameter}")));
+    }
     words.extend(guest.words.iter().cloned());
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::scripted::kernel;
+
+    fn guest(time: Time, modules: Option<&str>) -> Guest {
+        let mut kernel = kernel("plain");
+        kernel.modules = modules.map(PathBuf::from);
+        Guest {
+            kernel,
+            words: vec!["threadirqs".into()],
+            processors: 1,
+            memory: Bytes::from_mebibytes(512),
+            time,
+            disk: Some(Bytes::from_mebibytes(64)),
+            binary: "worstcase".into(),
+            programs: Vec::new(),
+            command: vec!["worstcase".into()],
+            time_limit: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_ram_disk_that_is_built_in_gets_its_size_on_the_boot_line() {
+        let sized = |guest: &Guest| words(guest).contains(&"brd.rd_size=65536".to_owned());
+        assert!(sized(&guest(Time::Instructions, None)));
+        assert!(!sized(&guest(Time::Instructions, Some("modules"))), "a module is told when it is loaded");
+        assert!(!sized(&guest(Time::Wall, None)), "a virtio disk has a size of its own");
+        let words = words(&guest(Time::Instructions, None));
+        assert_eq!(words.last().map(String::as_str), Some("threadirqs"), "the user's words come last");
+    }
 }

@@ -49,7 +49,7 @@ impl Disk {
     /// The parameters of module `name`.
     pub fn parameters(&self, name: &str) -> String {
         match self {
-            Self::Memory(size, _) if name == "brd" => format!("rd_nr=1 rd_size={}", size.0.div_ceil(1024)),
+            Self::Memory(size, _) if name == "brd" => of_ram_disk(*size).join(" "),
             _ => String::new(),
         }
     }
@@ -69,6 +69,12 @@ impl Disk {
             Self::Virtio(image) => (None, Some(image)),
         }
     }
+}
+
+/// The parameters of brd, the RAM block device, for one disk of `size`: of the module, or with `brd.` before each on the
+/// boot line where it is built in.
+pub(crate) fn of_ram_disk(size: Bytes) -> [String; 2] {
+    ["rd_nr=1".to_owned(), format!("rd_size={}", size.0.div_ceil(1024))]
 }
 
 /// What was written to `image`, a piece at a time: of a large disk that is little.

@@ -1,7 +1,7 @@
 //! One guest: a kernel, a machine, a command, and what came of it.
 
 mod console;
-mod disk;
+pub(crate) mod disk;
 mod kernel;
 mod memory_file;
 mod process;

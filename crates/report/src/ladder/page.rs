@@ -98,21 +98,24 @@ fn load_heads(ladder: &Ladder, first: &str) -> Vec<Cell> {
     heads(first, &ladder.loads.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+/// Two rows a step: the ratios, and their intervals.
 fn gains(reckoned: &Reckoned<'_>) -> Section {
-    let cell = |comparison: &Option<Comparison>| match comparison {
-        None => Cell::number("–"),
-        Some(comparison) => Cell {
-            text: format!("{} ({})", ratio(comparison).trim_matches(['(', ')', ' ']), interval(comparison)),
-            class: match comparison.verdict {
-                Verdict::Lower => "n gain",
-                Verdict::Higher => "n over",
-                Verdict::NoDifference => "n soft",
-            },
-        },
+    let class = |comparison: &Comparison| match comparison.verdict {
+        Verdict::Lower => "n gain",
+        Verdict::Higher => "n over",
+        Verdict::NoDifference => "n soft",
     };
-    let rows = reckoned.steps.iter().map(|step| {
-        let name = std::iter::once(Cell::text(step.name(reckoned.ladder)));
-        name.chain(step.loads.iter().map(cell)).collect()
+    let cells = |comparison: &Option<Comparison>| match comparison {
+        None => (Cell::number("–"), Cell::number("")),
+        Some(comparison) => {
+            let text = ratio(comparison).trim_matches(['(', ')', ' ']).to_owned();
+            (Cell { text, class: class(comparison) }, Cell { text: interval(comparison), class: "n soft" })
+        }
+    };
+    let rows = reckoned.steps.iter().flat_map(|step| {
+        let (ratios, intervals): (Vec<_>, Vec<_>) = step.loads.iter().map(cells).unzip();
+        let row = |head: String, cells: Vec<Cell>| std::iter::once(Cell::text(head)).chain(cells).collect();
+        [row(step.name(reckoned.ladder), ratios), row(String::new(), intervals)]
     });
     let lead = confidence(reckoned).map_or_else(String::new, |confidence| {
         format!(

@@ -25,11 +25,15 @@ pub(crate) struct Row {
 
 const LINE: f64 = 15.0;
 const GAP: f64 = 13.0;
+/// Width of a letter in a row's name.
+const LETTER: f64 = 7.4;
 
 /// The frame that `rows` need at a width.
 pub(crate) fn frame(rows: &[Row], width: f64) -> Frame {
     let lines: usize = rows.iter().map(|row| row.ranges.len()).sum();
-    let frame = Frame { left: 84.0, ..Frame::new(width, 0.0) };
+    let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let left = (longest as f64 * LETTER + 20.0).clamp(84.0, width / 3.0);
+    let frame = Frame { left, ..Frame::new(width, 0.0) };
     Frame { height: frame.top + frame.bottom + lines as f64 * LINE + rows.len() as f64 * GAP, ..frame }
 }
 
