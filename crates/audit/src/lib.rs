@@ -13,6 +13,7 @@ pub mod emit;
 pub mod export;
 mod finding;
 pub mod fragment;
+pub mod isolation;
 mod judge;
 mod next_boot;
 mod profile;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use units::CpuId;
+use units::{CpuId, CpuList};
 
 use crate::SysRoot;
 use crate::cgroups::{is_v1, is_v2};
@@ -25,6 +25,35 @@ pub fn partition_of(root: &SysRoot, cpu: CpuId) -> Option<String> {
         let groups = groups(root, &mount.point.to_string_lossy());
         groups.into_iter().rev().find(|group| owns(root, group, cpu))
     })
+}
+
+/// A partition of cgroup v2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its directory.
+    pub group: String,
+    /// What the kernel calls it: `isolated`, `root`, or `isolated invalid (why)`.
+    pub state: String,
+    /// The CPUs that it has.
+    pub cpus: CpuList,
+    /// How many processes are in it.
+    pub processes: usize,
+}
+
+/// The partitions of cgroup v2 below the top group, the valid and the invalid ones.
+pub fn partitions(root: &SysRoot) -> Vec<Partition> {
+    let tops = mounts(root).into_iter().filter(is_v2);
+    let groups = tops.flat_map(|mount| groups(root, &mount.point.to_string_lossy()));
+    groups.filter_map(|group| partition(root, group)).collect()
+}
+
+fn partition(root: &SysRoot, group: String) -> Option<Partition> {
+    let state = root.read(&format!("{group}/cpuset.cpus.partition"));
+    let state = state.value().filter(|state| *state != "member")?.clone();
+    let cpus = root.cpu_list(&format!("{group}/cpuset.cpus.effective"));
+    let processes = root.read(&format!("{group}/cgroup.procs"));
+    let processes = processes.value().map_or(0, |text| text.lines().count());
+    Some(Partition { state, cpus: cpus.value().cloned().unwrap_or_default(), processes, group })
 }
 
 /// The groups below the top one, from the outer to the inner ones.
@@ -88,6 +117,21 @@ mod tests {
         assert_eq!(owner(mounts, &files, 2), Some("/sys/fs/cgroup/rt".into()));
         assert_eq!(owner(mounts, &files, 3), Some("/sys/fs/cgroup/rt/inner".into()));
         assert_eq!(owner(mounts, &files, 1), None);
+    }
+
+    #[test]
+    fn partitions_are_listed_with_what_is_in_them() {
+        let tree = FakeTree::new(&[
+            ("/proc/self/mountinfo", "1 1 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+            ("/sys/fs/cgroup/user/cpuset.cpus.partition", "member"),
+            ("/sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated"),
+            ("/sys/fs/cgroup/rt/cpuset.cpus.effective", "2-3"),
+            ("/sys/fs/cgroup/rt/cgroup.procs", "7\n8\n"),
+        ]);
+        let all = partitions(&tree.root);
+        let cpus = "2-3".parse().unwrap();
+        let (group, state) = ("/sys/fs/cgroup/rt".to_owned(), "isolated".to_owned());
+        assert_eq!(all, [Partition { group, state, cpus, processes: 2 }]);
     }
 
     #[test]

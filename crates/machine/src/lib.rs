@@ -8,6 +8,7 @@
 //! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
 //! pure function of text.
 
+pub mod activity;
 pub mod boot_loader;
 mod cgroups;
 pub mod command_line;
@@ -30,7 +31,7 @@ pub mod tasks;
 
 pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};
-pub use cpusets::partition_of;
+pub use cpusets::{Partition, partition_of, partitions};
 pub use error::Error;
 pub use facts::machine;
 pub use heat::{Heat, temperature};

@@ -60,17 +60,27 @@ fn rank(policy: Policy, priority: u32) -> u32 {
     }
 }
 
-/// Parses `/proc/PID/task/TID/stat`. The name stands in parentheses and may hold parentheses and spaces itself.
-fn parse_stat(pid: i32, text: &str) -> Option<Task> {
+/// A `/proc/PID/task/TID/stat` in parts: id, name, and the fields from the third on. The name stands in parentheses
+/// and may hold parentheses and spaces itself.
+fn parts(text: &str) -> Option<(i32, &str, Vec<&str>)> {
     let (tid, rest) = text.split_once(" (")?;
     let (name, fields) = rest.rsplit_once(") ")?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    // proc(5) counts fields from 1; the first one here is its third, the state.
+    Some((tid.trim().parse().ok()?, name, fields.split_whitespace().collect()))
+}
+
+/// A field of such a text, counted from 1 as proc(5) does.
+pub(crate) fn stat_field(text: &str, field: usize) -> Option<u64> {
+    parts(text)?.2.get(field.checked_sub(3)?)?.parse().ok()
+}
+
+/// Parses `/proc/PID/task/TID/stat`.
+pub(crate) fn parse_stat(pid: i32, text: &str) -> Option<Task> {
+    let (tid, name, fields) = parts(text)?;
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Task {
         name: name.to_owned(),
         pid,
-        tid: tid.trim().parse().ok()?,
+        tid,
         parent: fields.get(4 - 3)?.parse().ok()?,
         policy: Policy::from_number(u32::try_from(number(41)?).ok()?),
         priority: u32::try_from(number(40)?).ok()?,
@@ -104,11 +114,11 @@ pub fn with_affinity(root: &SysRoot, task: Task) -> Task {
 }
 
 /// The ids of all processes, kernel threads among them.
-fn processes(root: &SysRoot) -> Vec<i32> {
+pub(crate) fn processes(root: &SysRoot) -> Vec<i32> {
     ids(root, "/proc")
 }
 
-fn ids(root: &SysRoot, directory: &str) -> Vec<i32> {
+pub(crate) fn ids(root: &SysRoot, directory: &str) -> Vec<i32> {
     root.numbered(directory, "").into_iter().filter_map(|id| i32::try_from(id).ok()).collect()
 }
 

@@ -18,6 +18,7 @@ use crate::plan::{Change, Refusal, Step};
 
 pub use form::Form;
 pub(crate) use hazard::{effect, heavy};
+pub use partition::NAME as PARTITION;
 pub use target::{Target, Thread};
 
 /// What a change comes to on this machine.

@@ -15,7 +15,7 @@ use crate::plan::Step;
 pub(super) const STATE: &str = "cpuset.cpus.partition";
 
 /// The group that is made.
-const NAME: &str = "worstcase";
+pub const NAME: &str = "worstcase";
 
 const WHAT: &str = "a partition of control groups";
 

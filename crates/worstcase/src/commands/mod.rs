@@ -6,6 +6,7 @@ mod lab;
 mod load;
 mod measure;
 mod measure_display;
+mod partition;
 mod report;
 mod samples;
 mod snapshot;
@@ -25,6 +26,7 @@ pub enum Command {
     Measure(Box<measure::Measure>),
     Lab(lab::Lab),
     Load(load::Load),
+    Partition(Box<partition::Partition>),
     Report(report::Report),
     Samples(samples::Samples),
     Snapshot(snapshot::Snapshot),
@@ -40,6 +42,7 @@ impl Command {
             Self::Measure(measure) => measure.run(),
             Self::Lab(lab) => lab.run(),
             Self::Load(load) => load.run(),
+            Self::Partition(partition) => partition.run(),
             Self::Report(report) => report.run(),
             Self::Samples(samples) => samples.run(),
             Self::Snapshot(snapshot) => snapshot.run(),

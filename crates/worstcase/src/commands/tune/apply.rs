@@ -42,7 +42,8 @@ pub struct Apply {
     state: StateOption,
 }
 
-fn time(text: &str) -> std::result::Result<Nanos, String> {
+/// How long until it is undone: a second at least.
+pub fn time(text: &str) -> std::result::Result<Nanos, String> {
     match crate::options::duration(text) {
         Ok(time) if time < Nanos::from_secs(1) => Err("it must be within 1s to 366d".to_owned()),
         other => other,
@@ -50,6 +51,11 @@ fn time(text: &str) -> std::result::Result<Nanos, String> {
 }
 
 impl Apply {
+    /// Of these settings, as `tune apply` does it, undone after `time` if there is one.
+    pub fn of(selection: Selection, time: Option<Nanos>, state: StateOption) -> Self {
+        Self { selection, time, ask: false, keep_going: false, state }
+    }
+
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         if self.ask && !io::stdin().is_terminal() {

@@ -20,7 +20,10 @@ use tune::State;
 
 use crate::error::Result;
 
-pub use leftover::warn_of_leftovers;
+pub use apply::{Apply, time as wait_time};
+pub use leftover::{STATE, warn_of_leftovers};
+pub use selection::Selection;
+pub use undo::Undo;
 
 /// Change the running system so that rules pass; prove it, undo it
 ///
@@ -56,7 +59,7 @@ impl Tune {
 
 /// Where the journal is.
 #[derive(Args)]
-struct StateOption {
+pub struct StateOption {
     /// Directory of the journal
     #[arg(long = "state", value_name = "DIR", default_value = leftover::STATE)]
     directory: PathBuf,

@@ -34,6 +34,12 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// These rules, for CPUs that are to be for real time alone.
+    pub fn of_rules(rules: &[&str], cpus: CpuList) -> Self {
+        let only = rules.iter().map(|&rule| rule.to_owned()).collect();
+        Self { profile: vec![Profile::Isolated], isolate: Some(cpus), only, ..Self::default() }
+    }
+
     /// What would be written on this machine, or on the one whose files are at `path`.
     pub fn plan(&self, path: Option<&Path>) -> Result<Plan> {
         self.plan_for(&root_at(path)?)

@@ -1,0 +1,63 @@
+//! `worstcase partition`: CPUs for real time alone, made, used, proven and given back.
+
+mod create;
+mod list;
+mod lockout;
+mod run;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use units::CpuList;
+
+use super::tune::Undo;
+use crate::error::{CommandError, Result};
+
+/// Give CPUs to real time alone; prove by counting that they are left in peace; undo it
+///
+/// create is tune apply for CPUs, with the same journal: tune status and tune keep are for it too.
+#[derive(Args)]
+pub struct Partition {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Create(create::Create),
+    List(list::List),
+    Run(run::Run),
+    Verify(verify::Verify),
+    Undo(Undo),
+}
+
+impl Partition {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        match self.verb {
+            Verb::Create(create) => create.run(),
+            Verb::List(list) => list.run(),
+            Verb::Run(run) => run.run(),
+            Verb::Verify(verify) => verify.run(),
+            Verb::Undo(undo) => undo.run(),
+        }
+    }
+}
+
+/// Refuses CPUs that are not online, and all that are.
+fn check_cpus(cpus: &CpuList, online: &CpuList) -> Result<()> {
+    let absent = cpus.difference(online);
+    if !absent.is_empty() {
+        let message = format!("--rt names CPUs {absent}, which are not online");
+        return Err(CommandError::new(message, format!("online are {online}")));
+    }
+    if online.difference(cpus).is_empty() {
+        let message = format!("--rt {cpus} leaves no CPU for everything else");
+        return Err(CommandError::new(message, "leave one out, as a rule CPU 0"));
+    }
+    match cpus.is_empty() {
+        true => Err(CommandError::new("--rt names no CPU", "name some, as in 2-3")),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,223 @@
+//! `worstcase partition verify`.
+
+use std::fmt::Write;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use audit::isolation::{Allowance, Allowed, Judged, judge};
+use clap::Args;
+use machine::activity::{Activity, Kind, Tally};
+use machine::{SysRoot, partitions};
+use serde::Serialize;
+use sys::signal::Signals;
+use units::{CpuId, CpuList, Nanos};
+
+use crate::error::{CommandError, Result};
+use crate::options;
+use crate::output::{self, Stream};
+
+/// How often everything is looked at: threads that come and go in between are counted, and not named.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Count what runs on CPUs for real time, and name its source
+///
+/// Interrupts, softirqs, threads and page faults are counted for a time. Nothing is changed. Exit code 1 if something
+/// came more often than is allowed, 3 if something could not be counted. System calls are not counted.
+#[derive(Args)]
+pub struct Verify {
+    /// The CPUs [default: those of all partitions]
+    #[arg(long, value_name = "CPUS")]
+    rt: Option<CpuList>,
+
+    /// For how long
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = options::duration)]
+    duration: Nanos,
+
+    /// Events a second allowed on each CPU: of each thing, or NAME=N for one row or thread; may be given several times [default: 1]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    allow: Vec<Allowed>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was counted, as it is printed in JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Proof {
+    schema_version: u32,
+    cpus: String,
+    time: Nanos,
+    verdict: &'static str,
+    missing: Vec<String>,
+    residues: Vec<Judged>,
+}
+
+impl Verify {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let root = SysRoot::live();
+        let online = machine::machine(&root).cpus.online;
+        let cpus = self.cpus(&root)?;
+        super::check_cpus(&cpus, &online)?;
+        // Elsewhere if that may be, so that the looking is not seen. Where it may not, it shows as what it is.
+        let _ = sys::schedule::set_affinity(0, &online.difference(&cpus));
+        let proof = self.count(&root, cpus)?;
+        let code = match proof.verdict {
+            "fail" => 1,
+            "inconclusive" => 3,
+            _ => 0,
+        };
+        output::final_data(&match self.json {
+            true => serde_json::to_string_pretty(&proof).unwrap_or_default() + "\n",
+            false => told(&proof, output::style(Stream::Output).width),
+        })?;
+        Ok(ExitCode::from(code))
+    }
+
+    fn cpus(&self, root: &SysRoot) -> Result<CpuList> {
+        let made = || partitions(root).iter().fold(CpuList::new(), |all, one| all.union(&one.cpus));
+        let cpus = self.rt.clone().unwrap_or_else(made);
+        match cpus.is_empty() {
+            true => Err(CommandError::new("there is no partition to verify", "name the CPUs with --rt")),
+            false => Ok(cpus),
+        }
+    }
+
+    fn count(&self, root: &SysRoot, cpus: CpuList) -> Result<Proof> {
+        let signals = Signals::take()?;
+        let begin = Instant::now();
+        let end = begin + self.duration.duration();
+        let mut tally = Tally::new(cpus.clone());
+        let mut before = Activity::take(root, &cpus);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            sys::signal::wait_readable(&[signals.as_fd()], left.min(LOOK))?;
+            let after = Activity::take(root, &cpus);
+            tally.add(&before, &after);
+            before = after;
+            if signals.next().is_some() || Instant::now() >= end {
+                break;
+            }
+        }
+        let time = Nanos(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let residues = judge(tally.residues(), time, &allowance(&self.allow));
+        let missing = before.missing();
+        let verdict = verdict(&residues, &missing);
+        Ok(Proof { schema_version: 1, cpus: cpus.to_string(), time, verdict, missing, residues })
+    }
+}
+
+/// What is allowed of anything unless somebody says otherwise: a kernel without a tick still looks once a second.
+const ANY: Allowed = Allowed { name: None, events: 1 };
+
+fn allowance(asked: &[Allowed]) -> Allowance {
+    std::iter::once(&ANY).chain(asked).cloned().collect()
+}
+
+fn verdict(residues: &[Judged], missing: &[String]) -> &'static str {
+    match (residues.iter().any(|judged| judged.over), missing.is_empty()) {
+        (true, _) => "fail",
+        (false, false) => "inconclusive",
+        (false, true) => "pass",
+    }
+}
+
+/// The proof in words: what is over the allowance with its source and remedy, the rest in a line each.
+fn told(proof: &Proof, width: usize) -> String {
+    let mut text = format!("CPUs {} for {}\n", proof.cpus, proof.time.rounded());
+    let cpus: CpuList = proof.cpus.parse().unwrap_or_default();
+    for cpu in cpus.iter() {
+        told_of_cpu(&mut text, proof, cpu, width);
+    }
+    for missing in &proof.missing {
+        text += &report::paragraph(&format!("not counted: {missing}"), 2, width);
+    }
+    let over = proof.residues.iter().filter(|judged| judged.over).count();
+    let _ = match proof.verdict {
+        "fail" => writeln!(text, "fail: {over} above the allowance"),
+        "inconclusive" => writeln!(text, "inconclusive: not everything could be counted"),
+        _ => writeln!(text, "pass: nothing above the allowance"),
+    };
+    text
+}
+
+fn told_of_cpu(text: &mut String, proof: &Proof, cpu: CpuId, width: usize) {
+    let here: Vec<&Judged> = proof.residues.iter().filter(|judged| judged.residue.cpu == cpu).collect();
+    let _ = writeln!(text, "CPU {cpu}{}", if here.is_empty() { ": nothing" } else { "" });
+    for judged in here {
+        *text += &report::paragraph(&line(judged), 2, width);
+        if judged.over {
+            *text += &report::paragraph(&format!("from: {}", judged.origin.source), 8, width);
+            *text += &report::paragraph(&format!("cure: {}", judged.origin.remedy), 8, width);
+        }
+    }
+}
+
+fn line(judged: &Judged) -> String {
+    let residue = &judged.residue;
+    let (what, unit) = match residue.kind {
+        Kind::Interrupt => ("interrupt", "times"),
+        Kind::Softirq => ("softirq", "times"),
+        Kind::KernelThread => ("kernel thread", "slices"),
+        Kind::Stranger => ("program", "slices"),
+        Kind::Resident => ("bound here", "slices"),
+        Kind::PageFault => ("page faults of", "faults"),
+        Kind::Unseen => ("threads that ended or passed by", "slices"),
+    };
+    let mark = if judged.over { "over " } else { "" };
+    let time = match residue.time {
+        Nanos::ZERO => String::new(),
+        time => format!(", ran {} us", time.0.div_ceil(1000)),
+    };
+    let words = [what, &residue.name, &residue.words].into_iter().filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    format!("{mark}{}: {} {unit}{time}", words.join(" "), residue.events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::activity::Residue;
+
+    fn residues(kind: Kind, name: &str, events: u64) -> Vec<Judged> {
+        let (name, words) = (name.to_owned(), String::new());
+        let residue = Residue { cpu: CpuId(1), kind, name, words, events, time: Nanos::ZERO };
+        judge(vec![residue], Nanos::from_secs(1), &Allowance { any: 1, ..Allowance::default() })
+    }
+
+    #[test]
+    fn an_allowance_for_a_name_leaves_the_others_theirs() {
+        let allowance = allowance(&["LOC=250".parse().unwrap()]);
+        assert_eq!((allowance.any, allowance.named["LOC"]), (1, 250));
+        assert_eq!(super::allowance(&["0".parse().unwrap()]).any, 0);
+    }
+
+    #[test]
+    fn what_is_over_goes_before_what_could_not_be_counted() {
+        let (loud, quiet) = (residues(Kind::Interrupt, "LOC", 250), residues(Kind::Interrupt, "LOC", 1));
+        let missing = ["interrupts: no file".to_owned()];
+        assert_eq!(verdict(&loud, &missing), "fail");
+        assert_eq!(verdict(&quiet, &missing), "inconclusive");
+        assert_eq!(verdict(&quiet, &[]), "pass");
+    }
+
+    #[test]
+    fn what_is_over_is_told_with_source_and_cure_and_a_quiet_cpu_is_called_so() {
+        let residues = residues(Kind::Interrupt, "LOC", 250);
+        let (cpus, time) = ("1-2".to_owned(), Nanos::from_secs(1));
+        let proof = Proof { schema_version: 1, cpus, time, verdict: "fail", missing: vec![], residues };
+        let text = told(&proof, 100);
+        assert!(text.contains("over interrupt LOC: 250 times\n"), "{text}");
+        assert!(
+            text.contains("from: the timer tick") && text.contains("cure: boot with nohz_full="),
+            "{text}"
+        );
+        assert!(
+            text.contains("CPU 2: nothing\n") && text.ends_with("fail: 1 above the allowance\n"),
+            "{text}"
+        );
+    }
+}
