@@ -101,7 +101,7 @@ const ORIGINS: &[Row] = &[
         Kind::KernelThread,
         "kworker/u*",
         "work that may be done on any CPU",
-        "/sys/devices/virtual/workqueue/cpumask",
+        "worstcase tune apply --only rn-wq-cpumask moves it",
     ),
     (
         Kind::KernelThread,
@@ -131,7 +131,12 @@ const ORIGINS: &[Row] = &[
         "worstcase tune apply --only rn-rcu-kthreads moves those that can be moved",
     ),
     (Kind::KernelThread, "irq/*", "the handler of an interrupt", "its interrupt on other CPUs"),
-    (Kind::KernelThread, "watchdog*", "the lockup detector", "/proc/sys/kernel/watchdog_cpumask"),
+    (
+        Kind::KernelThread,
+        "watchdog*",
+        "the lockup detector",
+        "worstcase tune apply --only rn-watchdog moves it",
+    ),
     (
         Kind::KernelThread,
         "*",
@@ -196,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_particular_goes_before_the_general() {
-        assert!(of(Kind::KernelThread, "kworker/u4:1").remedy.contains("cpumask"));
+        assert!(of(Kind::KernelThread, "kworker/u4:1").remedy.contains("rn-wq-cpumask"));
         assert!(of(Kind::KernelThread, "kworker/1:2").remedy.contains("stat_interval"));
         assert!(of(Kind::Interrupt, "LOC").remedy.contains("nohz_full"));
         assert!(of(Kind::Softirq, "RCU").remedy.contains("rcu_nocbs"));

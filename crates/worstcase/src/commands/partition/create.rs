@@ -59,7 +59,8 @@ impl Create {
     pub fn run(self) -> Result<ExitCode> {
         let Kind::Cgroup = self.kind;
         let root = SysRoot::live();
-        super::check_cpus(&self.rt, &machine::machine(&root).cpus.online)?;
+        let machine = machine::machine(&root);
+        super::check_cpus(&self.rt, &machine.cpus.online)?;
         if let Some(who) = lockout::locked_out(&root, sys::process::own_pid().as_raw_pid(), &self.rt) {
             let message = format!("{who} may run on CPUs {} alone, which would be taken from it", self.rt);
             return Err(CommandError::new(message, "taskset -p lets it run elsewhere first"));
@@ -82,7 +83,7 @@ impl Create {
                 "worstcase tune plan --isolate shows what else can be moved",
             ));
         }
-        lockout::warn_of_starvation(&root);
+        lockout::warn_of_starvation(&machine.throttling);
         let code = Apply::of(selection, self.time, self.state).run()?;
         output::words("worstcase partition verify counts what still runs there");
         Ok(code)

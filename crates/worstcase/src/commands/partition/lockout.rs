@@ -2,11 +2,10 @@
 
 use machine::SysRoot;
 use machine::tasks::{self, Task};
-use units::CpuList;
+use record::{Fact, Throttling};
+use units::{CpuList, Nanos};
 
 use crate::output;
-
-const RUN_TIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
 /// Who of the caller, its ancestors and the remote shells' server may run on `cpus` alone.
 pub fn locked_out(root: &SysRoot, own: i32, cpus: &CpuList) -> Option<String> {
@@ -25,12 +24,21 @@ pub fn locked_out(root: &SysRoot, own: i32, cpus: &CpuList) -> Option<String> {
 }
 
 /// Says so where nothing takes the CPU from a thread of FIFO that never sleeps.
-pub fn warn_of_starvation(root: &SysRoot) {
-    if root.number::<i64>(RUN_TIME).value() == Some(&-1) {
+pub fn warn_of_starvation(throttling: &Throttling) {
+    if starves(throttling) {
         output::words(
-            "warning: kernel.sched_rt_runtime_us is -1: before Linux 6.12 a FIFO thread that never sleeps starves the \
-             kernel's threads of its CPU, and the machine hangs where others wait for them; let it sleep",
+            "warning: a FIFO thread that never sleeps starves the kernel's threads of its CPU here, and the machine hangs \
+             where others wait for them: let it sleep",
         );
+    }
+}
+
+/// Whether neither a fair server nor throttling leaves time to others. Where there is a server, throttling is off.
+fn starves(throttling: &Throttling) -> bool {
+    match &throttling.fair_server_runtime {
+        Fact::Value(time) => *time == Nanos::ZERO,
+        Fact::Unreadable(_) => false,
+        Fact::Absent | Fact::Unsupported => throttling.runtime_us == Fact::Value(-1),
     }
 }
 
@@ -52,6 +60,16 @@ mod tests {
 
     fn who(threads: &[(i32, &str, i32, &str)]) -> Option<String> {
         locked_out(&root(threads), 9, &"1".parse().unwrap())
+    }
+
+    #[test]
+    fn others_starve_without_a_fair_server_and_without_throttling() {
+        let starves = |fair_server_runtime, runtime_us| {
+            let runtime_us = Fact::Value(runtime_us);
+            super::starves(&Throttling { fair_server_runtime, runtime_us, ..Throttling::default() })
+        };
+        assert!(starves(Fact::Absent, -1) && starves(Fact::Value(Nanos::ZERO), 950_000));
+        assert!(!starves(Fact::Absent, 950_000) && !starves(Fact::Value(Nanos::from_millis(50)), -1));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Run {
         let root = SysRoot::live();
         let partition = ours(partitions(&root))?;
         if self.policy.is_real_time() {
-            lockout::warn_of_starvation(&root);
+            lockout::warn_of_starvation(&machine::machine(&root).throttling);
         }
         enter(&partition)?;
         schedule::set(scheduling)?;
