@@ -83,6 +83,7 @@ fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<
         let _ = schedule::set_affinity(0, &plan.housekeeping);
     }
     let memory_locked = sys::memory::lock_all().is_ok();
+    board.touch();
     sys::signal::make_sleeps_interruptible().map_err(|error| Failure::bare(&error))?;
     let crew = Crew::new(&plan, &board, memory_locked, clock_is_system_call)?;
     crew.work(input)

@@ -142,12 +142,15 @@ fn a_ladder_that_cannot_be_run_is_one_clear_error_and_leaves_nothing() {
     file("load.toml", &LADDER.replace("scary-grinder", "no-such-load"));
     file("kernel.toml", &LADDER.replace("debian-6.1-rt-amd64", "no-such-kernel"));
     file("garbage.toml", "\u{1}\u{2}[[");
+    fs::create_dir(directory.path().join("stock")).unwrap();
     for (arguments, words) in [
         (vec!["nowhere"], "nowhere"),
         (vec!["garbage.toml"], "garbage.toml"),
         (vec!["load.toml"], "no-such-load"),
         (vec!["kernel.toml", "--rungs", "rt"], "no-such-kernel"),
         (vec!["small.toml", "--rungs", "third"], "no rung third"),
+        // A directory of that name is no ladder: the built-in one is meant.
+        (vec!["stock", "--rungs", "third"], "stock has no rung third"),
         (vec!["small.toml", "--seeds", "0"], "seeds"),
         (vec!["--resume", "."], "ladder.json"),
     ] {
@@ -159,7 +162,7 @@ fn a_ladder_that_cannot_be_run_is_one_clear_error_and_leaves_nothing() {
             "{arguments:?}: {said}"
         );
     }
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4, "no directory was made");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5, "no directory was made");
 }
 
 /// The shipped ladder, whole: minutes.

@@ -152,7 +152,7 @@ impl LadderFile {
     /// Where the file cannot be read, is not TOML, or says what makes no sense.
     pub fn named(name: &Path) -> Result<(Self, Home), Error> {
         let shipped = SHIPPED.iter().find(|(shipped, _)| name.as_os_str() == *shipped);
-        if let Some((_, text)) = shipped.filter(|_| !name.exists()) {
+        if let Some((_, text)) = shipped.filter(|_| !name.is_file()) {
             return Ok((Self::parse(text)?, Home::Shipped));
         }
         let text = std::fs::read_to_string(name).map_err(|error| {
