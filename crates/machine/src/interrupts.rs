@@ -65,11 +65,12 @@ pub fn is_managed(root: &SysRoot, number: u32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const TEXT: &str = "           CPU0       CPU1       \n \
+    /// /proc/interrupts of a machine with two CPUs, shortened.
+    pub(crate) const TEXT: &str = "           CPU0       CPU1       \n \
         \x20 1:          9          0   IO-APIC   1-edge      i8042\n \
         \x2016:          0          7   IO-APIC  16-fasteoi   ehci_hcd:usb1, snd hda\n \
         \x2036:          0     208381 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n \

@@ -153,15 +153,7 @@ fn shared(survey: &Survey) -> Reading {
 mod tests {
     use super::super::tests::{Isolated, shown, thread};
     use crate::fake::FakeTree;
-
-    const TEXT: &str = "           CPU0       CPU1       \n \
-        \x20 1:          9          0   IO-APIC   1-edge      i8042\n \
-        \x2016:          0          7   IO-APIC  16-fasteoi   ehci_hcd:usb1, snd hda\n \
-        \x2036:          0     208381 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n \
-        \x2037:          0          0   PCI-MSI 524288-edge\n\
-        NMI:          0          0   Non-maskable interrupts\n\
-        LOC:     269190     271609   Local timer interrupts\n\
-        ERR:          0\n";
+    use crate::interrupts::tests::TEXT;
 
     fn machine() -> FakeTree {
         let tree = FakeTree::new(&[("/proc/interrupts", TEXT)]);
