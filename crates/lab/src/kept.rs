@@ -12,6 +12,20 @@ use crate::boot::Outcome;
 /// All that a guest's console said.
 pub(crate) const CONSOLE: &str = "console.txt";
 
+/// Makes the directory in which `what` is kept; one that holds something is refused.
+pub(crate) fn begin(directory: &Path, what: &str) -> Result<(), Error> {
+    let failed = |error: io::Error| {
+        Error::new(format!("create {}: {error}", directory.display()))
+            .hint("choose a directory that can be written with --out")
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
+    if fs::read_dir(directory).map_err(failed)?.next().is_some() {
+        return Err(Error::new(format!("{} is not empty", directory.display()))
+            .hint(format!("choose another directory with --out, or go on with the {what} in it: --resume")));
+    }
+    Ok(())
+}
+
 /// Makes a directory `place` of it, in place of what an earlier attempt left. It is there whole or not at all.
 pub(crate) fn keep(place: &Path, outcome: &Outcome) -> Result<(), Error> {
     let draft = place.with_extension("draft");

@@ -88,22 +88,17 @@ fn take(
     if target.same(&old, new) {
         return Ok(true);
     }
-    let number = journal.next();
-    let (target, new, rules) = (target.clone(), new.clone(), rules.clone());
-    journal.promise(&Line::Intend {
-        step: number,
-        rules: rules.clone(),
-        target: target.clone(),
-        old: old.clone(),
-        new: new.clone(),
-    })?;
-    let outcome = write(hand, &target, &old, &new);
+    let (rules, target, new) = (rules.clone(), target.clone(), new.clone());
+    let mut done = Taken { rules, target, old, new, outcome: None };
+    let number = journal.intend(&done)?;
+    let outcome = write(hand, &done.target, &done.old, &done.new);
     let is_fine = match outcome {
         Outcome::Exact | Outcome::Equal(_) => true,
-        Outcome::Clamped(_) => !target.is_all_or_nothing(),
-        Outcome::Ignored | Outcome::Refused(_) => target.may_be_refused(),
+        Outcome::Clamped(_) => !done.target.is_all_or_nothing(),
+        Outcome::Ignored | Outcome::Refused(_) => done.target.may_be_refused(),
     };
-    taken.push(Taken { rules, target, old, new, outcome: Some(outcome.clone()) });
+    done.outcome = Some(outcome.clone());
+    taken.push(done);
     journal.tell(&Line::Done { step: number, outcome })?;
     Ok(is_fine)
 }

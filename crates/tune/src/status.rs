@@ -77,17 +77,13 @@ pub fn reconcile(hand: &mut dyn Hand, journal: &mut Journal, history: &History) 
         if still(&target, &old, &taken.new) {
             continue;
         }
-        let (rules, new, step) = (taken.rules.clone(), taken.new.clone(), journal.next());
-        journal.promise(&Line::Intend {
-            step,
-            rules: rules.clone(),
-            target: target.clone(),
-            old: old.clone(),
-            new: new.clone(),
-        })?;
-        let outcome = write(hand, &target, &old, &new);
-        journal.tell(&Line::Done { step, outcome: outcome.clone() })?;
-        again.push(Taken { rules, target, old, new, outcome: Some(outcome) });
+        let (rules, new) = (taken.rules.clone(), taken.new.clone());
+        let mut done = Taken { rules, target, old, new, outcome: None };
+        let step = journal.intend(&done)?;
+        let outcome = write(hand, &done.target, &done.old, &done.new);
+        done.outcome = Some(outcome.clone());
+        journal.tell(&Line::Done { step, outcome })?;
+        again.push(done);
     }
     Ok(again)
 }

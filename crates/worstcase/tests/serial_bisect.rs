@@ -1,6 +1,9 @@
 //! `worstcase lab bisect` with real guests: what is planted is found, and what is inert is acquitted.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "support/guests.rs"]
+mod guests;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -10,18 +13,10 @@ const KERNEL: &str = "debian-6.1-amd64";
 const INERT: &str =
     "inert.1=1 inert.2=2 inert.3=3 inert.4=4 inert.5=5 inert.6=6 inert.7=7 inert.8=8 inert.9=9";
 
-/// Whether guests can run here; says why not. The kernel is fetched where it is not in the cache yet.
+/// Whether guests cannot run here; says why.
 fn hindered() -> bool {
-    if !["/bin", "/usr/bin"].iter().any(|path| Path::new(path).join("qemu-system-x86_64").exists()) {
-        println!("skipped: needs qemu-system-x86_64");
-        return true;
-    }
-    let fetch = ["lab", "kernels", "fetch", "debian", "--version", "6.1", "--flavour", "plain"];
-    let fetched = Command::new(PROGRAM).args(fetch).args(["--arch", "amd64"]).output().unwrap();
-    if !fetched.status.success() {
-        println!("skipped: no kernel: {}", String::from_utf8_lossy(&fetched.stderr));
-    }
-    !fetched.status.success()
+    let kernel = ["--version", "6.1", "--flavour", "plain", "--arch", "amd64"];
+    guests::hindered(&["qemu-system-x86_64"], &[&kernel])
 }
 
 /// Idle guests of half a second, which is soon over: what is planted lengthens every wake-up.

@@ -1,6 +1,9 @@
 //! Guests, from the command line: what comes back, and that nothing is left, whatever goes wrong.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "support/guests.rs"]
+mod guests;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,22 +12,9 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 const KERNEL: &str = "debian-6.1-rt-amd64";
 
-/// Whether guests can run here; says why not. The kernel is fetched where it is not in the cache yet.
+/// Whether guests cannot run here; says why.
 fn hindered() -> bool {
-    let missing = ["qemu-system-x86_64", "busybox", "mke2fs"].into_iter().find(|program| {
-        !["/bin", "/usr/bin", "/sbin", "/usr/sbin"].iter().any(|path| Path::new(path).join(program).exists())
-    });
-    if let Some(program) = missing {
-        println!("skipped: needs {program}");
-        return true;
-    }
-    let fetched =
-        Command::new(PROGRAM).args(["lab", "kernels", "fetch", "debian", "--flavour", "rt"]).output();
-    let fetched = fetched.unwrap();
-    if !fetched.status.success() {
-        println!("skipped: no kernel: {}", text(&fetched.stderr));
-    }
-    !fetched.status.success()
+    guests::hindered(&["qemu-system-x86_64", "busybox", "mke2fs"], &[&["--flavour", "rt"]])
 }
 
 fn lab(arguments: &[&str]) -> Command {
@@ -221,14 +211,9 @@ fn a_guest_of_another_architecture_measures_in_each_kind_of_time() {
     if hindered() {
         return;
     }
-    if !["/bin", "/usr/bin"].iter().any(|path| Path::new(path).join("qemu-system-aarch64").exists()) {
-        return println!("skipped: needs qemu-system-aarch64");
-    }
-    let fetch =
-        ["lab", "kernels", "fetch", "debian", "--version", "6.1", "--flavour", "rt", "--arch", "arm64"];
-    let fetched = Command::new(PROGRAM).args(fetch).output().unwrap();
-    if !fetched.status.success() {
-        return println!("skipped: no kernel: {}", text(&fetched.stderr));
+    let kernel = ["--version", "6.1", "--flavour", "rt", "--arch", "arm64"];
+    if guests::hindered(&["qemu-system-aarch64"], &[&kernel]) {
+        return;
     }
     let directory = tempfile::tempdir().unwrap();
     for time in ["instructions", "wall"] {

@@ -2,8 +2,11 @@
 //! finished is kept.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "support/guests.rs"]
+mod guests;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -32,32 +35,15 @@ title = "PREEMPT_RT"
 kernel = "debian-6.1-rt-amd64"
 "#;
 
-/// The cache that the environment names, else the one of the tests that fetch kernels.
-fn cache() -> PathBuf {
-    let named = std::env::var_os("WORSTCASE_CACHE").map(PathBuf::from);
-    named.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab-kernels"))
-}
-
 fn worstcase(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    command.arg("lab").args(arguments).env("WORSTCASE_CACHE", cache()).stdin(Stdio::null());
+    command.arg("lab").args(arguments).stdin(Stdio::null());
     command
 }
 
-/// Whether guests cannot run here; says why not.
+/// Whether guests cannot run here; says why.
 fn hindered() -> bool {
-    if let Err(missing) = Command::new("qemu-system-x86_64").arg("--version").output() {
-        println!("skipped: needs qemu-system-x86_64: {missing}");
-        return true;
-    }
-    for flavour in ["plain", "rt"] {
-        let fetched = worstcase(&["kernels", "fetch", "debian", "--flavour", flavour]).output().unwrap();
-        if !fetched.status.success() {
-            println!("skipped: no kernel: {}", text(&fetched.stderr));
-            return true;
-        }
-    }
-    false
+    guests::hindered(&["qemu-system-x86_64"], &[&["--flavour", "plain"], &["--flavour", "rt"]])
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -1,7 +1,6 @@
 //! A bisection that runs: it boots what the search asks for, keeps each guest's record, and confirms what is found.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -118,15 +117,7 @@ impl Course {
     /// Where it cannot be made or written to; a question that makes no sense.
     pub fn begin(question: Question, directory: &Path) -> Result<Self, Error> {
         question.check()?;
-        let failed = |error: std::io::Error| {
-            Error::new(format!("create {}: {error}", directory.display()))
-                .hint("choose a directory that can be written with --out")
-        };
-        fs::create_dir_all(directory).map_err(failed)?;
-        if fs::read_dir(directory).map_err(failed)?.next().is_some() {
-            return Err(Error::new(format!("{} is not empty", directory.display()))
-                .hint("choose another directory with --out, or go on with the bisection in it: --resume"));
-        }
+        kept::begin(directory, "bisection")?;
         question.save(directory)?;
         Ok(Self::of(question, directory))
     }

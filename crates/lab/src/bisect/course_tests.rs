@@ -1,3 +1,5 @@
+use std::fs;
+
 use record::time::UtcTime;
 
 use super::super::Subject;

@@ -1,7 +1,6 @@
 //! A ladder that runs: guest after guest, what comes back is kept at once.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,15 +36,7 @@ impl Course {
     /// # Errors
     /// Where it cannot be made or written to.
     pub fn begin(state: State, directory: &Path) -> Result<Self, Error> {
-        let failed = |error: std::io::Error| {
-            Error::new(format!("create {}: {error}", directory.display()))
-                .hint("choose a directory that can be written with --out")
-        };
-        fs::create_dir_all(directory).map_err(failed)?;
-        if fs::read_dir(directory).map_err(failed)?.next().is_some() {
-            return Err(Error::new(format!("{} is not empty", directory.display()))
-                .hint("choose another directory with --out, or go on with the ladder in it: --resume"));
-        }
+        kept::begin(directory, "ladder")?;
         state.save(directory)?;
         Ok(Self { state, directory: directory.to_path_buf() })
     }

@@ -1,3 +1,4 @@
+use std::fs;
 use std::path::Path;
 
 use record::time::UtcTime;

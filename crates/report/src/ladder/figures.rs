@@ -1,5 +1,6 @@
 //! What is reckoned of a ladder's records.
 
+use histogram::Summary;
 use statistics::tail::Tail;
 use statistics::{Comparison, Value, Verdict, compare};
 use units::Nanos;
@@ -76,7 +77,9 @@ impl Place {
 
     /// The average of all runs together.
     pub fn average(&self) -> Option<Nanos> {
-        self.together().average()
+        let mut all = Summary::default();
+        self.runs.iter().for_each(|run| all.merge(&run.observed));
+        all.average()
     }
 
     /// The greatest latency of all runs.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::history::History;
+use super::history::{History, Taken};
 use super::line::{Line, read, written};
 use crate::{Error, Result};
 
@@ -79,6 +79,17 @@ impl Journal {
     pub fn promise(&mut self, line: &Line) -> Result<()> {
         self.tell(line)?;
         self.store.sync().map_err(Error::io("write to the disk", &self.path, HINT))
+    }
+
+    /// Says on the disk what is about to be done; gives back the number of the step.
+    ///
+    /// # Errors
+    /// As for [`Journal::promise`].
+    pub(crate) fn intend(&mut self, step: &Taken) -> Result<usize> {
+        let number = self.next();
+        let Taken { rules, target, old, new, .. } = step.clone();
+        self.promise(&Line::Intend { step: number, rules, target, old, new })?;
+        Ok(number)
     }
 
     /// Adds a line. A machine that loses power before it is on the disk loses what it tells of too.
