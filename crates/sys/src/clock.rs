@@ -14,6 +14,8 @@ pub enum Clock {
     Realtime,
     /// `CLOCK_TAI`: moves with the real-time clock (Linux 3.10).
     Tai,
+    /// `CLOCK_BOOTTIME`: never set, goes on in suspend (Linux 2.6.39).
+    Boottime,
 }
 
 impl Clock {
@@ -23,6 +25,7 @@ impl Clock {
             Self::Monotonic => libc::CLOCK_MONOTONIC,
             Self::Realtime => libc::CLOCK_REALTIME,
             Self::Tai => libc::CLOCK_TAI,
+            Self::Boottime => libc::CLOCK_BOOTTIME,
         }
     }
 
@@ -33,6 +36,7 @@ impl Clock {
             Self::Monotonic => nanos(clock_gettime(ClockId::Monotonic)),
             Self::Realtime => nanos(clock_gettime(ClockId::Realtime)),
             Self::Tai => tai_now(),
+            Self::Boottime => nanos(clock_gettime(ClockId::Boottime)),
         }
     }
 
@@ -43,6 +47,7 @@ impl Clock {
             Self::Monotonic => clock_nanosleep_absolute(SleepClock::Monotonic, &timespec(until)),
             Self::Realtime => clock_nanosleep_absolute(SleepClock::Realtime, &timespec(until)),
             Self::Tai => tai_sleep_until(until),
+            Self::Boottime => clock_nanosleep_absolute(SleepClock::Boottime, &timespec(until)),
         }
     }
 
@@ -182,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_sleep_never_ends_before_its_time() {
-        for clock in [Clock::Monotonic, Clock::Realtime, Clock::Tai] {
+        for clock in [Clock::Monotonic, Clock::Realtime, Clock::Tai, Clock::Boottime] {
             let until = clock.now() + 2_000_000;
             clock.sleep_until(until).unwrap();
             assert!(clock.now() >= until, "{clock:?}");

@@ -13,6 +13,7 @@ use machine::{LatencyRequest, SysRoot, tasks};
 use record::store::write_whole;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use sys::clock::Clock;
 use sys::process::{Pid, leave_session, own_pid};
 
 use crate::hand::Live;
@@ -220,7 +221,8 @@ fn hold(state: &Path, limit: u32) -> u8 {
 
 /// The lock is free when the command that applies has ended: by itself, with all applied, or killed.
 fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
-    let until = Instant::now() + Duration::from_secs(seconds);
+    // A machine that was closed for the night comes back as it was: the time runs on in suspend.
+    let until = Clock::Boottime.now().saturating_add(seconds.saturating_mul(1_000_000_000));
     if !announce(state, Kind::Deadline, None) {
         return 2;
     }
@@ -234,7 +236,9 @@ fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
         }
     };
     if is_applied {
-        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+        while Clock::Boottime.now() < until {
+            let _ = Clock::Boottime.sleep_until(until);
+        }
     }
     let Ok(lock) = state.wait_for_lock() else { return 2 };
     match state.history() {

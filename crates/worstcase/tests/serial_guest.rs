@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use guest_tests::Guests;
 use record::journal::Line;
 use record::{Record, WarningId};
-use rustix::time::{ClockId, Timespec, clock_settime};
+use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use units::Nanos;
 
 static GUEST: Guests = Guests::new("debian-6.1-amd64", "isolcpus=1 nohz_full=1 rcu_nocbs=1")
@@ -161,5 +161,39 @@ fn a_clock_that_is_set_makes_no_latency() {
             record.scenarios[0].length < Nanos::from_secs(STEP as u64 / 2),
             "it did not sleep the step through"
         );
+    });
+}
+
+/// Seconds on a clock of the guest's.
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Suspends to memory as far as the last step before the hardware's, and comes back after five seconds
+/// (Documentation/power/basic-pm-debugging.rst).
+fn suspend() {
+    fs::write("/sys/power/pm_test", "core").unwrap();
+    fs::write("/sys/power/state", "mem").unwrap();
+    fs::write("/sys/power/pm_test", "none").unwrap();
+}
+
+#[test]
+fn the_time_until_settings_are_undone_runs_on_in_suspend() {
+    const SETTING: &str = "/proc/sys/vm/stat_interval";
+    GUEST.run(|| {
+        let before = fs::read_to_string(SETTING).unwrap();
+        let apply = ["tune", "apply", "--isolate", "1", "--only", "rn-stat-interval", "--for", "6s"];
+        let output = worstcase(&apply).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        assert_ne!(fs::read_to_string(SETTING).unwrap(), before);
+        let (awake, all) = (seconds(ClockId::Monotonic), seconds(ClockId::Boottime));
+        suspend();
+        while fs::read_to_string(SETTING).unwrap() != before {
+            assert!(seconds(ClockId::Boottime) < all + 60.0, "not undone");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let (awake, all) = (seconds(ClockId::Monotonic) - awake, seconds(ClockId::Boottime) - all);
+        assert!(awake < 6.0 && all - awake > 3.0, "{all} s, of which {awake} s awake");
     });
 }
