@@ -3,7 +3,7 @@
 //! [`plan`] says what would be written where, and what cannot be changed and why not. [`apply`] does it: what is to be
 //! changed stands in the [`journal`] before it is changed, each write is read back, and a refusal takes back what was
 //! done. [`undo`] works from the journal alone, never overwrites what somebody else changed since, and ends with a
-//! proof. [`status`] says what still holds. A [`holder`] undoes when a time has run out, or keeps a device open.
+//! proof. [`status`] says what still holds. A [`holder`] undoes when a time has run out, or keeps a device open. [`persist`] changes what holds from the next boot on.
 //!
 //! The machine is read through a `machine::SysRoot` and written through a [`Hand`], so that all of this can be tried on
 //! a machine that is made up, with a kernel that refuses, a disk that is full and a process that is killed.
@@ -17,6 +17,7 @@ mod hand;
 pub mod holder;
 mod identity;
 pub mod journal;
+pub mod persist;
 pub mod plan;
 #[cfg(any(test, feature = "scripted"))]
 pub mod scripted;

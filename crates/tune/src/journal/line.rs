@@ -1,6 +1,7 @@
 //! The lines of a journal: a check sum, a blank, JSON. A line that was cut off is known by its check sum.
 
 use flate2::Crc;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::setting::Target;
@@ -77,12 +78,13 @@ impl Outcome {
 }
 
 /// The line as it stands in the file.
-pub(crate) fn written(line: &Line) -> String {
+pub(crate) fn written<T: Serialize>(line: &T) -> String {
     let json = serde_json::to_string(line).unwrap_or_default();
     format!("{:08x} {json}\n", sum(json.as_bytes()))
 }
 
-fn sum(bytes: &[u8]) -> u32 {
+/// CRC-32: finds what a power cut or a disk does, not what somebody does on purpose.
+pub(crate) fn sum(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);
     crc.sum()
@@ -119,7 +121,8 @@ pub fn read(text: &[u8]) -> Read {
     found
 }
 
-fn whole(piece: &[u8]) -> Option<Line> {
+/// What a whole line says, its end included.
+pub(crate) fn whole<T: DeserializeOwned>(piece: &[u8]) -> Option<T> {
     let text = std::str::from_utf8(piece).ok()?.strip_suffix('\n')?;
     let (own, json) = text.split_once(' ')?;
     let own = u32::from_str_radix(own, 16).ok()?;

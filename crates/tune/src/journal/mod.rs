@@ -6,6 +6,7 @@ mod state;
 
 pub use history::{History, Taken};
 pub use line::{Begin, Line, Outcome, Read, read};
+pub(crate) use line::{sum, whole, written};
 pub use state::{Journal, Lock, State, Store};
 
 /// Which boot of the machine this is, for [`Begin`]; empty where it cannot be told.
