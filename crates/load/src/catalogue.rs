@@ -6,7 +6,7 @@ use units::{Bytes, CpuList, Nanos, Priority};
 use crate::{Error, Program};
 
 /// The files of the catalogue, in the order in which it is shown.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("idle.toml", include_str!("../../../loads/idle.toml")),
     ("cpu.toml", include_str!("../../../loads/cpu.toml")),
     ("io.toml", include_str!("../../../loads/io.toml")),
@@ -18,6 +18,7 @@ const FILES: [(&str, &str); 11] = [
     ("stress-ng-cpu.toml", include_str!("../../../loads/stress-ng-cpu.toml")),
     ("network.toml", include_str!("../../../loads/network.toml")),
     ("rt-crowd.toml", include_str!("../../../loads/rt-crowd.toml")),
+    ("rt-hog.toml", include_str!("../../../loads/rt-hog.toml")),
 ];
 
 /// A load: stressors that run at once.

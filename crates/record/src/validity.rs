@@ -243,8 +243,12 @@ fn of_load(header: &Header, load: &LoadEvidence) -> Vec<Warning> {
     }
     if let Some(worker) = load.outside_other.first() {
         let evidence = format!("{}: {} threads, such as {worker}", load.name, load.outside_other.len());
-        // The rt-crowd load exists to be that.
-        let warn = if load.name == "rt-crowd" { Warning::note } else { Warning::inconclusive };
+        // These loads exist to be that.
+        let warn = if ["rt-crowd", "rt-hog"].contains(&load.name.as_str()) {
+            Warning::note
+        } else {
+            Warning::inconclusive
+        };
         warnings.push(warn(
             Id::LoadNotOther,
             evidence,

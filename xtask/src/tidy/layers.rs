@@ -4,7 +4,7 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
@@ -15,6 +15,7 @@ const EDGES: [(&str, &[&str]); 16] = [
     ("load", &["units", "sys", "record", "machine"]),
     ("audit", &["units", "record", "machine"]),
     ("tune", &["units", "sys", "record", "machine"]),
+    ("trial", &["units", "histogram", "statistics", "record"]),
     ("lab", &["units", "statistics", "sys", "record", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("trace", &["units", "sys", "record", "machine"]),
