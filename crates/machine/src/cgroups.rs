@@ -25,6 +25,17 @@ pub fn v1_group(root: &SysRoot, process: Option<i32>, controller: &str) -> Optio
     directory(mount, group_path(groups.value()?, controller)?)
 }
 
+/// The directories of the groups of `process` that can set CPUs apart: of cgroup v2, and of the cpusets of v1.
+pub(crate) fn groups_of(root: &SysRoot, process: i32) -> Vec<String> {
+    let groups = root.read(&format!("/proc/{process}/cgroup"));
+    let unified = |mount: &Mount| {
+        let path = groups.value()?.lines().find_map(|line| line.strip_prefix("0::"))?;
+        directory(mount, path)
+    };
+    let unified = mounts(root).iter().filter(|mount| is_v2(mount)).find_map(unified);
+    unified.into_iter().chain(v1_group(root, Some(process), "cpuset")).collect()
+}
+
 /// The group's path in the line of `controller`, as in `4:cpu,cpuacct:/user.slice`.
 fn group_path<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {

@@ -1,59 +1,122 @@
-//! Which control group owns a CPU that this process may not use (Documentation/admin-guide/cgroup-v2.rst, "Cpuset";
+//! Partitions of CPUs: who made some, and which owns a CPU that this process may not use (Documentation/admin-guide/cgroup-v2.rst, "Cpuset";
 //! cgroup-v1/cpusets.rst).
 
 use std::collections::VecDeque;
 
-use units::{CpuId, CpuList};
+use record::{Fact, Partition};
+use units::CpuId;
 
 use crate::SysRoot;
-use crate::cgroups::{is_v1, is_v2};
-use crate::mounts::mounts;
+use crate::cgroups::{groups_of, is_v1, is_v2};
+use crate::mounts::{Mount, mounts};
 
 /// Groups looked at before giving up: a machine with more has other worries.
 const MOST_GROUPS: usize = 10_000;
 
-/// The directory of the group that owns `cpu`: a partition of cgroup v2, or an exclusive cpuset of v1, the innermost
-/// where they are nested. None if nobody does, or it cannot be seen.
+/// The directory of the group that owns `cpu`: a valid partition of cgroup v2, or an exclusive cpuset of v1, the
+/// innermost where they are nested. None if nobody does, or it cannot be seen.
 pub fn partition_of(root: &SysRoot, cpu: CpuId) -> Option<String> {
-    let mounts = mounts(root);
-    mounts.iter().find_map(|mount| {
-        let owns: fn(&SysRoot, &str, CpuId) -> bool = match mount {
-            mount if is_v2(mount) => is_partition_with,
-            mount if is_v1(mount, "cpuset") => is_exclusive_with,
-            _ => return None,
-        };
-        let groups = groups(root, &mount.point.to_string_lossy());
-        groups.into_iter().rev().find(|group| owns(root, group, cpu))
-    })
+    let owns = |one: &Partition| (one.is_valid() || !is_of_v2(one)) && one.cpus.contains(cpu);
+    partitions(root).into_iter().rev().find(owns).map(|one| one.group)
 }
 
-/// A partition of cgroup v2.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition {
-    /// Its directory.
-    pub group: String,
-    /// What the kernel calls it: `isolated`, `root`, or `isolated invalid (why)`.
-    pub state: String,
-    /// The CPUs that it has.
-    pub cpus: CpuList,
-    /// How many processes are in it.
-    pub processes: usize,
-}
+/// What the state of an exclusive cpuset of v1 begins with; it goes on as that of a partition of v2 does.
+const EXCLUSIVE: &str = "exclusive";
 
-/// The partitions of cgroup v2 below the top group, the valid and the invalid ones.
+/// The partitions of cgroup v2 and the exclusive cpusets of v1 below the top groups, the valid and the invalid ones.
 pub fn partitions(root: &SysRoot) -> Vec<Partition> {
-    let tops = mounts(root).into_iter().filter(is_v2);
-    let groups = tops.flat_map(|mount| groups(root, &mount.point.to_string_lossy()));
-    groups.filter_map(|group| partition(root, group)).collect()
+    let mounts = mounts(root);
+    let of = |mount: &Mount| match mount {
+        mount if is_v2(mount) => partitions_below(root, mount, |group| partition(root, group)),
+        mount if is_v1(mount, "cpuset") => {
+            let files = V1::of(mount);
+            let balances = files.top_balances(root);
+            partitions_below(root, mount, |group| exclusive(root, &files, group, balances))
+        }
+        _ => Vec::new(),
+    };
+    mounts.iter().flat_map(of).collect()
+}
+
+/// Whether it is a partition of cgroup v2.
+pub(crate) fn is_of_v2(partition: &Partition) -> bool {
+    !partition.state.starts_with(EXCLUSIVE)
+}
+
+/// The partition in which a process is, whoever made it.
+pub fn partition_around(root: &SysRoot, process: i32) -> Option<Partition> {
+    let groups = groups_of(root, process);
+    partitions(root).into_iter().find(|partition| groups.contains(&partition.group))
+}
+
+/// How many processes are in a group.
+pub fn processes_in(root: &SysRoot, group: &str) -> usize {
+    root.read(&format!("{group}/cgroup.procs")).value().map_or(0, |text| text.lines().count())
+}
+
+fn partitions_below(
+    root: &SysRoot,
+    mount: &Mount,
+    of: impl Fn(String) -> Option<Partition>,
+) -> Vec<Partition> {
+    groups(root, &mount.point.to_string_lossy()).into_iter().filter_map(of).collect()
 }
 
 fn partition(root: &SysRoot, group: String) -> Option<Partition> {
     let state = root.read(&format!("{group}/cpuset.cpus.partition"));
     let state = state.value().filter(|state| *state != "member")?.clone();
     let cpus = root.cpu_list(&format!("{group}/cpuset.cpus.effective"));
-    let processes = root.read(&format!("{group}/cgroup.procs"));
-    let processes = processes.value().map_or(0, |text| text.lines().count());
-    Some(Partition { state, cpus: cpus.value().cloned().unwrap_or_default(), processes, group })
+    Some(Partition { state, cpus: cpus.value().cloned().unwrap_or_default(), group })
+}
+
+/// Exclusive is not enough: while the top cpuset balances over all CPUs, it balances over these.
+fn exclusive(root: &SysRoot, files: &V1, group: String, balances: Option<bool>) -> Option<Partition> {
+    let is_exclusive = root.number(&files.file(&group, "cpu_exclusive")) == Fact::Value(1_u8);
+    let cpus = root.cpu_list(&files.file(&group, "cpus")).value().cloned().unwrap_or_default();
+    let state = match balances {
+        Some(false) => EXCLUSIVE.to_owned(),
+        Some(true) => format!("{EXCLUSIVE} invalid (the top cpuset balances over all CPUs)"),
+        None => format!("{EXCLUSIVE} invalid (whether the top cpuset balances cannot be read)"),
+    };
+    (is_exclusive && !cpus.is_empty()).then_some(Partition { group, state, cpus })
+}
+
+/// Where the cpuset controller of v1 is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct V1 {
+    /// The top group.
+    pub top: String,
+    prefix: &'static str,
+}
+
+impl V1 {
+    /// None where nobody has mounted it.
+    pub fn find(root: &SysRoot) -> Option<Self> {
+        mounts(root).iter().find(|mount| is_v1(mount, "cpuset")).map(Self::of)
+    }
+
+    /// The names of its files lack `cpuset.` where the hierarchy is mounted with `noprefix`, as the old file system is.
+    fn of(mount: &Mount) -> Self {
+        let bare = mount.file_system == "cpuset" || mount.options.iter().any(|option| option == "noprefix");
+        let top = mount.point.to_string_lossy().trim_end_matches('/').to_owned();
+        Self { top, prefix: if bare { "" } else { "cpuset." } }
+    }
+
+    /// The path of a file of a group, `cpus` for instance.
+    pub fn file(&self, group: &str, name: &str) -> String {
+        format!("{group}/{}{name}", self.prefix)
+    }
+
+    /// The groups below the top one, from the outer to the inner ones.
+    pub fn groups(&self, root: &SysRoot) -> Vec<String> {
+        groups(root, &self.top)
+    }
+
+    /// Whether the top cpuset balances load over all CPUs.
+    pub fn top_balances(&self, root: &SysRoot) -> Option<bool> {
+        let balances = root.number::<u8>(&self.file(&self.top, "sched_load_balance"));
+        balances.value().map(|balances| *balances != 0)
+    }
 }
 
 /// The groups below the top one, from the outer to the inner ones.
@@ -66,25 +129,6 @@ fn groups(root: &SysRoot, top: &str) -> Vec<String> {
         groups.push(group);
     }
     groups.split_off(1)
-}
-
-/// A valid partition reads `root` or `isolated`, one that lost its CPUs `isolated invalid (why)`.
-fn is_partition_with(root: &SysRoot, group: &str, cpu: CpuId) -> bool {
-    let partition = root.read(&format!("{group}/cpuset.cpus.partition"));
-    partition.value().is_some_and(|state| matches!(state.as_str(), "root" | "isolated"))
-        && holds(root, &format!("{group}/cpuset.cpus.effective"), cpu)
-}
-
-/// The names lack `cpuset.` where the hierarchy is mounted with `noprefix`.
-fn is_exclusive_with(root: &SysRoot, group: &str, cpu: CpuId) -> bool {
-    ["cpuset.", ""].iter().any(|prefix| {
-        root.number(&format!("{group}/{prefix}cpu_exclusive")).value() == Some(&1_u8)
-            && holds(root, &format!("{group}/{prefix}cpus"), cpu)
-    })
-}
-
-fn holds(root: &SysRoot, list: &str, cpu: CpuId) -> bool {
-    root.cpu_list(list).value().is_some_and(|cpus| cpus.contains(cpu))
 }
 
 #[cfg(test)]
@@ -127,11 +171,16 @@ mod tests {
             ("/sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated"),
             ("/sys/fs/cgroup/rt/cpuset.cpus.effective", "2-3"),
             ("/sys/fs/cgroup/rt/cgroup.procs", "7\n8\n"),
+            ("/proc/8/cgroup", "3:cpu:/\n0::/rt\n"),
+            ("/proc/9/cgroup", "0::/user\n"),
         ]);
         let all = partitions(&tree.root);
         let cpus = "2-3".parse().unwrap();
         let (group, state) = ("/sys/fs/cgroup/rt".to_owned(), "isolated".to_owned());
-        assert_eq!(all, [Partition { group, state, cpus, processes: 2 }]);
+        assert_eq!(all, [Partition { group, state, cpus }]);
+        assert_eq!(processes_in(&tree.root, &all[0].group), 2);
+        assert_eq!(partition_around(&tree.root, 8).as_ref(), all.first());
+        assert_eq!(partition_around(&tree.root, 9), None);
     }
 
     #[test]
@@ -147,6 +196,14 @@ mod tests {
         ];
         assert_eq!(owner(mounts, &files, 3), Some("/sys/fs/cgroup/cpuset/rt".into()));
         assert_eq!(owner(mounts, &files, 0), None);
+        let tree = FakeTree::new(&files);
+        tree.write("/proc/self/mountinfo", mounts);
+        let states = || partitions(&tree.root).into_iter().map(|one| (one.group.clone(), one.is_valid()));
+        let rt = "/sys/fs/cgroup/cpuset/rt".to_owned();
+        tree.write("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "1");
+        assert_eq!(states().collect::<Vec<_>>(), [(rt.clone(), false)]);
+        tree.write("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "0");
+        assert_eq!(states().collect::<Vec<_>>(), [(rt, true)]);
         let old = "1 1 0:1 / /dev/cpuset rw - cpuset none rw";
         let files = [("/dev/cpuset/rt/cpu_exclusive", "1"), ("/dev/cpuset/rt/cpus", "1")];
         assert_eq!(owner(old, &files, 1), Some("/dev/cpuset/rt".into()));

@@ -31,7 +31,7 @@ pub mod tasks;
 
 pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};
-pub use cpusets::{Partition, partition_of, partitions};
+pub use cpusets::{V1, partition_around, partition_of, partitions, processes_in};
 pub use error::Error;
 pub use facts::machine;
 pub use heat::{Heat, temperature};

@@ -70,6 +70,16 @@ impl ProbeError {
 impl Probe {
     /// Starts `executable` as a probe and waits until its threads are prepared.
     pub fn start(executable: &Path, plan: ProbePlan) -> Result<Self, ProbeError> {
+        Self::start_at(executable, plan, |_| Ok(()))
+    }
+
+    /// The same; `place` puts the process where it is to be before it prepares itself. What it could not do is told as
+    /// [`ProbeError::Failed`].
+    pub fn start_at(
+        executable: &Path,
+        plan: ProbePlan,
+        place: impl FnOnce(u32) -> Result<(), Failure>,
+    ) -> Result<Self, ProbeError> {
         let words = board::words(plan.threads.len(), plan.every_sample);
         let (board, file) = SharedWords::create(words)?;
         let mut command = Command::new(executable);
@@ -83,6 +93,7 @@ impl Probe {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let Some(output) = output else { return Err(ProbeError::Died("it has no output".into())) };
         let mut probe = Self { child, input, output, unread: vec![], board, plan, tids: vec![] };
+        place(probe.pid()).map_err(ProbeError::Failed)?;
         let text = serde_json::to_string(&probe.plan).map_err(|error| failed(error.into()))?;
         probe.tell(&text);
         match probe.message(Duration::from_secs(60))? {

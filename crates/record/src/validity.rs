@@ -4,6 +4,7 @@
 //! made them shorter, or that shows another set-up than the one asked for, makes a pass inconclusive.
 
 mod lab;
+mod partition;
 
 use units::{CpuList, Nanos, Policy};
 
@@ -27,6 +28,7 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
         warnings.extend(of_thread(header, scenario, thread));
     }
     warnings.extend(of_cpus(scenario));
+    warnings.extend(partition::of_probe(header, scenario.evidence.partition.as_ref()));
     warnings.extend(of_machine(&scenario.evidence));
     warnings.extend(of_load(header, &scenario.load));
     warnings.extend(of_recording(scenario));
@@ -256,7 +258,8 @@ fn of_load(header: &Header, load: &LoadEvidence) -> Vec<Warning> {
         ));
     }
     let isolated = header.machine.cpus.isolated.value().cloned().unwrap_or_default();
-    let spared = header.plan.cpus.difference(&load.cpus).difference(&isolated);
+    let own = header.plan.partition.as_ref().map(|partition| partition.cpus.clone()).unwrap_or_default();
+    let spared = header.plan.cpus.difference(&load.cpus).difference(&isolated).difference(&own);
     if !load.stressors.is_empty() && !spared.is_empty() {
         warnings.push(Warning::note(
             Id::LoadElsewhere,
@@ -415,7 +418,8 @@ fn of_division(header: &Header) -> Vec<Warning> {
     let (cpus, plan) = (&header.machine.cpus, &header.plan);
     let mut warnings = Vec::new();
     let isolated = cpus.isolated.value().cloned().unwrap_or_default();
-    let common = plan.cpus.difference(&isolated);
+    let apart = plan.partition.as_ref().map_or(isolated.clone(), |partition| isolated.union(&partition.cpus));
+    let common = plan.cpus.difference(&apart);
     if !common.is_empty() {
         warnings.push(Warning::note(
             Id::NotIsolated,

@@ -73,6 +73,9 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Forbids, "CPUs measured", |r| r.header.plan.cpus.to_string()),
     (Weight::Forbids, "CPUs of the loads", |r| r.header.plan.load_cpus.to_string()),
     (Weight::Forbids, "ended early", ended_early),
+    (Weight::Note, "partition", |r| {
+        r.header.plan.partition.as_ref().map_or("none".into(), |one| one.group.clone())
+    }),
     (Weight::Note, "kernel", |r| r.header.machine.kernel.release.clone()),
     (Weight::Note, "kernel build", |r| r.header.machine.kernel.version.clone()),
     (Weight::Note, "kernel command line", |r| r.header.machine.kernel.command_line.to_string()),

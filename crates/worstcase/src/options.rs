@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use record::{CStates, ClockName, Phase, RunPlan, Wake};
+use machine::SysRoot;
+use record::{CStates, ClockName, Machine, Phase, RunPlan, Wake};
 use units::{CpuList, Nanos, Policy, Priority, Seed};
 
 use crate::error::CommandError;
@@ -83,17 +84,28 @@ pub struct Measuring {
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 
-    /// Run the probe inside a partition made by worstcase partition (not built yet)
-    #[arg(long, value_name = "NAME", hide = true)]
+    /// Run the probe inside this partition of CPUs, and everything else outside: see worstcase partition list
+    #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
 }
 
 impl Measuring {
+    /// The CPUs, as these options divide them. Loads run on `load`, if it is given.
+    pub fn division(
+        &self,
+        root: &SysRoot,
+        machine: &Machine,
+        load: Option<&CpuList>,
+    ) -> Result<Division, CommandError> {
+        let wanted = self.cpus.as_ref();
+        match &self.partition {
+            Some(name) => Division::inside(root, machine, name, wanted, load),
+            None => Division::of(root, machine, wanted, load),
+        }
+    }
+
     /// The part of a plan that these options decide.
     pub fn plan(&self, division: &Division, preset: Option<Priority>) -> Result<RunPlan, CommandError> {
-        if self.partition.is_some() {
-            return Err(CommandError::new("--partition is not built yet", "measure single CPUs with --cpus"));
-        }
         let default = Priority::try_from(PRIORITY).ok();
         let takes_priority = self.policy.is_real_time() && self.wake != Wake::Deadline;
         if self.priority.is_some() && !takes_priority {
@@ -104,7 +116,7 @@ impl Measuring {
             probe: "timer".into(),
             cpus: division.measured.clone(),
             pinned: match self.wake {
-                Wake::Deadline => sys::schedule::reservable(&division.measured),
+                Wake::Deadline => division.reservable(),
                 _ => division.measured.clone(),
             },
             left_out: division.left_out.clone(),
@@ -119,6 +131,7 @@ impl Measuring {
             seed: Some(self.seed.unwrap_or_else(drawn_seed)),
             limit: self.limit,
             stop_at: self.stop_at,
+            partition: division.partition.clone(),
             ..RunPlan::default()
         })
     }

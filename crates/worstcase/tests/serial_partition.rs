@@ -6,15 +6,18 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use guest_tests::Guests;
+use rustix::process::{Pid, Signal};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
+/// What bench answers in a guest in wall time, whose latencies mean nothing.
+const INCONCLUSIVE: i32 = 3;
 const GROUP: &str = "/sys/fs/cgroup/worstcase";
 
 static TWO: Guests =
-    Guests::new("debian-6.1-amd64", "quiet").processors(2).programs(&[PROGRAM, "sleep", "yes"]);
+    Guests::new("debian-6.1-amd64", "quiet").processors(2).programs(&[PROGRAM, "sleep", "sh", "yes"]);
 
 fn command(words: &str) -> Command {
     let mut command = Command::new("worstcase");
@@ -61,6 +64,74 @@ fn inside(words: &str, program: &str) -> Child {
     child
 }
 
+/// The processes in the partition.
+fn residents() -> Vec<u32> {
+    let text = fs::read_to_string(format!("{GROUP}/cgroup.procs")).unwrap();
+    text.lines().map(|line| line.parse().unwrap()).collect()
+}
+
+/// Looks until it is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a program starts in the partition is there too, and may not run elsewhere.
+fn children_stay_inside() {
+    let before = residents();
+    let shell = command("run -- sh").arg("-c").arg("sleep 100 & sleep 101; true").spawn().unwrap();
+    let new = || residents().into_iter().filter(|pid| !before.contains(pid)).collect::<Vec<u32>>();
+    until("a shell and its two children are inside", || new().len() == 3);
+    for pid in new() {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        assert!(status.contains("Cpus_allowed_list:\t1\n"), "{status}");
+        let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+    end(shell);
+    until("they are gone", || new().is_empty());
+}
+
+/// The probe's process is inside while it measures; the command that started it, recorder and loads are not.
+fn the_probe_alone_is_inside() {
+    let out = std::env::temp_dir().join("bench");
+    let words = "bench --partition worstcase --loads cpu --duration 3s --out";
+    let mut bench = Command::new("worstcase");
+    bench.args(words.split_whitespace()).arg(&out).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let before = residents();
+    let bench = bench.spawn().unwrap();
+    let new = || residents().into_iter().filter(|pid| !before.contains(pid)).collect::<Vec<u32>>();
+    until("the probe is inside", || !new().is_empty());
+    let load = || processes().any(|pid| command_of(pid).contains("__supervise-load"));
+    until("a load runs", load);
+    let inside: Vec<String> = new().into_iter().map(command_of).collect();
+    assert!(inside.len() == 1 && inside[0].contains("__probe"), "{inside:?}");
+    let output = bench.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(INCONCLUSIVE), "{output:#?}");
+    let record = fs::read(out.join("record.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+    let (plan, scenario) = (&record["header"]["plan"], &record["scenarios"][0]);
+    assert_eq!((&plan["cpus"], &plan["load_cpus"]), (&"1".into(), &"0".into()));
+    assert_eq!(plan["partition"]["group"], GROUP);
+    assert_eq!(scenario["evidence"]["partition"]["state"], "isolated");
+    assert!(scenario["series"][0]["expected"].as_u64().unwrap() > 1000, "{scenario}");
+    let told = record.to_string();
+    assert!(!told.contains("partition-invalid") && !told.contains("not-isolated"), "{told}");
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let names = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| name.to_str()?.parse().ok())
+}
+
+fn command_of(pid: u32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
+}
+
 fn end(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -101,6 +172,9 @@ fn a_partition_is_proven_by_counting_entered_and_given_back() {
         assert_eq!((fields[39], fields[40]), ("80", "1"), "priority and policy: {stat}");
         assert_eq!(fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap().trim(), "0::/worstcase");
         assert!(sys::schedule::set_affinity(pid, &"0".parse().unwrap()).is_err());
+
+        children_stay_inside();
+        the_probe_alone_is_inside();
 
         let (code, text) = answer("undo");
         assert!(code == Some(0) && text.ends_with("proof: everything reads as before\n"), "{text}");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{CpuId, CpuList, Nanos, Policy};
 
-use super::Fact;
+use super::{Fact, Partition};
 
 /// Everything read before, during and after one scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Evidence {
     pub clock_source_changed: Option<String>,
     /// Other threads of the probe's priority or above, allowed on measured CPUs.
     pub rivals: Vec<TaskEvidence>,
+    /// The partition of CPUs in which the probe was, read before it ended.
+    #[serde(default)]
+    pub partition: Option<Partition>,
     /// The recorder itself.
     pub recorder: RecorderEvidence,
 }

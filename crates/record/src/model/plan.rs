@@ -106,6 +106,9 @@ pub struct RunPlan {
     pub limit: Option<Nanos>,
     /// A latency that ends the run.
     pub stop_at: Option<Nanos>,
+    /// The partition of CPUs that the probe is put into.
+    #[serde(default)]
+    pub partition: Option<Partition>,
     /// The named set of options that the run began with.
     pub preset: Option<String>,
 }
@@ -114,6 +117,25 @@ impl RunPlan {
     /// Length of a scenario at `interval`, warm-up not included; none where the user ends it.
     pub fn scenario_length(&self, interval: Nanos) -> Option<Nanos> {
         self.duration.or_else(|| self.samples.map(|samples| interval.saturating_mul(samples)))
+    }
+}
+
+/// A control group that keeps others off its CPUs: a partition of cgroup v2, or an exclusive cpuset of v1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Partition {
+    /// Its directory.
+    pub group: String,
+    /// What the kernel calls it: `isolated`, `root`, or `isolated invalid (why)`; `exclusive` for cgroup v1.
+    pub state: String,
+    /// The CPUs that it has.
+    pub cpus: CpuList,
+}
+
+impl Partition {
+    /// Whether the kernel does what it is for.
+    pub fn is_valid(&self) -> bool {
+        matches!(self.state.as_str(), "root" | "isolated" | "exclusive")
     }
 }
 

@@ -108,6 +108,8 @@ warnings! {
     LatencyRequestFailed => "latency-request-failed", "the idle states could not be restricted";
     /// A measured CPU is not isolated (latmus' -noisol).
     NotIsolated => "not-isolated", "measured CPUs are not isolated";
+    /// The probe was in no partition, in another one than asked for, or in an invalid one.
+    PartitionInvalid => "partition-invalid", "the probe was not in a valid partition";
     /// Measured CPUs were left out.
     CpusLeftOut => "cpus-left-out", "CPUs were not measured";
     /// The recorder may run on measured CPUs.

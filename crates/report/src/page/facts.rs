@@ -159,6 +159,10 @@ fn plan(record: &Record) -> Facts {
             .map(|left| entry("Not measured", format!("CPUs {}: {}", left.cpus, left.reason))),
     );
     let optional = [
+        (
+            "Partition of the probe",
+            plan.partition.as_ref().map(|one| format!("{} ({})", one.group, one.state)),
+        ),
         ("Limit", plan.limit.map(|limit| unit.limit(limit))),
         ("Run time of the reservation", plan.runtime.map(|runtime| runtime.to_string())),
         ("Stops at", plan.stop_at.map(|latency| unit.limit(latency))),

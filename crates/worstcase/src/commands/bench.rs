@@ -92,7 +92,7 @@ impl Bench {
         let preset = self.preset.as_deref().map(presets::get).transpose()?;
         let root = SysRoot::live();
         let machine = lab::machine(&root)?;
-        let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), self.load_cpus.as_ref())?;
+        let division = self.measuring.division(&root, &machine, self.load_cpus.as_ref())?;
         let loads = self.known_loads()?;
         let plan = self.plan(preset.as_ref(), &division, &loads)?;
         let begun = self.session(plan, machine, division, loads)?;

@@ -85,7 +85,7 @@ impl Measure {
     pub fn run(self) -> Result<ExitCode> {
         let root = SysRoot::live();
         let machine = lab::machine(&root)?;
-        let division = Division::of(&root, &machine, self.measuring.cpus.as_ref(), None)?;
+        let division = self.measuring.division(&root, &machine, None)?;
         let plan = self.plan(&division)?;
         self.check_single_cpu(&plan)?;
         self.check_histogram()?;

@@ -4,9 +4,10 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use machine::SysRoot;
-use record::{LeftOut, Machine};
+use record::{LeftOut, Machine, Partition};
 use units::{CpuId, CpuList};
 
+use super::partition::{named, valid};
 use crate::error::{CommandError, Result};
 
 /// The machine's CPUs, divided for a run.
@@ -22,6 +23,8 @@ pub struct Division {
     pub own: CpuList,
     /// Whether those are measured too, because no other CPU is free.
     pub shared: bool,
+    /// Where the probe is put, and nothing else.
+    pub partition: Option<Partition>,
 }
 
 impl Division {
@@ -55,7 +58,48 @@ impl Division {
         let free = cpus.allowed.difference(&measured);
         let own = [free.difference(&isolated), free.clone(), cpus.allowed.clone()];
         let own = own.into_iter().find(|cpus| !cpus.is_empty()).unwrap_or_default();
-        Ok(Self { measured, left_out, load, own, shared: free.is_empty() })
+        Ok(Self { measured, left_out, load, own, shared: free.is_empty(), partition: None })
+    }
+
+    /// Measures `wanted`, or every CPU of the partition `name`, from inside it; everything else stays outside.
+    pub fn inside(
+        root: &SysRoot,
+        machine: &Machine,
+        name: &str,
+        wanted: Option<&CpuList>,
+        load: Option<&CpuList>,
+    ) -> Result<Self> {
+        let partition = valid(named(root, name)?)?;
+        let (group, cpus) = (&partition.group, &partition.cpus);
+        check_online(wanted, &machine.cpus.online, "--cpus")?;
+        check_online(load, &machine.cpus.online, "--load-cpus")?;
+        let measured = wanted.cloned().unwrap_or_else(|| cpus.clone());
+        let outside = measured.difference(cpus);
+        if !outside.is_empty() {
+            let message = format!("--cpus names CPUs {outside}, which are not in {group}");
+            return Err(CommandError::new(message, format!("it has {cpus}")));
+        }
+        let isolated = machine.cpus.isolated.value().cloned().unwrap_or_default();
+        let free = machine.cpus.allowed.difference(cpus);
+        let quiet = free.difference(&isolated);
+        let own = if quiet.is_empty() { free } else { quiet };
+        if own.is_empty() {
+            let message = format!("this program may run on CPUs of {group} alone, and is to stay outside");
+            return Err(CommandError::new(message, "start it elsewhere: in the group above"));
+        }
+        let load = load.cloned().unwrap_or_else(|| own.clone());
+        let left_out = Vec::new();
+        Ok(Self { measured, left_out, load, own, shared: false, partition: Some(partition) })
+    }
+
+    /// Those of the measured CPUs to which a deadline thread can be pinned. Of a partition that is seen from inside
+    /// only: its one CPU.
+    pub fn reservable(&self) -> CpuList {
+        match &self.partition {
+            Some(partition) if partition.cpus.len() > 1 => CpuList::new(),
+            Some(_) => self.measured.clone(),
+            None => sys::schedule::reservable(&self.measured),
+        }
     }
 }
 
@@ -84,8 +128,7 @@ fn left_out(root: &SysRoot, cpus: &CpuList) -> Vec<LeftOut> {
     for cpu in cpus.iter() {
         let reason = match machine::partition_of(root, cpu) {
             Some(partition) => format!(
-                "it belongs to the cgroup partition {partition}: start worstcase inside it \
-                 (write its process id to {partition}/cgroup.procs)"
+                "it belongs to the cgroup partition {partition}: --partition {partition} puts the probe inside"
             ),
             None => "it is outside this process's cpuset: start worstcase in a cgroup that has it".into(),
         };

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use load::{LoadPlan, RunningLoad};
 use machine::{Heat, LatencyRequest, Snapshot};
+use probe::process::Failure;
 use probe::{Probe, ProbePlan, ThreadPlan};
 use record::journal::Line;
 use record::samples::PlannedScenario;
@@ -21,6 +22,7 @@ use units::{Nanos, Seed};
 use super::display::Display;
 use super::lab;
 use super::order::series_cpus;
+use super::partition::put;
 use super::recorder::Recorder;
 use super::session::Session;
 use crate::error::{CommandError, Result};
@@ -54,7 +56,9 @@ pub fn measure(
     let heat = Heat::read(&session.root, &session.division.measured);
     let _request = (head.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
     // The probe gets ready while nothing disturbs it: that says nothing, and under some loads it takes seconds.
-    let mut probe = Probe::start(Path::new(probe::client::OWN_PROGRAM), probe_plan(session, &head))?;
+    let place = |pid| put_inside(session, pid);
+    let own_program = Path::new(probe::client::OWN_PROGRAM);
+    let mut probe = Probe::start_at(own_program, probe_plan(session, &head), place)?;
     let mut load = load::start(load_plan(session, &head)?)?;
     let load_failed = load.wait_running(LOAD_PATIENCE).err();
     let mut round =
@@ -65,6 +69,7 @@ pub fn measure(
     // After the last sample nobody is disturbed by it.
     let look = || look_around(session, &probe, &load);
     let complete = end == ScenarioEnd::Complete;
+    let partition = machine::partition_around(&session.root, id_of(probe.pid()));
     let rivals_and_load = if complete { schedule::before_ordinary(look) } else { look() };
     let finished = round.finish(session, &mut probe, &mut load);
     if round.recorder.has_news() {
@@ -82,7 +87,7 @@ pub fn measure(
     }
     let (length, series) = (round.length(&probe), round.recorder.series(&probe, &head));
     let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
-    evidence.rivals = rivals_and_load.0;
+    (evidence.rivals, evidence.partition) = (rivals_and_load.0, partition);
     let mut load_evidence = load.stop();
     load_evidence.outside_other = rivals_and_load.1;
     load_evidence.shares = round.shares();
@@ -92,6 +97,16 @@ pub fn measure(
     let mut scenario = Scenario { head, end, length, series, load, evidence, warnings: Vec::new() };
     scenario.warnings = record::validity::of_scenario(&session.header, &scenario);
     Ok(Measured { scenario, go_on })
+}
+
+/// Puts a probe into the partition that the run is for, if there is one.
+fn put_inside(session: &Session, pid: u32) -> std::result::Result<(), Failure> {
+    let Some(partition) = &session.division.partition else { return Ok(()) };
+    put(partition, pid).map_err(|error| Failure { error: error.message, hint: error.hint })
+}
+
+fn id_of(process: u32) -> i32 {
+    i32::try_from(process).unwrap_or(i32::MAX)
 }
 
 fn head(session: &Session, next: &PlannedScenario) -> ScenarioHead {
@@ -291,13 +306,12 @@ fn look_around(
     let policy = probe::process::expected_policy(probe.plan());
     let priority = plan.priority.map_or(0, |priority| u32::from(priority.get()));
     let measured = &session.division.measured;
-    let pid = |id: u32| i32::try_from(id).unwrap_or(i32::MAX);
     let mut rivals = match policy.is_real_time() {
-        true => machine::rivals(&session.root, measured, policy, priority, pid(probe.pid())),
+        true => machine::rivals(&session.root, measured, policy, priority, id_of(probe.pid())),
         false => Vec::new(),
     };
     let outside =
-        load.supervisor_pid().map(|id| machine::outside_other(&session.root, pid(id))).unwrap_or_default();
+        load.supervisor_pid().map(|id| machine::outside_other(&session.root, id_of(id))).unwrap_or_default();
     // Per-CPU threads of the kernel at the very top belong to every machine, and this thread has nothing to do before.
     let own = schedule::thread_id();
     rivals.retain(|rival| rival.tid != own && !(rival.kernel && rival.name.starts_with("migration/")));

@@ -1,11 +1,12 @@
 //! How far CPUs are set apart from the scheduler's load balancing: the boot line's list, partitions of cgroup v2,
 //! exclusive cpusets of v1 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst).
 
-use record::Fact;
+use record::{Fact, Partition};
 use units::CpuList;
 
 use super::{housekeeping, item, list, reading, unsupported};
-use crate::cgroups::{is_v1, is_v2};
+use crate::cgroups::is_v2;
+use crate::cpusets::{V1, is_of_v2, partitions};
 use crate::mounts::mounts;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
@@ -69,67 +70,17 @@ fn nodes_without(survey: &Survey) -> Reading {
     )
 }
 
-/// Groups looked at before giving up.
-const MOST_GROUPS: usize = 10_000;
-
 /// CPUs to which the scheduler brings nothing from others: listed at boot, in a partition, or in an exclusive cpuset
 /// below a top one that does not balance.
 fn separated(root: &SysRoot) -> CpuList {
     let boot = root.cpu_list(BOOT_LIST).value().cloned().unwrap_or_default();
-    let partitions = partitions(root).into_iter().filter(|partition| partition.is_valid());
-    let cpusets = exclusive_cpusets(root).into_iter().filter(|_| top_balances(root) == Some(false));
-    partitions.map(|partition| partition.cpus).chain(cpusets).fold(boot, |all, cpus| all.union(&cpus))
-}
-
-/// A group below the top one that is or wants to be a partition.
-struct Partition {
-    group: String,
-    /// `root`, `isolated`, `isolated invalid (why)`.
-    state: String,
-    cpus: CpuList,
-}
-
-impl Partition {
-    fn is_valid(&self) -> bool {
-        matches!(self.state.as_str(), "root" | "isolated")
-    }
-}
-
-/// The groups below the top one that have the cpuset controller. A group without it has none with it below.
-fn groups_with_cpuset(root: &SysRoot) -> Vec<String> {
-    let unified = mounts(root).into_iter().find(is_v2);
-    let Some(top) = unified.map(|mount| mount.point.to_string_lossy().trim_end_matches('/').to_owned())
-    else {
-        return Vec::new();
-    };
-    let mut waiting = vec![top];
-    let mut found = Vec::new();
-    while let Some(group) = waiting.pop().filter(|_| found.len() < MOST_GROUPS) {
-        for name in root.directories(&group).value().into_iter().flatten() {
-            let below = format!("{group}/{name}");
-            if root.read(&format!("{below}/cpuset.cpus.partition")) != Fact::Absent {
-                found.push(below.clone());
-                waiting.push(below);
-            }
-        }
-    }
-    found.sort_unstable();
-    found
-}
-
-fn partitions(root: &SysRoot) -> Vec<Partition> {
-    let partition = |group: String| {
-        let state = root.read(&format!("{group}/cpuset.cpus.partition")).value()?.clone();
-        let cpus =
-            root.cpu_list(&format!("{group}/cpuset.cpus.effective")).value().cloned().unwrap_or_default();
-        (state != "member").then_some(Partition { group, state, cpus })
-    };
-    groups_with_cpuset(root).into_iter().filter_map(partition).collect()
+    let valid = partitions(root).into_iter().filter(Partition::is_valid);
+    valid.fold(boot, |all, partition| all.union(&partition.cpus))
 }
 
 fn invalid_partitions(survey: &Survey) -> Reading {
     const FROM: &str = "cpuset.cpus.partition of each control group";
-    let partitions = partitions(&survey.root);
+    let partitions: Vec<Partition> = partitions(&survey.root).into_iter().filter(is_of_v2).collect();
     if partitions.is_empty() {
         return reading(Fact::Absent, FROM);
     }
@@ -137,32 +88,11 @@ fn invalid_partitions(survey: &Survey) -> Reading {
     list(invalid.map(|partition| item(partition.group, partition.state)).collect(), FROM)
 }
 
-/// Where the cpuset controller of v1 is mounted, and what its files' names begin with.
-fn v1_top(root: &SysRoot) -> Option<(String, &'static str)> {
-    let mount = mounts(root).into_iter().find(|mount| is_v1(mount, "cpuset"))?;
-    let prefix = if mount.file_system == "cpuset" { "" } else { "cpuset." };
-    Some((mount.point.to_string_lossy().into_owned(), prefix))
-}
-
-/// The CPUs of each exclusive cpuset right below the top one of v1.
-fn exclusive_cpusets(root: &SysRoot) -> Vec<CpuList> {
-    let Some((top, prefix)) = v1_top(root) else { return Vec::new() };
-    let names = root.directories(&top).value().cloned().unwrap_or_default();
-    let file = |name: &str, file: &str| format!("{top}/{name}/{prefix}{file}");
-    let exclusive = names.iter().filter(|name| root.number(&file(name, "cpu_exclusive")) == Fact::Value(1));
-    exclusive.filter_map(|name| root.cpu_list(&file(name, "cpus")).value().cloned()).collect()
-}
-
-/// Whether the top cpuset of v1 balances over all CPUs.
-fn top_balances(root: &SysRoot) -> Option<bool> {
-    let (top, prefix) = v1_top(root)?;
-    let balances = root.number::<u8>(&format!("{top}/{prefix}sched_load_balance"));
-    balances.value().map(|balances| *balances != 0)
-}
-
 /// Whether the top cpuset of v1 balances; absent where no cpuset below it is exclusive, so that nobody minds.
 fn v1_top_balances(survey: &Survey) -> Reading {
-    let value = match top_balances(&survey.root).filter(|_| !exclusive_cpusets(&survey.root).is_empty()) {
+    let is_minded = || partitions(&survey.root).iter().any(|partition| !is_of_v2(partition));
+    let balances = V1::find(&survey.root).and_then(|files| files.top_balances(&survey.root));
+    let value = match balances.filter(|_| is_minded()) {
         Some(balances) => Fact::Value(Value::Flag(balances)),
         None => Fact::Absent,
     };

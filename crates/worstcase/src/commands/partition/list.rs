@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use machine::{SysRoot, partitions};
+use machine::{SysRoot, partitions, processes_in};
 
 use crate::error::Result;
 use crate::output;
@@ -15,11 +15,12 @@ pub struct List {}
 impl List {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
-        let all = partitions(&SysRoot::live());
-        let line = |one: &machine::Partition| {
-            format!("{}: CPUs {}, {}, {} processes\n", one.group, one.cpus, one.state, one.processes)
+        let root = SysRoot::live();
+        let line = |one: &record::Partition| {
+            let processes = processes_in(&root, &one.group);
+            format!("{}: CPUs {}, {}, {processes} processes\n", one.group, one.cpus, one.state)
         };
-        let text: String = all.iter().map(line).collect();
+        let text: String = partitions(&root).iter().map(line).collect();
         output::final_data(if text.is_empty() { "there is no partition\n" } else { &text })?;
         Ok(ExitCode::SUCCESS)
     }

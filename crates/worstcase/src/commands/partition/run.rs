@@ -5,20 +5,24 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use machine::{Partition, SysRoot, partitions};
+use machine::SysRoot;
+use record::Partition;
 use sys::schedule::{self, Scheduling};
-use tune::{Hand, Live, in_words};
 use units::{Policy, Priority};
 
 use super::lockout;
-use crate::commands::tune::STATE;
 use crate::error::{CommandError, Result};
+use crate::run::partition::{named, put, valid};
 
-/// Start a command inside the partition
+/// Start a command inside a partition
 ///
 /// What it starts is inside too.
 #[derive(Args)]
 pub struct Run {
+    /// The partition: see partition list
+    #[arg(default_value = tune::PARTITION)]
+    name: String,
+
     /// Scheduling policy: other, fifo, rr
     #[arg(long, default_value = "other")]
     policy: Policy,
@@ -37,7 +41,7 @@ impl Run {
     pub fn run(self) -> Result<ExitCode> {
         let scheduling = self.scheduling()?;
         let root = SysRoot::live();
-        let partition = ours(partitions(&root))?;
+        let partition = valid(named(&root, &self.name)?)?;
         if self.policy.is_real_time() {
             lockout::warn_of_starvation(&machine::machine(&root).throttling);
         }
@@ -66,20 +70,8 @@ impl Run {
     }
 }
 
-/// The one that worstcase made.
-fn ours(all: Vec<Partition>) -> Result<Partition> {
-    let ours = all.into_iter().find(|one| one.group.ends_with(&format!("/{}", tune::PARTITION)));
-    ours.ok_or_else(|| {
-        CommandError::new("there is no partition of worstcase", "worstcase partition create --rt CPUS")
-    })
-}
-
 /// Puts this process in, and on the partition's CPUs, whatever it was bound to.
 fn enter(partition: &Partition) -> Result<()> {
-    let file = format!("{}/cgroup.procs", partition.group);
-    let own = sys::process::own_pid().as_raw_pid().to_string();
-    Live::new(STATE).write_file(&file, &own).map_err(|errno| {
-        CommandError::new(format!("write {file}: {}", in_words(errno.raw_os_error())), "run it as root")
-    })?;
+    put(partition, std::process::id())?;
     Ok(schedule::set_affinity(0, &partition.cpus)?)
 }
