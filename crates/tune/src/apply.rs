@@ -85,7 +85,7 @@ fn take(
     taken: &mut Vec<Taken>,
 ) -> Result<bool> {
     let Step { target, new, rules, .. } = step;
-    if target.same(&old, new) {
+    if target.same(&old, new) && !target.is_reset_by_the_kernel() {
         return Ok(true);
     }
     let (rules, target, new) = (rules.clone(), target.clone(), new.clone());

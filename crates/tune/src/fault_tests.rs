@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use machine::Tree;
 use rustix::io::Errno;
+use units::CpuList;
 
 use crate::Hand;
 use crate::apply::{End, OnRefusal, apply};
@@ -271,6 +272,39 @@ fn what_runs_in_a_partition_is_moved_out_before_it_goes() {
     restore(&mut machine, &disk.history().steps);
     machine.tree.files.remove("/sys/fs/cgroup/cgroup.procs");
     assert_eq!(machine.tree, self::machine().tree, "the next undo takes it away");
+}
+
+#[test]
+fn threads_get_back_the_cpus_that_a_partition_made_the_kernel_forget() {
+    let mut before = machine();
+    before.put("/sys/devices/system/cpu/online", "0-3\n");
+    for (tid, name, cpus) in [(16, "irq/24-eth0", "1"), (17, "irq/25-nvme0q1", "2-3"), (18, "rcu_exp", "0-1")]
+    {
+        before.put(&format!("/proc/{tid}/stat"), "");
+        before.put(&format!("/proc/{tid}/task/{tid}/stat"), &format!("{tid} ({name}) {STAT}\n"));
+        before.put(&format!("/proc/{tid}/task/{tid}/status"), &format!("Cpus_allowed_list:\t{cpus}\n"));
+    }
+    let cpus =
+        |machine: &Scripted, tid: i32| machine.text(&format!("/proc/{tid}/task/{tid}/status")).unwrap();
+    let narrowed = Change::Threads(Threads {
+        named: vec!["irq/25*".into()],
+        cpus: Some("0".parse().unwrap()),
+        ..Threads::default()
+    });
+    let changes = vec![Change::Partition("2-3".parse().unwrap()), narrowed];
+    let plan = plan(&before.root(), &[Wish { changes, ..Wish::default() }], &CpuList::new());
+    let (mut machine, disk) = (before.clone(), Disk::default());
+    apply(&mut machine, &mut disk.journal(), &plan.steps, OnRefusal::RollBack, &mut |_| true);
+    assert_eq!(
+        (cpus(&machine, 16), cpus(&machine, 17)),
+        ("Cpus_allowed_list:\t0-1\n".into(), "Cpus_allowed_list:\t0\n".into())
+    );
+    let history = disk.history();
+    assert!(now(&machine.root(), &history).iter().all(|(_, now)| *now == Now::Holds));
+    let undone = restore(&mut machine, &history.steps);
+    assert!(undone.iter().all(|undone| undone.back.is_as_before()), "{undone:#?}");
+    assert_eq!(differences(&machine, &history.steps), []);
+    assert_eq!(machine.tree, before.tree);
 }
 
 #[test]

@@ -19,10 +19,12 @@ pub(crate) enum Found {
 pub(crate) fn find(root: &SysRoot, target: &Target) -> Found {
     match target {
         Target::Interrupt { number, identity } => interrupt(root, *number, identity),
-        Target::Affinity(thread) | Target::Scheduling(thread) => match thread.task(root) {
-            Some(_) => Found::Here(target.clone()),
-            None => Found::Gone("that thread has ended".to_owned()),
-        },
+        Target::Affinity(thread) | Target::Freed(thread) | Target::Scheduling(thread) => {
+            match thread.task(root) {
+                Some(_) => Found::Here(target.clone()),
+                None => Found::Gone("that thread has ended".to_owned()),
+            }
+        }
         Target::File(_) | Target::CpusetBelow(_) | Target::Group(_) | Target::LatencyLimit => {
             match target.text(root) {
                 record::Fact::Absent => Found::Gone("it is no longer there".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{SysRoot, Tree, latency_request};
+use machine::{SysRoot, Tree, latency_request, tasks};
 use record::Fact;
 use rustix::io::Errno;
 use units::{CpuList, Policy};
@@ -95,7 +95,28 @@ impl Scripted {
         let new = new.ok_or(Errno::INVAL)?;
         let end = &old[old.trim_end().len()..];
         self.put(path, &format!("{new}{end}"));
+        if path.ends_with("/cpuset.cpus.partition") {
+            self.forget_affinities(path.trim_end_matches(".partition"));
+        }
         Ok(())
+    }
+
+    /// As the kernel does when it makes or takes away a partition of the CPUs in the file `taken`.
+    fn forget_affinities(&mut self, taken: &str) {
+        let cpus = |text: Option<String>| text.and_then(|text| text.trim().parse::<CpuList>().ok());
+        let Some(online) = cpus(self.text("/sys/devices/system/cpu/online")) else { return };
+        let left = online.difference(&cpus(self.text(taken)).unwrap_or_default());
+        for task in tasks::all(&self.root()).into_iter().filter(|task| task.kernel && !task.bound) {
+            let _ = self.bind(task.tid, &left.to_string());
+        }
+    }
+
+    fn bind(&mut self, tid: i32, cpus: &str) -> Result<(), Errno> {
+        const FIELD: &str = "Cpus_allowed_list:";
+        self.edit(&format!("{}/status", Scripted::thread(tid)), |text| {
+            let old = text.lines().find(|line| line.starts_with(FIELD))?;
+            Some(text.replacen(old, &format!("{FIELD}\t{cpus}"), 1))
+        })
     }
 
     /// Replaces a part of a file that the kernel makes from a thread.
@@ -168,13 +189,8 @@ impl Hand for Scripted {
     }
 
     fn set_affinity(&mut self, tid: i32, cpus: &CpuList) -> Result<(), Errno> {
-        const FIELD: &str = "Cpus_allowed_list:";
         self.written(|machine, clamped| {
-            let cpus = clamped.map_or_else(|| cpus.to_string(), str::to_owned);
-            machine.edit(&format!("{}/status", Scripted::thread(tid)), |text| {
-                let old = text.lines().find(|line| line.starts_with(FIELD))?;
-                Some(text.replacen(old, &format!("{FIELD}\t{cpus}"), 1))
-            })
+            machine.bind(tid, &clamped.map_or_else(|| cpus.to_string(), str::to_owned))
         })
     }
 
@@ -211,6 +227,7 @@ impl Hand for Scripted {
             }
             machine.tree.present.remove(path).ok_or(Errno::NOENT)?;
             machine.tree.files.retain(|file, _| !file.starts_with(&format!("{path}/")));
+            machine.forget_affinities(path);
             Ok(())
         })
     }

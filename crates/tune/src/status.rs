@@ -60,7 +60,7 @@ fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
 fn still(target: &Target, now: &str, ours: &str) -> bool {
     match target {
         Target::LatencyLimit => target.form(now).change(now, ours).is_none(),
-        _ => target.same(now, ours),
+        _ => target.is_reset_by_the_kernel() || target.same(now, ours),
     }
 }
 

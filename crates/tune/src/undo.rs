@@ -90,7 +90,9 @@ fn restore_one(hand: &mut dyn Hand, step: &Taken, ours: &str) -> Back {
     }
     match target.value(&hand.root()) {
         Fact::Value(now) if target.same(&now, &step.old) => Back::AsBefore,
-        Fact::Value(now) if target.same(&now, ours) => put_back(hand, &target, ours, &step.old),
+        Fact::Value(now) if target.same(&now, ours) || target.is_reset_by_the_kernel() => {
+            put_back(hand, &target, &now, &step.old)
+        }
         Fact::Value(now) => Back::Foreign(now),
         Fact::Unreadable(errno) => Back::Unreadable(errno),
         Fact::Absent | Fact::Unsupported => Back::Gone("it is no longer there".to_owned()),
@@ -125,7 +127,9 @@ pub fn differences(hand: &dyn Hand, taken: &[Taken]) -> Vec<(Target, String, Str
     let mut seen: Vec<&Target> = Vec::new();
     let mut differences = Vec::new();
     for step in taken.iter().filter(|step| step.ours().is_some()) {
-        if seen.contains(&&step.target) {
+        // Before a partition a thread's CPUs were what the kernel has forgotten, and not what a later step has found.
+        let is_later = |freed: &&Target| matches!((freed, &step.target), (Target::Freed(one), Target::Affinity(other)) if one == other);
+        if seen.contains(&&step.target) || seen.iter().any(is_later) {
             continue;
         }
         seen.push(&step.target);

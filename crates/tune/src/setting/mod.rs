@@ -2,6 +2,7 @@
 
 mod file;
 mod form;
+mod freed;
 mod frequency;
 mod hazard;
 mod idle;

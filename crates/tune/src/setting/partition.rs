@@ -7,7 +7,7 @@ use record::Fact;
 use rustix::io::Errno;
 use units::CpuList;
 
-use super::{Expansion, Target};
+use super::{Expansion, Target, freed};
 use crate::hand::Hand;
 use crate::plan::Step;
 
@@ -20,8 +20,7 @@ pub const NAME: &str = "worstcase";
 const WHAT: &str = "a partition of control groups";
 
 /// What else happens.
-const EFFECT: &str =
-    "programs bound to these CPUs alone are moved off, and before Linux 6.2 forget to what they were bound";
+const EFFECT: &str = "programs bound to these CPUs alone are moved off, and before Linux 6.2 forget to what they were bound, as threads of the kernel always do; undo binds them again";
 
 /// A group of its own for `cpus`, below the top one.
 pub(super) fn expand(root: &SysRoot, cpus: &CpuList) -> Expansion {
@@ -59,6 +58,8 @@ fn add(root: &SysRoot, expansion: &mut Expansion, top: &str, cpus: &CpuList) {
     if let Fact::Value(()) = root.exists(&group) {
         return expansion.refuse(WHAT, format!("{group} is there already: not by this journal"));
     }
+    freed::expand(root, expansion, cpus);
+    let first = expansion.steps.len();
     expansion.change(root, Target::CpusetBelow(top.to_owned()), "on");
     let file = |name: &str| Target::File(format!("{group}/{name}"));
     let steps = [
@@ -69,7 +70,7 @@ fn add(root: &SysRoot, expansion: &mut Expansion, top: &str, cpus: &CpuList) {
     for (target, old, new) in steps {
         expansion.steps.push(Step::new(target, old.to_owned(), new));
     }
-    if let Some(first) = expansion.steps.first_mut() {
+    if let Some(first) = expansion.steps.get_mut(first) {
         first.effects.push(EFFECT.to_owned());
         first.effects.push(format!("a program gets in by: echo PID > {group}/cgroup.procs"));
     }

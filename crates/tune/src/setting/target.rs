@@ -26,6 +26,8 @@ pub enum Target {
     },
     /// The CPUs on which a thread may run.
     Affinity(Thread),
+    /// The same of a thread whose CPUs the kernel forgets when it makes or takes away a partition.
+    Freed(Thread),
     /// A thread's policy and priority: `fifo 50`, `other 0`.
     Scheduling(Thread),
     /// Whether groups right below that one have the cpuset controller: `on` or `off`.
@@ -76,7 +78,7 @@ impl Target {
         match self {
             Self::File(path) => root.read(path),
             Self::Interrupt { number, .. } => root.read(&Self::affinity_file(*number)),
-            Self::Affinity(thread) => {
+            Self::Affinity(thread) | Self::Freed(thread) => {
                 gone_or(thread.task(root).map(|task| tasks::with_affinity(root, task).cpus.to_string()))
             }
             Self::Scheduling(thread) => {
@@ -97,7 +99,7 @@ impl Target {
     pub fn form(&self, text: &str) -> Form {
         match self {
             Self::File(path) => Form::of(path, text),
-            Self::Interrupt { .. } | Self::Affinity(_) => Form::List,
+            Self::Interrupt { .. } | Self::Affinity(_) | Self::Freed(_) => Form::List,
             Self::Scheduling(_) => Form::Fields,
             Self::CpusetBelow(_) | Self::Group(_) => Form::Whole,
             Self::LatencyLimit => Form::Lowest,
@@ -122,7 +124,7 @@ impl Target {
         match self {
             Self::File(path) => hand.write_file(path, value),
             Self::Interrupt { number, .. } => hand.write_file(&Self::affinity_file(*number), value),
-            Self::Affinity(thread) => {
+            Self::Affinity(thread) | Self::Freed(thread) => {
                 let cpus = value.parse().map_err(|_| Errno::INVAL)?;
                 self.if_there(thread, hand)?;
                 hand.set_affinity(thread.tid, &cpus)
@@ -149,12 +151,17 @@ impl Target {
     /// Whether that the kernel refuses it is a fact about this machine and no failure: it keeps some interrupts and
     /// threads where they are, and does not always say so before.
     pub(crate) fn may_be_refused(&self) -> bool {
-        matches!(self, Self::Interrupt { .. } | Self::Affinity(_))
+        matches!(self, Self::Interrupt { .. } | Self::Affinity(_) | Self::Freed(_))
     }
 
     /// So that another thread with the same id is never touched.
     fn if_there(&self, thread: &Thread, hand: &dyn Hand) -> Result<(), Errno> {
         thread.task(&hand.root()).map(drop).ok_or(Errno::SRCH)
+    }
+
+    /// Whether the kernel writes it as well, so that it says neither what was there before nor what we wrote.
+    pub fn is_reset_by_the_kernel(&self) -> bool {
+        matches!(self, Self::Freed(_))
     }
 
     /// Whether something else than what was asked for is of no use: a partition that is not valid separates nothing.
@@ -167,6 +174,7 @@ impl Target {
     pub(crate) fn phase(&self) -> u8 {
         match self {
             Self::File(path) if path.ends_with("/online") || path.ends_with("/smt/control") => 0,
+            Self::Freed(_) => 0,
             Self::CpusetBelow(_) | Self::Group(_) => 1,
             Self::File(path) if path.contains("/cpuset.") => 1,
             Self::Affinity(_) => 2,
@@ -195,6 +203,9 @@ impl fmt::Display for Target {
             Self::File(path) => f.write_str(path),
             Self::Interrupt { number, identity } => write!(f, "CPUs of irq {number} ({identity})"),
             Self::Affinity(thread) => write!(f, "CPUs of {} ({})", thread.name, thread.tid),
+            Self::Freed(thread) => {
+                write!(f, "CPUs of {} ({}), which a partition resets", thread.name, thread.tid)
+            }
             Self::Scheduling(thread) => write!(f, "priority of {} ({})", thread.name, thread.tid),
             Self::CpusetBelow(group) => write!(f, "cpuset controller below {group}"),
             Self::Group(group) => write!(f, "control group {group}"),

@@ -82,7 +82,7 @@ fn kind(target: &Target) -> String {
     match target {
         Target::File(path) => path.rsplit('/').next().unwrap_or_default().to_owned(),
         Target::Interrupt { .. } => "interrupt".to_owned(),
-        Target::Affinity(_) => "affinity".to_owned(),
+        Target::Affinity(_) | Target::Freed(_) => "affinity".to_owned(),
         Target::Scheduling(_) => "scheduling".to_owned(),
         Target::CpusetBelow(_) | Target::Group(_) => "partition".to_owned(),
         Target::LatencyLimit => "latency-limit".to_owned(),

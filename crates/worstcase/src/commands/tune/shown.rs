@@ -16,7 +16,8 @@ pub fn plan(plan: &Plan) -> String {
         0 => "nothing would be changed\n".to_owned(),
         count => format!("would be changed ({count}):\n"),
     };
-    for group in groups(&plan.steps, |one, other| one.rules == other.rules) {
+    for mut group in groups(&plan.steps, |one, other| one.rules == other.rules) {
+        group.sort_by_key(|step| step.target.is_reset_by_the_kernel());
         text += &lines(&reason(group[0]), 2);
         text += &few(&group, |step| lines(&change(step), 6));
     }
@@ -73,7 +74,9 @@ fn few<T>(group: &[&T], shown: impl Fn(&T) -> String) -> String {
 /// What became of writes; of those that are alike a few.
 pub fn all_taken(all: &[Taken]) -> String {
     let alike = |one: &Taken, other: &Taken| one.rules == other.rules && mark(one) == mark(other);
-    groups(all, alike).iter().map(|group| few(group, taken)).collect()
+    let mut groups = groups(all, alike);
+    groups.iter_mut().for_each(|group| group.sort_by_key(|taken| taken.target.is_reset_by_the_kernel()));
+    groups.iter().map(|group| few(group, taken)).collect()
 }
 
 /// How things are now, each with what was written; of those that hold a few.
