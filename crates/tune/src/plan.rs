@@ -24,7 +24,7 @@ pub struct Wish {
     pub named: bool,
     /// What to change on the running system.
     pub changes: Vec<Change>,
-    /// What to do instead where nothing can be changed on the running system.
+    /// What to do instead where nothing can be changed on the running system; empty where nothing is to be said then.
     pub otherwise: String,
 }
 
@@ -159,12 +159,10 @@ fn add(plan: &mut Plan, root: &SysRoot, wish: &Wish, real_time: &CpuList) {
             expansion.refusals.into_iter().map(|refusal| Refusal { rule: wish.rule.clone(), ..refusal });
         plan.refusals.extend(of_rule);
     }
-    if plan.steps.len() + plan.refusals.len() == before && !wanted_already {
-        let why_not = match wish.otherwise.as_str() {
-            "" => "nothing on the running system changes it".to_owned(),
-            otherwise => otherwise.to_owned(),
-        };
-        plan.refusals.push(Refusal { rule: wish.rule.clone(), what: wish.title.clone(), why_not });
+    let nothing_done = plan.steps.len() + plan.refusals.len() == before && !wanted_already;
+    if nothing_done && !wish.otherwise.is_empty() {
+        let (rule, what, why_not) = (wish.rule.clone(), wish.title.clone(), wish.otherwise.clone());
+        plan.refusals.push(Refusal { rule, what, why_not });
     }
 }
 

@@ -52,6 +52,9 @@ pub struct Begin {
     pub boot_id: String,
     /// After how many seconds it is undone unless it is kept.
     pub seconds: Option<u64>,
+    /// The file that says what was chosen, where it was not typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
 }
 
 /// What came of a write.

@@ -11,6 +11,7 @@ use tune::journal::{Begin, Journal, Line, Lock};
 use tune::{Live, State, Step, boot_id, in_words};
 use units::Nanos;
 
+use super::choice::Choice;
 use super::leftover::why_left;
 use super::selection::Selection;
 use super::{StateOption, shown, undo};
@@ -24,7 +25,7 @@ use crate::output;
 #[derive(Args)]
 pub struct Apply {
     #[command(flatten)]
-    selection: Selection,
+    choice: Choice,
 
     /// Undo by itself after this time, unless tune keep is typed; also when the terminal is gone
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
@@ -53,7 +54,7 @@ pub fn time(text: &str) -> std::result::Result<Nanos, String> {
 impl Apply {
     /// Of these settings, as `tune apply` does it, undone after `time` if there is one.
     pub fn of(selection: Selection, time: Option<Nanos>, state: StateOption) -> Self {
-        Self { selection, time, ask: false, keep_going: false, state }
+        Self { choice: Choice::of(selection), time, ask: false, keep_going: false, state }
     }
 
     /// Does it.
@@ -64,7 +65,7 @@ impl Apply {
         let state = self.state.state();
         let lock = state.lock()?;
         clear(&state, &lock)?;
-        let plan = self.selection.plan(None)?;
+        let plan = self.choice.plan(None)?;
         if plan.steps.is_empty() {
             output::final_data(&shown::plan(&plan))?;
             return Ok(ExitCode::SUCCESS);
@@ -93,6 +94,7 @@ impl Apply {
             started,
             boot_id: boot_id(),
             seconds,
+            choice: self.choice.source(),
         }))?;
         if let Some(seconds) = seconds {
             if let Err(errno) = holder::start(state.directory(), Role::Deadline(seconds, id)) {

@@ -1,6 +1,7 @@
 //! `worstcase tune`: changes the running system so that rules pass, proves it, and undoes it.
 
 mod apply;
+mod choice;
 #[cfg(test)]
 mod fixture_tests;
 mod keep;

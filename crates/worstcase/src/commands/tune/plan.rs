@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::selection::Selection;
+use super::choice::Choice;
 use super::shown;
 use crate::error::Result;
 use crate::output;
@@ -16,7 +16,7 @@ use crate::output;
 #[derive(Args)]
 pub struct Plan {
     #[command(flatten)]
-    selection: Selection,
+    choice: Choice,
 
     /// The plan as one JSON object
     #[arg(long)]
@@ -30,7 +30,7 @@ pub struct Plan {
 impl Plan {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
-        let plan = self.selection.plan(self.root.as_deref())?;
+        let plan = self.choice.plan(self.root.as_deref())?;
         output::final_data(&match self.json {
             true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
             false => shown::plan(&plan),

@@ -1,20 +1,23 @@
 //! Which rules are to pass, and what that comes to.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use audit::{Profile, Request, Rules};
 use clap::Args;
 use machine::SysRoot;
+use serde::Deserialize;
 use tune::Plan;
 use units::CpuList;
 
-use super::wishes::wishes;
+use super::wishes::{own, wishes};
 use crate::commands::check;
 use crate::commands::check::subject::{root_at, set, survey_of};
 use crate::error::{CommandError, Result};
 
-/// What is to be changed.
-#[derive(Args, Clone, Debug, Default)]
+/// What is to be changed. A file of choice has the same fields.
+#[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Selection {
     /// What you run: isolated, poll or general; stock, rt or evl; guest or host; several with commas [default: what the machine is]
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
@@ -31,6 +34,10 @@ pub struct Selection {
     /// All but these rules or layers
     #[arg(long, value_name = "RULE", value_delimiter = ',', conflicts_with = "only")]
     pub(super) except: Vec<String>,
+
+    /// Files of the kernel, with `*` for any part of a name, and what somebody wants in them whatever rules say.
+    #[arg(skip)]
+    pub(super) settings: BTreeMap<String, String>,
 }
 
 impl Selection {
@@ -52,10 +59,9 @@ impl Selection {
         let survey = survey_of(root, self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: only };
         let audit = audit::audit(&survey, rules.all(), &request);
-        let wishes: Vec<tune::Wish> = wishes(&audit, &rules, &self.only)
-            .into_iter()
-            .filter(|wish| !except.contains(&wish.rule))
-            .collect();
+        let of_rules = wishes(&audit, &rules, &self.only).into_iter();
+        let of_rules = of_rules.filter(|wish| !except.contains(&wish.rule));
+        let wishes: Vec<tune::Wish> = own(&self.settings).chain(of_rules).collect();
         let isolated = survey.isolated().clone();
         let real_time = if isolated.is_empty() { set(&survey, "cpus.online") } else { isolated };
         Ok(tune::plan(survey.root(), &wishes, &real_time))

@@ -73,5 +73,6 @@ fn head(state: &State, history: &History) -> String {
         Some(_) if history.kept => ", kept until undone".to_owned(),
         _ => String::new(),
     };
-    format!("applied {}{end}\n", begin.started)
+    let source = begin.choice.as_ref().map(|file| format!(" as {file} says")).unwrap_or_default();
+    format!("applied {}{source}{end}\n", begin.started)
 }

@@ -1,5 +1,7 @@
 //! What rules that fail ask for: their cures with this machine's CPUs in them.
 
+use std::collections::BTreeMap;
+
 use audit::{Audit, Division, Finding, Outcome, Rule, Rules};
 use tune::plan::Threads;
 use tune::{Change, Wish};
@@ -11,6 +13,18 @@ pub fn wishes(audit: &Audit, rules: &Rules, named: &[String]) -> Vec<Wish> {
         Some(Wish { named: named.contains(&wish.rule), ..wish })
     };
     audit.with(Outcome::Failed).filter_map(of).collect()
+}
+
+/// What somebody wants in files, whatever rules say. These come first: of two values for one file the first one counts.
+pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Wish> {
+    settings.iter().map(|(path, value)| Wish {
+        rule: "own setting".to_owned(),
+        title: format!("{path} says {value}"),
+        why: "the file of choice says so".to_owned(),
+        named: true,
+        changes: vec![Change::Files { path: path.clone(), value: value.clone() }],
+        ..Wish::default()
+    })
 }
 
 /// Costs that nobody pays without having been asked: a machine that hangs, a protection that is gone.
@@ -38,10 +52,10 @@ fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
         reserved: reserved(rule),
         named: false,
         changes: files.chain(threads).chain(partition).collect(),
-        otherwise: finding
-            .cure
-            .first()
-            .map_or_else(String::new, |cure| format!("{}{}", cure.domain.verb(), cure.text)),
+        otherwise: finding.cure.first().map_or_else(
+            || "nothing on the running system changes it".to_owned(),
+            |cure| format!("{}{}", cure.domain.verb(), cure.text),
+        ),
     }
 }
 
