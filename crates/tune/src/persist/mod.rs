@@ -6,9 +6,11 @@ pub mod files;
 mod files_tests;
 #[cfg(test)]
 mod scripted_disk;
+pub mod startup;
 
 pub use disk::{Attributes, Contents, Disk, Found, Live};
 pub use files::{Edit, Files, PutBack, Told};
+pub use startup::{Init, StartupFile};
 
 /// Where backups and journals are, below the root of the system that is changed. Each transaction has a directory in it.
 pub const STATE: &str = "/var/lib/worstcase/persist";

@@ -46,9 +46,17 @@ impl Choice {
         self.file.as_deref().map_or_else(|| Ok(self.options.clone()), read)
     }
 
+    /// The file's text, or what one that says the same as the options holds.
+    pub fn text(&self) -> Result<String> {
+        match &self.file {
+            Some(path) => whole_text(path),
+            None => Ok(text(&self.options)),
+        }
+    }
+
     /// The file, as the journal tells of it.
     pub fn source(&self) -> Option<String> {
-        self.file.as_ref().map(|path| path.display().to_string())
+        self.file.as_deref().map(|path| whole(path).display().to_string())
     }
 
     /// What would be written on this machine, or on the one whose files are at `root`.
@@ -61,18 +69,27 @@ impl Choice {
     }
 }
 
+/// The path as another process must name it.
+pub fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
 /// The selection that the file at `path` holds.
 pub fn read(path: &Path) -> Result<Selection> {
-    let failed = |why: &dyn std::fmt::Display, hint: &str| {
-        CommandError::new(format!("read {}: {why}", path.display()), hint)
-    };
-    let size = fs::metadata(path).map_err(|error| failed(&error, "worstcase tune persist writes it"))?.len();
-    if size > LONGEST {
-        return Err(failed(&"it is too long for a file of choice", HINT));
+    parse(&whole_text(path)?).map_err(|why| unreadable(path, why, HINT))
+}
+
+/// What stands in the file at `path`.
+fn whole_text(path: &Path) -> Result<String> {
+    let failed = |error| unreadable(path, error, "worstcase tune persist writes one");
+    match fs::metadata(path).map_err(failed)?.len() {
+        ..=LONGEST => fs::read_to_string(path).map_err(failed),
+        _ => Err(unreadable(path, "it is too long for a file of choice", HINT)),
     }
-    let text =
-        fs::read_to_string(path).map_err(|error| failed(&error, "is it a text, and may you read it?"))?;
-    parse(&text).map_err(|why| failed(&why, HINT))
+}
+
+fn unreadable(path: &Path, why: impl std::fmt::Display, hint: &str) -> CommandError {
+    CommandError::new(format!("read {}: {why}", path.display()), hint)
 }
 
 /// The selection that `text` holds, or what is wrong with it.

@@ -6,6 +6,7 @@ mod choice;
 mod fixture_tests;
 mod keep;
 mod leftover;
+mod persist;
 mod plan;
 mod selection;
 mod shown;
@@ -43,6 +44,7 @@ enum Verb {
     Undo(undo::Undo),
     Status(status::Status),
     Keep(keep::Keep),
+    Persist(persist::Persist),
 }
 
 impl Tune {
@@ -54,6 +56,7 @@ impl Tune {
             Verb::Undo(undo) => undo.run(),
             Verb::Status(status) => status.run(),
             Verb::Keep(keep) => keep.run(),
+            Verb::Persist(persist) => persist.run(),
         }
     }
 }
@@ -69,6 +72,6 @@ pub struct StateOption {
 impl StateOption {
     /// Whole, because processes that hold something start elsewhere.
     fn state(&self) -> State {
-        State::at(std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone()))
+        State::at(choice::whole(&self.directory))
     }
 }

@@ -52,6 +52,12 @@ impl Selection {
         self.plan_for(&root_at(path)?)
     }
 
+    /// That every rule and layer that is named is there.
+    pub fn check_rules(&self) -> Result<()> {
+        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        [&self.only, &self.except].into_iter().try_for_each(|named| check::ids(&rules, named).map(drop))
+    }
+
     /// What would be written on the machine at `root`.
     pub(super) fn plan_for(&self, root: &SysRoot) -> Result<Plan> {
         let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;

@@ -158,6 +158,21 @@ fn undone(undone: &Undone) -> String {
     }
 }
 
+/// What became of putting a file back.
+pub fn put_back(path: &str, back: &Back) -> String {
+    match back {
+        Back::AsBefore => marked("as before", path),
+        Back::Restored => marked("restored", path),
+        Back::Foreign(what) => marked("left", &format!("{path}: somebody else has {what} it since")),
+        Back::Gone(why) => marked("gone", &format!("{path}: {why}")),
+        Back::Unclear(why) => marked("left", &format!("{path}: {why}")),
+        Back::Refused(errno) | Back::Unreadable(errno) => {
+            marked("refused", &format!("{path}: {}", in_words(*errno)))
+        }
+        Back::Differs(now) => marked("differs", &format!("{path}: it was put back, and is {now}")),
+    }
+}
+
 /// What was planned and is not there.
 pub fn left_out(target: &tune::Target) -> String {
     marked("gone", &format!("{target}: it cannot be found or read any more"))
@@ -178,7 +193,7 @@ fn now(taken: &Taken, now: &Now) -> String {
 }
 
 /// A word in front of a line.
-fn marked(mark: &str, text: &str) -> String {
+pub fn marked(mark: &str, text: &str) -> String {
     let body = lines(text, 10);
     format!("{mark:<10}{}", body.trim_start())
 }

@@ -37,24 +37,30 @@ impl Status {
             )?;
             return Ok(ExitCode::from(1));
         }
-        let all = now(&SysRoot::live(), &history);
-        let drifted = all.iter().filter(|(_, now)| now.is_off()).count();
-        let mut text = head(&state, &history);
-        text += &shown::all_now(&all);
-        text += &match drifted {
-            0 => format!("{}, all as written\n", shown::settings(all.len())),
-            _ => format!(
-                "{}, {drifted} not as written; worstcase tune keep --reconcile writes them again\n",
-                shown::settings(all.len())
-            ),
-        };
-        let left = left_alone(&state, &history);
-        if let Some(why) = left {
-            output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
-        }
+        let (text, holds) = of(&state, &history);
         output::final_data(&text)?;
-        Ok(ExitCode::from(u8::from(drifted > 0 || left.is_some())))
+        Ok(ExitCode::from(u8::from(!holds)))
     }
+}
+
+/// Each thing that was written and how it is now, and whether all of it holds and somebody answers for it.
+pub fn of(state: &State, history: &History) -> (String, bool) {
+    let all = now(&SysRoot::live(), history);
+    let drifted = all.iter().filter(|(_, now)| now.is_off()).count();
+    let mut text = head(state, history);
+    text += &shown::all_now(&all);
+    text += &match drifted {
+        0 => format!("{}, all as written\n", shown::settings(all.len())),
+        _ => format!(
+            "{}, {drifted} not as written; worstcase tune keep --reconcile writes them again\n",
+            shown::settings(all.len())
+        ),
+    };
+    let left = left_alone(state, history);
+    if let Some(why) = left {
+        output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
+    }
+    (text, drifted == 0 && left.is_none())
 }
 
 /// What is told where nothing is applied: how the last ones ended, if they ended by themselves.

@@ -8,6 +8,7 @@ use tune::journal::{History, Lock};
 use tune::undo::{Undone, differences, restore};
 use tune::{Live, State, Target, boot_id};
 
+use super::leftover::left_alone;
 use super::{StateOption, shown};
 use crate::error::{CommandError, Result};
 use crate::output;
@@ -17,6 +18,10 @@ use crate::output;
 /// What somebody else has changed since is left as it is and told. Exit code 1 if something does not read as before.
 #[derive(Args)]
 pub struct Undo {
+    /// Only what a command or a process that was killed has left, as nobody answers for it
+    #[arg(long)]
+    left: bool,
+
     #[command(flatten)]
     state: StateOption,
 }
@@ -25,8 +30,12 @@ impl Undo {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let state = self.state.state();
-        if state.history()?.is_none() {
+        let Some(history) = state.history()? else {
             output::final_data("nothing is applied\n")?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        if self.left && left_alone(&state, &history).is_none() {
+            output::final_data("nothing is left: what is applied is answered for\n")?;
             return Ok(ExitCode::SUCCESS);
         }
         let lock = state.lock()?;

@@ -1,0 +1,106 @@
+//! `worstcase tune persist`: what holds from the next boot on.
+
+mod program;
+mod unit;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use machine::SysRoot;
+use tune::State;
+use tune::persist::{self, Live};
+
+use super::choice::Choice;
+use crate::error::{CommandError, Result};
+use crate::output;
+
+/// Have it hold from the next boot on
+///
+/// Writes a service that applies a file of choice at each boot, by the plan that tune plan --file then makes. Nothing is
+/// changed before the next boot. Every file is kept as it was, and --undo takes all back.
+#[derive(Args)]
+pub struct Persist {
+    #[command(flatten)]
+    choice: Choice,
+
+    #[command(flatten)]
+    service: unit::Options,
+
+    /// For the system that lies in a directory, as an image that is being made
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+
+    /// Print the files that would be written
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Take it all back; what others have changed since is left and told, with exit code 1
+    #[arg(long, conflicts_with_all = ["status", "dry_run"])]
+    undo: bool,
+
+    /// Say what was written, and what became of it at this boot; exit code 1 if something does not hold
+    #[arg(long, conflicts_with = "dry_run")]
+    status: bool,
+}
+
+impl Persist {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let system = System::at(self.root.as_deref())?;
+        if self.status {
+            return unit::status(&system);
+        }
+        if self.undo {
+            return unit::undo(&system);
+        }
+        let wanted = self.service.wanted(&system, &self.choice)?;
+        if self.dry_run {
+            output::final_data(&wanted.text())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        wanted.write(&system)
+    }
+}
+
+/// The system that is changed.
+pub struct System {
+    /// Where it lies, if it is not the one that runs.
+    root: Option<PathBuf>,
+}
+
+impl System {
+    fn at(root: Option<&Path>) -> Result<Self> {
+        if let Some(root) = root.filter(|root| !root.join("etc").is_dir()) {
+            let message = format!("read {}: it has no directory etc", root.display());
+            return Err(CommandError::new(message, "name the root of a whole system"));
+        }
+        let root = root.map(std::path::absolute).transpose();
+        let root = root.map_err(|error| CommandError::new(format!("find --root: {error}"), ""))?;
+        Ok(Self { root })
+    }
+
+    /// Whether it is the one that runs.
+    fn is_live(&self) -> bool {
+        self.root.is_none()
+    }
+
+    fn directory(&self) -> &Path {
+        self.root.as_deref().unwrap_or(Path::new("/"))
+    }
+
+    /// Its files, to be changed.
+    fn disk(&self) -> Live {
+        Live::at(self.directory())
+    }
+
+    /// Its files, to be read.
+    fn files(&self) -> SysRoot {
+        SysRoot::at(self.directory())
+    }
+
+    /// Where the transactions are.
+    fn state(&self) -> State {
+        State::at(self.directory().join(persist::STATE.trim_start_matches('/')))
+    }
+}
