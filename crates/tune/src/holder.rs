@@ -137,7 +137,8 @@ pub fn start(state: &Path, role: Role) -> Result<(), Errno> {
     Err(Errno::SRCH)
 }
 
-fn has_systemd() -> bool {
+/// Whether systemd runs, and so can be asked for a unit. sd_booted(3).
+pub fn has_systemd() -> bool {
     SysRoot::live().exists("/run/systemd/system").value().is_some()
 }
 

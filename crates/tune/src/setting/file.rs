@@ -7,6 +7,12 @@ use units::{CpuId, CpuList};
 use super::{Expansion, Target};
 use crate::error::in_words;
 
+/// Whether a path is one of a kernel file: below /proc or /sys, without a way out.
+pub fn is_of_kernel(path: &str) -> bool {
+    let is_below = ["/proc/", "/sys/"].iter().any(|start| path.starts_with(start));
+    is_below && !path.split('/').any(|part| part == "..")
+}
+
 /// `value` into each file that fits `pattern`, of files of single CPUs those of `real_time`.
 pub(super) fn expand(root: &SysRoot, pattern: &str, value: &str, real_time: &CpuList) -> Expansion {
     let mut expansion = Expansion::default();

@@ -17,6 +17,7 @@ use units::CpuList;
 
 use crate::plan::{Change, Refusal, Step};
 
+pub use file::is_of_kernel;
 pub use form::Form;
 pub(crate) use hazard::{effect, heavy};
 pub use partition::NAME as PARTITION;

@@ -104,8 +104,7 @@ fn parse(text: &str) -> std::result::Result<Selection, String> {
 
 /// A setting is a file of the kernel: nothing else can be put back by its value alone.
 fn check_path(path: &str) -> std::result::Result<(), String> {
-    let is_of_kernel = ["/proc/", "/sys/"].iter().any(|start| path.starts_with(start));
-    match is_of_kernel && !path.split('/').any(|part| part == "..") {
+    match tune::is_of_kernel(path) {
         true => Ok(()),
         false => Err(format!("`{path}` in [settings] is no file below /proc or /sys")),
     }

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use serde_json::json;
+use tune::holder::has_systemd;
 use tune::journal::History;
 use tune::persist::startup::{SERVICE, TIMER};
 use tune::persist::{Contents, Edit, Files, Init, PutBack, STATE};
@@ -96,17 +97,13 @@ impl Wanted {
         if self.init != Init::Systemd {
             return "applied at the next boot; the script's start applies it now\n";
         }
-        if !runs_systemd() {
+        if !has_systemd() {
             output::words("warning: systemd does not run now: whether it does at the next boot is not known");
         } else if let Err(why) = systemctl(&["daemon-reload"]) {
             output::words(&format!("warning: systemctl daemon-reload: {why}; it is read at the next boot"));
         }
         "applied at the next boot; systemctl start worstcase-tune applies it now\n"
     }
-}
-
-fn runs_systemd() -> bool {
-    Path::new("/run/systemd/system").exists()
 }
 
 /// What systemctl says, or why it failed.
@@ -134,7 +131,7 @@ pub fn undo(system: &System) -> Result<ExitCode> {
     };
     let undone = files.undo()?;
     text += &undone.iter().map(|file| shown::put_back(&file.path, &file.back)).collect::<String>();
-    if system.is_live() && runs_systemd() {
+    if system.is_live() && has_systemd() {
         let _ = systemctl(&["daemon-reload"]);
     }
     let is_whole = undone.iter().all(|PutBack { back, .. }| back.is_as_before());
@@ -148,7 +145,7 @@ pub fn undo(system: &System) -> Result<ExitCode> {
 
 /// What the service applied is undone: by systemd, which knows it then, or here.
 fn ended() -> Result<String> {
-    if runs_systemd() {
+    if has_systemd() {
         let units = [&format!("{SERVICE}.service"), TIMER];
         if let Err(why) = systemctl(&[&["stop"][..], &units].concat()) {
             output::words(&format!("warning: systemctl stop: {why}"));
@@ -212,7 +209,7 @@ fn at_this_boot() -> Result<(String, bool)> {
         let (text, holds) = super::super::status::of(&state, &history);
         return Ok((format!("at this boot: {text}"), holds));
     }
-    let why = match runs_systemd().then(|| systemctl(&["show", "-p", SHOWN, SERVICE])) {
+    let why = match has_systemd().then(|| systemctl(&["show", "-p", SHOWN, SERVICE])) {
         Some(Ok(properties)) => format!(" ({})", properties.trim().replace('\n', ", ")),
         Some(Err(why)) => format!(" (systemctl: {why})"),
         None => String::new(),
