@@ -23,6 +23,11 @@ impl Interrupt {
     pub fn identity(&self) -> String {
         format!("{} {}", self.source, self.name)
     }
+
+    /// Its handlers by name: several where devices share a line.
+    pub fn handlers(&self) -> impl Iterator<Item = &str> {
+        self.name.split(',').map(str::trim)
+    }
 }
 
 /// The interrupts of devices; none where they cannot be read.

@@ -18,6 +18,7 @@ mod error;
 mod facts;
 #[cfg(test)]
 mod fake;
+pub mod handlers;
 mod heat;
 pub mod interrupts;
 pub mod kernel_config;

@@ -10,10 +10,8 @@ use crate::plan::Step;
 
 /// Each such thread that is bound to some CPUs, on those that the partition of `isolated` leaves.
 pub(super) fn expand(root: &SysRoot, expansion: &mut Expansion, isolated: &CpuList) {
-    let all: CpuList = match root.read("/sys/devices/system/cpu/online").value().map(|text| text.parse()) {
-        Some(Ok(cpus)) => cpus,
-        _ => return,
-    };
+    let online = root.cpu_list("/sys/devices/system/cpu/online");
+    let Some(all) = online.value() else { return };
     let left = all.difference(isolated);
     let is_forgotten = |task: &tasks::Task| if task.kernel { !task.bound } else { forgets_programs(root) };
     for task in tasks::all(root).into_iter().filter(is_forgotten) {

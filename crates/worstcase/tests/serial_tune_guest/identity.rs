@@ -40,6 +40,10 @@ pub fn of_a_partition() {
     assert_eq!(bound.cpus(), cpus);
 }
 
+fn pid(child: &Child) -> i32 {
+    i32::try_from(child.id()).unwrap()
+}
+
 /// Programs, each bound to one CPU.
 struct Bound(Vec<Child>);
 
@@ -47,14 +51,14 @@ impl Bound {
     fn to_each_cpu() -> Self {
         let sleep = |cpu: &str| {
             let child = Command::new("sleep").arg("600").spawn().unwrap();
-            sys::schedule::set_affinity(child.id().cast_signed(), &cpu.parse().unwrap()).unwrap();
+            sys::schedule::set_affinity(pid(&child), &cpu.parse().unwrap()).unwrap();
             child
         };
         Self(["0", "1"].map(sleep).into())
     }
 
     fn cpus(&self) -> Vec<String> {
-        let threads = |child: &Child| tasks::threads(&SysRoot::live(), child.id().cast_signed());
+        let threads = |child: &Child| tasks::threads(&SysRoot::live(), pid(child));
         self.0.iter().flat_map(threads).map(|task| task.cpus.to_string()).collect()
     }
 }
