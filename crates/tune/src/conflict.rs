@@ -1,7 +1,7 @@
 //! Programs that change the same things of their own accord.
 
-use machine::SysRoot;
 use machine::survey::running;
+use machine::{SysRoot, tasks};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Step;
@@ -57,5 +57,37 @@ pub fn conflicts(root: &SysRoot, steps: &[Step]) -> Vec<Conflict> {
             what: owner.what.to_owned(),
         })
     });
-    found.collect()
+    found.chain(priorities(root, steps)).collect()
 }
+
+/// Threads that would have to wait for one that is raised, and must not, or that would wait for each other.
+fn priorities(root: &SysRoot, steps: &[Step]) -> Vec<Conflict> {
+    let raised = steps.iter().filter_map(|step| match (&step.target, step.new.split_once(' ')?) {
+        (Target::Scheduling(thread), ("fifo" | "rr", priority)) => {
+            Some((thread.tid, priority.parse::<u32>().ok()?))
+        }
+        _ => None,
+    });
+    let raised: Vec<(i32, u32)> = raised.collect();
+    let Some(highest) = raised.iter().map(|(_, priority)| *priority).max() else { return Vec::new() };
+    let others = tasks::all(root).into_iter().filter(|task| raised.iter().all(|(tid, _)| *tid != task.tid));
+    let clash = |task: tasks::Task| {
+        let who = format!("{} ({}), {} {}", task.name, task.tid, task.policy, task.priority);
+        let may_not_wait = task.kernel && MUST_NOT_WAIT.iter().any(|name| task.name.starts_with(name));
+        let is_equal = !task.kernel && raised.iter().any(|(_, priority)| *priority == task.priority);
+        let what = match task.policy.is_real_time() {
+            true if may_not_wait && task.priority <= highest => "must not wait for others: 98 is high enough",
+            true if is_equal => {
+                "has the same priority: whichever runs first, the other waits until it sleeps"
+            }
+            _ => return None,
+        };
+        Some(Conflict { who, what: what.to_owned() })
+    };
+    let mut clashes: Vec<Conflict> = others.filter_map(clash).collect();
+    clashes.dedup_by(|one, other| one.what == other.what && one.what.starts_with("must"));
+    clashes
+}
+
+/// Threads of the kernel on which the others rely: they move threads, stop CPUs, and feed the watchdog.
+const MUST_NOT_WAIT: [&str; 3] = ["migration/", "watchdog", "stopper/"];

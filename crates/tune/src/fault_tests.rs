@@ -483,9 +483,30 @@ fn a_thread_that_began_anew_is_judged_by_its_name_and_written_again() {
         journal.next();
     });
     assert_eq!(reconcile(&mut machine, &mut journal, &history).unwrap().len(), 2);
+    assert!(disk.history().applied, "it was done to its end");
     restore(&mut machine, &disk.history().steps);
     assert_eq!(machine.text("/proc/99/task/99/stat"), Some(stat));
     assert_eq!(machine.text("/proc/99/task/99/status"), Some(status));
+}
+
+#[test]
+fn what_was_added_and_refused_is_withdrawn_and_the_rest_holds_on() {
+    let (mut machine, disk) = (machine(), Disk::default());
+    run(&mut machine, &disk, OnRefusal::RollBack);
+    let before = disk.history();
+    let plan = plan(&machine.root(), &[files("/proc/sys/vm/swappiness", "1")], &CpuList::new());
+    let mut journal = Journal::new(Box::new(disk.clone()), Path::new("journal"));
+    (0..before.steps.len()).for_each(|_| {
+        journal.next();
+    });
+    apply(&mut machine, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
+    assert_eq!((disk.history().steps.len(), disk.history().applied), (before.steps.len() + 1, true));
+    journal.intend(&before.steps[0]).unwrap();
+    assert!(!disk.history().applied, "a command that was killed while it added is known");
+    journal.promise(&Line::Withdrawn { from: before.steps.len() + 1 }).unwrap();
+    let history = disk.history();
+    assert_eq!((history.steps.len(), history.applied), (before.steps.len() + 1, true));
+    undone_from(&disk, &mut machine, "what was there and what was added");
 }
 
 #[test]

@@ -37,7 +37,8 @@ pub(crate) fn find(root: &SysRoot, target: &Target) -> Found {
 /// What stands in the place of `target` now: itself, or the one thread of the kernel that has its name.
 pub(crate) fn successor(root: &SysRoot, target: &Target) -> Option<Target> {
     let by_name = |gone: &Thread| {
-        let mut same = tasks::all(root).into_iter().filter(|task| task.kernel && task.name == gone.name);
+        let mut same =
+            tasks::all(root).into_iter().filter(|task| task.kernel && is_named_like(&task.name, &gone.name));
         same.next().filter(|_| same.next().is_none()).map(|task| Thread::from(&task))
     };
     match (find(root, target), target) {
@@ -46,6 +47,12 @@ pub(crate) fn successor(root: &SysRoot, target: &Target) -> Option<Target> {
         (Found::Gone(_), Target::Scheduling(thread)) => by_name(thread).map(Target::Scheduling),
         (Found::Gone(_) | Found::Unclear(_), _) => None,
     }
+}
+
+/// Whether a thread is called as another was: that of an interrupt by its handler, whatever its number is now.
+fn is_named_like(name: &str, gone: &str) -> bool {
+    let handler = |name: &str| Some(name.strip_prefix("irq/")?.split_once('-')?.1.to_owned());
+    name == gone || handler(name).is_some_and(|one| Some(one) == handler(gone))
 }
 
 /// By its number, if that has the same identity still; else by its identity, if one interrupt alone has it.

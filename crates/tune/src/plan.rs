@@ -1,11 +1,12 @@
 //! What would be written where, and what cannot be changed and why not. Nothing is changed here.
 
 use machine::SysRoot;
+use machine::interrupts::Interrupt;
 use serde::{Deserialize, Serialize};
-use units::{CpuList, Priority};
+use units::{CpuList, Policy, Priority};
 
 use crate::conflict::{Conflict, conflicts};
-use crate::setting::{self, Target};
+use crate::setting::{self, Target, Thread};
 
 /// What a rule asks for.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,8 @@ pub enum Change {
     },
     /// Threads of the kernel.
     Threads(Threads),
+    /// Threads and interrupts that somebody has named.
+    Handlers(Handlers),
     /// CPUs taken out of load balancing, in a partition of control groups.
     Partition(CpuList),
 }
@@ -55,6 +58,21 @@ pub struct Threads {
     pub cpus: Option<CpuList>,
     /// Their priority, with FIFO.
     pub priority: Option<Priority>,
+}
+
+/// Threads and interrupts that somebody has named, and what exactly is to become of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handlers {
+    /// The threads.
+    pub threads: Vec<Thread>,
+    /// Their policy, one of real time.
+    pub policy: Policy,
+    /// Their priority.
+    pub priority: Priority,
+    /// The interrupts that are to go to [`Handlers::cpus`].
+    pub interrupts: Vec<Interrupt>,
+    /// Where these are to go; none where they stay.
+    pub cpus: Option<CpuList>,
 }
 
 impl Threads {

@@ -85,5 +85,8 @@ pub fn reconcile(hand: &mut dyn Hand, journal: &mut Journal, history: &History) 
         journal.tell(&Line::Done { step, outcome })?;
         again.push(done);
     }
+    if !again.is_empty() && history.applied {
+        journal.promise(&Line::Applied)?;
+    }
     Ok(again)
 }

@@ -41,7 +41,7 @@ pub struct History {
     pub begin: Option<Begin>,
     /// What was written, in the order of writing.
     pub steps: Vec<Taken>,
-    /// Whether everything that was planned was done.
+    /// Whether everything that was planned was done: no command was killed at it.
     pub applied: bool,
     /// Whether it is kept beyond the time that was given.
     pub kept: bool,
@@ -63,6 +63,7 @@ impl History {
                 Line::Begin(begin) => history.begin = Some(begin),
                 Line::Intend { step, rules, target, old, new } => {
                     numbers.push(step);
+                    history.applied = false;
                     history.steps.push(Taken { rules, target, old, new, outcome: None });
                 }
                 Line::Done { step, outcome } => {
@@ -72,6 +73,12 @@ impl History {
                     }
                 }
                 Line::Applied => history.applied = true,
+                Line::Withdrawn { from } => {
+                    let stays = numbers.iter().take_while(|number| **number < from).count();
+                    numbers.truncate(stays);
+                    history.steps.truncate(stays);
+                    history.applied = true;
+                }
                 Line::Kept => history.kept = true,
             }
         }

@@ -34,6 +34,11 @@ pub enum Line {
     },
     /// Everything that was planned was done.
     Applied,
+    /// What was written from that step on was put back, because the kernel refused something: what came before holds.
+    Withdrawn {
+        /// The number of that step.
+        from: usize,
+    },
     /// It holds until it is undone, whatever time was given before.
     Kept,
 }
@@ -146,6 +151,7 @@ mod tests {
             Line::Done { step: 0, outcome: Outcome::Exact },
             Line::Done { step: 1, outcome: Outcome::Refused(16) },
             Line::Applied,
+            Line::Withdrawn { from: 1 },
             Line::Kept,
         ]
     }

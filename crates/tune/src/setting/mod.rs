@@ -35,8 +35,20 @@ impl Expansion {
         self.refusals.push(Refusal { rule: String::new(), what: what.into(), why_not: why_not.into() });
     }
 
-    /// Adds the change of `target` to `wanted`, if it is not so already.
+    /// Adds the change of `target` towards `wanted`, if it is not so already.
     fn change(&mut self, root: &SysRoot, target: Target, wanted: &str) {
+        self.add(root, target, |form, now| form.change(now, wanted));
+    }
+
+    /// Adds the change of `target` to just `wanted`, if it is not so already: sets of CPUs are widened too, and stricter
+    /// limits are loosened.
+    fn set(&mut self, root: &SysRoot, target: Target, wanted: &str) {
+        let exactly =
+            |form: Form, now: &str| (!form.same(&form.value(now), wanted)).then(|| wanted.to_owned());
+        self.add(root, target, exactly);
+    }
+
+    fn add(&mut self, root: &SysRoot, target: Target, new: impl FnOnce(Form, &str) -> Option<String>) {
         let now = match target.text(root) {
             Fact::Value(text) => text,
             Fact::Unreadable(errno) => {
@@ -45,7 +57,7 @@ impl Expansion {
             Fact::Absent | Fact::Unsupported => return,
         };
         let form = target.form(&now);
-        let Some(new) = form.change(&now, wanted) else { return };
+        let Some(new) = new(form, &now) else { return };
         let old = form.value(&now);
         match hazard::one_way(&target, &old) {
             Some(why) => self.refuse(target.to_string(), why),
@@ -66,5 +78,6 @@ pub(crate) fn expand(root: &SysRoot, change: &Change, real_time: &CpuList) -> Ex
         Change::Files { path, value } => file::expand(root, path, value, real_time),
         Change::Partition(cpus) => partition::expand(root, cpus),
         Change::Threads(threads) => thread::expand(root, threads, real_time),
+        Change::Handlers(handlers) => interrupt::handlers(root, handlers),
     }
 }

@@ -3,6 +3,7 @@
 
 mod identity;
 mod machine_state;
+mod threads;
 
 use std::process::{Command, Output, Stdio};
 
@@ -46,6 +47,12 @@ macro_rules! on {
             $(#[$ignored])?
             fn undo_is_the_identity() {
                 GUEST.run(|| crate::identity::of_profiles($is_real_time));
+            }
+
+            #[test]
+            $(#[$ignored])?
+            fn threads_of_interrupts_and_timers_are_raised() {
+                GUEST.run(|| crate::threads::are_raised($is_real_time));
             }
 
             #[test]

@@ -2,8 +2,10 @@
 
 mod apply;
 mod choice;
+mod course;
 #[cfg(test)]
 mod fixture_tests;
+mod irq_thread;
 mod keep;
 mod leftover;
 mod persist;
@@ -22,7 +24,8 @@ use tune::State;
 
 use crate::error::Result;
 
-pub use apply::{Apply, time as wait_time};
+pub use apply::Apply;
+pub use course::time as wait_time;
 pub use leftover::{STATE, warn_of_leftovers};
 pub use selection::Selection;
 pub use undo::Undo;
@@ -44,6 +47,7 @@ enum Verb {
     Undo(undo::Undo),
     Status(status::Status),
     Keep(keep::Keep),
+    IrqThread(irq_thread::IrqThread),
     Persist(persist::Persist),
 }
 
@@ -56,6 +60,7 @@ impl Tune {
             Verb::Undo(undo) => undo.run(),
             Verb::Status(status) => status.run(),
             Verb::Keep(keep) => keep.run(),
+            Verb::IrqThread(irq_thread) => irq_thread.run(),
             Verb::Persist(persist) => persist.run(),
         }
     }

@@ -33,7 +33,7 @@ impl Plan {
         let plan = self.choice.plan(self.root.as_deref())?;
         output::final_data(&match self.json {
             true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
-            false => shown::plan(&plan),
+            false => shown::plan(&plan) + &shown::what_next(&plan, "worstcase tune apply"),
         })?;
         Ok(ExitCode::SUCCESS)
     }

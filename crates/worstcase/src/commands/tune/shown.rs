@@ -28,10 +28,15 @@ pub fn plan(plan: &Plan) -> String {
             text += &lines(&format!("{} {}", conflict.who, conflict.what), 2);
         }
     }
-    if !plan.steps.is_empty() {
-        text += "worstcase tune apply writes them, worstcase tune undo takes them back\n";
-    }
     text
+}
+
+/// Who writes what a plan shows.
+pub fn what_next(plan: &Plan, who: &str) -> String {
+    match plan.steps.is_empty() {
+        true => String::new(),
+        false => lines(&format!("{who} writes them, worstcase tune undo takes them back"), 0),
+    }
 }
 
 /// One step: what, from what, to what; below it why and at what price.
