@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 16] = [
+const PROGRAMS: [(&str, &[&str]); 18] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -29,6 +29,8 @@ const PROGRAMS: [(&str, &[&str]); 16] = [
     ("zstd", &["zstd"]),
     ("cpio", &["cpio"]),
     ("busybox", &["busybox", "busybox-static"]),
+    ("systemd-analyze", &["systemd"]), // this and the next: what is written for the next boot is read by them
+    ("dash", &["dash"]),
 ];
 
 /// Headers that a kernel's build needs and the packages that bring them.

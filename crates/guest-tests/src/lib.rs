@@ -145,6 +145,7 @@ impl Guests {
             memory: Bytes::from_mebibytes(1024),
             time: Time::Wall,
             disk: None,
+            system: None,
             binary,
             programs: self.programs.iter().map(PathBuf::from).collect(),
             command: words.map(Into::into).collect(),

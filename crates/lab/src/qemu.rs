@@ -192,6 +192,7 @@ mod tests {
             memory: Bytes::from_mebibytes(512),
             time,
             disk: Some(Bytes::from_mebibytes(64)),
+            system: None,
             binary: "worstcase".into(),
             programs: Vec::new(),
             command: vec!["worstcase".into()],

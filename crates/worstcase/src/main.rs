@@ -63,6 +63,7 @@ fn as_helper() -> Option<ExitCode> {
             Some(ExitCode::from(probe::process::main(descriptor.as_fd()) as u8))
         }
         load::SUPERVISOR_ARGUMENT => Some(load::supervisor::main()),
+        lab::guest::ARGUMENT => Some(lab::guest::command()),
         tune::holder::ARGUMENT => {
             let words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
             Some(ExitCode::from(tune::holder::main(&words)))

@@ -152,6 +152,7 @@ impl Question {
             memory: self.memory,
             time: LabTime::Instructions,
             disk: self.disk,
+            system: None,
             binary: binary.to_path_buf(),
             programs: Vec::new(),
             command: plan::bench(&loads, self.duration, self.warm_up, seed),

@@ -43,6 +43,9 @@ pub struct Guest {
     pub binary: PathBuf,
     /// More programs that are put into the guest's `/bin`, with their libraries: files, or names in PATH.
     pub programs: Vec<PathBuf>,
+    /// A directory with a whole system, as debootstrap(8) makes one: its files are the guest's, its `/sbin/init` becomes
+    /// process 1, and the command is a service of its systemd.
+    pub system: Option<PathBuf>,
     /// The command: the program's name in the guest's PATH, and its arguments. Its current directory is empty, and all
     /// that it leaves there comes back. The directory lies on the disk, if there is one.
     pub command: Vec<OsString>,
@@ -173,6 +176,7 @@ fn plan(
         disk: disk.map(Disk::in_guest),
         environment: vec![("WORSTCASE_LAB".into(), lab)],
         command: guest.command.clone(),
+        init: guest.system.as_ref().map(|_| "/sbin/init".into()),
         port: machine.port.into(),
         clock_source: Some(machine.clock_source.into()),
         terminal,

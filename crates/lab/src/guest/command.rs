@@ -75,7 +75,8 @@ fn start(plan: &Plan, mut command: Command) -> Result<Child> {
     command.spawn().map_err(|error| format!("run {name}: {error}"))
 }
 
-/// Waits for the command, and for orphans on the way, whose parent process 1 has become; what still runs then is killed.
+/// Waits for the command, and for orphans on the way, whose parent process 1 has become; what still runs then is killed,
+/// unless the system is another's.
 fn wait(child: &Child) -> Result<u8> {
     let ended = loop {
         let reaped = sys::process::wait_any().map_err(|error| error.to_string())?;
@@ -83,7 +84,9 @@ fn wait(child: &Child) -> Result<u8> {
             break reaped.ended;
         }
     };
-    sys::machine::kill_all_others().map_err(|error| error.to_string())?;
+    if sys::process::own_pid().is_init() {
+        sys::machine::kill_all_others().map_err(|error| error.to_string())?;
+    }
     while sys::process::wait_any().is_ok() {}
     Ok(match ended {
         Ended::Exited(status) => status as u8,

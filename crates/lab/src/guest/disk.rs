@@ -12,6 +12,11 @@ use crate::blocks::{self, Block};
 
 const MOUNT_POINT: &str = "/lab";
 
+/// Where the command's directory is.
+pub fn place() -> PathBuf {
+    Path::new(MOUNT_POINT).join("run")
+}
+
 /// An empty directory on `disk`, or on memory.
 pub fn directory(disk: Option<&Disk>) -> Result<PathBuf> {
     let point = Path::new(MOUNT_POINT);
@@ -28,7 +33,7 @@ pub fn directory(disk: Option<&Disk>) -> Result<PathBuf> {
         }
     };
     mounted.map_err(|error| error.to_string())?;
-    let directory = point.join("run");
+    let directory = place();
     fs::create_dir(&directory).map_err(|error| format!("create {}: {error}", directory.display()))?;
     Ok(directory)
 }

@@ -8,6 +8,7 @@ mod disk;
 mod mounts;
 pub(crate) mod plan;
 mod port;
+mod system;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -23,6 +24,8 @@ use plan::{Module, Plan};
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
+pub use system::ARGUMENT;
+
 /// What goes wrong in a guest, in words for the host.
 type Result<T> = std::result::Result<T, String>;
 
@@ -33,8 +36,18 @@ pub fn is_process_one() -> bool {
 
 /// The whole life of process 1. Returns only where the machine cannot be switched off; the kernel panics then.
 pub fn main() -> ExitCode {
+    end_with(live)
+}
+
+/// What is left to do in a guest with a system of its own, when that is up.
+pub fn command() -> ExitCode {
+    end_with(|plan| run(plan, &disk::place()))
+}
+
+/// Does what the plan says, sends what came of it, and switches the machine off.
+fn end_with(course: impl FnOnce(&Plan) -> Result<Vec<Frame>>) -> ExitCode {
     let plan = read_plan();
-    let frames = plan.as_ref().map_err(Clone::clone).and_then(live);
+    let frames = plan.as_ref().map_err(Clone::clone).and_then(course);
     let frames = frames.unwrap_or_else(|words| vec![Frame::Failure(words)]);
     let sent = plan.and_then(|plan| port::send(&plan.port, &frames));
     if let Err(words) = sent {
@@ -57,11 +70,18 @@ fn live(plan: &Plan) -> Result<Vec<Frame>> {
     let directory = disk::directory(plan.disk.as_ref())?;
     check_clock(plan)?;
     command::install_applets();
+    match &plan.init {
+        Some(init) => Err(system::hand_over(init)),
+        None => run(plan, &directory),
+    }
+}
+
+fn run(plan: &Plan, directory: &Path) -> Result<Vec<Frame>> {
     match plan.terminal {
-        Some(size) => command::at_the_console(plan, &directory, size),
+        Some(size) => command::at_the_console(plan, directory, size),
         None => {
             say(plan::BEGINS);
-            command::run(plan, &directory)
+            command::run(plan, directory)
         }
     }
 }

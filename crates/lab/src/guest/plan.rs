@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub environment: Vec<(String, String)>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// The program that becomes process 1, where the guest has a system of its own.
+    pub init: Option<PathBuf>,
     /// The port that results leave by.
     pub port: PathBuf,
     /// The clock source that the kernel must have chosen.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// What stands under a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
-    Directory,
+    Directory { mode: u32 },
     File { mode: u32, bytes: Vec<u8> },
     Link(PathBuf),
     Device { major: u32, minor: u32 },
@@ -18,7 +18,8 @@ enum Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Archive(BTreeMap<PathBuf, Entry>);
 
-const DIRECTORY: u32 = 0o040_755;
+const DIRECTORY: u32 = 0o040_000;
+const OPEN: Entry = Entry::Directory { mode: 0o755 };
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_777;
 const CHARACTER_DEVICE: u32 = 0o020_600;
@@ -26,7 +27,17 @@ const CHARACTER_DEVICE: u32 = 0o020_600;
 impl Archive {
     /// An empty directory.
     pub fn directory(&mut self, path: impl Into<PathBuf>) {
-        self.put(path.into(), Entry::Directory);
+        self.put(path.into(), OPEN);
+    }
+
+    /// A directory with permissions of its own.
+    pub fn directory_with_mode(&mut self, path: impl Into<PathBuf>, mode: u32) {
+        self.put(path.into(), Entry::Directory { mode: mode & 0o7777 });
+    }
+
+    /// A file with permissions of its own.
+    pub fn file_with_mode(&mut self, path: impl Into<PathBuf>, mode: u32, bytes: Vec<u8>) {
+        self.put(path.into(), Entry::File { mode: mode & 0o7777, bytes });
     }
 
     /// A file that is read, 0644.
@@ -51,15 +62,26 @@ impl Archive {
 
     /// Whether something stands under `path`.
     pub fn contains(&self, path: &Path) -> bool {
-        self.0.contains_key(path)
+        self.0.contains_key(&self.behind_links(path))
     }
 
     fn put(&mut self, path: PathBuf, entry: Entry) {
+        let path = self.behind_links(&path);
         let above = path.ancestors().skip(1).filter(|above| above.parent().is_some());
         for above in above {
-            self.0.entry(above.to_path_buf()).or_insert(Entry::Directory);
+            self.0.entry(above.to_path_buf()).or_insert(OPEN);
         }
         self.0.insert(path, entry);
+    }
+
+    /// The path as it is where a directory on the way is a link that is in here: `/bin/sh` may be `/usr/bin/sh`.
+    fn behind_links(&self, path: &Path) -> PathBuf {
+        let Some((above, name)) = path.parent().zip(path.file_name()) else { return path.to_path_buf() };
+        let above = self.behind_links(above);
+        match self.0.get(&above) {
+            Some(Entry::Link(target)) => above.with_file_name("").join(target).join(name),
+            _ => above.join(name),
+        }
     }
 
     /// The archive's bytes.
@@ -68,7 +90,9 @@ impl Archive {
         for (number, (path, entry)) in (1..).zip(&self.0) {
             let name = path.strip_prefix("/").unwrap_or(path).as_os_str().as_bytes();
             match entry {
-                Entry::Directory => append(&mut bytes, number, DIRECTORY, (0, 0), name, &[]),
+                Entry::Directory { mode } => {
+                    append(&mut bytes, number, DIRECTORY | mode, (0, 0), name, &[]);
+                }
                 Entry::File { mode, bytes: content } => {
                     append(&mut bytes, number, FILE | mode, (0, 0), name, content);
                 }
@@ -130,6 +154,18 @@ mod tests {
         other.link("/init", "bin/hello");
         other.program("/bin/hello", b"#!/bin/sh\necho hello\n".to_vec());
         assert_eq!(sample().bytes(), other.bytes());
+    }
+
+    #[test]
+    fn what_lies_behind_a_link_is_put_where_the_link_points() {
+        let mut archive = sample();
+        archive.directory_with_mode("/usr/bin", 0o700);
+        archive.link("/sbin", "usr/bin");
+        archive.program("/sbin/init", b"x".to_vec());
+        assert!(archive.contains(Path::new("/usr/bin/init")) && archive.contains(Path::new("/sbin/init")));
+        let text = String::from_utf8_lossy(&archive.bytes()).into_owned();
+        assert!(text.contains("usr/bin/init") && !text.contains("sbin/init"));
+        assert!(text.contains("000041c0"), "a directory keeps its permissions");
     }
 
     /// Another reader of the form, where there is one.

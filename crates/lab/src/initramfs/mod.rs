@@ -5,6 +5,7 @@ pub(crate) mod cpio;
 pub(crate) mod elf;
 pub(crate) mod modules;
 pub(crate) mod programs;
+mod tree;
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +31,12 @@ pub(crate) fn build(
     }
     archive.file("/etc/passwd", b"root:x:0:0:root:/:/bin/sh\n".to_vec());
     archive.file("/etc/group", b"root:x:0:\n".to_vec());
-    archive.link("/bin/worstcase", "/init");
+    if let Some(system) = &guest.system {
+        tree::put(&mut archive, system)?;
+    }
+    if !archive.contains(Path::new("/bin/worstcase")) {
+        archive.link("/bin/worstcase", "/init");
+    }
     let architecture = guest.kernel.architecture;
     programs::put(&mut archive, &guest.binary, Path::new("/init"), architecture)?;
     for program in &guest.programs {

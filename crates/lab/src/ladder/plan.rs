@@ -61,6 +61,7 @@ pub fn guest(ladder: &LadderFile, rung: &Rung, kernel: &Kernel, seed: Seed, bina
         memory: ladder.memory,
         time: ladder.time,
         disk: ladder.disk,
+        system: None,
         binary: binary.to_path_buf(),
         programs: Vec::new(),
         command: bench(&ladder.loads, ladder.duration, ladder.warm_up, seed),

@@ -57,6 +57,11 @@ pub struct Run {
     #[arg(long, value_name = "PROGRAM")]
     with: Vec<PathBuf>,
 
+    /// A directory with a whole system, as debootstrap makes: its init is process 1, and the command is a service of its
+    /// systemd, started when the system is up
+    #[arg(long, value_name = "DIR")]
+    system: Option<PathBuf>,
+
     /// The worstcase that runs in the guest [default: this one; for another architecture what `cargo xtask dist` made]
     #[arg(long, value_name = "FILE")]
     guest_binary: Option<PathBuf>,
@@ -97,6 +102,7 @@ impl Run {
         let kernel = choice::kernel(&self.kernel)?;
         let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
         let (command, brought) = self.command(kernel.architecture)?;
+        self.system.as_deref().map_or(Ok(()), check_system)?;
         Ok(Guest {
             words: self.append.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect(),
             processors: self.cpus,
@@ -104,6 +110,7 @@ impl Run {
             time: self.time,
             disk: self.disk,
             binary,
+            system: self.system.clone(),
             programs: self.with.iter().cloned().chain(brought).collect(),
             command,
             time_limit: self.timeout.duration(),
@@ -146,6 +153,12 @@ impl Run {
     }
 
     fn shell(&self, guest: &Guest) -> Result<ExitCode> {
+        if guest.system.is_some() {
+            return Err(CommandError::new(
+                "a guest with a system of its own has no shell for a person",
+                "give the command instead: worstcase lab run ... -- sh -c 'WORDS'",
+            ));
+        }
         if !std::io::stdin().is_terminal() {
             return Err(CommandError::new(
                 "a shell in a guest needs a terminal",
@@ -175,6 +188,17 @@ impl Run {
             output::words(&format!("back from the guest: {}", place.display()));
         }
         Ok(ExitCode::from(outcome.code))
+    }
+}
+
+/// A system has an init, or the guest ends in a panic.
+fn check_system(directory: &Path) -> Result<()> {
+    match std::fs::symlink_metadata(directory.join("sbin/init")) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::new(
+            format!("find {}/sbin/init: {error}", directory.display()),
+            "name the root of a system with systemd, as debootstrap makes it",
+        )),
     }
 }
 
