@@ -421,3 +421,42 @@ fn a_service_never_keeps_what_somebody_tries_for_a_while() {
     assert!(code == Some(0) && out.ends_with("proof: everything reads as before\n"), "{out}{err}");
     assert_eq!(read(UNEVICTABLE), "1");
 }
+
+/// What the init script is asked for, in a mount namespace where nothing of this machine's files is touched. Each line
+/// that is printed is a verb, its exit code, and the interval after it.
+const SCRIPTED: &str = r#"
+set -e
+for directory in /var/lib /etc /opt; do mount -t tmpfs tmpfs $directory; done
+mkdir /etc/init.d
+cp "$1" /opt/worstcase
+/opt/worstcase tune persist --root / --init sysv --binary /opt/worstcase --file "$2" > /dev/null
+set +e
+ask() { $shell /etc/init.d/worstcase-tune $1 > /opt/said 2>&1; echo "$1 $? $(cat /proc/sys/vm/stat_interval)"; }
+for shell in "$3" "$4 sh"; do
+    ask status; ask start; ask start; ask status
+    echo 1 > /proc/sys/vm/stat_interval
+    ask status; ask reconcile; ask restart; ask stop; ask stop; ask nonsense
+done
+"#;
+
+#[test]
+fn the_init_script_applies_and_undoes_under_each_shell() {
+    let Some(tuned) = Tuned::new() else { return };
+    let there = |name: &str| {
+        ["/bin", "/usr/bin"]
+            .map(|at| format!("{at}/{name}"))
+            .into_iter()
+            .find(|path| Path::new(path).exists())
+    };
+    let (Some(dash), Some(busybox), Some(_)) = (there("dash"), there("busybox"), there("unshare")) else {
+        println!("skipped: needs dash, busybox and unshare");
+        return;
+    };
+    let file = chosen(&tuned, &format!("only = [\"rn-compaction\"]\n[settings]\n\"{INTERVAL}\" = \"7\"\n"));
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", SCRIPTED, "sh", BINARY, &file, &dash, &busybox]);
+    let (code, out, err) = told(command.output().unwrap());
+    let expected = "status 3 1\nstart 0 7\nstart 0 7\nstatus 0 7\n\
+                    status 1 1\nreconcile 0 7\nrestart 0 7\nstop 0 1\nstop 0 1\nnonsense 2 1\n";
+    assert_eq!((code, out.as_str()), (Some(0), expected.repeat(2).as_str()), "{err}");
+}
