@@ -2,6 +2,7 @@
 //! lib/cmdline.c and `parse_args` in kernel/params.c of Linux 6.12).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A kernel's command line, word by word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +56,8 @@ const EACH_COUNTS: [&str; 27] = [
 /// What programs that start first read of the line; they have rules of their own.
 const OF_OTHERS: [&str; 4] = ["rd.", "systemd.", "luks.", "plymouth."];
 
-fn each_counts(name: &str) -> bool {
+/// Whether each word of that name counts, not only the last.
+pub fn each_counts(name: &str) -> bool {
     EACH_COUNTS.iter().any(|each| same_name(each, name)) || is_of_others(name)
 }
 
@@ -134,6 +136,11 @@ impl Word {
             }
         }
     }
+}
+
+/// The words, each with the bytes where it stands; those for init too, and the `--` before them.
+pub fn words(text: &str) -> impl Iterator<Item = (Range<usize>, Word)> {
+    split(text).map(|(at, word)| (at..at + word.len(), Word::parse(word)))
 }
 
 /// The words as they stand there, each with the byte at which it begins.

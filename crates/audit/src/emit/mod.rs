@@ -45,6 +45,22 @@ pub fn emit(form: Form, audit: &Audit, rules: &Rules) -> String {
     }
 }
 
+/// The words of a boot line that make the failed rules of `audit` pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BootWords {
+    /// Each key once, the worse finding's first.
+    pub words: Vec<String>,
+    /// Rules that a word would help and that got none, each with the reason.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// What [`Form::Cmdline`] has in its last line, without the reasons.
+pub fn boot_words(audit: &Audit, rules: &Rules) -> BootWords {
+    let chosen = chosen(audit, rules, Choice::of_boot());
+    let left_out = chosen.left_out.iter().map(|(finding, why)| (finding.rule.clone(), why.clone()));
+    BootWords { words: chosen.parts().into_iter().map(str::to_owned).collect(), left_out: left_out.collect() }
+}
+
 fn chosen<'a>(audit: &'a Audit, rules: &'a Rules, mut choice: Choice<'a>) -> Chosen<'a> {
     let failed = audit.with(Outcome::Failed);
     let pairs: Vec<(&Finding, &Rule)> =

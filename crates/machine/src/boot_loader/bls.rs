@@ -53,6 +53,11 @@ fn counted(name: &str) -> (String, Option<u32>) {
 }
 
 impl Entry {
+    /// Its words as they stand there: systemd-boot hands them on so.
+    pub fn plain_words(&self) -> Vec<Requested> {
+        self.options.iter().flat_map(|option| words_of(std::slice::from_ref(option))).collect()
+    }
+
     /// Its words; GRUB fills in variables, `$kernelopts`.
     pub fn words(&self, variables: &Variables) -> Option<Vec<Requested>> {
         let mut words = Vec::new();

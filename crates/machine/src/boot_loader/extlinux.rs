@@ -5,6 +5,9 @@ use record::Fact;
 use super::{Piece, Request, first_of, numbered, piece, words_of};
 use crate::SysRoot;
 
+/// What the fact `bootloader` calls it.
+pub(super) const NAME: &str = "extlinux";
+
 const FILES: [&str; 5] = [
     "/boot/extlinux/extlinux.conf",
     "/extlinux/extlinux.conf",
@@ -30,7 +33,8 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
         let label = labels.iter().find(|label| label.is_default).or_else(|| labels.first());
         label.map_or(Fact::Unsupported, |label| {
             Fact::Value(Request::new(
-                "extlinux",
+                NAME,
+                &path,
                 label.append.iter().flat_map(|append| words_of(std::slice::from_ref(append))).collect(),
             ))
         })

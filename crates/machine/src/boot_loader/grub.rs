@@ -4,9 +4,16 @@
 use record::Fact;
 
 use super::shell::{Lexer, ShellWord};
-use super::{Piece, Place, Request, Requested, Variables, bls, first_of, numbered, source, text, words_of};
+use super::{
+    Piece, Place, Request, Requested, Variables, bls, first_of, joined, numbered, place_at, source, text,
+    words_of,
+};
 use crate::SysRoot;
+use crate::command_line::Word;
 use crate::root::without_machine_ids;
+
+/// What the fact `bootloader` calls it.
+pub(super) const NAME: &str = "grub";
 
 const MENUS: [&str; 2] = ["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"];
 const ENVIRONMENTS: [&str; 2] = ["/boot/grub/grubenv", "/boot/grub2/grubenv"];
@@ -14,17 +21,14 @@ const DEFAULTS: &str = "/etc/default/grub";
 const DROP_INS: &str = "/etc/default/grub.d";
 
 /// GRUB always says which image it loaded: a line without that did not come from it, whatever lies on the disk.
-fn has_booted(root: &SysRoot) -> bool {
+pub(super) fn has_booted(root: &SysRoot) -> bool {
     root.read("/proc/cmdline").value().is_none_or(|line| line.contains("BOOT_IMAGE="))
 }
 
 pub(super) fn find(root: &SysRoot) -> Fact<Request> {
-    if !has_booted(root) {
-        return Fact::Absent;
-    }
     let environment = match environment(root) {
         Fact::Value(environment) => environment,
-        other => return other.map(|_| Request::new("grub", Vec::new())),
+        other => return other.map(|_| Request::new(NAME, "", Vec::new())),
     };
     let variables = variables(root);
     let sources = variables.as_ref().and_then(defaults);
@@ -33,24 +37,24 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
             let choice = menu(&path, &text, &environment);
             // Entries of the specification are changed by grubby, not made anew of the defaults.
             let sources = sources.filter(|_| matches!(choice, Choice::Entry(_)));
-            of_menu(root, &choice, &environment).map(|words| Request {
+            of_menu(root, &choice, &environment).map(|(file, words)| Request {
                 generator: if sources.is_some() { "update-grub" } else { "" },
                 sources: sources.unwrap_or_default(),
-                ..Request::new("grub", words)
+                ..Request::new(NAME, file.as_deref().unwrap_or(&path), words)
             })
         }
         Fact::Unreadable(errno) => match (sources, variables.and_then(|of| of.text("GRUB_ENABLE_BLSCFG"))) {
             (Some(words), Some(entries)) if entries != "true" && !words.is_empty() => {
-                Fact::Value(Request { is_whole: false, ..Request::new("grub", words) })
+                Fact::Value(Request { is_whole: false, ..Request::new(NAME, "", words) })
             }
             _ => Fact::Unreadable(errno),
         },
-        other => other.map(|_| Request::new("grub", Vec::new())),
+        other => other.map(|_| Request::new(NAME, "", Vec::new())),
     }
 }
 
 /// What the shell makes of the defaults and their drop-ins, in the order in which they are read.
-fn variables(root: &SysRoot) -> Option<Variables> {
+pub fn variables(root: &SysRoot) -> Option<Variables> {
     let mut variables = Variables::default();
     let drop_ins = root.list(DROP_INS).value().cloned().unwrap_or_default();
     let drop_ins = drop_ins.iter().filter(|name| name.ends_with(".cfg"));
@@ -71,11 +75,24 @@ fn variables(root: &SysRoot) -> Option<Variables> {
 pub fn defaults(variables: &Variables) -> Option<Vec<Requested>> {
     let names = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
     let pieces: Option<Vec<Vec<Piece>>> = names.iter().map(|name| variables.get(name)).collect();
-    Some(pieces?.iter().flat_map(|pieces| words_of(pieces)).collect())
+    let words: Option<Vec<Vec<Requested>>> = pieces?.iter().map(|pieces| scripted(pieces)).collect();
+    Some(words?.into_iter().flatten().collect())
+}
+
+/// The words of a text that becomes a part of GRUB's script, which takes quotes off once more.
+fn scripted(pieces: &[Piece]) -> Option<Vec<Requested>> {
+    let text = joined(pieces);
+    if !text.contains(['\'', '"', '\\', '$', ';']) {
+        return Some(words_of(pieces));
+    }
+    let statement = Lexer::new("", &text).statement(&Variables::default()).unwrap_or_default();
+    let words: Option<Vec<Vec<Requested>>> = statement.iter().map(argument).collect();
+    let placed = |of: Requested| Some(Requested { place: place_at(pieces, of.place.span.start)?, ..of });
+    Some(words?.into_iter().flatten().filter_map(placed).collect())
 }
 
 /// The environment block: `saved_entry`, `next_entry`, `kernelopts`. One that may not be read hides what is chosen.
-fn environment(root: &SysRoot) -> Fact<Variables> {
+pub fn environment(root: &SysRoot) -> Fact<Variables> {
     let (path, text) = match first_of(root, &ENVIRONMENTS) {
         Fact::Value(found) => found,
         Fact::Absent => return Fact::Value(Variables::default()),
@@ -166,8 +183,20 @@ fn entry(statement: &[ShellWord<'_>]) -> MenuEntry {
 /// The words behind the kernel's image; none if one of them is not known.
 fn arguments(statement: &[ShellWord<'_>]) -> Option<Vec<Requested>> {
     let arguments = statement.get(2..).unwrap_or_default().iter();
-    let words: Option<Vec<Vec<Requested>>> = arguments.map(|word| Some(words_of(word.pieces()?))).collect();
+    let words: Option<Vec<Vec<Requested>>> = arguments.map(argument).collect();
     Some(words?.into_iter().flatten().collect())
+}
+
+/// One argument: where quotes keep blanks in it, GRUB hands it on as one word.
+fn argument(word: &ShellWord<'_>) -> Option<Vec<Requested>> {
+    let pieces = word.pieces()?;
+    let text = joined(pieces);
+    match pieces.first() {
+        Some(first) if word.raw.contains(['\'', '"']) && text.contains(' ') => {
+            Some(vec![Requested { word: Word::parse(&format!("\"{text}\"")), place: first.place.clone() }])
+        }
+        _ => Some(words_of(pieces)),
+    }
 }
 
 fn span(words: &[Requested]) -> Option<Place> {
@@ -205,9 +234,16 @@ fn select<'a>(entries: &'a [MenuEntry], wanted: &str) -> Option<&'a MenuEntry> {
     if found.entries.is_empty() { Some(found) } else { select(&found.entries, below) }
 }
 
-fn of_menu(root: &SysRoot, choice: &Choice, environment: &Variables) -> Fact<Vec<Requested>> {
+/// The words, and the file of the entry where that is not the menu itself.
+fn of_menu(
+    root: &SysRoot,
+    choice: &Choice,
+    environment: &Variables,
+) -> Fact<(Option<String>, Vec<Requested>)> {
     match choice {
-        Choice::Entry(entry) => entry.words.clone().map_or(Fact::Unsupported, Fact::Value),
+        Choice::Entry(entry) => {
+            entry.words.clone().map_or(Fact::Unsupported, |words| Fact::Value((None, words)))
+        }
         Choice::Unknown => Fact::Unsupported,
         Choice::Specified(id) => bls::entries(root, &["/boot/loader/entries"]).and_then(|mut entries| {
             entries.sort_by(|a, b| bls::natural_order(&b.id, &a.id));
@@ -215,7 +251,8 @@ fn of_menu(root: &SysRoot, choice: &Choice, environment: &Variables) -> Fact<Vec
             let entry = entries.iter().find(|entry| without_machine_ids(&entry.id) == wanted);
             let by_number = || wanted.parse().ok().and_then(|number: usize| entries.get(number));
             let entry = entry.or_else(by_number).or_else(|| entries.first());
-            entry.and_then(|entry| entry.words(environment)).map_or(Fact::Unsupported, Fact::Value)
+            let words = entry.and_then(|entry| Some((Some(entry.path.clone()), entry.words(environment)?)));
+            words.map_or(Fact::Unsupported, Fact::Value)
         }),
     }
 }

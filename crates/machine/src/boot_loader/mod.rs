@@ -24,7 +24,7 @@ use crate::command_line::{self, CommandLine, Word, same_name};
 
 pub use bls::{Entry, entry};
 pub use extlinux::{Label, labels};
-pub use grub::{Choice, MenuEntry, defaults, menu};
+pub use grub::{Choice, MenuEntry, defaults, environment, menu, variables};
 pub use raspberry_pi::cmdline_txt;
 pub use shell::{Variables, source};
 pub use u_boot::environment_text;
@@ -69,6 +69,8 @@ pub struct Requested {
 pub struct Request {
     /// Which loader: a name of the fact `bootloader`.
     pub loader: &'static str,
+    /// The file in which the entry stands that will be booted: grub.cfg, an entry's file, cmdline.txt.
+    pub file: String,
     /// The words of the next boot, in order.
     pub words: Vec<Requested>,
     /// Words of a file that a program has yet to turn into what the loader reads.
@@ -80,8 +82,8 @@ pub struct Request {
 }
 
 impl Request {
-    fn new(loader: &'static str, words: Vec<Requested>) -> Self {
-        Self { loader, words, sources: Vec::new(), generator: "", is_whole: true }
+    fn new(loader: &'static str, file: &str, words: Vec<Requested>) -> Self {
+        Self { loader, file: file.to_owned(), words, sources: Vec::new(), generator: "", is_whole: true }
     }
 
     /// The words of the next boot as a command line.
@@ -122,8 +124,18 @@ impl Request {
 type Finder = fn(&SysRoot) -> Fact<Request>;
 
 /// In the order of trust: an installed loader of the firmware's before one that a board may have started.
-const LOADERS: [Finder; 5] =
-    [systemd_boot::find, grub::find, extlinux::find, raspberry_pi::find, u_boot::find];
+const LOADERS: [(&str, Finder); 5] = [
+    (systemd_boot::NAME, systemd_boot::find),
+    (grub::NAME, grub::find),
+    (extlinux::NAME, extlinux::find),
+    (raspberry_pi::NAME, raspberry_pi::find),
+    (u_boot::NAME, u_boot::find),
+];
+
+/// The loaders whose files are read.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    LOADERS.iter().map(|(name, _)| *name)
+}
 
 /// What the machine's boot loader will hand over; absent where none left a file.
 ///
@@ -131,8 +143,23 @@ const LOADERS: [Finder; 5] =
 /// Unreadable with the errno of the first file that may not be read, if no loader answered; unsupported where what the
 /// loader chooses is not in files.
 pub fn find(root: &SysRoot) -> Fact<Request> {
+    if !grub::has_booted(root) {
+        return find_among(root, |name| name != grub::NAME);
+    }
+    find_among(root, |_| true)
+}
+
+/// What the loader of that name will hand over, whatever else lies on the disk.
+///
+/// # Errors
+/// As for [`find`].
+pub fn find_of(root: &SysRoot, loader: &str) -> Fact<Request> {
+    find_among(root, |name| name == loader)
+}
+
+fn find_among(root: &SysRoot, is_wanted: impl Fn(&str) -> bool) -> Fact<Request> {
     let mut lost = Fact::Absent;
-    for find in LOADERS {
+    for (_, find) in LOADERS.iter().filter(|(name, _)| is_wanted(name)) {
         match find(root) {
             Fact::Absent => {}
             found @ Fact::Value(_) => return found,
@@ -180,27 +207,27 @@ fn piece(path: &str, (number, start, line): (usize, usize, &str), part: &str) ->
 
 /// The words of pieces that stand one behind the other with nothing between them, up to those for init.
 fn words_of(pieces: &[Piece]) -> Vec<Requested> {
-    let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
-    let mut starts = pieces.iter().scan(0, |end, piece| {
-        *end += piece.text.len();
-        Some((*end - piece.text.len(), piece))
-    });
-    let mut current = starts.next();
-    let mut next = starts.next();
-    let mut words = Vec::new();
-    for (at, word) in command_line::split(&text) {
-        while next.is_some_and(|(start, _)| start <= at) {
-            current = next;
-            next = starts.next();
+    let text = joined(pieces);
+    let words = command_line::split(&text).map(|(at, word)| (at, Word::parse(word)));
+    let words = words.take_while(|(_, word)| word.name != "--" || word.value.is_some());
+    words.filter_map(|(at, word)| Some(Requested { word, place: place_at(pieces, at)? })).collect()
+}
+
+fn joined(pieces: &[Piece]) -> String {
+    pieces.iter().map(|piece| piece.text.as_str()).collect()
+}
+
+/// Where the byte `at` of pieces that stand one behind the other comes from.
+fn place_at(pieces: &[Piece], at: usize) -> Option<Place> {
+    let mut start = 0;
+    for piece in pieces {
+        let end = start + piece.text.len();
+        if at < end {
+            return Some(piece.place_from(at - start));
         }
-        let word = Word::parse(word);
-        if word.name == "--" && word.value.is_none() {
-            break;
-        }
-        let Some((start, piece)) = current else { break };
-        words.push(Requested { word, place: piece.place_from(at - start) });
+        start = end;
     }
-    words
+    None
 }
 
 impl Piece {

@@ -17,10 +17,10 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
         let settings = text(root, &format!("{directory}/config.txt")).value().cloned().unwrap_or_default();
         match first_of(root, &[&format!("{directory}/{}", file_of(&settings))]) {
             Fact::Value((path, text)) => {
-                return Fact::Value(Request::new(NAME, cmdline_txt(&path, &text)));
+                return Fact::Value(Request::new(NAME, &path, cmdline_txt(&path, &text)));
             }
             Fact::Absent => {}
-            other => lost = other.map(|_| Request::new(NAME, Vec::new())),
+            other => lost = other.map(|_| Request::new(NAME, "", Vec::new())),
         }
     }
     lost

@@ -241,10 +241,13 @@ impl<'a> Lexer<'a> {
         };
         let plain = rest.strip_prefix('$').map(name).unwrap_or_default();
         let braced = rest.strip_prefix("${").map(name).unwrap_or_default();
+        // `${NAME-}` and `${NAME:-}` are the same without an error where nothing was set.
+        let after = rest.get(braced.len() + 2..).unwrap_or_default();
+        let end = ["}", "-}", ":-}"].into_iter().find(|end| !braced.is_empty() && after.starts_with(end));
         let (found, length) = if !plain.is_empty() {
             (Some(plain), plain.len() + 1)
-        } else if !braced.is_empty() && rest[braced.len() + 2..].starts_with('}') {
-            (Some(braced), braced.len() + 3)
+        } else if let Some(end) = end {
+            (Some(braced), braced.len() + 2 + end.len())
         } else {
             (None, self.unknown_length())
         };

@@ -4,9 +4,12 @@
 use record::Fact;
 
 use super::bls::{self, Entry, natural_order};
-use super::{Piece, Request, Variables, first_of, numbered, piece, text, words_of};
+use super::{Piece, Request, first_of, numbered, piece, text, words_of};
 use crate::SysRoot;
 use crate::root::without_machine_ids;
+
+/// What the fact `bootloader` calls it.
+pub(super) const NAME: &str = "systemd-boot";
 
 const SETTINGS: [&str; 3] =
     ["/efi/loader/loader.conf", "/boot/loader/loader.conf", "/boot/efi/loader/loader.conf"];
@@ -26,7 +29,7 @@ const SOURCE: &str = "/etc/kernel/cmdline";
 pub(super) fn find(root: &SysRoot) -> Fact<Request> {
     let settings = match first_of(root, &SETTINGS) {
         Fact::Value((_, text)) => text,
-        other => return other.map(|_| Request::new("systemd-boot", Vec::new())),
+        other => return other.map(|_| Request::new(NAME, "", Vec::new())),
     };
     let has_images =
         IMAGES.iter().any(|directory| root.list(directory).value().is_some_and(|names| !names.is_empty()));
@@ -39,13 +42,13 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
         entries.sort_by(order);
         let fits = |entry: &&Entry| fits(&default, &entry.id);
         let entry = entries.iter().find(fits).or_else(|| entries.first());
-        let words = entry.and_then(|entry| entry.words(&Variables::default()));
+        let words = entry.map(|entry| (&entry.path, entry.plain_words()));
         let source = text(root, SOURCE).value().cloned().unwrap_or_default();
-        words.map_or(Fact::Unsupported, |words| {
+        words.map_or(Fact::Unsupported, |(path, words)| {
             Fact::Value(Request {
                 sources: words_of(&lines(SOURCE, &source)),
                 generator: "kernel-install",
-                ..Request::new("systemd-boot", words)
+                ..Request::new(NAME, path, words)
             })
         })
     })

@@ -46,6 +46,21 @@ fn the_defaults_of_grub_are_what_a_shell_makes_of_them() {
     assert_eq!(sourced(text).unwrap(), expected);
 }
 
+/// The shell takes one level of quotes off, and GRUB's own script another.
+#[test]
+fn words_are_quoted_for_the_shell_and_for_grub() {
+    let text = "A=\"${A-} 'memmap=64K\\$0x18690000' 'dyndbg=file a; +p' x; y\"\nGRUB_CMDLINE_LINUX=\"${A:-} ${B-}\"\n";
+    let words = sourced(text).unwrap();
+    assert_eq!(words, ["memmap=64K$0x18690000 @1", "dyndbg=file a; +p @1", "x @1"]);
+}
+
+#[test]
+fn an_argument_that_quotes_keep_together_is_one_word() {
+    let menu = "menuentry x {\nlinux /v 'memmap=1$2' \"dyndbg=file a +p\" 'a;b'\n}\n";
+    let told = words(&[("/boot/grub/grub.cfg", menu)]);
+    assert_eq!(told, ["memmap=1$2 @2", "dyndbg=file a +p @2", "a;b @2"]);
+}
+
 #[test]
 fn what_only_running_the_file_would_tell_is_not_known() {
     for text in [
@@ -229,10 +244,12 @@ proptest! {
         }
     }
 
-    /// A plain word that is quoted for the shell is read as itself, from where it stands.
+    /// A word that is quoted for the shell and for GRUB is read as itself, from where it stands.
     #[test]
     fn a_quoted_word_is_read_as_itself(word in "[a-z]{1,5}=[a-z0-9,.$\"`\\\\-]{0,9}") {
-        let quoted = format!("X=1\nGRUB_CMDLINE_LINUX='{word}'\n");
+        let protect = |c: char| if "\\\"$`".contains(c) { format!("\\{c}") } else { c.to_string() };
+        let protected: String = word.chars().map(protect).collect();
+        let quoted = format!("X=1\nGRUB_CMDLINE_LINUX=\"'{protected}'\"\n");
         let mut variables = Variables::default();
         source("a", &quoted, &mut variables);
         let words = defaults(&variables).unwrap();

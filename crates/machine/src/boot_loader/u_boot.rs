@@ -6,6 +6,9 @@ use record::Fact;
 use super::{Request, Requested, first_of, numbered, piece, words_of};
 use crate::SysRoot;
 
+/// What the fact `bootloader` calls it.
+pub(super) const NAME: &str = "u-boot";
+
 const FILES: [&str; 4] = ["/boot/armbianEnv.txt", "/boot/uEnv.txt", "/uEnv.txt", "/boot/firmware/uEnv.txt"];
 
 /// Variables that vendors' scripts put on the line.
@@ -14,7 +17,7 @@ const VARIABLES: [&str; 5] = ["bootargs", "optargs", "extraargs", "extrabootargs
 pub(super) fn find(root: &SysRoot) -> Fact<Request> {
     first_of(root, &FILES).map(|(path, text)| Request {
         is_whole: false,
-        ..Request::new("u-boot", environment_text(&path, &text))
+        ..Request::new(NAME, &path, environment_text(&path, &text))
     })
 }
 

@@ -206,7 +206,7 @@ const LISTS: [&str; 7] = [
 
 /// The CPUs of a word that takes a list, by the kernel's grammar, in which `all` stands for all CPUs that there can be
 /// and `N` for the last of them (Documentation/admin-guide/kernel-parameters.rst).
-pub(super) fn cpus_of(text: &str, possible: &CpuList) -> Option<CpuList> {
+pub fn cpus_of(text: &str, possible: &CpuList) -> Option<CpuList> {
     let list = split_flags(text).1;
     if list == "all" {
         return Some(possible.clone());

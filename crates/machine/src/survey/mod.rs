@@ -51,6 +51,7 @@ use crate::kernel_config::KernelConfig;
 use crate::{SysRoot, Tree};
 use configuration::Configuration;
 
+pub use boot_line::cpus_of;
 pub use facts::{NamedFact, named_facts};
 pub use kinds::{chosen, is_mask, matching};
 pub use runtime::services::running;

@@ -191,6 +191,48 @@ impl<'a> Files<'a> {
         all.into_iter().try_for_each(|(noted, edit)| self.make(noted, edit))
     }
 
+    /// A path beside the transaction's directory, for what a program is to make.
+    pub fn aside(&self, name: &str) -> String {
+        format!("{}.{name}", self.directory)
+    }
+
+    /// The bytes of a file, which is taken away.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be read or taken away.
+    pub fn take(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        let bytes = self.bytes(path)?;
+        self.disk.remove(path).map_err(failed("remove", path))?;
+        Ok(bytes)
+    }
+
+    /// The names in a directory.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be read.
+    pub fn names(&self, directory: &str) -> Result<Vec<String>> {
+        self.disk.names(directory).map_err(failed("read", directory))
+    }
+
+    /// Gives a file of the transaction its name back.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be renamed.
+    pub fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let renamed = self.disk.rename(from, to).and_then(|()| self.disk.sync(parent(to)));
+        renamed.map_err(failed("rename", from))
+    }
+
+    /// Gives a file that is there other bytes, in one step and without a way back: for what a program makes.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be written.
+    pub fn replace(&mut self, path: &str, bytes: Vec<u8>) -> Result<()> {
+        let found = self.disk.read(path).map_err(failed("read", path))?;
+        let attributes = found.map_or(Attributes { mode: 0o644, owner: None }, |found| found.attributes);
+        self.put(path, Some(&Contents::Bytes(bytes)), attributes)
+    }
+
     /// Says that all was done.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What holds from the next boot on: ordinary files, changed as one transaction that can be taken back.
 
+pub mod boot;
 mod disk;
 pub mod files;
 #[cfg(test)]

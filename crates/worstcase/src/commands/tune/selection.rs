@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use audit::emit::BootWords;
 use audit::{Profile, Request, Rules};
 use clap::Args;
 use machine::SysRoot;
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use tune::Plan;
 use units::CpuList;
 
-use super::wishes::{own, wishes};
+use super::wishes::{own, reserved_cost, wishes};
 use crate::commands::check;
 use crate::commands::check::subject::{root_at, set, survey_of};
 use crate::error::{CommandError, Result};
@@ -56,6 +57,28 @@ impl Selection {
     pub fn check_rules(&self) -> Result<()> {
         let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
         [&self.only, &self.except].into_iter().try_for_each(|named| check::ids(&rules, named).map(drop))
+    }
+
+    /// The words that failed rules ask for on the boot line of the machine at `root`. What costs safety or security is
+    /// among them only where its rule is named.
+    pub fn boot_words(&self, root: &SysRoot) -> Result<BootWords> {
+        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        let (only, except) = (check::ids(&rules, &self.only)?, check::ids(&rules, &self.except)?);
+        let survey = survey_of(root, self.isolate.as_ref())?;
+        let request = Request { profiles: self.profile.clone(), rules: only };
+        let mut audit = audit::audit(&survey, rules.all(), &request);
+        let mut reserved = Vec::new();
+        audit.findings.retain(|finding| {
+            let cost = rules.get(&finding.rule).filter(|rule| !rule.cure.boot.is_empty());
+            let cost = cost.and_then(reserved_cost).filter(|_| !self.only.contains(&finding.rule));
+            let is_failed = finding.outcome == audit::Outcome::Failed;
+            reserved
+                .extend(cost.iter().filter(|_| is_failed).map(|cost| (finding.rule.clone(), cost.clone())));
+            cost.is_none() && !except.contains(&finding.rule)
+        });
+        let mut words = audit::emit::boot_words(&audit, &rules);
+        words.left_out.extend(reserved);
+        Ok(words)
     }
 
     /// What would be written on the machine at `root`.

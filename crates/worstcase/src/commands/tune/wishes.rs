@@ -31,8 +31,13 @@ pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Wish> {
 const RESERVED: [&str; 2] = ["safety", "security"];
 
 fn reserved(rule: &Rule) -> Option<String> {
+    reserved_cost(rule).filter(|_| has_cure(rule))
+}
+
+/// What a rule's cure costs, where nobody pays that without having been asked.
+pub fn reserved_cost(rule: &Rule) -> Option<String> {
     let cost = RESERVED.iter().find_map(|kind| Some((kind, rule.costs.get(*kind)?)));
-    cost.filter(|_| has_cure(rule)).map(|(kind, what)| format!("costs {kind} ({what})"))
+    cost.map(|(kind, what)| format!("costs {kind} ({what})"))
 }
 
 /// Whether there is something to do on the running system.

@@ -1,5 +1,6 @@
 //! `worstcase tune persist`: what holds from the next boot on.
 
+mod boot;
 mod program;
 mod unit;
 
@@ -17,8 +18,9 @@ use crate::output;
 
 /// Have it hold from the next boot on
 ///
-/// Writes a service that applies a file of choice at each boot, by the plan that tune plan --file then makes. Nothing is
-/// changed before the next boot. Every file is kept as it was, and --undo takes all back.
+/// Writes a service that applies a file of choice at each boot, by the plan that tune plan --file then makes; or, with
+/// --boot or --words, words of the boot line where the boot loader has them. Nothing is changed before the next boot.
+/// Every file is kept as it was, and --undo takes all back.
 #[derive(Args)]
 pub struct Persist {
     #[command(flatten)]
@@ -26,6 +28,9 @@ pub struct Persist {
 
     #[command(flatten)]
     service: unit::Options,
+
+    #[command(flatten)]
+    boot: boot::BootOptions,
 
     /// For the system that lies in a directory, as an image that is being made
     #[arg(long, value_name = "DIR")]
@@ -49,10 +54,13 @@ impl Persist {
     pub fn run(self) -> Result<ExitCode> {
         let system = System::at(self.root.as_deref())?;
         if self.status {
-            return unit::status(&system);
+            return self.both(boot::status(&system), || unit::status(&system));
         }
         if self.undo {
-            return unit::undo(&system);
+            return self.both(boot::undo(&system), || unit::undo(&system));
+        }
+        if self.boot.is_asked() {
+            return self.boot.run(&system, &self.choice, self.dry_run);
         }
         let wanted = self.service.wanted(&system, &self.choice)?;
         if self.dry_run {
@@ -60,6 +68,19 @@ impl Persist {
             return Ok(ExitCode::SUCCESS);
         }
         wanted.write(&system)
+    }
+}
+
+impl Persist {
+    /// What became of the boot words and of the service: the worse of both; of the words alone where only they are asked
+    /// for.
+    fn both(&self, words: Result<ExitCode>, service: impl FnOnce() -> Result<ExitCode>) -> Result<ExitCode> {
+        let words = words?;
+        if self.boot.is_asked() {
+            return Ok(words);
+        }
+        let service = service()?;
+        Ok(if words == ExitCode::SUCCESS { service } else { words })
     }
 }
 

@@ -187,7 +187,7 @@ pub fn status(system: &System) -> Result<ExitCode> {
 }
 
 /// The file of choice is there to be changed.
-fn of_file(path: &str, now: &Now) -> String {
+pub fn of_file(path: &str, now: &Now) -> String {
     match now {
         Now::Drifted(_) if path == CHOICE => shown::marked("yours", &format!("{path}: changed since")),
         Now::Holds => shown::marked("holds", path),

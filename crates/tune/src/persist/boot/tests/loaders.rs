@@ -1,0 +1,279 @@
+//! The other loaders, on files as distributions and boards have them.
+
+use super::*;
+use crate::undo::Back;
+
+const WORDS: &str = "isolcpus=2-3 nohz_full=2-3";
+const MACHINE: &str = "0123456789abcdef0123456789abcdef";
+
+/// Fedora: GRUB with an entry a kernel.
+fn fedora(options: &str) -> Machine {
+    let entry = |version: &str| {
+        format!(
+            "title Fedora Linux ({version}) 41 (Server Edition)\nversion {version}\nlinux /vmlinuz-{version}\n\
+             initrd /initramfs-{version}.img\noptions {options}\ngrub_users $grub_users\ngrub_arg --unrestricted\n\
+             grub_class fedora\n"
+        )
+    };
+    let (old, new) = ("6.11.4-301.fc41.x86_64", "6.12.7-200.fc41.x86_64");
+    let block = format!(
+        "{:#<1024}",
+        format!("# GRUB Environment Block\nsaved_entry={MACHINE}-{new}\nkernelopts=root=/dev/sda3 ro \n")
+    );
+    Machine::new(&[
+        ("/boot/grub2/grub.cfg", "set pager=1\nif [ -f ${config_directory}/grubenv ]; then\n  load_env -f ${config_directory}/grubenv\nfi\nif [ \"${next_entry}\" ] ; then\n   set default=\"${next_entry}\"\n   set next_entry=\n   save_env next_entry\nelse\n   set default=\"${saved_entry}\"\nfi\ninsmod blscfg\nblscfg\n"),
+        ("/boot/grub2/grubenv", &block),
+        (&format!("/boot/loader/entries/{MACHINE}-{old}.conf"), &entry(old)),
+        (&format!("/boot/loader/entries/{MACHINE}-{new}.conf"), &entry(new)),
+        ("/etc/kernel/cmdline", "root=/dev/sda3 ro quiet rhgb\n"),
+        ("/proc/self/mountinfo", "22 1 254:1 / / rw - btrfs /dev/vda3 rw\n23 22 254:2 / /boot rw - ext4 /dev/vda2 rw\n"),
+    ])
+    .with(&["grub-editenv"])
+}
+
+#[test]
+fn entries_of_the_specification_are_changed_where_they_stand() {
+    let mut machine = fedora("root=/dev/sda3 ro quiet rhgb");
+    let plan = machine.round_trip(WORDS, Manner::Default);
+    assert_eq!((plan.loader, plan.draft.edits.len()), ("bls", 2));
+    machine.persist(WORDS, Manner::Default).unwrap();
+    assert_eq!(machine.text("/etc/kernel/cmdline"), format!("root=/dev/sda3 ro quiet rhgb {WORDS}\n"));
+    machine.undo();
+    machine.round_trip(WORDS, Manner::Entry);
+    let plan = machine.round_trip(WORDS, Manner::Trial);
+    assert_eq!(plan.draft.setting.unwrap().value(), format!("{MACHINE}-0-worstcase"));
+    for eaten in ["a=b;c", "memmap=1$2", "dyndbg=\"file a +p\""] {
+        assert!(machine.refusal(eaten, Manner::Default).contains("does not hand on"), "{eaten}");
+    }
+}
+
+#[test]
+fn words_behind_kernelopts_are_added_and_those_within_are_not_taken_away() {
+    let mut machine = fedora("$kernelopts");
+    assert_eq!(machine.next(), "root=/dev/sda3 ro");
+    machine.round_trip(WORDS, Manner::Default);
+    let wish = Wish { remove: vec!["ro".into()], ..Wish::default() };
+    let error = machine.plan_of(&wish, Manner::Default).unwrap_err();
+    assert!(error.reason.contains("/boot/grub2/grubenv"), "{error}");
+}
+
+/// systemd-boot with entries that kernel-install made.
+fn systemd_boot(settings: &str, tail: &str) -> Machine {
+    let entry = |version: &str| {
+        format!(
+            "# Boot Loader Specification type#1 entry\n# File created by /usr/lib/kernel/install.d/90-loaderentry.install\n\
+             title      Debian GNU/Linux 12 (bookworm)\nversion    {version}\nmachine-id {MACHINE}\n{tail}\
+             options    root=UUID=1 ro quiet systemd.machine_id={MACHINE}\nlinux      /{MACHINE}/{version}/linux\n\
+             initrd     /{MACHINE}/{version}/initrd.img-{version}\n"
+        )
+    };
+    Machine::new(&[
+        ("/boot/efi/loader/loader.conf", settings),
+        (&format!("/boot/efi/loader/entries/{MACHINE}-6.1.0-40-amd64.conf"), &entry("6.1.0-40-amd64")),
+        (&format!("/boot/efi/loader/entries/{MACHINE}-6.1.0-41-amd64.conf"), &entry("6.1.0-41-amd64")),
+        ("/etc/kernel/cmdline", "root=UUID=1 ro quiet\n"),
+    ])
+}
+
+#[test]
+fn systemd_boot_gets_a_changed_entry_one_beside_or_one_that_may_fail_once() {
+    for tail in ["", "sort-key   debian\n"] {
+        let mut machine = systemd_boot("timeout 3\nconsole-mode keep\n", tail);
+        machine.round_trip(WORDS, Manner::Default);
+        machine.round_trip(WORDS, Manner::Entry);
+        let plan = machine.round_trip(WORDS, Manner::Trial);
+        assert_eq!(
+            plan.draft.edits[0].path,
+            format!("/boot/efi/loader/entries/{MACHINE}-6.1.0-41-amd64-worstcase+1.conf")
+        );
+        machine.persist(WORDS, Manner::Trial).unwrap();
+        assert!(machine.next().ends_with(WORDS));
+        // systemd-boot counts: the entry has no try left.
+        let (first, used) =
+            (plan.draft.edits[0].path.clone(), plan.draft.edits[0].path.replace("+1", "+0-1"));
+        std::fs::rename(machine.at(&first), machine.at(&used)).unwrap();
+        assert!(!machine.next().ends_with(WORDS), "the old default comes back by itself");
+        assert_eq!(machine.undo().files[0].back, Back::Restored, "whatever the loader calls it now");
+        assert!(!machine.at(&used).exists());
+    }
+}
+
+#[test]
+fn systemd_boot_boots_once_what_the_firmware_is_told() {
+    let mut machine = systemd_boot("timeout 3\n", "").with(&["bootctl"]);
+    machine.put("/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f", "x");
+    machine.round_trip(WORDS, Manner::Trial);
+    let set = ["bootctl set-oneshot 0-worstcase.conf", "bootctl set-oneshot "];
+    assert_eq!(machine.programs.ran, set);
+}
+
+#[test]
+fn what_systemd_boot_does_not_read_from_files_is_refused() {
+    let mut machine = systemd_boot("timeout 3\n", "");
+    machine.put("/boot/efi/EFI/Linux/debian.efi", "MZ");
+    assert!(machine.refusal(WORDS, Manner::Default).contains("sealed in a signed image"));
+    let mut machine = systemd_boot("default 0123*\n", "");
+    assert!(machine.refusal(WORDS, Manner::Trial).contains("by name"));
+    machine.round_trip(WORDS, Manner::Entry);
+    assert!(machine.refusal("quiet=0 quiet=1", Manner::Default).contains("given twice"));
+}
+
+const EXTLINUX: &str = "## /boot/extlinux/extlinux.conf\n##\n## IMPORTANT WARNING\n##\n## The configuration of this file is generated automatically.\n\
+    ## Do not edit this file manually, use: u-boot-update\n\ndefault l0\nmenu title U-Boot menu\nprompt 0\ntimeout 50\n\n\n\
+    label l0\n\tmenu label Debian GNU/Linux 12 (bookworm) 6.1.0-41-arm64\n\tlinux /boot/vmlinuz-6.1.0-41-arm64\n\
+    \tinitrd /boot/initrd.img-6.1.0-41-arm64\n\tfdtdir /usr/lib/linux-image-6.1.0-41-arm64/\n\n\tappend root=UUID=1 ro quiet\n\n\
+    label l0r\n\tmenu label rescue\n\tlinux /boot/vmlinuz-6.1.0-41-arm64\n\tappend root=UUID=1 ro single\n";
+const EXTLINUX_PATH: &str = "/boot/extlinux/extlinux.conf";
+
+#[test]
+fn extlinux_gets_a_label_beside_the_default() {
+    let mut machine = Machine::new(&[(EXTLINUX_PATH, EXTLINUX)]);
+    let plan = machine.round_trip(WORDS, Manner::Default);
+    assert!(plan.draft.notes[0].contains("U_BOOT_PARAMETERS"), "{:?}", plan.draft.notes);
+    machine.round_trip(WORDS, Manner::Entry);
+    assert!(machine.refusal(WORDS, Manner::Trial).contains("it cannot boot something once"));
+    assert!(machine.refusal("memmap=1$2", Manner::Default).contains("does not hand on"));
+    machine.persist(WORDS, Manner::Default).unwrap();
+    let text = machine.text(EXTLINUX_PATH);
+    assert!(
+        text.starts_with(&EXTLINUX.replace("default l0", "default worstcase")),
+        "the old label stays:\n{text}"
+    );
+    assert!(text.contains(
+        "\tfdtdir /usr/lib/linux-image-6.1.0-41-arm64/\n\tappend root=UUID=1 ro quiet isolcpus=2-3"
+    ));
+}
+
+#[test]
+fn extlinux_with_a_menu_default_or_no_newline_at_the_end() {
+    let text =
+        "label a\n  kernel /a\n  append x\nlabel b\n  menu default\n  kernel /b\n  append root=/dev/sda2 y";
+    let mut machine = Machine::new(&[(EXTLINUX_PATH, text)]);
+    machine.round_trip(WORDS, Manner::Default);
+    machine.round_trip(WORDS, Manner::Entry);
+    machine.put(EXTLINUX_PATH, "prompt 1\n");
+    let why = machine.persist(WORDS, Manner::Default).unwrap_err().to_string();
+    assert!(why.contains("do not say what is booted"), "{why}");
+    machine.put(EXTLINUX_PATH, "label worstcase\n  append x\n");
+    assert!(machine.refusal(WORDS, Manner::Default).contains("already"));
+}
+
+#[test]
+fn the_pis_line_stays_one_line() {
+    let line =
+        "console=serial0,115200 console=tty1 root=PARTUUID=1-02 rootfstype=ext4 fsck.repair=yes rootwait";
+    for end in ["", "\n", "\r\n", "\nignored second line\n"] {
+        let mut machine = Machine::new(&[
+            ("/boot/firmware/cmdline.txt", &format!("{line}{end}")),
+            ("/boot/firmware/config.txt", "dtparam=audio=on\n[cm4]\notg_mode=1\n"),
+        ]);
+        machine.round_trip(WORDS, Manner::Default);
+        machine.round_trip(WORDS, Manner::Trial);
+        machine.persist(WORDS, Manner::Default).unwrap();
+        assert_eq!(machine.text("/boot/firmware/cmdline.txt"), format!("{line} {WORDS}{end}"));
+        machine.undo();
+        assert!(machine.refusal(WORDS, Manner::Entry).contains("no menu"));
+        machine.persist(WORDS, Manner::Trial).unwrap();
+        let trial = machine.text("/boot/firmware/tryboot.txt");
+        assert!(trial.starts_with("dtparam=audio=on\n[cm4]\notg_mode=1\n\n[all]\n"), "{trial}");
+        assert!(trial.ends_with("\ncmdline=cmdline-worstcase.txt\n"));
+        assert_eq!(machine.next(), line);
+    }
+}
+
+#[test]
+fn the_pis_files_may_have_other_names_and_a_trial_of_others_is_left_alone() {
+    let mut machine = Machine::new(&[
+        ("/boot/firmware/config.txt", "os_prefix=current/\ncmdline=line.txt\n"),
+        ("/boot/firmware/current/line.txt", "root=LABEL=writable rw"),
+    ]);
+    machine.round_trip(WORDS, Manner::Default);
+    let plan = machine.round_trip(WORDS, Manner::Trial);
+    assert_eq!(plan.draft.edits[0].path, "/boot/firmware/current/cmdline-worstcase.txt");
+    machine.put("/boot/firmware/tryboot.txt", "# another trial\n");
+    assert!(machine.refusal(WORDS, Manner::Trial).contains("tryboot.txt"));
+}
+
+#[test]
+fn boards_take_words_in_the_variable_that_is_there() {
+    let armbian = "verbosity=1\nbootlogo=false\noverlay_prefix=rockchip\nrootdev=UUID=1\nrootfstype=ext4\n";
+    let mut machine = Machine::new(&[("/boot/armbianEnv.txt", armbian)]);
+    machine.round_trip(WORDS, Manner::Default);
+    machine.put(
+        "/boot/armbianEnv.txt",
+        &format!("{armbian}extraargs=cma=128M quiet\nusbstoragequirks=0x1:0x2:u\n"),
+    );
+    machine.round_trip(WORDS, Manner::Default);
+    machine.persist(WORDS, Manner::Default).unwrap();
+    assert!(
+        machine
+            .text("/boot/armbianEnv.txt")
+            .contains("\nextraargs=cma=128M quiet isolcpus=2-3 nohz_full=2-3\nusb")
+    );
+    machine.undo();
+    for manner in [Manner::Trial, Manner::Entry] {
+        assert!(machine.refusal(WORDS, manner).contains("altbootcmd"));
+    }
+    assert!(machine.refusal("a=b;c", Manner::Default).contains("does not hand on"));
+    let mut beagle = Machine::new(&[(
+        "/boot/uEnv.txt",
+        "uname_r=5.10.168-ti-r71\ncmdline=coherent_pool=1M net.ifnames=0\r\n",
+    )]);
+    beagle.round_trip(WORDS, Manner::Default);
+    let mut other = Machine::new(&[("/boot/uEnv.txt", "uname_r=5.10\n")]);
+    assert!(other.refusal(WORDS, Manner::Default).contains("sets none of"));
+}
+
+#[test]
+fn the_environment_of_u_boot_gets_a_variable_of_ours_where_it_names_it() {
+    let mut machine = Machine::new(&[("/etc/hostname", "board")]).with(&["fw_printenv", "fw_setenv"]);
+    machine.programs.environment.insert("bootargs".into(), "console=ttyS0".into());
+    assert!(machine.refusal(WORDS, Manner::Default).contains("no variable of U-Boot's environment names it"));
+    let command = "setenv bootargs ${bootargs} ${worstcase_args}; booti".to_owned();
+    machine.programs.environment.insert("bootcmd".into(), command);
+    let before = machine.programs.environment.clone();
+    machine.persist(WORDS, Manner::Default).unwrap();
+    assert_eq!(machine.programs.environment["worstcase_args"], WORDS);
+    assert_eq!(machine.undo().setting, Some(Back::Restored));
+    assert_eq!(machine.programs.environment, before);
+    machine.persist(WORDS, Manner::Default).unwrap();
+    machine.programs.environment.insert("worstcase_args".into(), "other".into());
+    assert_eq!(machine.undo().setting, Some(Back::Foreign("other".into())));
+}
+
+#[test]
+fn a_kernel_that_looks_at_no_line_and_a_line_that_is_too_long_are_refused() {
+    let mut machine = Machine::new(&[("/boot/cmdline.txt", "root=/dev/sda1")]);
+    let long = format!("a={}", "x".repeat(2100));
+    assert!(machine.refusal(&long, Manner::Default).contains("cuts off all above 2047"));
+    machine.put("/proc/sys/kernel/arch", "armv7l");
+    machine.put("/proc/sys/kernel/osrelease", "6.1.0");
+    machine.put("/proc/cmdline", "root=/dev/sda1\n");
+    let long = format!("a={}", "x".repeat(1020));
+    assert!(machine.refusal(&long, Manner::Default).contains("cuts off all above 1023"));
+    machine.put("/proc/config.gz", "CONFIG_CMDLINE=\"root=/dev/sda1\"\nCONFIG_CMDLINE_FORCE=y\n");
+    assert!(machine.refusal(WORDS, Manner::Default).contains("CONFIG_CMDLINE_FORCE=y"));
+}
+
+#[test]
+fn where_no_loader_left_files_nothing_is_guessed() {
+    let mut machine = Machine::new(&[("/etc/hostname", "x")]);
+    assert!(machine.refusal(WORDS, Manner::Default).contains("there are none that are known"));
+}
+
+/// A file that is changed after it was planned, and one that others change later.
+#[test]
+fn others_changes_are_never_overwritten() {
+    let path = "/boot/cmdline.txt";
+    let mut machine = Machine::new(&[(path, "root=/dev/sda1\n")]);
+    let plan = machine.plan(WORDS, Manner::Default).unwrap();
+    machine.put(path, "root=/dev/sda2\n");
+    assert!(machine.write(&plan).is_err());
+    assert_eq!(machine.text(path), "root=/dev/sda2\n");
+    machine.persist(WORDS, Manner::Default).unwrap();
+    machine.put(path, "root=/dev/sda2 isolcpus=2-3 mine\n");
+    let undone = machine.undo();
+    assert_eq!(undone.files[0].back, Back::Foreign("changed".into()));
+    assert_eq!(line(&undone.left), "isolcpus=2-3", "what the next boot still has is told");
+    assert_eq!(machine.text(path), "root=/dev/sda2 isolcpus=2-3 mine\n");
+}
