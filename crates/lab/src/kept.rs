@@ -13,7 +13,10 @@ use crate::boot::Outcome;
 pub(crate) const CONSOLE: &str = "console.txt";
 
 /// Makes the directory in which `what` is kept; one that holds something is refused.
-pub(crate) fn begin(directory: &Path, what: &str) -> Result<(), Error> {
+///
+/// # Errors
+/// Where it holds something, cannot be made or cannot be read.
+pub fn begin(directory: &Path, what: &str) -> Result<(), Error> {
     let failed = |error: io::Error| {
         Error::new(format!("create {}: {error}", directory.display()))
             .hint("choose a directory that can be written with --out")
@@ -27,7 +30,10 @@ pub(crate) fn begin(directory: &Path, what: &str) -> Result<(), Error> {
 }
 
 /// Makes a directory `place` of it, in place of what an earlier attempt left. It is there whole or not at all.
-pub(crate) fn keep(place: &Path, outcome: &Outcome) -> Result<(), Error> {
+///
+/// # Errors
+/// Where there is no room, or it may not be written there.
+pub fn keep(place: &Path, outcome: &Outcome) -> Result<(), Error> {
     let draft = place.with_extension("draft");
     remove(&draft)?;
     for (path, bytes) in &outcome.files {

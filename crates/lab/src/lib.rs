@@ -10,7 +10,7 @@ mod error;
 pub mod frames;
 pub mod guest;
 mod initramfs;
-mod kept;
+pub mod kept;
 pub mod kernels;
 pub mod ladder;
 mod qemu;

@@ -103,6 +103,22 @@ fn take(
     Ok(is_fine)
 }
 
+/// Writes to each thing of `steps` what it says already: the act of writing without a change, to compare a change with.
+/// Those that read otherwise afterwards, with what they say.
+pub fn rewrite(hand: &mut dyn Hand, steps: &[Step]) -> Vec<(Target, Fact<String>)> {
+    let mut moved = Vec::new();
+    for Step { target, .. } in steps {
+        let Fact::Value(old) = target.value(&hand.root()) else { continue };
+        // What the kernel refuses to take it has been asked to take: that is the act.
+        let _ = target.write(hand, &old);
+        match target.value(&hand.root()) {
+            Fact::Value(now) if target.same(&now, &old) => {}
+            now => moved.push((target.clone(), now)),
+        }
+    }
+    moved
+}
+
 /// Writes and reads back. A write that is refused and changed something all the same counts as what is read.
 pub(crate) fn write(hand: &mut dyn Hand, target: &Target, old: &str, new: &str) -> Outcome {
     let answer = target.write(hand, new);

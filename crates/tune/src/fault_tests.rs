@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use units::CpuList;
 
 use crate::Hand;
-use crate::apply::{End, OnRefusal, apply};
+use crate::apply::{End, OnRefusal, apply, rewrite};
 use crate::journal::{Begin, History, Journal, Line, Outcome, Store, read};
 use crate::plan::{Change, Plan, Threads, Wish, plan};
 use crate::scripted::{Fault, Killed, Scripted};
@@ -546,4 +546,25 @@ fn what_is_not_wanted_is_not_touched() {
     let none = &mut |_: &crate::plan::Step| false;
     let applied = apply(&mut machine, &mut disk.journal(), &plan.steps, OnRefusal::RollBack, none);
     assert!(applied.taken.is_empty() && machine.writes == 0);
+}
+
+#[test]
+fn what_is_rewritten_says_the_same_and_what_does_not_is_named() {
+    let mut calm = machine();
+    let steps = plan(
+        &calm.root(),
+        &[files("/proc/sys/vm/swappiness", "10"), files("/proc/sys/vm/stat_interval", "10")],
+        &"2-3".parse().unwrap(),
+    )
+    .steps;
+    assert_eq!(steps.len(), 2);
+    let tree = calm.tree.clone();
+    assert!(rewrite(&mut calm, &steps).is_empty());
+    assert_eq!((calm.writes, calm.tree == tree), (2, true), "both are written, and nothing changes");
+    let mut refusing = machine().with(0, Fault::Refuse(Errno::PERM));
+    assert!(rewrite(&mut refusing, &steps).is_empty(), "it was asked, and says the same");
+    let mut clamping = machine().with(1, Fault::Clamp("3".to_owned()));
+    let moved = rewrite(&mut clamping, &steps);
+    assert_eq!(moved.len(), 1);
+    assert_eq!(moved[0], (steps[1].target.clone(), record::Fact::Value("3".to_owned())));
 }

@@ -251,8 +251,11 @@ fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
 /// Undoes, and leaves word of it. What could not be put back keeps the journal open.
 fn undo(state: &State, lock: &Lock, history: &History) -> u8 {
     let undone = restore(&mut Live::new(state.directory()), &history.steps);
-    let why =
-        if history.applied { "their time had run out" } else { "the command that applied them was killed" };
+    let is_timed = history.begin.as_ref().is_some_and(|begin| begin.seconds != Some(0));
+    let why = match history.applied && is_timed {
+        true => "their time had run out",
+        false => "the command that applied them was killed",
+    };
     let left: Vec<String> = undone
         .iter()
         .filter(|undone| !undone.back.is_as_before())

@@ -65,3 +65,15 @@ impl From<tune::Error> for CommandError {
         Self::new(&error, error.hint)
     }
 }
+
+impl From<trial::Error> for CommandError {
+    fn from(error: trial::Error) -> Self {
+        Self::new(&error, &error.hint)
+    }
+}
+
+impl From<CommandError> for trial::Error {
+    fn from(error: CommandError) -> Self {
+        Self::new(error.message, error.hint)
+    }
+}

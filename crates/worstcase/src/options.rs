@@ -138,7 +138,7 @@ impl Measuring {
 }
 
 /// A seed that differs from run to run, short enough to be typed again.
-fn drawn_seed() -> Seed {
+pub fn drawn_seed() -> Seed {
     let clock = Seed(sys::clock::Clock::Realtime.now() ^ u64::from(std::process::id()) << 40);
     Seed(clock.stream("seed").below(1_000_000))
 }

@@ -70,7 +70,7 @@ pub fn guest(ladder: &LadderFile, rung: &Rung, kernel: &Kernel, seed: Seed, bina
 }
 
 /// When a guest is given up that is to measure for so long.
-pub(crate) fn patience(measured: Nanos) -> Duration {
+pub fn patience(measured: Nanos) -> Duration {
     PATIENCE.0 + measured.duration() * PATIENCE.1
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn bench(loads: &[String], duration: Nanos, warm_up: Nanos, seed: See
 ///
 /// # Errors
 /// What is missing, with the last that the guest said.
-pub(crate) fn measured(outcome: &Outcome, loads: &[String], time: LabTime) -> Result<Record, Error> {
+pub fn measured(outcome: &Outcome, loads: &[String], time: LabTime) -> Result<Record, Error> {
     let said = || {
         let text = String::from_utf8_lossy(&outcome.errors).into_owned();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

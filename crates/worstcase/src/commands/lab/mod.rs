@@ -1,8 +1,8 @@
 //! `worstcase lab`: the same questions put to kernels in QEMU.
 
-mod binary;
+pub(super) mod binary;
 mod bisect;
-mod choice;
+pub(super) mod choice;
 mod kept;
 mod kernels;
 mod ladder;

@@ -79,7 +79,7 @@ impl Course {
         }
         let mut journal = match &holding {
             Some(history) => state.resume(&lock, history)?,
-            None => self.begin(choice, &state, &lock)?,
+            None => begin(&state, &lock, self.seconds(), choice)?,
         };
         let mut hand = Live::new(state.directory());
         let on_refusal = if self.keep_going { OnRefusal::GoOn } else { OnRefusal::RollBack };
@@ -87,6 +87,10 @@ impl Course {
             apply(&mut hand, &mut journal, &plan.steps, on_refusal, &mut |step| !self.ask || agreed(step));
         let mut end = Ending { state: &state, lock: &lock, journal, holding };
         self.tell(&mut end, &applied)
+    }
+
+    fn seconds(&self) -> Option<u64> {
+        self.time.map(|time| time.0.div_ceil(1_000_000_000))
     }
 
     fn check(&self, holding: Option<&History>, beside: Beside) -> Result<()> {
@@ -99,32 +103,6 @@ impl Course {
             }
             (Some(_), Beside::WhatHolds) => Ok(()),
         }
-    }
-
-    /// The journal's beginning, and the process that undoes when the time has run out.
-    fn begin(&self, choice: Option<String>, state: &State, lock: &Lock) -> Result<Journal> {
-        let started = UtcTime(sys::clock::unix_seconds()).to_string();
-        let id = format!("{started}-{}", std::process::id());
-        let seconds = self.time.map(|time| time.0.div_ceil(1_000_000_000));
-        let tool_version = env!("CARGO_PKG_VERSION").to_owned();
-        let mut journal = state.begin(lock)?;
-        journal.promise(&Line::Begin(Begin {
-            id: id.clone(),
-            tool_version,
-            started,
-            boot_id: boot_id(),
-            seconds,
-            choice,
-        }))?;
-        if let Some(seconds) = seconds {
-            if let Err(errno) = holder::start(state.directory(), Role::Deadline(seconds, id)) {
-                state.close(lock)?;
-                let why = in_words(errno.raw_os_error());
-                let message = format!("start the process that undoes after --for: {why}");
-                return Err(CommandError::new(message, "nothing was changed; try without --for"));
-            }
-        }
-        Ok(journal)
     }
 
     fn tell(&self, end: &mut Ending, applied: &Applied) -> Result<ExitCode> {
@@ -173,6 +151,30 @@ impl Course {
     }
 }
 
+/// The journal's beginning, and the process that undoes when so many seconds have run out and the lock is free.
+pub(super) fn begin(
+    state: &State,
+    lock: &Lock,
+    seconds: Option<u64>,
+    choice: Option<String>,
+) -> Result<Journal> {
+    let started = UtcTime(sys::clock::unix_seconds()).to_string();
+    let id = format!("{started}-{}", std::process::id());
+    let tool_version = env!("CARGO_PKG_VERSION").to_owned();
+    let begin = Begin { id: id.clone(), tool_version, started, boot_id: boot_id(), seconds, choice };
+    let mut journal = state.begin(lock)?;
+    journal.promise(&Line::Begin(begin))?;
+    if let Some(seconds) = seconds {
+        if let Err(errno) = holder::start(state.directory(), Role::Deadline(seconds, id)) {
+            state.close(lock)?;
+            let why = in_words(errno.raw_os_error());
+            let message = format!("start the process that undoes in the end: {why}");
+            return Err(CommandError::new(message, "nothing was changed"));
+        }
+    }
+    Ok(journal)
+}
+
 /// Asks for one step.
 fn agreed(step: &Step) -> bool {
     output::words(shown::step(step).trim_end());
@@ -204,7 +206,7 @@ impl Ending<'_> {
 
 /// Takes away what an earlier command has left: of another boot, or of one that was killed. What somebody answers for
 /// is not touched, and is given back.
-fn clear(state: &State, lock: &Lock) -> Result<Option<History>> {
+pub(super) fn clear(state: &State, lock: &Lock) -> Result<Option<History>> {
     let Some(history) = state.history()? else { return Ok(None) };
     if history.is_of_another_boot(&boot_id()) {
         output::words("settings of an earlier boot are gone with it; their journal is put aside");

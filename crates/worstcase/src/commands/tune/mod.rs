@@ -13,6 +13,7 @@ mod plan;
 mod selection;
 mod shown;
 mod status;
+mod trial;
 mod undo;
 mod wishes;
 
@@ -49,6 +50,10 @@ enum Verb {
     Keep(keep::Keep),
     IrqThread(irq_thread::IrqThread),
     Persist(persist::Persist),
+    Trial(Box<trial::Trial>),
+    Search(Box<trial::Search>),
+    #[command(hide = true)]
+    Block(Box<trial::Block>),
 }
 
 impl Tune {
@@ -62,6 +67,9 @@ impl Tune {
             Verb::Keep(keep) => keep.run(),
             Verb::IrqThread(irq_thread) => irq_thread.run(),
             Verb::Persist(persist) => persist.run(),
+            Verb::Trial(trial) => trial.run(),
+            Verb::Search(search) => search.run(),
+            Verb::Block(block) => block.run(),
         }
     }
 }

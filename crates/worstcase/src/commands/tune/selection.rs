@@ -7,6 +7,7 @@ use audit::emit::BootWords;
 use audit::{Profile, Request, Rules};
 use clap::Args;
 use machine::SysRoot;
+use machine::survey::Survey;
 use serde::Deserialize;
 use tune::Plan;
 use units::CpuList;
@@ -83,6 +84,12 @@ impl Selection {
 
     /// What would be written on the machine at `root`.
     pub(super) fn plan_for(&self, root: &SysRoot) -> Result<Plan> {
+        let (wishes, real_time) = self.wishes_for(root)?;
+        Ok(tune::plan(root, &wishes, &real_time))
+    }
+
+    /// What is asked for on the machine at `root`, and its CPUs for real time.
+    pub(super) fn wishes_for(&self, root: &SysRoot) -> Result<(Vec<tune::Wish>, CpuList)> {
         let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
         let (only, except) = (check::ids(&rules, &self.only)?, check::ids(&rules, &self.except)?);
         let survey = survey_of(root, self.isolate.as_ref())?;
@@ -90,9 +97,17 @@ impl Selection {
         let audit = audit::audit(&survey, rules.all(), &request);
         let of_rules = wishes(&audit, &rules, &self.only).into_iter();
         let of_rules = of_rules.filter(|wish| !except.contains(&wish.rule));
-        let wishes: Vec<tune::Wish> = own(&self.settings).chain(of_rules).collect();
-        let isolated = survey.isolated().clone();
-        let real_time = if isolated.is_empty() { set(&survey, "cpus.online") } else { isolated };
-        Ok(tune::plan(survey.root(), &wishes, &real_time))
+        Ok((own(&self.settings).chain(of_rules).collect(), real_time(&survey)))
     }
+
+    /// The CPUs for real time of the machine at `root`.
+    pub(super) fn real_time(&self, root: &SysRoot) -> Result<CpuList> {
+        Ok(real_time(&survey_of(root, self.isolate.as_ref())?))
+    }
+}
+
+/// Those set apart, else all.
+fn real_time(survey: &Survey) -> CpuList {
+    let isolated = survey.isolated().clone();
+    if isolated.is_empty() { set(survey, "cpus.online") } else { isolated }
 }

@@ -1,0 +1,116 @@
+//! `worstcase tune block`: one block in one arm. It is what trials start, on this machine and in guests.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+use machine::SysRoot;
+use tune::apply::{End, OnRefusal, apply, rewrite};
+use tune::journal::Lock;
+use tune::undo::differences;
+use tune::{Live, Plan, State};
+use units::CpuList;
+
+use super::setting::{self, Setting};
+use crate::commands::tune::course::{begin, clear};
+use crate::commands::tune::{StateOption, shown, undo};
+use crate::error::{CommandError, Result};
+
+/// Measure with settings on; they are undone at its end, however it comes
+#[derive(Args)]
+pub struct Block {
+    /// Write to the settings what they say already
+    #[arg(long)]
+    rewrite: bool,
+
+    /// Profiles of rules
+    #[arg(long, value_name = "PROFILE")]
+    profile: Vec<String>,
+
+    /// CPUs for real time alone
+    #[arg(long, value_name = "CPUS")]
+    isolate: Option<CpuList>,
+
+    #[command(flatten)]
+    state: StateOption,
+
+    /// The settings
+    settings: Vec<String>,
+
+    /// The measuring
+    #[arg(last = true, required = true)]
+    bench: Vec<OsString>,
+}
+
+impl Block {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        let settings = self.settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()?;
+        if settings.is_empty() {
+            return self.measure();
+        }
+        let state = self.state.state();
+        let lock = state.lock()?;
+        if clear(&state, &lock)?.is_some() {
+            return Err(super::live::applied_already());
+        }
+        let selection = super::selection(&self.profile, self.isolate.as_ref())?;
+        let plan = setting::plan(&settings, &selection, &SysRoot::live())?;
+        match self.rewrite {
+            true => self.rewritten(&state, &plan),
+            false => self.applied(&state, &lock, &plan),
+        }
+    }
+
+    fn rewritten(self, state: &State, plan: &Plan) -> Result<ExitCode> {
+        let moved = rewrite(&mut Live::new(state.directory()), &plan.steps);
+        match moved.first() {
+            None => self.measure(),
+            Some((target, _)) => {
+                let message = format!("{target} reads otherwise after its own value was written to it");
+                Err(CommandError::new(message, "it cannot be tried: leave it out"))
+            }
+        }
+    }
+
+    /// The process that undoes waits for the lock, which this one has until it ends: by itself, or killed.
+    fn applied(self, state: &State, lock: &Lock, plan: &Plan) -> Result<ExitCode> {
+        let mut journal = begin(state, lock, Some(0), None)?;
+        let mut hand = Live::new(state.directory());
+        let applied = apply(&mut hand, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
+        match &applied.end {
+            End::Applied => {}
+            End::RolledBack(undone) => {
+                undo::put_back(state, lock, undone)?;
+                let told = shown::all_taken(&applied.taken);
+                let refused = told.lines().last().unwrap_or_default().trim().to_owned();
+                return Err(CommandError::new(
+                    format!("a setting could not be written: {refused}"),
+                    "it was put back",
+                ));
+            }
+            End::JournalFailed(error, undone) => {
+                undo::put_back(state, lock, undone)?;
+                return Err(CommandError::new(error, "what was written was put back"));
+            }
+        }
+        let measured = self.measure();
+        let history = state.history()?.unwrap_or_default();
+        undo::undo(state, lock, &history)?;
+        let left = differences(&Live::new(state.directory()), &history.steps);
+        match left.first() {
+            None => measured,
+            Some((target, old, now)) => {
+                let message = format!("{target} is {now} after the block, and was {old} before it");
+                Err(CommandError::new(message, "somebody else changes it: worstcase tune plan names who may"))
+            }
+        }
+    }
+
+    fn measure(&self) -> Result<ExitCode> {
+        let words = std::iter::once(OsString::from("worstcase")).chain(self.bench.iter().cloned());
+        let arguments =
+            crate::Arguments::try_parse_from(words).map_err(|error| CommandError::new(error, ""))?;
+        arguments.command.run()
+    }
+}

@@ -1,0 +1,346 @@
+//! The options that trial and search share, and the course of both.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use lab::kept;
+use lab::ladder::state::KernelTold;
+use machine::SysRoot;
+use record::{LabTime, Wake};
+use serde::Serialize;
+use sys::signal::Signals;
+use trial::{Bench, Design, Kind};
+use tune::State;
+use units::{Bytes, CpuList, Nanos, Seed};
+
+use super::guests::Lab;
+use super::live::{self, Machine};
+use super::question::{Conditions, Guests, Place, Question};
+use super::setting::{self, Setting};
+use super::text;
+use crate::commands::lab::{binary, choice};
+use crate::commands::tune::StateOption;
+use crate::error::{CommandError, Result};
+use crate::options;
+use crate::output;
+
+/// How blocks are measured and judged.
+#[derive(Args)]
+pub struct Experiment {
+    /// The load that is measured under: see worstcase load --list
+    #[arg(long, value_name = "LOAD", default_value = "cpu")]
+    load: String,
+
+    /// A command of your own as the load, run by the shell
+    #[arg(long, value_name = "COMMAND", conflicts_with = "load", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    load_command: Option<String>,
+
+    /// How long each block is [default: 10s; 1s of a guest's time]
+    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    duration: Option<Nanos>,
+
+    /// How long the load runs before that, the settings written already [default: 1s; 200ms of a guest's time]
+    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    warm_up: Option<Nanos>,
+
+    /// Blocks an arm, at least 5; in guests each has a seed of its own [default: 8; 5 guests]
+    #[arg(long, visible_alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    blocks: Option<u32>,
+
+    /// What decides: quantile (the finest that a block carries, p99.9 from 1000 samples on), exceedances, maxima (of each
+    /// second)
+    #[arg(long, value_name = "MEASURE", default_value = "quantile")]
+    measure: Kind,
+
+    /// From which latency on activations count as exceedances [default: what 99 % of all blocks together stay below]
+    #[arg(long, value_name = "TIME", value_parser = options::length)]
+    threshold: Option<Nanos>,
+
+    /// Effects below it do not matter, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "20")]
+    smallest_effect: f64,
+
+    /// Period of the activations
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = options::interval)]
+    interval: Nanos,
+
+    /// What wakes the measuring threads: nanosleep, timerfd, posix-timer, deadline
+    #[arg(long, value_name = "WAY", default_value = "nanosleep")]
+    wake: Wake,
+
+    /// CPUs to measure [default: all that may be used]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+
+    /// What you run, for rules: as for tune plan
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    profile: Vec<String>,
+
+    /// CPUs that are, or are to be, for real time alone, for rules
+    #[arg(long, value_name = "CPUS")]
+    isolate: Option<CpuList>,
+
+    /// Orders are drawn from it, and it is the seed of the first round [default: drawn; 1 in guests]
+    #[arg(long, value_name = "N")]
+    seed: Option<Seed>,
+
+    /// Directory for the records [default: worstcase-trial-<UTC time>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Go on with what is in this directory, as it was asked
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["settings", "out", "load", "load_command", "duration", "warm_up"])]
+    #[arg(conflicts_with_all = ["blocks", "measure", "threshold", "smallest_effect", "interval", "wake", "cpus", "seed"])]
+    #[arg(conflicts_with_all = ["profile", "isolate", "kernel"])]
+    resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    state: StateOption,
+
+    /// Print the answer as one JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    lab: InGuests,
+}
+
+/// What makes guests measure.
+#[derive(Args)]
+#[command(next_help_heading = "In guests")]
+struct InGuests {
+    /// Let guests with this kernel measure: a name from `lab kernels list`, or the path of an image (with a `/`)
+    #[arg(long, value_name = "NAME|PATH")]
+    kernel: Option<String>,
+
+    /// What their clocks count: instructions, wall
+    #[arg(long, value_name = "TIME", default_value = "instructions", requires = "kernel")]
+    time: LabTime,
+
+    /// Boot words of all guests; can be given several times
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true, requires = "kernel")]
+    append: Vec<String>,
+
+    /// CPUs of a guest; in instruction time always 1
+    #[arg(long, value_name = "N", default_value = "1", requires = "kernel", value_parser = clap::value_parser!(u32).range(1..=64))]
+    guest_cpus: u32,
+
+    /// Memory of a guest
+    #[arg(long, value_name = "SIZE", default_value = "512M", requires = "kernel")]
+    memory: Bytes,
+
+    /// An ext4 disk of this size for loads that write
+    #[arg(long, value_name = "SIZE", requires = "kernel")]
+    disk: Option<Bytes>,
+
+    /// A program of this machine to put into the guests, with its libraries; can be given several times
+    #[arg(long, value_name = "PROGRAM", requires = "kernel")]
+    with: Vec<PathBuf>,
+
+    /// How many guests run side by side [default: one a core in instruction time, else one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs: Option<u32>,
+
+    /// The worstcase that runs in the guests [default: this one]
+    #[arg(long, value_name = "FILE")]
+    guest_binary: Option<PathBuf>,
+}
+
+/// An experiment that was begun.
+pub struct Run {
+    /// What is asked.
+    pub question: Question,
+    directory: PathBuf,
+    state: State,
+    jobs: Option<u32>,
+    guest_binary: Option<PathBuf>,
+    signals: Signals,
+    json: bool,
+}
+
+impl Experiment {
+    /// Begins it in a directory of its own, or goes on with it.
+    pub fn begin(self, settings: Vec<String>, search: bool) -> Result<Run> {
+        let (question, directory) = match &self.resume {
+            Some(directory) => (self.resumed(directory, search)?, directory.clone()),
+            None => self.begun(settings, search)?,
+        };
+        let state = self.state.state();
+        if matches!(question.place, Place::Here { .. }) {
+            live::check(&state)?;
+        }
+        output::words(&text::plan(&question));
+        let Self { lab: InGuests { jobs, guest_binary, .. }, json, .. } = self;
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        Ok(Run { question, directory, state, jobs, guest_binary, signals: Signals::take()?, json })
+    }
+
+    fn resumed(&self, directory: &Path, search: bool) -> Result<Question> {
+        let question = Question::load(directory)?;
+        if question.search != search {
+            let verb = if question.search { "search" } else { "trial" };
+            let message = format!("{} is not of this verb", directory.display());
+            return Err(CommandError::new(
+                message,
+                format!("worstcase tune {verb} --resume goes on with it"),
+            ));
+        }
+        match &question.place {
+            Place::Here { release } if *release != running() => {
+                let message = format!("it was begun with Linux {release}, and this is {}", running());
+                Err(CommandError::new(message, "begin anew: blocks of two kernels do not compare"))
+            }
+            _ => Ok(question),
+        }
+    }
+
+    fn begun(&self, settings: Vec<String>, search: bool) -> Result<(Question, PathBuf)> {
+        self.load_name()?;
+        let is_live = self.lab.kernel.is_none();
+        let selection = super::selection(&self.profile, self.isolate.as_ref())?;
+        let settings = match settings.is_empty() && is_live {
+            true => failing_rules(&selection.plan(None)?),
+            false => settings,
+        };
+        let parsed = settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()?;
+        if is_live {
+            refuse_boot_words(&parsed)?;
+            for setting in &parsed {
+                setting::plan(std::slice::from_ref(setting), &selection, &SysRoot::live())?;
+            }
+        }
+        let design = self.design(settings, is_live);
+        design.check()?;
+        let place = self.place()?;
+        let question = Question::new(search, design, self.conditions(is_live)?, place);
+        let verb = if search { "search" } else { "trial" };
+        let name = || format!("worstcase-{verb}-{}", question.started.compact()).into();
+        let directory: PathBuf = self.out.clone().unwrap_or_else(name);
+        kept::begin(&directory, verb)?;
+        question.save(&directory)?;
+        Ok((question, directory))
+    }
+
+    fn design(&self, settings: Vec<String>, is_live: bool) -> Design {
+        let own = || if is_live { options::drawn_seed() } else { Seed(1) };
+        Design {
+            settings,
+            blocks: self.blocks.unwrap_or(if is_live { 8 } else { 5 }),
+            seed: self.seed.unwrap_or_else(own),
+            smallest_effect: self.smallest_effect / 100.0,
+            measure: self.measure,
+            threshold: self.threshold,
+        }
+    }
+
+    /// As the record calls it.
+    fn load_name(&self) -> Result<String> {
+        match &self.load_command {
+            Some(command) => Ok(load::Load::from_command(command).name),
+            None => Ok(load::Catalogue::shipped()?.get(&self.load)?.name.clone()),
+        }
+    }
+
+    fn conditions(&self, is_live: bool) -> Result<Conditions> {
+        let (duration, warm_up) = match is_live {
+            true => (Nanos::from_secs(10), Nanos::from_secs(1)),
+            false => (Nanos::from_secs(1), Nanos::from_millis(200)),
+        };
+        Ok(Conditions {
+            load: self.load_name()?,
+            load_command: self.load_command.clone(),
+            duration: self.duration.unwrap_or(duration),
+            warm_up: self.warm_up.unwrap_or(warm_up),
+            interval: self.interval,
+            wake: self.wake,
+            cpus: self.cpus.clone(),
+            profile: self.profile.clone(),
+            isolate: self.isolate.clone(),
+        })
+    }
+
+    fn place(&self) -> Result<Place> {
+        let InGuests { kernel, time, append, guest_cpus, memory, disk, with, .. } = &self.lab;
+        let Some(name) = kernel else { return Ok(Place::Here { release: running() }) };
+        let kernel = choice::kernel(name.as_ref())?;
+        Ok(Place::Guests(Box::new(Guests {
+            kernel: name.clone(),
+            told: KernelTold::of(&kernel),
+            time: *time,
+            words: append.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect(),
+            processors: *guest_cpus,
+            memory: *memory,
+            disk: *disk,
+            programs: with.clone(),
+        })))
+    }
+}
+
+/// `uname -r`.
+fn running() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// The rules that a plan would make pass, each once.
+fn failing_rules(plan: &tune::Plan) -> Vec<String> {
+    let rules = plan.steps.iter().flat_map(|step| step.rules.clone());
+    rules.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+}
+
+fn refuse_boot_words(settings: &[Setting]) -> Result<()> {
+    let Some(word) = settings.iter().find(|setting| setting.is_boot_word()) else { return Ok(()) };
+    let hint = "try it in guests: --kernel NAME (worstcase lab kernels list); a rule, a file or threads are written as \
+                worstcase tune trial --help says";
+    Err(CommandError::new(format!("{word} is a boot word: it takes effect at the next boot only"), hint))
+}
+
+impl Run {
+    /// What `experiment` makes of the bench.
+    pub fn measured<A>(
+        &mut self,
+        experiment: impl FnOnce(&mut dyn Bench) -> std::result::Result<Option<A>, trial::Error>,
+    ) -> Result<Option<A>> {
+        let (question, directory, signals) = (&self.question, self.directory.as_path(), &self.signals);
+        let guests = match &question.place {
+            Place::Here { .. } => {
+                let state = &self.state;
+                return Ok(experiment(&mut Machine { question, directory, state, signals })?);
+            }
+            Place::Guests(guests) => guests,
+        };
+        let kernel = choice::kernel(guests.kernel.as_ref())?;
+        if KernelTold::of(&kernel) != guests.told {
+            let message = format!("{} is not the kernel that was begun with", guests.kernel);
+            return Err(CommandError::new(message, "begin anew in another directory"));
+        }
+        let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let own = if guests.time == LabTime::Instructions { cores } else { 1 };
+        let jobs = self.jobs.map_or(own, |jobs| jobs as usize);
+        Ok(experiment(&mut Lab { question, guests, kernel, binary, jobs, directory, signals })?)
+    }
+
+    /// What is said where it was told to stop. What is measured is kept.
+    pub fn stopped(&self) -> Result<ExitCode> {
+        let verb = if self.question.search { "search" } else { "trial" };
+        output::words(&format!("go on with: worstcase tune {verb} --resume {}", self.directory.display()));
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let has_records = entries.filter(|entry| entry.path().is_dir()).count() > 0;
+        Ok(ExitCode::from(if has_records { 3 } else { 130 }))
+    }
+
+    /// Prints the answer.
+    pub fn shown(&self, answer: &impl Serialize, text: &str) -> Result<()> {
+        let text = match self.json {
+            true => {
+                let both = serde_json::json!({ "question": self.question, "answer": answer });
+                serde_json::to_string(&both).map_err(|error| CommandError::new(error, ""))? + "\n"
+            }
+            false => text.to_owned(),
+        };
+        output::final_data(&text)?;
+        output::words(&format!("records: {}", self.directory.display()));
+        Ok(())
+    }
+}

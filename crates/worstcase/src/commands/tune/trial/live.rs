@@ -1,0 +1,151 @@
+//! Blocks that this machine measures, one after the other.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use record::store;
+use rustix::process::{Pid, Signal as Kill, kill_process};
+use sys::signal::{Signal, Signals, wait_readable};
+use trial::{Bench, Block, Figures};
+use tune::State;
+
+use super::question::Question;
+use crate::commands::tune::course::clear;
+use crate::error::{CommandError, Result};
+use crate::output::{self, Stream};
+
+/// How often the signals are looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// How long undoing may take after a block was killed.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a block said.
+const SAID: &str = "console.txt";
+
+/// This machine.
+pub struct Machine<'a> {
+    /// What is asked.
+    pub question: &'a Question,
+    /// Where records are kept.
+    pub directory: &'a Path,
+    /// Where the journal of the settings is.
+    pub state: &'a State,
+    /// Ctrl-C and the like.
+    pub signals: &'a Signals,
+}
+
+impl Bench for Machine<'_> {
+    fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, trial::Error> {
+        let mut all = Vec::new();
+        for (number, block) in blocks.iter().enumerate() {
+            if output::is_terminal(Stream::Error) {
+                let Block { phase, round, arm, .. } = block;
+                let of = blocks.len();
+                output::progress(&format!("phase {phase}, [{}/{of}] round {round}: {arm}", number + 1));
+            }
+            match self.block(block)? {
+                Some(figures) => all.push(figures),
+                None => return Ok(None),
+            }
+        }
+        if output::is_terminal(Stream::Error) {
+            output::end_progress();
+        }
+        Ok(Some(all))
+    }
+}
+
+impl Machine<'_> {
+    /// The figures of a block that was measured before, or is now. None where it was told to stop.
+    fn block(&self, block: &Block) -> Result<Option<Figures>> {
+        let names =
+            [format!("phase-{}", block.phase), format!("round-{}", block.round), block.arm.to_string()];
+        let place = names.iter().fold(self.directory.to_path_buf(), |place, name| place.join(name));
+        if !place.join(store::RECORD).is_file() && !self.run(block, &place)? {
+            return Ok(None);
+        }
+        Ok(Some(Figures::of(&store::load(&place)?)?))
+    }
+
+    /// Measures it in a process of its own. The record takes its place when it is whole.
+    fn run(&self, block: &Block, place: &Path) -> Result<bool> {
+        let draft = place.with_extension("draft");
+        let failed = |error: std::io::Error| {
+            let message = format!("make {}: {error}", draft.display());
+            CommandError::new(message, "make room; --resume goes on from here")
+        };
+        let _ = fs::remove_dir_all(&draft);
+        fs::create_dir_all(&draft).map_err(failed)?;
+        let said = File::create(draft.join(SAID)).map_err(failed)?;
+        let own = std::env::current_exe().map_err(failed)?;
+        let mut command = Command::new(own);
+        command.args(["tune", "block", "--state"]).arg(self.state.directory());
+        command.args(self.question.command(&block.arm, block.seed, &draft)?);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        sys::process::end_with_parent(&mut command);
+        let child = command.spawn().map_err(failed)?;
+        let Some(status) = self.wait(child)? else { return Ok(false) };
+        whole(&draft, status)?;
+        fs::rename(&draft, place).map_err(failed)?;
+        Ok(true)
+    }
+
+    /// How it ended; none where it was told to, and has undone what it had written.
+    fn wait(&self, mut child: Child) -> Result<Option<ExitStatus>> {
+        let mut stopped = false;
+        loop {
+            let ended = child.try_wait().map_err(|error| CommandError::new(error, ""))?;
+            if let Some(status) = ended {
+                settle(self.state)?;
+                return Ok((!stopped).then_some(status));
+            }
+            if self.signals.next().is_some_and(|signal| signal != Signal::User1) {
+                stopped = true;
+                // Ctrl-C has reached it already, kill has not.
+                let _ = Pid::from_raw(child.id() as i32).map(|pid| kill_process(pid, Kill::TERM));
+            }
+            wait_readable(&[self.signals.as_fd()], TICK)?;
+        }
+    }
+}
+
+/// Refuses a block that did not come to its end, with what it said.
+fn whole(draft: &Path, status: ExitStatus) -> Result<()> {
+    let said = fs::read_to_string(draft.join(SAID)).unwrap_or_default();
+    let told = |head: &str| said.lines().filter_map(|line| line.strip_prefix(head)).next_back();
+    let broken = |what: String| {
+        let why = told("error: ").map_or(what, str::to_owned);
+        CommandError::new(format!("a block was not measured: {why}"), told("hint: ").unwrap_or_default())
+    };
+    if !matches!(status.code(), Some(0 | 1 | 3)) {
+        return Err(broken(format!("it ended with {status}")));
+    }
+    let record = store::load(draft).map_err(|error| broken(error.to_string()))?;
+    Figures::of(&record).map(drop).map_err(|error| broken(error.message))
+}
+
+/// Returns when nothing of a block's settings is left.
+fn settle(state: &State) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    while state.history().is_ok_and(|history| history.is_some()) {
+        if Instant::now() > until {
+            let hint = "worstcase tune undo takes them back";
+            return Err(CommandError::new("settings of a block that was killed are left", hint));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Refuses at once what no block could do: to write settings without the right to, or over others that hold.
+pub fn check(state: &State) -> Result<()> {
+    let lock = state.lock()?;
+    clear(state, &lock)?.map_or(Ok(()), |_| Err(applied_already()))
+}
+
+/// Blocks are compared with what is there, and that is to be the machine itself.
+pub fn applied_already() -> CommandError {
+    CommandError::new("settings are applied already", "undo them first: worstcase tune undo")
+}

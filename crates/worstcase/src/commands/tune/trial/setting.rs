@@ -1,0 +1,187 @@
+//! What can be tried: how a setting is written on the command line, and what it comes to on a machine.
+
+use std::fmt;
+
+use audit::Rules;
+use machine::SysRoot;
+use tune::plan::Threads;
+use tune::{Change, Plan, Wish};
+use units::CpuList;
+
+use crate::commands::tune::selection::Selection;
+use crate::error::{CommandError, Result};
+
+/// How a setting is written, for --help.
+pub const GRAMMAR: &str = "\
+A SETTING is one of
+  rn-thp                 a rule of worstcase check with a cure on the running
+                         system: see worstcase tune plan
+  /proc/sys/PATH=VALUE   a file of the kernel below /proc or /sys; * stands for
+                         any part of one name
+  'ktimers/*=fifo:90'    threads of the kernel by name, raised to a priority of
+                         SCHED_FIFO
+  threadirqs  NAME=VALUE anything else is a word of the boot line: guests only
+                         (--kernel)";
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Rule,
+    Change(Change),
+    BootWord,
+}
+
+/// What ids of rules begin with.
+const LAYERS: [&str; 5] = ["fw-", "kc-", "bt-", "rn-", "ap-"];
+
+impl Setting {
+    /// Reads one.
+    pub fn parse(text: &str) -> Result<Self> {
+        let kind = match text.split_once('=') {
+            _ if text.is_empty() || text.contains(char::is_whitespace) => {
+                return Err(CommandError::new(format!("`{text}` is no setting"), GRAMMAR));
+            }
+            _ if text.starts_with('/') => Kind::Change(file(text)?),
+            Some((name, value)) if value.starts_with("fifo:") => Kind::Change(threads(text, name, value)?),
+            _ if LAYERS.iter().any(|layer| text.starts_with(layer)) => rule(text)?,
+            _ => Kind::BootWord,
+        };
+        Ok(Self { text: text.to_owned(), kind })
+    }
+
+    /// Whether it takes effect at the next boot only.
+    pub fn is_boot_word(&self) -> bool {
+        self.kind == Kind::BootWord
+    }
+
+    /// What it asks for on the machine at `root`, and the machine's CPUs for real time.
+    fn wishes(&self, selection: &Selection, root: &SysRoot) -> Result<(Vec<Wish>, CpuList)> {
+        match &self.kind {
+            Kind::Rule => Selection { only: vec![self.text.clone()], ..selection.clone() }.wishes_for(root),
+            Kind::Change(change) => {
+                let wish = Wish {
+                    rule: self.text.clone(),
+                    title: self.text.clone(),
+                    why: "asked for".to_owned(),
+                    otherwise: "it says so already, or more than that".to_owned(),
+                    named: true,
+                    changes: vec![change.clone()],
+                    ..Wish::default()
+                };
+                Ok((vec![wish], selection.real_time(root)?))
+            }
+            Kind::BootWord => Ok((Vec::new(), CpuList::new())),
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+fn file(text: &str) -> Result<Change> {
+    let (path, value) = text.split_once('=').unwrap_or((text, ""));
+    if !tune::is_of_kernel(path) || value.is_empty() {
+        let message = format!("`{text}` is no file of the kernel with its value");
+        return Err(CommandError::new(message, "as in /proc/sys/vm/stat_interval=10"));
+    }
+    Ok(Change::Files { path: path.to_owned(), value: value.to_owned() })
+}
+
+fn threads(text: &str, name: &str, value: &str) -> Result<Change> {
+    let priority = value.trim_start_matches("fifo:").parse();
+    let priority = priority.map_err(|error| {
+        CommandError::new(format!("`{text}`: {error}"), "1 to 99, as in ktimers/*=fifo:90")
+    })?;
+    if name.is_empty() || name.matches('*').count() > 1 {
+        let hint = "with at most one *, as in ktimers/*=fifo:90";
+        return Err(CommandError::new(format!("`{text}` names no threads of the kernel"), hint));
+    }
+    Ok(Change::Threads(Threads {
+        named: vec![name.to_owned()],
+        priority: Some(priority),
+        ..Threads::default()
+    }))
+}
+
+fn rule(text: &str) -> Result<Kind> {
+    let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+    let ids = crate::commands::check::ids(&rules, &[text.to_owned()])?;
+    let cure = ids.first().and_then(|id| rules.get(id)).map(|rule| &rule.cure);
+    let can = cure
+        .is_some_and(|cure| !cure.runtime.is_empty() || !cure.threads.is_empty() || cure.partition.is_some());
+    if !can {
+        let message = format!("{text} has no cure on the running system");
+        return Err(CommandError::new(
+            message,
+            format!("worstcase check --explain {text} says how it is cured"),
+        ));
+    }
+    Ok(Kind::Rule)
+}
+
+/// What `settings` come to on the machine at `root`. Each has to change something.
+pub fn plan(settings: &[Setting], selection: &Selection, root: &SysRoot) -> Result<Plan> {
+    let (mut wishes, mut real_time) = (Vec::new(), CpuList::new());
+    for setting in settings.iter().filter(|setting| !setting.is_boot_word()) {
+        let (own, cpus) = setting.wishes(selection, root)?;
+        let alone = tune::plan(root, &own, &cpus);
+        if alone.steps.is_empty() {
+            let why = alone.refusals.first().map(|refusal| refusal.why_not.clone());
+            let hint = why.unwrap_or_else(|| "worstcase check passes that rule here".to_owned());
+            return Err(CommandError::new(format!("{setting} would change nothing here"), hint));
+        }
+        wishes.extend(own);
+        real_time = cpus;
+    }
+    Ok(tune::plan(root, &wishes, &real_time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> Kind {
+        Setting::parse(text).unwrap().kind
+    }
+
+    #[test]
+    fn each_sort_of_setting_is_known_by_its_form() {
+        assert_eq!(kind("rn-thp"), Kind::Rule);
+        assert!(matches!(kind("/proc/sys/vm/swappiness=10"), Kind::Change(Change::Files { .. })));
+        let Kind::Change(Change::Threads(threads)) = kind("ktimers/*=fifo:90") else { panic!() };
+        assert_eq!((threads.named, threads.priority.unwrap().get()), (vec!["ktimers/*".to_owned()], 90));
+        for word in ["threadirqs", "isolcpus=managed_irq,1", "preempt=full", "rcu_nocbs=1"] {
+            assert!(Setting::parse(word).unwrap().is_boot_word(), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused_with_a_hint() {
+        for text in [
+            "",
+            "a b",
+            "rn-nosuch",
+            "kc-preempt-rt",
+            "/etc/passwd=1",
+            "/proc/sys/../../etc/x=1",
+            "/proc/sys/vm/swappiness",
+            "/proc/sys/vm/swappiness=",
+            "ktimers=fifo:0",
+            "ktimers=fifo:100",
+            "=fifo:9",
+            "a*b*=fifo:9",
+        ] {
+            let error = Setting::parse(text).unwrap_err();
+            assert!(!error.hint.is_empty(), "{text}: {error:?}");
+        }
+    }
+}
