@@ -213,7 +213,7 @@ const THREADED: Case = Case {
         "--load-command",
         "busybox cat /proc/kallsyms > /dev/ttyS0",
         "--duration",
-        "250ms",
+        "500ms",
         "--warm-up",
         "50ms",
         "--smallest-effect",

@@ -86,6 +86,7 @@ impl Lab<'_> {
             memory: *memory,
             time: *time,
             disk: *disk,
+            system: None,
             binary: self.binary.clone(),
             programs: programs.clone(),
             command: ["worstcase", "tune", "block"].map(Into::into).into_iter().chain(command).collect(),
