@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 18] = [
+const PROGRAMS: [(&str, &[&str]); 20] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -31,6 +31,8 @@ const PROGRAMS: [(&str, &[&str]); 18] = [
     ("busybox", &["busybox", "busybox-static"]),
     ("systemd-analyze", &["systemd"]), // this and the next: what is written for the next boot is read by them
     ("dash", &["dash"]),
+    ("grub-mkconfig", &["grub-common"]), // this and the next: menus that are made of boot words
+    ("debootstrap", &["debootstrap"]),
 ];
 
 /// Headers that a kernel's build needs and the packages that bring them.

@@ -128,9 +128,12 @@ fn do_it(system: &mut System<'_>, plan: &Plan) -> Result<()> {
     system.files.finish()
 }
 
+/// The name of what a program makes.
+const MADE: &str = "made";
+
 /// What the program makes of the files now; the file itself stays as it is.
 fn make(system: &mut System<'_>, generated: &Generated) -> Result<Vec<u8>> {
-    let aside = system.files.aside("made");
+    let aside = system.files.aside(MADE);
     let path = system.root.path(&aside);
     let made = run(system.programs, &generated.program, &["-o", &path.to_string_lossy()]);
     let bytes = system.files.take(&aside)?;
@@ -209,6 +212,7 @@ pub fn undo(system: &mut System<'_>) -> Result<Option<Undone>> {
     if let (Some(path), Some(now)) = (&note.counted, counted_as(&system.files, &note)?) {
         system.files.rename(&now, path)?;
     }
+    system.files.take(&system.files.aside(MADE))?;
     let files = system.files.undo()?;
     let is_foreign =
         |path: &str| files.iter().any(|file| file.path == path && matches!(file.back, Back::Foreign(_)));

@@ -1,5 +1,6 @@
 //! GRUB, as Debian has it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use super::*;
@@ -193,6 +194,53 @@ fn a_program_that_fails_or_makes_something_else_leaves_nothing_behind() {
     assert!(machine.programs.make_menu(&menu.to_string_lossy()).unwrap().is_ok);
     machine.put("/etc/grub.d/10_linux", "#!/bin/sh\necho menuentry x {\necho linux /v a\necho }\n");
     machine.refusal(WORDS, Manner::Default);
+}
+
+/// A trial runs programs before, in the middle and at the end; undo finds every byte as it was, wherever it was killed.
+#[test]
+fn a_process_killed_around_any_program_leaves_what_undo_needs() {
+    let mut whole = debian();
+    whole.persist(WORDS, Manner::Trial).unwrap();
+    let programs = whole.programs.ran.len();
+    assert!(programs >= 4, "{:?}", whole.programs.ran);
+    for number in 0..programs {
+        for is_after in [false, true] {
+            let mut machine = debian();
+            let (before, plan) = (machine.files(), machine.plan(WORDS, Manner::Trial).unwrap());
+            machine.programs.kills = Some((number, is_after));
+            assert!(catch_unwind(AssertUnwindSafe(|| machine.write(&plan))).is_err());
+            let told = machine.on(|system| persisted(&system.files)).unwrap();
+            assert!(told.is_none_or(|(_, is_whole)| !is_whole), "half done and unsaid: {number}");
+            if let Some(undone) = machine.on(undo).unwrap() {
+                assert!(undone.files.iter().all(|file| file.back.is_as_before()), "{undone:?}");
+            }
+            assert_eq!(machine.files(), before, "{number} {is_after}");
+            assert_eq!(
+                std::fs::read_dir(machine.at(STATE)).map_or(0, Iterator::count),
+                usize::from(number > 0)
+            );
+            machine.persist(WORDS, Manner::Trial).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_undo_killed_around_any_program_is_undone_by_the_next() {
+    let mut whole = debian();
+    whole.persist(WORDS, Manner::Trial).unwrap();
+    let first = whole.programs.ran.len();
+    whole.undo();
+    for number in first..whole.programs.ran.len() {
+        for is_after in [false, true] {
+            let mut machine = debian();
+            let before = machine.files();
+            machine.persist(WORDS, Manner::Trial).unwrap();
+            machine.programs.kills = Some((number, is_after));
+            assert!(catch_unwind(AssertUnwindSafe(|| machine.undo())).is_err());
+            machine.undo();
+            assert_eq!(machine.files(), before, "{number} {is_after}");
+        }
+    }
 }
 
 #[test]

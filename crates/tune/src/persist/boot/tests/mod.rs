@@ -33,6 +33,8 @@ pub(super) struct Scripted {
     /// U-Boot's environment.
     pub environment: BTreeMap<String, String>,
     pub fails: bool,
+    /// The program during which the process is killed: before it did anything, or after.
+    pub kills: Option<(usize, bool)>,
 }
 
 impl Programs for Scripted {
@@ -42,6 +44,14 @@ impl Programs for Scripted {
 
     fn run(&mut self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
         self.ran.push(format!("{program} {}", arguments.join(" ")));
+        let kill = self.kills.filter(|(number, _)| self.ran.len() == number + 1);
+        if let Some((_, is_after)) = kill {
+            self.kills = None;
+            if is_after {
+                let _ = self.run(program, arguments);
+            }
+            std::panic::panic_any(crate::scripted::Killed);
+        }
         if self.fails {
             return Ok(Answer { complaints: "it fails here\n".into(), ..Answer::default() });
         }

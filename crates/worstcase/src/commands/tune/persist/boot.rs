@@ -102,6 +102,11 @@ impl BootOptions {
         if self.keep {
             return keep(system, &mut parts, dry_run);
         }
+        if let Some((note, _)) = boot::persisted(&parts.system().files)? {
+            let message = format!("words were written already: {}", line(&Wish::of(&note.words)?.set));
+            let hint = "take them back first: worstcase tune persist --boot --undo";
+            return Err(CommandError::new(message, hint));
+        }
         let wish = self.wish(&parts.root, choice)?;
         let plan =
             boot::plan(&parts.root, parts.programs.as_mut(), self.loader.as_deref(), &wish, self.manner())?;
