@@ -39,6 +39,13 @@ pub enum Change {
         /// What to write.
         value: String,
     },
+    /// The same where somebody has named the files: just that value, stricter or not, in files of any CPU.
+    Named {
+        /// Their path; `*` stands for any part of one name.
+        path: String,
+        /// What to write.
+        value: String,
+    },
     /// Threads of the kernel.
     Threads(Threads),
     /// Threads and interrupts that somebody has named.

@@ -1,20 +1,45 @@
 //! Files of the kernel by a path with `*`.
 
-use machine::SysRoot;
 use machine::survey::matching;
+use machine::{SysRoot, latency_request};
 use units::{CpuId, CpuList};
 
 use super::{Expansion, Target};
 use crate::error::in_words;
 
-/// Whether a path is one of a kernel file: below /proc or /sys, without a way out.
-pub fn is_of_kernel(path: &str) -> bool {
+/// Whether somebody may name a path to have a value in it: a file below /proc or /sys, without a way out, or the limit on
+/// exit latencies.
+pub fn is_setting(path: &str) -> bool {
     let is_below = ["/proc/", "/sys/"].iter().any(|start| path.starts_with(start));
-    is_below && !path.split('/').any(|part| part == "..")
+    path == latency_request::PATH || is_below && !path.split('/').any(|part| part == "..")
 }
 
 /// `value` into each file that fits `pattern`, of files of single CPUs those of `real_time`.
 pub(super) fn expand(root: &SysRoot, pattern: &str, value: &str, real_time: &CpuList) -> Expansion {
+    each(root, pattern, value, |path| concerns(root, path, real_time), Expansion::change)
+}
+
+/// Just `value` into each file that somebody has named by `pattern`.
+pub(super) fn named(root: &SysRoot, pattern: &str, value: &str) -> Expansion {
+    let mut expansion = Expansion::default();
+    if pattern == latency_request::PATH {
+        expansion.change(root, Target::LatencyLimit, value);
+    } else if pattern.strip_prefix("/proc/irq/").is_some_and(|rest| rest.contains('/')) {
+        expansion
+            .refuse(pattern, "an interrupt has another number at the next boot: rules know it by its name");
+    } else {
+        return each(root, pattern, value, |_| true, Expansion::set);
+    }
+    expansion
+}
+
+fn each(
+    root: &SysRoot,
+    pattern: &str,
+    value: &str,
+    is_wanted: impl Fn(&str) -> bool,
+    change: fn(&mut Expansion, &SysRoot, Target, &str),
+) -> Expansion {
     let mut expansion = Expansion::default();
     let paths = match matching(root, &[pattern.to_owned()]) {
         Ok(paths) => paths,
@@ -24,15 +49,14 @@ pub(super) fn expand(root: &SysRoot, pattern: &str, value: &str, real_time: &Cpu
         }
     };
     let there = |path: &&String| !matches!(root.read(path), record::Fact::Absent | record::Fact::Unsupported);
-    let wanted: Vec<&String> =
-        paths.iter().filter(there).filter(|path| concerns(root, path, real_time)).collect();
+    let wanted: Vec<&String> = paths.iter().filter(there).filter(|path| is_wanted(path)).collect();
     if wanted.is_empty() {
         expansion.refuse(pattern, format!("not there ({})", in_words(2)));
     }
     for path in wanted {
         match lacking(root, path, value) {
             Some(offered) => expansion.refuse(path, format!("the kernel offers {offered}, and not {value}")),
-            None => expansion.change(root, Target::File(path.clone()), value),
+            None => change(&mut expansion, root, Target::File(path.clone()), value),
         }
     }
     expansion
@@ -108,6 +132,19 @@ mod tests {
         assert!(concerns(&root, policy, &"1".parse().unwrap()));
         assert!(!concerns(&root, policy, &"2-3".parse().unwrap()));
         assert!(concerns(&root, "/sys/devices/system/cpu/smt/control", &CpuList::new()));
+    }
+
+    #[test]
+    fn what_somebody_names_gets_just_that_value() {
+        let (mask, bias) =
+            ("/proc/irq/default_smp_affinity", "/sys/devices/system/cpu/cpu0/power/energy_perf_bias");
+        let root = root(&[(mask, "3\n"), (bias, "6\n"), ("/proc/irq/24/smp_affinity_list", "0\n")]);
+        let told = |path: &str, value: &str| named(&root, path, value);
+        assert_eq!(told(mask, "f").steps[0].new, "f", "a set of CPUs is widened");
+        assert!(expand(&root, mask, "f", &CpuList::new()).steps.is_empty(), "a rule never widens one");
+        assert_eq!(told(bias, "0").steps[0].new, "0", "of a CPU that is not for real time too");
+        assert!(told(mask, "3").steps.is_empty() && told(mask, "3").refusals.is_empty());
+        assert!(told("/proc/irq/*/smp_affinity_list", "1").refusals[0].why_not.contains("another number"));
     }
 
     #[test]

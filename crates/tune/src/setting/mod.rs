@@ -17,7 +17,7 @@ use units::CpuList;
 
 use crate::plan::{Change, Refusal, Step};
 
-pub use file::is_of_kernel;
+pub use file::is_setting;
 pub use form::Form;
 pub(crate) use hazard::{effect, heavy};
 pub use partition::NAME as PARTITION;
@@ -76,6 +76,7 @@ pub(crate) fn expand(root: &SysRoot, change: &Change, real_time: &CpuList) -> Ex
         }
         Change::Files { path, value } if path.as_str() == interrupt::FILES => interrupt::expand(root, value),
         Change::Files { path, value } => file::expand(root, path, value, real_time),
+        Change::Named { path, value } => file::named(root, path, value),
         Change::Partition(cpus) => partition::expand(root, cpus),
         Change::Threads(threads) => thread::expand(root, threads, real_time),
         Change::Handlers(handlers) => interrupt::handlers(root, handlers),

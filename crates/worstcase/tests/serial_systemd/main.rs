@@ -24,10 +24,16 @@ worstcase tune persist --status > persisted.txt; echo "exit $?" >> persisted.txt
 journalctl -b -u worstcase-tune -o cat > by-unit.txt
 systemctl is-active worstcase-tune-again.timer > timer.txt
 
+limit() { od -An -tu4 -N4 /dev/cpu_dma_latency | tr -d ' '; }
+limit > limit.txt
+systemctl list-units --plain --no-legend 'worstcase-tune-latency*' > latency-holder.txt
+kill -9 $(tr , '\n' < /var/lib/worstcase/tune/holder-latency | sed -n 's/.*"pid"://p')
 echo 1 > $interval
 systemctl start worstcase-tune-again
 cat $interval > again.txt
+limit >> limit.txt
 systemctl stop worstcase-tune
+limit >> limit.txt
 cat $interval > stopped.txt
 systemctl is-active worstcase-tune worstcase-tune-again.timer >> stopped.txt
 worstcase tune status >> stopped.txt
@@ -113,8 +119,10 @@ fn a_service_applies_at_boot_and_all_of_it_comes_back() {
         println!("skipped: needs package systemd, installed by dpkg");
         return;
     }
+    let choice = system.path().join("choice.toml");
+    fs::write(&choice, "isolate = \"1\"\n[settings]\n\"/dev/cpu_dma_latency\" = \"5\"\n").unwrap();
     let mut persist = Command::new(PROGRAM);
-    persist.args(["tune", "persist", "--isolate", "1", "--root"]).arg(system.path());
+    persist.args(["tune", "persist", "--root"]).arg(system.path()).arg("--file").arg(choice);
     assert!(persist.stdout(Stdio::null()).status().unwrap().success());
 
     let (first, read) = boot(system.path(), "systemd.show_status=no", FIRST);
@@ -125,6 +133,12 @@ fn a_service_applies_at_boot_and_all_of_it_comes_back() {
     assert!(at_boot.ends_with(", all as written\nexit 0\n"), "{at_boot}");
     assert!(read("persisted.txt").ends_with(", all as written\nexit 0\n"), "{}", read("persisted.txt"));
     assert_eq!(read("timer.txt"), "active\n");
+    assert_eq!(
+        read("limit.txt"),
+        "5\n5\n2000000000\n",
+        "at boot, after its holder was killed, after the stop"
+    );
+    assert!(read("latency-holder.txt").contains("worstcase-tune-latency-"), "{}", read("latency-holder.txt"));
     assert_eq!(read("again.txt"), "10\n", "what was reset is written again");
     assert_eq!(read("stopped.txt"), "1\ninactive\ninactive\nnothing is applied\n");
     assert_eq!(written(&read("by-unit.txt")), written(&read("by-hand.txt")), "the unit forbids no write");

@@ -102,11 +102,13 @@ fn parse(text: &str) -> std::result::Result<Selection, String> {
     Ok(selection)
 }
 
-/// A setting is a file of the kernel: nothing else can be put back by its value alone.
+/// Nothing else can be put back by its value alone.
 fn check_path(path: &str) -> std::result::Result<(), String> {
-    match tune::is_of_kernel(path) {
+    match tune::is_setting(path) {
         true => Ok(()),
-        false => Err(format!("`{path}` in [settings] is no file below /proc or /sys")),
+        false => {
+            Err(format!("`{path}` in [settings] is no file below /proc or /sys, nor /dev/cpu_dma_latency"))
+        }
     }
 }
 

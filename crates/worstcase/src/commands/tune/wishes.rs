@@ -22,7 +22,7 @@ pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Wish> {
         title: format!("{path} says {value}"),
         why: "the file of choice says so".to_owned(),
         named: true,
-        changes: vec![Change::Files { path: path.clone(), value: value.clone() }],
+        changes: vec![Change::Named { path: path.clone(), value: value.clone() }],
         ..Wish::default()
     })
 }
