@@ -7,11 +7,15 @@ use units::{CpuId, CpuList};
 use super::{Expansion, Target};
 use crate::error::in_words;
 
-/// Whether somebody may name a path to have a value in it: a file below /proc or /sys, without a way out, or the limit on
-/// exit latencies.
-pub fn is_setting(path: &str) -> bool {
+/// Whether a path is one of a kernel file: below /proc or /sys, without a way out.
+pub fn is_of_kernel(path: &str) -> bool {
     let is_below = ["/proc/", "/sys/"].iter().any(|start| path.starts_with(start));
-    path == latency_request::PATH || is_below && !path.split('/').any(|part| part == "..")
+    is_below && !path.split('/').any(|part| part == "..")
+}
+
+/// Whether a file of choice may ask for a value there: in a file of the kernel, or as the limit on exit latencies.
+pub fn is_setting(path: &str) -> bool {
+    path == latency_request::PATH || is_of_kernel(path)
 }
 
 /// `value` into each file that fits `pattern`, of files of single CPUs those of `real_time`.

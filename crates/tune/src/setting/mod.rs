@@ -17,7 +17,7 @@ use units::CpuList;
 
 use crate::plan::{Change, Refusal, Step};
 
-pub use file::is_setting;
+pub use file::{is_of_kernel, is_setting};
 pub use form::Form;
 pub(crate) use hazard::{effect, heavy};
 pub use partition::NAME as PARTITION;
