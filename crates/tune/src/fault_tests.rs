@@ -94,10 +94,10 @@ fn planned(machine: &Scripted) -> Plan {
 
 /// A disk: what was written, what of it is safe from a power cut, and at which call it fails.
 #[derive(Clone, Default)]
-struct Disk(Rc<RefCell<Contents>>);
+pub(crate) struct Disk(Rc<RefCell<Contents>>);
 
 #[derive(Default)]
-struct Contents {
+pub(crate) struct Contents {
     written: Vec<u8>,
     safe: usize,
     calls: usize,
@@ -120,14 +120,14 @@ impl Disk {
         }
     }
 
-    fn journal(&self) -> Journal {
+    pub(crate) fn journal(&self) -> Journal {
         let mut journal = Journal::new(Box::new(self.clone()), Path::new("journal"));
         let begin = Begin { boot_id: "this".into(), ..Begin::default() };
         let _ = journal.promise(&Line::Begin(begin));
         journal
     }
 
-    fn history(&self) -> History {
+    pub(crate) fn history(&self) -> History {
         History::of(read(&self.0.borrow().written))
     }
 }

@@ -25,12 +25,14 @@ pub(crate) fn find(root: &SysRoot, target: &Target) -> Found {
                 None => Found::Gone("that thread has ended".to_owned()),
             }
         }
-        Target::File(_) | Target::CpusetBelow(_) | Target::Group(_) | Target::LatencyLimit => {
-            match target.text(root) {
-                record::Fact::Absent => Found::Gone("it is no longer there".to_owned()),
-                _ => Found::Here(target.clone()),
-            }
-        }
+        Target::File(_)
+        | Target::CpusetBelow(_)
+        | Target::Group(_)
+        | Target::Programs(_)
+        | Target::LatencyLimit => match target.text(root) {
+            record::Fact::Absent => Found::Gone("it is no longer there".to_owned()),
+            _ => Found::Here(target.clone()),
+        },
     }
 }
 

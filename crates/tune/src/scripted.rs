@@ -83,6 +83,9 @@ impl Scripted {
     }
 
     fn store(&mut self, path: &str, value: &str) -> Result<(), Errno> {
+        if let Some(group) = path.strip_suffix("/tasks") {
+            return self.enter(group, value);
+        }
         let old = match self.tree.files.get(path) {
             Some(Fact::Value(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
             Some(Fact::Unreadable(errno)) => return Err(Errno::from_raw_os_error(*errno)),
@@ -111,6 +114,22 @@ impl Scripted {
         }
     }
 
+    /// A thread changes its cpuset of v1, and forgets to which CPUs it was bound.
+    fn enter(&mut self, group: &str, tid: &str) -> Result<(), Errno> {
+        let path = format!("{group}/tasks");
+        let cpus = self.text(&format!("{group}/cpuset.cpus")).ok_or(Errno::NOENT)?;
+        let lists: Vec<String> =
+            self.tree.files.keys().filter(|path| path.ends_with("/tasks")).cloned().collect();
+        for list in lists {
+            let text = self.text(&list).unwrap_or_default();
+            let others: String =
+                text.lines().filter(|line| *line != tid).map(|line| format!("{line}\n")).collect();
+            self.put(&list, &if list == path { format!("{others}{tid}\n") } else { others });
+        }
+        self.bind(tid.parse().map_err(|_| Errno::INVAL)?, cpus.trim())
+    }
+
+    /// Lets a thread run on these CPUs.
     fn bind(&mut self, tid: i32, cpus: &str) -> Result<(), Errno> {
         const FIELD: &str = "Cpus_allowed_list:";
         self.edit(&format!("{}/status", Scripted::thread(tid)), |text| {
@@ -135,6 +154,16 @@ impl Scripted {
 /// What a new control group has, as far as it matters.
 const GROUP: [(&str, &str); 3] =
     [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n"), ("cgroup.procs", "")];
+
+/// What it has in the cpusets of v1.
+const GROUP_V1: [(&str, &str); 6] = [
+    ("cpuset.cpus", "\n"),
+    ("cpuset.mems", "\n"),
+    ("cpuset.cpu_exclusive", "0\n"),
+    ("cpuset.sched_load_balance", "1\n"),
+    ("cgroup.procs", ""),
+    ("tasks", ""),
+];
 
 /// The controllers of `old` with one added or taken away.
 fn controllers(old: &str, change: &str) -> Option<String> {
@@ -213,7 +242,9 @@ impl Hand for Scripted {
                 return Err(Errno::EXIST);
             }
             machine.tree.present.insert(path.to_owned(), Fact::Value(()));
-            for (name, text) in GROUP {
+            let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+            let is_v1 = machine.tree.files.contains_key(&format!("{above}/cpuset.sched_load_balance"));
+            for (name, text) in if is_v1 { &GROUP_V1[..] } else { &GROUP[..] } {
                 machine.put(&format!("{path}/{name}"), text);
             }
             Ok(())
@@ -222,7 +253,8 @@ impl Hand for Scripted {
 
     fn remove_group(&mut self, path: &str) -> Result<(), Errno> {
         self.written(|machine, _| {
-            if machine.text(&format!("{path}/cgroup.procs")).is_some_and(|text| !text.trim().is_empty()) {
+            let is_full = |list: &str| machine.text(list).is_some_and(|text| !text.trim().is_empty());
+            if ["cgroup.procs", "tasks"].iter().any(|list| is_full(&format!("{path}/{list}"))) {
                 return Err(Errno::BUSY);
             }
             machine.tree.present.remove(path).ok_or(Errno::NOENT)?;

@@ -60,6 +60,8 @@ fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
 fn still(target: &Target, now: &str, ours: &str) -> bool {
     match target {
         Target::LatencyLimit => target.form(now).change(now, ours).is_none(),
+        // Those that came later belong to the others too.
+        Target::Programs(_) => now == ours,
         _ => target.is_reset_by_the_kernel() || target.same(now, ours),
     }
 }

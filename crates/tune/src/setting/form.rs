@@ -23,7 +23,8 @@ pub enum Form {
 }
 
 /// Names of files that hold a list of CPUs.
-const LISTS: [&str; 3] = ["smp_affinity_list", "watchdog_cpumask", "cpuset.cpus"];
+const LISTS: [&str; 6] =
+    ["smp_affinity_list", "watchdog_cpumask", "cpuset.cpus", "cpuset.mems", "cpus", "mems"];
 
 impl Form {
     /// That of the file at `path`, which holds `text`.

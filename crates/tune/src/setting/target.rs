@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use units::Policy;
 
+use super::partition::Programs;
 use super::{Form, partition};
 use crate::hand::Hand;
 
@@ -34,6 +35,8 @@ pub enum Target {
     CpusetBelow(String),
     /// A control group: `there` or `none`.
     Group(String),
+    /// The programs of a control group of v1, in it or in another one.
+    Programs(Programs),
     /// The limit on exit latencies of idle states for all CPUs, in microseconds, held by an open file.
     LatencyLimit,
 }
@@ -91,6 +94,7 @@ impl Target {
                 Fact::Absent => Fact::Value("none".to_owned()),
                 there => there.map(|()| "there".to_owned()),
             },
+            Self::Programs(programs) => programs.text(root),
             Self::LatencyLimit => latency_request::in_effect(root).map(|limit| limit.to_string()),
         }
     }
@@ -101,7 +105,7 @@ impl Target {
             Self::File(path) => Form::of(path, text),
             Self::Interrupt { .. } | Self::Affinity(_) | Self::Freed(_) => Form::List,
             Self::Scheduling(_) => Form::Fields,
-            Self::CpusetBelow(_) | Self::Group(_) => Form::Whole,
+            Self::CpusetBelow(_) | Self::Group(_) | Self::Programs(_) => Form::Whole,
             Self::LatencyLimit => Form::Lowest,
         }
     }
@@ -113,7 +117,10 @@ impl Target {
 
     /// Whether the value `now` is what was `wanted`.
     pub fn same(&self, now: &str, wanted: &str) -> bool {
-        self.form(now).same(now, wanted)
+        match self {
+            Self::Programs(_) => Programs::same(now, wanted),
+            _ => self.form(now).same(now, wanted),
+        }
     }
 
     /// Writes `value`.
@@ -140,6 +147,7 @@ impl Target {
             }
             Self::Group(group) if value == "there" => hand.make_group(group),
             Self::Group(group) => partition::remove(hand, group),
+            Self::Programs(programs) => programs.write(hand, value),
             Self::LatencyLimit => {
                 let limit = value.parse::<u32>().map_err(|_| Errno::INVAL)?;
                 let is_none = i64::from(limit) >= latency_request::NO_LIMIT;
@@ -175,8 +183,8 @@ impl Target {
         match self {
             Self::File(path) if path.ends_with("/online") || path.ends_with("/smt/control") => 0,
             Self::Freed(_) => 0,
-            Self::CpusetBelow(_) | Self::Group(_) => 1,
-            Self::File(path) if path.contains("/cpuset.") => 1,
+            Self::CpusetBelow(_) | Self::Group(_) | Self::Programs(_) => 1,
+            Self::File(path) if partition::is_file(path) => 1,
             Self::Affinity(_) => 2,
             Self::File(path) if path.contains("/workqueue/") => 3,
             Self::File(path) if path.ends_with("/default_smp_affinity") => 4,
@@ -209,6 +217,7 @@ impl fmt::Display for Target {
             Self::Scheduling(thread) => write!(f, "priority of {} ({})", thread.name, thread.tid),
             Self::CpusetBelow(group) => write!(f, "cpuset controller below {group}"),
             Self::Group(group) => write!(f, "control group {group}"),
+            Self::Programs(programs) => write!(f, "programs of {} and {}", programs.from, programs.to),
             Self::LatencyLimit => f.write_str(latency_request::PATH),
         }
     }

@@ -1,0 +1,89 @@
+//! CPUs out of load balancing, and out of every other program's reach: an isolated partition of cgroup v2, or an
+//! exclusive cpuset where v1 has the controller.
+
+mod programs;
+mod unified;
+mod v1;
+
+use machine::{SysRoot, V1};
+use record::Fact;
+use rustix::io::Errno;
+use units::{CpuId, CpuList};
+
+use super::{Expansion, Target};
+use crate::hand::Hand;
+
+pub(super) use programs::Programs;
+pub(super) use unified::{STATE, has_cpuset};
+
+/// The group that is made.
+pub const NAME: &str = "worstcase";
+
+const WHAT: &str = "a partition of control groups";
+
+/// What else happens.
+const EFFECT: &str = "programs bound to these CPUs alone are moved off, and before Linux 6.2 forget to what they were bound, as threads of the kernel always do; undo binds them again";
+
+/// A group of its own for `cpus`, below the top one.
+pub(super) fn expand(root: &SysRoot, cpus: &CpuList) -> Expansion {
+    let mut expansion = Expansion::default();
+    match (unified::top(root), V1::find(root)) {
+        (Ok(Some(top)), _) => unified::add(root, &mut expansion, &top, cpus),
+        (Ok(None), Some(files)) => v1::add(root, &mut expansion, &files, cpus),
+        (Ok(None), None) => expansion.refuse(WHAT, nowhere(root)),
+        (Err(why), _) => expansion.refuse(WHAT, why),
+    }
+    expansion
+}
+
+/// Why no mounted hierarchy has the controller.
+fn nowhere(root: &SysRoot) -> &'static str {
+    const CONTROLLERS: &str = "/proc/cgroups";
+    let controllers = root.read(CONTROLLERS);
+    let has = |text: &&String| text.lines().any(|line| line.starts_with("cpuset\t"));
+    match controllers.value().filter(has) {
+        Some(_) => {
+            "no mounted control groups have the cpuset controller: mount -t cgroup2 none /sys/fs/cgroup, where nobody \
+             uses that of v1"
+        }
+        None => {
+            "cgroup v2 is not mounted, and this kernel has no cpusets of v1 (CONFIG_CPUSETS_V1 is off, as in Debian's \
+             6.12): mount -t cgroup2 none /sys/fs/cgroup"
+        }
+    }
+}
+
+/// Why the group at `group` cannot be made, if it cannot.
+fn in_the_way(root: &SysRoot, group: &str) -> Option<String> {
+    matches!(root.exists(group), Fact::Value(()))
+        .then(|| format!("{group} is there already: not by this journal"))
+}
+
+/// The memory nodes that `cpus` are on; all where they cannot be told.
+fn nodes_of(root: &SysRoot, cpus: &CpuList, all: &CpuList) -> CpuList {
+    const NODES: &str = "/sys/devices/system/node";
+    let is_near = |CpuId(node): &CpuId| {
+        let own = root.cpu_list(&format!("{NODES}/node{node}/cpulist"));
+        own.value().is_some_and(|own| !own.intersection(cpus).is_empty())
+    };
+    let near: CpuList = all.iter().filter(is_near).collect();
+    if near.is_empty() { all.clone() } else { near }
+}
+
+/// Takes the group away. What is in it goes to the group above.
+pub(super) fn remove(hand: &mut dyn Hand, group: &str) -> Result<(), Errno> {
+    let inside = hand.root().read(&format!("{group}/cgroup.procs"));
+    let above = group.rsplit_once('/').map_or("", |(above, _)| above);
+    for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
+        // A process that ends meanwhile is out of the group too.
+        let _ = hand.write_file(&format!("{above}/cgroup.procs"), process);
+    }
+    hand.remove_group(group)
+}
+
+/// Whether a file of a control group is about its CPUs; the old file system of v1 leaves the names' first half out.
+pub(super) fn is_file(path: &str) -> bool {
+    const BARE: [&str; 4] = ["cpus", "mems", "cpu_exclusive", "sched_load_balance"];
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.starts_with("cpuset.") || BARE.contains(&name)
+}
