@@ -85,12 +85,27 @@ pub struct Judged {
 
 /// Judges what was counted in `time`. What the CPUs are for is never too much.
 pub fn judge(residues: Vec<Residue>, time: Nanos, allowance: &Allowance) -> Vec<Judged> {
+    let residents: Vec<String> =
+        residues.iter().filter(|one| one.kind == Kind::Resident).map(|one| one.words.clone()).collect();
+    let is_theirs = |residue: &Residue| match residue.kind {
+        Kind::Resident => true,
+        Kind::SystemCall | Kind::Passing => {
+            residue.words.split(' ').next().is_some_and(|tid| residents.iter().any(|own| own == tid))
+        }
+        _ => false,
+    };
     let judge = |residue: Residue| {
         let allowed = allowance.named.get(&residue.name).unwrap_or(&allowance.any);
-        let over = residue.kind != Kind::Resident && is_over(residue.events, time, *allowed);
+        let over = !is_theirs(&residue) && is_over(events(&residue), time, *allowed);
         Judged { over, origin: origin(&residue), residue }
     };
     residues.into_iter().map(judge).collect()
+}
+
+/// How often something came. A thread that keeps the CPU has few slices and long ones: each millisecond of them counts.
+fn events(residue: &Residue) -> u64 {
+    const MILLISECOND: u64 = 1_000_000;
+    residue.events.max(residue.time.0 / MILLISECOND)
 }
 
 /// Whether there were more than `allowed` events a second.
@@ -127,10 +142,31 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_keeps_the_cpu_is_too_much_however_few_its_slices_are() {
+        let over = |time| {
+            let residue = Residue { time, ..residue(Kind::Stranger, "spinner", 1) };
+            judge(vec![residue], Nanos::from_secs(3), &allowance(&["1"]))[0].over
+        };
+        assert!(!over(Nanos::from_millis(3)) && over(Nanos::from_millis(1348)));
+    }
+
+    #[test]
     fn what_the_cpus_are_for_is_never_too_much() {
         let judged =
             judge(vec![residue(Kind::Resident, "robot", 1000)], Nanos::from_secs(1), &Allowance::default());
         assert!(!judged[0].over);
+    }
+
+    #[test]
+    fn system_calls_are_too_much_unless_those_make_them_for_whom_the_cpus_are() {
+        let of = |kind, words: &str| Residue { words: words.to_owned(), ..residue(kind, "robot", 1000) };
+        let call = of(Kind::SystemCall, "70 call 1");
+        let over = |residues| {
+            let judged = judge(residues, Nanos::from_secs(1), &Allowance::default());
+            judged.iter().filter(|judged| judged.over).count()
+        };
+        assert_eq!(over(vec![call.clone(), of(Kind::Resident, "70")]), 0);
+        assert_eq!(over(vec![call, of(Kind::Resident, "7")]), 1);
     }
 
     #[test]

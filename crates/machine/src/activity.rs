@@ -40,6 +40,13 @@ struct Thread {
     slices: u64,
 }
 
+impl Thread {
+    /// Whether it may run where it ran last: one that was moved while it slept is there in name only.
+    fn may_run(&self) -> bool {
+        self.task.cpus.is_empty() || self.task.cpus.contains(self.cpu)
+    }
+}
+
 /// What disturbs a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -58,6 +65,18 @@ pub enum Kind {
     PageFault,
     /// Slices of threads that had ended, or had gone elsewhere, when they were looked for.
     Unseen,
+    /// A thread that was given the CPU, as tracing tells: also one that no look found.
+    Passing,
+    /// A function that another CPU had run here, as tracing tells.
+    Call,
+    /// A work function of the kernel, as tracing tells.
+    Work,
+    /// A timer's function, as tracing tells.
+    Timer,
+    /// Why the tick went on, as tracing tells.
+    Tick,
+    /// A system call of a thread, as tracing tells.
+    SystemCall,
 }
 
 /// What one thing did on one CPU.
@@ -70,7 +89,8 @@ pub struct Residue {
     pub kind: Kind,
     /// Its row, or the thread's name.
     pub name: String,
-    /// What the kernel says of the row; the id of a thread of a program.
+    /// What the kernel says of the row; the id of a thread of a program, and the number of its system call; who sent a
+    /// call.
     pub words: String,
     /// How often. Of a thread that came or went this is an upper bound: it had slices elsewhere too.
     pub events: u64,
@@ -134,7 +154,7 @@ fn threads(root: &SysRoot, cpus: &CpuList) -> BTreeMap<(i32, u64), Thread> {
         let tids = ids(root, &format!("/proc/{pid}/task")).into_iter();
         tids.filter_map(move |tid| thread(root, pid, tid))
     };
-    let placed = |thread: Thread| match cpus.contains(thread.cpu) && !thread.task.kernel {
+    let placed = |thread: Thread| match cpus.contains(thread.cpu) {
         true => Thread { task: with_affinity(root, thread.task), ..thread },
         false => thread,
     };
@@ -222,8 +242,8 @@ impl Tally {
 
     /// What a thread used up, where it is, else where it was. A thread that never gave the CPU away had one slice.
     fn add_thread(&mut self, before: Option<&Thread>, after: &Thread) -> Option<(CpuId, u64)> {
-        let there =
-            [Some(after), before].into_iter().flatten().find(|thread| self.cpus.contains(thread.cpu))?;
+        let looks = [Some(after), before].into_iter().flatten();
+        let there = looks.into_iter().find(|thread| self.cpus.contains(thread.cpu) && thread.may_run())?;
         let slices = increase(before.map(|thread| &thread.slices), Some(&after.slices));
         let time = Nanos(increase(before.map(|thread| &thread.time.0), Some(&after.time.0)));
         let faults = increase(before.map(|thread| &thread.faults), Some(&after.faults));
@@ -248,6 +268,8 @@ fn increase(before: Option<&u64>, after: Option<&u64>) -> u64 {
     let (before, after) = (before.copied().unwrap_or_default(), after.copied().unwrap_or_default());
     after.checked_sub(before).unwrap_or(after)
 }
+
+pub mod traced;
 
 #[cfg(test)]
 mod tests;

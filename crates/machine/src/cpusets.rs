@@ -49,6 +49,11 @@ pub fn partition_around(root: &SysRoot, process: i32) -> Option<Partition> {
     partitions(root).into_iter().find(|partition| groups.contains(&partition.group))
 }
 
+/// The partition of that directory as it is now.
+pub fn partition_at(root: &SysRoot, group: &str) -> Option<Partition> {
+    partitions(root).into_iter().find(|partition| partition.group == group)
+}
+
 /// How many processes are in a group.
 pub fn processes_in(root: &SysRoot, group: &str) -> usize {
     root.read(&format!("{group}/cgroup.procs")).value().map_or(0, |text| text.lines().count())

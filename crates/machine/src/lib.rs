@@ -29,10 +29,11 @@ pub mod parameters;
 mod root;
 pub mod survey;
 pub mod tasks;
+pub mod tracing;
 
 pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};
-pub use cpusets::{V1, partition_around, partition_of, partitions, processes_in};
+pub use cpusets::{V1, partition_around, partition_at, partition_of, partitions, processes_in};
 pub use error::Error;
 pub use facts::machine;
 pub use heat::{Heat, temperature};

@@ -23,6 +23,7 @@ pub mod plan;
 pub mod scripted;
 mod setting;
 pub mod status;
+pub mod trace;
 pub mod undo;
 
 pub use error::{Error, Result, in_words};

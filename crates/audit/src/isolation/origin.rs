@@ -14,7 +14,7 @@ pub struct Origin {
     pub remedy: &'static str,
 }
 
-/// A sort of thing, the names of its members (with at most one `*`), source and remedy. The first that fits counts.
+/// A sort of thing, the names of its members (`*` at the end, or around a part), source and remedy. The first that fits counts.
 type Row = (Kind, &'static str, &'static str, &'static str);
 
 const TICK: &str = "the timer tick, and timers of what runs here";
@@ -160,7 +160,206 @@ const ORIGINS: &[Row] = &[
         Kind::Unseen,
         "*",
         "threads that ended or passed by between two looks",
-        "start nothing on these CPUs; trace sched_switch to see who it is",
+        "start nothing on these CPUs; --trace names them",
+    ),
+    (Kind::Passing, "*", "a thread that was given the CPU", "what its name stands for above"),
+    (
+        Kind::Call,
+        "reschedule",
+        "another CPU woke a thread here",
+        "keep partners of threads here on these CPUs, or wake them by shared memory",
+    ),
+    (
+        Kind::Call,
+        "sched_ttwu_pending",
+        "another CPU woke a thread here",
+        "keep partners of threads here on these CPUs, or wake them by shared memory",
+    ),
+    (
+        Kind::Call,
+        "nohz_full_kick_func",
+        "the kernel has the tick of nohz_full judged anew",
+        "no POSIX CPU timers, perf events or changes of policy for threads here",
+    ),
+    (
+        Kind::Call,
+        "nohz_csd_func",
+        "balancing of load with this CPU",
+        "a partition of its own, or isolcpus=domain; nohz_full",
+    ),
+    (
+        Kind::Call,
+        "flush_tlb_func",
+        "a thread elsewhere shares memory with one here and unmapped some, or the kernel's own mappings went",
+        "one process per partition; no munmap or mprotect in its threads outside; no module loading",
+    ),
+    (
+        Kind::Call,
+        "do_flush_tlb_all",
+        "the kernel gave back memory that it had mapped for itself: BPF, modules, ended stacks",
+        "no BPF programs or modules loaded while it counts",
+    ),
+    (
+        Kind::Call,
+        "do_kernel_range_flush",
+        "the kernel gave back memory that it had mapped for itself",
+        "no BPF programs or modules loaded while it counts",
+    ),
+    (
+        Kind::Call,
+        "do_sync_core",
+        "the kernel changed its own code: static keys, tracing, BPF, modules",
+        "no tracing, kprobes, BPF or module loading while it counts",
+    ),
+    (
+        Kind::Call,
+        "text_poke_*",
+        "the kernel changed its own code",
+        "no tracing, kprobes, BPF or module loading while it counts",
+    ),
+    (
+        Kind::Call,
+        "ipi_mb",
+        "a program called membarrier(2)",
+        "no private expedited membarrier in processes with threads here",
+    ),
+    (
+        Kind::Call,
+        "ipi_*",
+        "a program called membarrier(2)",
+        "no membarrier(2) by processes with threads here",
+    ),
+    (
+        Kind::Call,
+        "rcu_exp_handler",
+        "somebody waits for RCU in a hurry",
+        "rcupdate.rcu_normal_after_boot=1; on nohz_full CPUs an idle or user CPU is not asked",
+    ),
+    (
+        Kind::Call,
+        "rcu_barrier_handler",
+        "a module or file system goes and waits for all callbacks of RCU",
+        "boot with rcu_nocbs= for these CPUs; no unmounting while it counts",
+    ),
+    (
+        Kind::Call,
+        "*drain*",
+        "the kernel collects memory kept per CPU",
+        "no memory hotplug, compaction or cgroup removal while it counts",
+    ),
+    (
+        Kind::Call,
+        "*",
+        "another CPU had this function run here",
+        "what calls it on other CPUs, named beside it",
+    ),
+    (
+        Kind::Work,
+        "vmstat_update",
+        "statistics of memory, gathered after this CPU took or gave back pages",
+        "vm.stat_interval raised; no memory taken or given back by threads here",
+    ),
+    (
+        Kind::Work,
+        "vmstat_shepherd",
+        "who looks which CPUs have statistics of memory to gather",
+        "vm.stat_interval raised; on other CPUs by the mask of unbound work",
+    ),
+    (
+        Kind::Work,
+        "lru_add_drain_per_cpu",
+        "somebody moves pages and has each CPU give up those it keeps",
+        "no compaction, memory hotplug or mlock of others while it counts",
+    ),
+    (Kind::Work, "mce_timer_fn", "polling for machine checks", "check_interval to 0; mce=ignore_ce"),
+    (
+        Kind::Work,
+        "clocksource_watchdog_work",
+        "the clock source was found unstable",
+        "tsc=reliable where it is; see worstcase check bt-tsc",
+    ),
+    (
+        Kind::Work,
+        "kfree_rcu_*",
+        "memory that waited for RCU is given back",
+        "boot with rcu_nocbs= for these CPUs; fewer closed files and sockets here",
+    ),
+    (
+        Kind::Work,
+        "*",
+        "work that was asked for on this CPU",
+        "what asks for it: a driver, a file system or a program here",
+    ),
+    (Kind::Timer, "tick_*", TICK, NO_TICK),
+    (
+        Kind::Timer,
+        "hrtimer_wakeup",
+        "a thread that sleeps for a time wakes up",
+        "what the CPUs are for may; others elsewhere",
+    ),
+    (
+        Kind::Timer,
+        "watchdog_timer_fn",
+        "the lockup detector",
+        "worstcase tune apply --only rn-watchdog moves it",
+    ),
+    (
+        Kind::Timer,
+        "delayed_work_timer_fn",
+        "work that was asked for later",
+        "see which work functions ran: they follow who asked for them here",
+    ),
+    (
+        Kind::Timer,
+        "clocksource_watchdog",
+        "the clock source is compared with another one, on each CPU in turn",
+        "tsc=reliable or clocksource.verify_n_cpus=0 where it is good; see worstcase check bt-tsc",
+    ),
+    (Kind::Timer, "mce_timer_fn", "polling for machine checks", "check_interval to 0; mce=ignore_ce"),
+    (
+        Kind::Timer,
+        "process_timeout",
+        "a thread of the kernel or a program that waited with a limit",
+        "its thread elsewhere",
+    ),
+    (
+        Kind::Timer,
+        "sched_rt_period_timer",
+        "throttling of real time",
+        "kernel.sched_rt_runtime_us=-1, and threads that sleep",
+    ),
+    (
+        Kind::Timer,
+        "*",
+        "a timer that was set on this CPU",
+        "what set it runs here, or ran: timers stay until they have run out once",
+    ),
+    (Kind::Tick, "SCHED", "more than one thread could run", "one runnable thread on each CPU"),
+    (
+        Kind::Tick,
+        "POSIX_TIMER",
+        "a timer on CPU time (setitimer, timer_create, RLIMIT_CPU, RLIMIT_RTTIME)",
+        "no CPU timers for threads here",
+    ),
+    (
+        Kind::Tick,
+        "PERF_EVENTS",
+        "a performance counter that rotates or has a frequency",
+        "no perf while it counts",
+    ),
+    (
+        Kind::Tick,
+        "CLOCK_UNSTABLE",
+        "the clock is not taken for stable",
+        "a stable clock source: tsc=reliable where it is",
+    ),
+    (Kind::Tick, "RCU*", "RCU needs this CPU", "boot with rcu_nocbs= for these CPUs"),
+    (Kind::Tick, "*", "the kernel kept the tick", "Documentation/timers/no_hz.rst: known issues"),
+    (
+        Kind::SystemCall,
+        "*",
+        "a program that runs here",
+        "worstcase partition create, or taskset -p; ausyscall names the number",
     ),
 ];
 
@@ -174,9 +373,10 @@ pub fn origin(residue: &Residue) -> Origin {
 }
 
 fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => pattern == name,
+    match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
+        (Some(middle), Some(_)) if !middle.is_empty() => name.contains(&middle[1..]),
+        (Some(start), _) => name.starts_with(start),
+        (None, _) => pattern == name,
     }
 }
 
@@ -193,7 +393,9 @@ mod tests {
     #[test]
     fn every_sort_of_thing_has_a_source_and_a_remedy() {
         use Kind::*;
-        for kind in [Interrupt, Softirq, KernelThread, Stranger, Resident, PageFault, Unseen] {
+        let counted = [Interrupt, Softirq, KernelThread, Stranger, Resident, PageFault, Unseen];
+        let traced = [Passing, Call, Work, Timer, Tick, SystemCall];
+        for kind in counted.into_iter().chain(traced) {
             let origin = of(kind, "nobody knows it");
             assert!(!origin.source.is_empty() && !origin.remedy.is_empty(), "{kind:?}");
         }

@@ -118,6 +118,26 @@ fn a_thread_that_left_meanwhile_and_one_that_never_gives_way_are_told() {
 }
 
 #[test]
+fn a_thread_that_was_moved_while_it_slept_did_not_run_where_it_ran_last() {
+    let before = activity("", "", 0, &[(30, "khugepaged", KERNEL, 1, 0, 10, 1, "0")]);
+    let after = activity("", "", 0, &[(30, "khugepaged", KERNEL, 0, 0, 90, 4, "0")]);
+    assert!(told(&before, &after).is_empty());
+}
+
+#[test]
+fn a_thread_that_tracing_saw_pass_by_is_told_where_no_look_found_it() {
+    let mut tally = Tally::new(one());
+    let before = activity("", "", 0, &[(30, "spins", 0, 1, 0, 10, 1, "0-1")]);
+    let after = activity("", "", 0, &[(30, "spins", 0, 1, 0, 90, 2, "0-1")]);
+    tally.add(&before, &after);
+    let switch = |name: &str| format!(" x-1 [001] d 1.0: sched_switch: next_comm={name} next_pid=30\n");
+    assert_eq!(tally.add_trace(&(switch("spins") + &switch("gone") + "CPU:1 [LOST 3 EVENTS]\n")), 3);
+    let passing: Vec<Residue> =
+        tally.named().into_iter().filter(|residue| residue.kind == Kind::Passing).collect();
+    assert_eq!((passing.len(), passing[0].name.as_str()), (1, "gone"));
+}
+
+#[test]
 fn what_cannot_be_counted_is_named() {
     let nothing = Activity::take(&FakeTree::empty().root, &one());
     assert_eq!(nothing.missing().len(), 4);

@@ -59,6 +59,8 @@ pub fn measure(
     let place = |pid| put_inside(session, pid);
     let own_program = Path::new(probe::client::OWN_PROGRAM);
     let mut probe = Probe::start_at(own_program, probe_plan(session, &head), place)?;
+    // A process that has ended is in no cpuset of v1 any more.
+    let partition = machine::partition_around(&session.root, id_of(probe.pid()));
     let mut load = load::start(load_plan(session, &head)?)?;
     let load_failed = load.wait_running(LOAD_PATIENCE).err();
     let mut round =
@@ -69,7 +71,7 @@ pub fn measure(
     // After the last sample nobody is disturbed by it.
     let look = || look_around(session, &probe, &load);
     let complete = end == ScenarioEnd::Complete;
-    let partition = machine::partition_around(&session.root, id_of(probe.pid()));
+    let partition = partition.and_then(|was| machine::partition_at(&session.root, &was.group));
     let rivals_and_load = if complete { schedule::before_ordinary(look) } else { look() };
     let finished = round.finish(session, &mut probe, &mut load);
     if round.recorder.has_news() {

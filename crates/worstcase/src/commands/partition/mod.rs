@@ -4,6 +4,7 @@ mod create;
 mod list;
 mod lockout;
 mod run;
+mod tracing;
 mod verify;
 
 use std::process::ExitCode;

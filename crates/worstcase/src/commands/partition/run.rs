@@ -70,8 +70,9 @@ impl Run {
     }
 }
 
-/// Puts this process in, and on the partition's CPUs, whatever it was bound to.
+/// Puts this process in, and on all CPUs that it finds there, whatever it was bound to. Since Linux 6.2 a thread remembers
+/// what it was bound to: one bound to the partition's CPUs by name would stay on them when the partition is gone.
 fn enter(partition: &Partition) -> Result<()> {
     put(partition, std::process::id())?;
-    Ok(schedule::set_affinity(0, &partition.cpus)?)
+    Ok(schedule::set_affinity(0, &(0..units::MAX_CPUS).collect())?)
 }

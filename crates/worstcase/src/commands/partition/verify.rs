@@ -1,7 +1,6 @@
 //! `worstcase partition verify`.
 
 use std::fmt::Write;
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use serde::Serialize;
 use sys::signal::Signals;
 use units::{CpuId, CpuList, Nanos};
 
+use super::tracing::Tracing;
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Count what runs on CPUs for real time, and name its source
 ///
-/// Interrupts, softirqs, threads and page faults are counted for a time. Nothing is changed. Exit code 1 if something
-/// came more often than is allowed, 3 if something could not be counted. System calls are not counted.
+/// Interrupts, softirqs, threads and page faults are counted for a time. Nothing is changed but with --trace, and that
+/// only meanwhile. Exit code 1 if something came more often than is allowed, 3 if something could not be counted.
 #[derive(Args)]
 pub struct Verify {
     /// The CPUs [default: those of all partitions]
@@ -37,6 +37,11 @@ pub struct Verify {
     /// Events a second allowed on each CPU: of each thing, or NAME=N for one row or thread; may be given several times [default: 1]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     allow: Vec<Allowed>,
+
+    /// Trace as well: system calls, and the functions behind calls of other CPUs, work and timers; it costs each of
+    /// them time on these CPUs
+    #[arg(long)]
+    trace: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -52,6 +57,8 @@ struct Proof {
     time: Nanos,
     verdict: &'static str,
     missing: Vec<String>,
+    /// What is counted and cannot be named here.
+    unnamed: Vec<String>,
     residues: Vec<Judged>,
 }
 
@@ -88,25 +95,27 @@ impl Verify {
 
     fn count(&self, root: &SysRoot, cpus: CpuList) -> Result<Proof> {
         let signals = Signals::take()?;
+        Tracing::clear();
+        let mut tracing = self.trace.then(|| Tracing::begin(&cpus)).unwrap_or_default();
         let begin = Instant::now();
         let end = begin + self.duration.duration();
         let mut tally = Tally::new(cpus.clone());
         let mut before = Activity::take(root, &cpus);
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            sys::signal::wait_readable(&[signals.as_fd()], left.min(LOOK))?;
+            let is_over = tracing.follow(&signals, left.min(LOOK), &mut tally)?;
             let after = Activity::take(root, &cpus);
             tally.add(&before, &after);
             before = after;
-            if signals.next().is_some() || Instant::now() >= end {
+            if is_over || signals.next().is_some() || Instant::now() >= end {
                 break;
             }
         }
         let time = Nanos(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        let residues = judge(tally.residues(), time, &allowance(&self.allow));
-        let missing = before.missing();
-        let verdict = verdict(&residues, &missing);
-        Ok(Proof { schema_version: 1, cpus: cpus.to_string(), time, verdict, missing, residues })
+        let residues = judge(tally.named(), time, &allowance(&self.allow));
+        let missing = [before.missing(), tracing.missing()].concat();
+        let (verdict, unnamed) = (verdict(&residues, &missing), tracing.unnamed());
+        Ok(Proof { schema_version: 1, cpus: cpus.to_string(), time, verdict, missing, unnamed, residues })
     }
 }
 
@@ -134,6 +143,9 @@ fn told(proof: &Proof, width: usize) -> String {
     }
     for missing in &proof.missing {
         text += &report::paragraph(&format!("not counted: {missing}"), 2, width);
+    }
+    for unnamed in &proof.unnamed {
+        text += &report::paragraph(&format!("not named: {unnamed}"), 2, width);
     }
     let over = proof.residues.iter().filter(|judged| judged.over).count();
     let _ = match proof.verdict {
@@ -166,6 +178,12 @@ fn line(judged: &Judged) -> String {
         Kind::Resident => ("bound here", "slices"),
         Kind::PageFault => ("page faults of", "faults"),
         Kind::Unseen => ("threads that ended or passed by", "slices"),
+        Kind::Passing => ("passed by", "slices"),
+        Kind::Call => ("call", "times"),
+        Kind::Work => ("work", "times"),
+        Kind::Timer => ("timer", "times"),
+        Kind::Tick => ("tick kept for", "times"),
+        Kind::SystemCall => ("system calls of", "times"),
     };
     let mark = if judged.over { "over " } else { "" };
     let time = match residue.time {
@@ -208,7 +226,8 @@ mod tests {
     fn what_is_over_is_told_with_source_and_cure_and_a_quiet_cpu_is_called_so() {
         let residues = residues(Kind::Interrupt, "LOC", 250);
         let (cpus, time) = ("1-2".to_owned(), Nanos::from_secs(1));
-        let proof = Proof { schema_version: 1, cpus, time, verdict: "fail", missing: vec![], residues };
+        let (missing, unnamed) = (vec![], vec!["functions of calls".to_owned()]);
+        let proof = Proof { schema_version: 1, cpus, time, verdict: "fail", missing, unnamed, residues };
         let text = told(&proof, 100);
         assert!(text.contains("over interrupt LOC: 250 times\n"), "{text}");
         assert!(
@@ -216,7 +235,8 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("CPU 2: nothing\n") && text.ends_with("fail: 1 above the allowance\n"),
+            text.contains("CPU 2: nothing\n  not named: functions of calls\n")
+                && text.ends_with("fail: 1 above the allowance\n"),
             "{text}"
         );
     }

@@ -1,0 +1,197 @@
+//! What tracing adds to the counts: names of functions and system calls behind interrupts, work and timers.
+
+use record::Fact;
+use units::{CpuList, Nanos};
+
+use super::{Kind, Residue, Tally};
+use crate::SysRoot;
+use crate::tracing::{Event, lost};
+
+/// An event that is traced: its system and name, which of its fields says where it counts, and since when it is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Traced {
+    /// `system/name`, its directory.
+    pub event: &'static str,
+    /// Which kernels have it.
+    pub since: &'static str,
+    place: Place,
+}
+
+/// How an event is told to be about a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It happens there.
+    Here,
+    /// It happens there, and counts unless it was a success.
+    HereFailed,
+    /// It is sent there from elsewhere.
+    To,
+    /// It is sent to several, which no filter tells before Linux 6.6.
+    ToSeveral,
+}
+
+/// All that are traced.
+pub const EVENTS: [Traced; 8] = [
+    Traced::new("raw_syscalls/sys_enter", "with CONFIG_FTRACE_SYSCALLS", Place::Here),
+    Traced::new("sched/sched_switch", "", Place::Here),
+    Traced::new("workqueue/workqueue_execute_start", "", Place::Here),
+    Traced::new("timer/timer_expire_entry", "", Place::Here),
+    Traced::new("timer/hrtimer_expire_entry", "", Place::Here),
+    Traced::new("timer/tick_stop", "with nohz_full", Place::HereFailed),
+    Traced::new("ipi/ipi_send_cpu", "Linux 6.4", Place::To),
+    Traced::new("ipi/ipi_send_cpumask", "Linux 6.4", Place::ToSeveral),
+];
+
+impl Traced {
+    const fn new(event: &'static str, since: &'static str, place: Place) -> Self {
+        Self { event, since, place }
+    }
+
+    /// Whether the kernel has it in the instance at `directory`.
+    pub fn is_there(&self, root: &SysRoot, directory: &str) -> bool {
+        root.read(&format!("{directory}/events/{}/enable", self.event)) != Fact::Absent
+    }
+
+    /// What the kernel is to keep of it for `cpus`; nothing where it keeps all.
+    pub fn filter(&self, cpus: &CpuList) -> Option<String> {
+        let field = match self.place {
+            Place::Here | Place::HereFailed => "CPU",
+            Place::To => "cpu",
+            Place::ToSeveral => return None,
+        };
+        let any: Vec<String> = cpus.iter().map(|cpu| format!("{field} == {cpu}")).collect();
+        let any = any.join(" || ");
+        Some(if self.place == Place::HereFailed { format!("({any}) && success == 0") } else { any })
+    }
+}
+
+impl Tally {
+    /// Adds what lines of a trace tell; how many events were lost.
+    pub fn add_trace(&mut self, lines: &str) -> u64 {
+        lines.lines().filter_map(Event::parse).for_each(|event| self.add_event(&event));
+        lines.lines().map(lost).sum()
+    }
+
+    /// All residues, but for threads seen passing by tracing that the looks have named as well.
+    pub fn named(&self) -> Vec<Residue> {
+        let all = self.residues();
+        let is_named = |passing: &Residue| {
+            let threads = [Kind::KernelThread, Kind::Stranger, Kind::Resident];
+            let same = |one: &&Residue| one.cpu == passing.cpu && one.name == passing.name;
+            all.iter().filter(same).any(|one| threads.contains(&one.kind))
+        };
+        all.iter().filter(|one| one.kind != Kind::Passing || !is_named(one)).cloned().collect()
+    }
+
+    fn add_event(&mut self, event: &Event<'_>) {
+        let here = CpuList::from_iter([event.cpu]);
+        let Some((cpus, kind, name, words)) = told(event, here) else { return };
+        for cpu in cpus.intersection(&self.cpus).iter() {
+            self.count((cpu, kind, name.clone(), words.clone()), 1, Nanos::ZERO);
+        }
+    }
+}
+
+/// Where an event counts, as what, its name, and more words.
+fn told(event: &Event<'_>, here: CpuList) -> Option<(CpuList, Kind, String, String)> {
+    let function = |key: &str| event.field(key).map(bare);
+    Some(match event.name {
+        "sys_enter" => {
+            let words = format!("{} call {}", event.tid, event.after("NR ")?);
+            (here, Kind::SystemCall, event.thread.to_owned(), words)
+        }
+        "sched_switch" => match event.field("next_pid")? {
+            "0" => return None,
+            tid => (here, Kind::Passing, event.field("next_comm")?.to_owned(), tid.to_owned()),
+        },
+        "workqueue_execute_start" => (here, Kind::Work, bare(event.after("function ")?), String::new()),
+        "timer_expire_entry" | "hrtimer_expire_entry" => {
+            (here, Kind::Timer, function("function")?, String::new())
+        }
+        "tick_stop" => (here, Kind::Tick, event.field("dependency")?.to_owned(), String::new()),
+        "ipi_send_cpu" => {
+            let to = CpuList::from_iter([units::CpuId(event.field("cpu")?.parse().ok()?)]);
+            (to, Kind::Call, called(function("callback")?), format!("by {}", function("callsite")?))
+        }
+        "ipi_send_cpumask" => {
+            let to = event.field("cpumask")?.parse().ok()?;
+            (to, Kind::Call, called(function("callback")?), format!("by {}", function("callsite")?))
+        }
+        _ => return None,
+    })
+}
+
+/// A function without the place in it: `flush_tlb_func+0x0/0x1f0`.
+fn bare(function: &str) -> String {
+    function.split('+').next().unwrap_or_default().to_owned()
+}
+
+/// Without a function to call it is only to look whether another thread is to run.
+fn called(function: String) -> String {
+    if function.trim_start_matches("0x").trim_matches('0').is_empty() {
+        "reschedule".to_owned()
+    } else {
+        function
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::CpuId;
+
+    fn tally(lines: &[&str]) -> Vec<(Kind, String, String, u64)> {
+        let mut tally = Tally::new("1".parse().unwrap());
+        let lines: Vec<String> = lines.iter().map(|line| format!("  some-7 [{line}")).collect();
+        assert_eq!(tally.add_trace(&lines.join("\n")), 0);
+        let all = tally.residues().into_iter();
+        all.inspect(|residue| assert_eq!(residue.cpu, CpuId(1)))
+            .map(|residue| (residue.kind, residue.name, residue.words, residue.events))
+            .collect()
+    }
+
+    fn one(line: &str) -> Option<(Kind, String, String)> {
+        tally(&[line]).pop().map(|(kind, name, words, _)| (kind, name, words))
+    }
+
+    #[test]
+    fn events_are_counted_by_what_they_tell() {
+        let is = |line: &str, kind, name: &str, words: &str| {
+            assert_eq!(one(line), Some((kind, name.to_owned(), words.to_owned())), "{line}");
+        };
+        is("001] d 1.0: sys_enter: NR 230 (1, 2)", Kind::SystemCall, "some", "7 call 230");
+        is(
+            "001] d 1.0: sched_switch: prev_comm=a prev_pid=1 ==> next_comm=gone next_pid=9 next_prio=120",
+            Kind::Passing,
+            "gone",
+            "9",
+        );
+        is("001] d 1.0: workqueue_execute_start: work struct 0x1: function f", Kind::Work, "f", "");
+        is("001] d 1.0: timer_expire_entry: timer=0x1 function=g now=1", Kind::Timer, "g", "");
+        is("001] d 1.0: tick_stop: success=0 dependency=SCHED", Kind::Tick, "SCHED", "");
+        let sent = "000] d 1.0: ipi_send_cpu: cpu=1 callsite=a+0x2/0x4 callback=0x0";
+        is(sent, Kind::Call, "reschedule", "by a");
+        let sent = "000] d 1.0: ipi_send_cpumask: cpumask=0-1 callsite=a+0x2 callback=flush_tlb_func+0x0";
+        is(sent, Kind::Call, "flush_tlb_func", "by a");
+    }
+
+    #[test]
+    fn what_is_elsewhere_or_idle_does_not_count() {
+        assert_eq!(one("000] d 1.0: sys_enter: NR 230 (1, 2)"), None);
+        assert_eq!(one("001] d 1.0: sched_switch: next_comm=swapper/1 next_pid=0"), None);
+        assert_eq!(one("001] d 1.0: ipi_send_cpu: cpu=0 callsite=a callback=b"), None);
+        assert_eq!(one("001] d 1.0: nobody_asked: x=1"), None);
+    }
+
+    #[test]
+    fn filters_name_the_cpus() {
+        let filter = |event: &str| {
+            let traced = EVENTS.iter().find(|traced| traced.event == event).unwrap();
+            traced.filter(&"1,3".parse().unwrap())
+        };
+        assert_eq!(filter("sched/sched_switch").as_deref(), Some("CPU == 1 || CPU == 3"));
+        assert_eq!(filter("timer/tick_stop").as_deref(), Some("(CPU == 1 || CPU == 3) && success == 0"));
+        assert_eq!(filter("ipi/ipi_send_cpu").as_deref(), Some("cpu == 1 || cpu == 3"));
+        assert_eq!(filter("ipi/ipi_send_cpumask"), None);
+    }
+}
