@@ -14,6 +14,7 @@ pub struct Instance {
     directory: String,
     pipe: Option<tracing::Pipe>,
     lacking: Vec<&'static Traced>,
+    counted: Option<String>,
 }
 
 impl Instance {
@@ -26,7 +27,7 @@ impl Instance {
         let place = tracing::place(&hand.root())?;
         let directory = format!("{place}/instances/{}{}", tracing::OWN, std::process::id());
         hand.make_group(&directory).map_err(|errno| refused("make", &directory, errno))?;
-        let mut instance = Self { hand, directory, pipe: None, lacking: Vec::new() };
+        let mut instance = Self { hand, directory, pipe: None, lacking: Vec::new(), counted: None };
         let pipe = tracing::Pipe::open(&instance.directory);
         instance.pipe =
             Some(pipe.map_err(|error| format!("open {}/trace_pipe: {error}", instance.directory))?);
@@ -41,6 +42,9 @@ impl Instance {
                 continue;
             }
             let event = format!("{}/events/{}", self.directory, traced.event);
+            if self.is_counted_by_the_kernel(traced, &event, cpus) {
+                continue;
+            }
             if let Some(filter) = traced.filter(cpus) {
                 self.write(&format!("{event}/filter"), &filter)?;
             }
@@ -51,6 +55,14 @@ impl Instance {
         Ok(())
     }
 
+    /// Not every kernel can: then each event is told.
+    fn is_counted_by_the_kernel(&mut self, traced: &Traced, event: &str, cpus: &CpuList) -> bool {
+        let Some(histogram) = traced.histogram(cpus) else { return false };
+        let is_counted = self.hand.write_file(&format!("{event}/trigger"), &histogram).is_ok();
+        self.counted = is_counted.then(|| format!("{event}/hist"));
+        is_counted
+    }
+
     fn write(&mut self, path: &str, value: &str) -> Result<(), String> {
         self.hand.write_file(path, value).map_err(|errno| refused("write", path, errno))
     }
@@ -58,6 +70,12 @@ impl Instance {
     /// Events that this kernel does not have.
     pub fn lacking(&self) -> &[&'static Traced] {
         &self.lacking
+    }
+
+    /// What the kernel has counted itself, since the beginning.
+    pub fn counted(&self) -> String {
+        let counted = self.counted.as_ref().map(|path| self.hand.root().read(path));
+        counted.and_then(|text| text.value().cloned()).unwrap_or_default()
     }
 
     /// What has happened since.

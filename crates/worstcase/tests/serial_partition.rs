@@ -23,6 +23,12 @@ const TICKLESS: &str = "quiet nohz_full=1 rcu_nocbs=1";
 
 static OLD: Guests = Guests::new("debian-6.1-amd64", "quiet").processors(2).programs(PROGRAMS);
 static NEW: Guests = Guests::new("debian-6.12-rt-amd64", TICKLESS).processors(2).programs(PROGRAMS);
+static BOOTED: Guests = Guests::new(
+    "debian-6.12-amd64",
+    "quiet isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0",
+)
+.processors(2)
+.programs(PROGRAMS);
 /// The others of two versions, plain and PREEMPT_RT, with a tick and without.
 static OTHERS: [Guests; 6] = [
     Guests::new("debian-6.1-amd64", TICKLESS).processors(2).programs(PROGRAMS),
@@ -54,7 +60,12 @@ struct Found {
 
 /// What verify found on CPU 1. Each thing has a source.
 fn found() -> Vec<Found> {
-    let (code, text) = answer("verify --rt 1 --duration 3s --allow 0 --json");
+    counted("--duration 2s")
+}
+
+/// The same with further words for verify.
+fn counted(words: &str) -> Vec<Found> {
+    let (code, text) = answer(&format!("verify --rt 1 --allow 0 --json {words}"));
     assert!(matches!(code, Some(0 | 1)), "{text}");
     let proof: serde_json::Value = serde_json::from_str(&text).unwrap();
     let word = |residue: &serde_json::Value, key: &str| residue[key].as_str().unwrap().to_owned();
@@ -190,11 +201,43 @@ fn proven(top: &str, state: &str) {
     assert!(has(&between, "resident", "yes"), "{between:?}");
     let ticks = events(&between, "interrupt", "LOC");
     let is_tickless = fs::read_to_string("/proc/cmdline").unwrap().contains("nohz_full");
-    assert_eq!(ticks > 300, !is_tickless, "250 a second where they are not stopped: {between:?}");
+    assert_eq!(ticks > 150, !is_tickless, "250 a second where they are not stopped: {between:?}");
+    let traced = counted("--duration 2s --trace");
+    println!("traced on a busy CPU: {traced:?}");
+    assert!(events(&traced, "system-call", "yes") > 1000, "{traced:?}");
+    assert_eq!(
+        has(&traced, "timer", "tick_sched_timer") || has(&traced, "timer", "tick_nohz_handler"),
+        !is_tickless
+    );
     end(busy);
+    a_killed_trace_is_taken_away_by_the_next_command();
 
     given_back(top);
     ended.store(true, Ordering::Relaxed);
+}
+
+fn instances() -> usize {
+    fs::read_dir("/sys/kernel/tracing/instances").unwrap().count()
+}
+
+fn a_killed_trace_is_taken_away_by_the_next_command() {
+    let signalled = |signal: Signal| {
+        let mut child =
+            command("verify --rt 1 --duration 100s --trace").stdout(Stdio::null()).spawn().unwrap();
+        until("it traces", || instances() == 1);
+        // Taken at the first look.
+        std::thread::sleep(Duration::from_millis(500));
+        let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        child.wait().unwrap();
+    };
+    signalled(Signal::INT);
+    assert_eq!(instances(), 0, "Ctrl-C leaves nothing");
+    signalled(Signal::KILL);
+    assert_eq!(instances(), 1);
+    let (_, text) = answer("verify --rt 1 --duration 1s");
+    assert!(text.contains("was left by a command that was killed: taken away"), "{text}");
+    assert_eq!(instances(), 0);
 }
 
 /// A program of real time is inside and stays there, until undo gives everything back.
@@ -267,6 +310,34 @@ fn a_kernel_without_a_tick_and_without_cpusets_of_v1_makes_one_too() {
         let (code, text) = answer("create --rt 1");
         assert!(code == Some(2) && text.contains("CONFIG_CPUSETS_V1"), "{text}");
         assert!(ran("mount", &format!("-t cgroup2 none {UNIFIED}")).0);
+    });
+}
+
+#[test]
+#[ignore = "long: one more guest"]
+fn a_boot_line_that_isolates_leaves_the_rest_to_create() {
+    BOOTED.run(|| {
+        let (code, text) = answer("create --rt 1 --kind boot");
+        assert_eq!(code, Some(0), "{text}");
+        let line = text.lines().find(|line| line.starts_with("isolcpus=") && line.contains(' ')).unwrap();
+        let booted = fs::read_to_string("/proc/cmdline").unwrap();
+        assert!(line.split(' ').all(|word| booted.contains(word)), "{line}: {booted}");
+        let (code, text) = answer("create --rt 1");
+        assert!(code == Some(0) && text.contains("the boot line isolates CPUs 1 already"), "{text}");
+        assert!(text.contains("/proc/sys/vm/stat_interval: 1 -> 10"), "{text}");
+        println!("left on an idle CPU: {:?}", found());
+        let busy = Command::new("yes").stdout(Stdio::null()).spawn().unwrap();
+        sys::schedule::set_affinity(busy.id().try_into().unwrap(), &"1".parse().unwrap()).unwrap();
+        let between = found();
+        println!("left on a busy CPU: {between:?}");
+        assert!(
+            has(&between, "resident", "yes") && events(&between, "interrupt", "LOC") < 150,
+            "{between:?}"
+        );
+        println!("traced on a busy CPU: {:?}", counted("--duration 2s --trace"));
+        end(busy);
+        let (code, text) = answer("undo");
+        assert!(code == Some(0) && text.ends_with("proof: everything reads as before\n"), "{text}");
     });
 }
 

@@ -355,12 +355,7 @@ const ORIGINS: &[Row] = &[
     ),
     (Kind::Tick, "RCU*", "RCU needs this CPU", "boot with rcu_nocbs= for these CPUs"),
     (Kind::Tick, "*", "the kernel kept the tick", "Documentation/timers/no_hz.rst: known issues"),
-    (
-        Kind::SystemCall,
-        "*",
-        "a program that runs here",
-        "worstcase partition create, or taskset -p; ausyscall names the number",
-    ),
+    (Kind::SystemCall, "*", "a program that runs here", "worstcase partition create, or taskset -p"),
 ];
 
 /// Where a residue comes from.

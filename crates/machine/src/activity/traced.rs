@@ -1,7 +1,7 @@
 //! What tracing adds to the counts: names of functions and system calls behind interrupts, work and timers.
 
 use record::Fact;
-use units::{CpuList, Nanos};
+use units::{CpuId, CpuList, Nanos};
 
 use super::{Kind, Residue, Tally};
 use crate::SysRoot;
@@ -52,6 +52,14 @@ impl Traced {
         root.read(&format!("{directory}/events/{}/enable", self.event)) != Fact::Absent
     }
 
+    /// How the kernel is to count it itself, where it comes too fast to be told one by one (Documentation/trace/
+    /// histogram.rst); [`Tally::add_histogram`] reads what it counted.
+    pub fn histogram(&self, cpus: &CpuList) -> Option<String> {
+        const KEYS: &str = "hist:keys=common_cpu,common_pid.execname,id.syscall:size=4096";
+        let filter = self.filter(cpus).filter(|_| self.event == "raw_syscalls/sys_enter")?;
+        Some(format!("{KEYS} if {filter}"))
+    }
+
     /// What the kernel is to keep of it for `cpus`; nothing where it keeps all.
     pub fn filter(&self, cpus: &CpuList) -> Option<String> {
         let field = match self.place {
@@ -70,6 +78,19 @@ impl Tally {
     pub fn add_trace(&mut self, lines: &str) -> u64 {
         lines.lines().filter_map(Event::parse).for_each(|event| self.add_event(&event));
         lines.lines().map(lost).sum()
+    }
+
+    /// Adds the system calls that a histogram tells; how many it had no room for.
+    pub fn add_histogram(&mut self, text: &str) -> u64 {
+        for row in text.lines().filter_map(Row::parse) {
+            if self.cpus.contains(row.cpu) {
+                let words = format!("{} call {}", row.tid, row.call);
+                let key = (row.cpu, Kind::SystemCall, row.thread.to_owned(), words);
+                self.count(key, row.hits, Nanos::ZERO);
+            }
+        }
+        let dropped = text.lines().find_map(|line| line.trim().strip_prefix("Dropped:"));
+        dropped.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
     }
 
     /// All residues, but for threads seen passing by tracing that the looks have named as well.
@@ -92,6 +113,38 @@ impl Tally {
     }
 }
 
+/// A row of the histogram of system calls.
+#[derive(Debug, PartialEq, Eq)]
+struct Row<'a> {
+    cpu: CpuId,
+    thread: &'a str,
+    tid: i32,
+    call: String,
+    hits: u64,
+}
+
+impl<'a> Row<'a> {
+    /// Reads `{ common_cpu: 1, common_pid: yes [ 158], id: sys_write [ 1] } hitcount: 3`.
+    fn parse(line: &'a str) -> Option<Self> {
+        let rest = line.trim().strip_prefix("{ common_cpu:")?;
+        let (cpu, rest) = rest.split_once(", common_pid:")?;
+        let (thread, rest) = rest.rsplit_once(", id:")?;
+        let (call, hits) = rest.rsplit_once("} hitcount:")?;
+        let numbered = |text: &'a str| {
+            let (name, number) = text.trim().strip_suffix(']')?.rsplit_once('[')?;
+            Some((name.trim(), number.trim()))
+        };
+        let ((thread, tid), (name, number)) = (numbered(thread)?, numbered(call)?);
+        Some(Self {
+            cpu: CpuId(cpu.trim().parse().ok()?),
+            thread,
+            tid: tid.parse().ok()?,
+            call: format!("{number} {}", name.trim_start_matches("sys_")),
+            hits: hits.trim().parse().ok()?,
+        })
+    }
+}
+
 /// Where an event counts, as what, its name, and more words.
 fn told(event: &Event<'_>, here: CpuList) -> Option<(CpuList, Kind, String, String)> {
     let function = |key: &str| event.field(key).map(bare);
@@ -110,7 +163,7 @@ fn told(event: &Event<'_>, here: CpuList) -> Option<(CpuList, Kind, String, Stri
         }
         "tick_stop" => (here, Kind::Tick, event.field("dependency")?.to_owned(), String::new()),
         "ipi_send_cpu" => {
-            let to = CpuList::from_iter([units::CpuId(event.field("cpu")?.parse().ok()?)]);
+            let to = CpuList::from_iter([CpuId(event.field("cpu")?.parse().ok()?)]);
             (to, Kind::Call, called(function("callback")?), format!("by {}", function("callsite")?))
         }
         "ipi_send_cpumask" => {
@@ -138,7 +191,7 @@ fn called(function: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::CpuId;
+    use proptest::prelude::*;
 
     fn tally(lines: &[&str]) -> Vec<(Kind, String, String, u64)> {
         let mut tally = Tally::new("1".parse().unwrap());
@@ -181,6 +234,29 @@ mod tests {
         assert_eq!(one("001] d 1.0: sched_switch: next_comm=swapper/1 next_pid=0"), None);
         assert_eq!(one("001] d 1.0: ipi_send_cpu: cpu=0 callsite=a callback=b"), None);
         assert_eq!(one("001] d 1.0: nobody_asked: x=1"), None);
+    }
+
+    #[test]
+    fn a_histogram_tells_system_calls_by_name_and_what_it_had_no_room_for() {
+        let text = "# event histogram\n#\n\n\
+            { common_cpu:          1, common_pid: a [x], id  [       158], id: sys_write                     [  1] } hitcount:     301\n\
+            { common_cpu:          0, common_pid: b          [       159], id: sys_read                      [  0] } hitcount:       3\n\
+            \nTotals:\n    Hits: 304\n    Entries: 2\n    Dropped: 7\n";
+        let mut tally = Tally::new("1".parse().unwrap());
+        assert_eq!(tally.add_histogram(text), 7);
+        let all = tally.residues();
+        assert_eq!(all.len(), 1);
+        assert_eq!(
+            (all[0].name.as_str(), all[0].words.as_str(), all[0].events),
+            ("a [x], id", "158 call 1 write", 301)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_histogram_is_answered_without_a_panic(text in "(\\{ common_cpu:|, common_pid:|, id:|\\} hitcount:|Dropped:|[0-9 é\\[\\]\n]{0,4}){0,12}") {
+            let _ = Tally::new(CpuList::new()).add_histogram(&text);
+        }
     }
 
     #[test]

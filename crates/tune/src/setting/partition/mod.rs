@@ -8,7 +8,7 @@ mod v1;
 use machine::{SysRoot, V1};
 use record::Fact;
 use rustix::io::Errno;
-use units::{CpuId, CpuList};
+use units::{CpuId, CpuList, KernelVersion};
 
 use super::{Expansion, Target};
 use crate::hand::Hand;
@@ -36,20 +36,17 @@ pub(super) fn expand(root: &SysRoot, cpus: &CpuList) -> Expansion {
     expansion
 }
 
-/// Why no mounted hierarchy has the controller.
+/// Why no mounted hierarchy has the controller. From 6.12 on a kernel may be built without that of v1.
 fn nowhere(root: &SysRoot) -> &'static str {
-    const CONTROLLERS: &str = "/proc/cgroups";
-    let controllers = root.read(CONTROLLERS);
-    let has = |text: &&String| text.lines().any(|line| line.starts_with("cpuset\t"));
-    match controllers.value().filter(has) {
-        Some(_) => {
-            "no mounted control groups have the cpuset controller: mount -t cgroup2 none /sys/fs/cgroup, where nobody \
-             uses that of v1"
+    const WITHOUT_V1: KernelVersion = KernelVersion::new(6, 12);
+    let release = root.read("/proc/sys/kernel/osrelease");
+    let version = release.value().and_then(|text| text.parse::<KernelVersion>().ok());
+    match version.is_some_and(|version| version >= WITHOUT_V1) {
+        true => {
+            "no mounted control groups have the cpuset controller: mount -t cgroup2 none /sys/fs/cgroup; this kernel may \
+             have no cpusets of v1 to mount (CONFIG_CPUSETS_V1, which Debian's 6.12 leaves out)"
         }
-        None => {
-            "cgroup v2 is not mounted, and this kernel has no cpusets of v1 (CONFIG_CPUSETS_V1 is off, as in Debian's \
-             6.12): mount -t cgroup2 none /sys/fs/cgroup"
-        }
+        false => "no mounted control groups have the cpuset controller: mount -t cgroup2 none /sys/fs/cgroup",
     }
 }
 

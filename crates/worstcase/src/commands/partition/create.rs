@@ -4,9 +4,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use machine::SysRoot;
+use machine::survey::Survey;
+use record::Machine;
 use units::{CpuList, Nanos};
 
-use super::lockout;
+use super::{boot, lockout};
+use crate::commands::check::subject::{set, survey_of};
 use crate::commands::tune::{Apply, Selection, StateOption, wait_time};
 use crate::error::{CommandError, Result};
 use crate::output;
@@ -27,6 +30,15 @@ pub(super) const RULES: [&str; 12] = [
     "rn-rq-affinity",
 ];
 
+/// What `--kind` names.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Control groups of the running system, v2 or v1
+    Cgroup,
+    /// Words of the boot line, printed: also for what a running kernel cannot be told, the tick above all
+    Boot,
+}
+
 /// Take everything that can be moved off some CPUs, and put them into a partition of their own
 ///
 /// Interrupts, threads and work of the kernel go elsewhere, programs do by the partition. partition verify counts what
@@ -37,9 +49,13 @@ pub struct Create {
     #[arg(long, value_name = "CPUS")]
     rt: CpuList,
 
-    /// How: by a partition of cgroup v2
+    /// How
     #[arg(long, value_enum, default_value = "cgroup")]
     kind: Kind,
+
+    /// Further rules of check to make pass, such as rn-mce: no polling for corrected memory errors
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    also: Vec<String>,
 
     /// Undo by itself after this time, unless tune keep is typed
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, value_parser = wait_time)]
@@ -49,32 +65,33 @@ pub struct Create {
     state: StateOption,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Kind {
-    Cgroup,
-}
-
 impl Create {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
-        let Kind::Cgroup = self.kind;
         let root = SysRoot::live();
         let machine = machine::machine(&root);
         super::check_cpus(&self.rt, &machine.cpus.online)?;
-        if let Some(who) = lockout::locked_out(&root, sys::process::own_pid().as_raw_pid(), &self.rt) {
-            let message = format!("{who} may run on CPUs {} alone, which would be taken from it", self.rt);
-            return Err(CommandError::new(message, "taskset -p lets it run elsewhere first"));
+        warn_of_siblings(&survey_of(&root, Some(&self.rt))?);
+        match self.kind {
+            Kind::Cgroup => self.by_groups(&root, &machine),
+            Kind::Boot => self.by_words(&root, &machine),
         }
-        if let Some(other) =
-            machine::partitions(&root).iter().find(|one| !one.cpus.intersection(&self.rt).is_empty())
-        {
-            let message = format!("CPUs {} are in the partition {} already", other.cpus, other.group);
-            return Err(CommandError::new(
-                message,
-                "worstcase partition undo gives back what worstcase took",
-            ));
-        }
-        let selection = Selection::of_rules(&RULES, self.rt);
+    }
+
+    fn by_words(self, root: &SysRoot, machine: &Machine) -> Result<ExitCode> {
+        let survey = survey_of(root, Some(&self.rt))?;
+        let others = machine.cpus.online.difference(&self.rt);
+        let (line, reasons) = boot::told(&boot::words(&self.rt, &others, survey.kernel_config()));
+        output::words(reasons.trim_end());
+        output::final_data(&(line + "\n"))?;
+        output::words("worstcase partition verify --rt counts after the boot what is left there");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn by_groups(self, root: &SysRoot, machine: &Machine) -> Result<ExitCode> {
+        self.refuse_lockout(root)?;
+        let rules: Vec<&str> = RULES.into_iter().chain(self.also.iter().map(String::as_str)).collect();
+        let selection = Selection::of_rules(&rules, self.rt.clone());
         let plan = selection.plan(None)?;
         if let Some(refusal) = plan.refusals.iter().find(|refusal| refusal.rule == RULES[0]) {
             let message = format!("no partition can be made: {}", refusal.why_not);
@@ -83,10 +100,44 @@ impl Create {
                 "worstcase tune plan --isolate shows what else can be moved",
             ));
         }
+        let isolated = machine.cpus.isolated.value().is_some_and(|cpus| self.rt.difference(cpus).is_empty());
+        if isolated {
+            output::words(&format!(
+                "the boot line isolates CPUs {} already: no group is made, and what else can be moved is; bind programs with \
+                 taskset -c {}",
+                self.rt, self.rt
+            ));
+        }
         lockout::warn_of_starvation(&machine.throttling);
         let code = Apply::of(selection, self.time, self.state).run()?;
-        output::words("worstcase partition verify counts what still runs there");
+        let rt = if isolated { format!(" --rt {}", self.rt) } else { String::new() };
+        output::words(&format!("worstcase partition verify{rt} counts what still runs there"));
         Ok(code)
+    }
+
+    fn refuse_lockout(&self, root: &SysRoot) -> Result<()> {
+        if let Some(who) = lockout::locked_out(root, sys::process::own_pid().as_raw_pid(), &self.rt) {
+            let message = format!("{who} may run on CPUs {} alone, which would be taken from it", self.rt);
+            return Err(CommandError::new(message, "taskset -p lets it run elsewhere first"));
+        }
+        let all = machine::partitions(root);
+        let Some(other) = all.iter().find(|one| !one.cpus.intersection(&self.rt).is_empty()) else {
+            return Ok(());
+        };
+        let message = format!("CPUs {} are in the partition {} already", other.cpus, other.group);
+        Err(CommandError::new(message, "worstcase partition undo gives back what worstcase took"))
+    }
+}
+
+/// A core is shared with who is on its other threads.
+fn warn_of_siblings(survey: &Survey) {
+    let siblings = set(survey, "cpus.isolated.siblings");
+    if !siblings.is_empty() {
+        output::words(&format!(
+            "warning: CPUs {siblings} share cores with CPUs {}: what runs there slows these down; name them too, or see \
+             worstcase check fw-smt-off",
+            survey.isolated()
+        ));
     }
 }
 

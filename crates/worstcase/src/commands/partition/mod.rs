@@ -1,5 +1,6 @@
 //! `worstcase partition`: CPUs for real time alone, made, used, proven and given back.
 
+mod boot;
 mod create;
 mod list;
 mod lockout;

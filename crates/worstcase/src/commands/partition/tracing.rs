@@ -57,6 +57,13 @@ impl Tracing {
         }
     }
 
+    /// Ends it, and adds what the kernel has counted itself.
+    pub fn end(&mut self, tally: &mut Tally) {
+        if let Some(instance) = &mut self.instance {
+            self.lost += tally.add_trace(&instance.lines()) + tally.add_histogram(&instance.counted());
+        }
+    }
+
     /// What could not be counted, in words.
     pub fn missing(&self) -> Vec<String> {
         let refused = self.refused.iter().map(|why| format!("system calls: {why}"));

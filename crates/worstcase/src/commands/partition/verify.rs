@@ -111,6 +111,7 @@ impl Verify {
                 break;
             }
         }
+        tracing.end(&mut tally);
         let time = Nanos(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let residues = judge(tally.named(), time, &allowance(&self.allow));
         let missing = [before.missing(), tracing.missing()].concat();

@@ -84,7 +84,7 @@ fn kind(target: &Target) -> String {
         Target::Interrupt { .. } => "interrupt".to_owned(),
         Target::Affinity(_) | Target::Freed(_) => "affinity".to_owned(),
         Target::Scheduling(_) => "scheduling".to_owned(),
-        Target::CpusetBelow(_) | Target::Group(_) => "partition".to_owned(),
+        Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) => "partition".to_owned(),
         Target::LatencyLimit => "latency-limit".to_owned(),
     }
 }
