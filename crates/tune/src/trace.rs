@@ -50,8 +50,6 @@ impl Instance {
             }
             self.write(&format!("{event}/enable"), "1")?;
         }
-        // What was set off by all of this is no disturbance of theirs.
-        self.lines();
         Ok(())
     }
 

@@ -165,6 +165,18 @@ const ORIGINS: &[Row] = &[
     (Kind::Passing, "*", "a thread that was given the CPU", "what its name stands for above"),
     (
         Kind::Call,
+        "dl_task_timer",
+        "the fair server begins its time for ordinary threads, or a deadline thread its period",
+        "see worstcase check rn-fair-server; one runnable thread on each CPU",
+    ),
+    (
+        Kind::Call,
+        "irq_work_queue_on",
+        "another CPU queued work for this one: as a rule to have the tick of nohz_full judged anew",
+        "no POSIX CPU timers, perf events or changes of policy for threads here",
+    ),
+    (
+        Kind::Call,
         "reschedule",
         "another CPU woke a thread here",
         "keep partners of threads here on these CPUs, or wake them by shared memory",
@@ -360,7 +372,7 @@ const ORIGINS: &[Row] = &[
 
 /// Where a residue comes from.
 pub fn origin(residue: &Residue) -> Origin {
-    // Rows with a number are known by their handler, the last of the words.
+    // Rows with a number are known by their handler, calls by their sender too: the last of the words.
     let handler = residue.words.rsplit(' ').next();
     let fits = |row: &&Row| row.0 == residue.kind && (fits(row.1, &residue.name) || handler == Some(row.1));
     let row = ORIGINS.iter().find(fits);

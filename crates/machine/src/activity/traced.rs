@@ -97,9 +97,13 @@ impl Tally {
     pub fn named(&self) -> Vec<Residue> {
         let all = self.residues();
         let is_named = |passing: &Residue| {
-            let threads = [Kind::KernelThread, Kind::Stranger, Kind::Resident];
-            let same = |one: &&Residue| one.cpu == passing.cpu && one.name == passing.name;
-            all.iter().filter(same).any(|one| threads.contains(&one.kind))
+            let same = |one: &&Residue| match one.kind {
+                // Of a worker the looks say what it works on, too: `kworker/1:1-events`.
+                Kind::KernelThread => one.name.split('-').next() == Some(&passing.name),
+                Kind::Stranger | Kind::Resident => one.name == passing.name,
+                _ => false,
+            };
+            all.iter().filter(|one| one.cpu == passing.cpu).any(|one| same(&one))
         };
         all.iter().filter(|one| one.kind != Kind::Passing || !is_named(one)).cloned().collect()
     }

@@ -10,7 +10,7 @@ use units::{CpuList, Nanos};
 
 use super::{boot, lockout};
 use crate::commands::check::subject::{set, survey_of};
-use crate::commands::tune::{Apply, Selection, StateOption, wait_time};
+use crate::commands::tune::{Apply, Selection, StateOption, told, wait_time, write_words};
 use crate::error::{CommandError, Result};
 use crate::output;
 
@@ -35,7 +35,7 @@ pub(super) const RULES: [&str; 12] = [
 enum Kind {
     /// Control groups of the running system, v2 or v1
     Cgroup,
-    /// Words of the boot line, printed: also for what a running kernel cannot be told, the tick above all
+    /// Words of the boot line, as tune persist writes them: for what a running kernel cannot be told too, the tick above all
     Boot,
 }
 
@@ -61,6 +61,10 @@ pub struct Create {
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, value_parser = wait_time)]
     time: Option<Nanos>,
 
+    /// Print what would be written
+    #[arg(long)]
+    dry_run: bool,
+
     #[command(flatten)]
     state: StateOption,
 }
@@ -83,9 +87,14 @@ impl Create {
         let others = machine.cpus.online.difference(&self.rt);
         let (line, reasons) = boot::told(&boot::words(&self.rt, &others, survey.kernel_config()));
         output::words(reasons.trim_end());
-        output::final_data(&(line + "\n"))?;
-        output::words("worstcase partition verify --rt counts after the boot what is left there");
-        Ok(ExitCode::SUCCESS)
+        output::final_data(&format!("{line}\n"))?;
+        let code = write_words(line, self.dry_run)?;
+        let rt = self.rt;
+        output::words(&format!(
+            "worstcase tune persist --undo takes them back; worstcase partition verify --rt {rt} counts after the boot \
+             what is left there"
+        ));
+        Ok(code)
     }
 
     fn by_groups(self, root: &SysRoot, machine: &Machine) -> Result<ExitCode> {
@@ -107,6 +116,10 @@ impl Create {
                  taskset -c {}",
                 self.rt, self.rt
             ));
+        }
+        if self.dry_run {
+            output::final_data(&told(&plan))?;
+            return Ok(ExitCode::SUCCESS);
         }
         lockout::warn_of_starvation(&machine.throttling);
         let code = Apply::of(selection, self.time, self.state).run()?;

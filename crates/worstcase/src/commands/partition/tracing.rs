@@ -31,6 +31,11 @@ impl Tracing {
         }
     }
 
+    /// Leaves out what has happened so far.
+    pub fn forget(&mut self) {
+        self.instance.as_mut().map(Instance::lines);
+    }
+
     /// Takes away what killed commands have left, and says so.
     pub fn clear() {
         for (directory, removed) in trace::clear() {
@@ -60,7 +65,7 @@ impl Tracing {
     /// Ends it, and adds what the kernel has counted itself.
     pub fn end(&mut self, tally: &mut Tally) {
         if let Some(instance) = &mut self.instance {
-            self.lost += tally.add_trace(&instance.lines()) + tally.add_histogram(&instance.counted());
+            self.lost += tally.add_histogram(&instance.counted());
         }
     }
 

@@ -96,11 +96,12 @@ impl Verify {
     fn count(&self, root: &SysRoot, cpus: CpuList) -> Result<Proof> {
         let signals = Signals::take()?;
         Tracing::clear();
-        let mut tracing = self.trace.then(|| Tracing::begin(&cpus)).unwrap_or_default();
+        let mut tracing = if self.trace { Tracing::begin(&cpus) } else { Tracing::default() };
         let begin = Instant::now();
         let end = begin + self.duration.duration();
         let mut tally = Tally::new(cpus.clone());
         let mut before = Activity::take(root, &cpus);
+        tracing.forget();
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let is_over = tracing.follow(&signals, left.min(LOOK), &mut tally)?;

@@ -28,7 +28,9 @@ use crate::error::Result;
 pub use apply::Apply;
 pub use course::time as wait_time;
 pub use leftover::{STATE, warn_of_leftovers};
+pub use persist::write_words;
 pub use selection::Selection;
+pub use shown::plan as told;
 pub use undo::Undo;
 
 /// Change the running system so that rules pass; prove it, undo it

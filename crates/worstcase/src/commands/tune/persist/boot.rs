@@ -22,7 +22,7 @@ use crate::output;
 const NAME: &str = "boot";
 
 /// Which words, and in which way.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct BootOptions {
     /// Write the words of the boot line that failing rules ask for, instead of the service
     #[arg(long)]
@@ -79,6 +79,11 @@ impl Parts {
 }
 
 impl BootOptions {
+    /// Those that make these words part of the default entry.
+    pub fn of_words(words: String) -> Self {
+        Self { words: Some(words), ..Self::default() }
+    }
+
     /// Whether it is the boot line that is to be changed.
     pub fn is_asked(&self) -> bool {
         self.boot || self.words.is_some() || !self.remove.is_empty() || self.is_of_words()

@@ -13,6 +13,7 @@ use tune::State;
 use tune::persist::{self, Live};
 
 use super::choice::Choice;
+use super::selection::Selection;
 use crate::error::{CommandError, Result};
 use crate::output;
 
@@ -82,6 +83,11 @@ impl Persist {
         let service = service()?;
         Ok(if words == ExitCode::SUCCESS { service } else { words })
     }
+}
+
+/// Makes words part of the boot line of the system that runs, as `tune persist --words` does.
+pub fn write_words(words: String, dry_run: bool) -> Result<ExitCode> {
+    boot::BootOptions::of_words(words).run(&System::at(None)?, &Choice::of(Selection::default()), dry_run)
 }
 
 /// The system that is changed.
