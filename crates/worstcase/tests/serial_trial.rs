@@ -294,3 +294,22 @@ fn a_preemptible_kernel_is_found_to_help_each_time_and_what_is_inert_never() {
 fn threaded_interrupts_are_found_to_help_each_time_where_a_device_interrupts() {
     THREADED.is_right_each_time();
 }
+
+#[test]
+#[ignore = "long"]
+fn of_three_boot_words_and_files_the_one_that_acts_is_left() {
+    if PREEMPTION.hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["tune", "search", "preempt=full", "threadirqs", "/sys/kernel/mm/ksm/run=1"]);
+    command.args(["--kernel", PREEMPTION.kernel, "--json"]).args(PREEMPTION.options);
+    let output = command.arg("--out").arg(directory.path()).stdin(Stdio::null()).output().unwrap();
+    let found = &told(&output)["answer"];
+    assert_eq!(found["outcome"], "sufficient", "{found:#}");
+    let kept: Vec<&Value> = found["kept"].as_array().unwrap().iter().map(|kept| &kept["setting"]).collect();
+    assert_eq!(kept, ["preempt=full"]);
+    assert!(found["kept"][0]["price"]["interval"][0].as_f64().unwrap() > 1.2, "{found:#}");
+    assert_eq!(output.status.code(), Some(0));
+}

@@ -7,7 +7,7 @@ use clap::Args;
 use lab::kept;
 use lab::ladder::state::KernelTold;
 use machine::SysRoot;
-use record::{LabTime, Wake};
+use record::{LabTime, Wake, store};
 use serde::Serialize;
 use sys::signal::Signals;
 use trial::{Bench, Design, Kind};
@@ -277,6 +277,13 @@ impl Experiment {
     }
 }
 
+/// Whether a block was measured to its end: what is a draft still is none.
+fn has_record(directory: &Path) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let whole = |path: &PathBuf| path.extension().is_none_or(|end| end != "draft");
+    entries.filter(whole).any(|path| path.ends_with(store::RECORD) || has_record(&path))
+}
+
 /// `uname -r`.
 fn running() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
@@ -325,9 +332,7 @@ impl Run {
     pub fn stopped(&self) -> Result<ExitCode> {
         let verb = if self.question.search { "search" } else { "trial" };
         output::words(&format!("go on with: worstcase tune {verb} --resume {}", self.directory.display()));
-        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let has_records = entries.filter(|entry| entry.path().is_dir()).count() > 0;
-        Ok(ExitCode::from(if has_records { 3 } else { 130 }))
+        Ok(ExitCode::from(if has_record(&self.directory) { 3 } else { 130 }))
     }
 
     /// Prints the answer.

@@ -117,7 +117,9 @@ fn whole(draft: &Path, status: ExitStatus) -> Result<()> {
     let told = |head: &str| said.lines().filter_map(|line| line.strip_prefix(head)).next_back();
     let broken = |what: String| {
         let why = told("error: ").map_or(what, str::to_owned);
-        CommandError::new(format!("a block was not measured: {why}"), told("hint: ").unwrap_or_default())
+        let hint =
+            told("hint: ").unwrap_or("is there room for its record? what it said is in console.txt there");
+        CommandError::new(format!("a block was not measured: {why}"), hint)
     };
     if !matches!(status.code(), Some(0 | 1 | 3)) {
         return Err(broken(format!("it ended with {status}")));

@@ -65,11 +65,15 @@ impl Setting {
         match &self.kind {
             Kind::Rule => Selection { only: vec![self.text.clone()], ..selection.clone() }.wishes_for(root),
             Kind::Change(change) => {
+                let otherwise = match change {
+                    Change::Threads(_) => "no thread of the kernel has that name and a lower priority",
+                    _ => "it says so already, or more than that",
+                };
                 let wish = Wish {
                     rule: self.text.clone(),
                     title: self.text.clone(),
                     why: "asked for".to_owned(),
-                    otherwise: "it says so already, or more than that".to_owned(),
+                    otherwise: otherwise.to_owned(),
                     named: true,
                     changes: vec![change.clone()],
                     ..Wish::default()
