@@ -206,8 +206,9 @@ impl Experiment {
         let parsed = settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()?;
         if is_live {
             refuse_boot_words(&parsed)?;
-            for setting in &parsed {
-                setting::plan(std::slice::from_ref(setting), &selection, &SysRoot::live())?;
+            let plan = setting::plan(&parsed, &selection, &SysRoot::live())?;
+            for conflict in &plan.conflicts {
+                output::words(&format!("warning: {} {}", conflict.who, conflict.what));
             }
         }
         let design = self.design(settings, is_live);
