@@ -241,23 +241,45 @@ impl<'a> Files<'a> {
         self.put(&self.own(DONE), Some(&"".into()), OWN_FILES)
     }
 
-    /// Puts everything back, the last first, and reads it again. Nothing that somebody else has changed since is
-    /// touched. The backups are put aside unless something is to be tried again; where there is no transaction nothing
-    /// is done.
+    /// Puts everything back as [`Files::restore`] does. The backups are put aside unless something is to be tried again.
     ///
     /// # Errors
     /// [`Error`] where the journal cannot be read or put aside.
     pub fn undo(&mut self) -> Result<Vec<PutBack>> {
-        let Some(journal) = self.journal()? else { return Ok(Vec::new()) };
+        let undone = self.restore()?;
+        self.close_after(&undone)?;
+        Ok(undone)
+    }
+
+    /// Puts everything back, the last first, and reads it again. Nothing that somebody else has changed since is
+    /// touched; where there is no transaction nothing is done.
+    ///
+    /// # Errors
+    /// [`Error`] where the journal cannot be read.
+    pub fn restore(&mut self) -> Result<Vec<PutBack>> {
+        let journal = self.journal()?.unwrap_or_default();
         let mut undone = Vec::new();
         for (number, noted) in journal.edits.iter().enumerate().rev() {
             let back = self.put_back(number, noted);
             undone.push(PutBack { path: noted.path.clone(), back });
         }
-        if !undone.iter().any(|file| file.back.is_open()) {
-            self.close()?;
-        }
         Ok(undone)
+    }
+
+    /// Puts journal and backups aside, in the place of those of the transaction before, unless something is to be tried
+    /// again.
+    ///
+    /// # Errors
+    /// [`Error`] where they cannot be put aside.
+    pub fn close_after(&mut self, undone: &[PutBack]) -> Result<()> {
+        let is_open = undone.iter().any(|file| file.back.is_open());
+        if is_open || self.journal()?.is_none() {
+            return Ok(());
+        }
+        let last = format!("{}.last", self.directory);
+        self.clear(&last)?;
+        self.disk.rename(&self.directory, &last).map_err(failed("rename", &self.directory))?;
+        self.disk.sync(parent(&self.directory)).map_err(failed("write to the disk", &self.directory))
     }
 
     /// What the journal tells; none where there is no transaction.
@@ -455,14 +477,6 @@ impl<'a> Files<'a> {
             self.disk.sync(parent(&missing)).map_err(failed("write to the disk", &missing))?;
         }
         Ok(())
-    }
-
-    /// Puts journal and backups aside, in the place of those of the transaction before.
-    fn close(&mut self) -> Result<()> {
-        let last = format!("{}.last", self.directory);
-        self.clear(&last)?;
-        self.disk.rename(&self.directory, &last).map_err(failed("rename", &self.directory))?;
-        self.disk.sync(parent(&self.directory)).map_err(failed("write to the disk", &self.directory))
     }
 
     /// Takes a directory of ours away with what is in it.

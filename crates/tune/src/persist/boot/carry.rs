@@ -58,8 +58,8 @@ pub struct Undone {
     pub files: Vec<PutBack>,
     /// What a program had set.
     pub setting: Option<Back>,
-    /// A file that a program made anew, because others had made it anew meanwhile.
-    pub regenerated: Option<String>,
+    /// A file that a program made anew, because others had made it anew meanwhile; or why it could not.
+    pub regenerated: Option<Result<String>>,
     /// Words of ours that the next boot would still have.
     pub left: Vec<Word>,
 }
@@ -213,15 +213,15 @@ pub fn undo(system: &mut System<'_>) -> Result<Option<Undone>> {
         system.files.rename(&now, path)?;
     }
     system.files.take(&system.files.aside(MADE))?;
-    let files = system.files.undo()?;
+    let files = system.files.restore()?;
     let is_foreign =
         |path: &str| files.iter().any(|file| file.path == path && matches!(file.back, Back::Foreign(_)));
-    let mut regenerated = None;
-    if let Some(generated) = note.generated.as_ref().filter(|generated| is_foreign(&generated.path)) {
-        let made = make(system, generated)?;
-        system.files.replace(&generated.path, made)?;
-        regenerated = Some(generated.path.clone());
-    }
+    let made = note.generated.as_ref().filter(|generated| is_foreign(&generated.path));
+    let regenerated = made.map(|generated| {
+        let made = make(system, generated).and_then(|made| system.files.replace(&generated.path, made));
+        made.map(|()| generated.path.clone())
+    });
+    system.files.close_after(&files)?;
     Ok(Some(Undone { files, setting, regenerated, left: left(&system.root, &note) }))
 }
 

@@ -28,14 +28,16 @@ pub(super) fn refuse_forced_line(root: &SysRoot) -> Result<()> {
     }
 }
 
-pub(super) fn refuse_long_line(root: &SysRoot, words: &[Word]) -> Result<()> {
+/// With what the loader puts on the line by itself, as `BOOT_IMAGE=`: what the line has now and its files do not.
+pub(super) fn refuse_long_line(root: &SysRoot, before: &[Word], words: &[Word]) -> Result<()> {
     let survey = Survey::new(root.clone(), CpuList::new());
     let current = root.read("/proc/cmdline").value().map_or(0, |line| line.len() as i64);
     let longest = match survey.read("boot.room").value {
         Fact::Value(Value::Number(room)) => room + current,
         _ => USUAL,
     };
-    let length = line(words).len() as i64;
+    let own = (current - line(before).len() as i64).max(0);
+    let length = line(words).len() as i64 + own;
     if length <= longest {
         return Ok(());
     }

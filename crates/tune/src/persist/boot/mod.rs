@@ -159,7 +159,7 @@ pub fn plan(
         let hint = "there is nothing to do; worstcase check says what is not in force";
         return Err(Error::new("change", request.file.as_ref(), "its words are so already", hint));
     }
-    limits::refuse_long_line(root, &merged.line)?;
+    limits::refuse_long_line(root, &words_only(&request.words), &merged.line)?;
     let draft =
         (back_end.plan)(&mut Case { root, programs, request: &request, wish, merged: &merged, manner })?;
     let wish = wish.clone();

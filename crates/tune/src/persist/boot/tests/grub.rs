@@ -253,10 +253,33 @@ fn a_menu_that_others_made_anew_is_made_anew_without_our_words() {
     assert!(machine.programs.make_menu(&menu.to_string_lossy()).unwrap().is_ok);
     assert!(machine.next().ends_with(WORDS), "the words hold for new kernels");
     let undone = machine.undo();
-    assert_eq!(undone.regenerated.as_deref(), Some("/boot/grub/grub.cfg"));
+    assert_eq!(undone.regenerated, Some(Ok("/boot/grub/grub.cfg".to_owned())));
     assert!(undone.left.is_empty());
     assert_eq!(machine.next(), "root=UUID=1 ro audit=0 quiet");
     assert!(machine.text("/boot/grub/grub.cfg").contains("6.1.0-42"));
+}
+
+/// The journal stays until the menu is made: a kill in between is no end.
+#[test]
+fn a_menu_that_cannot_be_made_anew_is_told_and_a_killed_undo_tries_again() {
+    let made_anew = || {
+        let mut machine = debian();
+        machine.persist(WORDS, Manner::Default).unwrap();
+        machine.put("/etc/grub.d/10_linux", &LINUX_SCRIPT.replace("6.1.0-41", "6.1.0-42"));
+        let menu = machine.at("/boot/grub/grub.cfg");
+        assert!(machine.programs.make_menu(&menu.to_string_lossy()).unwrap().is_ok);
+        machine
+    };
+    let mut machine = made_anew();
+    machine.programs.kills = Some((machine.programs.ran.len(), false));
+    assert!(catch_unwind(AssertUnwindSafe(|| machine.undo())).is_err());
+    assert!(machine.undo().left.is_empty());
+    assert_eq!(machine.next(), "root=UUID=1 ro audit=0 quiet");
+    let mut machine = made_anew();
+    machine.programs.fails = true;
+    let undone = machine.undo();
+    assert!(undone.regenerated.unwrap().unwrap_err().to_string().contains("it fails here"));
+    assert_eq!(line(&undone.left), WORDS);
 }
 
 #[test]

@@ -251,7 +251,8 @@ pub fn undo(system: &System) -> Result<ExitCode> {
 }
 
 fn undone_in_words(undone: &Undone) -> (String, bool) {
-    let is_made_anew = |path: &str| undone.regenerated.as_deref() == Some(path);
+    let is_made_anew =
+        |path: &str| undone.regenerated.as_ref().and_then(|made| made.as_deref().ok()) == Some(path);
     let mut text = String::new();
     for file in &undone.files {
         text += &match is_made_anew(&file.path) {
@@ -263,6 +264,9 @@ fn undone_in_words(undone: &Undone) -> (String, bool) {
     }
     if let Some(back) = &undone.setting {
         text += &shown::put_back("what is booted next", back);
+    }
+    if let Some(Err(error)) = &undone.regenerated {
+        text += &shown::marked("failed", &format!("{error}: run update-grub when that is mended"));
     }
     let files_are = undone.files.iter().all(|file| file.back.is_as_before() || is_made_anew(&file.path));
     let setting_is = undone.setting.as_ref().is_none_or(tune::undo::Back::is_as_before);
