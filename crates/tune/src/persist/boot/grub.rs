@@ -42,6 +42,12 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
         generated.map(|(program, _)| Generated { program: program.to_owned(), path: path.clone() });
     let setting = if case.manner == Manner::Trial { Some(once(case, OWN)?) } else { None };
     let mut notes = Vec::new();
+    if !case.merged.dropped.is_empty() {
+        notes.push(format!(
+            "a word goes, so that {} sets the line whole: what is changed before it has no effect",
+            edit.path
+        ));
+    }
     if generated.is_none() {
         notes.push(format!(
             "{path} is not made anew here: run update-grub (grub-mkconfig -o {path}) on the machine"

@@ -204,14 +204,17 @@ fn request(root: &SysRoot, programs: &mut dyn Programs, loader: Option<&str>) ->
     }
 }
 
-/// The words that a wish meets: those of the next boot, and those that wait for the program that makes the loader's files.
+/// The words that a wish meets: those of the next boot, each where somebody wrote it rather than where a program put it,
+/// and those that wait for that program.
 fn base(request: &Request) -> Vec<Requested> {
-    let mut words = request.words.clone();
-    let is_new = |of: &&Requested| !request.words.iter().any(|word| word.word == of.word);
-    if request.loader == "grub" {
-        words.extend(request.sources.iter().filter(is_new).cloned());
+    if request.loader != "grub" {
+        return request.words.clone();
     }
-    words
+    let same =
+        |among: &[Requested], of: &Requested| among.iter().find(|other| other.word == of.word).cloned();
+    let written = |of: &Requested| same(&request.sources, of).unwrap_or_else(|| of.clone());
+    let waiting = request.sources.iter().filter(|of| same(&request.words, of).is_none()).cloned();
+    request.words.iter().map(written).chain(waiting).collect()
 }
 
 /// The text of a file, and the edit that makes it `after`.

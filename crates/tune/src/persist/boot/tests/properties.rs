@@ -34,7 +34,7 @@ fn machines() -> Vec<(&'static str, Machine)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn well_formed_words_come_back_or_are_refused_and_undo_is_the_identity(text in words()) {
