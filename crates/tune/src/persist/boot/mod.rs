@@ -188,15 +188,21 @@ fn request(root: &SysRoot, programs: &mut dyn Programs, loader: Option<&str>) ->
         Fact::Value(request) if request.is_whole || request.loader == "u-boot" => Ok(request),
         Fact::Value(_) => failed("not all of them can be read", "run it as root"),
         Fact::Unreadable(errno) => failed(&in_words(errno), "run it as root"),
-        Fact::Absent => u_boot::of_environment(programs).map_or_else(
-            || {
-                failed(
-                    "there are none that are known",
-                    "the words can be given where the machine's loader has them",
-                )
-            },
-            Ok,
-        ),
+        Fact::Absent => {
+            let environment = match loader {
+                None | Some("u-boot") => u_boot::of_environment(programs),
+                Some(_) => None,
+            };
+            environment.map_or_else(
+                || {
+                    failed(
+                        "there are none that are known",
+                        "the words can be given where the machine's loader has them",
+                    )
+                },
+                Ok,
+            )
+        }
         Fact::Unsupported => failed(
             "they do not say what is booted: a line sealed in a signed image, a choice in the firmware, or a script",
             "the words go where the image is built (/etc/kernel/cmdline), or into the script",

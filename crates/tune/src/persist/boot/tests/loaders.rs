@@ -229,6 +229,17 @@ fn the_environment_of_u_boot_gets_a_variable_of_ours_where_it_names_it() {
     let mut machine = Machine::new(&[("/etc/hostname", "board")]).with(&["fw_printenv", "fw_setenv"]);
     machine.programs.environment.insert("bootargs".into(), "console=ttyS0".into());
     assert!(machine.refusal(WORDS, Manner::Default).contains("no variable of U-Boot's environment names it"));
+    let grub = plan(
+        &machine.root(),
+        &mut machine.programs,
+        Some("grub"),
+        &Wish::of(WORDS).unwrap(),
+        Manner::Default,
+    );
+    assert!(
+        grub.unwrap_err().reason.contains("none that are known"),
+        "another loader is not taken for the one asked for"
+    );
     let command = "setenv bootargs ${bootargs} ${worstcase_args}; booti".to_owned();
     machine.programs.environment.insert("bootcmd".into(), command);
     let before = machine.programs.environment.clone();
