@@ -1,25 +1,22 @@
-//! The options that trial and search share, and the course of both.
+//! The options that trial and search share, and what is asked by them.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use lab::kept;
 use lab::ladder::state::KernelTold;
 use machine::SysRoot;
-use record::{LabTime, Wake, store};
-use serde::Serialize;
+use record::{LabTime, Wake};
 use sys::signal::Signals;
-use trial::{Bench, Design, Kind};
-use tune::State;
+use trial::{Design, Kind};
 use units::{Bytes, CpuList, Nanos, Seed};
 
-use super::guests::Lab;
-use super::live::{self, Machine};
+use super::live;
 use super::question::{Conditions, Guests, Place, Question};
+use super::run::Run;
 use super::setting::{self, Setting};
 use super::text;
-use crate::commands::lab::{binary, choice};
+use crate::commands::lab::choice;
 use crate::commands::tune::StateOption;
 use crate::error::{CommandError, Result};
 use crate::options;
@@ -147,18 +144,6 @@ struct InGuests {
     guest_binary: Option<PathBuf>,
 }
 
-/// An experiment that was begun.
-pub struct Run {
-    /// What is asked.
-    pub question: Question,
-    directory: PathBuf,
-    state: State,
-    jobs: Option<u32>,
-    guest_binary: Option<PathBuf>,
-    signals: Signals,
-    json: bool,
-}
-
 impl Experiment {
     /// Begins it in a directory of its own, or goes on with it.
     pub fn begin(self, settings: Vec<String>, search: bool) -> Result<Run> {
@@ -166,11 +151,8 @@ impl Experiment {
             Some(directory) => (self.resumed(directory, search)?, directory.clone()),
             None => self.begun(settings, search)?,
         };
-        let state = self.state.state();
-        if matches!(question.place, Place::Here { .. }) {
-            live::check(&state)?;
-        }
         output::words(&text::plan(&question));
+        let state = self.state.state();
         let Self { lab: InGuests { jobs, guest_binary, .. }, json, .. } = self;
         let directory = std::path::absolute(&directory).unwrap_or(directory);
         Ok(Run { question, directory, state, jobs, guest_binary, signals: Signals::take()?, json })
@@ -191,7 +173,8 @@ impl Experiment {
                 let message = format!("it was begun with Linux {release}, and this is {}", running());
                 Err(CommandError::new(message, "begin anew: blocks of two kernels do not compare"))
             }
-            _ => Ok(question),
+            Place::Here { .. } => live::check(&self.state.state()).map(|()| question),
+            Place::Guests(_) => Ok(question),
         }
     }
 
@@ -210,6 +193,7 @@ impl Experiment {
             for conflict in &plan.conflicts {
                 output::words(&format!("warning: {} {}", conflict.who, conflict.what));
             }
+            live::check(&self.state.state())?;
         }
         let design = self.design(settings, is_live);
         design.check()?;
@@ -278,13 +262,6 @@ impl Experiment {
     }
 }
 
-/// Whether a block was measured to its end: what is a draft still is none.
-fn has_record(directory: &Path) -> bool {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let whole = |path: &PathBuf| path.extension().is_none_or(|end| end != "draft");
-    entries.filter(whole).any(|path| path.ends_with(store::RECORD) || has_record(&path))
-}
-
 /// `uname -r`.
 fn running() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
@@ -301,52 +278,4 @@ fn refuse_boot_words(settings: &[Setting]) -> Result<()> {
     let hint = "try it in guests: --kernel NAME (worstcase lab kernels list); a rule, a file or threads are written as \
                 worstcase tune trial --help says";
     Err(CommandError::new(format!("{word} is a boot word: it takes effect at the next boot only"), hint))
-}
-
-impl Run {
-    /// What `experiment` makes of the bench.
-    pub fn measured<A>(
-        &mut self,
-        experiment: impl FnOnce(&mut dyn Bench) -> std::result::Result<Option<A>, trial::Error>,
-    ) -> Result<Option<A>> {
-        let (question, directory, signals) = (&self.question, self.directory.as_path(), &self.signals);
-        let guests = match &question.place {
-            Place::Here { .. } => {
-                let state = &self.state;
-                return Ok(experiment(&mut Machine { question, directory, state, signals })?);
-            }
-            Place::Guests(guests) => guests,
-        };
-        let kernel = choice::kernel(guests.kernel.as_ref())?;
-        if KernelTold::of(&kernel) != guests.told {
-            let message = format!("{} is not the kernel that was begun with", guests.kernel);
-            return Err(CommandError::new(message, "begin anew in another directory"));
-        }
-        let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let own = if guests.time == LabTime::Instructions { cores } else { 1 };
-        let jobs = self.jobs.map_or(own, |jobs| jobs as usize);
-        Ok(experiment(&mut Lab { question, guests, kernel, binary, jobs, directory, signals })?)
-    }
-
-    /// What is said where it was told to stop. What is measured is kept.
-    pub fn stopped(&self) -> Result<ExitCode> {
-        let verb = if self.question.search { "search" } else { "trial" };
-        output::words(&format!("go on with: worstcase tune {verb} --resume {}", self.directory.display()));
-        Ok(ExitCode::from(if has_record(&self.directory) { 3 } else { 130 }))
-    }
-
-    /// Prints the answer.
-    pub fn shown(&self, answer: &impl Serialize, text: &str) -> Result<()> {
-        let text = match self.json {
-            true => {
-                let both = serde_json::json!({ "question": self.question, "answer": answer });
-                serde_json::to_string(&both).map_err(|error| CommandError::new(error, ""))? + "\n"
-            }
-            false => text.to_owned(),
-        };
-        output::final_data(&text)?;
-        output::words(&format!("records: {}", self.directory.display()));
-        Ok(())
-    }
 }

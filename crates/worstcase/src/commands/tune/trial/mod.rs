@@ -5,6 +5,7 @@ mod experiment;
 mod guests;
 mod live;
 mod question;
+mod run;
 mod setting;
 mod text;
 
