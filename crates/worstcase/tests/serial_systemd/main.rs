@@ -70,6 +70,7 @@ const SECOND: &str = r#"
 systemctl show -p LoadState,ActiveState worstcase-tune > unit.txt
 cat /proc/sys/vm/stat_interval > masked.txt
 worstcase tune status >> masked.txt; echo "exit $?" >> masked.txt
+worstcase tune persist --status > persisted.txt; echo "exit $?" >> persisted.txt
 chmod 700 /var/lib/worstcase/tune
 worstcase tune undo >> masked.txt
 "#;
@@ -78,6 +79,15 @@ worstcase tune undo >> masked.txt
 const THIRD: &str = "
 journalctl -b -u worstcase-tune -o cat > log.txt
 worstcase tune status > status.txt
+
+systemctl stop worstcase-tune
+cp -a /etc/worstcase/tune.toml kept.toml
+echo nonsense >> /etc/worstcase/tune.toml
+systemctl start worstcase-tune 2> /dev/null || echo failed > failed.txt
+systemctl is-system-running >> failed.txt
+worstcase tune persist --status > why.txt
+cp -a kept.toml /etc/worstcase/tune.toml
+systemctl start worstcase-tune
 worstcase tune persist --undo > undo.txt
 cat /proc/sys/vm/stat_interval > after.txt
 systemctl show -p LoadState worstcase-tune >> after.txt
@@ -161,10 +171,14 @@ fn a_service_applies_at_boot_and_all_of_it_comes_back() {
     assert_eq!(read("unit.txt"), "LoadState=masked\nActiveState=inactive\n");
     let masked = read("masked.txt");
     assert!(masked.starts_with("1\nnothing holds: the machine was booted since"), "{masked}");
+    let persisted = read("persisted.txt");
+    assert!(persisted.contains("LoadState=masked") && persisted.ends_with("exit 1\n"), "{persisted}");
     assert!(masked.contains("exit 1\n") && masked.ends_with("nothing of it holds any more\n"), "{masked}");
     let (_third, read) = boot(system.path(), "systemd.show_status=no", THIRD);
     assert!(read("log.txt").contains("settings of an earlier boot are gone with it"), "{}", read("log.txt"));
     assert!(read("status.txt").ends_with("all as written\n"), "{}", read("status.txt"));
+    assert_eq!(read("failed.txt"), "failed\ndegraded\n", "a choice that cannot be read is told, and no more");
+    assert!(read("why.txt").contains("Result=exit-code"), "{}", read("why.txt"));
     assert!(read("undo.txt").ends_with("proof: every file is as before\n"), "{}", read("undo.txt"));
     assert_eq!(read("after.txt"), "1\nLoadState=not-found\n", "nothing of it is left");
 }
