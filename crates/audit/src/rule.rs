@@ -135,6 +135,12 @@ pub struct Cure {
     pub threads: Vec<Threads>,
     /// What that command takes out of load balancing, likewise.
     pub partition: Option<String>,
+    /// Programs that this command stops, by the names that the kernel keeps of them.
+    #[serde(default)]
+    pub stop: Vec<String>,
+    /// Whether this command ends all swapping.
+    #[serde(default)]
+    pub swap_off: bool,
     /// Words for the boot line.
     #[serde(default)]
     pub boot: Vec<String>,

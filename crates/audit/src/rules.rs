@@ -165,8 +165,10 @@ fn cure_faults(cure: &Cure) -> Vec<String> {
         cure.runtime.iter().flat_map(|write| [&write.path, &write.value]).chain(&cure.boot).chain(cpus);
     let unfilled = texts.filter(|text| Division::default().fill(text).contains('{'));
     let unfilled = unfilled.map(|text| format!("`{text}` holds a word in braces that nothing fills in"));
-    let alone = ((!cure.threads.is_empty() || cure.partition.is_some()) && cure.command.is_none())
-        .then(|| "its threads or CPUs are cured without a command that says how".to_owned());
+    let is_beside_a_command =
+        !cure.threads.is_empty() || cure.partition.is_some() || !cure.stop.is_empty() || cure.swap_off;
+    let alone = (is_beside_a_command && cure.command.is_none())
+        .then(|| "its threads, CPUs, programs or swap are cured without a command that says how".to_owned());
     boot.chain(config).chain(paths).chain(unfilled).chain(alone).collect()
 }
 

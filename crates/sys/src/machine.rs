@@ -40,6 +40,29 @@ pub fn power_off() -> Error {
     failed.err().unwrap_or_else(|| Error::new("reboot", Errno::IO))
 }
 
+/// Swaps memory to a partition or a file with that priority, 0 to 32767; without one, after all others. swapon(2).
+///
+/// # Errors
+/// `EINVAL` where it was not made by mkswap, `EBUSY` where it is in use.
+pub fn swap_on(path: &str, priority: Option<u16>) -> Result<()> {
+    let file = CString::new(path).map_err(|_| Error::new("swapon", Errno::INVAL))?;
+    // SWAP_FLAG_PREFER of include/linux/swap.h; the lower bits are the priority.
+    const PREFER: i32 = 0x8000;
+    let flags = priority.map_or(0, |priority| PREFER | i32::from(priority & 0x7fff));
+    // SAFETY: the text ends with a zero and is only read.
+    check(unsafe { libc::swapon(file.as_ptr(), flags) }.into(), "swapon", path).map(drop)
+}
+
+/// Brings back what was swapped there, and swaps nothing more. swapoff(2).
+///
+/// # Errors
+/// `ENOMEM` where memory does not suffice, `EINVAL` where nothing is swapped there.
+pub fn swap_off(path: &str) -> Result<()> {
+    let file = CString::new(path).map_err(|_| Error::new("swapoff", Errno::INVAL))?;
+    // SAFETY: as above.
+    check(unsafe { libc::swapoff(file.as_ptr()) }.into(), "swapoff", path).map(drop)
+}
+
 /// Kills every process but this one and the kernel's. kill(2) with -1: for the first process of a system only.
 pub fn kill_all_others() -> Result<()> {
     if !rustix::process::getpid().is_init() {

@@ -49,7 +49,11 @@ const OWNERS: [Owner; 4] = [
 
 /// Who else changes what `steps` change.
 pub fn conflicts(root: &SysRoot, steps: &[Step]) -> Vec<Conflict> {
+    let is_stopped = |owner: &Owner| {
+        steps.iter().any(|step| matches!(&step.target, Target::Service { program, .. } if owner.names.contains(&program.as_str())))
+    };
     let concerned = OWNERS.iter().filter(|owner| steps.iter().any(|step| (owner.owns)(&step.target)));
+    let concerned = concerned.filter(|owner| !is_stopped(owner));
     let found = concerned.flat_map(|owner| {
         let running = running(root, owner.names).into_iter();
         running.map(|item| Conflict {

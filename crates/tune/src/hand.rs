@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use machine::SysRoot;
 use rustix::io::Errno;
@@ -44,6 +45,19 @@ pub trait Hand {
     /// # Errors
     /// What the kernel answered: `EBUSY` where something is in it.
     fn remove_group(&mut self, path: &str) -> Result<(), Errno>;
+
+    /// Swaps memory to a partition or a file with that priority, or no longer. A negative priority the kernel chooses.
+    ///
+    /// # Errors
+    /// What the kernel answered: `ENOMEM` where memory does not suffice.
+    fn swap(&mut self, path: &str, priority: Option<i32>) -> Result<(), Errno>;
+
+    /// Starts or stops a service, and returns when that is done. `manager` is a unit of systemd, or a script that knows
+    /// `start` and `stop`.
+    ///
+    /// # Errors
+    /// `ENOENT` where there is nobody to ask, `EIO` where it failed.
+    fn service(&mut self, manager: &str, run: bool) -> Result<(), Errno>;
 
     /// Has somebody hold a limit on exit latencies, in microseconds; none lets go of it.
     ///
@@ -100,6 +114,29 @@ impl Hand for Live {
 
     fn remove_group(&mut self, path: &str) -> Result<(), Errno> {
         std::fs::remove_dir(self.root().path(path)).map_err(|error| errno(&error))
+    }
+
+    fn swap(&mut self, path: &str, priority: Option<i32>) -> Result<(), Errno> {
+        let done = match priority {
+            None => sys::machine::swap_off(path),
+            Some(priority) => sys::machine::swap_on(path, u16::try_from(priority).ok()),
+        };
+        done.map_err(|error| error.errno)
+    }
+
+    fn service(&mut self, manager: &str, run: bool) -> Result<(), Errno> {
+        let verb = if run { "start" } else { "stop" };
+        let (program, words) = match manager.starts_with('/') {
+            true => (manager, vec![verb]),
+            false => ("systemctl", vec![verb, "--quiet", manager]),
+        };
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(_) => Err(Errno::IO),
+            Err(error) => Err(errno(&error)),
+        }
     }
 
     fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno> {

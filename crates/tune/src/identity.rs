@@ -25,6 +25,7 @@ pub(crate) fn find(root: &SysRoot, target: &Target) -> Found {
                 None => Found::Gone("that thread has ended".to_owned()),
             }
         }
+        Target::Swap(_) | Target::Service { .. } => Found::Here(target.clone()),
         Target::File(_)
         | Target::CpusetBelow(_)
         | Target::Group(_)

@@ -30,4 +30,4 @@ pub use error::{Error, Result, in_words};
 pub use hand::{Hand, Live};
 pub use journal::{Journal, State, boot_id};
 pub use plan::{Change, Plan, Refusal, Step, Wish, plan};
-pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting};
+pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting, why_refused};

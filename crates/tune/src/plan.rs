@@ -50,6 +50,10 @@ pub enum Change {
     Threads(Threads),
     /// Threads and interrupts that somebody has named.
     Handlers(Handlers),
+    /// A program that runs as a service is stopped, by the name that the kernel keeps of it.
+    Stop(String),
+    /// Nothing is swapped anywhere.
+    SwapOff,
     /// CPUs taken out of load balancing, in a partition of control groups.
     Partition(CpuList),
 }
@@ -155,6 +159,7 @@ pub fn plan(root: &SysRoot, wishes: &[Wish], real_time: &CpuList) -> Plan {
         add(&mut plan, root, wish, real_time);
     }
     plan.steps.sort_by_key(|step| step.target.phase());
+    setting::order_limits(&mut plan.steps);
     plan.conflicts = conflicts(root, &plan.steps);
     plan
 }

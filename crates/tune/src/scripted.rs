@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use machine::{SysRoot, Tree, latency_request, tasks};
+use machine::survey::running;
+use machine::{SysRoot, Tree, latency_request, swaps, tasks};
 use record::Fact;
 use rustix::io::Errno;
 use units::{CpuList, Policy};
@@ -38,12 +39,14 @@ pub struct Scripted {
     pub writes: usize,
     faults: BTreeMap<usize, Fault>,
     unlimited: Option<Vec<u8>>,
+    /// What was stopped or taken away, by its name.
+    aside: BTreeMap<String, Tree>,
 }
 
 impl Scripted {
     /// One that has the files of `tree`.
     pub fn new(tree: Tree) -> Self {
-        Self { tree, writes: 0, faults: BTreeMap::new(), unlimited: None }
+        Self { tree, writes: 0, faults: BTreeMap::new(), unlimited: None, aside: BTreeMap::new() }
     }
 
     /// The same, on which the write of that number goes wrong, counted from 0 on.
@@ -96,12 +99,27 @@ impl Scripted {
             false => taken(Form::of(path, &old), &old, value),
         };
         let new = new.ok_or(Errno::INVAL)?;
+        if self.is_above_the_highest_clock(path, &new) {
+            return Err(Errno::INVAL);
+        }
         let end = &old[old.trim_end().len()..];
         self.put(path, &format!("{new}{end}"));
         if path.ends_with("/cpuset.cpus.partition") {
             self.forget_affinities(path.trim_end_matches(".partition"));
         }
         Ok(())
+    }
+
+    /// Whether the limits of a clock would stand the wrong way round.
+    fn is_above_the_highest_clock(&self, path: &str, new: &str) -> bool {
+        let clock = |text: &str| text.trim().parse::<u64>().ok();
+        let other =
+            |end: &str, beside: &str| clock(&self.text(&format!("{}{beside}", path.strip_suffix(end)?))?);
+        let (lowest, highest) = ("scaling_min_freq", "scaling_max_freq");
+        clock(new).is_some_and(|new| {
+            other(lowest, highest).is_some_and(|highest| new > highest)
+                || other(highest, lowest).is_some_and(|lowest| new < lowest)
+        })
     }
 
     /// As the kernel does when it makes or takes away a partition of the CPUs in the file `taken`.
@@ -260,6 +278,51 @@ impl Hand for Scripted {
             machine.tree.present.remove(path).ok_or(Errno::NOENT)?;
             machine.tree.files.retain(|file, _| !file.starts_with(&format!("{path}/")));
             machine.forget_affinities(path);
+            Ok(())
+        })
+    }
+
+    fn swap(&mut self, path: &str, priority: Option<i32>) -> Result<(), Errno> {
+        self.written(|machine, _| {
+            let text = machine.text(swaps::PATH).ok_or(Errno::NOENT)?;
+            let own = |line: &&str| line.split_whitespace().next() == Some(path);
+            let line = text.lines().find(own).map(str::to_owned);
+            let new = match (priority, line) {
+                (None, Some(line)) => {
+                    machine
+                        .aside
+                        .insert(path.to_owned(), Tree::whole([(path.to_owned(), line.clone().into_bytes())]));
+                    text.replacen(&format!("{line}\n"), "", 1)
+                }
+                (Some(_), None) => {
+                    let line = machine.aside.remove(path).ok_or(Errno::INVAL)?;
+                    let line =
+                        line.files[path].value().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+                    format!("{text}{}\n", line.unwrap_or_default())
+                }
+                _ => return Err(Errno::INVAL),
+            };
+            machine.put(swaps::PATH, &new);
+            Ok(())
+        })
+    }
+
+    fn service(&mut self, manager: &str, run: bool) -> Result<(), Errno> {
+        let program = manager.trim_end_matches(".service").rsplit('/').next().unwrap_or_default().to_owned();
+        self.written(|machine, _| {
+            if run {
+                let process = machine.aside.remove(&program).ok_or(Errno::NOENT)?;
+                machine.tree.files.extend(process.files);
+                return Ok(());
+            }
+            let own =
+                running(&machine.root(), &[&program]).first().map(|item| format!("/proc/{}/", item.value));
+            let own = own.ok_or(Errno::NOENT)?;
+            let (process, rest) = std::mem::take(&mut machine.tree.files)
+                .into_iter()
+                .partition(|(path, _)| path.starts_with(&own));
+            machine.tree.files = rest;
+            machine.aside.insert(program.clone(), Tree { files: process, ..Tree::default() });
             Ok(())
         })
     }

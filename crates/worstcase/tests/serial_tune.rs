@@ -289,6 +289,86 @@ fn a_command_with_a_time_that_is_killed_is_undone_at_once() {
     assert!(out.contains("the command that applied them was killed"), "{out}");
 }
 
+/// `script` gives the command a terminal; killed, it closes that terminal, and the kernel sends SIGHUP to whatever runs
+/// there, as where a connection drops.
+#[test]
+fn a_terminal_that_is_closed_while_settings_are_written_undoes_them() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    if !Path::new("/usr/bin/script").exists() {
+        println!("skipped: needs script");
+        return;
+    }
+    let before = everything();
+    let journal = tuned.state().join("journal");
+    let text = || fs::read_to_string(&journal).unwrap_or_default();
+    let mut in_the_middle = 0;
+    for steps in 1..5 {
+        let last = last_cpu();
+        let words = format!(
+            "{BINARY} tune apply --for 1s --isolate {last} --only {RULES} --state {}",
+            tuned.state().display()
+        );
+        let mut terminal = Command::new("/usr/bin/script");
+        terminal.args(["-q", "-c", &words, "/dev/null"]).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut terminal = Ended(terminal.spawn().unwrap());
+        while text().matches("\"intend\"").count() < steps && terminal.0.try_wait().unwrap().is_none() {
+            std::hint::spin_loop();
+        }
+        terminal.0.kill().unwrap();
+        in_the_middle += usize::from(!text().contains("\"applied\""));
+        wait_until("undone", || !journal.exists());
+        assert_eq!(everything(), before, "closed at step {steps}");
+    }
+    println!("{in_the_middle} of 4 terminals were closed in the middle");
+}
+
+/// Two files of four megabytes: one with a priority, one with the kernel's.
+#[test]
+fn swap_goes_off_and_comes_back_with_its_priority() {
+    let Some(tuned) = Tuned::new() else { return };
+    let swaps = || fs::read_to_string("/proc/swaps").unwrap_or_default();
+    if swaps().lines().count() != 1 {
+        println!("skipped: this machine swaps already, or cannot");
+        return;
+    }
+    let [one, other] = ["one", "other"].map(|name| tuned.directory.path().join(name));
+    let on = |file: &Path, options: &[&str]| {
+        fs::write(file, vec![0; 4 << 20]).unwrap();
+        let run = |program: &str, options: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(options).arg(file).stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        run("mkswap", &[]) && run("swapon", options)
+    };
+    let _off = SwapOff([one.clone(), other.clone()]);
+    if !on(&one, &["-p", "5"]) || !on(&other, &[]) {
+        println!("skipped: swapon does not take a file here");
+        return;
+    }
+    let before = swaps();
+    let (code, out, err) = tuned.run("apply", &["--profile", "rt", "--only", "rn-swap"]);
+    assert!(code == Some(0) && out.contains("'priority 5' -> off"), "{out}{err}");
+    assert_eq!(swaps().lines().count(), 1);
+    assert_eq!(tuned.run("status", &[]).0, Some(0));
+    let (code, out, err) = tuned.run("undo", &[]);
+    assert!(code == Some(0) && out.ends_with("proof: everything reads as before\n"), "{out}{err}");
+    let sorted = |text: String| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(sorted(swaps()), sorted(before));
+}
+
+/// Files to which nothing is swapped when the test ends.
+struct SwapOff([PathBuf; 2]);
+
+impl Drop for SwapOff {
+    fn drop(&mut self) {
+        for file in &self.0 {
+            let mut command = Command::new("swapoff");
+            let _ = command.arg(file).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
+    }
+}
+
 #[test]
 fn settings_of_another_boot_are_not_undone() {
     let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };

@@ -2,7 +2,7 @@
 //! run on all CPUs that are left (`cpuset_update_tasks_cpumask` in kernel/cgroup/cpuset.c). What a program has chosen
 //! itself it remembers since 6.2 (`user_cpus_ptr`), what its own threads were bound to it does not.
 
-use machine::{SysRoot, tasks};
+use machine::{SysRoot, release_numbers, tasks};
 use units::CpuList;
 
 use super::{Expansion, Target, Thread};
@@ -27,8 +27,6 @@ pub(super) fn expand(root: &SysRoot, expansion: &mut Expansion, isolated: &CpuLi
 /// Whether this kernel is older than 6.2.
 fn forgets_programs(root: &SysRoot) -> bool {
     let release = root.read("/proc/sys/kernel/osrelease");
-    let mut numbers =
-        release.value().into_iter().flat_map(|text| text.split(['.', '-'])).map(str::parse::<u32>);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return true };
-    (major, minor) < (6, 2)
+    let numbers = release.value().and_then(|text| release_numbers(text));
+    numbers.is_none_or(|numbers| numbers < (6, 2))
 }

@@ -6,6 +6,7 @@ use units::CpuList;
 
 use super::file::concerns;
 use super::{Expansion, Target};
+use crate::plan::Step;
 
 pub(super) const GOVERNOR: &str = "scaling_governor";
 
@@ -31,4 +32,34 @@ pub(super) fn expand(root: &SysRoot, governor: &str, real_time: &CpuList) -> Exp
         }
     }
     expansion
+}
+
+/// The lowest clock before the highest, so that it is below at every moment; the other way round where it is raised
+/// above what the highest was. The kernel refuses or clamps a lowest clock above the highest.
+pub(crate) fn order_limits(steps: &mut [Step]) {
+    const NAMES: [&str; 2] = ["/scaling_min_freq", "/scaling_max_freq"];
+    let place = |steps: &[Step], policy: &str, name: &str| {
+        steps.iter().position(
+            |step| matches!(&step.target, Target::File(path) if path.strip_suffix(name) == Some(policy)),
+        )
+    };
+    let policies: Vec<String> = steps
+        .iter()
+        .filter_map(|step| match &step.target {
+            Target::File(path) => path.strip_suffix(NAMES[0]).map(str::to_owned),
+            _ => None,
+        })
+        .collect();
+    for policy in policies {
+        let (Some(lowest), Some(highest)) =
+            (place(steps, &policy, NAMES[0]), place(steps, &policy, NAMES[1]))
+        else {
+            continue;
+        };
+        let clock = |text: &str| text.trim().parse::<u64>().unwrap_or(0);
+        let is_raised = clock(&steps[lowest].new) > clock(&steps[highest].old);
+        if is_raised != (highest < lowest) {
+            steps.swap(lowest, highest);
+        }
+    }
 }

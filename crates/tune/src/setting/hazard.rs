@@ -6,7 +6,7 @@ use super::Target;
 use crate::error::in_words;
 
 /// A file, what it says, and why that cannot be written back.
-const ONE_WAY: [(&str, &str, &str); 5] = [
+const ONE_WAY: [(&str, &str, &str); 7] = [
     (
         "/tracing/events/enable",
         "X",
@@ -15,6 +15,12 @@ const ONE_WAY: [(&str, &str, &str); 5] = [
     ("/smt/control", "forceoff", "the kernel lets nobody switch sibling threads on again"),
     ("/smt/control", "notsupported", "the processor has no sibling threads"),
     ("/smt/control", "notimplemented", "the kernel does not switch sibling threads here"),
+    ("/vm/dirty_ratio", "0", "vm.dirty_bytes is in use, and writing this one would lose it"),
+    (
+        "/vm/dirty_background_ratio",
+        "0",
+        "vm.dirty_background_bytes is in use, and writing this one would lose it",
+    ),
     ("/scaling_governor", "userspace", "the speed that a program has set would be lost"),
 ];
 
@@ -27,6 +33,19 @@ pub(crate) fn one_way(target: &Target, old: &str) -> Option<String> {
         }
         Target::Scheduling(_) if old.starts_with("deadline") || old.starts_with("unknown") => {
             Some("its policy could not be given back".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The part of a path by which the fair server's files are known.
+pub(super) const FAIR_SERVER: &str = "/sched/fair_server/";
+
+/// Why the kernel refuses something, where its answer alone does not say.
+pub fn why_refused(target: &Target, errno: i32) -> Option<&'static str> {
+    match target {
+        Target::File(path) if path.contains(FAIR_SERVER) && errno == Errno::BUSY.raw_os_error() => {
+            Some("the kernel has lost count of what its fair servers take, as 6.12 does until the next boot")
         }
         _ => None,
     }
@@ -80,6 +99,13 @@ mod tests {
         assert!(one_way(&file("/sys/kernel/tracing/events/enable"), "1").is_none());
         assert!(one_way(&file("/sys/devices/system/cpu/smt/control"), "on").is_none());
         assert!(effect(&file("/sys/kernel/mm/ksm/run")).is_some());
+    }
+
+    #[test]
+    fn a_fair_server_that_is_busy_is_explained() {
+        let server = Target::File("/sys/kernel/debug/sched/fair_server/cpu1/runtime".into());
+        assert!(why_refused(&server, Errno::BUSY.raw_os_error()).is_some());
+        assert!(why_refused(&server, Errno::INVAL.raw_os_error()).is_none());
     }
 
     #[test]

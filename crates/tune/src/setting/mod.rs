@@ -8,6 +8,8 @@ mod hazard;
 mod idle;
 mod interrupt;
 mod partition;
+mod service;
+mod swap;
 mod target;
 mod thread;
 
@@ -19,6 +21,8 @@ use crate::plan::{Change, Refusal, Step};
 
 pub use file::{is_of_kernel, is_setting};
 pub use form::Form;
+pub(crate) use frequency::order_limits;
+pub use hazard::why_refused;
 pub(crate) use hazard::{effect, heavy};
 pub use partition::NAME as PARTITION;
 pub use target::{Target, Thread};
@@ -79,6 +83,8 @@ pub(crate) fn expand(root: &SysRoot, change: &Change, real_time: &CpuList) -> Ex
         Change::Named { path, value } => file::named(root, path, value),
         Change::Partition(cpus) => partition::expand(root, cpus),
         Change::Threads(threads) => thread::expand(root, threads, real_time),
+        Change::Stop(program) => service::expand(root, program),
+        Change::SwapOff => swap::expand(root),
         Change::Handlers(handlers) => interrupt::handlers(root, handlers),
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use units::Policy;
 
 use super::partition::Programs;
-use super::{Form, partition};
+use super::{Form, partition, service, swap};
 use crate::hand::Hand;
 
 /// One thing that can be changed.
@@ -37,6 +37,15 @@ pub enum Target {
     Group(String),
     /// The programs of a control group of v1, in it or in another one.
     Programs(Programs),
+    /// Memory swapped to a partition or a file: `priority -2`, or `off`.
+    Swap(String),
+    /// A program that runs as a service: `running` or `stopped`.
+    Service {
+        /// The name that the kernel keeps of it.
+        program: String,
+        /// The unit of systemd, or the script, that starts and stops it.
+        manager: String,
+    },
     /// The limit on exit latencies of idle states for all CPUs, in microseconds, held by an open file.
     LatencyLimit,
 }
@@ -95,6 +104,8 @@ impl Target {
                 there => there.map(|()| "there".to_owned()),
             },
             Self::Programs(programs) => programs.text(root),
+            Self::Swap(path) => swap::text(root, path),
+            Self::Service { program, .. } => Fact::Value(service::text(root, program)),
             Self::LatencyLimit => latency_request::in_effect(root).map(|limit| limit.to_string()),
         }
     }
@@ -105,7 +116,11 @@ impl Target {
             Self::File(path) => Form::of(path, text),
             Self::Interrupt { .. } | Self::Affinity(_) | Self::Freed(_) => Form::List,
             Self::Scheduling(_) => Form::Fields,
-            Self::CpusetBelow(_) | Self::Group(_) | Self::Programs(_) => Form::Whole,
+            Self::CpusetBelow(_)
+            | Self::Group(_)
+            | Self::Programs(_)
+            | Self::Swap(_)
+            | Self::Service { .. } => Form::Whole,
             Self::LatencyLimit => Form::Lowest,
         }
     }
@@ -148,6 +163,8 @@ impl Target {
             Self::Group(group) if value == "there" => hand.make_group(group),
             Self::Group(group) => partition::remove(hand, group),
             Self::Programs(programs) => programs.write(hand, value),
+            Self::Swap(path) => hand.swap(path, swap::priority(value).ok_or(Errno::INVAL)?),
+            Self::Service { program, manager } => service::write(hand, program, manager, value),
             Self::LatencyLimit => {
                 let limit = value.parse::<u32>().map_err(|_| Errno::INVAL)?;
                 let is_none = i64::from(limit) >= latency_request::NO_LIMIT;
@@ -177,12 +194,13 @@ impl Target {
         matches!(self, Self::File(path) if path.ends_with(partition::STATE))
     }
 
-    /// The order that survives on real systems: CPUs and their partitions before threads and work queues, these before interrupts, these
+    /// The order that survives on real systems: who else changes the same is stopped first, CPUs and their partitions before threads and work queues, these before interrupts, these
     /// before clocks and idle states, and priorities last.
     pub(crate) fn phase(&self) -> u8 {
         match self {
             Self::File(path) if path.ends_with("/online") || path.ends_with("/smt/control") => 0,
-            Self::Freed(_) => 0,
+            Self::Service { .. } | Self::Freed(_) => 0,
+            Self::File(path) if path.contains(super::hazard::FAIR_SERVER) => 0,
             Self::CpusetBelow(_) | Self::Group(_) | Self::Programs(_) => 1,
             Self::File(path) if partition::is_file(path) => 1,
             Self::Affinity(_) => 2,
@@ -191,7 +209,7 @@ impl Target {
             Self::Interrupt { .. } => 5,
             Self::File(path) if path.starts_with("/sys/devices/system/cpu/") => 6,
             Self::LatencyLimit => 7,
-            Self::File(_) => 8,
+            Self::File(_) | Self::Swap(_) => 8,
             Self::Scheduling(_) => 9,
         }
     }
@@ -218,6 +236,8 @@ impl fmt::Display for Target {
             Self::CpusetBelow(group) => write!(f, "cpuset controller below {group}"),
             Self::Group(group) => write!(f, "control group {group}"),
             Self::Programs(programs) => write!(f, "programs of {} and {}", programs.from, programs.to),
+            Self::Swap(path) => write!(f, "swap {path}"),
+            Self::Service { program, manager } => write!(f, "service {program} by {manager}"),
             Self::LatencyLimit => f.write_str(latency_request::PATH),
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use machine::{SysRoot, Tree, tasks};
 use record::Fact;
@@ -45,6 +46,12 @@ const WRITABLE: [&str; 10] = [
 pub struct MachineState(BTreeMap<String, String>);
 
 impl MachineState {
+    /// As it was before the first test of this guest: each leaves it so.
+    pub fn at_first() -> &'static Self {
+        static FIRST: OnceLock<MachineState> = OnceLock::new();
+        FIRST.get_or_init(Self::now)
+    }
+
     /// This machine's.
     pub fn now() -> Self {
         let tree = snapshot();

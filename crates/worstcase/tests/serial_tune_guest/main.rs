@@ -3,6 +3,8 @@
 
 mod identity;
 mod machine_state;
+mod service;
+mod settings;
 mod threads;
 
 use std::process::{Command, Output, Stdio};
@@ -12,7 +14,7 @@ use guest_tests::Guests;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 
 const fn guest(kernel: &'static str) -> Guests {
-    Guests::new(kernel, "quiet").processors(2).programs(&[PROGRAM, "sleep"])
+    Guests::new(kernel, "quiet").processors(2).programs(&[PROGRAM, "sleep", "sh"])
 }
 
 /// Exit code and all that was said by `worstcase tune`.
@@ -37,9 +39,10 @@ fn undone() -> String {
     text
 }
 
-/// The tests of one kernel, each of which has a guest of its own kind.
+/// The tests of one kernel, which share a guest. What `$ignored` is said of is left out of a normal run: what other
+/// kernels show there.
 macro_rules! on {
-    ($module:ident, $kernel:literal, $is_real_time:literal $(, $ignored:meta)?) => {
+    ($module:ident, $kernel:literal, $is_real_time:literal, [$($ignored:meta)?], [$($ignored_too:meta)?]) => {
         mod $module {
             static GUEST: guest_tests::Guests = crate::guest($kernel);
 
@@ -51,20 +54,32 @@ macro_rules! on {
 
             #[test]
             $(#[$ignored])?
+            fn settings_take_effect() {
+                GUEST.run(|| crate::settings::take_effect($kernel));
+            }
+
+            #[test]
+            $(#[$ignored_too])?
             fn threads_of_interrupts_and_timers_are_raised() {
                 GUEST.run(|| crate::threads::are_raised($is_real_time));
             }
 
             #[test]
-            $(#[$ignored])?
-            fn a_partition_holds_programs_and_goes_away() {
+            $(#[$ignored_too])?
+            fn services_are_stopped_and_started_again() {
+                GUEST.run(crate::service::is_stopped_and_started);
+            }
+
+            #[test]
+            $(#[$ignored_too])?
+            fn what_runs_in_a_partition_goes_on_when_it_goes_away() {
                 GUEST.run(crate::identity::of_a_partition);
             }
         }
     };
 }
 
-on!(debian_6_1, "debian-6.1-amd64", false);
-on!(debian_6_12_rt, "debian-6.12-rt-amd64", true);
-on!(debian_6_1_rt, "debian-6.1-rt-amd64", true, ignore = "long");
-on!(debian_6_12, "debian-6.12-amd64", false, ignore = "long");
+on!(debian_6_12_rt, "debian-6.12-rt-amd64", true, [], []);
+on!(debian_6_1, "debian-6.1-amd64", false, [], [ignore = "long"]);
+on!(debian_6_1_rt, "debian-6.1-rt-amd64", true, [ignore = "long"], [ignore = "long"]);
+on!(debian_6_12, "debian-6.12-amd64", false, [ignore = "long"], [ignore = "long"]);

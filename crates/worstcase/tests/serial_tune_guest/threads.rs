@@ -14,7 +14,7 @@ pub fn are_raised(is_real_time: bool) {
         assert!(code == Some(2) && said.contains("no CPU here has a thread ktimers"), "{said}");
         return;
     }
-    let before = MachineState::now();
+    let before = MachineState::at_first();
     assert_eq!(scheduling("irq/4-ttyS0"), "fifo 50");
     assert!(tuned("irq-thread ttyS0 --priority 85 --cpus 1 --plan").contains("'fifo 50' -> 'fifo 85'"));
     assert_eq!(scheduling("irq/4-ttyS0"), "fifo 50", "a plan changes nothing");

@@ -2,23 +2,16 @@
 
 use super::{item, reading};
 use crate::survey::facts::{NamedFact, fact};
-use crate::survey::{Item, Reading, Survey, Value};
+use crate::survey::{Reading, Survey, Value};
+use crate::swaps::{self, Swap};
 
 pub(super) const FACTS: &[NamedFact] =
     &[fact("swap.devices", "where memory is swapped to, each with its kind", swap)];
 
-/// The swap areas in use (proc_swaps(5)).
+/// The swap areas in use.
 fn swap(survey: &Survey) -> Reading {
-    reading(survey.root.read("/proc/swaps").map(|text| Value::List(parse(&text))), "/proc/swaps")
-}
-
-/// `/dev/dm-1   partition   1000444   0   -2`, below a line of titles.
-fn parse(text: &str) -> Vec<Item> {
-    let parts = |line: &str| {
-        let mut words = line.split_whitespace();
-        Some(item(words.next()?, words.next()?))
-    };
-    text.lines().skip(1).filter_map(parts).collect()
+    let items = |all: Vec<Swap>| all.into_iter().map(|swap| item(swap.path, swap.kind)).collect();
+    reading(swaps::swaps(&survey.root).map(|all| Value::List(items(all))), swaps::PATH)
 }
 
 #[cfg(test)]

@@ -7,7 +7,16 @@ use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Reading, Survey, kinds};
 
 pub(super) const FACTS: &[NamedFact] = &[
-    fact("network.steered-to-isolated", "receive queues whose packets are handed to CPUs set apart", steered),
+    fact(
+        "network.steered-to-isolated",
+        "receive queues whose packets are handed to CPUs set apart",
+        |survey| reaching_isolated(survey, "rx-", "rps_cpus"),
+    ),
+    fact(
+        "network.sending-from-isolated",
+        "transmit queues that CPUs set apart share with others",
+        |survey| reaching_isolated(survey, "tx-", "xps_cpus"),
+    ),
     fact(
         "network.surplus-queues",
         "devices with more receive queues than there are CPUs for everything else",
@@ -24,25 +33,24 @@ fn queues_of(survey: &Survey, interface: &str, direction: &str) -> Vec<String> {
     names.into_iter().filter(|name| name.starts_with(direction)).collect()
 }
 
-/// Queues whose packets other CPUs hand to CPUs set apart by receive packet steering.
-fn steered(survey: &Survey) -> Reading {
-    const FROM: &str = "/sys/class/net/*/queues/rx-*/rps_cpus";
+/// Queues of a direction whose mask in `file` names CPUs set apart. A device with one queue has no mask to send.
+fn reaching_isolated(survey: &Survey, direction: &str, file: &str) -> Reading {
+    let from = format!("{INTERFACES}/*/queues/{direction}*/{file}");
     if survey.isolated.is_empty() {
-        return unsupported(FROM);
+        return unsupported(&from);
     }
-    let Fact::Value(interfaces) = survey.root.list(INTERFACES) else { return reading(Fact::Absent, FROM) };
+    let Fact::Value(interfaces) = survey.root.list(INTERFACES) else { return reading(Fact::Absent, &from) };
     let mut items = Vec::new();
     for interface in &interfaces {
-        for queue in queues_of(survey, interface, "rx-") {
-            let mask =
-                kinds::cpus(&survey.root, &format!("{INTERFACES}/{interface}/queues/{queue}/rps_cpus"));
+        for queue in queues_of(survey, interface, direction) {
+            let mask = kinds::cpus(&survey.root, &format!("{INTERFACES}/{interface}/queues/{queue}/{file}"));
             let reached = mask.value().map(|cpus| cpus.intersection(&survey.isolated)).unwrap_or_default();
             if !reached.is_empty() {
                 items.push(item(format!("{interface} {queue}"), reached));
             }
         }
     }
-    list(items, FROM)
+    list(items, &from)
 }
 
 /// Devices with more receive queues than there are CPUs for everything else: some queue's interrupt has to fire on a
@@ -76,7 +84,15 @@ mod tests {
         for (queue, mask) in [("rx-0", "f"), ("rx-1", "3"), ("rx-2", "00000000,00000008"), ("tx-0", "f")] {
             tree.write(&format!("/sys/class/net/eth0/queues/{queue}/rps_cpus"), mask);
         }
+        tree.write("/sys/class/net/eth0/queues/tx-0/xps_cpus", "6");
         tree
+    }
+
+    #[test]
+    fn queues_that_send_are_told_too() {
+        let told = |isolated| shown(&machine(), isolated, "network.sending-from-isolated");
+        assert_eq!(told(Isolated::Cpus("2-3")), "eth0 tx-0: 2");
+        assert_eq!(told(Isolated::Cpus("3")), "none");
     }
 
     #[test]

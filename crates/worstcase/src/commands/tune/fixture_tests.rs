@@ -60,7 +60,7 @@ fn selections(tree: &Tree) -> Vec<Selection> {
     sorts.into_iter().map(with).chain([Selection::default()]).collect()
 }
 
-fn there_and_back(name: &str, tree: &Tree, plan: &Plan) {
+pub(super) fn there_and_back(name: &str, tree: &Tree, plan: &Plan) {
     let mut machine = Scripted::new(tree.clone());
     let mut journal = Journal::new(Box::new(Nowhere), Path::new("nowhere"));
     let applied = apply(&mut machine, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
@@ -85,6 +85,8 @@ fn kind(target: &Target) -> String {
         Target::Affinity(_) | Target::Freed(_) => "affinity".to_owned(),
         Target::Scheduling(_) => "scheduling".to_owned(),
         Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) => "partition".to_owned(),
+        Target::Swap(_) => "swap".to_owned(),
+        Target::Service { .. } => "service".to_owned(),
         Target::LatencyLimit => "latency-limit".to_owned(),
     }
 }
@@ -179,7 +181,8 @@ fn idle_states_are_limited_for_one_cpu_and_disabled_on_one_that_has_no_limit() {
     );
 }
 
-const ALL: &str = "\
+/// A machine with everything.
+pub(super) const ALL: &str = "\
 === /proc/sys/kernel/osrelease
 6.6.30
 === /proc/sys/kernel/version

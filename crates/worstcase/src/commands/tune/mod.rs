@@ -11,6 +11,8 @@ mod leftover;
 mod persist;
 mod plan;
 mod selection;
+#[cfg(test)]
+mod settings_tests;
 mod shown;
 mod status;
 mod trial;

@@ -42,13 +42,17 @@ pub fn reserved_cost(rule: &Rule) -> Option<String> {
 
 /// Whether there is something to do on the running system.
 fn has_cure(rule: &Rule) -> bool {
-    !rule.cure.runtime.is_empty() || !rule.cure.threads.is_empty() || rule.cure.partition.is_some()
+    let cure = &rule.cure;
+    let lists = [cure.runtime.is_empty(), cure.threads.is_empty(), cure.stop.is_empty()];
+    lists.contains(&false) || cure.partition.is_some() || cure.swap_off
 }
 
 fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
     let files = rule.cure.runtime.iter().flat_map(|write| files(&write.path, &write.value, division));
     let partition = rule.cure.partition.iter().filter_map(|cpus| partition(cpus, division));
     let threads = rule.cure.threads.iter().filter_map(|threads| moved(threads, division));
+    let stopped = rule.cure.stop.iter().cloned().map(Change::Stop);
+    let swap = rule.cure.swap_off.then_some(Change::SwapOff);
     Wish {
         rule: rule.id.clone(),
         title: rule.title.clone(),
@@ -56,7 +60,7 @@ fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
         costs: rule.costs.iter().map(|(kind, what)| format!("{kind}: {what}")).collect(),
         reserved: reserved(rule),
         named: false,
-        changes: files.chain(threads).chain(partition).collect(),
+        changes: files.chain(threads).chain(partition).chain(stopped).chain(swap).collect(),
         otherwise: finding.cure.first().map_or_else(
             || "nothing on the running system changes it".to_owned(),
             |cure| format!("{}{}", cure.domain.verb(), cure.text),
