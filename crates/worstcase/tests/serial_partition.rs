@@ -14,6 +14,8 @@ use rustix::process::{Pid, Signal};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 /// What bench answers in a guest in wall time, whose latencies mean nothing.
 const INCONCLUSIVE: i32 = 3;
+/// Ticks in two seconds that a CPU without a tick does not reach: others have 250 a second, on a busy host fewer.
+const FEW: u64 = 60;
 const UNIFIED: &str = "/sys/fs/cgroup";
 const V1: &str = "/run/cpuset";
 
@@ -203,12 +205,12 @@ fn proven(top: &str, state: &str) {
     assert!(has(&between, "resident", "yes"), "{between:?}");
     let ticks = events(&between, "interrupt", "LOC");
     let is_tickless = fs::read_to_string("/proc/cmdline").unwrap().contains("nohz_full");
-    assert_eq!(ticks > 150, !is_tickless, "250 a second where they are not stopped: {between:?}");
+    assert_eq!(ticks > FEW, !is_tickless, "250 a second where they are not stopped: {between:?}");
     let traced = counted("--duration 2s --trace");
     println!("traced on a busy CPU: {traced:?}");
     assert!(events(&traced, "system-call", "yes") > 1000, "{traced:?}");
     let ticks = ["tick_sched_timer", "tick_nohz_handler"].map(|name| events(&traced, "timer", name));
-    assert_eq!(ticks.iter().sum::<u64>() > 150, !is_tickless, "{traced:?}");
+    assert_eq!(ticks.iter().sum::<u64>() > FEW, !is_tickless, "{traced:?}");
     end(busy);
     a_killed_trace_is_taken_away_by_the_next_command();
 
@@ -242,7 +244,7 @@ fn a_killed_trace_is_taken_away_by_the_next_command() {
 
 /// A program of real time is inside and stays there, until undo gives everything back.
 fn given_back(top: &str) {
-    let child = inside("run --policy fifo --priority 80 -- sleep 100", "sleep");
+    let child = inside("run --policy fifo --priority 80 -- sleep 10000", "sleep");
     let pid = i32::try_from(child.id()).unwrap();
     let status = || fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     assert!(status().contains("Cpus_allowed_list:\t1\n"), "{}", status());
@@ -285,7 +287,7 @@ fn where_cgroup_v1_has_the_cpusets_they_serve() {
         fs::create_dir(V1).unwrap();
         // The controller leaves the other hierarchy a moment after its last group.
         until("v1 has the cpusets", || ran("mount", &format!("-t cgroup -o cpuset none {V1}")).0);
-        let bound = Command::new("sleep").arg("100").spawn().unwrap();
+        let bound = Command::new("sleep").arg("10000").spawn().unwrap();
         let pid = i32::try_from(bound.id()).unwrap();
         let one: units::CpuList = "1".parse().unwrap();
         sys::schedule::set_affinity(pid, &one).unwrap();
@@ -331,7 +333,7 @@ fn a_boot_line_that_isolates_leaves_the_rest_to_create() {
         let between = found();
         println!("left on a busy CPU: {between:?}");
         assert!(
-            has(&between, "resident", "yes") && events(&between, "interrupt", "LOC") < 150,
+            has(&between, "resident", "yes") && events(&between, "interrupt", "LOC") < FEW,
             "{between:?}"
         );
         println!("traced on a busy CPU: {:?}", counted("--duration 2s --trace"));

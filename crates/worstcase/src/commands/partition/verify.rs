@@ -100,8 +100,8 @@ impl Verify {
         let begin = Instant::now();
         let end = begin + self.duration.duration();
         let mut tally = Tally::new(cpus.clone());
-        let mut before = Activity::take(root, &cpus);
         tracing.forget();
+        let mut before = Activity::take(root, &cpus);
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let is_over = tracing.follow(&signals, left.min(LOOK), &mut tally)?;
