@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -137,15 +138,26 @@ fn tests(name: &str, selection: &[&str], harness: &[&str]) -> Result<Tally> {
 /// Seconds that each fuzz target runs: enough to see that it builds and that what lies near its seeds is sound.
 const FUZZ_SECONDS: u32 = 10;
 
-/// Each target as `fuzz/README.md` runs it.
+/// Each target as `fuzz/README.md` runs it, as many at once as there are CPUs, for they only look for what breaks.
 fn fuzz() -> Result<Tally> {
     let directory = workspace::root().join("fuzz");
-    let mut tally = Tally::default();
     if command::find("c++").is_none() {
         return Ok(Tally::skip("fuzz targets", "needs package g++ (apt-get install)"));
     }
-    for target in workspace::binaries(&directory.join("Cargo.toml"))? {
-        tally.add(Tally::of(checked(&format!("fuzz {target}"), &mut fuzz_target(&directory, &target)?)?));
+    let mut build = cargo();
+    build.current_dir(&directory).args(["build", "--release", "--bins"]);
+    if !checked("fuzz build", &mut build)? {
+        return Ok(Tally::of(false));
+    }
+    let targets = workspace::binaries(&directory.join("Cargo.toml"))?;
+    let run = |target: &String| checked(&format!("fuzz {target}"), &mut fuzz_target(&directory, target)?);
+    let mut tally = Tally::default();
+    for several in targets.chunks(thread::available_parallelism().map_or(1, usize::from)) {
+        let ended = thread::scope(|scope| {
+            let running: Vec<_> = several.iter().map(|target| scope.spawn(move || run(target))).collect();
+            running.into_iter().map(|thread| thread.join().unwrap_or(Ok(false))).collect::<Vec<_>>()
+        });
+        ended.into_iter().try_for_each(|ended| ended.map(|ended| tally.add(Tally::of(ended))))?;
     }
     Ok(tally)
 }
