@@ -20,7 +20,7 @@ const LOCK: &str = "lock";
 /// How what was applied last ended, where it ended by itself.
 const WORDS: &str = "last-words";
 
-const HINT: &str = "is there room, and may you write there? --state DIR names another directory";
+const HINT: &str = "is there room, and may you write there?";
 
 /// Where the journal is.
 #[derive(Clone, Debug)]
@@ -160,17 +160,13 @@ impl State {
     fn make(&self) -> Result<()> {
         let path = &self.directory;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(Error::io(
-            "create directory",
-            path,
-            "run it as root, or name a directory with --state",
-        ))?;
+        made.map_err(Error::io("create directory", path, "is there room, and are you root?"))?;
         let kind = fs::symlink_metadata(path).map_err(Error::io("look at", path, HINT))?;
         let own = rustix::process::geteuid().as_raw();
         if !kind.is_dir() || kind.uid() != own || kind.mode() & 0o077 != 0 {
             let reason =
                 "others could write into it, or it is not yours: it must be a directory of mode 0700";
-            return Err(Error::new("use", path, reason, "name another directory with --state"));
+            return Err(Error::new("use", path, reason, "a directory that is missing is made as it must be"));
         }
         Ok(())
     }

@@ -203,7 +203,6 @@ fn difference(edit: &Edit) -> String {
 
 /// The words of a trial, or of an entry, for the default.
 fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
-    let _lock = system.state().lock()?;
     let Some((note, _)) = boot::persisted(&parts.system().files)? else {
         return Err(CommandError::new(
             "no boot words were written",
@@ -227,6 +226,7 @@ fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
         output::final_data(&format!("{} would be the default\n", line(&wish.set)))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let _lock = system.state().lock()?;
     if let Some((text, false)) = boot::undo(&mut parts.system())?.as_ref().map(undone_in_words) {
         output::words(text.trim_end());
         let hint = "mend that, then write the words anew: worstcase tune persist --words";

@@ -118,13 +118,13 @@ fn systemctl(words: &[&str]) -> std::result::Result<String, String> {
 
 /// Ends the service, undoes what it applied, and takes its files back.
 pub fn undo(system: &System) -> Result<ExitCode> {
-    let _lock = system.state().lock()?;
     let mut disk = system.disk();
     let mut files = Files::at(&mut disk, STATE, NAME);
     if files.told()?.is_none() {
         output::final_data("no service was written\n")?;
         return Ok(ExitCode::SUCCESS);
     }
+    let _lock = system.state().lock()?;
     let mut text = match system.is_live() {
         true => ended()?,
         false => String::new(),
