@@ -497,6 +497,7 @@ fn a_service_never_keeps_what_somebody_tries_for_a_while() {
     assert!(out.contains("what is applied is answered for"), "{out}");
     assert_eq!(read(UNEVICTABLE), "0");
     kill(tuned.holder("deadline"));
+    wait_until("killed", || tuned.run("status", &[]).2.contains("was killed"));
     let (code, out, err) = tuned.run("undo", &["--left"]);
     assert!(code == Some(0) && out.ends_with("proof: everything reads as before\n"), "{out}{err}");
     assert_eq!(read(UNEVICTABLE), "1");
