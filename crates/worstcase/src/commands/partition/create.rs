@@ -15,7 +15,7 @@ use crate::error::{CommandError, Result};
 use crate::output;
 
 /// What keeps everything else off some CPUs: the group, interrupts, movable threads and work of the kernel.
-pub(super) const RULES: [&str; 12] = [
+pub(super) const RULES: [&str; 13] = [
     "rn-cpuset-partition",
     "rn-kthread-affinity",
     "rn-rcu-kthreads",
@@ -27,6 +27,7 @@ pub(super) const RULES: [&str; 12] = [
     "rn-irq-default",
     "rn-rps",
     "rn-rps-default",
+    "rn-xps",
     "rn-rq-affinity",
 ];
 
