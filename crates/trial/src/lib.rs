@@ -15,7 +15,6 @@ mod figures;
 mod judge;
 mod schedule;
 mod search;
-#[path = "trial.rs"]
 mod single;
 
 pub use arm::Arm;
