@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tune::Plan;
 use units::CpuList;
 
-use super::wishes::{own, reserved_cost, wishes};
+use super::wishes::{idle, own, reserved_cost, wishes};
 use crate::commands::check;
 use crate::commands::check::subject::{root_at, set, survey_of};
 use crate::error::{CommandError, Result};
@@ -40,13 +40,18 @@ pub struct Selection {
     /// Files of the kernel, with `*` for any part of a name, and what somebody wants in them whatever rules say.
     #[arg(skip)]
     pub(super) settings: BTreeMap<String, String>,
+
+    /// Whether a command named the rules, so that nobody waits to be told of those that ask for nothing.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(super) silent: bool,
 }
 
 impl Selection {
     /// These rules, for CPUs that are to be for real time alone.
     pub fn of_rules(rules: &[&str], cpus: CpuList) -> Self {
         let only = rules.iter().map(|&rule| rule.to_owned()).collect();
-        Self { profile: vec![Profile::Isolated], isolate: Some(cpus), only, ..Self::default() }
+        Self { profile: vec![Profile::Isolated], isolate: Some(cpus), only, silent: true, ..Self::default() }
     }
 
     /// What would be written on this machine, or on the one whose files are at `path`.
@@ -95,7 +100,8 @@ impl Selection {
         let survey = survey_of(root, self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: only };
         let audit = audit::audit(&survey, rules.all(), &request);
-        let of_rules = wishes(&audit, &rules, &self.only).into_iter();
+        let in_vain = idle(&audit, &self.only).filter(|_| !self.silent);
+        let of_rules = wishes(&audit, &rules, &self.only).into_iter().chain(in_vain);
         let of_rules = of_rules.filter(|wish| !except.contains(&wish.rule));
         Ok((own(&self.settings).chain(of_rules).collect(), real_time(&survey)))
     }

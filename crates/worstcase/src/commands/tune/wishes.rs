@@ -15,6 +15,20 @@ pub fn wishes(audit: &Audit, rules: &Rules, named: &[String]) -> Vec<Wish> {
     audit.with(Outcome::Failed).filter_map(of).collect()
 }
 
+/// Rules that somebody asks for by name and that do not fail: nothing is to be done, and why.
+pub fn idle<'a>(audit: &'a Audit, named: &'a [String]) -> impl Iterator<Item = Wish> + use<'a> {
+    let in_vain = |finding: &&Finding| finding.outcome != Outcome::Failed && named.contains(&finding.rule);
+    audit.findings.iter().filter(in_vain).map(|finding| {
+        let head = match finding.outcome {
+            Outcome::Passed | Outcome::Failed => "it is as wanted already",
+            Outcome::Unreadable | Outcome::Unsupported => "nobody can tell how it is",
+            Outcome::NotApplicable => "the rule is not about this machine",
+        };
+        let otherwise = finding.reason.as_ref().map_or(head.to_owned(), |reason| format!("{head}: {reason}"));
+        Wish { rule: finding.rule.clone(), title: finding.title.clone(), otherwise, ..Wish::default() }
+    })
+}
+
 /// What somebody wants in files, whatever rules say. These come first: of two values for one file the first one counts.
 pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Wish> {
     settings.iter().map(|(path, value)| Wish {
@@ -41,7 +55,7 @@ pub fn reserved_cost(rule: &Rule) -> Option<String> {
 }
 
 /// Whether there is something to do on the running system.
-fn has_cure(rule: &Rule) -> bool {
+pub fn has_cure(rule: &Rule) -> bool {
     let cure = &rule.cure;
     let lists = [cure.runtime.is_empty(), cure.threads.is_empty(), cure.stop.is_empty()];
     lists.contains(&false) || cure.partition.is_some() || cure.swap_off

@@ -9,6 +9,7 @@ use tune::{Change, Plan, Wish};
 use units::CpuList;
 
 use crate::commands::tune::selection::Selection;
+use crate::commands::tune::wishes::has_cure;
 use crate::error::{CommandError, Result};
 
 /// How a setting is written, for --help.
@@ -119,9 +120,7 @@ fn threads(text: &str, name: &str, value: &str) -> Result<Change> {
 fn rule(text: &str) -> Result<Kind> {
     let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
     let ids = crate::commands::check::ids(&rules, &[text.to_owned()])?;
-    let cure = ids.first().and_then(|id| rules.get(id)).map(|rule| &rule.cure);
-    let can = cure
-        .is_some_and(|cure| !cure.runtime.is_empty() || !cure.threads.is_empty() || cure.partition.is_some());
+    let can = ids.first().and_then(|id| rules.get(id)).is_some_and(has_cure);
     if !can {
         let message = format!("{text} has no cure on the running system");
         return Err(CommandError::new(
@@ -159,7 +158,10 @@ mod tests {
 
     #[test]
     fn each_sort_of_setting_is_known_by_its_form() {
-        assert_eq!(kind("rn-thp"), Kind::Rule);
+        assert_eq!(
+            [kind("rn-thp"), kind("rn-swap"), kind("rn-irqbalance")],
+            [Kind::Rule, Kind::Rule, Kind::Rule]
+        );
         assert!(matches!(kind("/proc/sys/vm/swappiness=10"), Kind::Change(Change::Files { .. })));
         let Kind::Change(Change::Threads(threads)) = kind("ktimers/*=fifo:90") else { panic!() };
         assert_eq!((threads.named, threads.priority.unwrap().get()), (vec!["ktimers/*".to_owned()], 90));
