@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+pub use console::PATCHED;
 pub use record::LabTime as Time;
 use units::Bytes;
 
