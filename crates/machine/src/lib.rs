@@ -36,7 +36,6 @@ pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpusets::{V1, partition_around, partition_at, partition_of, partitions, processes_in};
 pub use error::Error;
-pub use facts::kernel::release_numbers;
 pub use facts::machine;
 pub use heat::{Heat, temperature};
 pub use kernel_config::KernelConfig;

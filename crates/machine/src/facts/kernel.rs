@@ -109,7 +109,7 @@ pub(crate) fn requested_preemption(command_line: &str) -> Option<String> {
 }
 
 /// Major and minor number of a kernel release, `6.18.44-fc` or `3.12-rc1`.
-pub fn release_numbers(release: &str) -> Option<(u32, u32)> {
+pub(super) fn release_numbers(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }

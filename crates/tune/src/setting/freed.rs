@@ -2,10 +2,10 @@
 //! run on all CPUs that are left (`cpuset_update_tasks_cpumask` in kernel/cgroup/cpuset.c). What a program has chosen
 //! itself it remembers since 6.2 (`user_cpus_ptr`), what its own threads were bound to it does not.
 
-use machine::{SysRoot, release_numbers, tasks};
-use units::CpuList;
+use machine::{SysRoot, tasks};
+use units::{CpuList, KernelVersion};
 
-use super::{Expansion, Target, Thread};
+use super::{Expansion, Target, Thread, kernel_version};
 use crate::plan::Step;
 
 /// Each such thread that is bound to some CPUs, on those that the partition of `isolated` leaves.
@@ -26,7 +26,5 @@ pub(super) fn expand(root: &SysRoot, expansion: &mut Expansion, isolated: &CpuLi
 
 /// Whether this kernel is older than 6.2.
 fn forgets_programs(root: &SysRoot) -> bool {
-    let release = root.read("/proc/sys/kernel/osrelease");
-    let numbers = release.value().and_then(|text| release_numbers(text));
-    numbers.is_none_or(|numbers| numbers < (6, 2))
+    kernel_version(root).is_none_or(|version| version < KernelVersion::new(6, 2))
 }

@@ -15,7 +15,7 @@ mod thread;
 
 use machine::SysRoot;
 use record::Fact;
-use units::CpuList;
+use units::{CpuList, KernelVersion};
 
 use crate::plan::{Change, Refusal, Step};
 
@@ -26,6 +26,11 @@ pub use hazard::why_refused;
 pub(crate) use hazard::{effect, heavy};
 pub use partition::NAME as PARTITION;
 pub use target::{Target, Thread};
+
+/// The version of the kernel that runs; none where it cannot be read.
+fn kernel_version(root: &SysRoot) -> Option<KernelVersion> {
+    root.read("/proc/sys/kernel/osrelease").value()?.parse().ok()
+}
 
 /// What a change comes to on this machine.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use record::Fact;
 use rustix::io::Errno;
 use units::{CpuId, CpuList, KernelVersion};
 
-use super::{Expansion, Target};
+use super::{Expansion, Target, kernel_version};
 use crate::hand::Hand;
 
 pub(super) use programs::Programs;
@@ -39,9 +39,7 @@ pub(super) fn expand(root: &SysRoot, cpus: &CpuList) -> Expansion {
 /// Why no mounted hierarchy has the controller. From 6.12 on a kernel may be built without that of v1.
 fn nowhere(root: &SysRoot) -> &'static str {
     const WITHOUT_V1: KernelVersion = KernelVersion::new(6, 12);
-    let release = root.read("/proc/sys/kernel/osrelease");
-    let version = release.value().and_then(|text| text.parse::<KernelVersion>().ok());
-    match version.is_some_and(|version| version >= WITHOUT_V1) {
+    match kernel_version(root).is_some_and(|version| version >= WITHOUT_V1) {
         true => {
             "no mounted control groups have the cpuset controller: mount -t cgroup2 none /sys/fs/cgroup; this kernel may \
              have no cpusets of v1 to mount (CONFIG_CPUSETS_V1, which Debian's 6.12 leaves out)"
