@@ -48,8 +48,9 @@ pub const ALL: [Stage; 10] = [
     Stage { name: "unit tests", from: Depth::Quick, run: unit },
     Stage { name: "documentation tests", from: Depth::Normal, run: documentation },
     Stage { name: "integration tests", from: Depth::Normal, run: integration },
-    Stage { name: "serial tests", from: Depth::Normal, run: serial },
+    // Before the serial tests: guests of other architectures run what it makes.
     Stage { name: "dist", from: Depth::Normal, run: |_| dist::stage() },
+    Stage { name: "serial tests", from: Depth::Normal, run: serial },
     Stage { name: "fuzz targets", from: Depth::Normal, run: |_| fuzz() },
 ];
 

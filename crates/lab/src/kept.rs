@@ -1,16 +1,72 @@
-//! What a guest left, kept in a directory of its own.
+//! What guests left, kept in directories of their own, and beside it what was asked, so that a run can be gone on with.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use record::store;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::boot::Outcome;
 
 /// All that a guest's console said.
 pub(crate) const CONSOLE: &str = "console.txt";
+
+/// What was asked, as it stands in the run's directory: enough to go on with it.
+pub trait Resumable: Serialize + DeserializeOwned {
+    /// The file's name.
+    const FILE: &'static str;
+    /// The version of its form that this program writes and reads: `schema_version` or `schema-version` in the file.
+    const VERSION: u32;
+    /// What it is: `bisection`.
+    const WHAT: &'static str;
+    /// The command that begins one.
+    const COMMAND: &'static str;
+
+    /// Refuses what cannot be gone on with.
+    ///
+    /// # Errors
+    /// The first thing that makes no sense.
+    fn check(&self) -> Result<(), Error>;
+
+    /// The one that was begun in `directory`.
+    ///
+    /// # Errors
+    /// Where there is none, or none that this program can go on with.
+    fn load(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(Self::FILE);
+        let failed = |reason: String| {
+            Error::new(format!("read {}: {reason}", path.display()))
+                .hint(format!("give the directory that `{}` made", Self::COMMAND))
+        };
+        let is_none = |error| failed(format!("it is no {}: {error}", Self::WHAT));
+        let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
+        let Version { found } = serde_json::from_slice(&bytes).map_err(is_none)?;
+        if found != Self::VERSION {
+            return Err(failed(format!("its form has version {found}, not {}", Self::VERSION)));
+        }
+        let asked: Self = serde_json::from_slice(&bytes).map_err(is_none)?;
+        asked.check().map_err(|error| failed(error.message))?;
+        Ok(asked)
+    }
+
+    /// Writes it, whole or not at all.
+    ///
+    /// # Errors
+    /// Where there is no room, or it may not be written there.
+    fn save(&self, directory: &Path) -> Result<(), Error> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::new(error.to_string()))?;
+        write(&directory.join(Self::FILE), &text)
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    #[serde(rename = "schema_version", alias = "schema-version")]
+    found: u32,
+}
 
 /// Makes the directory in which `what` is kept; one that holds something is refused.
 ///
@@ -36,12 +92,18 @@ pub fn begin(directory: &Path, what: &str) -> Result<(), Error> {
 pub fn keep(place: &Path, outcome: &Outcome) -> Result<(), Error> {
     let draft = place.with_extension("draft");
     remove(&draft)?;
-    for (path, bytes) in &outcome.files {
-        write(&draft.join(path), bytes)?;
-    }
-    write(&draft.join(CONSOLE), outcome.console.as_bytes())?;
+    put(&draft, outcome)?;
     remove(place)?;
     fs::rename(&draft, place).map_err(|error| failed("move", &draft, &error))
+}
+
+/// Writes what a guest left below `place`, with its console.
+///
+/// # Errors
+/// Where there is no room, or it may not be written there.
+pub fn put(place: &Path, outcome: &Outcome) -> Result<(), Error> {
+    outcome.files.iter().try_for_each(|(path, bytes)| write(&place.join(path), bytes))?;
+    write(&place.join(CONSOLE), outcome.console.as_bytes())
 }
 
 fn remove(place: &Path) -> Result<(), Error> {
@@ -61,4 +123,51 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     Error::new(format!("{what} {}: {error}", path.display())).hint("make room; --resume goes on from here")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Asked {
+        schema_version: u32,
+        guests: u32,
+    }
+
+    impl Resumable for Asked {
+        const FILE: &'static str = "asked.json";
+        const VERSION: u32 = 2;
+        const WHAT: &'static str = "experiment";
+        const COMMAND: &'static str = "worstcase try";
+
+        fn check(&self) -> Result<(), Error> {
+            if self.guests == 0 { Err(Error::new("no guests")) } else { Ok(()) }
+        }
+    }
+
+    fn refused(text: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(Asked::FILE), text).unwrap();
+        let error = Asked::load(directory.path()).err().unwrap();
+        assert!(error.hint.unwrap().contains("`worstcase try`"));
+        error.message.rsplit_once(Asked::FILE).unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn what_cannot_be_gone_on_with_says_why() {
+        assert!(refused("{").starts_with(": it is no experiment: EOF"));
+        assert!(refused("{}").starts_with(": it is no experiment: missing field"));
+        assert!(
+            refused(r#"{ "schema_version": 2 }"#)
+                .starts_with(": it is no experiment: missing field `guests`")
+        );
+        assert_eq!(refused(r#"{ "schema_version": 2, "guests": 0 }"#), ": no guests");
+    }
+
+    #[test]
+    fn another_version_is_told_as_such_whatever_else_it_holds() {
+        assert_eq!(refused(r#"{ "schema_version": 3 }"#), ": its form has version 3, not 2");
+        assert_eq!(refused(r#"{ "schema-version": 1, "seeds": 5 }"#), ": its form has version 1, not 2");
+    }
 }

@@ -132,6 +132,7 @@ pub fn kernel(name: &str) -> Kernel {
         architecture: Architecture::Amd64,
         release: "6.1.0-test".into(),
         image: "nowhere".into(),
+        unpacked: None,
         modules: None,
         config: None,
         origin: "made up".into(),

@@ -241,16 +241,16 @@ impl Case {
         (output.status.code(), told(&output)["answer"].clone())
     }
 
-    /// Whether each verdict is the true one; says what it is where it is not.
+    /// Whether each verdict is the true one; says so, and what it is where it is not.
     fn is_right(&self, seed: u64) -> bool {
         let (_, answer) = self.tried(seed);
         let verdict = |place: usize| answer["settings"][place]["verdict"].clone();
         let wrong = |(place, (setting, truth)): (usize, &(&str, &str))| {
             let verdict = verdict(place);
-            (verdict != *truth).then(|| format!("seed {seed}: {setting}: {verdict}, and not {truth}"))
+            (verdict != *truth).then(|| format!("{setting}: {verdict}, and not {truth}"))
         };
         let wrong: Vec<String> = self.settings.iter().enumerate().filter_map(wrong).collect();
-        wrong.iter().for_each(|wrong| println!("{wrong}"));
+        println!("seed {seed}: {}", if wrong.is_empty() { "right".to_owned() } else { wrong.join(", ") });
         wrong.is_empty()
     }
 

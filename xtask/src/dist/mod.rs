@@ -27,11 +27,7 @@ pub fn run(mut arguments: Arguments) -> Result<bool> {
     let only: Option<String> = arguments.value("--target")?;
     let runs = arguments.flag("--run");
     arguments.finish()?;
-    let mut tally = Tally::default();
-    for target in chosen(only.as_deref())? {
-        tally.add(deliver(target, runs)?);
-    }
-    Ok(tally.failed == 0)
+    Ok(deliver_all(&chosen(only.as_deref())?, runs)?.failed == 0)
 }
 
 fn chosen(only: Option<&str>) -> Result<Vec<&'static Target>> {
@@ -44,11 +40,29 @@ fn chosen(only: Option<&str>) -> Result<Vec<&'static Target>> {
 
 /// Builds, weighs and runs for every target that can be built here.
 pub fn stage() -> Result<Tally> {
+    deliver_all(&chosen(None)?, true)
+}
+
+fn deliver_all(targets: &[&Target], runs: bool) -> Result<Tally> {
+    let ready: Vec<&Target> = targets.iter().copied().filter(|target| hindrance(target).is_none()).collect();
+    build_together(&ready)?;
     let mut tally = Tally::default();
-    for target in &targets::ALL {
-        tally.add(deliver(target, true)?);
+    for target in targets {
+        tally.add(deliver(target, runs)?);
     }
     Ok(tally)
+}
+
+/// Optimising as a whole keeps one core busy a target, so all are built side by side; whether each was, its own build says.
+fn build_together(targets: &[&Target]) -> Result<()> {
+    let mut cargo = release();
+    for target in targets {
+        aim(&mut cargo, target)?;
+    }
+    if targets.len() > 1 {
+        command::logged(&mut cargo, &workspace::logs().join("dist.log"))?;
+    }
+    Ok(())
 }
 
 fn deliver(target: &Target, runs: bool) -> Result<Tally> {
@@ -84,19 +98,31 @@ fn hindrance(target: &Target) -> Option<String> {
 
 /// Builds the binary and puts it into `dist/`, or fails with what the compiler said.
 pub fn build(target: &Target) -> Result<PathBuf> {
+    let mut cargo = release();
+    aim(&mut cargo, target)?;
+    let log = workspace::logs().join(format!("dist-{}.log", target.triple));
+    let outcome = command::logged(&mut cargo, &log)?;
+    ensure!(outcome.success, "the build failed\n{}", outcome.tail());
+    keep(target)
+}
+
+fn release() -> Command {
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--release", "--locked", "--package", "worstcase"]);
+    cargo
+}
+
+/// Has `cargo` build for `target` too.
+fn aim(cargo: &mut Command, target: &Target) -> Result<()> {
     let variable = format!("CARGO_TARGET_{}", target.triple.to_uppercase().replace('-', "_"));
     let linker = target.linker().ok_or_else(|| anyhow!("no linker for {}", target.triple))?;
-    let mut cargo = workspace::cargo();
-    cargo.args(["build", "--release", "--locked", "--package", "worstcase", "--target", target.triple]);
+    cargo.args(["--target", target.triple]);
     // Told to use `cc`, rustc takes it for a plain one; left to itself it calls it with its own lld.
     if linker != "cc" {
         cargo.env(format!("{variable}_LINKER"), linker);
     }
     cargo.env(format!("{variable}_RUSTFLAGS"), flags(target, linker));
-    let log = workspace::logs().join(format!("dist-{}.log", target.triple));
-    let outcome = command::logged(&mut cargo, &log)?;
-    ensure!(outcome.success, "the build failed\n{}", outcome.tail());
-    keep(target)
+    Ok(())
 }
 
 /// Static; without unwind tables, because a panic ends the program anyway; and where the linker is lld (the default of

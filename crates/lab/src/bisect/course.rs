@@ -14,7 +14,7 @@ use super::search::{least, turn};
 use super::{Arm, Needed, Question, Reading, Step};
 use crate::Error;
 use crate::boot::{Guest, Outcome as Left};
-use crate::kept;
+use crate::kept::{self, Resumable};
 use crate::kernels::Kernel;
 use crate::ladder::plan;
 use crate::ladder::state::KernelTold;

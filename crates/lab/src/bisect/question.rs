@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use record::time::UtcTime;
-use record::{LabTime, Record, store};
+use record::{LabTime, Record};
 use serde::{Deserialize, Serialize};
 use statistics::{LEAST_RUNS, Tail, Value};
 use units::{Bytes, Nanos, Seed};
@@ -13,14 +13,11 @@ use units::{Bytes, Nanos, Seed};
 use super::{Arm, Subject};
 use crate::Error;
 use crate::boot::Guest;
+use crate::kept::Resumable;
 use crate::kernels::Kernel;
 use crate::ladder::state::KernelTold;
 use crate::ladder::{plan, text};
 
-/// The file's name.
-pub const FILE: &str = "bisect.json";
-/// The version of its form that this program writes.
-const VERSION: u32 = 1;
 /// Activations a second: the period that `bench` has by itself.
 const A_SECOND: u64 = 1_000;
 
@@ -62,7 +59,7 @@ impl Question {
     /// About `subject`, measured as the lab does where nothing else is asked for.
     pub fn about(subject: Subject, tool: &str, started: UtcTime) -> Self {
         Self {
-            schema_version: VERSION,
+            schema_version: Self::VERSION,
             tool: tool.to_owned(),
             started,
             subject,
@@ -87,59 +84,6 @@ impl Question {
         Tail::finest(samples as u64).ok_or_else(|| {
             Error::new(format!("{duration} are too short for a tail")).hint("measure at least 100ms")
         })
-    }
-
-    /// Refuses what cannot be answered.
-    ///
-    /// # Errors
-    /// The first thing that makes no sense.
-    pub fn check(&self) -> Result<(), Error> {
-        self.subject.check()?;
-        if (self.seeds as usize) < LEAST_RUNS {
-            return Err(Error::new(format!("{} guests of an arm are too few to compare", self.seeds))
-                .hint(format!("one run is one draw: at least {LEAST_RUNS} seeds")));
-        }
-        let finer = |asked: Tail, finest: Tail| match (asked, finest) {
-            (Tail::Quantile(asked), Tail::Quantile(finest)) => asked > finest,
-            _ => false,
-        };
-        if finer(self.tail, Self::finest(self.duration)?) {
-            return Err(Error::new(format!("{} have too few samples for {}", self.duration, self.tail))
-                .hint("measure longer: 1s for p99.9, 100ms for p99"));
-        }
-        if !(self.ratio > 1.0 && self.ratio.is_finite()) {
-            return Err(Error::new(format!("{} is no ratio to look for", self.ratio))
-                .hint("2 looks for what doubles the tail; it must be above 1"));
-        }
-        Ok(())
-    }
-
-    /// The question that was begun in `directory`.
-    ///
-    /// # Errors
-    /// Where there is none, or none that this program can go on with.
-    pub fn load(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join(FILE);
-        let hint = "give the directory that `worstcase lab bisect` made";
-        let failed = |reason: String| Error::new(format!("read {}: {reason}", path.display())).hint(hint);
-        let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
-        let question: Self =
-            serde_json::from_slice(&bytes).map_err(|error| failed(format!("it is no bisection: {error}")))?;
-        if question.schema_version != VERSION {
-            return Err(failed(format!("its form has version {}, not {VERSION}", question.schema_version)));
-        }
-        question.check()?;
-        Ok(question)
-    }
-
-    /// Writes it, whole or not at all.
-    ///
-    /// # Errors
-    /// Where there is no room, or it may not be written there.
-    pub fn save(&self, directory: &Path) -> Result<(), Error> {
-        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::new(error.to_string()))?;
-        store::write_whole(&directory.join(FILE), &text)
-            .map_err(|error| Error::new(error.to_string()).hint(error.hint))
     }
 
     /// One guest of an arm.
@@ -180,6 +124,34 @@ impl Question {
     }
 }
 
+impl Resumable for Question {
+    const FILE: &'static str = "bisect.json";
+    const VERSION: u32 = 1;
+    const WHAT: &'static str = "bisection";
+    const COMMAND: &'static str = "worstcase lab bisect";
+
+    fn check(&self) -> Result<(), Error> {
+        self.subject.check()?;
+        if (self.seeds as usize) < LEAST_RUNS {
+            return Err(Error::new(format!("{} guests of an arm are too few to compare", self.seeds))
+                .hint(format!("one run is one draw: at least {LEAST_RUNS} seeds")));
+        }
+        let finer = |asked: Tail, finest: Tail| match (asked, finest) {
+            (Tail::Quantile(asked), Tail::Quantile(finest)) => asked > finest,
+            _ => false,
+        };
+        if finer(self.tail, Self::finest(self.duration)?) {
+            return Err(Error::new(format!("{} have too few samples for {}", self.duration, self.tail))
+                .hint("measure longer: 1s for p99.9, 100ms for p99"));
+        }
+        if !(self.ratio > 1.0 && self.ratio.is_finite()) {
+            return Err(Error::new(format!("{} is no ratio to look for", self.ratio))
+                .hint("2 looks for what doubles the tail; it must be above 1"));
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,8 +166,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         question().save(directory.path()).unwrap();
         assert_eq!(Question::load(directory.path()).unwrap(), question());
-        std::fs::write(directory.path().join(FILE), "{}").unwrap();
-        assert!(Question::load(directory.path()).unwrap_err().message.contains("no bisection"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
+use record::store;
 
 use super::memory_file::MemoryFile;
 use crate::Error;
@@ -13,6 +14,17 @@ use crate::kernels::{Architecture, Kernel};
 
 /// The kernel in `kernel.image`, or its image as it is where it cannot be unpacked.
 pub(crate) fn load(kernel: &Kernel) -> Result<MemoryFile, Error> {
+    let bytes = kept(kernel).map_or_else(|| unpacked(kernel), Ok)?;
+    MemoryFile::of("kernel", &bytes)
+}
+
+/// What an earlier boot has unpacked.
+fn kept(kernel: &Kernel) -> Option<Vec<u8>> {
+    kernel.unpacked.as_ref().and_then(|place| fs::read(place).ok())
+}
+
+/// Unpacks it now, and keeps it for the next boot where there is a place that can be written.
+fn unpacked(kernel: &Kernel) -> Result<Vec<u8>, Error> {
     let path = kernel.image.display();
     let image = fs::read(&kernel.image).map_err(|error| Error::new(format!("read {path}: {error}")))?;
     let unpacked = match kernel.architecture {
@@ -20,7 +32,11 @@ pub(crate) fn load(kernel: &Kernel) -> Result<MemoryFile, Error> {
         // QEMU unpacks Image.gz itself.
         Architecture::Arm64 => None,
     };
-    MemoryFile::of("kernel", unpacked.as_ref().unwrap_or(&image))
+    if let (Some(unpacked), Some(place)) = (&unpacked, &kernel.unpacked) {
+        // A cache that is full or of somebody else costs time, and no boot.
+        let _ = store::write_whole(place, unpacked);
+    }
+    Ok(unpacked.unwrap_or(image))
 }
 
 /// The packed kernel in a bzImage: Documentation/arch/x86/boot.rst, `setup_sects`, `payload_offset`, `payload_length`.
@@ -89,17 +105,48 @@ mod tests {
 
     #[test]
     fn a_packed_kernel_is_found_and_unpacked() {
-        let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
-        packer.write_all(b"\x7fELF a kernel").unwrap();
-        let image = image(&packer.finish().unwrap());
+        let image = packed(b"\x7fELF a kernel");
         assert_eq!(payload(&image).and_then(unpack).unwrap(), b"\x7fELF a kernel");
         assert_eq!(unpack(b"something else"), None);
         assert_eq!(unpack(b"\x1f\x8b damaged"), None);
     }
 
+    const ENTRY: &[u8] = b"\x7fELF....\x04\0\0\0\x04\0\0\0\x12\0\0\0Xen\0";
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+        packer.write_all(bytes).unwrap();
+        image(&packer.finish().unwrap())
+    }
+
+    #[test]
+    fn an_image_of_a_cache_is_unpacked_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        let mut kernel = crate::scripted::kernel("plain");
+        (kernel.image, kernel.unpacked) = (place("image"), Some(place("unpacked")));
+        fs::write(&kernel.image, packed(ENTRY)).unwrap();
+        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY);
+        assert_eq!(fs::read(place("unpacked")).unwrap(), ENTRY);
+        fs::remove_file(&kernel.image).unwrap();
+        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY, "without the image");
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_costs_no_boot() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut kernel = crate::scripted::kernel("plain");
+        kernel.image = directory.path().join("image");
+        kernel.unpacked = Some(directory.path().join("nowhere/unpacked"));
+        fs::write(&kernel.image, packed(ENTRY)).unwrap();
+        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY);
+        fs::write(&kernel.image, packed(b"\x7fELF another")).unwrap();
+        assert!(load(&kernel).unwrap().content().unwrap().starts_with(&[0; 9]), "as it is");
+    }
+
     #[test]
     fn a_kernel_without_the_entry_is_booted_as_it_is() {
-        assert!(starts_by_itself(b"\x7fELF....\x04\0\0\0\x04\0\0\0\x12\0\0\0Xen\0"));
+        assert!(starts_by_itself(ENTRY));
         assert!(!starts_by_itself(b"\x7fELF....\x04\0\0\0\x04\0\0\0\x11\0\0\0Xen\0"));
     }
 

@@ -205,6 +205,7 @@ fn collect(
         architecture: known.architecture,
         release,
         image: "image".into(),
+        unpacked: None,
         modules,
         config: Some("config".into()),
         origin: format!(

@@ -14,6 +14,9 @@ use crate::Error;
 /// Describes the kernel in whose directory it stands; its paths are relative to that.
 const DESCRIPTION: &str = "kernel.json";
 
+/// The image as it is unpacked, written by the first boot. It goes away with the directory that the image is in.
+const UNPACKED: &str = "unpacked";
+
 /// With the version in front a release fits into `uname -r`, which has 64 bytes.
 const LONGEST_NAME: usize = 40;
 
@@ -105,6 +108,7 @@ impl Cache {
             .map_err(|error| broken(Error::new(format!("{}: {error}", path.display()))))?;
         name.clone_into(&mut kernel.name);
         kernel.image = directory.join(&kernel.image);
+        kernel.unpacked = Some(directory.join(UNPACKED));
         kernel.modules = kernel.modules.map(|modules| directory.join(modules));
         kernel.config = kernel.config.map(|config| directory.join(config));
         File::open(&kernel.image).map_err(|error| broken(failed("open", &kernel.image, &error)))?;
@@ -266,6 +270,7 @@ mod tests {
             architecture: Architecture::Amd64,
             release: release.to_owned(),
             image: "image".into(),
+            unpacked: None,
             modules: None,
             config: None,
             origin: "a test".to_owned(),

@@ -90,6 +90,9 @@ pub struct Kernel {
     pub release: String,
     /// The image that QEMU loads.
     pub image: PathBuf,
+    /// Where it is kept unpacked from its first boot on; none for what is not of a cache.
+    #[serde(skip)]
+    pub unpacked: Option<PathBuf>,
     /// The directory that holds `modules.order` and `kernel/`, if the kernel has modules.
     pub modules: Option<PathBuf>,
     /// Its configuration.

@@ -8,7 +8,7 @@ use super::plan::{guest, measured};
 use super::{Cell, CellState, State};
 use crate::Error;
 use crate::boot::{Guest, Outcome};
-use crate::kept;
+use crate::kept::{self, Resumable};
 use crate::kernels::Kernel;
 use crate::several::{self, Booter, Watcher};
 

@@ -80,7 +80,7 @@ fn every_rung_is_measured_with_every_seed_and_its_record_kept() {
     assert_eq!(saved, course.state);
     assert!(saved.waiting().is_empty());
     assert_eq!(saved.emulator.as_deref(), Some("QEMU 7.2"));
-    let text = fs::read_to_string(directory.path().join(super::super::state::FILE)).unwrap();
+    let text = fs::read_to_string(directory.path().join(State::FILE)).unwrap();
     assert!(!text.contains("binary") && !text.contains("nowhere"), "no path of this machine");
 }
 

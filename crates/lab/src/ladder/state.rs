@@ -4,19 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use record::store;
 use record::time::UtcTime;
 use serde::{Deserialize, Serialize};
 use units::Seed;
 
 use super::LadderFile;
 use crate::Error;
+use crate::kept::Resumable;
 use crate::kernels::Kernel;
-
-/// The file's name.
-pub const FILE: &str = "ladder.json";
-/// The version of its form that this program writes.
-const VERSION: u32 = 1;
 
 /// A ladder that was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,7 +82,7 @@ impl State {
     pub fn new(ladder: LadderFile, kernels: &BTreeMap<String, Kernel>, tool: &str, started: UtcTime) -> Self {
         let told = kernels.iter().map(|(name, kernel)| (name.clone(), KernelTold::of(kernel))).collect();
         let mut state = Self {
-            schema_version: VERSION,
+            schema_version: Self::VERSION,
             tool: tool.to_owned(),
             started,
             ladder,
@@ -114,38 +109,6 @@ impl State {
         self.cells = planned.map(cell).map(kept).collect();
     }
 
-    /// The ladder that was begun in `directory`.
-    ///
-    /// # Errors
-    /// Where there is none, or none that this program can go on with.
-    pub fn load(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join(FILE);
-        let hint = "give the directory that `worstcase lab ladder` made";
-        let failed = |reason: String| Error::new(format!("read {}: {reason}", path.display())).hint(hint);
-        let text = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
-        let state: Self =
-            serde_json::from_slice(&text).map_err(|error| failed(format!("it is no ladder: {error}")))?;
-        if state.schema_version != VERSION {
-            return Err(failed(format!("its form has version {}, not {VERSION}", state.schema_version)));
-        }
-        state.ladder.check()?;
-        // The names of records are paths below the directory, whatever the file says.
-        let mut own = state.clone();
-        own.plan_cells();
-        let strange = state.cells.iter().any(|cell| !own.cells.iter().any(|own| own.record == cell.record));
-        if strange { Err(failed("its cells are not those of its ladder".into())) } else { Ok(state) }
-    }
-
-    /// Writes it, whole or not at all.
-    ///
-    /// # Errors
-    /// Where there is no room, or it may not be written there.
-    pub fn save(&self, directory: &Path) -> Result<(), Error> {
-        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::new(error.to_string()))?;
-        store::write_whole(&directory.join(FILE), &text)
-            .map_err(|error| Error::new(error.to_string()).hint("make room; --resume goes on from here"))
-    }
-
     /// The record's directory of a cell.
     pub fn place(&self, directory: &Path, cell: usize) -> PathBuf {
         directory.join(&self.cells[cell].record)
@@ -155,5 +118,24 @@ impl State {
     pub fn waiting(&self) -> Vec<usize> {
         let waiting = |cell: &(usize, &Cell)| !matches!(cell.1.state, CellState::Done { .. });
         self.cells.iter().enumerate().filter(waiting).map(|(index, _)| index).collect()
+    }
+}
+
+impl Resumable for State {
+    const FILE: &'static str = "ladder.json";
+    const VERSION: u32 = 1;
+    const WHAT: &'static str = "ladder";
+    const COMMAND: &'static str = "worstcase lab ladder";
+
+    /// The names of records are paths below the directory, whatever the file says.
+    fn check(&self) -> Result<(), Error> {
+        self.ladder.check()?;
+        let mut own = self.clone();
+        own.plan_cells();
+        let is_own = |cell: &Cell| own.cells.iter().any(|own| own.record == cell.record);
+        match self.cells.iter().all(is_own) {
+            true => Ok(()),
+            false => Err(Error::new("its cells are not those of its ladder")),
+        }
     }
 }

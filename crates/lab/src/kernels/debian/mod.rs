@@ -158,6 +158,7 @@ fn arrange(tree: &Path, to: &Path, origin: &str) -> Result<Kernel, Error> {
         architecture: known.architecture,
         release,
         image: "image".into(),
+        unpacked: None,
         modules: modules.map(|_| "modules".into()),
         config: has_config.then(|| "config".into()),
         origin: origin.to_owned(),

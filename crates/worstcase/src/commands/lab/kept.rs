@@ -13,8 +13,6 @@ use crate::error::{CommandError, Result};
 
 /// What only the host knows: two runs that are equal differ in this file.
 const LAB: &str = "lab.json";
-/// All that the guest's console said.
-const CONSOLE: &str = "console.txt";
 
 #[derive(Serialize)]
 struct Boot<'a> {
@@ -40,9 +38,7 @@ pub fn check(place: &Path) -> Result<()> {
 
 /// Writes all of it below `place`.
 pub fn keep(place: &Path, guest: &Guest, outcome: &Outcome, started: UtcTime) -> Result<()> {
-    for (path, bytes) in &outcome.files {
-        write(&place.join(path), bytes)?;
-    }
+    lab::kept::put(place, outcome)?;
     let command = guest.command.iter().map(|word| word.to_string_lossy().into_owned());
     let boot = Boot {
         started,
@@ -54,15 +50,5 @@ pub fn keep(place: &Path, guest: &Guest, outcome: &Outcome, started: UtcTime) ->
         exit_code: outcome.code,
     };
     let boot = serde_json::to_vec_pretty(&boot).map_err(|error| CommandError::new(error, ""))?;
-    write(&place.join(LAB), &boot)?;
-    write(&place.join(CONSOLE), outcome.console.as_bytes())
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    if let Some(directory) = path.parent() {
-        let hint = "choose a directory that can be written with --out";
-        let failed = |error| CommandError::new(format!("create {}: {error}", directory.display()), hint);
-        fs::create_dir_all(directory).map_err(failed)?;
-    }
-    Ok(store::write_whole(path, bytes)?)
+    Ok(store::write_whole(&place.join(LAB), &boot)?)
 }

@@ -10,12 +10,12 @@ use lab::kernels::{Cache, Kernel};
 use lab::ladder::state::KernelTold;
 use lab::ladder::{Cell, CellState, Course, LadderFile, State, Told, plan};
 use lab::several::Qemu;
+use record::store;
 use record::time::UtcTime;
-use record::{LabTime, store};
 use sys::signal::{Signal, Signals};
 use units::Nanos;
 
-use super::binary;
+use super::several::Several;
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
@@ -58,13 +58,8 @@ pub struct Ladder {
     #[arg(long, value_name = "RUNG", value_delimiter = ',')]
     rungs: Vec<String>,
 
-    /// How many guests run side by side [default: one a core in instruction time, one in wall time]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    jobs: Option<u32>,
-
-    /// The worstcase that runs in the guests [default: this one; for another architecture what `cargo xtask dist` made]
-    #[arg(long, value_name = "FILE")]
-    guest_binary: Option<PathBuf>,
+    #[command(flatten)]
+    several: Several,
 
     /// Directory for the records and the page [default: worstcase-ladder-<UTC time>-<name>]
     #[arg(long, value_name = "DIR")]
@@ -168,20 +163,11 @@ impl Ladder {
     fn measure(&self, course: &mut Course, kernels: &BTreeMap<String, Kernel>) -> Result<bool> {
         let architecture = kernels.values().next().map(|kernel| kernel.architecture);
         let architecture = architecture.ok_or_else(|| CommandError::new("the ladder has no kernel", ""))?;
-        let binary = binary::choose(self.guest_binary.as_deref(), architecture)?;
-        let jobs = self.jobs(&course.state.ladder);
+        let binary = self.several.binary(architecture)?;
+        let jobs = self.several.jobs(course.state.ladder.time);
         output::words(&announcement(course, jobs));
         let mut told = Progress { signals: Signals::take()?, of: course.state.cells.len() };
         Ok(course.run(&Qemu, kernels, &binary, jobs, &mut told)?)
-    }
-
-    fn jobs(&self, ladder: &LadderFile) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        match (self.jobs, ladder.time) {
-            (Some(jobs), _) => jobs as usize,
-            (None, LabTime::Instructions) => cores(),
-            (None, LabTime::Wall) => (cores() / ladder.processors as usize).max(1),
-        }
     }
 }
 

@@ -7,6 +7,7 @@ mod kept;
 mod kernels;
 mod ladder;
 mod run;
+pub mod several;
 
 use std::process::ExitCode;
 

@@ -8,14 +8,17 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lab::bisect::{Answer, Arm, Course, Means, Needed, Outcome, Question, Step, Told};
+use lab::kept::Resumable;
 use lab::kernels::Cache;
 use lab::several::Qemu;
+use record::LabTime;
 use record::time::UtcTime;
 use statistics::Tail;
 use sys::signal::{Signal, Signals};
 use units::{Bytes, Nanos, Seed};
 
-use super::{binary, kept};
+use super::kept;
+use super::several::Several;
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
@@ -69,13 +72,8 @@ pub struct Bisect {
     #[arg(long, value_name = "SIZE")]
     disk: Option<Bytes>,
 
-    /// How many guests run side by side [default: one a core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    jobs: Option<u32>,
-
-    /// The worstcase that runs in the guests [default: this one; for another architecture what `cargo xtask dist` made]
-    #[arg(long, value_name = "FILE")]
-    guest_binary: Option<PathBuf>,
+    #[command(flatten)]
+    several: Several,
 
     /// Directory for the records [default: worstcase-bisect-<UTC time>]
     #[arg(long, value_name = "DIR")]
@@ -138,16 +136,15 @@ impl Bisect {
 
     fn search(&self, course: &mut Course, ear: &mut Ear<'_>) -> Result<Option<Answer>> {
         let cache = Cache::of_user()?;
-        let own = std::thread::available_parallelism().map_or(1, usize::from);
         let binary = |kernel: &lab::kernels::Kernel| {
-            binary::choose(self.guest_binary.as_deref(), kernel.architecture)
-                .map_err(|CommandError { message, hint }| lab::Error::new(message).hint(hint))
+            let binary = self.several.binary(kernel.architecture);
+            binary.map_err(|CommandError { message, hint }| lab::Error::new(message).hint(hint))
         };
         Ok(course.run(Means {
             booter: &Qemu,
             kernels: &mut |needed| needed.get(&cache, &mut output::words),
             binary: &binary,
-            jobs: self.jobs.map_or(own, |jobs| jobs as usize),
+            jobs: self.several.jobs(LabTime::Instructions),
             told: ear,
         })?)
     }

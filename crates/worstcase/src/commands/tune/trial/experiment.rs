@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lab::kept;
+use lab::kept::{self, Resumable};
 use lab::ladder::state::KernelTold;
 use machine::SysRoot;
 use record::{LabTime, Wake};
@@ -17,6 +17,7 @@ use super::run::Run;
 use super::setting::{self, Setting};
 use super::text;
 use crate::commands::lab::choice;
+use crate::commands::lab::several::Several;
 use crate::commands::tune::StateOption;
 use crate::error::{CommandError, Result};
 use crate::options;
@@ -135,13 +136,8 @@ struct InGuests {
     #[arg(long, value_name = "PROGRAM", requires = "kernel")]
     with: Vec<PathBuf>,
 
-    /// How many guests run side by side [default: one a core in instruction time, else one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    jobs: Option<u32>,
-
-    /// The worstcase that runs in the guests [default: this one]
-    #[arg(long, value_name = "FILE")]
-    guest_binary: Option<PathBuf>,
+    #[command(flatten)]
+    several: Several,
 }
 
 impl Experiment {
@@ -153,9 +149,9 @@ impl Experiment {
         };
         output::words(&text::plan(&question));
         let state = self.state.state();
-        let Self { lab: InGuests { jobs, guest_binary, .. }, json, .. } = self;
+        let Self { lab: InGuests { several, .. }, json, .. } = self;
         let directory = std::path::absolute(&directory).unwrap_or(directory);
-        Ok(Run { question, directory, state, jobs, guest_binary, signals: Signals::take()?, json })
+        Ok(Run { question, directory, state, several, signals: Signals::take()?, json })
     }
 
     fn resumed(&self, directory: &Path, search: bool) -> Result<Question> {

@@ -3,20 +3,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use lab::kept::Resumable;
 use lab::ladder::state::KernelTold;
 use record::time::UtcTime;
-use record::{LabTime, Unit, Wake, store};
+use record::{LabTime, Unit, Wake};
 use serde::{Deserialize, Serialize};
 use trial::{Arm, Design};
 use units::{Bytes, CpuList, Nanos, Seed};
 
 use super::setting::Setting;
-use crate::error::{CommandError, Result};
-
-/// The file's name.
-const FILE: &str = "trial.json";
-/// The version of its form that this program writes.
-const VERSION: u32 = 1;
+use crate::error::Result;
 
 /// An experiment and where it is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,30 +97,7 @@ impl Question {
     /// About `design`, begun now.
     pub fn new(search: bool, design: Design, conditions: Conditions, place: Place) -> Self {
         let (tool, started) = (env!("CARGO_PKG_VERSION").to_owned(), UtcTime(sys::clock::unix_seconds()));
-        Self { schema_version: VERSION, tool, started, search, design, conditions, place }
-    }
-
-    /// The one that was begun in `directory`.
-    pub fn load(directory: &Path) -> Result<Self> {
-        let path = directory.join(FILE);
-        let failed = |reason: String| {
-            let hint = "give the directory that worstcase tune trial or search made";
-            CommandError::new(format!("read {}: {reason}", path.display()), hint)
-        };
-        let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
-        let question: Self =
-            serde_json::from_slice(&bytes).map_err(|error| failed(format!("it is no trial: {error}")))?;
-        if question.schema_version != VERSION {
-            return Err(failed(format!("its form has version {}, not {VERSION}", question.schema_version)));
-        }
-        question.design.check()?;
-        Ok(question)
-    }
-
-    /// Writes it, whole or not at all.
-    pub fn save(&self, directory: &Path) -> Result<()> {
-        let text = serde_json::to_vec_pretty(self).map_err(|error| CommandError::new(error, ""))?;
-        Ok(store::write_whole(&directory.join(FILE), &text)?)
+        Self { schema_version: Self::VERSION, tool, started, search, design, conditions, place }
     }
 
     /// The settings.
@@ -184,6 +157,17 @@ impl Question {
     }
 }
 
+impl Resumable for Question {
+    const FILE: &'static str = "trial.json";
+    const VERSION: u32 = 1;
+    const WHAT: &'static str = "trial";
+    const COMMAND: &'static str = "worstcase tune trial or search";
+
+    fn check(&self) -> std::result::Result<(), lab::Error> {
+        self.design.check().map_err(|error| lab::Error::new(error.message).hint(error.hint))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,7 +222,5 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         question().save(directory.path()).unwrap();
         assert_eq!(Question::load(directory.path()).unwrap(), question());
-        std::fs::write(directory.path().join(FILE), "{}").unwrap();
-        assert!(Question::load(directory.path()).unwrap_err().message.contains("no trial"));
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::ladder::state::KernelTold;
-use record::{LabTime, store};
+use record::store;
 use serde::Serialize;
 use sys::signal::Signals;
 use trial::Bench;
@@ -13,7 +13,8 @@ use tune::State;
 use super::guests::Lab;
 use super::live::Machine;
 use super::question::{Place, Question};
-use crate::commands::lab::{binary, choice};
+use crate::commands::lab::choice;
+use crate::commands::lab::several::Several;
 use crate::error::{CommandError, Result};
 use crate::output;
 
@@ -25,10 +26,8 @@ pub struct Run {
     pub directory: PathBuf,
     /// Where the journal of settings is.
     pub state: State,
-    /// How many guests run side by side, where that was asked for.
-    pub jobs: Option<u32>,
-    /// The program that runs in guests, where one was named.
-    pub guest_binary: Option<PathBuf>,
+    /// How many guests run side by side, and by which program.
+    pub several: Several,
     /// Ctrl-C and the like.
     pub signals: Signals,
     /// Whether the answer is for programs.
@@ -54,10 +53,8 @@ impl Run {
             let message = format!("{} is not the kernel that was begun with", guests.kernel);
             return Err(CommandError::new(message, "begin anew in another directory"));
         }
-        let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let own = if guests.time == LabTime::Instructions { cores } else { 1 };
-        let jobs = self.jobs.map_or(own, |jobs| jobs as usize);
+        let binary = self.several.binary(kernel.architecture)?;
+        let jobs = self.several.jobs(guests.time);
         Ok(experiment(&mut Lab { question, guests, kernel, binary, jobs, directory, signals })?)
     }
 
