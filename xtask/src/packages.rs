@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 20] = [
+const PROGRAMS: [(&str, &[&str]); 21] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -24,6 +24,7 @@ const PROGRAMS: [(&str, &[&str]); 20] = [
     ("bison", &["bison"]),
     ("bc", &["bc"]),
     ("qemu-system-x86_64", &["qemu-system-x86"]), // this and the rest: guests of the lab
+    ("qemu-system-aarch64", &["qemu-system-arm"]),
     ("mke2fs", &["e2fsprogs"]),
     ("xz", &["xz-utils"]),
     ("zstd", &["zstd"]),
@@ -35,8 +36,11 @@ const PROGRAMS: [(&str, &[&str]); 20] = [
     ("debootstrap", &["debootstrap"]),
 ];
 
-/// Headers that a kernel's build needs and the packages that bring them.
-const HEADERS: [(&str, &[&str]); 1] = [("/usr/include/gelf.h", &["libelf-dev"])];
+/// Files that are no programs, and the packages that bring them.
+const FILES: [(&str, &[&str]); 2] = [
+    ("/usr/include/gelf.h", &["libelf-dev"]), // a kernel's build
+    ("/usr/lib/grub/i386-pc/boot.img", &["grub-pc-bin"]), // a guest that GRUB boots
+];
 
 /// Emulators of other machines; one package for all, under its older name and its newer one.
 const EMULATORS: &[&str] = &["qemu-user-static", "qemu-user"];
@@ -70,11 +74,11 @@ fn missing() -> Vec<Missing> {
     let absent = PROGRAMS.iter().filter(|(program, _)| command::find(program).is_none());
     let programs = absent
         .map(|(program, packages)| Missing { what: (*program).to_owned(), packages: packages.to_vec() });
-    let absent = HEADERS.iter().filter(|(header, _)| !Path::new(header).exists());
-    let headers =
-        absent.map(|(header, packages)| Missing { what: (*header).to_owned(), packages: packages.to_vec() });
+    let absent = FILES.iter().filter(|(file, _)| !Path::new(file).exists());
+    let files =
+        absent.map(|(file, packages)| Missing { what: (*file).to_owned(), packages: packages.to_vec() });
     let foreign = targets::ALL.iter().filter(|target| !target.is_native() && target.has_std());
-    programs.chain(headers).chain(foreign.flat_map(missing_for)).collect()
+    programs.chain(files).chain(foreign.flat_map(missing_for)).collect()
 }
 
 /// What building for `target` and running what was built needs.

@@ -186,19 +186,28 @@ struct Case {
 /// A hog computes for 3 ms at FIFO 10; what waits for a timerfd waits for all of it where ktimers is at FIFO 1.
 const KTIMERS: Case = Case {
     kernel: REAL_TIME,
-    options: &["--load", "rt-hog", "--wake", "timerfd", "--duration", "100ms", "--warm-up", "20ms"],
+    options: &[
+        "--load",
+        "rt-hog",
+        "--wake",
+        "timerfd",
+        "--blocks",
+        "5",
+        "--duration",
+        "100ms",
+        "--warm-up",
+        "20ms",
+    ],
     settings: &[("ktimers/*=fifo:90", "helps")],
 };
 
-/// What io has the kernel do cannot be preempted without a preemptible kernel. Nothing is there to be merged, and without
-/// traffic guests have no device whose interrupt handler could be threaded.
+/// What io has the kernel do cannot be preempted without a preemptible kernel. Nothing is there to be merged.
 const PREEMPTION: Case = Case {
     kernel: PLAIN,
-    options: &["--append", "preempt=none", "--load", "io", "--duration", "250ms", "--warm-up", "50ms"],
+    options: &["--append", "preempt=none", "--load", "io", "--duration", "500ms", "--warm-up", "50ms"],
     settings: &[
         ("/sys/kernel/debug/sched/preempt=full", "helps"),
         ("/sys/kernel/mm/ksm/run=1", "none-visible"),
-        ("threadirqs", "none-visible"),
     ],
 };
 

@@ -42,7 +42,7 @@ pub struct Experiment {
     #[arg(long, value_name = "TIME", value_parser = options::duration)]
     warm_up: Option<Nanos>,
 
-    /// Blocks an arm, at least 5; in guests each has a seed of its own [default: 8; 5 guests]
+    /// Blocks an arm, at least 5; in guests each has a seed of its own [default: 8; 7 guests]
     #[arg(long, visible_alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
 
@@ -207,7 +207,7 @@ impl Experiment {
         let own = || if is_live { options::drawn_seed() } else { Seed(1) };
         Design {
             settings,
-            blocks: self.blocks.unwrap_or(if is_live { 8 } else { 5 }),
+            blocks: self.blocks.unwrap_or(if is_live { 8 } else { 7 }),
             seed: self.seed.unwrap_or_else(own),
             smallest_effect: self.smallest_effect / 100.0,
             measure: self.measure,
