@@ -22,7 +22,7 @@ pub trait Resumable: Serialize + DeserializeOwned {
     const VERSION: u32;
     /// What it is: `bisection`.
     const WHAT: &'static str;
-    /// The command that begins one.
+    /// The commands that begin one, as they are told.
     const COMMAND: &'static str;
 
     /// Refuses what cannot be gone on with.
@@ -39,7 +39,7 @@ pub trait Resumable: Serialize + DeserializeOwned {
         let path = directory.join(Self::FILE);
         let failed = |reason: String| {
             Error::new(format!("read {}: {reason}", path.display()))
-                .hint(format!("give the directory that `{}` made", Self::COMMAND))
+                .hint(format!("give the directory that {} made", Self::COMMAND))
         };
         let is_none = |error| failed(format!("it is no {}: {error}", Self::WHAT));
         let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
@@ -139,7 +139,7 @@ mod tests {
         const FILE: &'static str = "asked.json";
         const VERSION: u32 = 2;
         const WHAT: &'static str = "experiment";
-        const COMMAND: &'static str = "worstcase try";
+        const COMMAND: &'static str = "`worstcase try`";
 
         fn check(&self) -> Result<(), Error> {
             if self.guests == 0 { Err(Error::new("no guests")) } else { Ok(()) }

@@ -128,7 +128,7 @@ impl Resumable for Question {
     const FILE: &'static str = "bisect.json";
     const VERSION: u32 = 1;
     const WHAT: &'static str = "bisection";
-    const COMMAND: &'static str = "worstcase lab bisect";
+    const COMMAND: &'static str = "`worstcase lab bisect`";
 
     fn check(&self) -> Result<(), Error> {
         self.subject.check()?;

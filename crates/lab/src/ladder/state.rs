@@ -125,7 +125,7 @@ impl Resumable for State {
     const FILE: &'static str = "ladder.json";
     const VERSION: u32 = 1;
     const WHAT: &'static str = "ladder";
-    const COMMAND: &'static str = "worstcase lab ladder";
+    const COMMAND: &'static str = "`worstcase lab ladder`";
 
     /// The names of records are paths below the directory, whatever the file says.
     fn check(&self) -> Result<(), Error> {

@@ -38,7 +38,8 @@ pub fn check(place: &Path) -> Result<()> {
 
 /// Writes all of it below `place`.
 pub fn keep(place: &Path, guest: &Guest, outcome: &Outcome, started: UtcTime) -> Result<()> {
-    lab::kept::put(place, outcome)?;
+    let hint = "make room, or choose a directory that can be written with --out";
+    lab::kept::put(place, outcome).map_err(|error| CommandError::new(error, hint))?;
     let command = guest.command.iter().map(|word| word.to_string_lossy().into_owned());
     let boot = Boot {
         started,

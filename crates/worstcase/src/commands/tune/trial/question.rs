@@ -161,7 +161,7 @@ impl Resumable for Question {
     const FILE: &'static str = "trial.json";
     const VERSION: u32 = 1;
     const WHAT: &'static str = "trial";
-    const COMMAND: &'static str = "worstcase tune trial or search";
+    const COMMAND: &'static str = "`worstcase tune trial` or `worstcase tune search`";
 
     fn check(&self) -> std::result::Result<(), lab::Error> {
         self.design.check().map_err(|error| lab::Error::new(error.message).hint(error.hint))
