@@ -37,3 +37,16 @@ impl Several {
         binary::choose(self.guest_binary.as_deref(), architecture)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_in_wall_time_run_one_by_one_unless_asked_otherwise() {
+        let several = |jobs| Several { jobs, guest_binary: None };
+        assert_eq!(several(None).jobs(LabTime::Wall), 1);
+        assert_eq!(several(Some(3)).jobs(LabTime::Wall), 3);
+        assert!(several(None).jobs(LabTime::Instructions) >= 1);
+    }
+}
