@@ -14,11 +14,12 @@ use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 
-/// Two kernels, two loads, one second each.
+/// Two kernels, two loads, one second each. Under io every seed has the same tail, to a few parts in a hundred, so that
+/// one guest tells of its kernel; under the grinder another build of this program is another draw.
 const LADDER: &str = r#"
 name = "small"
 title = "Debian's kernel, plain and PREEMPT_RT"
-loads = ["idle", "scary-grinder"]
+loads = ["io", "scary-grinder"]
 duration = "1s"
 warm-up = "100ms"
 seeds = 1
@@ -81,8 +82,8 @@ fn preempt_rt_is_far_below_plain_and_equal_seeds_give_equal_bytes() {
     };
     let (first, second) = (run("first"), run("second"));
     assert_eq!(first, second);
-    let (plain, rt) = (tail(&first, "plain", "scary-grinder"), tail(&first, "rt", "scary-grinder"));
-    assert!(plain > 3 * rt, "plain {plain}, PREEMPT_RT {rt} instructions");
+    let (plain, rt) = (tail(&first, "plain", "io"), tail(&first, "rt", "io"));
+    assert!(plain > 2 * rt, "plain {plain}, PREEMPT_RT {rt} instructions");
     for cell in ["plain/seed-1", "rt/seed-1"] {
         for file in ["record.json", "journal.ndjson", "report.html"] {
             let read = |out: &str| fs::read(directory.path().join(out).join(cell).join(file)).unwrap();
