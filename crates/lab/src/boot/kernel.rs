@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
@@ -18,9 +19,11 @@ pub(crate) fn load(kernel: &Kernel) -> Result<MemoryFile, Error> {
     MemoryFile::of("kernel", &bytes)
 }
 
-/// What an earlier boot has unpacked.
+/// What an earlier boot has unpacked, unless somebody has put another image in its place since.
 fn kept(kernel: &Kernel) -> Option<Vec<u8>> {
-    kernel.unpacked.as_ref().and_then(|place| fs::read(place).ok())
+    let place = kernel.unpacked.as_ref()?;
+    let written = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    if written(place)? < written(&kernel.image)? { None } else { fs::read(place).ok() }
 }
 
 /// Unpacks it now, and keeps it for the next boot where there is a place that can be written.
@@ -92,6 +95,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
+    use std::time::{Duration, SystemTime};
 
     fn image(packed: &[u8]) -> Vec<u8> {
         let mut image = vec![0; 1024];
@@ -128,8 +132,11 @@ mod tests {
         fs::write(&kernel.image, packed(ENTRY)).unwrap();
         assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY);
         assert_eq!(fs::read(place("unpacked")).unwrap(), ENTRY);
-        fs::remove_file(&kernel.image).unwrap();
-        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY, "without the image");
+        fs::write(place("unpacked"), "as it was kept").unwrap();
+        assert_eq!(load(&kernel).unwrap().content().unwrap(), b"as it was kept");
+        let later = SystemTime::now() + Duration::from_secs(1);
+        fs::File::options().write(true).open(&kernel.image).unwrap().set_modified(later).unwrap();
+        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY, "another image came in its place");
     }
 
     #[test]
