@@ -48,7 +48,10 @@ pub trait Resumable: Serialize + DeserializeOwned {
             return Err(failed(format!("its form has version {found}, not {}", Self::VERSION)));
         }
         let asked: Self = serde_json::from_slice(&bytes).map_err(is_none)?;
-        asked.check().map_err(|error| failed(error.message))?;
+        asked.check().map_err(|Error { message, hint }| {
+            let refused = failed(message);
+            Error { hint: hint.or(refused.hint), message: refused.message }
+        })?;
         Ok(asked)
     }
 
