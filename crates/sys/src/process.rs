@@ -74,29 +74,6 @@ pub fn end_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Lets the first thread of `command` run as soon as it is woken, whatever else is to be done here (`SCHED_FIFO` 1); the
-/// threads that it makes are ordinary ones. Without the privilege nothing changes. sched_setscheduler(2),
-/// `SCHED_RESET_ON_FORK`.
-pub fn first_thread_at_once(command: &mut Command) {
-    let prepare = || {
-        // SAFETY: all zero is a valid value; sched_param has more fields than one in some C libraries.
-        let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-        parameters.sched_priority = 1;
-        // SAFETY: the structure outlives the call.
-        let _ = unsafe {
-            libc::syscall(
-                libc::SYS_sched_setscheduler,
-                0,
-                libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
-                &parameters,
-            )
-        };
-        Ok(())
-    };
-    // SAFETY: as above.
-    unsafe { command.pre_exec(prepare) };
-}
-
 /// Unblocks every signal and gives each its default action, those that the C library keeps for itself too: what an
 /// earlier program ignored would stay ignored across exec. rt_sigaction(2), rt_sigprocmask(2).
 pub fn reset_signals() {

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::memory_file::MemoryFile;
-use super::{Guest, Prepared, Time};
+use super::{Guest, Prepared};
 use crate::Error;
 use crate::guest::plan::BEGINS;
 use crate::qemu;
@@ -53,12 +53,6 @@ impl<'a> Process<'a> {
         };
         command.stderr(standard_error);
         sys::process::end_with_parent(&mut command);
-        if guest.time == Time::Instructions {
-            // When a guest's CPU halts, QEMU's first thread moves the clock to the next event. Held up for long on a busy
-            // host, it can do so while the CPU already runs on to its next halt, and reckon with a clock that is not up
-            // to date: 3 of 12 runs differed where the host's cores were wanted six times over, and none of 12 like this.
-            sys::process::first_thread_at_once(&mut command);
-        }
         let child = command.spawn();
         let path = prepared.emulator.path.display();
         let child = child.map_err(|error| Error::new(format!("start {path}: {error}")))?;
