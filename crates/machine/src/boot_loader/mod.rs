@@ -23,7 +23,7 @@ use crate::SysRoot;
 use crate::command_line::{self, CommandLine, Word, same_name};
 
 pub use bls::{Entry, entry};
-pub use extlinux::{Label, labels};
+pub use extlinux::{Label, is_mark, is_menu, keyword, labels, lines};
 pub use grub::{Choice, MenuEntry, defaults, environment, menu, variables};
 pub use raspberry_pi::cmdline_txt;
 pub use shell::{Variables, source};

@@ -198,6 +198,34 @@ fn extlinux_boots_its_default_label() {
 }
 
 #[test]
+fn extlinux_boots_what_is_named_whatever_the_menu_marks_and_wherever_it_stands() {
+    let path = "/boot/extlinux/extlinux.conf";
+    let booted = |text: &str| words(&[(path, text)]).join(" ");
+    let two = "label a\nappend a\nlabel b\nappend b\nmenu default\n";
+    assert_eq!(booted(&format!("default a\n{two}")), "a @3");
+    assert_eq!(booted(&format!("{two}DEFAULT a\n")), "a @2");
+    assert_eq!(booted(&format!("ui menu.c32\n{two}")), "b @5");
+    assert_eq!(booted(&format!("DEFAULT menu.c32\n{two}")), "b @5");
+    assert_eq!(booted(&format!("default b\ndefault a\n{two}")), "a @4");
+    assert_eq!(booted(&format!("default b\nprompt 1\nontimeout a\n{two}")), "a @5");
+    assert_eq!(booted(&format!("default b\nprompt 0\nontimeout a\n{two}")), "b @7");
+    assert_eq!(booted(&format!("default a more=1 x\n{two}")), "a @3 more=1 @1 x @1");
+    assert_eq!(booted("label x y\nappend x\nlabel a\nappend a\n"), "x @2");
+}
+
+#[test]
+fn extlinux_reads_neither_a_labels_help_nor_what_a_menu_draws_as_settings() {
+    let path = "/boot/extlinux/extlinux.conf";
+    let help =
+        "default a\nlabel a\nappend a\nTEXT HELP\ndefault b\nlabel a\nappend c\nENDTEXT\nlabel b\nappend b\n";
+    assert_eq!(words(&[(path, help)]), ["a @3"]);
+    assert_eq!(labels(path, help).len(), 2);
+    let settings = |text: &str| labels(path, text)[0].settings.len();
+    assert_eq!(settings("label a\nappend a\nMENU SEPARATOR\nappend b\nmenu title c\n"), 1);
+    assert_eq!(settings("label a\nappend a\nmenu begin more\nmenu title c\n"), 1);
+}
+
+#[test]
 fn boards_read_one_line_or_a_few_variables() {
     let pi = [("/boot/firmware/cmdline.txt", "console=serial0,115200 root=PARTUUID=1 rt\nignored\n")];
     assert_eq!(words(&pi), ["console=serial0,115200 @1", "root=PARTUUID=1 @1", "rt @1"]);

@@ -2,11 +2,35 @@
 //! never changed.
 
 use machine::SysRoot;
-use machine::boot_loader::{Request, Requested, cmdline_txt, labels};
+use machine::boot_loader::{
+    Label, Request, Requested, cmdline_txt, is_mark, is_menu, keyword, labels, lines,
+};
 
 use super::word::refuse_characters;
-use super::{Case, Draft, Manner, OWN, cannot, edit, text};
+use super::{Case, Draft, HEADER, Manner, OWN, cannot, edit, text};
 use crate::error::{Error, Result};
+
+/// Lines of a label that belong to what it boots. U-Boot ends a label where it does not know a line, and Syslinux where a
+/// separator or a submenu begins.
+const KEPT: [&str; 11] = [
+    "kernel",
+    "linux",
+    "initrd",
+    "fdt",
+    "devicetree",
+    "fdtdir",
+    "devicetreedir",
+    "fdtoverlays",
+    "ipappend",
+    "sysappend",
+    "kaslrseed",
+];
+
+/// What a label boots that is no kernel: it has no use for words.
+const OTHERS: [&str; 8] = ["localboot", "config", "com32", "comboot", "boot", "bss", "pxe", "fdimage"];
+
+/// The line above which some of U-Boot's boards boot another label (its CONFIG_SYS_CBSIZE, with the end), in bytes.
+const SMALL_ROOM: usize = 511;
 
 pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
     if case.manner == Manner::Trial {
@@ -18,90 +42,95 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
     let path = &case.request.file;
     let old = text(case.root, path)?;
     let labels = labels(path, &old);
-    let booted = labels.iter().find(|label| label.is_default).or_else(|| labels.first());
     let not_understood =
         |reason: &str| Error::new("change", path.as_ref(), reason, "write the label by hand");
+    let booted = labels.iter().find(|label| label.is_default);
     let booted = booted.ok_or_else(|| not_understood("it has no label"))?;
     if labels.iter().any(|label| label.name == OWN) {
         return Err(not_understood("it has a label worstcase already, and no journal tells of it"));
     }
-    let line = booted.append.as_ref().map_or("", |append| append.text.as_str());
-    let label = label(&old, &booted.name, &case.edited(line, true));
+    if booted.settings.iter().any(|(key, _)| OTHERS.contains(&key.as_str())) {
+        return Err(not_understood("its default boots no kernel of Linux"));
+    }
+    let append = case.edited(&booted.line(), true);
     let head = match case.manner {
         Manner::Default => chosen(&old),
         _ => old.clone(),
     };
     let end = if head.ends_with('\n') { "" } else { "\n" };
-    let new = format!("{head}{end}\n{HEADER_OF_LABEL}\n{label}");
+    let new = format!("{head}{end}\n{HEADER}\n{}", copy(booted, &append));
     let next = match case.manner {
         Manner::Default => "reboot; the old label is still there to be chosen at the prompt",
         _ => "reboot and choose the label `worstcase` at the prompt; the default is as before",
     };
     Ok(Draft {
         edits: vec![edit(path, Some(old.clone()), new)],
-        notes: notes(&old),
+        notes: notes(&old, &append),
         next,
         ..Draft::default()
     })
 }
 
-const HEADER_OF_LABEL: &str = super::HEADER;
-
 /// u-boot-menu says so in the file that it makes.
-fn notes(text: &str) -> Vec<String> {
-    if !text.contains("generated automatically") && !text.contains("u-boot-update") {
-        return Vec::new();
+fn notes(text: &str, append: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    if text.contains("generated automatically") || text.contains("u-boot-update") {
+        notes.push("u-boot-update makes this file anew with each kernel, without these words: U_BOOT_PARAMETERS in /etc/default/u-boot keeps them".to_owned());
     }
-    vec!["u-boot-update makes this file anew with each kernel, without these words: U_BOOT_PARAMETERS in /etc/default/u-boot keeps them".to_owned()]
+    if append.len() > SMALL_ROOM {
+        let length = append.len();
+        notes.push(format!("the line has {length} bytes: where that is more than CONFIG_SYS_CBSIZE of a U-Boot, it boots another label"));
+    }
+    notes
 }
 
-/// Key and value of a line.
-fn pair(line: &str) -> (String, &str) {
-    let line = line.trim();
-    let (key, value) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-    (key.to_ascii_lowercase(), value.trim())
-}
-
-fn is_menu_default(line: &str) -> bool {
-    let (key, value) = pair(line);
-    key == "menu" && value.eq_ignore_ascii_case("default")
-}
-
-/// A copy of a label with another name and other words.
-fn label(text: &str, name: &str, append: &str) -> String {
-    let is_label = |line: &str| pair(line).0 == "label";
-    let begins = |line: &&str| is_label(line) && pair(line).1 == name;
+/// A copy of a label with another name and other words. Where it names no kernel, Syslinux takes its name for one.
+fn copy(label: &Label, append: &str) -> String {
     let mut copy = format!("label {OWN}\n");
-    let body = text.lines().skip_while(|line| !begins(line)).skip(1).take_while(|line| !is_label(line));
-    for line in body.filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
-        let (key, value) = pair(line);
+    let has = |keys: &[&str]| label.settings.iter().any(|(key, _)| keys.contains(&key.as_str()));
+    let append = format!("\tappend {}\n", if append.is_empty() { "-" } else { append });
+    if !has(&["kernel", "linux"]) {
+        let name = label.name.split_whitespace().next().unwrap_or_default();
+        copy += &format!("\tkernel {name}\n");
+    }
+    if !has(&["append"]) {
+        copy += &append;
+    }
+    for (key, value) in &label.settings {
         match key.as_str() {
-            "append" => {}
-            "menu" if is_menu_default(line) => {}
-            "menu" => match value.split_once([' ', '\t']) {
-                Some((word, title)) if word.eq_ignore_ascii_case("label") => {
-                    copy += &format!("\tmenu label {OWN}: {}\n", title.trim());
-                }
-                _ => copy += &format!("\tmenu {value}\n"),
-            },
-            _ => copy += &format!("\t{key} {value}\n"),
+            "append" => copy += &append,
+            "menu" => copy += &of_menu(value),
+            key if KEPT.contains(&key) => copy += &format!("\t{key} {value}\n"),
+            _ => {}
         }
     }
-    copy + &format!("\tappend {append}\n")
+    copy
 }
 
-/// The text with our label as what is booted if nobody chooses.
-fn chosen(text: &str) -> String {
-    let is_global = |line: &str| pair(line).0 == "default";
-    let mut is_set = false;
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.split_inclusive('\n').filter(|line| !is_menu_default(line)) {
-        let is_it = is_global(line);
-        let ours = || format!("default {OWN}\n");
-        lines.push(if is_it { ours() } else { line.to_owned() });
-        is_set |= is_it;
+/// What a menu shows of the copy, and what it locks the original with.
+fn of_menu(value: &str) -> String {
+    match keyword(value) {
+        (key, title) if key == "label" => format!("\tmenu label {OWN}: {title}\n"),
+        (key, secret) if key == "passwd" => format!("\tmenu passwd {secret}\n"),
+        _ => String::new(),
     }
-    if is_set { lines.concat() } else { format!("default {OWN}\n{}", lines.concat()) }
+}
+
+/// The text with our label as what is booted if nobody chooses. A menu that stands in the default's place stays a menu.
+fn chosen(text: &str) -> String {
+    let has = |name: &str| lines(text).any(|(line, counts)| counts && keyword(line).0 == name);
+    let mut new = if has("default") { String::new() } else { format!("default {OWN}\n") };
+    for (line, counts) in lines(text) {
+        let (key, value) = keyword(line);
+        match key.as_str() {
+            _ if !counts => new += line,
+            "default" if is_menu(value) && !has("ui") => new += &format!("ui {value}\ndefault {OWN}\n"),
+            "default" | "ontimeout" => new += &format!("{key} {OWN}\n"),
+            key if is_mark(key, value) => {}
+            _ => new += line,
+        }
+    }
+    new
 }
 
 pub(super) fn own(root: &SysRoot, request: &Request) -> Option<Vec<Requested>> {
