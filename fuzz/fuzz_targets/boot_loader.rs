@@ -21,8 +21,8 @@ fuzz_target!(|text: &str| {
         assert!(text.get(place.span.clone()).is_some(), "{place:?}");
         assert!((1..=text.matches('\n').count() + 1).contains(&place.line), "{place:?}");
     }
-    for append in labels("a", text).into_iter().filter_map(|label| label.append) {
-        assert_eq!(text.get(append.place.span), Some(append.text.as_str()));
+    for piece in labels("a", text).into_iter().flat_map(|label| [label.append, label.more]).flatten() {
+        assert_eq!(text.get(piece.place.span), Some(piece.text.as_str()));
     }
     let paths = [
         "/etc/default/grub",

@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 21] = [
+const PROGRAMS: [(&str, &[&str]); 23] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -34,12 +34,16 @@ const PROGRAMS: [(&str, &[&str]); 21] = [
     ("dash", &["dash"]),
     ("grub-mkconfig", &["grub-common"]), // this and the next: menus that are made of boot words
     ("debootstrap", &["debootstrap"]),
+    ("extlinux", &["extlinux"]), // this and the next: guests that other boot loaders boot
+    ("mkimage", &["u-boot-tools"]),
 ];
 
 /// Files that are no programs, and the packages that bring them.
-const FILES: [(&str, &[&str]); 2] = [
+const FILES: [(&str, &[&str]); 4] = [
     ("/usr/include/gelf.h", &["libelf-dev"]), // a kernel's build
     ("/usr/lib/grub/i386-pc/boot.img", &["grub-pc-bin"]), // a guest that GRUB boots
+    ("/usr/lib/syslinux/modules/bios/menu.c32", &["syslinux-common"]), // one that extlinux boots
+    ("/usr/lib/u-boot/qemu_arm64/u-boot.bin", &["u-boot-qemu"]), // one that U-Boot boots
 ];
 
 /// Emulators of other machines; one package for all, under its older name and its newer one.

@@ -79,6 +79,24 @@ fn u_boot_boots_the_label_with_the_words_until_they_are_taken_back() {
 
 #[test]
 #[ignore = "long"]
+fn a_default_behind_the_labels_and_a_line_that_u_boot_does_not_know_are_read_as_u_boot_reads_them() {
+    let Some(disk) = Disk::new(&BY_LABELS) else { return };
+    let text = LABELS.replace("default l0\n", "") + "\tsay the label ends here\ndefault l0r\n";
+    disk.write(CONFIGURATION, &text);
+    let rescue = format!("{DEFAULT} single");
+    assert_eq!(disk.booted(), rescue);
+    disk.persist(&["--words", "nohz_full=1"]);
+    assert_eq!(disk.booted(), format!("{rescue} nohz_full=1"));
+    disk.persist(&["--undo"]);
+    let (code, said) = disk.asked(&["--words", &format!("a={}", "x".repeat(600))]);
+    assert!(code == Some(0) && said.contains("CONFIG_SYS_CBSIZE"), "{said}");
+    assert_eq!(disk.booted(), DEFAULT, "the line was too long for this U-Boot: it boots the first label");
+    let (code, said) = disk.asked(&["--status"]);
+    assert!(code == Some(1) && said.contains("not given"), "{said}");
+}
+
+#[test]
+#[ignore = "long"]
 fn a_boards_script_puts_the_words_of_its_text_on_the_line() {
     let Some(disk) = Disk::new(&BY_SCRIPT) else { return };
     let text = "verbosity=1\nrootdev=/dev/vda1\nrootfstype=ext4\n";

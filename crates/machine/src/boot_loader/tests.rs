@@ -235,6 +235,8 @@ fn boards_read_one_line_or_a_few_variables() {
     let board = [("/boot/armbianEnv.txt", "verbosity=1\nextraargs=isolcpus=2 quiet\nextraargs=isolcpus=3\n")];
     assert_eq!(words(&board), ["isolcpus=3 @3"]);
     assert!(!found(&board).value().unwrap().is_whole);
+    let blanks = [("/boot/armbianEnv.txt", "  extraargs=quiet\nextraargs =isolcpus=3\n")];
+    assert_eq!(words(&blanks), ["quiet @1"]);
     assert_eq!(found(&[("/etc/hostname", "x")]), Fact::Absent);
 }
 
@@ -248,7 +250,7 @@ fn a_variable_that_doubles_itself_ends() {
 proptest! {
     #[test]
     fn any_text_is_answered_and_places_lie_in_it(
-        text in "(([A-C]|GRUB_CMDLINE_LINUX)=|options |append |linux a |menuentry x \\{|[\"'$`{}\\\\\n#; ]|[a-z]{1,3}){0,20}|.{0,60}"
+        text in "(([A-C]|GRUB_CMDLINE_LINUX)=|options |append |label a|default a |text\n|linux a |menuentry x \\{|[\"'$`{}\\\\\n#; ]|[a-z]{1,3}){0,20}|.{0,60}"
     ) {
         let mut variables = Variables::default();
         source("a", &text, &mut variables);
@@ -256,14 +258,14 @@ proptest! {
             Choice::Entry(entry) => entry.words.unwrap_or_default(),
             _ => Vec::new(),
         };
-        let appended = labels("a", &text).into_iter().filter_map(|label| label.append);
+        let appended = labels("a", &text).into_iter().flat_map(|label| [label.append, label.more]).flatten();
         let all = [
             defaults(&variables).unwrap_or_default(),
             chosen,
             entry("a", &text).words(&variables).unwrap_or_default(),
             cmdline_txt("a", &text),
             environment_text("a", &text),
-            appended.flat_map(|append| words_of(&[append])).collect(),
+            appended.flat_map(|piece| words_of(&[piece])).collect(),
         ];
         for requested in all.iter().flatten() {
             let place = &requested.place;

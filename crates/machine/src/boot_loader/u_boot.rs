@@ -21,12 +21,12 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
     })
 }
 
-/// The words that such a text sets; of a variable that is set twice the last counts.
+/// The words that such a text sets; of a variable that is set twice the last counts. A blank behind a name belongs to it.
 pub fn environment_text(path: &str, text: &str) -> Vec<Requested> {
     let set = |name: &str| {
         let lines = numbered(text).filter_map(|line| {
             let (variable, value) = line.2.split_once('=')?;
-            (variable.trim() == name).then(|| piece(path, line, value))
+            (variable.trim_start() == name).then(|| piece(path, line, value))
         });
         lines.last()
     };

@@ -51,8 +51,9 @@ fn with_words(case: &Case<'_>, old: &str) -> Result<String> {
     }
 }
 
+/// Blanks in front of a name do not belong to it; those behind it do.
 fn variable(line: &str) -> Option<(&str, &str)> {
-    line.split_once('=').map(|(name, value)| (name.trim(), value))
+    line.split_once('=').map(|(name, value)| (name.trim_start(), value))
 }
 
 /// Words go wherever they stand; new ones stand behind those of `name`, where it is set last.

@@ -279,6 +279,15 @@ fn boards_take_words_in_the_variable_that_is_there() {
             .contains("\nextraargs=cma=128M quiet isolcpus=2-3 nohz_full=2-3\nusb")
     );
     machine.undo();
+    machine.put("/boot/armbianEnv.txt", "extraargs =quiet\n");
+    machine.persist(WORDS, Manner::Default).unwrap();
+    let text = machine.text("/boot/armbianEnv.txt");
+    assert_eq!(
+        text,
+        format!("extraargs =quiet\nextraargs={WORDS}\n"),
+        "the other variable's name ends with a blank"
+    );
+    machine.undo();
     for manner in [Manner::Trial, Manner::Entry] {
         assert!(machine.refusal(WORDS, manner).contains("altbootcmd"));
     }
