@@ -14,6 +14,7 @@ mod cgroups;
 pub mod command_line;
 mod counters;
 mod cpusets;
+mod efi_variable;
 mod error;
 mod facts;
 #[cfg(test)]

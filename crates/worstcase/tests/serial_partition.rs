@@ -188,8 +188,8 @@ fn proven(top: &str, state: &str) {
     spinners(&ended);
     let before = found();
     assert!(has(&before, "stranger", "spinner"), "{before:?}");
-    let (_, text) = answer("verify --rt 1 --duration 1s");
-    assert!(text.contains("over program spinner"), "{text}");
+    // Where the host is busy, CPU 1 may stand still for a whole second.
+    until("verify names them", || answer("verify --rt 1 --duration 1s").1.contains("over program spinner"));
 
     let (code, text) = answer("create --rt 1");
     assert_eq!(code, Some(0), "{text}");

@@ -23,6 +23,8 @@ pub struct Entry {
     pub version: String,
     /// What stands behind each `options`.
     pub options: Vec<Piece>,
+    /// Whether it names anything to be loaded; loaders leave out one that does not.
+    pub loads: bool,
 }
 
 /// Reads an entry.
@@ -37,6 +39,7 @@ pub fn entry(path: &str, text: &str) -> Entry {
             "options" => entry.options.push(piece(path, line, value)),
             "sort-key" => value.clone_into(&mut entry.sort_key),
             "version" => value.clone_into(&mut entry.version),
+            "linux" | "efi" => entry.loads |= !value.is_empty(),
             _ => {}
         }
     }
@@ -90,7 +93,7 @@ pub(super) fn entries(root: &SysRoot, directories: &[&str]) -> Fact<Vec<Entry>> 
         for name in names.iter().filter(|name| name.ends_with(".conf")) {
             let path = format!("{directory}/{name}");
             match text(root, &path) {
-                Fact::Value(text) => found.push(entry(&path, &text)),
+                Fact::Value(text) => found.extend(Some(entry(&path, &text)).filter(|entry| entry.loads)),
                 Fact::Absent => {}
                 other => return other.map(|_| Vec::new()),
             }

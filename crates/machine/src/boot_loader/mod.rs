@@ -5,11 +5,13 @@
 
 mod bls;
 mod extlinux;
+mod glob;
 mod grub;
 mod raspberry_pi;
 mod shell;
 mod systemd_boot;
 mod u_boot;
+mod version_order;
 
 #[cfg(test)]
 mod tests;

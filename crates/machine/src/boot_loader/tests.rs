@@ -153,27 +153,31 @@ fn entries_of_the_specification_are_grubs_where_it_asks_for_them() {
     let files = [
         ("/boot/grub2/grub.cfg", "set default=\"${saved_entry}\"\ninsmod blscfg\nblscfg\n"),
         ("/boot/grub2/grubenv", "saved_entry=abc-5.14.0-70\nkernelopts=root=/dev/sda1 ro\n"),
-        ("/boot/loader/entries/abc-5.14.0-9.conf", "title RHEL\noptions root=/dev/sda1 old\n"),
+        ("/boot/loader/entries/abc-5.14.0-9.conf", "title RHEL\nlinux /v\noptions root=/dev/sda1 old\n"),
         (
             "/boot/loader/entries/abc-5.14.0-70.conf",
             "linux /v\noptions $kernelopts isolcpus=1 $tuned_params\n",
         ),
-        ("/boot/loader/entries/abc-5.14.0-427.conf", "options newest\n"),
+        ("/boot/loader/entries/abc-5.14.0-427.conf", "linux /v\noptions newest\n"),
     ];
     assert_eq!(words(&files), ["root=/dev/sda1 @2", "ro @2", "isolcpus=1 @2"]);
     let unsaved = [&files[..1], &files[2..]].concat();
-    assert_eq!(words(&unsaved), ["newest @1"]);
+    assert_eq!(words(&unsaved), ["newest @2"]);
 }
 
 #[test]
 fn systemd_boot_takes_its_default_or_the_newest() {
     let entries = [
-        ("/boot/loader/entries/deb-6.9.conf", "sort-key debian\nversion 6.9\noptions quiet old\n"),
-        ("/boot/loader/entries/deb-6.10+0-3.conf", "sort-key debian\nversion 6.10\noptions failed\n"),
+        ("/boot/loader/entries/deb-6.9.conf", "sort-key debian\nversion 6.9\noptions quiet old\nlinux /l\n"),
+        (
+            "/boot/loader/entries/deb-6.10+0-3.conf",
+            "sort-key debian\nversion 6.10\noptions failed\nlinux /l\n",
+        ),
         (
             "/boot/loader/entries/deb-6.9.1.conf",
-            "sort-key debian\nversion 6.9.1\noptions quiet\noptions rt\n",
+            "sort-key debian\nversion 6.9.1\noptions quiet\noptions rt\nlinux /l\n",
         ),
+        ("/boot/loader/entries/deb-6.11.conf", "sort-key debian\nversion 6.11\noptions nothing to load\n"),
         ("/etc/kernel/cmdline", "quiet\nnohlt\n"),
     ];
     let with = |settings| [entries.as_slice(), &[("/efi/loader/loader.conf", settings)]].concat();
@@ -184,6 +188,60 @@ fn systemd_boot_takes_its_default_or_the_newest() {
     assert_eq!(found(&image), Fact::Unsupported);
     let Fact::Value(request) = found(&with("")) else { panic!() };
     assert_eq!(told(&request.sources), ["quiet @1", "nohlt @2"]);
+}
+
+/// What systemd-boot 252 boots of some entries, with some settings, each seen: the names and their sort keys are all that
+/// differs.
+fn booted(settings: &str, entries: &[(&str, &str)], variable: Option<&str>) -> Fact<Vec<String>> {
+    const VARIABLE: &str =
+        "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+    let entry = |(name, key): &(&str, &str)| {
+        (format!("/boot/loader/entries/{name}"), format!("options {name}\nlinux /l\n{key}"))
+    };
+    let files: Vec<(String, String)> = entries.iter().map(entry).collect();
+    let mut files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+    files.push(("/boot/loader/loader.conf", settings));
+    let variable =
+        variable.map(|value| format!("\x06\0\0\0{}\0\0", value.replace("", "\0").trim_start_matches('\0')));
+    files.extend(variable.as_deref().map(|value| (VARIABLE, value)));
+    found(&files).map(|request| told(&request.words))
+}
+
+#[test]
+fn systemd_boot_sorts_as_it_was_seen_to() {
+    let keyed = "version 6.1\nsort-key debian\n";
+    for (entries, first) in [
+        ([("debian.conf", ""), ("debian-rt.conf", "")], "debian.conf @1"),
+        ([("debian-10.conf", ""), ("debian-10~rc1.conf", "")], "debian-10.conf @1"),
+        ([("debian+1.conf", ""), ("debian-worstcase+1.conf", "")], "debian+1.conf @1"),
+        ([("debian.conf", keyed), ("debian-worstcase+1.conf", keyed)], "debian.conf @1"),
+        ([("debian.conf", keyed), ("zz.conf", "version 6.2\n")], "debian.conf @1"),
+        ([("debian_a.conf", ""), ("debianb.conf", "")], "debianb.conf @1"),
+        ([("6.1.0-9-amd64.conf", ""), ("6.1.0-10-amd64.conf", "")], "6.1.0-10-amd64.conf @1"),
+    ] {
+        assert_eq!(booted("", &entries, None), Fact::Value(vec![first.to_owned()]), "{entries:?}");
+    }
+}
+
+#[test]
+fn systemd_boot_finds_its_default_as_it_was_seen_to() {
+    let three = [("aaa.conf", ""), ("bbb.conf", ""), ("ccc.conf", "")];
+    for (settings, first) in [
+        ("", "ccc"),
+        ("default aaa.conf\n", "aaa"),
+        ("default a*\n", "aaa"),
+        ("default AAA.CONF\n", "aaa"),
+        ("default ?aa.conf\n", "aaa"),
+        ("default [a-b]*\n", "bbb"),
+        ("default aaa.conf\ndefault bbb.conf\n", "bbb"),
+        ("default nosuch*\n", "ccc"),
+    ] {
+        let first = Fact::Value(vec![format!("{first}.conf @1")]);
+        assert_eq!(booted(settings, &three, None), first, "{settings}");
+    }
+    assert_eq!(booted("default aaa\n", &three, None), Fact::Unsupported, "once it was found, and is not now");
+    let of_firmware = booted("default aaa.conf\n", &three, Some("bbb.conf"));
+    assert_eq!(of_firmware, Fact::Value(vec!["bbb.conf @1".to_owned()]));
 }
 
 #[test]

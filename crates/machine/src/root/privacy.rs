@@ -7,6 +7,8 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
+use crate::efi_variable;
+
 pub(crate) use boot_files::without_machine_ids;
 
 /// What may be remembered of a file.
@@ -18,6 +20,7 @@ pub(super) fn kept(path: &str, bytes: Vec<u8>) -> Vec<u8> {
             damaged if damaged.starts_with(&super::GZIP) => damaged,
             plain => on_text(plain, configuration),
         },
+        _ if path.contains("/efivars/Loader") => efi_variable::with_text(&bytes, without_machine_ids),
         _ if boot_files::are_at(path) => on_text(bytes, |text| boot_files::kept(path, text)),
         "/proc/self/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("CapEff"))),
         "/proc/1/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("Cpus_allowed"))),

@@ -254,6 +254,16 @@ fn names_come_in_order() {
 
 /// Entries of the boot loader specification have the machine's id in their names.
 #[test]
+fn a_variable_of_the_firmware_is_remembered_without_the_machines_id() {
+    let path = "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+    let spread = |text: &str| text.chars().flat_map(|c| [c, '\0']).collect::<String>();
+    let with = |id: &str| format!("\x06\0\0\0{}\0\0", spread(&format!("{id}-6.1.conf")));
+    let tree = FakeTree::new(&[(path, &with("0123456789abcdef0123456789abcdef"))]);
+    let kept = tree.root.remembering().bytes(path);
+    assert_eq!(kept, Fact::Value(with(&"x".repeat(32)).into_bytes()));
+}
+
+#[test]
 fn what_is_remembered_names_no_machine() {
     let id = "0123456789abcdef0123456789abcdef";
     let path = format!("/boot/loader/entries/{id}-6.1.conf");

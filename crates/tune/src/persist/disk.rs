@@ -65,7 +65,8 @@ pub trait Disk {
     /// What the kernel answered.
     fn create(&mut self, path: &str, contents: &Contents, attributes: Attributes) -> io::Result<()>;
 
-    /// Puts a file in the place of another, or of none.
+    /// Puts a file in the place of another, or of none. Where a name holds more than a name (FAT's has the length and the
+    /// place of the contents), that is on the disk when this returns.
     ///
     /// # Errors
     /// What the kernel answered.
@@ -193,7 +194,14 @@ impl Disk for Live {
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path(from)?, self.path(to)?)
+        let to = self.path(to)?;
+        fs::rename(self.path(from)?, &to)?;
+        // FAT gives the new name no contents until the file itself is written back, whatever became of the old name's:
+        // after a power cut the file was empty.
+        match fs::symlink_metadata(&to)?.is_symlink() {
+            true => Ok(()),
+            false => File::open(&to)?.sync_all(),
+        }
     }
 
     fn remove(&mut self, path: &str) -> io::Result<()> {

@@ -8,7 +8,7 @@ const KEPT: [(&str, &[&str]); 9] = [
     ("/grub.cfg", &["menuentry ", "submenu ", "linux", "set default=", "blscfg", "}", "if ", "else", "fi"]),
     ("/grubenv", &["saved_entry=", "next_entry=", "kernelopts=", "tuned_params="]),
     ("/loader.conf", &["default"]),
-    ("/loader/entries/", &["title", "version", "sort-key", "linux", "options"]),
+    ("/loader/entries/", &["title", "version", "sort-key", "linux", "efi", "options"]),
     ("/extlinux.conf", &["default", "label", "append", "menu default"]),
     ("/syslinux.cfg", &["default", "label", "append", "menu default"]),
     ("/config.txt", &["cmdline=", "os_prefix=", "force_turbo="]),

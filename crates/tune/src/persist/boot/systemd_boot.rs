@@ -59,7 +59,8 @@ fn counted(case: &Case<'_>) -> Result<Draft> {
     let name = case.request.file.rsplit('/').next().unwrap_or_default();
     let name = name.strip_suffix(".conf").unwrap_or(name);
     let name = name.split('+').next().unwrap_or(name);
-    let path = format!("{}/{name}-{OWN}+1.conf", entry::directory(&case.request.file));
+    // Behind a hyphen or a dot it would be an older version of the entry and come after it (systemd-boot 252).
+    let path = format!("{}/{name}_{OWN}+1.conf", entry::directory(&case.request.file));
     Ok(Draft {
         edits: vec![own_file(case.root, &path, copy)?],
         takes_over: true,

@@ -84,7 +84,7 @@ fn systemd_boot_gets_a_changed_entry_one_beside_or_one_that_may_fail_once() {
         let plan = machine.round_trip(WORDS, Manner::Trial);
         assert_eq!(
             plan.draft.edits[0].path,
-            format!("/boot/efi/loader/entries/{MACHINE}-6.1.0-41-amd64-worstcase+1.conf")
+            format!("/boot/efi/loader/entries/{MACHINE}-6.1.0-41-amd64_worstcase+1.conf")
         );
         machine.persist(WORDS, Manner::Trial).unwrap();
         assert!(machine.next().ends_with(WORDS));

@@ -11,7 +11,7 @@ fn words() -> impl Strategy<Value = String> {
 }
 
 fn machines() -> Vec<(&'static str, Machine)> {
-    let entry = "title x\noptions root=/dev/sda1 ro\n";
+    let entry = "title x\nlinux /v\noptions root=/dev/sda1 ro\n";
     vec![
         ("grub", grub::debian()),
         (
