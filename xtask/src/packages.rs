@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 23] = [
+const PROGRAMS: [(&str, &[&str]); 25] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -34,16 +34,21 @@ const PROGRAMS: [(&str, &[&str]); 23] = [
     ("dash", &["dash"]),
     ("grub-mkconfig", &["grub-common"]), // this and the next: menus that are made of boot words
     ("debootstrap", &["debootstrap"]),
-    ("extlinux", &["extlinux"]), // this and the next: guests that other boot loaders boot
+    ("extlinux", &["extlinux"]), // this and the rest: guests that other boot loaders boot
     ("mkimage", &["u-boot-tools"]),
+    ("mkfs.vfat", &["dosfstools"]),
+    ("mcopy", &["mtools"]),
 ];
 
 /// Files that are no programs, and the packages that bring them.
-const FILES: [(&str, &[&str]); 4] = [
+const FILES: [(&str, &[&str]); 6] = [
     ("/usr/include/gelf.h", &["libelf-dev"]), // a kernel's build
     ("/usr/lib/grub/i386-pc/boot.img", &["grub-pc-bin"]), // a guest that GRUB boots
     ("/usr/lib/syslinux/modules/bios/menu.c32", &["syslinux-common"]), // one that extlinux boots
     ("/usr/lib/u-boot/qemu_arm64/u-boot.bin", &["u-boot-qemu"]), // one that U-Boot boots
+    // A guest that systemd-boot boots. Its bootctl is in a package that installs the loader: not for us to bring.
+    ("/usr/lib/systemd/boot/efi/systemd-bootx64.efi", &["systemd-boot-efi"]),
+    ("/usr/share/OVMF/OVMF_CODE_4M.fd", &["ovmf"]),
 ];
 
 /// Emulators of other machines; one package for all, under its older name and its newer one.

@@ -256,7 +256,7 @@ fn text(output: &Output) -> String {
 }
 
 /// The image of a kernel of the cache.
-fn kernel(name: &str) -> PathBuf {
+pub fn kernel(name: &str) -> PathBuf {
     let output = Command::new(BINARY).args(["lab", "kernels", "list", "--json"]).output().unwrap();
     let listed: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
     let ours = listed.iter().find(|kernel| kernel["name"] == name).unwrap();
@@ -266,15 +266,19 @@ fn kernel(name: &str) -> PathBuf {
 /// Whether something is missing, which is said.
 fn hindered(loader: &Loader) -> bool {
     const PROGRAMS: &[&str] = &["losetup", "cpio", "busybox"];
+    let programs = [PROGRAMS, loader.programs, &[loader.machine[0], loader.format[0]]].concat();
+    hindered_by(&[loader.package], &programs, loader.kernel.fetch)
+}
+
+/// The same of files with their packages, of programs, and of a kernel.
+pub fn hindered_by(files: &[(&str, &str)], programs: &[&str], kernel: &[&str]) -> bool {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: needs root");
         return true;
     }
-    let (file, package) = loader.package;
-    if !Path::new(file).exists() {
+    if let Some((file, package)) = files.iter().find(|(file, _)| !Path::new(file).exists()) {
         println!("skipped: needs {file} (package {package})");
         return true;
     }
-    let programs = [PROGRAMS, loader.programs, &[loader.machine[0], loader.format[0]]].concat();
-    guests::hindered(&programs, &[loader.kernel.fetch])
+    guests::hindered(programs, &[kernel])
 }
