@@ -77,6 +77,16 @@ fn homes(source: &Source) -> Vec<Finding> {
     source.text.lines().enumerate().map(|(index, line)| (index + 1, line)).filter_map(named).collect()
 }
 
+/// What git leaves where two changes meet.
+pub fn conflicts(tree: &Tree) -> Vec<Finding> {
+    let is_mark = |line: &str| ["<<<<<<< ", ">>>>>>> "].into_iter().any(|mark| line.starts_with(mark));
+    let of_source = |source: &Source| {
+        let mark = source.text.lines().position(is_mark);
+        mark.map(|index| Finding::new(&source.path, index + 1, "a merge was left half done"))
+    };
+    tree.sources.iter().filter_map(of_source).collect()
+}
+
 pub fn kernel_paths(tree: &Tree) -> Vec<Finding> {
     let others = tree.sources.iter().filter(|source| {
         !KERNEL_FILES.contains(&source.package()) && !source.path.starts_with(KERNEL_FOLDER)
@@ -152,6 +162,13 @@ mod tests {
             ("crates/probe/tests/b.rs", text),
         ];
         assert_eq!(places(printing(&tree(&files))), [("crates/probe/src/a.rs".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn a_merge_that_was_left_half_done_is_found() {
+        let files =
+            [("docs/a.md", "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\n"), ("docs/b.md", "a\n=====\n")];
+        assert_eq!(places(conflicts(&tree(&files))), [("docs/a.md".to_owned(), 2)]);
     }
 
     #[test]

@@ -57,11 +57,12 @@ struct Demand {
     check: fn(&Tree) -> Vec<Finding>,
 }
 
-const DEMANDS: [Demand; 9] = [
+const DEMANDS: [Demand; 10] = [
     Demand { name: "unsafe code stays in sys", check: code::unsafe_outside_sys },
     Demand { name: "libraries do not print", check: code::printing },
     Demand { name: "kernel files are opened by machine, tune and load", check: code::kernel_paths },
     Demand { name: "no path of one machine", check: code::machine_paths },
+    Demand { name: "no merge is left half done", check: code::conflicts },
     Demand { name: "files are short", check: size::files },
     Demand { name: "functions are short", check: size::functions },
     Demand { name: "crates depend on lower floors only", check: layers::edges },
