@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 25] = [
+const PROGRAMS: [(&str, &[&str]); 26] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -36,6 +36,7 @@ const PROGRAMS: [(&str, &[&str]); 25] = [
     ("debootstrap", &["debootstrap"]),
     ("extlinux", &["extlinux"]), // this and the rest: guests that other boot loaders boot
     ("mkimage", &["u-boot-tools"]),
+    ("fw_setenv", &["libubootenv-tool"]),
     ("mkfs.vfat", &["dosfstools"]),
     ("mcopy", &["mtools"]),
 ];

@@ -5,6 +5,8 @@
 #[path = "support/boot_disk.rs"]
 mod boot_disk;
 
+use std::fs::{self, File};
+
 use boot_disk::{Disk, Kernel, Loader};
 
 const U_BOOT: &str = "/usr/lib/u-boot/qemu_arm64/u-boot.bin";
@@ -31,6 +33,25 @@ const BY_LABELS: Loader = Loader {
     default: DEFAULT,
 };
 const BY_SCRIPT: Loader = Loader { name: "u-boot", ..BY_LABELS };
+/// The environment is at the beginning of the second flash memory.
+const BY_ENVIRONMENT: Loader = Loader {
+    name: "u-boot",
+    programs: &["mkenvimage", "fw_setenv"],
+    machine: &[
+        "qemu-system-aarch64",
+        "-machine",
+        "virt",
+        "-cpu",
+        "cortex-a53",
+        "-m",
+        "512",
+        "-bios",
+        U_BOOT,
+        "-drive",
+        "if=pflash,index=1,format=raw,file=flash",
+    ],
+    ..BY_LABELS
+};
 
 /// As Debian's u-boot-update writes it.
 const LABELS: &str = "## /boot/extlinux/extlinux.conf\n##\n## IMPORTANT WARNING\n##\n\
@@ -67,6 +88,10 @@ fn u_boot_boots_the_label_with_the_words_until_they_are_taken_back() {
     assert_eq!(disk.booted(), DEFAULT);
     disk.persist(&["--words", WORDS, "--entry"]);
     assert_eq!(disk.booted(), DEFAULT);
+    // As if somebody chose it.
+    disk.must(&["sed", "-i", "s/^default l0$/default worstcase/", CONFIGURATION]);
+    assert_eq!(disk.booted(), format!("{DEFAULT} {WORDS}"));
+    disk.must(&["sed", "-i", "s/^default worstcase$/default l0/", CONFIGURATION]);
     disk.persist(&["--undo"]);
     disk.persist(&["--words", WORDS]);
     assert_eq!(disk.booted(), format!("{DEFAULT} {WORDS}"));
@@ -125,4 +150,41 @@ fn a_boards_script_puts_the_words_of_its_text_on_the_line() {
     disk.persist(&["--undo"]);
     assert_eq!(disk.booted(), DEFAULT);
     assert_eq!(disk.must(&["cat", ARMBIAN]), text);
+}
+
+/// An environment that was saved with a boot command of the user's own, which names our variable.
+const ENVIRONMENT: &str = "bootdelay=0\nkernel_addr_r=0x40400000\n\
+    bootcmd=virtio scan; load virtio 0:1 ${kernel_addr_r} /boot/vmlinuz-6.1.0-1-rt-arm64; \
+    setenv bootargs root=/dev/vda1 ro console=ttyAMA0 ${worstcase_args}; booti ${kernel_addr_r} - ${fdtcontroladdr}\n";
+const FLASH_BYTES: u64 = 64 << 20;
+
+/// Boots with the environment that is on the disk in the flash memory.
+fn booted_from_flash(disk: &Disk) -> String {
+    let environment = disk.run(&["cat", "/boot/uboot.env"]).stdout;
+    assert_eq!(environment.len(), 0x40000);
+    fs::write(disk.place("flash"), environment).unwrap();
+    File::options().write(true).open(disk.place("flash")).unwrap().set_len(FLASH_BYTES).unwrap();
+    disk.booted()
+}
+
+#[test]
+#[ignore = "long"]
+fn the_environment_itself_holds_the_words_where_its_boot_command_names_them() {
+    let Some(disk) = Disk::new(&BY_ENVIRONMENT) else { return };
+    disk.write("/etc/fw_env.config", "/boot/uboot.env 0x0 0x40000\n");
+    disk.write("/boot/environment", ENVIRONMENT);
+    disk.must(&[
+        "sh",
+        "-ec",
+        "mkdir -p var/lock run/lock; mkenvimage -s 0x40000 -o /boot/uboot.env /boot/environment",
+    ]);
+    assert_eq!(booted_from_flash(&disk), DEFAULT);
+    let words = "isolcpus=managed_irq,domain,1 memmap=64K@0x18690000 nohz_full=1";
+    disk.persist(&["--words", words]);
+    assert_eq!(booted_from_flash(&disk), format!("{DEFAULT} {words}"));
+    let (_, said) = disk.asked(&["--status"]);
+    assert!(said.contains("given") && !said.contains("not given"), "{said}");
+    disk.persist(&["--undo"]);
+    assert_eq!(booted_from_flash(&disk), DEFAULT);
+    assert!(!disk.must(&["fw_printenv"]).contains("worstcase_args="));
 }

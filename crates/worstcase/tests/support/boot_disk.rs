@@ -35,7 +35,7 @@ pub struct Loader {
     pub format: &'static [&'static str],
     /// A script that puts what the loader needs onto the file system, which is its working directory.
     pub fill: &'static str,
-    /// QEMU and its words for the machine.
+    /// QEMU and its words for the machine; it runs where [`Disk::place`] is.
     pub machine: &'static [&'static str],
     /// How the disk is attached: `ide`, `virtio`.
     pub interface: &'static str,
@@ -209,7 +209,10 @@ impl Disk {
         let drive = format!("file={},format=raw,if={}", self.place("disk").display(), loader.interface);
         let mut boot = Command::new("timeout");
         boot.arg("120").args(loader.machine).args(["-nic", "none", "-no-reboot", "-nographic"]);
-        boot.args(["-drive", &drive]).stdin(Stdio::null()).stdout(Stdio::piped());
+        boot.current_dir(self.directory.path())
+            .args(["-drive", &drive])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         let mut guest = boot.spawn().unwrap();
         let told = told(guest.stdout.take().unwrap(), loader.mark);
         // `timeout` hands the signal on.

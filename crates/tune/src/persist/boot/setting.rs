@@ -69,9 +69,12 @@ impl Setting {
                 Ok(value.filter(|value| !value.is_empty()).map(str::to_owned))
             }
             Self::OneShot(_) => Ok(None),
-            // fw_printenv fails for a variable that is not there.
+            // For a variable that is not there U-Boot's fw_printenv fails, and libubootenv's prints nothing.
             Self::Variable { name, .. } => match programs.run("fw_printenv", &["-n", name]) {
-                Ok(answer) if answer.is_ok => Ok(Some(answer.output.trim_end_matches('\n').to_owned())),
+                Ok(answer) if answer.is_ok => {
+                    let value = answer.output.trim_end_matches('\n');
+                    Ok(Some(value.to_owned()).filter(|value| !value.is_empty()))
+                }
                 Ok(_) => Ok(None),
                 other => Err(failed("fw_printenv", other)),
             },

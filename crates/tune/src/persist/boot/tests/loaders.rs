@@ -330,6 +330,19 @@ fn the_environment_of_u_boot_gets_a_variable_of_ours_where_it_names_it() {
 }
 
 #[test]
+fn a_variable_of_u_boot_that_was_not_there_is_taken_away_whatever_a_program_says_of_it() {
+    for program in ["", "libubootenv"] {
+        let mut machine =
+            Machine::new(&[("/etc/hostname", "board")]).with(&["fw_printenv", "fw_setenv", program]);
+        machine.programs.environment.insert("bootcmd".into(), "booti ${worstcase_args}".into());
+        let before = machine.programs.environment.clone();
+        machine.persist(WORDS, Manner::Default).unwrap();
+        assert_eq!(machine.undo().setting, Some(Back::Restored));
+        assert_eq!(machine.programs.environment, before);
+    }
+}
+
+#[test]
 fn a_kernel_that_looks_at_no_line_and_a_line_that_is_too_long_are_refused() {
     let mut machine = Machine::new(&[("/boot/cmdline.txt", "root=/dev/sda1")]);
     let long = format!("a={}", "x".repeat(2100));

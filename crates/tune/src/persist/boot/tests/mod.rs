@@ -62,9 +62,11 @@ impl Programs for Scripted {
                 let line = |(name, value): (&String, &String)| format!("{name}={value}\n");
                 Ok(said(&self.environment.iter().map(line).collect::<String>()))
             }
-            ("fw_printenv", ["-n", name]) => {
-                Ok(self.environment.get(*name).map_or(Answer::default(), |value| said(&format!("{value}\n"))))
-            }
+            ("fw_printenv", ["-n", name]) => match self.environment.get(*name) {
+                Some(value) => Ok(said(&format!("{value}\n"))),
+                None if self.has("libubootenv") => Ok(said("\n")),
+                None => Ok(Answer::default()),
+            },
             ("fw_setenv", [name, value]) => {
                 self.environment.insert((*name).to_owned(), (*value).to_owned());
                 Ok(said(""))
