@@ -80,7 +80,7 @@ fn a_label_of_its_own_stands_beside_the_default_and_is_booted_once_where_that_is
 
 /// What people and distributions write otherwise, and the label's number that Syslinux boots of it. The first is what
 /// Alpine's update-extlinux makes.
-const FORMS: [(&str, usize); 6] = [
+const FORMS: [(&str, usize); 7] = [
     (
         "DEFAULT menu.c32\nPROMPT 0\nMENU TITLE Alpine/Linux Boot Menu\nMENU HIDDEN\nTIMEOUT 10\n{1}{2}\tMENU DEFAULT\nMENU SEPARATOR\n",
         2,
@@ -89,6 +89,7 @@ const FORMS: [(&str, usize); 6] = [
     ("UI menu.c32\nDEFAULT one\nTIMEOUT 10\n{1}{2}\tMENU DEFAULT\n", 1),
     ("DEFAULT one\nPROMPT 1\nTIMEOUT 10\nONTIMEOUT two\n{1}{2}", 2),
     ("DEFAULT two\n{1}{2}TEXT HELP\n default one\n label and append three\n append four\nENDTEXT\n", 2),
+    ("DEFAULT one\nTIMEOUT 10\n{1}INCLUDE more.cfg\n", 2),
     ("DEFAULT two\n{1}{2}MENU BEGIN more\nMENU TITLE More\n{3}MENU END\n", 2),
 ];
 
@@ -103,6 +104,7 @@ fn each_form_of_the_file_is_read_as_it_is_booted_and_gets_the_words() {
         )
     };
     let names = ["one", "two", "three"];
+    disk.write("/boot/extlinux/more.cfg", &format!("DEFAULT two\n{}", label("two")));
     for (form, number) in FORMS {
         let fill =
             |form: String, number: usize| form.replace(&format!("{{{number}}}"), &label(names[number - 1]));

@@ -104,9 +104,10 @@ fn u_boot_boots_the_label_with_the_words_until_they_are_taken_back() {
 
 #[test]
 #[ignore = "long"]
-fn a_default_behind_the_labels_and_a_line_that_u_boot_does_not_know_are_read_as_u_boot_reads_them() {
+fn an_included_default_and_a_line_that_u_boot_does_not_know_are_read_as_u_boot_reads_them() {
     let Some(disk) = Disk::new(&BY_LABELS) else { return };
-    let text = LABELS.replace("default l0\n", "") + "\tsay the label ends here\ndefault l0r\n";
+    let text = LABELS.replace("default l0\n", "") + "\tsay the label ends here\ninclude more.conf\n";
+    disk.write("/boot/extlinux/more.conf", "default l0r\n");
     disk.write(CONFIGURATION, &text);
     let rescue = format!("{DEFAULT} single");
     assert_eq!(disk.booted(), rescue);

@@ -41,7 +41,7 @@ impl Label {
 
 pub(super) fn find(root: &SysRoot) -> Fact<Request> {
     first_of(root, &FILES).and_then(|(path, text)| {
-        let label = labels(&path, &text).into_iter().find(|label| label.is_default);
+        let label = labels_with_included(root, &path, &text).into_iter().find(|label| label.is_default);
         label.map_or(Fact::Unsupported, |label| {
             let pieces = label.append.iter().chain(&label.more);
             let words = pieces.flat_map(|piece| words_of(std::slice::from_ref(piece))).collect();
@@ -86,38 +86,100 @@ struct Common {
     waits: bool,
 }
 
-/// The labels of a file, in order. Syslinux and U-Boot read the same files; where they differ, what only Syslinux has
-/// (a menu's module, help, words behind the default) is read as it reads it.
+/// Files that a file includes: from the name that stands there, path and text.
+type Included<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
+
+/// Files that are read of those that are included: such as include each other come to an end.
+const MOST: usize = 16;
+
+/// The labels of a file, in order, without what it includes. Syslinux and U-Boot read the same files; where they differ,
+/// what only Syslinux has (a menu's module, help, words behind the default) is read as it reads it.
 pub fn labels(path: &str, text: &str) -> Vec<Label> {
-    let (mut labels, mut common, mut is_open) = (Vec::<Label>::new(), Common::default(), false);
-    for (line, _) in numbered(text).zip(lines(text)).filter(|(_, (_, counts))| *counts) {
-        let (key, value) = keyword(line.2);
-        let piece = || piece(path, line, value);
-        let first = first_word(value).to_ascii_lowercase();
-        match key.as_str() {
-            "default" => common.default = Some(piece()),
-            "ontimeout" => common.on_timeout = Some(piece()),
-            "prompt" => common.waits |= value != "0",
-            "ui" => common.waits = true,
-            "label" => {
-                is_open = true;
-                let append = common.append.clone();
-                labels.push(Label { name: value.to_owned(), append, ..Label::default() });
-                continue;
+    Reader::default().all(path, text, &|_| None)
+}
+
+/// The same with what it includes, in the place of the line that says so.
+pub fn labels_with_included(root: &SysRoot, path: &str, text: &str) -> Vec<Label> {
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let included = |name: &str| {
+        let path = if name.starts_with('/') { name.to_owned() } else { format!("{directory}/{name}") };
+        let text = super::text(root, &path).value()?.clone();
+        Some((path, text))
+    };
+    Reader::default().all(path, text, &included)
+}
+
+/// What is known so far of a file that is read.
+#[derive(Default)]
+struct Reader {
+    labels: Vec<Label>,
+    common: Common,
+    /// Whether lines belong to the last label.
+    is_open: bool,
+    /// How many files were included.
+    files: usize,
+}
+
+impl Reader {
+    fn all(mut self, path: &str, text: &str, included: Included<'_>) -> Vec<Label> {
+        self.read(path, text, included);
+        self.common.choose(&mut self.labels);
+        self.labels
+    }
+
+    fn read(&mut self, path: &str, text: &str, included: Included<'_>) {
+        for (line, _) in numbered(text).zip(lines(text)).filter(|(_, (_, counts))| *counts) {
+            let (key, value) = keyword(line.2);
+            let name = name_of_included(&key, value).filter(|_| self.files < MOST);
+            match name.and_then(included) {
+                Some((path, text)) => {
+                    self.files += 1;
+                    self.read(&path, &text, included);
+                }
+                None => self.take(key, piece(path, line, value)),
             }
-            "append" if !is_open => common.append = Some(piece()),
-            "menu" if ["separator", "begin", "end"].contains(&first.as_str()) => is_open = false,
-            _ => {}
-        }
-        if let Some(label) = labels.last_mut().filter(|_| is_open) {
-            if key == "append" {
-                label.append = Some(piece()).filter(|_| value != "-");
-            }
-            label.settings.push((key, value.to_owned()));
         }
     }
-    common.choose(&mut labels);
-    labels
+
+    /// A keyword and what stands behind it.
+    fn take(&mut self, key: String, value: Piece) {
+        match key.as_str() {
+            "default" => self.common.default = Some(value.clone()),
+            "ontimeout" => self.common.on_timeout = Some(value.clone()),
+            "prompt" => self.common.waits |= value.text != "0",
+            "ui" => self.common.waits = true,
+            "label" => {
+                self.is_open = true;
+                let append = self.common.append.clone();
+                self.labels.push(Label { name: value.text, append, ..Label::default() });
+                return;
+            }
+            "append" if !self.is_open => self.common.append = Some(value.clone()),
+            "menu" if ends_label(&value.text) => self.is_open = false,
+            _ => {}
+        }
+        if let Some(label) = self.labels.last_mut().filter(|_| self.is_open) {
+            label.settings.push((key.clone(), value.text.clone()));
+            if key == "append" {
+                label.append = Some(value).filter(|value| value.text != "-");
+            }
+        }
+    }
+}
+
+/// The file that a line includes.
+pub fn name_of_included<'a>(key: &str, value: &'a str) -> Option<&'a str> {
+    let name = match (key, keyword(value)) {
+        ("include", _) => value,
+        ("menu", (second, name)) if second == "include" => name,
+        _ => return None,
+    };
+    Some(first_word(name))
+}
+
+/// What a menu draws there ends the label before it.
+fn ends_label(of_menu: &str) -> bool {
+    ["separator", "begin", "end"].contains(&keyword(of_menu).0.as_str())
 }
 
 impl Common {

@@ -25,7 +25,7 @@ use crate::SysRoot;
 use crate::command_line::{self, CommandLine, Word, same_name};
 
 pub use bls::{Entry, entry};
-pub use extlinux::{Label, is_mark, is_menu, keyword, labels, lines};
+pub use extlinux::{Label, is_mark, is_menu, keyword, labels, labels_with_included, lines, name_of_included};
 pub use grub::{Choice, MenuEntry, defaults, environment, menu, variables};
 pub use raspberry_pi::cmdline_txt;
 pub use shell::{Variables, source};

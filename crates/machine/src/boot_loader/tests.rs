@@ -284,6 +284,23 @@ fn extlinux_reads_neither_a_labels_help_nor_what_a_menu_draws_as_settings() {
 }
 
 #[test]
+fn extlinux_reads_what_a_file_includes_where_it_says_so_and_a_record_reads_the_same() {
+    let path = "/boot/extlinux/extlinux.conf";
+    let main = "default a\nprompt 1\nlabel a\nappend a\nmenu separator\nappend x\nMENU INCLUDE more.cfg\nontimeout c\n";
+    let more = "default b\nlabel b\nappend b\ntext help\nontimeout b\nendtext\ninclude /boot/third\ninclude more.cfg\ninclude more.cfg\n";
+    let files = [(path, main), ("/boot/extlinux/more.cfg", more), ("/boot/third", "label c\nappend c\n")];
+    assert_eq!(words(&files), ["c @2"]);
+    assert_eq!(words(&files[..2]), ["a @4"], "no label c is there");
+    let tree = crate::Tree::whole(files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())));
+    let remembering = SysRoot::of(tree).remembering();
+    let found = super::find(&remembering);
+    assert_eq!(
+        super::find(&SysRoot::of(remembering.remembered())).map(|of| of.line()),
+        found.map(|of| of.line())
+    );
+}
+
+#[test]
 fn boards_read_one_line_or_a_few_variables() {
     let pi = [("/boot/firmware/cmdline.txt", "console=serial0,115200 root=PARTUUID=1 rt\nignored\n")];
     assert_eq!(words(&pi), ["console=serial0,115200 @1", "root=PARTUUID=1 @1", "rt @1"]);

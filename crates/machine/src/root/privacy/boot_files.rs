@@ -9,11 +9,28 @@ const KEPT: [(&str, &[&str]); 9] = [
     ("/grubenv", &["saved_entry=", "next_entry=", "kernelopts=", "tuned_params="]),
     ("/loader.conf", &["default"]),
     ("/loader/entries/", &["title", "version", "sort-key", "linux", "efi", "options"]),
-    ("/extlinux.conf", &["default", "label", "append", "menu default"]),
-    ("/syslinux.cfg", &["default", "label", "append", "menu default"]),
+    ("/extlinux.conf", &LABELS),
+    ("/syslinux.cfg", &LABELS),
     ("/config.txt", &["cmdline=", "os_prefix=", "force_turbo="]),
     ("/armbianEnv.txt", &VARIABLES),
     ("/uEnv.txt", &VARIABLES),
+];
+
+/// What decides which label is booted and where it ends.
+const LABELS: [&str; 13] = [
+    "default",
+    "ontimeout",
+    "prompt",
+    "ui",
+    "label",
+    "append",
+    "include",
+    "text",
+    "endtext",
+    "menu default",
+    "menu separator",
+    "menu begin",
+    "menu end",
 ];
 
 const VARIABLES: [&str; 5] = ["bootargs=", "optargs=", "extraargs=", "extrabootargs=", "cmdline="];

@@ -3,7 +3,8 @@
 
 use machine::SysRoot;
 use machine::boot_loader::{
-    Label, Request, Requested, cmdline_txt, is_mark, is_menu, keyword, labels, lines,
+    Label, Request, Requested, cmdline_txt, is_mark, is_menu, keyword, labels_with_included, lines,
+    name_of_included,
 };
 
 use super::word::refuse_characters;
@@ -41,7 +42,7 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
     refuse_characters("extlinux", &case.merged.added, "$'\\")?;
     let path = &case.request.file;
     let old = text(case.root, path)?;
-    let labels = labels(path, &old);
+    let labels = labels_with_included(case.root, path, &old);
     let not_understood =
         |reason: &str| Error::new("change", path.as_ref(), reason, "write the label by hand");
     let booted = labels.iter().find(|label| label.is_default);
@@ -58,7 +59,11 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
         _ => old.clone(),
     };
     let end = if head.ends_with('\n') { "" } else { "\n" };
-    let new = format!("{head}{end}\n{HEADER}\n{}", copy(booted, &append));
+    let mut new = format!("{head}{end}\n{HEADER}\n{}", copy(booted, &append));
+    // U-Boot puts an included file behind this one, and reads on into it where that is at a multiple of four bytes.
+    if includes(&old) && new.len() % 4 == 0 {
+        new.push('\n');
+    }
     let next = match case.manner {
         Manner::Default => "reboot; the old label is still there to be chosen at the prompt",
         _ => "reboot and choose the label `worstcase` at the prompt; the default is as before",
@@ -123,6 +128,14 @@ fn of_menu(value: &str) -> String {
     }
 }
 
+/// Whether other files are read in the middle: they may have a default of their own, of which the last counts.
+fn includes(text: &str) -> bool {
+    lines(text).any(|(line, counts)| {
+        let (key, value) = keyword(line);
+        counts && name_of_included(&key, value).is_some()
+    })
+}
+
 /// The text with our label as what is booted if nobody chooses. A menu that stands in the default's place stays a menu.
 fn chosen(text: &str) -> String {
     let has = |name: &str| lines(text).any(|(line, counts)| counts && keyword(line).0 == name);
@@ -137,11 +150,14 @@ fn chosen(text: &str) -> String {
             _ => new += line,
         }
     }
-    new
+    match includes(text) {
+        true => format!("{new}{}default {OWN}\n", if new.ends_with('\n') { "" } else { "\n" }),
+        false => new,
+    }
 }
 
 pub(super) fn own(root: &SysRoot, request: &Request) -> Option<Vec<Requested>> {
-    let labels = labels(&request.file, &text(root, &request.file).ok()?);
+    let labels = labels_with_included(root, &request.file, &text(root, &request.file).ok()?);
     let append = labels.into_iter().find(|label| label.name == OWN)?.append?;
     Some(cmdline_txt(&request.file, &append.text))
 }

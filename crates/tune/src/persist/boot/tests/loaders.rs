@@ -211,6 +211,28 @@ fn extlinux_gets_a_default_whatever_names_it_now() {
 }
 
 #[test]
+fn extlinux_that_includes_labels_gets_its_own_behind_them() {
+    let main = "default a\nlabel a\n  linux /v\n  append a\ninclude more.cfg\n";
+    let more = "default b\nlabel b\n  linux /w\n  append b\n";
+    let mut machine = Machine::new(&[(EXTLINUX_PATH, main), ("/boot/extlinux/more.cfg", more)]);
+    assert_eq!(machine.next(), "b");
+    machine.round_trip(WORDS, Manner::Entry);
+    machine.round_trip(WORDS, Manner::Default);
+    machine.persist(WORDS, Manner::Default).unwrap();
+    let text = machine.text(EXTLINUX_PATH);
+    assert!(
+        text.contains("include more.cfg\ndefault worstcase\n") && text.contains("\tlinux /w\n"),
+        "{text}"
+    );
+    machine.undo();
+    for word in ["a", "ab", "abc", "abcd"] {
+        machine.persist(word, Manner::Default).unwrap();
+        assert_ne!(machine.text(EXTLINUX_PATH).len() % 4, 0, "U-Boot would read on into what is included");
+        machine.undo();
+    }
+}
+
+#[test]
 fn extlinux_that_boots_no_kernel_is_refused_and_a_line_without_words_is_none() {
     let mut machine = Machine::new(&[(EXTLINUX_PATH, "default a\nlabel a\n  localboot 0\n")]);
     assert!(machine.refusal(WORDS, Manner::Default).contains("boots no kernel"));
