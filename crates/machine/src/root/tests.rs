@@ -252,7 +252,6 @@ fn names_come_in_order() {
     assert_eq!(root.numbered("/c", "state"), [2, 10]);
 }
 
-/// Entries of the boot loader specification have the machine's id in their names.
 #[test]
 fn a_variable_of_the_firmware_is_remembered_without_the_machines_id() {
     let path = "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
@@ -263,6 +262,7 @@ fn a_variable_of_the_firmware_is_remembered_without_the_machines_id() {
     assert_eq!(kept, Fact::Value(with(&"x".repeat(32)).into_bytes()));
 }
 
+/// Entries of the boot loader specification have the machine's id in their names.
 #[test]
 fn what_is_remembered_names_no_machine() {
     let id = "0123456789abcdef0123456789abcdef";
