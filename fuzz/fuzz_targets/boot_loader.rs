@@ -34,6 +34,7 @@ fuzz_target!(|text: &str| {
         "/boot/uEnv.txt",
         "/boot/firmware/config.txt",
         "/boot/firmware/cmdline.txt",
+        "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f",
     ];
     // Each is left out once, so that each loader is asked.
     for left_out in 0..paths.len() {
