@@ -35,8 +35,12 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
     };
     let has_images =
         IMAGES.iter().any(|directory| root.list(directory).value().is_some_and(|names| !names.is_empty()));
-    let defaults =
-        [root.bytes(DEFAULT).value().map(|bytes| efi_variable::text(bytes)), default_of(&settings)];
+    let of_firmware = match root.bytes(DEFAULT) {
+        Fact::Value(bytes) => Some(efi_variable::text(&bytes)),
+        Fact::Absent => None,
+        other => return other.map(|_| Request::new(NAME, "", Vec::new())),
+    };
+    let defaults = [of_firmware, default_of(&settings)];
     let is_saved = |default: &String| default.starts_with('@');
     if has_images || root.exists(ONE_SHOT).value().is_some() || defaults.iter().flatten().any(is_saved) {
         return Fact::Unsupported;
@@ -70,7 +74,7 @@ fn default_of(settings: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// A name without `.conf` stands for the entry in versions before 250 alone.
+/// A name without `.conf` stands for no entry in version 252, and did in old ones.
 struct Unclear;
 
 /// The entry that the first pattern which fits any chooses.
@@ -94,7 +98,7 @@ fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// What may still be tried first; then those with a sort key, by it, the newest version first; then names, backwards.
-/// (systemd-boot(7) since 250.)
+/// (systemd-boot(7) of version 252.)
 fn order(a: &Entry, b: &Entry) -> Ordering {
     let is_used_up = |entry: &Entry| entry.tries_left == Some(0);
     let name = |entry: &Entry| format!("{}.conf", without_machine_ids(&entry.id)).to_lowercase();

@@ -190,11 +190,12 @@ fn systemd_boot_takes_its_default_or_the_newest() {
     assert_eq!(told(&request.sources), ["quiet @1", "nohlt @2"]);
 }
 
+const LOADER_ENTRY_DEFAULT: &str =
+    "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+
 /// What systemd-boot 252 boots of some entries, with some settings, each seen: the names and their sort keys are all that
 /// differs.
 fn booted(settings: &str, entries: &[(&str, &str)], variable: Option<&str>) -> Fact<Vec<String>> {
-    const VARIABLE: &str =
-        "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
     let entry = |(name, key): &(&str, &str)| {
         (format!("/boot/loader/entries/{name}"), format!("options {name}\nlinux /l\n{key}"))
     };
@@ -203,7 +204,7 @@ fn booted(settings: &str, entries: &[(&str, &str)], variable: Option<&str>) -> F
     files.push(("/boot/loader/loader.conf", settings));
     let variable =
         variable.map(|value| format!("\x06\0\0\0{}\0\0", value.replace("", "\0").trim_start_matches('\0')));
-    files.extend(variable.as_deref().map(|value| (VARIABLE, value)));
+    files.extend(variable.as_deref().map(|value| (LOADER_ENTRY_DEFAULT, value)));
     found(&files).map(|request| told(&request.words))
 }
 
@@ -242,6 +243,14 @@ fn systemd_boot_finds_its_default_as_it_was_seen_to() {
     assert_eq!(booted("default aaa\n", &three, None), Fact::Unsupported, "once it was found, and is not now");
     let of_firmware = booted("default aaa.conf\n", &three, Some("bbb.conf"));
     assert_eq!(of_firmware, Fact::Value(vec!["bbb.conf @1".to_owned()]));
+    let unreadable = format!("{LOADER_ENTRY_DEFAULT}/a directory");
+    let files = [
+        ("/boot/loader/loader.conf", "timeout 3\n"),
+        ("/boot/loader/entries/a.conf", "linux /l\noptions a\n"),
+        (&*unreadable, ""),
+    ];
+    assert_eq!(words(&files[..2]), ["a @2"]);
+    assert!(!matches!(found(&files), Fact::Value(_)), "no guess where the variable cannot be read");
 }
 
 #[test]
