@@ -5,7 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use record::samples::{Block, Header, PlannedScenario, Reader, Writer};
+use record::PlannedScenario;
+use record::samples::{Block, Header, Reader, Writer};
 use record::{CStates, ClockName, time::UtcTime};
 use units::Nanos;
 
@@ -43,6 +44,7 @@ fn write(interval: u64, samples: &[(u64, Nanos)]) -> Vec<u8> {
         started: UtcTime(0),
         clock: ClockName::Monotonic,
         cpus: vec![None],
+        sweeps: vec![],
         scenarios: vec![scenario],
         lab: None,
     };

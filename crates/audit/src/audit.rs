@@ -36,7 +36,7 @@ pub fn audit(survey: &Survey, rules: &[Rule], request: &Request) -> Audit {
         schema_version: SCHEMA_VERSION,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         subject: subject(survey),
-        verdict: verdict(&findings),
+        verdict: verdict(&findings, !request.profiles.is_empty()),
         division,
         profiles,
         reasons,

@@ -30,7 +30,8 @@ pub struct Audit {
     pub division: Division,
     /// One for each rule that was asked: failed ones first, the worst of them first.
     pub findings: Vec<Finding>,
-    /// Fail: a rule of severity error failed. Inconclusive: such a rule could not be read, or none was judged. Else pass.
+    /// Fail: a rule of severity error failed. Inconclusive: such a rule could not be read, or none was judged. Else pass,
+    /// where a profile was asked for; measured, where the machine alone suggested what to ask.
     pub verdict: Verdict,
 }
 
@@ -190,7 +191,7 @@ impl Audit {
 }
 
 /// What the findings come to.
-pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
+pub(crate) fn verdict(findings: &[Finding], required: bool) -> Verdict {
     let is = |outcome| {
         findings.iter().any(|finding| finding.severity == Severity::Error && finding.outcome == outcome)
     };
@@ -199,7 +200,9 @@ pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
         Verdict::Fail
     } else if is(Outcome::Unreadable) || !judged {
         Verdict::Inconclusive
-    } else {
+    } else if required {
         Verdict::Pass
+    } else {
+        Verdict::Measured
     }
 }

@@ -159,18 +159,20 @@ fn the_worst_comes_first_and_what_was_measured_before_what_is_repeated() {
 
 #[test]
 fn the_verdict_is_that_of_rules_of_severity_error() {
-    let verdict = |rules_asked: &[&str]| {
+    let judged = |profiles: &[Profile], rules_asked: &[&str]| {
         let rules_asked = rules_asked.iter().map(|&id| id.to_owned()).collect();
-        let request = Request { profiles: Vec::new(), rules: rules_asked };
+        let request = Request { profiles: profiles.to_vec(), rules: rules_asked };
         audit_with(&rules(), &machine(), "2-3", &request).verdict
     };
+    let verdict = |rules_asked: &[&str]| judged(&[], rules_asked);
     assert_eq!(verdict(&["rn-governor", "rn-stat"]), Verdict::Fail);
     assert_eq!(verdict(&["rn-stat", "rn-swappiness"]), Verdict::Inconclusive);
     assert_eq!(
         verdict(&["rn-swappiness", "kc-rt", "kc-hz"]),
-        Verdict::Pass,
-        "warnings and notes do not fail"
+        Verdict::Measured,
+        "warnings and notes do not fail, and without a profile nothing can pass"
     );
+    assert_eq!(judged(&[Profile::General], &["rn-swappiness"]), Verdict::Pass);
     assert_eq!(verdict(&["rn-arm"]), Verdict::Inconclusive, "nothing was judged");
 }
 

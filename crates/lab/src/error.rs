@@ -1,7 +1,7 @@
 //! What goes wrong in the lab, with what to do about it.
 
 /// An error that says what was tried, and a hint where there is one.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     /// What was tried, on which path, and what came of it.
@@ -14,6 +14,12 @@ impl Error {
     /// An error without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
+    }
+
+    /// Message and hint in one text, where there is no place for two.
+    pub fn with_hint(self) -> String {
+        let hint = self.hint.filter(|hint| !hint.is_empty());
+        hint.map_or(self.message.clone(), |hint| format!("{}\n({hint})", self.message))
     }
 
     /// The same error with a hint.

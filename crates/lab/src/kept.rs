@@ -2,17 +2,21 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use record::store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::boot::Outcome;
+use crate::boot::{Failure, Left};
 
 /// All that a guest's console said.
-pub(crate) const CONSOLE: &str = "console.txt";
+pub const CONSOLE: &str = "console.txt";
+/// What did not come back, and why.
+const LEFT_OUT: &str = "left-out.txt";
+/// The ending of a directory with what a guest left that failed.
+const FAILED: &str = "failed";
 
 /// What was asked, as it stands in the run's directory: enough to go on with it.
 pub trait Resumable: Serialize + DeserializeOwned {
@@ -22,7 +26,7 @@ pub trait Resumable: Serialize + DeserializeOwned {
     const VERSION: u32;
     /// What it is: `bisection`.
     const WHAT: &'static str;
-    /// The commands that begin one, as they are told.
+    /// The commands that begin one.
     const COMMAND: &'static str;
 
     /// Refuses what cannot be gone on with.
@@ -45,7 +49,13 @@ pub trait Resumable: Serialize + DeserializeOwned {
         let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
         let Version { found } = serde_json::from_slice(&bytes).map_err(is_none)?;
         if found != Self::VERSION {
-            return Err(failed(format!("its form has version {found}, not {}", Self::VERSION)));
+            let hint = format!(
+                "another version of worstcase began this {}: finish it with that one, or begin anew ({})",
+                Self::WHAT,
+                Self::COMMAND
+            );
+            let refused = failed(format!("its form has version {found}, not {}", Self::VERSION));
+            return Err(Error { hint: Some(hint), ..refused });
         }
         let asked: Self = serde_json::from_slice(&bytes).map_err(is_none)?;
         asked.check().map_err(|Error { message, hint }| {
@@ -92,21 +102,67 @@ pub fn begin(directory: &Path, what: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// Where there is no room, or it may not be written there.
-pub fn keep(place: &Path, outcome: &Outcome) -> Result<(), Error> {
+pub fn keep(place: &Path, left: &Left) -> Result<(), Error> {
     let draft = place.with_extension("draft");
     remove(&draft)?;
-    put(&draft, outcome)?;
+    put(&draft, left)?;
     remove(place)?;
-    fs::rename(&draft, place).map_err(|error| failed("move", &draft, &error))
+    fs::rename(&draft, place).map_err(|error| failed("move", &draft, &error))?;
+    remove(&failed_place(place))
+}
+
+/// Keeps what came back of a guest that failed beside `place`, where nothing takes it for a result. The error says what
+/// happened in one line, and where the rest is, as seen from the experiment's `directory`.
+pub fn keep_failed(directory: &Path, place: &Path, failure: Failure) -> Error {
+    let Failure { error, left } = failure;
+    let Some(left) = left else { return error };
+    let place = failed_place(place);
+    let first = error.message.lines().next().unwrap_or_default().to_owned();
+    let message = match remove(&place).and_then(|()| put_failed(&place, &left, &error)) {
+        Ok(()) => {
+            let shown = place.strip_prefix(directory).unwrap_or(&place);
+            format!("{first}\nwhat came back, with its console: {}", shown.display())
+        }
+        Err(lost) => format!("{}\nwhat came back could not be kept: {lost}", error.message),
+    };
+    Error { message, ..error }
+}
+
+/// Whether a directory holds what a guest left that failed.
+pub fn is_of_failed(place: &Path) -> bool {
+    place.extension().is_some_and(|end| end == FAILED)
+}
+
+fn failed_place(place: &Path) -> PathBuf {
+    place.with_extension(FAILED)
 }
 
 /// Writes what a guest left below `place`, with its console.
 ///
 /// # Errors
 /// Where there is no room, or it may not be written there.
-pub fn put(place: &Path, outcome: &Outcome) -> Result<(), Error> {
-    outcome.files.iter().try_for_each(|(path, bytes)| write(&place.join(path), bytes))?;
-    write(&place.join(CONSOLE), outcome.console.as_bytes())
+pub fn put(place: &Path, left: &Left) -> Result<(), Error> {
+    left.files.iter().try_for_each(|(path, bytes)| write(&place.join(path), bytes))?;
+    if !left.left_out.is_empty() {
+        let line = |(path, why): &(PathBuf, String)| format!("{}: {why}\n", path.display());
+        let text: String = left.left_out.iter().map(line).collect();
+        write(&place.join(LEFT_OUT), text.as_bytes())?;
+    }
+    write(&place.join(CONSOLE), left.console.as_bytes())
+}
+
+/// As [`put`], with what the command printed and why the guest failed.
+///
+/// # Errors
+/// Where there is no room, or it may not be written there.
+pub fn put_failed(place: &Path, left: &Left, error: &Error) -> Result<(), Error> {
+    put(place, left)?;
+    for (name, bytes) in [("stdout.txt", &left.output), ("stderr.txt", &left.errors)] {
+        if !bytes.is_empty() {
+            write(&place.join(name), bytes)?;
+        }
+    }
+    write(&place.join("failure.txt"), format!("{error}\n").as_bytes())
 }
 
 fn remove(place: &Path) -> Result<(), Error> {

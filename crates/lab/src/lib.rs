@@ -9,10 +9,13 @@ pub mod boot;
 mod error;
 pub mod frames;
 pub mod guest;
+mod hash;
 mod initramfs;
 pub mod kept;
 pub mod kernels;
 pub mod ladder;
+pub mod made_of;
+pub mod parameters;
 mod qemu;
 #[cfg(test)]
 mod scripted;
@@ -20,3 +23,4 @@ pub mod several;
 
 pub use error::Error;
 pub use initramfs::programs::find as find_program;
+pub use made_of::MadeOf;

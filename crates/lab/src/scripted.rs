@@ -8,15 +8,15 @@ use std::time::Duration;
 use record::time::UtcTime;
 use record::verdict::{Judgement, Verdict};
 use record::{
-    CStates, Evidence, Header, Lab, LabTime, LoadEvidence, Machine, Record, RunPlan, Scenario, ScenarioEnd,
-    ScenarioHead, Series, Tool,
+    CStates, Evidence, Header, KernelParameter, Lab, LabImages, LabTime, LoadEvidence, Machine,
+    ParameterAnswer, Record, RunPlan, Scenario, ScenarioEnd, ScenarioHead, Series, Tool,
 };
-use units::{Nanos, Seed};
+use units::{Bytes, Nanos, Seed};
 
-use crate::Error;
-use crate::boot::{Guest, Outcome};
+use crate::boot::{Failure, Guest, Left, Outcome};
 use crate::kernels::{Architecture, Kernel};
 use crate::several::Booter;
+use crate::{Error, MadeOf, hash};
 
 /// Latencies of a guest under a load, or why nothing came of it.
 pub type Script = dyn Fn(&Guest, &str, u64) -> Result<Vec<u64>, String> + Sync;
@@ -24,13 +24,25 @@ pub type Script = dyn Fn(&Guest, &str, u64) -> Result<Vec<u64>, String> + Sync;
 /// Boots nothing.
 pub struct Scripted {
     script: Box<Script>,
+    /// The emulator's version.
+    pub emulator: String,
+    /// What the guests' worstcase is.
+    pub binary: String,
+    /// Parameters that the guests' kernel does not know.
+    pub unknown: Vec<String>,
     /// The words and the seed of each guest that was booted.
     pub booted: Mutex<Vec<(Vec<String>, u64)>>,
 }
 
 impl Scripted {
     pub fn new(script: impl Fn(&Guest, &str, u64) -> Result<Vec<u64>, String> + Sync + 'static) -> Self {
-        Self { script: Box::new(script), booted: Mutex::new(Vec::new()) }
+        Self {
+            script: Box::new(script),
+            emulator: "QEMU 7.2".into(),
+            binary: "worstcase".into(),
+            unknown: Vec::new(),
+            booted: Mutex::new(Vec::new()),
+        }
     }
 
     pub fn count(&self) -> usize {
@@ -39,9 +51,9 @@ impl Scripted {
 }
 
 impl Booter for Scripted {
-    fn boot(&self, guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    fn boot(&self, guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
         if stop() {
-            return Err(Error::new("ended before its time"));
+            return Err(Error::new("ended before its time").into());
         }
         let seed = after(guest, "--seed").parse().unwrap();
         self.booted.lock().unwrap().push((guest.words.clone(), seed));
@@ -49,17 +61,45 @@ impl Booter for Scripted {
             .split(',')
             .map(|load| (self.script)(guest, load, seed).map(|latencies| scenario(load, &latencies)))
             .collect();
-        let scenarios = scenarios.map_err(Error::new)?;
-        let record = serde_json::to_vec(&record(guest, seed, scenarios)).unwrap();
-        Ok(Outcome {
-            code: 0,
+        let mut left = Left {
             output: Vec::new(),
             errors: b"said before the end\n".to_vec(),
-            files: vec![(PathBuf::from("record.json"), record), (PathBuf::from("sub/more"), vec![1, 2, 3])],
+            files: Vec::new(),
+            left_out: Vec::new(),
             console: "Booting\n".into(),
-            boot: Duration::from_secs(1),
-            emulator: "QEMU 7.2".into(),
-        })
+            boot: Some(Duration::from_secs(1)),
+            made_of: self.made_of(guest)?,
+            parameters: self.parameters(guest),
+        };
+        let scenarios = match scenarios {
+            Ok(scenarios) => scenarios,
+            Err(why) => return Err(Failure { error: Error::new(why), left: Some(Box::new(left)) }),
+        };
+        let record = serde_json::to_vec(&record(guest, seed, scenarios, &left)).unwrap();
+        left.files = vec![(PathBuf::from("record.json"), record), (PathBuf::from("sub/more"), vec![1, 2, 3])];
+        Ok(Outcome { code: 0, left })
+    }
+
+    fn made_of(&self, guest: &Guest) -> Result<MadeOf, Error> {
+        let kernel = hash::of(format!("{} {}", guest.kernel.name, guest.kernel.origin).as_bytes());
+        let binary = hash::of(self.binary.as_bytes());
+        let initramfs = hash::of(format!("{kernel} {binary}").as_bytes());
+        let images = LabImages { booted: kernel.clone(), kernel, binary, initramfs };
+        Ok(MadeOf { emulator: self.emulator.clone(), images })
+    }
+}
+
+impl Scripted {
+    fn parameters(&self, guest: &Guest) -> Vec<KernelParameter> {
+        let parameter = |word: &String| KernelParameter {
+            word: word.clone(),
+            answer: match self.unknown.contains(word) {
+                true => ParameterAnswer::NotRead,
+                false => ParameterAnswer::Read,
+            },
+            evidence: "made up".into(),
+        };
+        guest.words.iter().filter(|word| !word.starts_with("worstcase.")).map(parameter).collect()
     }
 }
 
@@ -81,6 +121,7 @@ fn scenario(load: &str, latencies: &[u64]) -> Scenario {
             started: UtcTime(0),
             offset: Nanos::ZERO,
             cpus: vec![None],
+            sweeps: vec![],
             phases: vec![Nanos::ZERO],
         },
         end: ScenarioEnd::Complete,
@@ -92,15 +133,17 @@ fn scenario(load: &str, latencies: &[u64]) -> Scenario {
     }
 }
 
-fn record(guest: &Guest, seed: u64, scenarios: Vec<Scenario>) -> Record {
+fn record(guest: &Guest, seed: u64, scenarios: Vec<Scenario>, left: &Left) -> Record {
     let lab = Lab {
         time: LabTime::Instructions,
-        kernel: guest.kernel.name.clone(),
+        kernel: None,
         words: guest.words.clone(),
-        emulator: "QEMU 7.2".into(),
+        emulator: left.made_of.emulator.clone(),
         cpu_model: "max".into(),
         processors: 1,
         not_modelled: Vec::new(),
+        images: Some(left.made_of.images.clone()),
+        parameters: Some(left.parameters.clone()),
     };
     Record {
         header: Header {
@@ -116,12 +159,7 @@ fn record(guest: &Guest, seed: u64, scenarios: Vec<Scenario>) -> Record {
         ended: None,
         scenarios,
         warnings: Vec::new(),
-        judgement: Judgement {
-            verdict: Verdict::Pass,
-            reasons: Vec::new(),
-            speaks_for: String::new(),
-            does_not_speak_for: String::new(),
-        },
+        judgement: Judgement { verdict: Verdict::Pass, ..Judgement::default() },
     }
 }
 
@@ -132,6 +170,7 @@ pub fn kernel(name: &str) -> Kernel {
         architecture: Architecture::Amd64,
         release: "6.1.0-test".into(),
         image: "nowhere".into(),
+        sha256: None,
         unpacked: None,
         modules: None,
         config: None,
@@ -147,4 +186,21 @@ pub fn latencies(typical: u64, tail: u64, seed: u64) -> Vec<u64> {
         base + random.below(base / 4)
     };
     (0..2_000).map(|place| of(place, &mut random)).collect()
+}
+
+/// A guest in instruction time with such a kernel, given up after 30 s.
+pub fn guest(name: &str) -> Guest {
+    Guest {
+        kernel: kernel(name),
+        words: Vec::new(),
+        processors: 1,
+        memory: Bytes::from_mebibytes(512),
+        time: LabTime::Instructions,
+        disk: None,
+        system: None,
+        binary: "worstcase".into(),
+        programs: Vec::new(),
+        command: vec!["worstcase".into()],
+        time_limit: Duration::from_secs(30),
+    }
 }

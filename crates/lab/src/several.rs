@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::Error;
-use crate::boot::{self, Guest, Outcome};
+use crate::boot::{self, Failure, Guest, Outcome};
+use crate::{Error, MadeOf};
 
 /// How often the watcher is asked whether to go on.
 const TICK: Duration = Duration::from_millis(100);
@@ -16,8 +16,14 @@ pub trait Booter: Sync {
     /// Boots `guest` and waits for its end; `stop` is asked now and then.
     ///
     /// # Errors
-    /// Where nothing came back.
-    fn boot(&self, guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Error>;
+    /// Where it did not run its command to the end.
+    fn boot(&self, guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure>;
+
+    /// What `guest` would be made of now.
+    ///
+    /// # Errors
+    /// What a guest cannot be made of.
+    fn made_of(&self, guest: &Guest) -> Result<MadeOf, Error>;
 }
 
 /// The real one.
@@ -25,8 +31,12 @@ pub trait Booter: Sync {
 pub struct Qemu;
 
 impl Booter for Qemu {
-    fn boot(&self, guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    fn boot(&self, guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
         boot::run(guest, stop)
+    }
+
+    fn made_of(&self, guest: &Guest) -> Result<MadeOf, Error> {
+        boot::made_of(guest)
     }
 }
 
@@ -39,7 +49,8 @@ pub trait Watcher {
     ///
     /// # Errors
     /// Ends all: what came back could not be kept, so that more of it is no use.
-    fn ended(&mut self, index: usize, result: Result<Outcome, Error>, taken: Duration) -> Result<(), Error>;
+    fn ended(&mut self, index: usize, result: Result<Outcome, Failure>, taken: Duration)
+    -> Result<(), Error>;
 
     /// Asked several times a second; true ends all guests, of which then nothing is told.
     fn stop(&mut self) -> bool;
@@ -89,7 +100,7 @@ pub fn run(
 
 enum Event {
     Begun(usize),
-    Ended(usize, Box<Result<Outcome, Error>>, Duration),
+    Ended(usize, Box<Result<Outcome, Failure>>, Duration),
 }
 
 /// Takes one guest after the other until none is left.

@@ -1,17 +1,23 @@
 //! The loads that exist: data in `loads/*.toml`, built into the binary, and what each is, in words.
 
+use record::LoadProof;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos, Priority};
 
+use crate::stressor::About;
 use crate::{Error, Program};
 
+/// A command of the user's own may do anything; one that uses less than a hundredth of a CPU waits.
+const COMMAND_FLOOR_PERMILLE: u32 = 10;
+
 /// The files of the catalogue, in the order in which it is shown.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     ("idle.toml", include_str!("../../../loads/idle.toml")),
     ("cpu.toml", include_str!("../../../loads/cpu.toml")),
     ("io.toml", include_str!("../../../loads/io.toml")),
     ("vm.toml", include_str!("../../../loads/vm.toml")),
     ("hdd.toml", include_str!("../../../loads/hdd.toml")),
+    ("disk.toml", include_str!("../../../loads/disk.toml")),
     ("full.toml", include_str!("../../../loads/full.toml")),
     ("scary-grinder.toml", include_str!("../../../loads/scary-grinder.toml")),
     ("pesky-neighbour.toml", include_str!("../../../loads/pesky-neighbour.toml")),
@@ -55,6 +61,16 @@ pub struct Stressor {
     pub everywhere: bool,
     /// What each does.
     pub work: Work,
+    /// Its name in the record, where that is not its work's.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// By what it is known to run; by default a stressor of our own by its work, a program by its CPU time.
+    #[serde(default)]
+    pub proof: Option<LoadProof>,
+    /// The least share of the CPU time that it could have had, in per mille, with which it counts as running, where
+    /// that is not its kind's.
+    #[serde(default)]
+    pub floor_permille: Option<u32>,
 }
 
 /// How many workers a stressor has.
@@ -85,6 +101,13 @@ pub enum Work {
     Hdd {
         /// Size of the file.
         bytes: Bytes,
+    },
+    /// Writes through to the device, piece by piece.
+    Disk {
+        /// Size of the file.
+        bytes: Bytes,
+        /// Size of a write.
+        block: Bytes,
     },
     /// Reads /dev/zero into a buffer and writes that to /dev/null: `dd bs=`.
     Copy {
@@ -176,18 +199,38 @@ impl Load {
                 workers: Workers::Number(1),
                 everywhere: false,
                 work: Work::Program(program),
+                name: None,
+                proof: None,
+                floor_permille: Some(COMMAND_FLOOR_PERMILLE),
             }],
         }
     }
 
+    /// Judges all its stressors by `proof`: `--load-proof`.
+    pub fn proven_by(mut self, proof: Option<LoadProof>) -> Self {
+        if let Some(proof) = proof {
+            self.stressors.iter_mut().for_each(|stressor| stressor.proof = Some(proof));
+        }
+        self
+    }
+
     /// Whether it writes files, so that it needs a directory.
     pub fn writes(&self) -> bool {
-        self.stressors.iter().any(|stressor| matches!(stressor.work, Work::Hdd { .. }))
+        self.abouts().any(|about| about.writes)
+    }
+
+    /// Whether what it writes must reach a device to be of use.
+    pub fn needs_device(&self) -> bool {
+        self.abouts().any(|about| about.needs_device)
     }
 
     /// Whether some of its workers are real-time threads by intent.
     pub fn is_real_time(&self) -> bool {
-        self.stressors.iter().any(|stressor| matches!(stressor.work, Work::Crowd { .. }))
+        self.abouts().any(|about| about.real_time)
+    }
+
+    fn abouts(&self) -> impl Iterator<Item = About> {
+        self.stressors.iter().map(|stressor| stressor.work.about())
     }
 
     /// Programs that it needs and that are not on this machine, with the way to get them.
@@ -251,60 +294,25 @@ impl Stressor {
             Workers::Number(number) => format!("{number} workers"),
             Workers::PerCpu => "one worker per CPU".to_owned(),
         };
-        format!("{}, {workers}: {}", self.work.name(), self.work.explain())
-    }
-}
-
-impl Work {
-    /// The stressor's name in the record.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Cpu => "cpu".into(),
-            Self::Io => "io".into(),
-            Self::Vm { .. } => "vm".into(),
-            Self::Hdd { .. } => "hdd".into(),
-            Self::Copy { .. } => "copy".into(),
-            Self::Hackbench { .. } => "hackbench".into(),
-            Self::Network { .. } => "network".into(),
-            Self::Crowd { .. } => "rt-crowd".into(),
-            Self::Program(program) => program.shown(),
-        }
+        format!("{}, {workers}: {}", self.name(), self.work.about().does)
     }
 
-    /// What its work is counted in.
-    pub fn unit(&self) -> &'static str {
-        match self {
-            Self::Cpu => "square roots",
-            Self::Io => "syncs",
-            Self::Vm { .. } => "pages touched",
-            Self::Hdd { .. } => "bytes written",
-            Self::Copy { .. } => "bytes copied",
-            Self::Hackbench { .. } => "messages",
-            Self::Network { .. } => "bytes received",
-            Self::Crowd { .. } => "wake-ups",
-            Self::Program(_) => "ms of CPU time",
-        }
+    /// Its name in the record.
+    pub(crate) fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.work.about().name)
     }
 
-    fn explain(&self) -> String {
-        match self {
-            Self::Cpu => "square roots of random numbers".into(),
-            Self::Io => "sync(2), one after the other".into(),
-            Self::Vm { bytes } => format!("maps {bytes}, touches a byte of every 4096, unmaps"),
-            Self::Hdd { bytes } => format!("writes a file of {bytes}, then drops it"),
-            Self::Copy { bytes } => format!("reads {bytes} from /dev/zero, writes them to /dev/null"),
-            Self::Hackbench { groups, pairs, loops, message } => format!(
-                "{groups} groups of {pairs} senders and {pairs} receivers, {loops} messages of {message} bytes from \
-                 each to each over socket pairs, round after round"
-            ),
-            Self::Network { stream, datagram } => {
-                format!("a TCP stream in writes of {stream} and UDP datagrams of {datagram} over 127.0.0.1")
-            }
-            Self::Crowd { priority, pause, busy } => {
-                format!("SCHED_FIFO {priority}: sleeps up to {pause}, spins {busy}")
-            }
-            Self::Program(program) => program.explain(),
-        }
+    /// Whether waiting for a device is part of its work: a program may do anything.
+    pub(crate) fn waits(&self) -> bool {
+        self.proof() == LoadProof::Work && (matches!(self.work, Work::Program(_)) || self.work.about().waits)
+    }
+
+    /// By what it is known to run.
+    pub(crate) fn proof(&self) -> LoadProof {
+        self.proof.unwrap_or(match self.work {
+            Work::Program(_) => LoadProof::Cpu,
+            _ => LoadProof::Work,
+        })
     }
 }
 

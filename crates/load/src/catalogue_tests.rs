@@ -9,7 +9,7 @@ fn shipped() -> Catalogue {
 fn stressors(name: &str, cpus: &str) -> Vec<(String, u32)> {
     let cpus = cpus.parse().unwrap();
     let load = shipped().get(name).unwrap().clone();
-    load.stressors.iter().map(|stressor| (stressor.work.name(), stressor.count(&cpus))).collect()
+    load.stressors.iter().map(|stressor| (stressor.name(), stressor.count(&cpus))).collect()
 }
 
 #[test]

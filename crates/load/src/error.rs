@@ -35,6 +35,18 @@ pub enum Error {
     /// A load that writes, and no directory.
     #[error("load `{0}` writes files and was given no directory: name one with --load-dir")]
     NoDirectory(String),
+    /// A load that stresses a device, and a directory that is on none.
+    #[error(
+        "load `{load}` stresses a disk, and {directory} is on {system}: name a directory on a disk with --load-dir"
+    )]
+    NoDevice {
+        /// The load.
+        load: String,
+        /// The directory.
+        directory: String,
+        /// Its file system.
+        system: String,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {

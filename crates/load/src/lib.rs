@@ -14,6 +14,7 @@
 mod board;
 mod catalogue;
 mod error;
+mod exposure;
 mod message;
 mod plan;
 mod program;

@@ -146,15 +146,18 @@ impl LoadPlan {
         if load.writes() && self.directory.is_none() {
             return Err(Error::NoDirectory(load.name.clone()));
         }
+        let in_memory = self.directory.as_ref().filter(|directory| directory.is_in_memory());
+        if let Some(directory) = in_memory.filter(|_| load.needs_device()) {
+            let (load, directory, system) =
+                (load.name.clone(), directory.path.clone(), directory.file_system.clone());
+            return Err(Error::NoDevice { load, directory, system });
+        }
         Ok(())
     }
 }
 
 fn need(work: &Work) -> u128 {
-    u128::from(match work {
-        Work::Vm { bytes } | Work::Copy { bytes } => bytes.0 + MODEST.0,
-        _ => MODEST.0,
-    })
+    u128::from(work.about().memory.0) + u128::from(MODEST.0)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos};
 
+use crate::stressor::About;
+
 /// Debian packages of programs that loads and `--load-command` are likely to name.
 const PACKAGES: [(&str, &str); 12] = [
     ("stress-ng", "stress-ng"),
@@ -104,13 +106,15 @@ impl Program {
         Missing { program: self.shown(), package }
     }
 
-    pub(crate) fn explain(&self) -> String {
-        let mut words = vec![self.program.clone()];
-        words.extend(self.arguments.iter().cloned());
-        match self.steps.as_slice() {
-            [] => words.join(" "),
-            steps => format!("{}, with {} one after the other", words.join(" "), steps.join(", ")),
+    /// A program counts nothing for us, and may make of itself as many processes as it likes.
+    pub(crate) fn about(&self) -> About {
+        let mut does = vec![self.program.clone()];
+        does.extend(self.arguments.iter().cloned());
+        let mut does = does.join(" ");
+        if !self.steps.is_empty() {
+            does = format!("{does}, with {} one after the other", self.steps.join(", "));
         }
+        About { counters: 0, forks: true, threads: true, ..About::new(self.shown(), "ms of CPU time", does) }
     }
 }
 

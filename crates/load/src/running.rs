@@ -6,17 +6,22 @@ use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use record::{LoadEvidence, StressorEvidence};
+use machine::{CpuTimes, SysRoot};
+use record::{DeviceWrites, LoadBlock, LoadEvidence, LoadProof, LoadTimeline, StressorEvidence};
+use sys::clock::Clock;
 use units::Nanos;
 
 use crate::board::{Board, State};
 use crate::error::Trying;
+use crate::exposure::{Done, Meter, Rule, Watched};
 use crate::message::{Message, read_available, take_messages};
 use crate::supervisor::Orders;
 use crate::{Containment, Error, LoadPlan, SUPERVISOR_ARGUMENT, Work};
 
 /// How long a supervisor may take to answer a request for a sample. It has no priority over what is measured.
 const SAMPLE_PATIENCE: Duration = Duration::from_secs(2);
+/// How often the machine's CPU times are read.
+const READ_MACHINE: Nanos = Nanos::from_secs(1);
 /// How long a supervisor may take to end every worker before it is killed itself.
 const END_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -41,6 +46,10 @@ pub struct RunningLoad {
     fatal: Option<String>,
     begin: Vec<Sample>,
     end: Option<Vec<Sample>>,
+    root: SysRoot,
+    meter: Meter,
+    timeline: LoadTimeline,
+    device: Option<DeviceWrites>,
 }
 
 /// The supervisor process and the pipes to and from it.
@@ -67,7 +76,12 @@ pub fn start(plan: LoadPlan) -> Result<RunningLoad, Error> {
         false => Some(Supervisor::start(&plan, file)?),
     };
     let begin = vec![Sample::default(); plan.load.stressors.len()];
+    let meter = meter(&plan, &board, now());
     Ok(RunningLoad {
+        root: SysRoot::live(),
+        meter,
+        timeline: LoadTimeline::default(),
+        device: None,
         plan,
         board,
         supervisor,
@@ -125,11 +139,96 @@ impl RunningLoad {
     pub fn mark_begin(&mut self) {
         self.begin = self.sample();
         self.end = None;
+        self.meter = meter(&self.plan, &self.board, now());
+        self.timeline = LoadTimeline::default();
+        self.device = self.device_writes();
+        self.read(true);
+    }
+
+    /// Looks at what the load does: to be called about ten times a second between the marks. Returns the seconds of
+    /// which everything is known by now, each with what was done in it.
+    pub fn look(&mut self) -> Vec<(u64, LoadBlock)> {
+        let at = self.read(false);
+        let seconds = self.meter.judge(at);
+        self.keep(seconds)
     }
 
     /// The measurement ends: what is done from now on does not count.
-    pub fn mark_end(&mut self) {
+    pub fn mark_end(&mut self) -> Vec<(u64, LoadBlock)> {
         self.end = Some(self.sample());
+        let at = self.read(true);
+        let seconds = self.meter.finish(at);
+        if let (Some(device), Some(now)) = (self.device.clone(), self.device_writes()) {
+            let written = match (device.written, now.written) {
+                (record::Fact::Value(before), record::Fact::Value(now)) => {
+                    record::Fact::Value(now.saturating_sub(before))
+                }
+                (record::Fact::Value(_), missing) | (missing, _) => missing,
+            };
+            self.device = Some(DeviceWrites { number: device.number, written });
+        }
+        self.keep(seconds)
+    }
+
+    fn keep(&mut self, seconds: Vec<(u64, LoadBlock)>) -> Vec<(u64, LoadBlock)> {
+        seconds.iter().for_each(|(second, block)| self.timeline.push(*second, block));
+        seconds
+    }
+
+    /// What has reached the device so far.
+    fn device_writes(&self) -> Option<DeviceWrites> {
+        let directory = self.plan.directory.as_ref().filter(|_| self.plan.load.writes())?;
+        machine::mounts::device_writes(&self.root, std::path::Path::new(&directory.path))
+    }
+
+    /// Gives the meter what can be read now: the workers' counters, what the supervisor saw last, once a second, or where
+    /// that `is_mark`, the machine's CPU times. Returns when.
+    fn read(&mut self, is_mark: bool) -> Nanos {
+        let stressors = 0..self.plan.load.stressors.len();
+        let at = now();
+        let done: Vec<Done> = stressors.clone().map(|index| self.done(index)).collect();
+        self.meter.done(at, &done);
+        let seen = self.board.read_look(|_| stressors.map(|index| self.watched(index)).collect::<Vec<_>>());
+        if let Some((looked_at, seen)) = seen {
+            self.meter.watched(looked_at, &seen);
+        }
+        if is_mark || self.meter.machine_read().is_none_or(|read| at.saturating_sub(read) >= READ_MACHINE) {
+            if let record::Fact::Value(times) = CpuTimes::read(&self.root) {
+                let idle = [&self.plan.cpus, &self.plan.every_cpu].map(|cpus| times.idle(cpus));
+                self.meter.machine(now(), times.busy(&self.plan.cpus), idle, times.runnable_permille());
+            }
+        }
+        at
+    }
+
+    fn done(&self, index: usize) -> Done {
+        let stressor = &self.plan.load.stressors[index];
+        if matches!(stressor.work, Work::Program(_)) {
+            return Done::default();
+        }
+        let workers = 0..self.board.workers(index);
+        let is_proof = stressor.proof() == LoadProof::Work;
+        Done {
+            work: Some(self.board.work(index)),
+            channels: workers.filter(|_| is_proof).map(|worker| self.board.work_of(index, worker)).collect(),
+        }
+    }
+
+    fn watched(&self, index: usize) -> Watched {
+        let stressor = &self.plan.load.stressors[index];
+        let (cpu_time, is_program) = (self.board.cpu_time(index), matches!(stressor.work, Work::Program(_)));
+        let channel = match stressor.proof() {
+            // What lives need not do anything.
+            LoadProof::Alive => Some(0),
+            LoadProof::Cpu => Some(cpu_time.0),
+            LoadProof::Work => is_program.then_some(cpu_time.0),
+        };
+        Watched {
+            cpu_time,
+            channels: channel.map(|value| vec![value]),
+            ready: (0..self.board.workers(index)).map(|worker| self.board.ready(index, worker)).collect(),
+            work: is_program.then_some(milliseconds(cpu_time)),
+        }
     }
 
     /// Whether the supervisor lives; a load without workers always does.
@@ -174,6 +273,9 @@ impl RunningLoad {
             directory: self.plan.directory.clone().filter(|_| self.plan.load.writes()),
             outside_other: Vec::new(),
             containment: self.containment.map(|way| way.to_string()).unwrap_or_default(),
+            real_time: self.plan.load.is_real_time(),
+            timeline: self.timeline.clone(),
+            device: self.device.clone(),
         }
     }
 
@@ -181,27 +283,29 @@ impl RunningLoad {
         let (stressor, begin) = (&self.plan.load.stressors[index], self.begin[index]);
         let failures = self.failures.iter().filter(|(of, _)| *of == index).map(|(_, text)| text.clone());
         StressorEvidence {
-            name: self.name(index, &stressor.work),
+            name: self.name(index),
             built_in: !matches!(stressor.work, Work::Program(_)),
             workers: stressor.count(self.plan.cpus_of(index)),
             work: end.work.saturating_sub(begin.work),
-            unit: stressor.work.unit().to_owned(),
+            unit: stressor.work.about().unit.to_owned(),
             cpu_time: end.cpu_time.saturating_sub(begin.cpu_time),
             failures: failures.collect(),
             start_offsets: (0..self.board.workers(index))
                 .map(|worker| self.plan.start_offset(index, worker))
                 .collect(),
+            exposure: self.meter.exposures().get(index).copied(),
         }
     }
 
     /// The stressor's name, with how much of its sequence ran, if it has one.
-    fn name(&self, index: usize, work: &Work) -> String {
-        let ran = self.steps.iter().filter(|(stressor, _)| *stressor == index).count();
-        match work {
+    fn name(&self, index: usize) -> String {
+        let stressor = &self.plan.load.stressors[index];
+        let ran = self.steps.iter().filter(|(of, _)| *of == index).count();
+        match &stressor.work {
             Work::Program(program) if !program.steps.is_empty() => {
-                format!("{} ({ran} of {} in turn)", work.name(), program.steps.len())
+                format!("{} ({ran} of {} in turn)", stressor.name(), program.steps.len())
             }
-            _ => work.name(),
+            _ => stressor.name(),
         }
     }
 
@@ -225,12 +329,45 @@ impl RunningLoad {
     }
 }
 
+fn now() -> Nanos {
+    Nanos(Clock::Monotonic.now())
+}
+
+fn milliseconds(time: Nanos) -> u64 {
+    time.0 / 1_000_000
+}
+
 fn sample_of(board: &Board, index: usize, work: &Work) -> Sample {
-    let cpu_time = Nanos(board.cpu_time(index).get());
+    let cpu_time = board.cpu_time(index);
     match work {
-        Work::Program(_) => Sample { work: cpu_time.0 / 1_000_000, cpu_time },
+        Work::Program(_) => Sample { work: milliseconds(cpu_time), cpu_time },
         _ => Sample { work: board.work(index), cpu_time },
     }
+}
+
+/// A meter of `plan`'s load that begins at `begin`.
+fn meter(plan: &LoadPlan, board: &Board, begin: Nanos) -> Meter {
+    let stressors = plan.load.stressors.iter().enumerate();
+    let rules = stressors.map(|(index, stressor)| {
+        let (about, proof, cpus) = (stressor.work.about(), stressor.proof(), plan.cpus_of(index));
+        let is_program = matches!(stressor.work, Work::Program(_));
+        let floor = stressor.floor_permille.unwrap_or(about.floor_permille);
+        Rule {
+            proof,
+            channels: if proof == LoadProof::Work { board.workers(index) } else { 1 },
+            // A program may work without much of a CPU, and life needs none.
+            floor_permille: if proof == LoadProof::Alive || is_program && proof == LoadProof::Work {
+                0
+            } else {
+                floor
+            },
+            cpus: cpus.len().min((stressor.count(cpus) as usize).saturating_mul(about.cpus)),
+            workers: cpus.len().min(stressor.count(cpus) as usize),
+            waits: stressor.waits(),
+            everywhere: stressor.everywhere,
+        }
+    });
+    Meter::new(rules, plan.cpus.len(), begin)
 }
 
 impl Supervisor {

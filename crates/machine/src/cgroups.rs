@@ -36,6 +36,28 @@ pub(crate) fn groups_of(root: &SysRoot, process: i32) -> Vec<String> {
     unified.into_iter().chain(v1_group(root, Some(process), "cpuset")).collect()
 }
 
+/// The directories of this process's group and of those above it, in the v1 hierarchy of `controller` and in v2, as far
+/// as the mounts show them: the own ones first.
+pub(crate) fn line_of_descent(root: &SysRoot, controller: &str) -> Vec<String> {
+    let groups = root.read("/proc/self/cgroup");
+    let Some(groups) = groups.value() else { return Vec::new() };
+    let unified = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let line = |mount: &Mount| {
+        let path = match is_v2(mount) {
+            true => unified,
+            false if is_v1(mount, controller) => group_path(groups, controller),
+            false => None,
+        };
+        let own = path.and_then(|path| directory(mount, path));
+        let up_to = mount.point.to_string_lossy().into_owned();
+        let above = own
+            .iter()
+            .flat_map(|own| Path::new(own).ancestors().map(|one| one.to_string_lossy().into_owned()));
+        above.take_while(|one| one.starts_with(&up_to)).collect::<Vec<_>>()
+    };
+    mounts(root).iter().flat_map(line).collect()
+}
+
 /// The group's path in the line of `controller`, as in `4:cpu,cpuacct:/user.slice`.
 fn group_path<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {

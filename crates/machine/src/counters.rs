@@ -9,6 +9,7 @@ use crate::SysRoot;
 use crate::facts::processors::{cpuinfo_value, governor, idle_directories, online};
 use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
 use crate::heat::{temperature, throttles};
+use crate::quotas::{Quota, quotas};
 use crate::root::parsed;
 
 /// The machine's counters at one moment.
@@ -20,6 +21,7 @@ pub struct Snapshot {
     suspends: Fact<u64>,
     clock_source: Fact<String>,
     temperature: Fact<i64>,
+    quotas: Fact<Vec<Quota>>,
 }
 
 /// A CPU's counters.
@@ -54,6 +56,7 @@ impl Snapshot {
             suspends: suspends(root),
             clock_source: root.read(CLOCK_SOURCE),
             temperature: temperature(root),
+            quotas: quotas(root),
         }
     }
 
@@ -76,9 +79,48 @@ impl CpuCounters {
     }
 }
 
+/// How long each CPU has been busy and idle since boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuTimes {
+    times: BTreeMap<CpuId, CpuTime>,
+    runnable: Option<u64>,
+}
+
+impl CpuTimes {
+    /// Reads /proc/stat.
+    pub fn read(root: &SysRoot) -> Fact<Self> {
+        let parse = |text: String| Self { times: parse_stat(&text), runnable: runnable(&text) };
+        root.read("/proc/stat").map(parse)
+    }
+
+    /// How many threads run or wait for a CPU at this moment, in thousandths of one for each CPU of the machine.
+    pub fn runnable_permille(&self) -> Option<u64> {
+        self.runnable?.saturating_mul(1000).checked_div(self.times.len() as u64)
+    }
+
+    /// Time that `cpus` were not idle, all together, whoever ran there.
+    pub fn busy(&self, cpus: &CpuList) -> Nanos {
+        self.sum(cpus, |time| time.busy)
+    }
+
+    /// Time that `cpus` were idle, waiting for I/O or not, all together.
+    pub fn idle(&self, cpus: &CpuList) -> Nanos {
+        self.sum(cpus, |time| time.idle.saturating_add(time.waiting))
+    }
+
+    fn sum(&self, cpus: &CpuList, ticks: fn(&CpuTime) -> u64) -> Nanos {
+        let ticks = cpus.iter().filter_map(|cpu| self.times.get(&cpu)).map(ticks);
+        from_ticks(ticks.fold(0, u64::saturating_add))
+    }
+}
+
 /// The times of every CPU.
 pub(crate) fn cpu_times(root: &SysRoot) -> Fact<BTreeMap<CpuId, CpuTime>> {
     root.read("/proc/stat").map(|text| parse_stat(&text))
+}
+
+fn runnable(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("procs_running "))?.trim().parse().ok()
 }
 
 /// The lines `cpuN` of /proc/stat, proc(5): user nice system idle iowait irq softirq steal. Guest time, which
@@ -146,6 +188,7 @@ pub fn evidence_between(before: &Snapshot, after: &Snapshot) -> Evidence {
         temperature_millidegrees: higher(&before.temperature, &after.temperature),
         clock_source_changed: (before.clock_source != after.clock_source)
             .then(|| after.clock_source.to_string()),
+        quotas: crate::quotas::between(&before.quotas, &after.quotas),
         ..Evidence::default()
     }
 }
@@ -176,7 +219,7 @@ fn steal(before: &Snapshot, after: &Snapshot, cpu: CpuId) -> Fact<Nanos> {
 }
 
 /// Clock ticks (USER_HZ, sysconf(3)) as time.
-fn from_ticks(ticks: u64) -> Nanos {
+pub(crate) fn from_ticks(ticks: u64) -> Nanos {
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
     Nanos(ticks.saturating_mul(tick))
 }

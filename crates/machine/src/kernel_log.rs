@@ -111,6 +111,11 @@ pub(crate) struct BootLog {
 }
 
 impl BootLog {
+    fn of(text: &str) -> Self {
+        let is_whole = text.lines().next().and_then(sequence) == Some(0);
+        Self { lines: text.lines().filter_map(kernel_message).map(str::to_owned).collect(), is_whole }
+    }
+
     /// Whether any line has this part.
     pub fn has(&self, part: &str) -> bool {
         self.lines.iter().any(|line| line.contains(part))
@@ -154,14 +159,16 @@ pub(crate) const STALLS: &[&str] = &[
     "blocked for more than",
 ];
 
+/// All messages of the kernel itself that its log still has. They can name people, hosts and disks: nothing of them is to
+/// be kept but what is about the question at hand.
+pub(crate) fn whole_log(root: &SysRoot) -> Fact<BootLog> {
+    fact(root.open(PATH).and_then(|mut file| drain(&mut file)).map(|log| BootLog::of(&log.text)))
+}
+
 /// Reads the log from its beginning.
 pub(crate) fn boot_log(root: &SysRoot) -> Fact<BootLog> {
     let read = || fact(root.open(PATH).and_then(|mut file| drain(&mut file)).map(|log| asked_of(&log.text)));
-    root.bytes_or(PATH, read).map(|bytes| {
-        let text = String::from_utf8_lossy(&bytes);
-        let is_whole = text.lines().next().and_then(sequence) == Some(0);
-        BootLog { lines: text.lines().filter_map(kernel_message).map(str::to_owned).collect(), is_whole }
-    })
+    root.bytes_or(PATH, read).map(|bytes| BootLog::of(&String::from_utf8_lossy(&bytes)))
 }
 
 /// The records that facts are made of, and the first one without its words, so that it can be seen whether the log is

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use record::LoadDirectory;
+use record::{DeviceWrites, Fact, LoadDirectory};
 
 use crate::SysRoot;
 
@@ -14,6 +14,8 @@ pub struct Mount {
     pub root: PathBuf,
     /// Where.
     pub point: PathBuf,
+    /// The numbers of the device, `254:0`; `0:25` where the file system has no device of its own.
+    pub number: String,
     /// Type of the file system.
     pub file_system: String,
     /// The device or what stands for it.
@@ -35,12 +37,14 @@ pub fn parse(text: &str) -> Vec<Mount> {
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
 fn parse_line(line: &str) -> Option<Mount> {
     let (place, system) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(3);
+    let mut place = place.split(' ').skip(2);
+    let number = place.next()?.to_owned();
     let (root, point) = (unescaped(place.next()?), unescaped(place.next()?));
     let mut system = system.split(' ');
     Some(Mount {
         root: root.into(),
         point: point.into(),
+        number,
         file_system: system.next()?.to_owned(),
         device: unescaped(system.next()?).to_string_lossy().into_owned(),
         options: system.next().unwrap_or_default().split(',').map(str::to_owned).collect(),
@@ -77,6 +81,20 @@ pub fn directory_of(root: &SysRoot, directory: &Path) -> Option<LoadDirectory> {
     })
 }
 
+/// What has been written since boot, by anybody, to the device below `directory`, a path without links; none where that
+/// is on no known mount. A file system that spans devices or has none (btrfs, overlay, NFS, tmpfs) has no such figure.
+pub fn device_writes(root: &SysRoot, directory: &Path) -> Option<DeviceWrites> {
+    let mounts = mounts(root);
+    let number = mount_of(&mounts, directory)?.number.clone();
+    // Sectors of 512 bytes written are the seventh figure: Documentation/block/stat.rst.
+    let text = root.read(&format!("/sys/dev/block/{number}/stat"));
+    let written = text.and_then(|text| {
+        let sectors = text.split_whitespace().nth(6).and_then(|word| word.parse::<u64>().ok());
+        sectors.map_or(Fact::Unsupported, |sectors| Fact::Value(sectors.saturating_mul(512)))
+    });
+    Some(DeviceWrites { number, written })
+}
+
 fn mount_of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     above.max_by_key(|mount| mount.point.components().count())
@@ -99,6 +117,7 @@ mod tests {
         let mounts = parse(TEXT);
         assert_eq!(mounts.len(), 5);
         assert_eq!(mounts[1].device, "/dev/vda");
+        assert_eq!(mounts[1].number, "254:0");
         assert_eq!(mounts[2].root, Path::new("/sub"));
         assert_eq!(mounts[2].point, Path::new("/mnt/with space\\"));
         assert_eq!(mounts[3].options, ["rw", "cpu", "cpuacct"]);

@@ -52,6 +52,27 @@ impl Task {
     }
 }
 
+impl Task {
+    /// Whether it is a real-time thread that runs before one of `policy` and `priority`, or beside it. Deadline threads
+    /// count as higher than any priority. Threads of the kernel are among them, marked: `watchdogd` and interrupt threads
+    /// belong to every kernel, and its stop threads are left out.
+    pub(crate) fn goes_before(&self, policy: Policy, priority: u32) -> bool {
+        self.policy.is_real_time() && !self.stops_its_cpu() && self.rank() >= rank(policy, priority)
+    }
+
+    /// The same for a record.
+    pub(crate) fn evidence(&self) -> TaskEvidence {
+        TaskEvidence {
+            name: self.name.clone(),
+            tid: self.tid,
+            policy: self.policy,
+            priority: self.priority,
+            cpus: self.cpus.clone(),
+            kernel: self.kernel,
+        }
+    }
+}
+
 fn rank(policy: Policy, priority: u32) -> u32 {
     match policy {
         Policy::Deadline => 100,
@@ -131,33 +152,6 @@ fn threads_without_affinity(root: &SysRoot, pid: i32) -> impl Iterator<Item = Ta
     ids(root, &format!("/proc/{pid}/task")).into_iter().filter_map(move |tid| task(root, pid, tid))
 }
 
-/// Real-time threads outside process `except` that would run before a thread of `policy` and `priority`, or beside
-/// it, on one of the CPUs `measured`. Deadline threads count as higher than any priority. Threads of the kernel are
-/// among them, marked: `migration/N`, `watchdogd` and interrupt threads belong to every kernel.
-pub fn rivals(
-    root: &SysRoot,
-    measured: &CpuList,
-    policy: Policy,
-    priority: u32,
-    except: i32,
-) -> Vec<TaskEvidence> {
-    let own = rank(policy, priority);
-    let others = processes(root).into_iter().filter(|pid| *pid != except);
-    let strong = others
-        .flat_map(|pid| threads_without_affinity(root, pid))
-        .filter(|task| task.policy.is_real_time() && task.rank() >= own);
-    let placed = strong.map(|task| with_affinity(root, task)).filter_map(|task| {
-        let cpus = task.cpus.intersection(measured);
-        (!cpus.is_empty()).then(|| evidence(task, cpus))
-    });
-    placed.collect()
-}
-
-fn evidence(task: Task, cpus: CpuList) -> TaskEvidence {
-    let Task { name, tid, policy, priority, kernel, .. } = task;
-    TaskEvidence { name, tid, policy, priority, cpus, kernel }
-}
-
 /// The processes that stem from `pid`, by their first threads, parents before children. One whose parent is gone
 /// belongs to its new parent.
 pub fn descendants(root: &SysRoot, pid: i32) -> Vec<Task> {
@@ -233,15 +227,17 @@ mod tests {
         ]);
         let cpu1: CpuList = "1".parse().unwrap();
         let names = |policy, priority| {
-            let rivals = rivals(&tree.root, &cpu1, policy, priority, 60);
-            rivals.into_iter().map(|rival| rival.name).collect::<Vec<_>>()
+            let others = all(&tree.root).into_iter().filter(|task| task.pid != 60);
+            let placed = others.map(|task| with_affinity(&tree.root, task));
+            let rivals = placed.filter(|task| {
+                task.goes_before(policy, priority) && !task.cpus.intersection(&cpu1).is_empty()
+            });
+            rivals.map(|rival| rival.evidence().name).collect::<Vec<_>>()
         };
-        assert_eq!(names(Policy::Fifo, 98), ["migration/1", "reserved"]);
-        assert_eq!(names(Policy::Fifo, 80), ["migration/1", "app-rt", "reserved"]);
-        assert_eq!(names(Policy::Other, 0), ["migration/1", "irq/24-eth0", "app-rt", "reserved"]);
-        assert_eq!(names(Policy::Deadline, 0), ["migration/1", "reserved"]);
-        let irq = &rivals(&tree.root, &cpu1, Policy::Fifo, 50, 60)[1];
-        assert_eq!((irq.cpus.to_string().as_str(), irq.kernel, irq.tid), ("1", true, 30));
+        assert_eq!(names(Policy::Fifo, 98), ["reserved"]);
+        assert_eq!(names(Policy::Fifo, 80), ["app-rt", "reserved"]);
+        assert_eq!(names(Policy::Other, 0), ["irq/24-eth0", "app-rt", "reserved"]);
+        assert_eq!(names(Policy::Deadline, 0), ["reserved"]);
     }
 
     #[test]

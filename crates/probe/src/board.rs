@@ -1,12 +1,24 @@
 //! The memory that measuring threads write and the parent reads: one writer a word, no locks.
 //!
 //! After a word for the whole board comes one block a thread: a header, the worst samples, a ring of per-second
-//! figures, the cells of both histograms and, where asked for, a ring of samples.
+//! figures, the cells of both histograms, the maxima of blocks and, where asked for, a ring of samples.
+
+mod view;
+mod whereabouts;
+
+pub use view::View;
 
 use histogram::{Counts, Histogram, Summary, layout, record_missed};
-use record::{Block, Sample, WarmUp};
+use record::{Block, BlockMaxima, Elsewhere, Grid, Sample, WarmUp};
+use std::ops::Range;
+use sys::Errno;
+use sys::cpu::CpuReader;
 use sys::shared::Word;
-use units::Nanos;
+use units::{CpuId, Nanos};
+
+use whereabouts::Whereabouts;
+
+use crate::maxima::{self, Maxima};
 
 /// How many worst samples each thread keeps.
 pub const WORST: usize = 16;
@@ -44,11 +56,21 @@ mod at {
     pub const SAMPLES_LOST: usize = 22;
     pub const STOPPED_BY: usize = 23;
     pub const STARTED: usize = 24;
-    pub const WORST: usize = 32;
+    pub const ORIGIN: usize = 25;
+    pub const SLEEPS: usize = 26;
+    pub const SLEEP_ERROR: usize = 27;
+    pub const FINISHED: usize = 28;
+    // Wake-ups elsewhere: how many, the CPU of the latest, the first and the latest activation.
+    pub const ELSEWHERE: usize = 29;
+    pub const ELSEWHERE_CPU: usize = 30;
+    pub const ELSEWHERE_FIRST: usize = 31;
+    pub const ELSEWHERE_LAST: usize = 32;
+    pub const WORST: usize = 40;
     pub const SECONDS: usize = WORST + 2 * super::WORST;
     pub const OBSERVED: usize = SECONDS + super::SECOND_WORDS * super::SECONDS;
     pub const MISSED_CELLS: usize = OBSERVED + super::layout::CELLS;
-    pub const SAMPLES: usize = MISSED_CELLS + super::layout::CELLS;
+    pub const MAXIMA: usize = MISSED_CELLS + super::layout::CELLS;
+    pub const SAMPLES: usize = MAXIMA + super::maxima::WORDS;
 }
 
 /// Second, count, sum, min, max, missed.
@@ -71,15 +93,30 @@ pub fn block(board: &[Word], thread: usize, every_sample: bool) -> &[Word] {
     &board[SHARED + thread * size..SHARED + (thread + 1) * size]
 }
 
-/// Whether the threads were told to stop.
-#[inline]
-pub fn is_stopped(board: &[Word]) -> bool {
-    board[0].get() != 0
+/// Words that all threads and the parent share.
+mod common {
+    pub const STOPPED: usize = 0;
+    pub const CLAIM: usize = 1;
+    pub const INSTANT: usize = 2;
 }
 
-/// Tells all threads to stop at their next wake-up.
-pub fn stop(board: &[Word]) {
-    board[0].set(1);
+/// What the clock read when the threads were asked to stop; none while they run. One load while they do.
+#[inline]
+pub fn stopped_at(board: &[Word]) -> Option<u64> {
+    if board[common::STOPPED].get() == 0 {
+        return None;
+    }
+    board[common::STOPPED].observe();
+    Some(board[common::INSTANT].get())
+}
+
+/// Asks all threads to stop at their next wake-up; `now` is the reading of the plan's clock. What is due until then is
+/// accounted for, what comes later is not part of the run. Of several that ask, the first one's instant counts.
+pub fn stop(board: &[Word], now: u64) {
+    if board[common::CLAIM].claim() {
+        board[common::INSTANT].set(now);
+        board[common::STOPPED].publish(1);
+    }
 }
 
 /// What a measuring thread writes with. Nothing here allocates, locks, blocks or calls the kernel.
@@ -92,8 +129,15 @@ pub struct Recorder<'a> {
     next_second: u64,
     interval: u64,
     block: Block,
+    sleeps: u64,
+    maxima: Maxima<'a>,
     every_sample: bool,
+    whereabouts: Option<Whereabouts>,
 }
+
+/// A wait of at least this many nanoseconds is a sleep that the kernel counts as a voluntary switch: what is shorter may
+/// be over before the thread is off its CPU.
+const SLEEP: u64 = 20_000;
 
 /// The cells of one histogram.
 struct Cells<'a>(&'a [Word]);
@@ -116,7 +160,10 @@ impl<'a> Recorder<'a> {
             next_second: 0,
             interval,
             block: Block::default(),
+            sleeps: 0,
+            maxima: Maxima::new(&words[at::MAXIMA..at::SAMPLES]),
             every_sample,
+            whereabouts: None,
         };
         recorder.next_second = recorder.first_activation_after(1);
         recorder
@@ -143,6 +190,7 @@ impl<'a> Recorder<'a> {
         words[at::LAST].set(latency);
         words[at::OBSERVED + layout::index(latency)].add(1);
         self.block.observed.add(latency, 1);
+        self.maxima.observed(activation, latency);
         if latency > self.admission {
             self.admit(activation, latency);
         }
@@ -151,18 +199,45 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Counts the `missed` activations that a wake-up `latency` late slept through.
-    pub fn missed(&mut self, latency: u64, missed: u64) {
+    /// Counts the activations in `missed` that a wake-up at `now` slept through.
+    pub fn missed(&mut self, grid: &Grid, missed: Range<u64>, now: u64) {
+        let mut first = missed.start;
+        while first < missed.end {
+            let end = grid.block_end(first).saturating_add(1).min(missed.end);
+            self.missed_evenly(now.saturating_sub(grid.due(first)), end - first);
+            first = end;
+        }
+    }
+
+    /// Counts `missed` activations that lie a period apart, the first of them `greatest` late.
+    fn missed_evenly(&mut self, greatest: u64, missed: u64) {
         let words = self.words;
         let interval = self.interval;
-        let (least, greatest) = (latency - missed * interval, latency - interval);
+        let least = greatest - (missed - 1) * interval;
         if words[at::MISSED].add(missed) == missed || least < words[at::MISSED_MIN].get() {
             words[at::MISSED_MIN].set(least);
         }
         words[at::MISSED_MAX].set(greatest.max(words[at::MISSED_MAX].get()));
         let cells = &words[at::MISSED_CELLS..at::MISSED_CELLS + layout::CELLS];
-        words[at::MISSED_SUM].add(record_missed(&mut Cells(cells), latency, interval, missed));
+        words[at::MISSED_SUM].add(record_missed(&mut Cells(cells), greatest + interval, interval, missed));
         self.block.missed += missed;
+        self.maxima.missed(greatest + interval, missed, interval);
+    }
+
+    /// Counts a wait of `length` ns that begins, if it is long enough to be a sleep.
+    #[inline]
+    pub fn sleeps(&mut self, length: u64) {
+        self.sleeps += u64::from(length >= SLEEP);
+    }
+
+    /// Says that the thread could not sleep.
+    pub fn sleep_failed(&mut self, errno: Errno) {
+        self.words[at::SLEEP_ERROR].set(errno.raw_os_error().unsigned_abs().into());
+    }
+
+    /// Says that the ideal times have moved.
+    pub fn moved(&mut self, grid: &Grid) {
+        self.words[at::ORIGIN].set(grid.origin);
     }
 
     /// Counts a wake-up that came when its next activation was due.
@@ -185,9 +260,19 @@ impl<'a> Recorder<'a> {
         self.words[at::REPHASED].add(1);
     }
 
-    /// Counts a wake-up on another CPU than the one before.
-    pub fn migrated(&mut self) {
-        self.words[at::MIGRATIONS].add(1);
+    /// Counts the wake-up of `activation` where it was on another CPU than it should have been, as
+    /// [`Recorder::watch_cpu`] has it. After [`Recorder::observed`].
+    #[inline]
+    pub fn placed(&mut self, activation: u64) {
+        if let Some(whereabouts) = &mut self.whereabouts {
+            whereabouts.look(self.words, activation);
+        }
+    }
+
+    /// From now on the CPU of each wake-up is looked at: a thread pinned to `home` should be there, another one where
+    /// it was before.
+    pub fn watch_cpu(&mut self, reader: CpuReader, home: Option<CpuId>) {
+        self.whereabouts = Some(Whereabouts::new(reader, home));
     }
 
     /// Counts a wake-up of the warm-up, and what it missed.
@@ -201,9 +286,10 @@ impl<'a> Recorder<'a> {
         words[at::WARM_MISSED].add(missed);
     }
 
-    /// The warm-up is over: `clock` is the time of the first activation that is measured.
-    pub fn started(&mut self, clock: u64) {
-        self.words[at::STARTED].publish(clock.max(1));
+    /// The warm-up is over: activations are due on `grid` from now on.
+    pub fn started(&mut self, grid: &Grid) {
+        self.moved(grid);
+        self.words[at::STARTED].publish(grid.due(0).max(1));
     }
 
     /// Says that this thread's last sample ended the run.
@@ -211,14 +297,18 @@ impl<'a> Recorder<'a> {
         self.words[at::STOPPED_BY].set(1);
     }
 
-    /// Publishes the second that is under way.
-    pub fn finish(&mut self) {
+    /// The thread measures no more: publishes the second that is under way, and `running`, the last reading of the clock
+    /// at which it was not asked to stop. Until then it has accounted for everything.
+    pub fn finish(&mut self, running: u64) {
         self.publish_second();
+        self.words[at::SLEEPS].set(self.sleeps);
+        self.words[at::FINISHED].publish(running.max(1));
     }
 
     #[cold]
     fn begin_second(&mut self, activation: u64) {
         self.publish_second();
+        self.words[at::SLEEPS].set(self.sleeps);
         self.second = (u128::from(activation) * u128::from(self.interval) / 1_000_000_000) as u64;
         self.next_second = self.first_activation_after(self.second + 1);
     }
@@ -265,150 +355,6 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// What the parent reads of one thread. Exact once the thread has ended; a moment old before.
-pub struct View<'a>(pub &'a [Word]);
-
-impl View<'_> {
-    fn value(&self, place: usize) -> u64 {
-        self.0[place].get()
-    }
-
-    /// Wake-ups so far.
-    pub fn summary(&self) -> Summary {
-        Summary {
-            count: self.value(at::COUNT),
-            sum: self.value(at::SUM),
-            min: self.value(at::MIN),
-            max: self.value(at::MAX),
-        }
-    }
-
-    /// Activations missed so far.
-    pub fn missed_summary(&self) -> Summary {
-        Summary {
-            count: self.value(at::MISSED),
-            sum: self.value(at::MISSED_SUM),
-            min: self.value(at::MISSED_MIN),
-            max: self.value(at::MISSED_MAX),
-        }
-    }
-
-    /// The latest latency; none before the first.
-    pub fn last(&self) -> Option<Nanos> {
-        (self.value(at::COUNT) > 0).then(|| Nanos(self.value(at::LAST)))
-    }
-
-    /// Wake-ups that came when their next activation was due.
-    pub fn late(&self) -> u64 {
-        self.value(at::LATE)
-    }
-
-    /// Wake-ups before their time.
-    pub fn early(&self) -> u64 {
-        self.value(at::EARLY)
-    }
-
-    /// Steps of the clock.
-    pub fn clock_steps(&self) -> u64 {
-        self.value(at::CLOCK_STEPS)
-    }
-
-    /// Times that a reservation began its periods anew.
-    pub fn rephased(&self) -> u64 {
-        self.value(at::REPHASED)
-    }
-
-    /// Wake-ups on another CPU than the one before.
-    pub fn migrations(&self) -> u64 {
-        self.value(at::MIGRATIONS)
-    }
-
-    /// The clock at the first activation that is measured; none while warming up.
-    pub fn started(&self) -> Option<u64> {
-        Some(self.0[at::STARTED].observe()).filter(|&clock| clock != 0)
-    }
-
-    /// Whether this thread's last sample ended the run.
-    pub fn stopped_by_latency(&self) -> bool {
-        self.value(at::STOPPED_BY) != 0
-    }
-
-    /// The warm-up.
-    pub fn warm_up(&self) -> WarmUp {
-        let observed = Summary {
-            count: self.value(at::WARM_COUNT),
-            sum: self.value(at::WARM_SUM),
-            min: self.value(at::WARM_MIN),
-            max: self.value(at::WARM_MAX),
-        };
-        WarmUp { observed, missed: self.value(at::WARM_MISSED) }
-    }
-
-    /// Latencies of wake-ups.
-    pub fn observed(&self) -> Histogram {
-        Histogram::from_parts(self.summary(), self.cells(at::OBSERVED))
-    }
-
-    /// Latencies that missed activations would have had.
-    pub fn missed(&self) -> Histogram {
-        Histogram::from_parts(self.missed_summary(), self.cells(at::MISSED_CELLS))
-    }
-
-    fn cells(&self, start: usize) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.0[start..start + layout::CELLS].iter().map(Word::get).enumerate().filter(|(_, count)| *count > 0)
-    }
-
-    /// The worst wake-ups, worst first.
-    pub fn worst(&self, interval: Nanos) -> Vec<Sample> {
-        let kept = &self.0[at::WORST..at::WORST + 2 * WORST];
-        let mut worst: Vec<Sample> = kept
-            .chunks_exact(2)
-            .map(|pair| (pair[0].get(), pair[1].get()))
-            .filter(|(latency, _)| *latency > 0)
-            .map(|(latency, activation)| Sample {
-                latency: Nanos(latency),
-                due: interval.saturating_mul(activation),
-                activation,
-            })
-            .collect();
-        worst.sort_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
-        worst
-    }
-
-    /// Per-second figures from the `from`th on: where to go on from, the figures with their second, and how many were
-    /// overwritten before they could be read.
-    pub fn seconds(&self, from: u64) -> (u64, Vec<(u64, Block)>, u64) {
-        let written = self.0[at::SECONDS_WRITTEN].observe();
-        // One place is left for the writer, who may be writing it now.
-        let oldest = written.saturating_sub(SECONDS as u64 - 1);
-        let blocks = (from.max(oldest)..written)
-            .map(|number| {
-                let place = at::SECONDS + (number % SECONDS as u64) as usize * SECOND_WORDS;
-                let value = |offset: usize| self.value(place + offset);
-                let observed = Summary { count: value(1), sum: value(2), min: value(3), max: value(4) };
-                (value(0), Block { observed, missed: value(5) })
-            })
-            .collect();
-        (written, blocks, oldest.saturating_sub(from))
-    }
-
-    /// Takes out the samples that were passed on, as (activation, latency).
-    pub fn take_samples(&self) -> Vec<(u64, u64)> {
-        let (read, written) = (self.value(at::SAMPLES_READ), self.0[at::SAMPLES_WRITTEN].observe());
-        let samples = (read..written)
-            .map(|number| at::SAMPLES + 2 * (number % SAMPLES as u64) as usize)
-            .map(|place| (self.value(place), self.value(place + 1)))
-            .collect();
-        self.0[at::SAMPLES_READ].publish(written);
-        samples
-    }
-
-    /// Samples that did not fit.
-    pub fn samples_lost(&self) -> u64 {
-        self.value(at::SAMPLES_LOST)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -441,7 +387,7 @@ mod tests {
             latencies.iter().enumerate().for_each(|(n, &latency)| recorder.observed(n as u64, latency));
             let mut sorted = latencies.clone();
             sorted.sort_unstable_by(|a, b| b.cmp(a));
-            let worst = view.worst(Nanos(1_000_000));
+            let worst = view.worst(&Grid::fixed(0, 1_000_000));
             assert_eq!(worst.iter().map(|sample| sample.latency.0).collect::<Vec<_>>(), sorted[..WORST]);
             assert!(worst.iter().all(|sample| latencies[sample.activation as usize] == sample.latency.0));
             assert_eq!(worst[0].due.0, worst[0].activation * 1_000_000);
@@ -454,8 +400,9 @@ mod tests {
             for activation in 0..4 * 3000 {
                 recorder.observed(activation, 1_000);
             }
-            recorder.missed(750_000_000, 2);
-            recorder.finish();
+            let grid = Grid::fixed(0, 250_000_000);
+            recorder.missed(&grid, 12_000..12_002, grid.due(12_002));
+            recorder.finish(1);
             let (written, blocks, lost) = view.seconds(0);
             assert_eq!((written, lost), (3000, 3000 - 1023));
             assert_eq!(blocks.len(), 1023);
@@ -470,7 +417,7 @@ mod tests {
     fn a_period_longer_than_a_second_skips_seconds() {
         with_recorder(2_500_000_000, false, |recorder, view| {
             (0..4).for_each(|activation| recorder.observed(activation, 5));
-            recorder.finish();
+            recorder.finish(1);
             let seconds: Vec<u64> = view.seconds(0).1.iter().map(|(second, _)| *second).collect();
             assert_eq!(seconds, [0, 2, 5, 7]);
         });

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use record::ThreadEvidence;
+use record::{Grid, ThreadEvidence};
 use sys::shared::SharedWords;
 
 use crate::board::{self, View};
 use crate::plan::ProbePlan;
-use crate::process::{ARGUMENT, Failure, Message};
+use crate::process::{ARGUMENT, Failure, Message, clock_of};
 
 /// This very program, whatever became of its file.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -109,9 +109,27 @@ impl Probe {
         self.tell("go");
     }
 
-    /// Asks the threads to end; [`Probe::finish`] waits for it.
+    /// Asks the threads to end, now: what is due later is not part of the run. [`Probe::finish`] waits for them.
     pub fn stop(&mut self) {
+        board::stop(&self.board, self.now());
         self.input = None;
+    }
+
+    /// What the plan's clock reads.
+    pub fn now(&self) -> u64 {
+        clock_of(self.plan.clock).now()
+    }
+
+    /// What the plan's clock read when the threads were asked to end, by whomever.
+    pub fn stopped_at(&self) -> Option<u64> {
+        board::stopped_at(&self.board)
+    }
+
+    /// When activations of thread `thread` are due; none while it warms up.
+    pub fn grid(&self, thread: usize) -> Option<Grid> {
+        let origin = self.view(thread).origin()?;
+        let sweep = self.plan.threads.get(thread).and_then(|thread| thread.sweep);
+        Some(Grid { origin, interval: self.plan.interval.0.max(1), sweep })
     }
 
     /// The process.
@@ -144,7 +162,7 @@ impl Probe {
         self.output.as_fd()
     }
 
-    /// Waits for the report, at most `timeout`.
+    /// Waits for the report, at most `timeout`; may be asked again after [`ProbeError::Silent`].
     pub fn finish(&mut self, timeout: Duration) -> Result<Vec<ThreadEvidence>, ProbeError> {
         match self.message(timeout)? {
             Message::Done(evidence) => {

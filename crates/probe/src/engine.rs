@@ -1,5 +1,7 @@
 //! The measuring loop.
 
+use record::Grid;
+use sys::Errno;
 use sys::shared::Word;
 
 use crate::board::{self, Recorder};
@@ -8,106 +10,207 @@ use crate::source::Source;
 /// What one thread's loop needs to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
-    /// The clock's reading at which the first activation of the warm-up is due.
-    pub first: u64,
-    /// The period in nanoseconds, at least 1.
-    pub interval: u64,
+    /// When activations are due, the first of this phase as number 0.
+    pub grid: Grid,
     /// Activations to deliver in this phase; `u64::MAX`: until stopped.
     pub activations: u64,
     /// A latency in nanoseconds that stops all threads; `u64::MAX`: none.
     pub stop_at: u64,
-    /// Whether the thread may change CPUs, and changes are to be counted.
-    pub unpinned: bool,
 }
 
+/// After so many wake-ups before their time in a row, nothing sleeps: signals come one by one, milliseconds apart.
+const MOST_EARLY: u32 = 1_000;
+
 /// Delivers `task.activations` activations and accounts for each: it woke the thread and its latency is recorded, or
-/// the thread was still late when it was due and it is recorded as missed. Returns when the next one is due.
+/// the thread was still late when it was due and it is recorded as missed. When the run is stopped, what was due until
+/// then is accounted for too, however late its wake-up comes.
 ///
-/// System calls: the one sleep of [`Source::sleep_until`], and the clock's where it has no vDSO path. No allocation,
-/// no lock, no formatting, no panic path. A wake-up before its time is slept on; a step of the clock moves the ideal
-/// times and is not a latency.
-pub fn run<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) -> u64 {
-    let interval = task.interval;
-    let (mut due, mut activation) = (task.first, 0);
-    let mut cpu = if task.unpinned { sys::schedule::current_cpu().0 } else { 0 };
-    while activation < task.activations {
-        source.sleep_until(due);
+/// System calls: the one sleep of [`Source::sleep_until`], one more each 100 ms to move a timer that keeps its own grid,
+/// and the clock's where it has no vDSO path. No allocation, no lock, no formatting, no panic path. A wake-up before
+/// its time is slept on; a step of the clock moves the ideal times and is not a latency. A sleep that fails ends the
+/// run of all threads.
+pub fn run<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) {
+    let mut running = source.now();
+    if let Err(errno) = deliver(source, task, board, recorder, &mut running) {
+        recorder.sleep_failed(errno);
+        board::stop(board, running);
+    }
+    recorder.finish(running);
+}
+
+/// Where a thread is in its plan.
+struct Position {
+    grid: Grid,
+    /// The activation that is waited for.
+    activation: u64,
+    /// When it is due.
+    due: u64,
+    /// The last activation that lies on one even grid with it.
+    block_end: u64,
+}
+
+impl Position {
+    fn new(grid: Grid) -> Self {
+        Self { grid, activation: 0, due: grid.due(0), block_end: grid.block_end(0) }
+    }
+
+    /// The activation that is waited for is due at another time than the grid said, and all later ones with it.
+    fn shift(&mut self, due: u64, recorder: &mut Recorder<'_>) {
+        self.due = due;
+        self.grid = self.grid.moved(self.activation, due);
+        recorder.moved(&self.grid);
+    }
+
+    /// Records the wake-up at `now`, and what it missed that was due until `stopped`, if the run is. Returns the next
+    /// activation.
+    fn account(&self, task: &Task, now: u64, stopped: Option<u64>, recorder: &mut Recorder<'_>) -> u64 {
+        let latency = now - self.due;
+        recorder.observed(self.activation, latency);
+        recorder.placed(self.activation);
+        let next = self.activation + 1;
+        if latency < self.grid.interval {
+            return next;
+        }
+        let passed = self.grid.due_by(now);
+        if passed > next {
+            recorder.late();
+        }
+        let until = stopped.map_or(passed, |stopped| self.grid.due_by(stopped.min(now)));
+        let until = until.min(task.activations).max(next);
+        recorder.missed(&self.grid, next..until, now);
+        until
+    }
+
+    /// Goes on to activation `next`; a timer that keeps its own grid is moved where ours is.
+    fn advance<S: Source>(&mut self, next: u64, source: &mut S) -> Result<(), Errno> {
+        if next > self.block_end {
+            (self.due, self.block_end) = (self.grid.due(next), self.grid.block_end(next));
+            source.rearm(self.due, self.grid.interval)?;
+        } else {
+            self.due += (next - self.activation) * self.grid.interval;
+        }
+        self.activation = next;
+        Ok(())
+    }
+}
+
+/// `running` is the last reading of the clock at which the run was not stopped.
+fn deliver<S: Source>(
+    source: &mut S,
+    task: &Task,
+    board: &[Word],
+    recorder: &mut Recorder<'_>,
+    running: &mut u64,
+) -> Result<(), Errno> {
+    let interval = task.grid.interval;
+    let mut at = Position::new(task.grid);
+    let mut early = 0;
+    source.rearm(at.due, interval)?;
+    while at.activation < task.activations {
+        recorder.sleeps(at.due.saturating_sub(*running));
+        source.sleep_until(at.due)?;
         let now = source.now();
-        if board::is_stopped(board) {
-            break;
+        let stopped = board::stopped_at(board);
+        if stopped.is_none() {
+            *running = now;
         }
         let step = source.stepped(now);
         if step != 0 {
             recorder.clock_stepped();
-            due = next_after(due.wrapping_add_signed(step), now, interval);
+            at.shift(next_after(at.due.wrapping_add_signed(step), now, interval), recorder);
+            source.rearm(at.due, interval)?;
+            if stopped.is_some() {
+                break;
+            }
             continue;
         }
-        if now < due {
+        if stopped.is_some_and(|stopped| now < at.due || at.due > stopped) {
+            break;
+        }
+        if now < at.due {
             if !S::RESERVATION {
                 recorder.early();
+                early += 1;
+                if early >= MOST_EARLY {
+                    return Err(NO_SLEEP);
+                }
                 continue;
             }
             recorder.rephased();
-            due = now;
+            at.shift(now, recorder);
         }
-        let latency = now - due;
-        recorder.observed(activation, latency);
-        let missed = (latency / interval).min(task.activations - activation - 1);
-        if latency >= interval {
-            recorder.late();
-        }
-        if missed > 0 {
-            recorder.missed(latency, missed);
-        }
+        early = 0;
+        let latency = now - at.due;
+        let next = at.account(task, now, stopped, recorder);
         if latency >= task.stop_at {
             recorder.stopped_by_latency();
-            board::stop(board);
+            board::stop(board, now);
+            break;
         }
-        if task.unpinned {
-            let woken_on = sys::schedule::current_cpu().0;
-            if std::mem::replace(&mut cpu, woken_on) != woken_on {
-                recorder.migrated();
-            }
+        if stopped.is_some() {
+            break;
         }
-        activation += 1 + missed;
-        due = if S::RESERVATION && latency >= interval {
+        at.advance(next, source)?;
+        if S::RESERVATION && latency >= interval {
             // The kernel begins a reservation anew that is a whole period behind.
             recorder.rephased();
-            now + interval
-        } else {
-            due + (1 + latency / interval) * interval
-        };
+            at.shift(now + interval, recorder);
+        }
     }
-    recorder.finish();
+    Ok(())
+}
+
+/// The sleep returned at once, again and again, and named no error.
+pub const NO_SLEEP: Errno = Errno::ALREADY;
+
+/// The warm-up: as [`run`], but its wake-ups are only summed up, and the grid of a reservation's periods is found: the
+/// earliest wake-up in it is the closest to when the kernel replenishes. Returns when the next activation is due.
+pub fn warm_up<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) -> u64 {
+    let mut due = task.grid.origin;
+    if let Err(errno) = get_warm(source, task, board, recorder, &mut due) {
+        recorder.sleep_failed(errno);
+        board::stop(board, source.now());
+    }
     due
 }
 
-/// The warm-up: as [`run`], but its wake-ups are only summed up, and the grid of a reservation's periods is found: the
-/// earliest wake-up in it is the closest to when the kernel replenishes.
-pub fn warm_up<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) -> u64 {
-    let interval = task.interval;
-    let (mut due, mut activation) = (task.first, 0);
-    while activation < task.activations && !board::is_stopped(board) {
-        source.sleep_until(due);
+fn get_warm<S: Source>(
+    source: &mut S,
+    task: &Task,
+    board: &[Word],
+    recorder: &mut Recorder<'_>,
+    due: &mut u64,
+) -> Result<(), Errno> {
+    let interval = task.grid.interval;
+    let (mut activation, mut early) = (0, 0);
+    source.rearm(*due, interval)?;
+    while activation < task.activations && board::stopped_at(board).is_none() {
+        source.sleep_until(*due)?;
         let now = source.now();
         let step = source.stepped(now);
         if step != 0 {
-            due = next_after(due.wrapping_add_signed(step), now, interval);
+            *due = next_after(due.wrapping_add_signed(step), now, interval);
+            source.rearm(*due, interval)?;
             continue;
         }
-        if S::RESERVATION && (activation == 0 || now < due || now - due >= interval) {
-            due = now;
+        if S::RESERVATION && (activation == 0 || now < *due || now - *due >= interval) {
+            *due = now;
         }
-        if now < due {
+        if now < *due {
             recorder.early();
+            early += 1;
+            if early >= MOST_EARLY {
+                return Err(NO_SLEEP);
+            }
             continue;
         }
-        let (latency, missed) = (now - due, (now - due) / interval);
+        early = 0;
+        let (latency, missed) = (now - *due, (now - *due) / interval);
         recorder.warm_up(latency, missed);
         activation += 1 + missed;
-        due += (1 + missed) * interval;
+        *due += (1 + missed) * interval;
     }
-    due
+    Ok(())
 }
 
 /// The first of `due`, `due + interval`, ... that lies after `now`.
@@ -116,268 +219,4 @@ fn next_after(due: u64, now: u64, interval: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::board::View;
-    use crate::source::{ClockPair, Settable};
-    use proptest::prelude::*;
-    use std::cell::RefCell;
-    use std::rc::Rc;
-    use sys::shared::SharedWords;
-    use units::Nanos;
-
-    const MS: u64 = 1_000_000;
-
-    /// A scripted machine: how late each wake-up is, and by how much the settable clock is set before it.
-    #[derive(Default)]
-    struct World {
-        monotonic: u64,
-        set_by: i64,
-        wakes: usize,
-        lateness: Vec<u64>,
-        steps: Vec<(usize, i64)>,
-    }
-
-    impl World {
-        fn clock(&self) -> u64 {
-            self.monotonic.wrapping_add_signed(self.set_by)
-        }
-
-        /// Sleeps as the kernel does: a clock that is set ahead ends the sleep at once, one set back is noticed by a
-        /// signal shortly after.
-        fn sleep_until(&mut self, due: u64) {
-            let wake = self.wakes;
-            self.wakes += 1;
-            let remaining = due.saturating_sub(self.clock());
-            if let Some((_, step)) = self.steps.iter().find(|(at, _)| *at == wake) {
-                self.monotonic += remaining / 2;
-                self.set_by += step;
-                self.monotonic += MS / 10;
-            } else {
-                self.monotonic += remaining + self.lateness.get(wake).copied().unwrap_or(5_000);
-            }
-        }
-    }
-
-    #[derive(Clone, Default)]
-    struct Scripted(Rc<RefCell<World>>);
-
-    impl Source for Scripted {
-        fn sleep_until(&mut self, due: u64) {
-            self.0.borrow_mut().sleep_until(due);
-        }
-        fn now(&mut self) -> u64 {
-            self.0.borrow().clock()
-        }
-    }
-
-    impl ClockPair for Scripted {
-        fn now(&mut self) -> u64 {
-            self.0.borrow().clock()
-        }
-        fn reference(&mut self) -> u64 {
-            self.0.borrow().monotonic
-        }
-    }
-
-    fn world(lateness: Vec<u64>, steps: Vec<(usize, i64)>) -> Scripted {
-        let base = 1_000_000 * MS;
-        Scripted(Rc::new(RefCell::new(World { monotonic: base, lateness, steps, ..World::default() })))
-    }
-
-    fn task(world: &Scripted, activations: u64) -> Task {
-        let first = world.0.borrow().clock() + MS;
-        Task { first, interval: MS, activations, stop_at: u64::MAX, unpinned: false }
-    }
-
-    fn measure(mut source: impl Source, task: &Task, check: impl FnOnce(View<'_>)) {
-        let (board, _file) = SharedWords::create(board::words(1, false)).unwrap();
-        let words = board::block(&board, 0, false);
-        run(&mut source, task, &board, &mut Recorder::new(words, Nanos(task.interval), false));
-        check(View(words));
-    }
-
-    #[test]
-    fn every_activation_is_a_wake_up_when_nothing_is_late() {
-        let world = world(vec![], vec![]);
-        measure(world.clone(), &task(&world, 100), |view| {
-            assert_eq!((view.summary().count, view.missed_summary().count), (100, 0));
-            assert_eq!((view.summary().min, view.summary().max), (5_000, 5_000));
-        });
-        assert_eq!(world.0.borrow().wakes, 100);
-    }
-
-    #[test]
-    fn a_stall_is_one_late_wake_up_and_the_missed_activations_in_phase() {
-        let mut lateness = vec![5_000; 20];
-        lateness[10] = 1_000 * MS + 300_000;
-        let world = world(lateness, vec![]);
-        measure(world.clone(), &task(&world, 2_000), |view| {
-            assert_eq!((view.summary().count, view.missed_summary().count), (1_000, 1_000));
-            assert_eq!((view.summary().max, view.late()), (1_000 * MS + 300_000, 1));
-            let missed = view.missed_summary();
-            assert_eq!((missed.min, missed.max), (300_000, 999 * MS + 300_000));
-            assert_eq!(view.summary().min, 5_000);
-        });
-    }
-
-    #[test]
-    fn a_stall_past_the_end_misses_no_more_than_was_planned() {
-        let world = world(vec![5_000, 50 * MS], vec![]);
-        measure(world.clone(), &task(&world, 10), |view| {
-            assert_eq!((view.summary().count, view.missed_summary().count), (2, 8));
-        });
-    }
-
-    #[test]
-    fn a_clock_that_is_set_cannot_make_a_latency() {
-        for step in [
-            3_600_000 * MS as i64,
-            -(900_000 * MS as i64),
-            20 * MS as i64,
-            -(20 * MS as i64),
-            200_000,
-            -300_000,
-        ] {
-            let world = world(vec![], vec![(30, step), (60, -step)]);
-            let task = task(&world, 100);
-            measure(Settable::new(world.clone(), world.clone()), &task, |view| {
-                assert_eq!(view.clock_steps(), 2, "{step}");
-                assert_eq!(view.summary().count + view.missed_summary().count, 100);
-                assert!(view.summary().max < MS, "{step}: {}", view.summary().max);
-            });
-        }
-    }
-
-    #[test]
-    fn a_clock_that_runs_backwards_by_itself_is_slept_on() {
-        // Not settable, so nobody looks for steps: the wake-up simply comes before its time, twice.
-        struct Backwards(Scripted, u32);
-        impl Source for Backwards {
-            fn sleep_until(&mut self, due: u64) {
-                self.0.sleep_until(due);
-            }
-            fn now(&mut self) -> u64 {
-                self.1 += 1;
-                Source::now(&mut self.0) - if self.1 == 10 || self.1 == 11 { 500 * MS } else { 0 }
-            }
-        }
-        let world = world(vec![], vec![]);
-        measure(Backwards(world.clone(), 0), &task(&world, 50), |view| {
-            assert_eq!((view.early(), view.summary().count), (2, 50));
-            assert!(view.summary().max < MS);
-        });
-    }
-
-    #[test]
-    fn a_latency_at_the_threshold_stops_everybody() {
-        let mut lateness = vec![5_000; 50];
-        lateness[20] = 400_000;
-        let world = world(lateness, vec![]);
-        let task = Task { stop_at: 400_000, ..task(&world, 1_000) };
-        measure(world.clone(), &task, |view| {
-            assert!(view.stopped_by_latency());
-            assert_eq!(view.summary().count, 21);
-        });
-    }
-
-    #[test]
-    fn the_warm_up_is_reported_apart() {
-        let world = world(vec![3 * MS + 7, 9_000], vec![]);
-        let task = task(&world, 10);
-        let (board, _file) = SharedWords::create(board::words(1, false)).unwrap();
-        let words = board::block(&board, 0, false);
-        let mut recorder = Recorder::new(words, Nanos(MS), false);
-        let next = warm_up(&mut world.clone(), &task, &board, &mut recorder);
-        let view = View(words);
-        assert_eq!((view.warm_up().observed.count, view.warm_up().missed), (7, 3));
-        assert_eq!(view.warm_up().observed.max, 3 * MS + 7);
-        assert_eq!(next, task.first + 10 * MS);
-        assert_eq!(view.summary().count, 0);
-    }
-
-    /// A reservation wakes at its own period starts, wherever the plan thought them to be.
-    struct Replenished {
-        now: u64,
-        start: u64,
-        lateness: Vec<u64>,
-        wakes: usize,
-    }
-
-    impl Source for Replenished {
-        const RESERVATION: bool = true;
-        fn sleep_until(&mut self, _: u64) {
-            let lateness = self.lateness.get(self.wakes).copied().unwrap_or(4_000);
-            self.wakes += 1;
-            if lateness > MS {
-                // The kernel begins anew from when it got to it.
-                self.start = self.now + lateness;
-            }
-            let periods = (self.now.saturating_sub(self.start)) / MS + 1;
-            self.now = self.start + periods * MS + if lateness > MS { 4_000 } else { lateness };
-        }
-        fn now(&mut self) -> u64 {
-            self.now
-        }
-    }
-
-    #[test]
-    fn the_periods_of_a_reservation_are_found_in_the_warm_up() {
-        let mut source = Replenished {
-            now: 1_000 * MS,
-            start: 999 * MS + 345_678,
-            lateness: vec![90_000, 4_000],
-            wakes: 0,
-        };
-        let task =
-            Task { first: 1_001 * MS, interval: MS, activations: 50, stop_at: u64::MAX, unpinned: false };
-        let (board, _file) = SharedWords::create(board::words(1, false)).unwrap();
-        let words = board::block(&board, 0, false);
-        let mut recorder = Recorder::new(words, Nanos(MS), false);
-        let first = warm_up(&mut source, &task, &board, &mut recorder);
-        assert_eq!(first % MS, 345_678 + 4_000);
-        source.lateness = vec![4_000; 60];
-        source.lateness.extend([70_000]);
-        run(&mut source, &Task { first, ..task }, &board, &mut recorder);
-        let view = View(words);
-        assert_eq!((view.summary().count, view.summary().max, view.rephased()), (50, 66_000, 0));
-    }
-
-    proptest! {
-        #[test]
-        fn measured_and_missed_are_expected_whatever_happens(
-            lateness in proptest::collection::vec(0..20 * MS, 1..80),
-            steps in proptest::collection::vec((0..80_usize, -50 * MS as i64..50 * MS as i64), 0..4),
-            activations in 1..300_u64,
-        ) {
-            let world = world(lateness, steps);
-            let task = task(&world, activations);
-            measure(Settable::new(world.clone(), world.clone()), &task, |view| {
-                assert_eq!(view.summary().count + view.missed_summary().count, activations);
-                assert_eq!(view.observed().cell_count(), view.summary().count);
-                assert_eq!(view.missed().cell_count(), view.missed_summary().count);
-            });
-        }
-
-        #[test]
-        fn without_steps_every_latency_is_the_true_one(lateness in proptest::collection::vec(0..5 * MS, 1..60)) {
-            let mut expected = histogram::Histogram::default();
-            let mut left = 100;
-            for latency in lateness.iter().copied().chain(std::iter::repeat(5_000)) {
-                for period in 0..=(latency / MS).min(left - 1) {
-                    expected.record(Nanos(latency - period * MS));
-                }
-                left = left.saturating_sub(1 + latency / MS);
-                if left == 0 {
-                    break;
-                }
-            }
-            let world = world(lateness, vec![]);
-            measure(world.clone(), &task(&world, 100), |view| {
-                let mut corrected = view.observed();
-                corrected.merge(&view.missed());
-                assert_eq!(corrected, expected);
-            });
-        }
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@
 pub mod board;
 pub mod client;
 pub mod engine;
+pub mod maxima;
 pub mod plan;
 pub mod process;
 pub mod source;

@@ -1,6 +1,6 @@
 //! What one probe process is to do.
 
-use record::{ClockName, Wake};
+use record::{ClockName, Sweep, Wake};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, CpuList, Nanos, Policy, Priority};
 
@@ -40,4 +40,6 @@ pub struct ThreadPlan {
     pub cpu: Option<CpuId>,
     /// Where in the period its activations lie.
     pub phase: Nanos,
+    /// How they move against the tick.
+    pub sweep: Option<Sweep>,
 }

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use record::{ClockName, ThreadEvidence, Wake};
+use record::{ClockName, CpuReading, Grid, ThreadEvidence, Wake};
 use serde::{Deserialize, Serialize};
 use sys::clock::Clock;
+use sys::cpu::{CpuReader, Way};
 use sys::schedule::{self, Scheduling};
 use sys::shared::{SharedWords, Word};
 use sys::timer::{PosixTimer, TimerFd};
@@ -120,6 +121,8 @@ struct Crew<'a> {
     board: &'a [Word],
     memory_locked: bool,
     clock_is_system_call: bool,
+    /// Whether the C library tells a thread's CPU without a system call.
+    cpu_is_quiet: bool,
     /// The clock's reading at the common start, once it is known.
     start: Mutex<Option<u64>>,
     started: Condvar,
@@ -146,6 +149,7 @@ impl<'a> Crew<'a> {
             board,
             memory_locked,
             clock_is_system_call,
+            cpu_is_quiet: sys::cpu::library_is_quiet(),
             start: Mutex::new(None),
             started: Condvar::new(),
             leaving: Barrier::new(plan.threads.len()),
@@ -170,7 +174,7 @@ impl<'a> Crew<'a> {
             let tids = self.all_prepared(&prepared)?;
             say(&Message::Ready(tids.clone()));
             if line(input) != "go" {
-                board::stop(self.board);
+                board::stop(self.board, clock_of(self.plan.clock).now());
             }
             self.open_the_gate();
             self.attend(&tids);
@@ -224,7 +228,7 @@ impl<'a> Crew<'a> {
         const LONG: Duration = Duration::from_secs(3600);
         const SOON: Duration = Duration::from_millis(5);
         while self.at_work.load(Ordering::Acquire) > 0 {
-            let stopping = board::is_stopped(self.board);
+            let stopping = board::stopped_at(self.board).is_some();
             let mut fds = vec![self.listener.as_fd()];
             fds.extend(watch.as_ref().map(AsFd::as_fd));
             if !stopping {
@@ -233,10 +237,10 @@ impl<'a> Crew<'a> {
             let ready =
                 sys::signal::wait_readable(&fds, if stopping { SOON } else { LONG }).unwrap_or_default();
             if !stopping && ready.last() == Some(&true) {
-                board::stop(self.board);
+                board::stop(self.board, clock_of(self.plan.clock).now());
             }
             let clock_set = watch.as_ref().is_some_and(TimerFd::was_clock_set);
-            if clock_set || board::is_stopped(self.board) {
+            if clock_set || board::stopped_at(self.board).is_some() {
                 tids.iter().for_each(|&tid| sys::signal::wake_thread(tid));
             }
         }
@@ -244,14 +248,16 @@ impl<'a> Crew<'a> {
 
     /// A measuring thread's life.
     fn live(&self, index: usize, thread: &ThreadPlan, prepared: &mpsc::Sender<Prepared>) -> ThreadEvidence {
-        let ready = self.prepare(thread);
-        let failed = ready.is_err();
-        let _ = prepared.send(ready.map(|()| (index, schedule::thread_id())));
-        if failed {
-            return ThreadEvidence::default();
-        }
+        let waking = match self.prepare(thread) {
+            Ok(waking) => waking,
+            Err(failure) => {
+                let _ = prepared.send(Err(failure));
+                return ThreadEvidence::default();
+            }
+        };
+        let _ = prepared.send(Ok((index, schedule::thread_id())));
         let first = self.wait_at_the_gate() + thread.phase.0 + self.plan.interval.0;
-        let evidence = self.measure(index, thread, first);
+        let evidence = self.measure(index, thread, first, waking);
         if self.at_work.fetch_sub(1, Ordering::AcqRel) == 1 {
             let _ = (&self.bell).write_all(b".");
         }
@@ -261,7 +267,7 @@ impl<'a> Crew<'a> {
 
     /// Pins the thread and gives it its policy. Where that is not permitted it measures as an ordinary thread: its
     /// evidence says what it was.
-    fn prepare(&self, thread: &ThreadPlan) -> Result<(), Failure> {
+    fn prepare(&self, thread: &ThreadPlan) -> Result<Waking, Failure> {
         // Without a CPU of its own, everywhere that the cpuset lets it: a reservation must be able to run in its
         // whole root domain.
         let cpus = thread.cpu.map_or_else(|| (0..units::MAX_CPUS).collect(), |cpu| CpuList::from_iter([cpu]));
@@ -276,28 +282,20 @@ impl<'a> Crew<'a> {
             Scheduling::new(self.plan.policy, self.plan.priority)
         };
         match schedule::set(scheduling) {
-            Ok(()) => Ok(()),
-            Err(error) if deadline => Err(Failure::of_reservation(&error)),
-            Err(error) if error.errno == sys::Errno::PERM => Ok(()),
-            Err(error) => Err(Failure::bare(&error)),
+            Ok(()) => {}
+            Err(error) if deadline => return Err(Failure::of_reservation(&error)),
+            Err(error) if error.errno == sys::Errno::PERM => {}
+            Err(error) => return Err(Failure::bare(&error)),
         }
+        Waking::prepare(self.plan).map_err(|error| Failure::of_timer(&error, thread))
     }
 
-    /// Chooses what wakes the thread, and measures.
-    fn measure(&self, index: usize, thread: &ThreadPlan, first: u64) -> ThreadEvidence {
-        let clock = clock_of(self.plan.clock);
-        let interval = self.plan.interval.0;
-        match self.plan.wake {
-            Wake::Nanosleep => self.measure_on(index, thread, first, Nanosleep(clock)),
-            Wake::Deadline => self.measure_on(index, thread, first, Reservation(clock)),
-            Wake::Timerfd => match TimerFd::periodic(clock, first, interval) {
-                Ok(timer) => self.measure_on(index, thread, first, TimerFdReads { timer, clock }),
-                Err(_) => ThreadEvidence::default(),
-            },
-            Wake::PosixTimer => match PosixTimer::periodic(clock, first, interval) {
-                Ok(timer) => self.measure_on(index, thread, first, PosixTimerSignals { timer, clock }),
-                Err(_) => ThreadEvidence::default(),
-            },
+    fn measure(&self, index: usize, thread: &ThreadPlan, first: u64, waking: Waking) -> ThreadEvidence {
+        match waking {
+            Waking::Nanosleep(source) => self.measure_on(index, thread, first, source),
+            Waking::Timerfd(source) => self.measure_on(index, thread, first, source),
+            Waking::PosixTimer(source) => self.measure_on(index, thread, first, source),
+            Waking::Deadline(source) => self.measure_on(index, thread, first, source),
         }
     }
 
@@ -327,16 +325,21 @@ impl<'a> Crew<'a> {
         let plan = self.plan;
         let words = board::block(self.board, index, plan.every_sample);
         let mut recorder = Recorder::new(words, plan.interval, plan.every_sample);
+        let reader = CpuReader::prepare(self.cpu_is_quiet);
+        let cpu_reading = reader.as_ref().map(reading_of);
+        if let Some(reader) = reader {
+            recorder.watch_cpu(reader, thread.cpu);
+        }
+        let interval = plan.interval.0.max(1);
         let mut task = Task {
-            first,
-            interval: plan.interval.0.max(1),
+            grid: Grid::fixed(first, interval),
             activations: plan.warm_up,
             stop_at: plan.stop_at.map_or(u64::MAX, |latency| latency.0),
-            unpinned: thread.cpu.is_none(),
         };
-        task.first = engine::warm_up(&mut source, &task, self.board, &mut recorder);
+        let origin = engine::warm_up(&mut source, &task, self.board, &mut recorder);
+        task.grid = Grid { origin, interval, sweep: thread.sweep };
         task.activations = plan.activations.unwrap_or(u64::MAX);
-        recorder.started(task.first);
+        recorder.started(&task.grid);
         let before = (sys::usage::thread(), sys::clock::thread_cpu_time());
         engine::run(&mut source, &task, self.board, &mut recorder);
         let after = (sys::usage::thread(), sys::clock::thread_cpu_time());
@@ -347,33 +350,65 @@ impl<'a> Crew<'a> {
             voluntary_switches: (after.0 - before.0).voluntary,
             involuntary_switches: (after.0 - before.0).involuntary,
             cpu_time: Nanos(after.1.saturating_sub(before.1)),
+            cpu_reading,
             ..evidence
         }
     }
 
     /// What the kernel and the board say of the calling thread.
     fn evidence(&self, index: usize, view: &View<'_>) -> ThreadEvidence {
-        let (policy, priority) =
-            schedule::get().map_or((None, 0), |(policy, priority)| (Some(policy), priority));
+        let mut unread = Vec::new();
+        let scheduling = known("policy and priority", schedule::get(), &mut unread);
         ThreadEvidence {
             thread: index as u32,
             tid: schedule::thread_id(),
-            policy,
-            priority,
-            affinity: schedule::affinity(0).unwrap_or_default(),
-            timer_slack: schedule::timer_slack().unwrap_or_default(),
+            policy: scheduling.map(|(policy, _)| policy),
+            priority: scheduling.map_or(0, |(_, priority)| priority),
+            affinity: known("affinity", schedule::affinity(0), &mut unread).unwrap_or_default(),
+            timer_slack: known("timer slack", schedule::timer_slack(), &mut unread).unwrap_or_default(),
+            unread,
             memory_locked: self.memory_locked,
             clock_is_system_call: self.clock_is_system_call,
             migrations: view.migrations(),
+            elsewhere: view.elsewhere(),
             clock_steps: view.clock_steps(),
             early_wakes: view.early(),
+            sleeps: view.sleeps(),
             rephased: view.rephased(),
             ..ThreadEvidence::default()
         }
     }
 }
 
+/// What wakes a thread, made before the gate opens: what the kernel refuses then still has its errno.
+enum Waking {
+    Nanosleep(Nanosleep),
+    Timerfd(TimerFdReads),
+    PosixTimer(PosixTimerSignals),
+    Deadline(Reservation),
+}
+
+impl Waking {
+    fn prepare(plan: &ProbePlan) -> Result<Self, sys::Error> {
+        let clock = clock_of(plan.clock);
+        Ok(match plan.wake {
+            Wake::Nanosleep => Self::Nanosleep(Nanosleep(clock)),
+            Wake::Deadline => Self::Deadline(Reservation(clock)),
+            Wake::Timerfd => Self::Timerfd(TimerFdReads { timer: TimerFd::new(clock)?, clock }),
+            Wake::PosixTimer => Self::PosixTimer(PosixTimerSignals { timer: PosixTimer::new(clock)?, clock }),
+        })
+    }
+}
+
 impl Failure {
+    fn of_timer(error: &sys::Error, thread: &ThreadPlan) -> Self {
+        let place = thread.cpu.map_or(String::new(), |cpu| format!("CPU {cpu}: "));
+        Self {
+            error: format!("{place}{error}"),
+            hint: "choose another way to be woken: --wake nanosleep needs no timer of its own".into(),
+        }
+    }
+
     fn of_thread(error: &std::io::Error) -> Self {
         Self {
             error: format!("a measuring thread could not be started: {error}"),
@@ -402,6 +437,18 @@ impl Failure {
             _ => "the kernel wants 1024 ns <= runtime <= interval, and an interval between 100 us and 4 s",
         };
         Self { error: error.to_string(), hint: hint.into() }
+    }
+}
+
+/// What was read; what could not be is named in `unread`.
+fn known<T>(what: &str, read: sys::Result<T>, unread: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| unread.push(format!("{what}: {error}"))).ok()
+}
+
+fn reading_of(reader: &CpuReader) -> CpuReading {
+    match reader.way() {
+        Way::OwnArea => CpuReading::Rseq,
+        Way::Library => CpuReading::Library,
     }
 }
 

@@ -9,9 +9,17 @@ pub trait Source {
     /// Whether periods begin when the kernel replenishes a reservation, so that the ideal times have to be found.
     const RESERVATION: bool = false;
 
-    /// Sleeps until the clock reads `due`, or a little less: by a signal, or because an earlier expiry was still
-    /// unread. The run phase's one system call.
-    fn sleep_until(&mut self, due: u64);
+    /// Sleeps until the clock reads `due`, or a little less: by a signal, because the clock was set, or because an
+    /// earlier expiry was still unread. The run phase's one system call. An error means that there was no sleep:
+    /// nothing that is measured after it is a wake-up.
+    fn sleep_until(&mut self, due: u64) -> Result<(), Errno>;
+
+    /// The ideal times have moved: from now on one is due at `due`, and one each `interval` after it. For sources that
+    /// keep a grid of their own.
+    fn rearm(&mut self, due: u64, interval: u64) -> Result<(), Errno> {
+        let _ = (due, interval);
+        Ok(())
+    }
 
     /// What the clock reads.
     fn now(&mut self) -> u64;
@@ -24,13 +32,18 @@ pub trait Source {
     }
 }
 
+/// A sleep that a signal ended is slept on.
+fn slept(result: Result<(), Errno>) -> Result<(), Errno> {
+    if result == Err(Errno::INTR) { Ok(()) } else { result }
+}
+
 /// `clock_nanosleep` to an absolute time.
 pub struct Nanosleep(pub Clock);
 
 impl Source for Nanosleep {
     #[inline]
-    fn sleep_until(&mut self, due: u64) {
-        let _ = self.0.sleep_until(due);
+    fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
+        slept(self.0.sleep_until(due))
     }
 
     #[inline]
@@ -41,7 +54,7 @@ impl Source for Nanosleep {
 
 /// Reads of a periodic timerfd.
 pub struct TimerFdReads {
-    /// Armed for the thread's first activation.
+    /// Armed by [`Source::rearm`].
     pub timer: TimerFd,
     /// The timer's clock.
     pub clock: Clock,
@@ -49,8 +62,16 @@ pub struct TimerFdReads {
 
 impl Source for TimerFdReads {
     #[inline]
-    fn sleep_until(&mut self, _: u64) {
-        let _ = self.timer.wait();
+    fn sleep_until(&mut self, _: u64) -> Result<(), Errno> {
+        // The kernel cancels a read when the clock is set: TFD_TIMER_CANCEL_ON_SET, timerfd_create(2).
+        match self.timer.wait() {
+            Err(Errno::CANCELED) => Ok(()),
+            result => slept(result.map(drop)),
+        }
+    }
+
+    fn rearm(&mut self, due: u64, interval: u64) -> Result<(), Errno> {
+        self.timer.rearm(due, interval)
     }
 
     #[inline]
@@ -61,7 +82,7 @@ impl Source for TimerFdReads {
 
 /// Signals of a periodic POSIX timer.
 pub struct PosixTimerSignals {
-    /// Armed for the thread's first activation.
+    /// Armed by [`Source::rearm`].
     pub timer: PosixTimer,
     /// The timer's clock.
     pub clock: Clock,
@@ -69,8 +90,12 @@ pub struct PosixTimerSignals {
 
 impl Source for PosixTimerSignals {
     #[inline]
-    fn sleep_until(&mut self, _: u64) {
-        let _: Result<(), Errno> = self.timer.wait();
+    fn sleep_until(&mut self, _: u64) -> Result<(), Errno> {
+        slept(self.timer.wait())
+    }
+
+    fn rearm(&mut self, due: u64, interval: u64) -> Result<(), Errno> {
+        self.timer.rearm(due, interval)
     }
 
     #[inline]
@@ -86,8 +111,8 @@ impl Source for Reservation {
     const RESERVATION: bool = true;
 
     #[inline]
-    fn sleep_until(&mut self, _: u64) {
-        sys::schedule::give_way();
+    fn sleep_until(&mut self, _: u64) -> Result<(), Errno> {
+        sys::schedule::give_way()
     }
 
     #[inline]
@@ -162,8 +187,12 @@ fn offset_of(clocks: &mut impl ClockPair) -> (i64, u64, i64) {
 
 impl<S: Source, C: ClockPair> Source for Settable<S, C> {
     #[inline]
-    fn sleep_until(&mut self, due: u64) {
-        self.source.sleep_until(due);
+    fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
+        self.source.sleep_until(due)
+    }
+
+    fn rearm(&mut self, due: u64, interval: u64) -> Result<(), Errno> {
+        self.source.rearm(due, interval)
     }
 
     #[inline]

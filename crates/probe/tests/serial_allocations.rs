@@ -4,10 +4,11 @@
 use probe::board::{self, Recorder, View};
 use probe::engine::{self, Task};
 use probe::source::{Nanosleep, Settable, Source, SystemClocks};
+use record::{Grid, Sweep};
 use sys::allocation::{self, Counting};
 use sys::clock::Clock;
 use sys::shared::SharedWords;
-use units::Nanos;
+use units::{Nanos, Seed};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -19,10 +20,12 @@ fn allocations(mut source: impl Source, clock: Clock, every_sample: bool) -> u64
     let mut recorder = Recorder::new(block, Nanos(INTERVAL), every_sample);
     let first = clock.now() + INTERVAL;
     // Long enough for a second to end, and with the worst samples, the missed ones and a stall on the way.
-    let task = Task { first, interval: INTERVAL, activations: 6_000, stop_at: u64::MAX, unpinned: true };
+    let grid =
+        |origin| Grid { origin, interval: INTERVAL, sweep: Some(Sweep::new(Nanos(INTERVAL), Seed(1), "")) };
+    let task = Task { grid: grid(first), activations: 6_000, stop_at: u64::MAX };
     let asked = allocation::count(|| {
         let first = engine::warm_up(&mut source, &Task { activations: 10, ..task }, &words, &mut recorder);
-        engine::run(&mut source, &Task { first: first - 50 * INTERVAL, ..task }, &words, &mut recorder);
+        engine::run(&mut source, &Task { grid: grid(first - 50 * INTERVAL), ..task }, &words, &mut recorder);
     });
     let view = View(block);
     assert!(view.missed_summary().count >= 40, "the stall was there");

@@ -4,6 +4,7 @@
 //! last fsync. A line that was cut in the middle is skipped. Cells of the running scenario's histograms are saved as
 //! differences, each second at first and ever less often as the scenario grows long.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use units::Nanos;
 use crate::time::UtcTime;
 use crate::verdict::Judgement;
 use crate::{
-    Block, Evidence, Header, LoadEvidence, Record, Sample, Scenario, ScenarioEnd, ScenarioHead, Series,
-    Timeline, Warning,
+    Block, Evidence, Header, LoadBlock, LoadEvidence, LoadTimeline, Record, Sample, Scenario, ScenarioEnd,
+    ScenarioHead, Series, Timeline, Warning,
 };
 
 /// One line of the journal.
@@ -30,8 +31,12 @@ pub enum Line {
     Scenario(ScenarioHead),
     /// Figures of one or more seconds: `[series, second, count, sum, min, max, missed]`.
     Seconds(Vec<[u64; 7]>),
+    /// What the clock reads, each second of a scenario.
+    Clock(ClockReading),
     /// The histograms' growth since the last such line.
     Growth(Growth),
+    /// What the load did in one or more seconds: `[second, CPUs busy in per mille, work of each stressor...]`.
+    Load(Vec<Vec<u64>>),
     /// A scenario ended: all that is known of it.
     Ended(Box<Scenario>),
     /// The run ended.
@@ -43,6 +48,30 @@ pub enum Line {
         /// What it means.
         judgement: Judgement,
     },
+}
+
+/// The parent's look at the clock: a thread that has gone silent is known by it, whatever ends the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClockReading {
+    /// What the plan's clock reads, in nanoseconds.
+    pub now: u64,
+    /// Where activation 0 of each series lies on that clock; empty where that is as it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<u64>,
+    /// The series that keep an activation waiting, by 100 ms and a period at least.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overdue: Vec<Overdue>,
+}
+
+/// A thread that has not come back for an activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Overdue {
+    /// The series, from 0.
+    pub series: u64,
+    /// The activation that waits.
+    pub activation: u64,
 }
 
 /// What the running scenario's histograms grew by.
@@ -61,6 +90,9 @@ pub struct SeriesGrowth {
     pub observed: Vec<(u64, u64)>,
     /// New missed activations: lowest latency of the cell in nanoseconds, how many.
     pub missed: Vec<(u64, u64)>,
+    /// Exact figures of all wake-ups so far.
+    #[serde(default)]
+    pub observed_summary: Summary,
     /// Exact figures of all missed activations so far.
     pub missed_summary: Summary,
     /// Wake-ups so far that came when their next activation was due.
@@ -172,7 +204,9 @@ pub fn read(lines: impl BufRead) -> Option<Told> {
                 told.record.scenarios.extend(open.replace(Open::new(head)).map(Open::cut_off));
             }
             (Line::Seconds(seconds), _) => open.iter_mut().for_each(|open| open.seconds(&seconds)),
+            (Line::Clock(clock), _) => open.iter_mut().for_each(|open| open.look(&clock)),
             (Line::Growth(growth), _) => open.iter_mut().for_each(|open| open.grow(&growth)),
+            (Line::Load(seconds), _) => open.iter_mut().for_each(|open| open.load(&seconds)),
             (Line::Ended(scenario), Some(told)) => {
                 open = None;
                 told.record.scenarios.push(*scenario);
@@ -207,6 +241,9 @@ impl Told {
 struct Open {
     head: ScenarioHead,
     series: Vec<OpenSeries>,
+    /// The last one.
+    clock: ClockReading,
+    load: LoadTimeline,
 }
 
 #[derive(Default)]
@@ -214,15 +251,15 @@ struct OpenSeries {
     timeline: Timeline,
     block: Block,
     last_second: u64,
-    observed: Vec<(usize, u64)>,
-    missed: Vec<(usize, u64)>,
+    observed: BTreeMap<usize, u64>,
+    missed: BTreeMap<usize, u64>,
     latest: SeriesGrowth,
 }
 
 impl Open {
     fn new(head: ScenarioHead) -> Self {
         let series = head.cpus.iter().map(|_| OpenSeries::default()).collect();
-        Self { head, series }
+        Self { head, series, clock: ClockReading::default(), load: LoadTimeline::default() }
     }
 
     fn seconds(&mut self, seconds: &[[u64; 7]]) {
@@ -238,46 +275,96 @@ impl Open {
         }
     }
 
+    fn look(&mut self, clock: &ClockReading) {
+        let origins = std::mem::take(&mut self.clock.origins);
+        self.clock = clock.clone();
+        if self.clock.origins.is_empty() {
+            self.clock.origins = origins;
+        }
+    }
+
     fn grow(&mut self, growth: &Growth) {
-        let cells = |grown: &[(u64, u64)]| -> Vec<(usize, u64)> {
-            grown.iter().map(|&(lowest, count)| (layout::index(lowest), count)).collect()
-        };
         for (series, grown) in self.series.iter_mut().zip(&growth.series) {
-            series.observed.extend(cells(&grown.observed));
-            series.missed.extend(cells(&grown.missed));
-            series.latest = grown.clone();
+            merge(&mut series.observed, &grown.observed);
+            merge(&mut series.missed, &grown.missed);
+            series.latest = SeriesGrowth { observed: vec![], missed: vec![], ..grown.clone() };
+        }
+    }
+
+    fn load(&mut self, seconds: &[Vec<u64>]) {
+        for second in seconds {
+            if let [second, busy_permille, work @ ..] = second.as_slice() {
+                let busy_permille = *busy_permille.min(&1000);
+                self.load.push(*second, &LoadBlock { seconds: 1, busy_permille, work: work.to_vec() });
+            }
         }
     }
 
     fn cut_off(self) -> Scenario {
         let seconds = self.series.iter().filter(|series| series.block != Block::default());
         let length = seconds.map(|series| series.last_second + 1).max().unwrap_or(0);
-        let cpus = self.head.cpus.clone();
+        let (head, clock) = (self.head.clone(), self.clock);
+        let close = |(index, series): (usize, OpenSeries)| series.close(&head, index, &clock);
+        let series: Vec<Series> = self.series.into_iter().enumerate().map(close).collect();
         Scenario {
-            load: LoadEvidence { name: self.head.load.clone(), ..LoadEvidence::default() },
+            load: LoadEvidence {
+                name: self.head.load.clone(),
+                timeline: self.load,
+                ..LoadEvidence::default()
+            },
             head: self.head,
             end: ScenarioEnd::CutOff,
             length: Nanos::from_secs(length),
-            series: self.series.into_iter().zip(cpus).map(|(series, cpu)| series.close(cpu)).collect(),
+            series,
             evidence: Evidence::default(),
             warnings: Vec::new(),
         }
     }
 }
 
+/// Takes in what a histogram grew by. A counter that a damaged journal makes absurd stays at the greatest number.
+fn merge(cells: &mut BTreeMap<usize, u64>, grown: &[(u64, u64)]) {
+    for &(lowest, count) in grown {
+        let cell = cells.entry(layout::index(lowest)).or_default();
+        *cell = cell.saturating_add(count);
+    }
+}
+
 impl OpenSeries {
-    fn close(self, cpu: Option<units::CpuId>) -> Series {
-        let missed = Summary { count: self.block.missed, ..self.latest.missed_summary };
-        Series {
-            cpu,
-            expected: self.block.observed.count + self.block.missed,
-            late: self.latest.late,
-            observed: Histogram::from_parts(self.block.observed, self.observed),
+    /// What is known of the series numbered `index`, and what the clock says of it: a thread that was overdue when it
+    /// was looked at last is as late as it was by then.
+    fn close(self, head: &ScenarioHead, index: usize, clock: &ClockReading) -> Series {
+        let (latest, block) = (self.latest, self.block);
+        // Growth is ahead of the seconds where the last second is not written yet, and behind them elsewhere.
+        let observed = [latest.observed_summary, block.observed].into_iter().max_by_key(|seen| seen.count);
+        let missed =
+            Summary { count: block.missed.max(latest.missed_summary.count), ..latest.missed_summary };
+        let mut series = Series {
+            cpu: head.cpus.get(index).copied().flatten(),
+            late: latest.late,
+            observed: Histogram::from_parts(observed.unwrap_or_default(), self.observed),
             missed: Histogram::from_parts(missed, self.missed),
-            worst: self.latest.worst,
+            worst: latest.worst,
             timeline: self.timeline,
             ..Series::default()
+        };
+        series.expected = series.accounted();
+        let origin = clock.origins.get(index).copied().filter(|&origin| origin > 0);
+        let Some(grid) = origin.map(|origin| head.grid(index, origin)) else { return series };
+        series.first_due = Nanos(grid.due(0));
+        let due = grid.due_by(clock.now);
+        let overdue = clock.overdue.iter().find(|overdue| overdue.series == index as u64);
+        if let Some(overdue) = overdue.filter(|overdue| overdue.activation < due) {
+            series.expected = due;
+            series.censor(&grid, overdue.activation, clock.now);
+        } else {
+            // Every second that was written is whole.
+            let second = |activation: u64| u128::from(activation) * u128::from(grid.interval) / 1_000_000_000;
+            let last = second(series.expected.saturating_sub(1)).max(self.last_second.into());
+            let whole = (last * 1_000_000_000).div_ceil(grid.interval.into());
+            series.expected = series.expected.max(u64::try_from(whole).unwrap_or(u64::MAX));
         }
+        series
     }
 }
 
@@ -305,13 +392,14 @@ mod tests {
     fn head() -> ScenarioHead {
         ScenarioHead {
             load: "idle".into(),
-            interval: Nanos::from_millis(1),
+            interval: Nanos::from_millis(500),
             cstates: CStates::AsIs,
             repeat: 1,
             started: UtcTime(1_795_295_522),
             offset: Nanos::from_secs(1),
             cpus: vec![Some(CpuId(3))],
             phases: vec![Nanos(0)],
+            sweeps: vec![],
         }
     }
 
@@ -330,12 +418,20 @@ mod tests {
             let missed_summary = *missed.summary();
             let missed = growth(&Histogram::default(), missed);
             Line::Growth(Growth {
-                series: vec![SeriesGrowth { observed, missed, missed_summary, late: 1, worst }],
+                series: vec![SeriesGrowth {
+                    observed,
+                    missed,
+                    observed_summary: Summary::default(),
+                    missed_summary,
+                    late: 1,
+                    worst,
+                }],
             })
         };
         vec![
             Line::Begin(Box::new(header())),
             Line::Scenario(head()),
+            Line::Clock(ClockReading { now: 1_000, origins: vec![1_000], overdue: vec![] }),
             Line::Seconds(vec![[0, 0, 2, 14_000, 5_000, 9_000, 0]]),
             grown(growth(&Histogram::default(), &first), &Histogram::default(), 9_000),
             Line::Seconds(vec![[0, 1, 2, 2_507_000, 7_000, 2_500_000, 2]]),
@@ -363,9 +459,40 @@ mod tests {
     }
 
     #[test]
+    fn a_killed_run_shows_the_cpu_that_had_gone_silent() {
+        let mut lines = lines();
+        // Activation 6 is due at 3 s; the clock was looked at 5.2 s after the start.
+        let overdue = vec![Overdue { series: 0, activation: 6 }];
+        lines.push(Line::Clock(ClockReading { now: 5_200_001_000, origins: vec![], overdue }));
+        let series = &read(text(&lines).as_bytes()).unwrap().record.scenarios[0].series[0];
+        assert_eq!(series.censored.unwrap().latency, Nanos(2_200_000_000));
+        assert_eq!(series.observed.summary().max, 2_200_000_000);
+        assert_eq!(series.missed.summary().max, 1_700_000_000);
+        assert_eq!((series.expected, series.accounted()), (11, 11));
+    }
+
+    #[test]
+    fn seconds_that_are_missing_in_a_journal_are_not_accounted_for() {
+        let mut lines = lines();
+        lines.push(Line::Seconds(vec![[0, 9, 2, 10_000, 5_000, 5_000, 0]]));
+        let series = &read(text(&lines).as_bytes()).unwrap().record.scenarios[0].series[0];
+        assert!(series.expected > series.accounted(), "{} {}", series.expected, series.accounted());
+    }
+
+    #[test]
+    fn a_killed_run_knows_what_its_load_did() {
+        let mut lines = lines();
+        lines.push(Line::Load(vec![vec![0, 980, 70, 5], vec![1, 1000, 80, 6], vec![]]));
+        let told = read(text(&lines).as_bytes()).unwrap();
+        let blocks = &told.record.scenarios[0].load.timeline.blocks;
+        assert_eq!(blocks.iter().map(|block| block.work.clone()).collect::<Vec<_>>(), [[70, 5], [80, 6]]);
+        assert_eq!(blocks[0].busy(), Some(980));
+    }
+
+    #[test]
     fn a_line_cut_in_the_middle_loses_only_itself() {
         let whole = text(&lines());
-        let last = text(&lines()[5..]).len();
+        let last = text(&lines()[6..]).len();
         let told = read(&whole.as_bytes()[..whole.len() - last / 2]).unwrap();
         assert_eq!(told.unreadable_lines, 1);
         let series = &told.record.scenarios[0].series[0];

@@ -2,11 +2,13 @@
 //!
 //! [`model`] holds the types that `record.json` is made of. [`journal`] is the same told while it happens: a file
 //! that is appended to every second, from which a run that was cut off can still be read. [`validity`] turns
-//! evidence into warnings, [`verdict`] turns warnings and latencies into pass, fail, inconclusive or error.
+//! evidence into warnings, [`verdict`] turns warnings and latencies into pass, fail, inconclusive or error; [`claims`]
+//! says what the figures mean for latencies that were not seen.
 //! [`Unit`] says what a latency counts. [`export`] writes other tools' formats, [`samples`] the file of every single sample.
 //!
 //! Nothing here knows how a figure was measured or how it is drawn.
 
+pub mod claims;
 pub mod export;
 pub mod journal;
 pub mod model;

@@ -18,7 +18,7 @@
 //! | 12 | 2 | scenario, from 0, in the header's list |
 //! | 14 | 2 | series, from 0, in the header's list of CPUs |
 //! | 16 | 4 | samples |
-//! | 20 | 8 | activation of the first sample |
+//! | 20 | 8 | activation of the first sample; in a frame without samples, how many of the series were lost so far |
 //! | 28 | 8 | the period, in ns |
 //! | 36 | | payload |
 //!
@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos};
 
 use crate::time::UtcTime;
-use crate::{CStates, ClockName, Lab};
+use crate::{ClockName, Grid, Lab, PlannedScenario, Sweep};
 
 mod frame;
 mod payload;
@@ -61,22 +61,21 @@ pub struct Header {
     pub cpus: Vec<Option<CpuId>>,
     /// What is measured, in the order in which it is.
     pub scenarios: Vec<PlannedScenario>,
+    /// For each scenario how the activations of each series move against the tick; empty where they keep their phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Vec<Sweep>>,
     /// The lab that they were measured in, if it was one: [`crate::Lab::unit`] is what latencies count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<Lab>,
 }
 
-/// A scenario, as far as it is known before it begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedScenario {
-    /// The load.
-    pub load: String,
-    /// The period.
-    pub interval: Nanos,
-    /// C-state policy.
-    pub cstates: CStates,
-    /// Which of the repetitions, from 1.
-    pub repeat: u32,
+impl Header {
+    /// When the activations of a block were due, since the first of its series.
+    pub fn grid(&self, block: &Block) -> Grid {
+        let of_scenario = self.sweeps.get(usize::from(block.scenario));
+        let sweep = of_scenario.and_then(|sweeps| sweeps.get(usize::from(block.series))).copied();
+        Grid { sweep, ..Grid::fixed(0, block.interval.0) }
+    }
 }
 
 /// Consecutive samples of one series.
@@ -88,6 +87,9 @@ pub struct Block {
     pub series: u16,
     /// The period.
     pub interval: Nanos,
+    /// In a block without samples: how many of this series were lost so far, because they came faster than they could be
+    /// saved. They are in the record's histograms all the same.
+    pub lost: u64,
     /// Which activation, from 0, missed ones counted; and how late its wake-up was.
     pub samples: Vec<(u64, Nanos)>,
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::journal::{self, Journal};
 use crate::time::UtcTime;
-use crate::{Record, SCHEMA_VERSION, ScenarioEnd, Warning, WarningId, validity, verdict};
+use crate::{Record, SCHEMA_VERSION, ScenarioEnd, validity, verdict};
 
 /// The file that tells the run while it happens.
 pub const JOURNAL: &str = "journal.ndjson";
@@ -171,19 +171,10 @@ fn load_journal(path: &Path) -> Result<Record, StoreError> {
 /// Judges a run that was killed: nobody has read back the conditions of what it was killed in.
 fn judge_cut_off(record: &mut Record) {
     let (header, scenarios) = (&record.header, &mut record.scenarios);
-    let planned = header.plan.loads.len() * header.plan.intervals.len() * header.plan.cstates.len();
-    let planned = planned as u64 * u64::from(header.plan.repeat);
     for scenario in scenarios.iter_mut().filter(|scenario| scenario.end == ScenarioEnd::CutOff) {
         scenario.warnings = validity::of_scenario(header, scenario);
     }
     record.warnings.extend(validity::of_run(header, scenarios));
-    if scenarios.iter().all(|scenario| scenario.end != ScenarioEnd::CutOff) {
-        record.warnings.push(Warning::inconclusive(
-            WarningId::EndedEarly,
-            format!("the run was cut off after {} of {planned} scenarios", scenarios.len()),
-            "this is what its journal held: measure the rest again",
-        ));
-    }
     record.judgement = verdict::judge(record, &[]);
 }
 

@@ -1,21 +1,30 @@
 //! From evidence to warnings: what was read, what it does to the figures, how it is cured.
 //!
 //! A doubt that can only have made latencies longer is a note: the requirement was met all the same. One that can have
-//! made them shorter, or that shows another set-up than the one asked for, makes a pass inconclusive.
+//! made them shorter, or that shows another set-up than the one asked for, makes a pass inconclusive. docs/evidence.md
+//! has each with its reason.
 
+mod around;
 mod lab;
+mod load;
+mod measuring;
 mod partition;
+mod place;
+mod placement;
+mod throttling;
+mod watched;
 
+pub use load::LEAST_EXPOSURE_PERMILLE;
 use units::{CpuList, Nanos, Policy};
 
-use crate::WarningId as Id;
-use crate::{
-    CStates, Evidence, Fact, Header, LoadEvidence, Machine, Scenario, ScenarioEnd, ThreadEvidence, Wake,
-    Warning,
-};
+use place::Need;
 
-/// Steal time above this share of a scenario (in per mille) makes the figures those of the hypervisor.
-const MOST_STEAL_PERMILLE: u64 = 10;
+use crate::WarningId as Id;
+use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, ThreadEvidence, Wake, Warning};
+
+/// Steal time above this share of a scenario (in per mille) makes the figures those of the hypervisor. Below, it can only
+/// have made them worse.
+const MOST_STEAL_PERMILLE: u64 = 100;
 /// What /dev/cpu_dma_latency reads when nobody asks for anything, in microseconds (kernel/power/qos.c).
 const NO_LATENCY_REQUEST: i64 = 2_000_000_000;
 /// Console log levels up to this let no more than errors through (Documentation/core-api/printk-basics.rst).
@@ -26,20 +35,29 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for thread in &scenario.evidence.threads {
         warnings.extend(of_thread(header, scenario, thread));
+        warnings.extend(measuring::of_sleep(header, scenario, thread));
     }
     warnings.extend(of_cpus(scenario));
     warnings.extend(partition::of_probe(header, scenario.evidence.partition.as_ref()));
-    warnings.extend(of_machine(&scenario.evidence));
-    warnings.extend(of_load(header, &scenario.load));
-    warnings.extend(of_recording(scenario));
+    warnings.extend(around::of_machine(header, &scenario.evidence));
+    warnings.extend(watched::of_threads(scenario));
+    warnings.extend(throttling::of_scenario(header, scenario));
+    warnings.extend(place::of_quotas(scenario));
+    warnings.extend(load::of_load(header, &scenario.load));
+    warnings.extend(measuring::of_accounts(header, scenario));
+    warnings.extend(measuring::of_recording(&scenario.evidence.recorder));
+    warnings.extend(measuring::of_end(scenario));
     warnings
 }
 
 /// Warnings that follow from the machine and the plan, whatever was measured.
 pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = lab::of_guest(header).into_iter().collect();
+    let mut warnings: Vec<Warning> = lab::of_guest(header);
     warnings.extend(of_set_up(header));
+    warnings.extend(place::of_machine(&header.machine));
     warnings.extend(of_division(header));
+    warnings.extend(measuring::of_plan(header, scenarios));
+    warnings.extend(load::left_out(header));
     let shares = scenarios.iter().find(|scenario| scenario.evidence.recorder.shares_measured_cpus);
     warnings.extend(shares.map(|scenario| {
         Warning::note(
@@ -55,18 +73,26 @@ pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
     warnings
 }
 
+/// Warnings that follow from a load that ran alone.
+pub fn of_load_alone(load: &LoadEvidence) -> Vec<Warning> {
+    load::of_stressors(load)
+}
+
 fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> Vec<Warning> {
     let plan = &header.plan;
     let cpu = scenario.head.cpus.get(thread.thread as usize).copied().flatten();
-    let who = cpu.map_or(format!("thread {}", thread.thread), |cpu| format!("the thread of CPU {cpu}"));
+    let who = scenario.thread_name(thread.thread as usize);
     let mut warnings = Vec::new();
     let wanted = if plan.wake == Wake::Deadline { Some(Policy::Deadline) } else { plan.policy };
     if thread.policy != wanted {
         let read = thread.policy.map_or("unreadable".into(), |policy| policy.to_string());
         warnings.push(Warning::inconclusive(
             Id::PolicyDiffers,
-            format!("{who} ran as {read}, {} was asked for", wanted.map_or("nothing".into(), |policy| policy.to_string())),
-            "run as root, or grant CAP_SYS_NICE, or raise RLIMIT_RTPRIO; in a real-time group give it cpu.rt_runtime_us",
+            format!(
+                "{who} ran as {read}, {} was asked for",
+                wanted.map_or("nothing".into(), |policy| policy.to_string())
+            ),
+            place::cure(header, Need::Scheduling),
         ));
     } else if plan.priority.is_some_and(|priority| u32::from(priority.get()) != thread.priority) {
         warnings.push(Warning::inconclusive(
@@ -88,25 +114,21 @@ fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> V
             format!("{who} was not pinned and changed CPUs {} times", thread.migrations),
             "a deadline thread can be pinned where its affinity spans its root domain: in an isolated cpuset partition",
         ));
-    } else if thread.migrations > 0 {
-        warnings.push(Warning::inconclusive(
-            Id::Migrated,
-            format!("{who} changed CPUs {} times", thread.migrations),
-            "did its CPU go offline?",
-        ));
+    } else {
+        warnings.extend(placement::of_thread(&who, scenario.head.interval, thread));
     }
     if !thread.memory_locked {
         warnings.push(Warning::note(
             Id::MemoryNotLocked,
             "mlockall was refused",
-            "run as root, grant CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (ulimit -l)",
+            place::cure(header, Need::Memory),
         ));
     }
     if thread.minor_faults + thread.major_faults > 0 {
-        warnings.push(Warning::inconclusive(
+        warnings.push(Warning::note(
             Id::PageFaults,
             format!("{who}: {} without and {} with I/O", thread.minor_faults, thread.major_faults),
-            "let the probe lock its memory: run as root or raise RLIMIT_MEMLOCK",
+            place::cure(header, Need::Memory),
         ));
     }
     if thread.timer_slack > Nanos(1) && thread.policy.is_some_and(|policy| !policy.is_real_time()) {
@@ -141,7 +163,7 @@ fn of_cpus(scenario: &Scenario) -> Vec<Warning> {
         let name = cpu.cpu;
         if let Some(&steal) = cpu.steal.value().filter(|steal| steal.0 > 0) {
             let permille = steal.0.saturating_mul(1000) / scenario.length.0.max(1);
-            let warn = if permille >= MOST_STEAL_PERMILLE { Warning::inconclusive } else { Warning::note };
+            let warn = if permille > MOST_STEAL_PERMILLE { Warning::inconclusive } else { Warning::note };
             warnings.push(warn(
                 Id::Steal,
                 format!("CPU {name}: {} ms stolen, {permille} per mille of the time", steal.0 / 1_000_000),
@@ -156,158 +178,12 @@ fn of_cpus(scenario: &Scenario) -> Vec<Warning> {
             ));
         }
         if let Some(&events) = cpu.thermal_throttles.value().filter(|count| **count > 0) {
-            warnings.push(Warning::inconclusive(
+            warnings.push(Warning::note(
                 Id::ThermalThrottle,
                 format!("CPU {name}: {events} times"),
                 "improve the cooling, or lower the load; what was measured is a slower machine",
             ));
         }
-    }
-    warnings
-}
-
-fn of_machine(evidence: &Evidence) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if let Some(online) = &evidence.online_changed {
-        warnings.push(Warning::inconclusive(
-            Id::Hotplug,
-            format!("online after the scenario: {online}"),
-            "measure again without taking CPUs offline",
-        ));
-    }
-    if evidence.suspends.value().is_some_and(|&count| count > 0) {
-        warnings.push(Warning::inconclusive(
-            Id::Suspended,
-            format!("{} times (/sys/power/suspend_stats)", evidence.suspends),
-            "inhibit suspend while measuring",
-        ));
-    }
-    if let Some(source) = &evidence.clock_source_changed {
-        warnings.push(Warning::inconclusive(
-            Id::ClockSourceChanged,
-            format!("it is {source} now"),
-            "the kernel found the old one unstable: see dmesg",
-        ));
-    }
-    for message in evidence.kernel_messages.value().into_iter().flatten() {
-        let throttled = message.contains("throttling activated") || message.contains("DL replenish lagged");
-        let (warn, id): (fn(_, String, String) -> Warning, _) = if throttled {
-            (Warning::inconclusive, Id::Throttled)
-        } else {
-            (Warning::note, Id::KernelMessage)
-        };
-        warnings.push(warn(id, message.clone(), "see dmesg around the time of the run".into()));
-    }
-    let (kernel, others): (Vec<_>, Vec<_>) = evidence.rivals.iter().partition(|rival| rival.kernel);
-    for (rivals, warn) in
-        [(kernel, Warning::note as fn(_, String, String) -> Warning), (others, Warning::inconclusive)]
-    {
-        let named: Vec<String> = rivals
-            .iter()
-            .take(5)
-            .map(|rival| {
-                format!(
-                    "{} ({}) {} {} on CPUs {}",
-                    rival.name, rival.tid, rival.policy, rival.priority, rival.cpus
-                )
-            })
-            .collect();
-        if !named.is_empty() {
-            let more = rivals.len() - named.len();
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let cure = "measure at a priority above theirs, or keep them off the measured CPUs";
-            warnings.push(warn(Id::Rival, format!("{}{more}", named.join("; ")), cure.into()));
-        }
-    }
-    warnings
-}
-
-fn of_load(header: &Header, load: &LoadEvidence) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    for stressor in &load.stressors {
-        if stressor.work == 0 {
-            warnings.push(Warning::inconclusive(
-                Id::LoadIdle,
-                match stressor.failures.first() {
-                    Some(failure) => format!("{}: {} did no work: {failure}", load.name, stressor.name),
-                    None => format!("{}: {} did no work ({})", load.name, stressor.name, stressor.unit),
-                },
-                "run it alone and see: worstcase load",
-            ));
-        } else if let Some(failure) = stressor.failures.first() {
-            let cure = "run it alone and see: worstcase load";
-            warnings.push(Warning::inconclusive(
-                Id::LoadFailed,
-                format!("{}: {}: {failure}", load.name, stressor.name),
-                cure,
-            ));
-        }
-    }
-    if let Some(worker) = load.outside_other.first() {
-        let evidence = format!("{}: {} threads, such as {worker}", load.name, load.outside_other.len());
-        // These loads exist to be that.
-        let warn = if ["rt-crowd", "rt-hog"].contains(&load.name.as_str()) {
-            Warning::note
-        } else {
-            Warning::inconclusive
-        };
-        warnings.push(warn(
-            Id::LoadNotOther,
-            evidence,
-            "loads must not compete with the probe: leave out stressors that change their own policy",
-        ));
-    }
-    let isolated = header.machine.cpus.isolated.value().cloned().unwrap_or_default();
-    let own = header.plan.partition.as_ref().map(|partition| partition.cpus.clone()).unwrap_or_default();
-    let spared = header.plan.cpus.difference(&load.cpus).difference(&isolated).difference(&own);
-    if !load.stressors.is_empty() && !spared.is_empty() {
-        warnings.push(Warning::note(
-            Id::LoadElsewhere,
-            format!("{}: CPUs {spared} are measured, not isolated, and had no load", load.name),
-            "give the load those CPUs with --load-cpus",
-        ));
-    }
-    warnings
-}
-
-fn of_recording(scenario: &Scenario) -> Vec<Warning> {
-    let recorder = &scenario.evidence.recorder;
-    let mut warnings = Vec::new();
-    if recorder.seconds_lost + recorder.samples_lost > 0 {
-        warnings.push(Warning::note(
-            Id::RecordingLost,
-            format!(
-                "{} per-second figures and {} samples came too late",
-                recorder.seconds_lost, recorder.samples_lost
-            ),
-            "leave the recorder a CPU, or a faster disk; the histograms are whole",
-        ));
-    }
-    let early = |what: String| Warning::note(Id::EndedEarly, what, "judged on what was measured until then");
-    match &scenario.end {
-        ScenarioEnd::Complete => {}
-        ScenarioEnd::Interrupted => warnings.push(early(format!("{}: interrupted", scenario.head.load))),
-        ScenarioEnd::StopAt => {
-            warnings.push(early(format!("{}: a latency reached --stop-at", scenario.head.load)))
-        }
-        ScenarioEnd::CutOff => warnings.push(Warning::inconclusive(
-            Id::EndedEarly,
-            format!("{}: the run was cut off", scenario.head.load),
-            "this is what its journal held; percentiles may lag the other figures by up to a minute",
-        )),
-        ScenarioEnd::TooHot => warnings.push(Warning::inconclusive(
-            Id::TooHot,
-            format!(
-                "{}: {} thousandths of a degree C",
-                scenario.head.load, scenario.evidence.temperature_millidegrees
-            ),
-            "improve the cooling before stressing this machine further",
-        )),
-        ScenarioEnd::Failed(what) => warnings.push(Warning::inconclusive(
-            Id::ProbeFailed,
-            format!("{}: {what}", scenario.head.load),
-            "see the end of dmesg; then measure again",
-        )),
     }
     warnings
 }
@@ -328,10 +204,19 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
         let cure = "for a real-time thread's latency use --policy fifo";
         warnings.push(Warning::note(Id::NotRealTime, "policy other was asked for", cure));
     }
+    if plan.wake == Wake::Deadline {
+        warnings.push(Warning::inconclusive(
+            Id::Jitter,
+            "zero is the earliest wake-up of the warm-up, not the start of the period, which the kernel does not tell",
+            "for latencies use --wake nanosleep; for a reservation's jitter give no limit",
+        ));
+    }
     warnings.extend(of_throttling(machine));
     let own_request = header.held.iter().any(|held| held.what == "/dev/cpu_dma_latency");
     if let Some(&limit) = machine.dma_latency_us.value().filter(|&&limit| limit != NO_LATENCY_REQUEST) {
-        warnings.push(Warning::note(
+        // Without its holder an application finds deeper idle states; a request of our own is as strict.
+        let warn = if own_request { Warning::note } else { Warning::inconclusive };
+        warnings.push(warn(
             Id::ForeignLatencyRequest,
             format!("/dev/cpu_dma_latency was at {limit} us before the run"),
             "find who holds it (fuser /dev/cpu_dma_latency): without it the idle states are deeper",
@@ -441,11 +326,20 @@ fn of_division(header: &Header) -> Vec<Warning> {
 mod tests {
     use super::*;
     use crate::verdict::tests::{header, scenario};
-    use crate::{CpuEvidence, Effect, StressorEvidence, TaskEvidence};
+    use crate::{CpuEvidence, Effect};
     use units::CpuId;
 
     fn ids(warnings: &[Warning]) -> Vec<(Id, Effect)> {
         warnings.iter().map(|warning| (warning.id, warning.effect)).collect()
+    }
+
+    #[test]
+    fn every_doubt_has_its_effect_and_reason_in_the_documents() {
+        let text = include_str!("../../../docs/evidence.md");
+        let (_, table) = text.split_once("## What a doubt does to a verdict").unwrap();
+        for id in Id::ALL {
+            assert!(table.contains(&format!("`{id}`")), "{id} has no row in docs/evidence.md");
+        }
     }
 
     #[test]
@@ -459,9 +353,7 @@ mod tests {
         let thread = &mut scenario.evidence.threads[0];
         (thread.policy, thread.priority) = (Some(Policy::Other), 0);
         thread.affinity = "0-1".parse().unwrap();
-        thread.minor_faults = 2;
-        let inconclusive =
-            [Id::PolicyDiffers, Id::AffinityDiffers, Id::PageFaults].map(|id| (id, Effect::Inconclusive));
+        let inconclusive = [Id::PolicyDiffers, Id::AffinityDiffers].map(|id| (id, Effect::Inconclusive));
         assert_eq!(ids(&of_scenario(&header(), &scenario)), inconclusive);
     }
 
@@ -469,7 +361,7 @@ mod tests {
     fn little_steal_is_noted_and_much_is_not_this_kernels_latency() {
         let mut scenario = scenario(&[5_000]);
         for (stolen, effect) in
-            [(Nanos::from_millis(20), Effect::Note), (Nanos::from_millis(200), Effect::Inconclusive)]
+            [(Nanos::from_millis(1_000), Effect::Note), (Nanos::from_millis(1_020), Effect::Inconclusive)]
         {
             let steal = Fact::Value(stolen);
             scenario.evidence.cpus = vec![CpuEvidence { cpu: CpuId(0), steal, ..CpuEvidence::default() }];
@@ -478,42 +370,46 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_did_nothing_is_no_load() {
-        let mut scenario = scenario(&[5_000]);
-        scenario.load.stressors =
-            vec![StressorEvidence { name: "hdd".into(), ..StressorEvidence::default() }];
-        assert_eq!(ids(&of_scenario(&header(), &scenario)), [(Id::LoadIdle, Effect::Inconclusive)]);
+    fn what_can_only_delay_is_a_note_and_what_can_flatter_is_not() {
+        let mut slow = scenario(&[5_000]);
+        slow.evidence.threads[0].minor_faults = 2;
+        slow.evidence.cpus =
+            vec![CpuEvidence { cpu: CpuId(0), thermal_throttles: Fact::Value(3), ..CpuEvidence::default() }];
+        let notes = [Id::PageFaults, Id::ThermalThrottle].map(|id| (id, Effect::Note));
+        assert_eq!(ids(&of_scenario(&header(), &slow)), notes);
+        let mut flattered = scenario(&[5_000]);
+        flattered.evidence.watch.latency_request_us = Fact::Value(0);
+        let foreign = [(Id::ForeignLatencyRequest, Effect::Inconclusive)];
+        assert_eq!(ids(&of_scenario(&header(), &flattered)), foreign);
+        let mut before = header();
+        before.machine.dma_latency_us = Fact::Value(0);
+        assert_eq!(ids(&of_scenario(&before, &flattered)), []);
+        assert_eq!(ids(&of_run(&before, &[scenario(&[5_000])])), foreign);
     }
 
     #[test]
-    fn a_rival_of_the_kernel_is_a_note_and_one_of_a_user_is_not() {
-        let mut scenario = scenario(&[5_000]);
-        let rival = |name: &str, kernel| TaskEvidence {
-            name: name.into(),
-            tid: 7,
-            policy: Policy::Fifo,
-            priority: 99,
-            cpus: "0".parse().unwrap(),
-            kernel,
-        };
-        scenario.evidence.rivals = vec![rival("migration/0", true), rival("motor", false)];
-        let warnings = of_scenario(&header(), &scenario);
-        assert_eq!(ids(&warnings), [(Id::Rival, Effect::Note), (Id::Rival, Effect::Inconclusive)]);
-        assert!(warnings[1].evidence.contains("motor (7) fifo 99"));
+    fn a_reservation_has_jitter_and_no_latency_that_could_pass() {
+        let mut header = header();
+        header.plan.wake = Wake::Deadline;
+        let warnings = of_run(&header, &[scenario(&[5_000])]);
+        assert_eq!(ids(&warnings), [(Id::Jitter, Effect::Inconclusive)]);
     }
 
     #[test]
     fn being_a_guest_is_a_note() {
         let mut header = header();
         header.machine.virtualization = Fact::Value("kvm".into());
-        assert_eq!(ids(&of_run(&header, &[])), [(Id::Guest, Effect::Note)]);
+        assert_eq!(ids(&of_run(&header, &[scenario(&[5_000])])), [(Id::Guest, Effect::Note)]);
     }
 
     #[test]
     fn a_request_for_shallow_idle_states_that_was_not_honoured_is_not_passed_over() {
         let mut header = header();
         header.plan.cstates = vec![CStates::Restrict];
-        assert_eq!(ids(&of_run(&header, &[])), [(Id::LatencyRequestFailed, Effect::Inconclusive)]);
+        assert_eq!(
+            ids(&of_run(&header, &[scenario(&[5_000])])),
+            [(Id::LatencyRequestFailed, Effect::Inconclusive)]
+        );
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Several records side by side, as S0 lays four kernels beside each other: worst, average and least latency under
 //! each load, and what each run changed. Whether they may be compared at all is said first.
+//!
+//! A single run is one draw, and its highest latency one sample of it. So ratios are those of the highest latencies of
+//! many blocks, with their interval, and nothing here calls two single runs different.
 
 use record::{Record, Unit};
 use units::Nanos;
@@ -9,10 +12,11 @@ use crate::figures::{Figures, Row, Terms};
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, Key, Told, groups};
 use crate::style::{Style, Tone};
+use crate::tails::{Tail, uneven};
 use crate::text::{aligned, wrap};
 
-/// The comparison: legend, what forbids it, what differs, then a table each for maximum, average and minimum, and
-/// the maxima against those of the first record.
+/// The comparison: legend, what forbids it, what differs, then a table each for maximum, average and minimum, where
+/// p99.9 lies, and the maxima of blocks against those of the first record.
 pub fn compare(records: &[Record], style: &Style) -> String {
     let comparison = Comparison::of(records);
     let mut lines = comparison.legend(style);
@@ -29,11 +33,26 @@ pub fn compare(records: &[Record], style: &Style) -> String {
         text.push_str(&comparison.latencies(row, &format!("{title}, {}", unit.name())).render(style));
     }
     if records.len() > 1 {
+        let known = [comparison.intervals(unit), comparison.ratios()].into_iter().filter_map(Grid::known);
+        for grid in known {
+            text.push('\n');
+            text.push_str(&grid.render(style));
+        }
         text.push('\n');
-        text.push_str(&comparison.ratios(Row::Maximum, "max / A").render(style));
+        text.extend(
+            comparison
+                .cautions()
+                .iter()
+                .flat_map(|line| wrap("", line, 0, style.width))
+                .map(|line| line + "\n"),
+        );
     }
     text
 }
+
+/// What must be known of a comparison of single runs.
+const ONE_RUN: &str = "One run is one draw. Intervals (95 %) and block maxima say how sure a figure is within its run; from run to run \
+     it can move further. To tell two set-ups apart, measure each several times: worstcase tune trial.";
 
 /// The tables of a comparison, weightiest first.
 pub(crate) const TABLES: [(Row, &str); 4] =
@@ -54,6 +73,8 @@ pub(crate) struct Comparison<'a> {
     pub columns: Vec<Key>,
     /// For each record, the figures of each column.
     pub figures: Vec<Vec<Option<Figures>>>,
+    /// For each record, the tail of each column.
+    pub tails: Vec<Vec<Tail>>,
 }
 
 impl<'a> Comparison<'a> {
@@ -70,7 +91,9 @@ impl<'a> Comparison<'a> {
         };
         let figures =
             groups.iter().map(|groups| columns.iter().map(|key| figures_of(groups, key)).collect()).collect();
-        Self { records, columns, figures }
+        let tails_of = |record| columns.iter().map(|key| Tail::of(record, key)).collect();
+        let tails = records.iter().map(tails_of).collect();
+        Self { records, columns, figures, tails }
     }
 
     /// What the latencies of all records count; none where they count different things.
@@ -90,10 +113,24 @@ impl<'a> Comparison<'a> {
         self.figures[record][column].as_ref()?.latency(row)
     }
 
-    /// How `record`'s latency relates to the first record's.
-    pub fn ratio(&self, record: usize, column: usize, row: Row) -> Option<f64> {
-        let first = self.latency(0, column, row).filter(|latency| latency.0 > 0)?;
-        Some(self.latency(record, column, row)?.0 as f64 / first.0 as f64)
+    /// How the block maxima of `record` relate to the first record's. None where that is not known.
+    pub fn ratio(&self, record: usize, column: usize) -> Option<statistics::Comparison> {
+        self.tails[record][column].against(&self.tails[0][column])
+    }
+
+    /// What must be known of the figures before they are compared.
+    pub fn cautions(&self) -> Vec<String> {
+        let uneven = self.records.iter().enumerate().filter_map(|(place, record)| {
+            let places = uneven(record);
+            (!places.is_empty()).then(|| {
+                format!(
+                    "{} was not alike throughout, so it has no intervals: {}.",
+                    letter(place),
+                    places.join(", ")
+                )
+            })
+        });
+        std::iter::once(ONE_RUN.to_owned()).chain(uneven).collect()
     }
 
     fn grid(&self, corner: &str, skip: usize, cell: impl Fn(usize, usize) -> Cell) -> Grid {
@@ -117,10 +154,50 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    fn ratios(&self, row: Row, title: &str) -> Grid {
-        self.grid(title, 1, |record, column| {
-            self.ratio(record, column, row).map_or_else(Cell::none, |ratio| Cell::plain(ratio_text(ratio)))
-        })
+    /// Where p99.9 of each record lies, at 95 %.
+    fn intervals(&self, unit: Unit) -> Grid {
+        let cell = |record: usize, column: usize, high: bool| {
+            let interval = self.tails[record][column].quantile;
+            let end = interval.and_then(|interval| if high { interval.high } else { Some(interval.low) });
+            end.map_or_else(Cell::none, |end| Cell::plain(aligned(unit, end)))
+        };
+        let records = 0..self.records.len();
+        let ends = records.flat_map(|record| [(record, false), (record, true)]);
+        let label =
+            |(record, high)| format!("{} {}", letter(record), if high { "at most" } else { "at least" });
+        let column = |(place, head)| {
+            let cells = ends.clone().map(|(record, high)| cell(record, place, high)).collect();
+            Column { head, cells }
+        };
+        Grid {
+            corner: format!("p99.9, {}", unit.name()),
+            labels: ends.clone().map(label).collect(),
+            columns: self.heads().into_iter().enumerate().map(column).collect(),
+        }
+    }
+
+    /// Block maxima against the first record's, with their interval.
+    fn ratios(&self) -> Grid {
+        type Part = (&'static str, fn(&statistics::Comparison) -> f64);
+        let parts: [Part; 3] = [
+            ("", |ratio| ratio.ratio),
+            (" at least", |ratio| ratio.interval.0),
+            (" at most", |ratio| ratio.interval.1),
+        ];
+        let lines = (1..self.records.len()).flat_map(|record| parts.map(|(name, part)| (record, name, part)));
+        let cell = |record: usize, column: usize, part: fn(&statistics::Comparison) -> f64| {
+            let ratio = self.ratio(record, column);
+            ratio.map_or_else(Cell::none, |ratio| Cell::plain(ratio_text(part(&ratio))))
+        };
+        let column = |(place, head)| {
+            let cells = lines.clone().map(|(record, _, part)| cell(record, place, part)).collect();
+            Column { head, cells }
+        };
+        Grid {
+            corner: "block max / A".into(),
+            labels: lines.clone().map(|(record, name, _)| format!("{}{name}", letter(record))).collect(),
+            columns: self.heads().into_iter().enumerate().map(column).collect(),
+        }
     }
 
     fn legend(&self, style: &Style) -> Vec<String> {
@@ -189,7 +266,9 @@ pub(crate) fn record_name(record: &Record) -> String {
             format!("{}, Linux {}, {}", header.machine.host, header.machine.kernel.release, header.started)
         }
         Some(lab) => {
-            let booted = [vec![lab.kernel.clone()], lab.words.clone()].concat().join(" ");
+            let release = || format!("Linux {}", header.machine.kernel.release);
+            let kernel = lab.kernel.clone().unwrap_or_else(release);
+            let booted = [vec![kernel], lab.words.clone()].concat().join(" ");
             let seed = header.plan.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
             format!("{booted}, in {}, clock: {}{seed}", lab.emulator, lab.time)
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Lab, LabTime, Record, RunPlan, Scenario};
+use record::{Digest, Lab, LabImages, LabTime, Record, RunPlan, Scenario};
 
 use crate::group::end_word;
 
@@ -85,6 +85,9 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Note, "virtualization", |r| r.header.machine.virtualization.to_string()),
     (Weight::Note, "emulator", |r| of_lab(r, |lab| lab.emulator.clone())),
     (Weight::Note, "emulated CPU", |r| of_lab(r, |lab| lab.cpu_model.clone())),
+    (Weight::Note, "kernel's image", |r| of_images(r, |images| &images.kernel)),
+    (Weight::Note, "guest's worstcase", |r| of_images(r, |images| &images.binary)),
+    (Weight::Note, "guest's root", |r| of_images(r, |images| &images.initramfs)),
     (Weight::Note, "clock source", |r| r.header.machine.clock_source.to_string()),
     (Weight::Note, "frequency governor", governors),
     (Weight::Note, "limit", |r| optional(r.header.plan.limit)),
@@ -103,6 +106,16 @@ fn clock(record: &Record) -> String {
 
 fn of_lab(record: &Record, what: fn(&Lab) -> String) -> String {
     record.header.machine.lab.as_ref().map_or_else(|| "none".into(), what)
+}
+
+/// The first digits of a hash of what a guest was made of.
+fn of_images(record: &Record, which: fn(&LabImages) -> &Digest) -> String {
+    let images = record.header.machine.lab.as_ref().map(|lab| lab.images.as_ref());
+    match images {
+        None => "none".into(),
+        Some(None) => "unknown".into(),
+        Some(Some(images)) => which(images).short().to_owned(),
+    }
 }
 
 fn optional<T: ToString>(value: Option<T>) -> String {

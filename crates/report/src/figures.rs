@@ -43,6 +43,8 @@ pub(crate) struct Figures {
     pub over_limit: Option<u64>,
     /// Observed and missed latencies together.
     pub corrected: Histogram,
+    /// The least latency of a wake-up that had not come: from it on figures are lower bounds.
+    pub at_least: Option<Nanos>,
 }
 
 impl Figures {
@@ -56,6 +58,7 @@ impl Figures {
             figures.late = figures.late.saturating_add(series.late);
             figures.corrected.merge(&series.observed);
             figures.corrected.merge(&series.missed);
+            figures.bound(series.censored.map(|sample| sample.latency));
         }
         figures.finish(limit)
     }
@@ -69,6 +72,7 @@ impl Figures {
             figures.missed += part.missed;
             figures.late = figures.late.saturating_add(part.late);
             figures.corrected.merge(&part.corrected);
+            figures.bound(part.at_least);
         }
         figures.finish(limit)
     }
@@ -77,6 +81,15 @@ impl Figures {
         self.percentiles = PERCENTILES.map(|(_, share)| self.corrected.quantile(share));
         self.over_limit = limit.map(|limit| over(&self.corrected, limit));
         self
+    }
+
+    fn bound(&mut self, at_least: Option<Nanos>) {
+        self.at_least = self.at_least.into_iter().chain(at_least).min();
+    }
+
+    /// Whether a latency of these figures is a lower bound: shown as `>2.3 s`.
+    pub fn is_bound(&self, latency: Nanos) -> bool {
+        self.at_least.is_some_and(|least| latency >= least)
     }
 
     /// The average of the wake-ups.

@@ -31,7 +31,7 @@ pub fn foot(record: &Record, style: &Style) -> String {
         ));
     }
     lines.push(String::new());
-    lines.extend(judgement_lines(&record.judgement, style));
+    lines.extend(verdict_lines(record, style));
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
@@ -65,23 +65,27 @@ fn doubt_lines(doubt: &Doubt, loads: usize, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The verdict with its reasons, and what it speaks for.
-pub fn judgement_lines(judgement: &Judgement, style: &Style) -> Vec<String> {
+/// The verdict with its reasons, and in one sentence what the figures are worth: the rest of that stands on the page and
+/// in docs/claims.md.
+pub fn verdict_lines(record: &Record, style: &Style) -> Vec<String> {
+    let mut lines = judgement_lines(&record.judgement, style);
+    let sentence = record::claims::kept(record).sentence();
+    if !sentence.is_empty() {
+        lines.extend(wrap("", &sentence, 0, style.width));
+    }
+    lines
+}
+
+fn judgement_lines(judgement: &Judgement, style: &Style) -> Vec<String> {
     let word = format!("verdict: {}", judgement.verdict);
     let mut lines = vec![style.paint(verdict_tone(judgement.verdict), &clip(&word, style.width))];
     lines.extend(judgement.reasons.iter().flat_map(|reason| wrap("  ", reason, 4, style.width)));
-    for (head, text) in
-        [("speaks for: ", &judgement.speaks_for), ("does not speak for: ", &judgement.does_not_speak_for)]
-    {
-        if !text.is_empty() {
-            lines.extend(wrap(head, text, 2, style.width));
-        }
-    }
     lines
 }
 
 pub(crate) fn verdict_tone(verdict: Verdict) -> Tone {
     match verdict {
+        Verdict::Measured => Tone::Plain,
         Verdict::Pass => Tone::Good,
         Verdict::Inconclusive => Tone::Doubtful,
         Verdict::Error | Verdict::Fail => Tone::Bad,

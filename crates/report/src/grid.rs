@@ -55,6 +55,21 @@ impl Column {
 }
 
 impl Grid {
+    /// The rows that have a figure; none where there is none at all.
+    pub fn known(mut self) -> Option<Self> {
+        let known = |row: usize| {
+            self.columns
+                .iter()
+                .any(|column| column.cells.get(row).is_some_and(|cell| cell.text != Cell::none().text))
+        };
+        let rows: Vec<usize> = (0..self.labels.len()).filter(|&row| known(row)).collect();
+        self.labels = rows.iter().map(|&row| self.labels[row].clone()).collect();
+        for column in &mut self.columns {
+            column.cells = rows.iter().filter_map(|&row| column.cells.get(row).cloned()).collect();
+        }
+        (!rows.is_empty()).then_some(self)
+    }
+
     /// How wide the table is where all columns stand side by side.
     pub fn width(&self) -> usize {
         self.label_width() + self.columns.iter().map(|column| column.width() + GAP).sum::<usize>()

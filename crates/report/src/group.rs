@@ -145,7 +145,7 @@ pub(crate) fn end_word(end: &ScenarioEnd) -> Option<&'static str> {
 
 /// Whether a stressor of the load is known to have done nothing.
 pub(crate) fn did_no_work(scenario: &Scenario) -> bool {
-    scenario.load.stressors.iter().any(|stressor| stressor.work == 0)
+    scenario.load.stressors.iter().any(record::StressorEvidence::did_nothing)
         || scenario.warnings.iter().any(|warning| warning.id == WarningId::LoadIdle)
 }
 

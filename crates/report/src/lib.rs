@@ -2,13 +2,15 @@
 //!
 //! Pure functions of [`record::Record`] and [`audit::Audit`]: nothing here knows the kernel, the clock or the file system, and nothing
 //! prints. [`table`] is what `bench` ends with, [`foot`] says how far the figures can be trusted, [`compare`] lays
-//! records side by side, [`ladder`] kernels and boot lines with several runs each, [`findings`] is what `check` says, [`live`] is what `measure` shows while it runs, [`page`] is the page for a customer.
+//! records side by side, [`ladder`] kernels and boot lines with several runs each, [`findings`] is what `check` says, [`live`] is what `measure` shows while it runs, [`page`] is the page for a customer,
+//! [`extreme`] an estimate of latencies that were not seen.
 //!
 //! Minimum, average and maximum are always those of the observed wake-ups, exact; percentiles are always taken from
 //! the corrected histogram, in which a missed activation counts with the latency that it would have had.
 
 pub mod against;
 pub mod compare;
+pub mod extreme;
 pub mod findings;
 pub mod foot;
 pub mod ladder;
@@ -24,6 +26,7 @@ mod group;
 mod idle_cost;
 mod style;
 mod svg;
+mod tails;
 mod text;
 mod validity;
 mod warnings;

@@ -3,9 +3,11 @@
 //! `view` holds what a template can show (tables, figures, facts); the other files turn a record into it, section by
 //! section; `templates/` lays it out. Everything that comes from a record is escaped there or in `crate::svg`.
 
+mod claims;
 mod comparison;
 mod conditions;
 pub(crate) mod distribution;
+mod extreme;
 mod facts;
 mod loads;
 mod prepared;
@@ -15,6 +17,7 @@ pub(crate) mod view;
 
 use askama::Template;
 use record::{Record, Unit};
+use units::Nanos;
 
 use crate::compare::{letter, record_name};
 use prepared::Prepared;
@@ -46,9 +49,18 @@ struct RecordView {
 /// # Errors
 /// Only if the template cannot be written into memory.
 pub fn page(records: &[Record]) -> Result<String, std::fmt::Error> {
+    page_with(records, None)
+}
+
+/// The same, with an estimate of the latency that is exceeded once in `exposure`, where one is asked for.
+///
+/// # Errors
+/// Only if the template cannot be written into memory.
+pub fn page_with(records: &[Record], exposure: Option<Nanos>) -> Result<String, std::fmt::Error> {
     let comparison = if records.len() > 1 { comparison::sections(records) } else { Vec::new() };
     let several = records.len() > 1;
-    let views = records.iter().enumerate().map(|(place, record)| view_of(record, place, several)).collect();
+    let views =
+        records.iter().enumerate().map(|(place, record)| view_of(record, place, several, exposure)).collect();
     let title = match records {
         [only] => format!("Wake-up latency of {}", only.header.machine.host),
         _ => format!("Wake-up latency: {} records compared", records.len()),
@@ -67,10 +79,12 @@ pub(crate) fn of_sections(
     page.render().map_err(|_| std::fmt::Error)
 }
 
-fn view_of(record: &Record, place: usize, several: bool) -> RecordView {
+fn view_of(record: &Record, place: usize, several: bool, exposure: Option<Nanos>) -> RecordView {
     let prepared = Prepared::of(record);
     let mut sections = vec![summary::figures(&prepared)];
     sections.extend(distribution::sections(&prepared, place));
+    sections.extend(claims::section(record));
+    sections.extend(exposure.map(|exposure| extreme::section(record, exposure)));
     sections.extend(timeline::sections(record, &prepared));
     sections.push(loads::section(record));
     sections.push(conditions::doubts_section(record));

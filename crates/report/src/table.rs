@@ -1,6 +1,6 @@
 //! The table that a run ends with: S0's minimum, average and maximum for each load, and what S0 lacks.
 
-use record::{Record, Unit};
+use record::{Record, Unit, Wake};
 use units::{CpuId, Nanos};
 
 use crate::figures::{Figures, ROWS, Row, Terms};
@@ -25,7 +25,11 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
     }
     let terms = Terms::of(record);
     // A guest in instruction time has one CPU: no need to say that all are meant.
-    let corner = if terms.unit == Unit::Instructions { "instructions" } else { "all CPUs, us" };
+    let corner = match (terms.unit, record.header.plan.wake) {
+        (Unit::Instructions, _) => "instructions",
+        (_, Wake::Deadline) => "jitter, all CPUs, us",
+        _ => "all CPUs, us",
+    };
     let mut text = grid(&groups, |group| group.figures(), terms, corner).render(style);
     let cpus = if per_cpu { cpus(record) } else { Vec::new() };
     for cpu in cpus {
@@ -86,11 +90,16 @@ fn label(row: Row, terms: Terms) -> String {
 fn cell(figures: &Figures, row: Row, terms: Terms) -> Cell {
     if row.is_latency() {
         return figures.latency(row).map_or_else(Cell::none, |latency| Cell {
-            text: aligned(terms.unit, latency),
+            text: bounded(figures, latency, aligned(terms.unit, latency)),
             tone: if terms.exceeded(latency) { Tone::Bad } else { Tone::Plain },
         });
     }
     Cell::plain(plain_cell(figures, row))
+}
+
+/// `text` with the mark of a lower bound, where it is one.
+pub(crate) fn bounded(figures: &Figures, latency: Nanos, text: String) -> String {
+    if figures.is_bound(latency) { format!(">{}", text.trim_start()) } else { text }
 }
 
 /// A cell that is no latency.

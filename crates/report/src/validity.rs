@@ -1,6 +1,6 @@
 //! The evidence of all scenarios in one line: what every thread and every CPU said of the conditions.
 
-use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
+use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence, Wake};
 use units::Nanos;
 
 use crate::text::count_of;
@@ -15,9 +15,18 @@ pub(crate) fn parts(record: &Record) -> Vec<String> {
     } else {
         thread_parts(record, &threads)
     };
+    let expected: usize = record.scenarios.iter().map(|scenario| scenario.series.len()).sum();
+    if !threads.is_empty() && threads.len() < expected {
+        parts.push(format!("{} of {expected} threads did not report", expected - threads.len()));
+    }
+    let changes: usize = record.scenarios.iter().map(|scenario| scenario.evidence.watch.changes.len()).sum();
+    if changes > 0 {
+        parts.push(format!("{} of threads while they measured", count_of(changes as u64, "change")));
+    }
     if !cpus.is_empty() {
         parts.extend(cpu_parts(&cpus));
     }
+    parts.extend(limits(record));
     let lost: u64 = recorders.iter().map(|recorder| lost(recorder)).sum();
     parts.push(if lost == 0 {
         "nothing lost in recording".into()
@@ -25,6 +34,37 @@ pub(crate) fn parts(record: &Record) -> Vec<String> {
         format!("{lost} recordings lost")
     });
     parts
+}
+
+/// What stood between the run and the machine, where it matters.
+fn limits(record: &Record) -> Vec<String> {
+    let machine = &record.header.machine;
+    let mut limits = Vec::new();
+    if let Some(maker) = machine.place.container.value().filter(|maker| *maker != "none") {
+        limits.push(format!("in a container ({maker})"));
+    }
+    if machine.place.user_namespace.value() == Some(&true) {
+        limits.push("in a user namespace".into());
+    }
+    for quota in machine.place.cpu_quotas.value().into_iter().flatten() {
+        limits.push(format!("CPU quota {} of each {}", quota.quota, quota.period));
+    }
+    let quotas = record.scenarios.iter().filter_map(|scenario| scenario.evidence.quotas.value()).flatten();
+    let throttled: Vec<_> = quotas.map(|quota| quota.throttled.clone().map(|time| time.0)).collect();
+    if !throttled.is_empty() {
+        limits
+            .push(format!("throttled by it {}", shown(&total(throttled.iter(), |time| *time), milliseconds)));
+    }
+    let coarse = machine.timers.resolution.value().filter(|resolution| resolution.0 > 1_000);
+    limits.extend(coarse.map(|resolution| format!("timers of {resolution}")));
+    let unread = |scenario: &&record::Scenario| {
+        let evidence = &scenario.evidence;
+        !evidence.threads.is_empty() && evidence.kernel_messages.value().is_none()
+    };
+    if record.scenarios.iter().any(|scenario| unread(&scenario)) {
+        limits.push("the kernel's log was not read".into());
+    }
+    limits
 }
 
 fn lost(recorder: &RecorderEvidence) -> u64 {
@@ -36,8 +76,7 @@ fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<String> {
     let mut parts = vec![
         policies(threads),
         count_of(sum(|thread| thread.minor_faults + thread.major_faults), "page fault"),
-        count_of(sum(|thread| thread.migrations), "migration"),
-        count_of(sum(|thread| thread.involuntary_switches), "preemption"),
+        migrations(threads),
         every(threads, |thread| thread.memory_locked, "memory locked", "memory not locked"),
         slack(threads),
         every(
@@ -47,10 +86,30 @@ fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<String> {
             "clock by system call",
         ),
     ];
+    // sched_yield counts as involuntary: what a reservation was preempted is not known.
+    if record.header.plan.wake != Wake::Deadline {
+        parts.insert(3, count_of(sum(|thread| thread.involuntary_switches), "preemption"));
+    }
     if let Some(cost) = cost(record) {
         parts.push(format!("{} of CPU time per wake-up", record.header.machine.unit().with_name(cost)));
     }
     parts
+}
+
+/// `0 migrations`, where the CPU of each wake-up was read; what is unknown is not 0.
+fn migrations(threads: &[&ThreadEvidence]) -> String {
+    let count = threads.iter().map(|thread| thread.migrations).sum::<u64>();
+    match threads.iter().filter(|thread| thread.cpu_reading.is_none()).count() {
+        0 => count_of(count, "migration"),
+        unread if unread == threads.len() && count == 0 => "migrations not counted".into(),
+        unread => {
+            format!(
+                "{} seen, not counted on {unread} of {} threads",
+                count_of(count, "migration"),
+                threads.len()
+            )
+        }
+    }
 }
 
 /// CPU time per wake-up, over all threads that reported.
@@ -94,6 +153,11 @@ fn every(threads: &[&ThreadEvidence], holds: fn(&ThreadEvidence) -> bool, good: 
 }
 
 fn slack(threads: &[&ThreadEvidence]) -> String {
+    let unread = |thread: &&&ThreadEvidence| thread.unread.iter().any(|what| what.starts_with("timer slack"));
+    let unknown = threads.iter().filter(unread).count();
+    if unknown > 0 {
+        return format!("timer slack unknown on {unknown} of {} threads", threads.len());
+    }
     let slack = threads.iter().map(|thread| thread.timer_slack).max().unwrap_or_default();
     if slack == Nanos::ZERO { "no timer slack".into() } else { format!("timer slack {slack}") }
 }
@@ -117,10 +181,13 @@ pub(crate) fn milliseconds(nanos: u64) -> String {
     format!("{}.{} ms", nanos / 1_000_000, nanos / 100_000 % 10)
 }
 
-/// The sum of what could be read; where nothing could, why not.
-fn total<'a, T: 'a>(facts: impl Iterator<Item = &'a Fact<T>>, count: impl Fn(&T) -> u64) -> Fact<u64> {
+/// The sum of what could be read, and how many could not; where nothing could, why not.
+fn total<'a, T: 'a>(facts: impl Iterator<Item = &'a Fact<T>>, count: impl Fn(&T) -> u64) -> Total {
     let mut total = Fact::Unsupported;
+    let (mut all, mut unread) = (0, 0);
     for fact in facts {
+        all += 1;
+        unread += usize::from(fact.value().is_none());
         match (fact, &mut total) {
             (Fact::Value(value), Fact::Value(sum)) => *sum += count(value),
             (Fact::Value(value), state) => *state = Fact::Value(count(value)),
@@ -131,13 +198,57 @@ fn total<'a, T: 'a>(facts: impl Iterator<Item = &'a Fact<T>>, count: impl Fn(&T)
             _ => (),
         }
     }
-    total
+    Total { sum: total, all, unread }
 }
 
-fn shown(fact: &Fact<u64>, show: impl Fn(u64) -> String) -> String {
-    match fact {
+/// A sum over CPUs or scenarios.
+struct Total {
+    sum: Fact<u64>,
+    all: usize,
+    unread: usize,
+}
+
+fn shown(total: &Total, show: impl Fn(u64) -> String) -> String {
+    match &total.sum {
+        Fact::Value(value) if total.unread > 0 => {
+            format!("{} or more (unknown of {} of {})", show(*value), total.unread, total.all)
+        }
         Fact::Value(value) => show(*value),
         Fact::Absent => "not counted here".into(),
-        _ => fact.to_string(),
+        fact => fact.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_that_lacks_cpus_says_so() {
+        let sum =
+            |facts: &[Fact<u64>]| shown(&total(facts.iter(), |count| *count), |count| count.to_string());
+        assert_eq!(sum(&[Fact::Value(2), Fact::Value(3)]), "5");
+        assert_eq!(sum(&[Fact::Value(2), Fact::Unreadable(5)]), "2 or more (unknown of 1 of 2)");
+        assert_eq!(sum(&[Fact::Absent, Fact::Absent]), "not counted here");
+        assert_eq!(sum(&[Fact::Unreadable(5), Fact::Absent]), "unreadable (errno 5)");
+    }
+
+    fn thread() -> ThreadEvidence {
+        ThreadEvidence { cpu_reading: Some(record::CpuReading::Library), ..ThreadEvidence::default() }
+    }
+
+    #[test]
+    fn migrations_that_were_not_counted_are_no_zero() {
+        let (looked, blind) = (thread(), ThreadEvidence { cpu_reading: None, ..thread() });
+        assert_eq!(migrations(&[&looked, &looked]), "0 migrations");
+        assert_eq!(migrations(&[&blind, &blind]), "migrations not counted");
+        assert_eq!(migrations(&[&looked, &blind]), "0 migrations seen, not counted on 1 of 2 threads");
+    }
+
+    #[test]
+    fn a_slack_that_could_not_be_read_is_not_none() {
+        assert_eq!(slack(&[&thread()]), "no timer slack");
+        let unread = ThreadEvidence { unread: vec!["timer slack: refused".into()], ..thread() };
+        assert_eq!(slack(&[&thread(), &unread]), "timer slack unknown on 1 of 2 threads");
     }
 }

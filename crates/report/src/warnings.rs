@@ -1,5 +1,6 @@
 //! Warnings as a reader wants them: each doubt once, weightiest first, with the loads that it was met under.
 
+use record::verdict::Verdict;
 use record::{Effect, Record, Warning, WarningId};
 
 /// One kind of doubt, over the whole run.
@@ -37,6 +38,10 @@ pub(crate) fn doubts(record: &Record) -> Vec<Doubt> {
         for warning in &scenario.warnings {
             take(&mut doubts, warning, Some(&scenario.head.load));
         }
+    }
+    // Without a requirement a doubt about the environment changes no verdict.
+    if record.judgement.verdict == Verdict::Measured {
+        doubts.iter_mut().for_each(|doubt| doubt.effect = Effect::Note);
     }
     doubts.sort_by_key(|doubt| (std::cmp::Reverse(doubt.effect), doubt.id));
     doubts

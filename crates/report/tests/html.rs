@@ -46,7 +46,7 @@ fn a_guest_in_instruction_time_has_no_latency_in_microseconds() {
     let html = page(&[guest()]).unwrap();
     let (head, facts) = html.split_once("id=\"a-facts\"").unwrap();
     let body = head.split("</style>").nth(1).unwrap();
-    assert!(!body.contains("µs") && !body.contains(" us "), "{}", near(body, "µs"));
+    assert!(!body.contains("µs") && !body.contains(" us "), "{} {}", near(body, "µs"), near(body, " us "));
     for word in
         ["all CPUs, in instructions", "max, instructions", "data-unit=\"instructions\"", "k instructions"]
     {

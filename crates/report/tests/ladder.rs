@@ -20,6 +20,7 @@ fn rung(name: &str, median: u64, seeds: std::ops::RangeInclusive<u64>) -> Rung {
         booted: format!("kernel-{name} word=1, Linux 6.1"),
         runs: seeds.map(run).collect(),
         missing: Vec::new(),
+        notes: Vec::new(),
         published: None,
     }
 }

@@ -14,10 +14,11 @@
 //! them. Nothing is drawn by lot, so that the same records always give the same verdict. The price: a difference that
 //! only widens the spread, without a shift, is not seen.
 //!
-//! **What it does not do.** It judges one pair of arms. Whoever asks many questions at once gets one wrong "higher" or
-//! "lower" in some thirty of them, and has to say so.
+//! **Several comparisons.** [`compare`] judges one pair of arms: of many pairs that do not differ one in thirty looks
+//! different. [`compare_among`] shares the error among them.
 
 use crate::Value;
+use crate::power::{POWER, Power};
 use crate::ranks::cut;
 
 /// The fewest runs of an arm that are compared. Four could be, at a confidence of 97 %, where all of one arm lie above
@@ -38,9 +39,9 @@ pub struct Comparison {
     pub confidence: f64,
     /// Whether that is more than spread.
     pub verdict: Verdict,
-    /// The smallest ratio (above one; its reciprocal downwards) that would surely have been seen with the spread that
-    /// these runs have. A smaller difference can hide behind [`Verdict::NoDifference`].
-    pub smallest: f64,
+    /// The ratio (above one; its reciprocal downwards) that as many fresh runs with this spread would find with a
+    /// probability of 80 %. A smaller difference often hides behind [`Verdict::NoDifference`].
+    pub detectable: f64,
 }
 
 /// Whether the second arm's figure differs from the first's.
@@ -50,7 +51,7 @@ pub enum Verdict {
     Higher,
     /// It is lower, beyond the spread within the arms.
     Lower,
-    /// None that these runs could show: see [`Comparison::smallest`].
+    /// None that these runs could show: see [`Comparison::detectable`].
     NoDifference,
 }
 
@@ -66,10 +67,23 @@ impl std::fmt::Display for Verdict {
 
 /// An arm with too few runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{runs} runs of an arm are too few to compare: {LEAST_RUNS} are needed, each with a seed of its own")]
+#[error("{runs} runs of an arm are too few to compare: {needed} are needed, each with a seed of its own")]
 pub struct TooFew {
     /// How many the smaller arm has.
     pub runs: usize,
+    /// How many it takes.
+    pub needed: usize,
+}
+
+/// The fewest runs of each of two arms that can show a difference among so many comparisons, each judged at an equal part
+/// of the error (Bonferroni). [`LEAST_RUNS`] for up to six.
+pub fn runs_needed(comparisons: usize) -> usize {
+    let confidence = confidence_among(comparisons);
+    (LEAST_RUNS..).find(|&runs| cut(runs, runs, confidence).is_some()).unwrap_or(usize::MAX)
+}
+
+fn confidence_among(comparisons: usize) -> f64 {
+    1.0 - (1.0 - CONFIDENCE) / comparisons.max(1) as f64
 }
 
 /// Compares `second` against `first`.
@@ -77,9 +91,18 @@ pub struct TooFew {
 /// # Errors
 /// [`TooFew`] where an arm has fewer than [`LEAST_RUNS`].
 pub fn compare(first: &[Value], second: &[Value]) -> Result<Comparison, TooFew> {
+    compare_among(first, second, 1)
+}
+
+/// Compares `second` against `first` as one of so many comparisons: the chance that any of them shows a difference where
+/// there is none is at most 5 %.
+///
+/// # Errors
+/// [`TooFew`] where an arm has fewer than [`runs_needed`].
+pub fn compare_among(first: &[Value], second: &[Value], comparisons: usize) -> Result<Comparison, TooFew> {
     let runs = first.len().min(second.len());
-    let cut = cut(first.len(), second.len(), CONFIDENCE).filter(|_| runs >= LEAST_RUNS);
-    let (below, confidence) = cut.ok_or(TooFew { runs })?;
+    let cut = cut(first.len(), second.len(), confidence_among(comparisons)).filter(|_| runs >= LEAST_RUNS);
+    let (below, confidence) = cut.ok_or_else(|| TooFew { runs, needed: runs_needed(comparisons) })?;
     // A figure within a cell may be anywhere in it: the ends of the interval take the ends that widen it.
     let low = differences(first, second, |first, second| second.low() - first.high());
     let high = differences(first, second, |first, second| second.high() - first.low());
@@ -95,7 +118,8 @@ pub fn compare(first: &[Value], second: &[Value]) -> Result<Comparison, TooFew> 
         interval: (lower.exp(), upper.exp()),
         confidence,
         verdict,
-        smallest: (middle - lower).max(upper - middle).exp(),
+        detectable: Power::of((upper - lower) / 2.0, confidence, first.len() + second.len() - 2)
+            .detectable(POWER),
     })
 }
 

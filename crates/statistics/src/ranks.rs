@@ -1,4 +1,5 @@
-//! How the Mann-Whitney statistic is spread where two arms do not differ: exact, by counting orders.
+//! How the statistics of Mann and Whitney and of Wilcoxon's signed ranks are spread where two arms do not differ: exact, by
+//! counting orders and signs.
 
 /// The probability that U is `0, 1, ... most` where samples of `m` and `n` come from one distribution without ties.
 ///
@@ -37,9 +38,70 @@ pub(crate) fn cut(m: usize, n: usize, confidence: f64) -> Option<(usize, f64)> {
     kept
 }
 
+/// The rank of each figure, from 1; equal figures share the mean of theirs.
+pub(crate) fn mid_ranks(figures: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..figures.len()).collect();
+    order.sort_by(|&a, &b| figures[a].total_cmp(&figures[b]));
+    let mut ranks = vec![0.0; figures.len()];
+    let mut below = 0;
+    for equal in order.chunk_by(|&a, &b| figures[a] == figures[b]) {
+        let rank = below as f64 + (equal.len() as f64 + 1.0) / 2.0;
+        equal.iter().for_each(|&place| ranks[place] = rank);
+        below += equal.len();
+    }
+    ranks
+}
+
+/// How the sum of the ranks of positive differences is spread where each sign is as likely as the other, without ties.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SignedRanks {
+    /// The probability of at most 0, 1, ... up to the middle of the distribution, which is symmetrical.
+    at_most: Vec<f64>,
+}
+
+impl SignedRanks {
+    /// For so many differences: the rank `n` is in the sum or it is not.
+    pub fn of(differences: usize) -> Self {
+        let most = differences * (differences + 1) / 4;
+        let mut sums = vec![0.0; most + 1];
+        sums[0] = 1.0;
+        for rank in 1..=differences {
+            for sum in (0..=most).rev() {
+                let without: f64 = sums[sum];
+                let with = if sum < rank { 0.0 } else { sums[sum - rank] };
+                sums[sum] = f64::midpoint(without, with);
+            }
+        }
+        let mut total = 0.0;
+        let add = |probability| {
+            total += probability;
+            total
+        };
+        Self { at_most: sums.into_iter().map(add).collect() }
+    }
+
+    /// The probability of a sum of at most that; 1 above the middle.
+    pub fn at_most(&self, sum: usize) -> f64 {
+        self.at_most.get(sum).copied().unwrap_or(1.0)
+    }
+
+    /// How many of the ordered means of two differences may be cut off at each end: see [`cut`].
+    pub fn cut(&self, confidence: f64) -> Option<(usize, f64)> {
+        // 1 - 0.95 is a little more than 0.05: what is as probable as that must not fall to rounding.
+        let tail = (1.0 - confidence) / 2.0 + 1e-12;
+        let below = self.at_most.partition_point(|&probability| probability <= tail).checked_sub(1)?;
+        Some((below, 1.0 - 2.0 * self.at_most[below]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_figures_share_a_rank() {
+        assert_eq!(mid_ranks(&[5.0, 1.0, 5.0, 9.0, 5.0]), [3.0, 1.0, 3.0, 5.0, 3.0]);
+    }
 
     /// All orders of `m` and `n` figures, counted one by one.
     fn counted(m: usize, n: usize) -> Vec<f64> {
@@ -72,5 +134,27 @@ mod tests {
         assert!((confidence - (1.0 - 8.0 / 252.0)).abs() < 1e-12);
         assert_eq!(cut(10, 10, 0.95).unwrap().0, 23);
         assert_eq!(cut(3, 3, 0.95), None);
+    }
+
+    #[test]
+    fn signed_ranks_are_spread_as_counting_all_signs_says() {
+        for differences in 1..=9_usize {
+            let sums = (0_u32..1 << differences)
+                .map(|signs| (1..=differences).filter(|rank| signs >> (rank - 1) & 1 == 1).sum::<usize>());
+            let sums: Vec<usize> = sums.collect();
+            let ranks = SignedRanks::of(differences);
+            for most in 0..=differences * (differences + 1) / 4 {
+                let counted = sums.iter().filter(|&&sum| sum <= most).count() as f64 / sums.len() as f64;
+                assert!((ranks.at_most(most) - counted).abs() < 1e-12, "{differences} {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn signed_ranks_agree_with_printed_tables() {
+        // Wilcoxon's table, two-sided 5 %: 6 differences reject at 0, 8 at 3, 10 at 8, 20 at 52.
+        let cut = |differences| SignedRanks::of(differences).cut(0.95).map(|(below, _)| below);
+        assert_eq!([5, 6, 8, 10, 20].map(cut), [None, Some(0), Some(3), Some(8), Some(52)]);
+        assert_eq!(SignedRanks::of(6).cut(0.95).unwrap().1, 1.0 - 2.0 / 64.0);
     }
 }

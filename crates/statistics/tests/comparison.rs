@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use proptest::prelude::*;
-use statistics::{Comparison, LEAST_RUNS, TooFew, Value, Verdict, compare};
+use statistics::{Comparison, LEAST_RUNS, TooFew, Value, Verdict, compare, compare_among, runs_needed};
 use units::{Random, Seed};
 
 const ROUNDS: u32 = 4_000;
@@ -90,29 +90,49 @@ fn the_interval_holds_the_ratio_that_was_put_in() {
 }
 
 #[test]
-fn a_shift_of_the_smallest_ratio_is_seen_and_a_little_less_is_not() {
-    let mut random = Seed(3).stream("smallest");
-    for _ in 0..200 {
-        let (first, second) = (arm(5, 1.0, &mut random, log_normal), arm(5, 1.0, &mut random, log_normal));
-        let compared = compare(&first, &second).unwrap();
-        let shifted = |ratio: f64| -> Vec<Value> {
-            let by = ratio / compared.ratio;
-            second.iter().map(|value| Value::exact((value.figure() * by) as u64)).collect()
-        };
-        let (up, down) = (compared.smallest * 1.001, 1.0 / compared.smallest / 1.001);
-        assert_eq!(compare(&first, &shifted(up)).unwrap().verdict, Verdict::Higher);
-        assert_eq!(compare(&first, &shifted(down)).unwrap().verdict, Verdict::Lower);
-        let near = [compared.smallest / 1.001, 1.001 / compared.smallest];
-        let hidden = |ratio| compare(&first, &shifted(ratio)).unwrap().verdict == Verdict::NoDifference;
-        assert!(near.into_iter().any(hidden), "{compared:?}");
+fn the_effect_with_80_percent_power_is_found_in_80_percent() {
+    let mut random = Seed(3).stream("detectable");
+    for runs in [5, 8, 15] {
+        let mut found = 0;
+        for _ in 0..ROUNDS {
+            // The scale comes from one pair of arms, the effect is put into another.
+            let mut arm = |ratio| arm(runs, ratio, &mut random, log_normal);
+            let seen = compare(&arm(1.0), &arm(1.0)).unwrap();
+            found += u32::from(compare(&arm(1.0), &arm(seen.detectable)).unwrap().verdict == Verdict::Higher);
+        }
+        let share = f64::from(found) / f64::from(ROUNDS);
+        assert!((share - statistics::POWER).abs() < 0.05, "{runs} runs: {share}");
     }
+}
+
+#[test]
+fn many_comparisons_share_one_error() {
+    let (comparisons, mut random) = (6, Seed(5).stream("many"));
+    let mut wrong = 0;
+    for _ in 0..ROUNDS {
+        let good = arm(5, 1.0, &mut random, log_normal);
+        let differs = (0..comparisons).any(|_| {
+            let other = arm(5, 1.0, &mut random, log_normal);
+            compare_among(&good, &other, comparisons).unwrap().verdict != Verdict::NoDifference
+        });
+        wrong += u32::from(differs);
+    }
+    let share = f64::from(wrong) / f64::from(ROUNDS);
+    assert!(share < 0.05, "{share}");
+}
+
+#[test]
+fn more_comparisons_take_more_runs() {
+    assert_eq!([1, 6, 7, 23, 24].map(runs_needed), [5, 5, 6, 6, 7]);
+    let five = exact(&[1, 2, 3, 4, 5]);
+    assert_eq!(compare_among(&five, &five, 7), Err(TooFew { runs: 5, needed: 6 }));
 }
 
 #[test]
 fn fewer_than_five_runs_are_not_compared() {
     let five = exact(&[1, 2, 3, 4, 5]);
-    assert_eq!(compare(&five, &five[..4]), Err(TooFew { runs: 4 }));
-    assert_eq!(compare(&[], &five), Err(TooFew { runs: 0 }));
+    assert_eq!(compare(&five, &five[..4]), Err(TooFew { runs: 4, needed: 5 }));
+    assert_eq!(compare(&[], &five), Err(TooFew { runs: 0, needed: 5 }));
     assert!(compare(&five[..LEAST_RUNS], &five).is_ok());
 }
 
@@ -124,7 +144,7 @@ fn equal_arms_do_not_differ_and_cells_widen_the_interval() {
         (compared.ratio, compared.interval, compared.verdict),
         (1.0, (1.0, 1.0), Verdict::NoDifference)
     );
-    assert_eq!(compared.smallest, 1.0);
+    assert_eq!(compared.detectable, 1.0);
     // Neighbouring cells: the figures may be equal to a nanosecond.
     let cells = [(4_300, 4_399), (4_400, 4_499)].map(|(low, high)| vec![Value::between(low, high); 5]);
     let compared = compare(&cells[0], &cells[1]).unwrap();
@@ -142,7 +162,7 @@ proptest! {
         let near = |a: f64, b: f64| (a.ln() - b.ln()).abs() < 1e-9;
         prop_assert!(near(there.ratio, 1.0 / back.ratio));
         prop_assert!(near(there.interval.0, 1.0 / back.interval.1) && near(there.interval.1, 1.0 / back.interval.0));
-        prop_assert!(near(there.smallest, back.smallest));
+        prop_assert!(near(there.detectable, back.detectable));
         let turned = match back.verdict {
             Verdict::Higher => Verdict::Lower,
             Verdict::Lower => Verdict::Higher,
@@ -161,7 +181,7 @@ proptest! {
         let plain = compare(&exact(&first), &exact(&second)).unwrap();
         let other = compare(&scaled(&first), &scaled(&second)).unwrap();
         let near = |a: f64, b: f64| (a.ln() - b.ln()).abs() < 1e-9;
-        prop_assert!(near(plain.ratio, other.ratio) && near(plain.smallest, other.smallest));
+        prop_assert!(near(plain.ratio, other.ratio) && near(plain.detectable, other.detectable));
         prop_assert!(near(plain.interval.0, other.interval.0) && near(plain.interval.1, other.interval.1));
     }
 
@@ -173,6 +193,6 @@ proptest! {
         let cells = |arm: &[(u64, u64)]| arm.iter().map(|(low, width)| Value::between(*low, low + width)).collect::<Vec<_>>();
         let compared = compare(&cells(&first), &cells(&second)).unwrap();
         prop_assert!(compared.interval.0 <= compared.ratio + 1e-9 && compared.ratio <= compared.interval.1 + 1e-9);
-        prop_assert!(compared.smallest >= 1.0 && compared.confidence >= 0.95);
+        prop_assert!(compared.detectable >= 1.0 && compared.confidence >= 0.95);
     }
 }

@@ -106,7 +106,7 @@ fn tai_sleep_until(until: u64) -> std::result::Result<(), Errno> {
 
 /// Whether `action` ends in a child that is killed by any system call but exit. None where the kernel has no seccomp
 /// filters, or no child could be made. seccomp(2): the strict mode would forbid reading the time-stamp counter too.
-fn survives_without_system_calls(action: impl Fn()) -> Option<bool> {
+pub(crate) fn survives_without_system_calls(action: impl Fn()) -> Option<bool> {
     const NO_FILTER: libc::c_int = 77;
     // SAFETY: the child calls nothing but prctl, `action` and exit, and none of them takes a lock or allocates.
     let child = unsafe {

@@ -5,6 +5,7 @@
 
 pub mod allocation;
 pub mod clock;
+pub mod cpu;
 pub mod error;
 pub mod machine;
 pub mod mapping;

@@ -112,11 +112,22 @@ pub fn set_policy(tid: i32, policy: Policy, priority: u32) -> Result<()> {
 
 /// Policy and priority of the calling thread, read back from the kernel.
 pub fn get() -> Result<(Policy, u32)> {
-    // SAFETY: takes a thread id, 0 for the caller, and no pointer.
-    let policy = check(unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }, "sched_getscheduler", "")?;
+    of_thread(0)
+}
+
+/// Policy and priority of thread `tid`, 0 for the caller. sched_getscheduler(2), sched_getparam(2).
+///
+/// # Errors
+/// `ESRCH` for a thread that is gone.
+pub fn of_thread(tid: i32) -> Result<(Policy, u32)> {
+    let on = || if tid == 0 { String::new() } else { format!("of thread {tid}") };
+    // SAFETY: takes a thread id and no pointer.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) };
+    let policy = check(policy, "sched_getscheduler", on())?;
     let mut priority: libc::c_int = 0;
     // SAFETY: a sched_param is one int, which outlives the call.
-    check(unsafe { libc::syscall(libc::SYS_sched_getparam, 0, &mut priority) }, "sched_getparam", "")?;
+    let result = unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &mut priority) };
+    check(result, "sched_getparam", on())?;
     const RESET_ON_FORK: u32 = 0x4000_0000;
     Ok((Policy::from_number(policy as u32 & !RESET_ON_FORK), priority as u32))
 }
@@ -188,13 +199,6 @@ pub fn reservable(cpus: &CpuList) -> CpuList {
     cpus.iter().filter(|&cpu| std::thread::spawn(move || attempt(cpu)).join().unwrap_or(false)).collect()
 }
 
-/// The CPU that the calling thread runs on: getcpu(2).
-#[inline]
-pub fn current_cpu() -> CpuId {
-    // SAFETY: takes nothing.
-    CpuId(unsafe { libc::sched_getcpu() } as u32)
-}
-
 /// Asks for timers of the calling thread to be at most `slack` late for the sake of coalescing; at least 1 ns.
 /// `PR_SET_TIMERSLACK`, prctl(2).
 pub fn set_timer_slack(slack: Nanos) -> Result<()> {
@@ -211,9 +215,14 @@ pub fn timer_slack() -> Result<Nanos> {
 }
 
 /// Gives the CPU away; a deadline thread sleeps until its next period. sched_yield(2).
+/// It fails where a filter refuses it (seccomp).
 #[inline]
-pub fn give_way() {
-    rustix::thread::sched_yield();
+pub fn give_way() -> std::result::Result<(), crate::Errno> {
+    // SAFETY: no arguments.
+    match unsafe { libc::sched_yield() } {
+        0 => Ok(()),
+        _ => Err(crate::Error::last("sched_yield", "").errno),
+    }
 }
 
 /// The calling thread's id in the kernel: gettid(2).
@@ -236,7 +245,7 @@ mod tests {
             let one: CpuList = affinity(0).unwrap().first().into_iter().collect();
             set_affinity(0, &one).unwrap();
             assert_eq!(affinity(0).unwrap(), one);
-            assert_eq!(Some(current_cpu()), one.first());
+            assert_eq!(affinity(0).unwrap(), one);
             assert_eq!(reachable(&"0-8000".parse().unwrap()).unwrap().intersection(&one), one);
         })
         .join()
@@ -256,6 +265,25 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn another_threads_policy_is_read_and_one_that_is_gone_is_no_answer() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            set_policy(0, Policy::Batch, 0).unwrap();
+            tell.send(thread_id()).unwrap();
+            let _ = ended.recv();
+        });
+        let tid = told.recv().unwrap();
+        assert_eq!(of_thread(tid).unwrap(), (Policy::Batch, 0));
+        drop(end);
+        other.join().unwrap();
+        while of_thread(tid).is_ok() {
+            std::thread::yield_now();
+        }
+        assert_eq!(of_thread(tid).unwrap_err().errno, Errno::SRCH);
     }
 
     #[test]

@@ -120,6 +120,11 @@ mod word {
         pub fn publish(&self, value: u64) {
             self.0.store(value, Ordering::Release);
         }
+
+        /// Takes a word that is zero for the caller; of several callers, in any process, exactly one gets `true`.
+        pub fn claim(&self) -> bool {
+            self.0.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        }
     }
 }
 
@@ -176,14 +181,21 @@ mod word {
             fence(Ordering::Release);
             self.set(value);
         }
+
+        /// Takes a word that is zero for the caller; of several callers, in any process, exactly one gets `true`.
+        /// Such a word is used for nothing else.
+        pub fn claim(&self) -> bool {
+            self.low.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        }
     }
 }
 
 impl Word {
-    /// Adds to it and returns the sum. One writer only: this is a read and a write, not an atomic addition.
+    /// Adds to it and returns the sum; stays at 2^64 - 1 where it would not fit. One writer only: this is a read and a
+    /// write, not an atomic addition.
     #[inline]
     pub fn add(&self, amount: u64) -> u64 {
-        let sum = self.get().wrapping_add(amount);
+        let sum = self.get().saturating_add(amount);
         self.set(sum);
         sum
     }
@@ -201,6 +213,19 @@ mod tests {
         ours[2].add(1);
         assert_eq!(theirs[2].observe(), u64::MAX);
         assert_eq!(theirs[0].get(), 0);
+    }
+
+    #[test]
+    fn a_sum_that_does_not_fit_stays_at_the_greatest_number() {
+        let word = Word::default();
+        word.set(u64::MAX - 1);
+        assert_eq!((word.add(5), word.add(1)), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn a_word_is_claimed_once() {
+        let word = Word::default();
+        assert_eq!([word.claim(), word.claim()], [true, false]);
     }
 
     #[test]

@@ -10,22 +10,26 @@ use crate::{Errno, Error, Result};
 /// The signal of a POSIX timer; blocked, and awaited.
 const EXPIRY: libc::c_int = libc::SIGALRM;
 
-/// A timer descriptor that expires periodically from `first` on.
+/// A timer descriptor.
 #[derive(Debug)]
 pub struct TimerFd(OwnedFd);
 
 impl TimerFd {
-    /// First expiry at `first` on `clock`, then each `interval`, both in nanoseconds.
-    pub fn periodic(clock: Clock, first: u64, interval: u64) -> Result<Self> {
-        let timer = Self::create(clock, libc::TFD_CLOEXEC)?;
-        timer.arm(first, interval, libc::TFD_TIMER_ABSTIME)?;
-        Ok(timer)
+    /// On `clock`, not armed yet.
+    pub fn new(clock: Clock) -> Result<Self> {
+        Self::create(clock, libc::TFD_CLOEXEC)
+    }
+
+    /// The next expiry at `first` on its clock, then each `interval`, both in nanoseconds. Expiries that were not read
+    /// are forgotten.
+    pub fn rearm(&self, first: u64, interval: u64) -> std::result::Result<(), Errno> {
+        self.set(first, interval, libc::TFD_TIMER_ABSTIME)
     }
 
     /// Never expires, but can be read with ECANCELED when `CLOCK_REALTIME` is set: `TFD_TIMER_CANCEL_ON_SET`.
     pub fn on_clock_set() -> Result<Self> {
         let timer = Self::create(Clock::Realtime, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK)?;
-        timer.watch()?;
+        timer.watch().map_err(|errno| Error::new("timerfd_settime", errno))?;
         Ok(timer)
     }
 
@@ -38,10 +42,10 @@ impl TimerFd {
         cancelled
     }
 
-    fn watch(&self) -> Result<()> {
+    fn watch(&self) -> std::result::Result<(), Errno> {
         const FAR: u64 = i32::MAX as u64 * 1_000_000_000;
         const TFD_TIMER_CANCEL_ON_SET: libc::c_int = 2;
-        self.arm(FAR, 0, libc::TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)
+        self.set(FAR, 0, libc::TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)
     }
 
     fn create(clock: Clock, flags: libc::c_int) -> Result<Self> {
@@ -52,12 +56,14 @@ impl TimerFd {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    fn arm(&self, first: u64, interval: u64, flags: libc::c_int) -> Result<()> {
+    fn set(&self, first: u64, interval: u64, flags: libc::c_int) -> std::result::Result<(), Errno> {
         let times = itimerspec(first, interval);
         let fd = std::os::fd::AsRawFd::as_raw_fd(&self.0);
         // SAFETY: a filled itimerspec that is only read.
-        let result = unsafe { libc::timerfd_settime(fd, flags, &times, std::ptr::null_mut()) };
-        check(result.into(), "timerfd_settime", "").map(drop)
+        match unsafe { libc::timerfd_settime(fd, flags, &times, std::ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(Error::last("timerfd_settime", "").errno),
+        }
     }
 
     /// Sleeps until an expiry that was not yet read; returns how many there were.
@@ -83,8 +89,8 @@ pub struct PosixTimer {
 }
 
 impl PosixTimer {
-    /// First expiry at `first` on `clock`, then each `interval`, both in nanoseconds. For the calling thread only.
-    pub fn periodic(clock: Clock, first: u64, interval: u64) -> Result<Self> {
+    /// On `clock`, not armed yet. For the calling thread only.
+    pub fn new(clock: Clock) -> Result<Self> {
         let set = set_of([EXPIRY].into_iter());
         let mut id: libc::timer_t = std::ptr::null_mut();
         // SAFETY: a zeroed sigevent is valid and filled below; the id is written by the call.
@@ -97,12 +103,18 @@ impl PosixTimer {
             libc::timer_create(clock.id(), &mut event, &mut id)
         };
         check(result.into(), "timer_create", format!("{clock:?}"))?;
-        let timer = Self { id, set };
+        Ok(Self { id, set })
+    }
+
+    /// The next expiry at `first` on its clock, then each `interval`, both in nanoseconds. A signal that is pending
+    /// stays so.
+    pub fn rearm(&self, first: u64, interval: u64) -> std::result::Result<(), Errno> {
         let times = itimerspec(first, interval);
         // SAFETY: the timer is ours; a filled itimerspec that is only read.
-        let result = unsafe { libc::timer_settime(id, libc::TIMER_ABSTIME, &times, std::ptr::null_mut()) };
-        check(result.into(), "timer_settime", "")?;
-        Ok(timer)
+        match unsafe { libc::timer_settime(self.id, libc::TIMER_ABSTIME, &times, std::ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(Error::last("timer_settime", "").errno),
+        }
     }
 
     /// Sleeps until the next expiry. sigtimedwait(2) without a time.
@@ -138,7 +150,8 @@ mod tests {
     #[test]
     fn a_timer_descriptor_counts_its_expiries() {
         let clock = Clock::Monotonic;
-        let timer = TimerFd::periodic(clock, clock.now(), 1_000_000).unwrap();
+        let timer = TimerFd::new(clock).unwrap();
+        timer.rearm(clock.now(), 1_000_000).unwrap();
         clock.sleep_until(clock.now() + 10_000_000).unwrap();
         assert!(timer.wait().unwrap() >= 10);
     }
@@ -147,7 +160,8 @@ mod tests {
     fn a_posix_timer_wakes_its_thread_again_and_again() {
         let clock = Clock::Monotonic;
         let start = clock.now();
-        let timer = PosixTimer::periodic(clock, start + 1_000_000, 1_000_000).unwrap();
+        let timer = PosixTimer::new(clock).unwrap();
+        timer.rearm(start + 1_000_000, 1_000_000).unwrap();
         (0..3).for_each(|_| timer.wait().unwrap());
         assert!(clock.now() >= start + 3_000_000);
     }

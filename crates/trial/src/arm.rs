@@ -8,9 +8,10 @@ use serde::{Serialize, Serializer};
 /// A state of the settings that blocks are measured in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arm {
-    /// These are on, by their places in [`crate::Design::settings`]; the others are as they were.
+    /// These are on, by their places in [`crate::Design::settings`]; the others say what they said. Where any is on, the
+    /// others are rewritten to that, as in [`Self::Control`].
     With(BTreeSet<usize>),
-    /// All are written, to what they say already.
+    /// All are rewritten to what they say already.
     Control,
 }
 

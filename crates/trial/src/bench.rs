@@ -1,6 +1,6 @@
 //! What measures blocks: this machine, guests, or a script.
 
-use crate::{Block, Figures};
+use crate::{Block, Figures, Planned};
 
 /// Measures blocks.
 pub trait Bench {
@@ -10,6 +10,9 @@ pub trait Bench {
     /// # Errors
     /// Where a block cannot be measured to its end.
     fn measure(&mut self, blocks: &[Block]) -> Result<Option<Vec<Figures>>, Error>;
+
+    /// Hears what a search is going to measure, before it does.
+    fn planned(&mut self, _: &Planned) {}
 }
 
 /// An error that says what was tried, and a hint where there is one.

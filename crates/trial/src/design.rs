@@ -1,7 +1,7 @@
 //! What is tried and how it is judged.
 
 use serde::{Deserialize, Serialize};
-use statistics::{LEAST_RUNS, Tail, Value, tail};
+use statistics::{Tail, Value, rounds_needed, tail};
 use units::{Nanos, Seed};
 
 use crate::{Error, Figures};
@@ -15,8 +15,11 @@ const MOST_SETTINGS: usize = 64;
 pub struct Design {
     /// The settings, as they were asked for.
     pub settings: Vec<String>,
-    /// Blocks an arm: at least [`LEAST_RUNS`].
+    /// Blocks an arm, one in each round: at least [`rounds_needed`]. In a search, those of its first phase.
     pub blocks: u32,
+    /// In a search: the most blocks an arm of the later phases, which have as many as the spread of the first one asks
+    /// for. None: every phase has `blocks`.
+    pub most_blocks: Option<u32>,
     /// Orders are drawn from it, and the blocks of round `n` are measured with the seed `seed + n`, counted from 0.
     pub seed: Seed,
     /// Effects below it do not matter: 0.2 is 20 %. Above 0.
@@ -31,18 +34,25 @@ pub struct Design {
 const COMMON_SHARE: f64 = 0.99;
 
 impl Design {
-    /// Refuses what cannot be answered.
+    /// Refuses what cannot be answered by so many comparisons with control at once: one for each setting of a trial, one
+    /// at a time in a search.
     ///
     /// # Errors
     /// The first thing that makes no sense.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self, comparisons: usize) -> Result<(), Error> {
         if self.settings.is_empty() || self.settings.len() > MOST_SETTINGS {
             let message = format!("{} settings cannot be tried", self.settings.len());
             return Err(Error::new(message, format!("name one, and at most {MOST_SETTINGS}")));
         }
-        if (self.blocks as usize) < LEAST_RUNS {
-            let message = format!("{} blocks of an arm are too few to compare", self.blocks);
-            return Err(Error::new(message, format!("one block is one draw: at least {LEAST_RUNS}")));
+        let needed = rounds_needed(comparisons);
+        if self.blocks < needed {
+            let settings =
+                if comparisons == 1 { String::new() } else { format!(" for {comparisons} settings") };
+            let message = format!("{} blocks an arm are too few{settings}: {needed} are needed", self.blocks);
+            let fewer = if comparisons == 1 { "" } else { "; fewer settings need fewer blocks" };
+            let hint =
+                format!("even if all blocks agree, so few can be chance in more than 1 of 20 trials{fewer}");
+            return Err(Error::new(message, hint));
         }
         if !(self.smallest_effect > 0.0 && self.smallest_effect.is_finite()) {
             let message = format!("{} is no smallest effect", self.smallest_effect);

@@ -1,6 +1,7 @@
 //! What one block came to.
 
 use histogram::Histogram;
+use record::verdict::{Judgement, Verdict};
 use record::{Record, ScenarioEnd, Unit};
 use units::Nanos;
 
@@ -21,14 +22,21 @@ impl Figures {
     /// Of the record of a run that had one scenario.
     ///
     /// # Errors
-    /// Where that was not measured to its end, or nothing came of it.
+    /// Where that was not measured as it was planned, or nothing came of it: a block without its load would look better than
+    /// it is. Blocks have no limit, so that doubts about the environment alone leave them measured.
     pub fn of(record: &Record) -> Result<Self, Error> {
-        let broken = |why: String| Error::new(format!("a block was not measured to its end: {why}"), "");
+        let broken = |why: String| {
+            let hint = "its record says more: worstcase report DIR; --resume measures it again";
+            Error::new(format!("a block was not measured as planned: {why}"), hint)
+        };
         let [scenario] = record.scenarios.as_slice() else {
             return Err(broken(format!("it has {} scenarios, and not one", record.scenarios.len())));
         };
         if scenario.end != ScenarioEnd::Complete {
             return Err(broken(format!("{:?}", scenario.end)));
+        }
+        if let Some(why) = incomplete(&record.judgement) {
+            return Err(broken(why));
         }
         let mut figures = Self { unit: record.header.machine.unit(), ..Self::default() };
         for series in &scenario.series {
@@ -40,5 +48,26 @@ impl Figures {
             0 => Err(broken("no CPU was measured".into())),
             _ => Ok(figures),
         }
+    }
+}
+
+/// Why a run without a limit was not measured as planned: it ended early, its probe failed, or its load did not run.
+fn incomplete(judgement: &Judgement) -> Option<String> {
+    matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Error).then(|| judgement.reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_counts_only_if_it_was_measured_as_planned() {
+        let of = |verdict| {
+            let reasons = vec!["the load did no work".into()];
+            incomplete(&Judgement { verdict, reasons, ..Judgement::default() })
+        };
+        assert_eq!([Verdict::Measured, Verdict::Pass].map(of), [None, None]);
+        let why = Some("the load did no work".to_owned());
+        assert_eq!([Verdict::Inconclusive, Verdict::Error].map(of), [why.clone(), why]);
     }
 }

@@ -1,17 +1,17 @@
 //! What two arms say of each other.
 
 use serde::Serialize;
-use statistics::{Comparison, Value, compare};
+use statistics::{Interval, POWER, Paired, Power, Value, confidence_of, rounds_needed};
 
-use crate::{Design, Error, Figures, Measure};
+use crate::{Design, Error, Measure};
 
 /// What a change does to the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// The tail is shorter, beyond the spread within the arms.
+    /// The tail is shorter, beyond chance.
     Helps,
-    /// The tail is longer, beyond the spread within the arms.
+    /// The tail is longer, beyond chance.
     Harms,
     /// The interval lies within the smallest effect of none.
     NoneVisible,
@@ -20,8 +20,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    fn of(compared: &Comparison, ratio: f64) -> Self {
-        let (low, high) = compared.interval;
+    fn of(interval: Interval, ratio: f64) -> Self {
+        let Interval { low, high, .. } = interval;
         match () {
             () if low > ratio.recip() && high < ratio => Self::NoneVisible,
             () if high < 1.0 => Self::Helps,
@@ -36,17 +36,6 @@ impl Effect {
     }
 }
 
-impl std::fmt::Display for Effect {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Helps => "helps",
-            Self::Harms => "harms",
-            Self::NoneVisible => "no effect visible",
-            Self::Undecided => "undecided",
-        })
-    }
-}
-
 /// One measure of two arms.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -58,54 +47,108 @@ pub struct Judged {
     pub before: f64,
     /// The same of the second arm.
     pub after: f64,
-    /// How many times the first arm's figure is in the second arm's.
+    /// How many times the first arm's figure is in the second arm's, within a round.
     pub ratio: f64,
-    /// The interval of ratios that the blocks allow.
+    /// The interval of ratios that the rounds allow.
     pub interval: [f64; 2],
-    /// How sure that is: at least 0.95.
+    /// How sure that is: at least 0.95, more where several settings share the error.
     pub confidence: f64,
-    /// The smallest effect that these blocks would surely have shown: 0.1 is 10 %.
-    pub smallest_visible: f64,
-    /// What it means.
-    pub effect: Effect,
+    /// How probable a difference at least as clear is where there is none: exact, two-sided, before Holm.
+    pub probability: f64,
+    /// The ratio above one, or its reciprocal, that as many fresh rounds would find with a probability of 80 %.
+    pub detectable: f64,
+    /// How many rounds would find the smallest effect that matters with a probability of 80 %; none for more than
+    /// [`MOST_ROUNDS`].
+    pub rounds_for_smallest_effect: Option<u32>,
+    /// What it means; none for a measure that does not decide.
+    pub effect: Option<Effect>,
+}
+
+impl Judged {
+    /// Whether the second arm's tail is surely not longer by what matters.
+    pub(crate) fn suffices(&self, design: &Design) -> bool {
+        self.interval[1] < design.ratio()
+    }
 }
 
 fn text<S: serde::Serializer>(measure: &Measure, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(measure)
 }
 
-/// Sets the blocks of the arm `after` against those of `before`, by `measure`.
-///
-/// # Errors
-/// Too few blocks, or blocks with too few samples.
-pub fn judge(
-    design: &Design,
+/// More rounds than this are never asked for.
+pub(crate) const MOST_ROUNDS: u32 = 1_000;
+
+/// Two arms by one measure, not yet judged.
+pub(crate) struct Pair {
     measure: Measure,
-    before: &[&Figures],
-    after: &[&Figures],
-) -> Result<Judged, Error> {
-    let (first, second) = (values(measure, before)?, values(measure, after)?);
-    let compared =
-        compare(&first, &second).map_err(|error| Error::new(error.to_string(), "more --blocks"))?;
-    Ok(Judged {
-        measure,
-        before: measure.plain(median(&first)),
-        after: measure.plain(median(&second)),
-        ratio: compared.ratio,
-        interval: compared.interval.into(),
-        confidence: compared.confidence,
-        smallest_visible: compared.smallest - 1.0,
-        effect: Effect::of(&compared, design.ratio()),
-    })
+    rounds: Vec<(Value, Value)>,
+    paired: Paired,
 }
 
-fn values(measure: Measure, blocks: &[&Figures]) -> Result<Vec<Value>, Error> {
-    let value = |block: &&Figures| {
-        measure.of(block).ok_or_else(|| {
-            Error::new(format!("a block has too few samples for {measure}"), "measure longer: --duration")
+impl Pair {
+    /// Of rounds with the figures of both arms.
+    pub fn of(measure: Measure, rounds: Vec<(Value, Value)>) -> Result<Self, Error> {
+        let paired = Paired::of(&rounds).ok_or_else(too_few)?;
+        Ok(Self { measure, rounds, paired })
+    }
+
+    /// How probable a difference at least as clear is where there is none.
+    pub fn probability(&self) -> f64 {
+        self.paired.probability()
+    }
+
+    /// What the rounds can tell apart.
+    pub fn power(&self, confidence: f64) -> Result<Power, Error> {
+        self.paired.power(confidence).ok_or_else(too_few)
+    }
+
+    /// Judges at that confidence; `decides` if a verdict is made of it.
+    pub fn judged(&self, design: &Design, confidence: f64, decides: bool) -> Result<Judged, Error> {
+        let interval = self.paired.interval(confidence).ok_or_else(too_few)?;
+        let power = self.power(confidence)?;
+        let (first, second): (Vec<Value>, Vec<Value>) = self.rounds.iter().copied().unzip();
+        let rounds = self.rounds.len() as u32;
+        Ok(Judged {
+            measure: self.measure,
+            before: self.measure.plain(median(&first)),
+            after: self.measure.plain(median(&second)),
+            ratio: self.paired.ratio(),
+            interval: [interval.low, interval.high],
+            confidence: interval.confidence,
+            probability: self.probability(),
+            detectable: power.detectable(POWER),
+            rounds_for_smallest_effect: rounds_for(power, rounds, design.ratio(), POWER, confidence),
+            effect: decides.then(|| Effect::of(interval, design.ratio())),
         })
+    }
+}
+
+fn too_few() -> Error {
+    Error::new("the rounds are too few to compare", "more --blocks")
+}
+
+/// How many rounds find an effect of `ratio` with the probability `share`, or exclude it where there is none, if they
+/// scatter as `rounds` rounds did. None for more than [`MOST_ROUNDS`].
+pub(crate) fn rounds_for(power: Power, rounds: u32, ratio: f64, share: f64, confidence: f64) -> Option<u32> {
+    /// From so many rounds on the exact confidence is nearly the one that is asked for.
+    const MANY: u32 = 20;
+    let comparisons = (statistics::ERROR / (1.0 - confidence)).round() as usize;
+    let is_enough = |wanted: u32| {
+        let exact = if wanted < MANY { confidence_of(wanted, confidence) } else { Some(confidence) };
+        let times = f64::from(wanted) / f64::from(rounds);
+        exact.is_some_and(|exact| power.chance(ratio, times, exact) >= share)
     };
-    blocks.iter().map(value).collect()
+    let fewest = rounds_needed(comparisons);
+    if let Some(few) = (fewest..MANY.max(fewest)).find(|&few| is_enough(few)) {
+        return Some(few);
+    }
+    // The more rounds the better: halve what is left.
+    let (mut low, mut high) = (MANY.max(fewest) - 1, MOST_ROUNDS + 1);
+    while high - low > 1 {
+        let middle = u32::midpoint(low, high);
+        if is_enough(middle) { high = middle } else { low = middle }
+    }
+    (high <= MOST_ROUNDS).then_some(high)
 }
 
 fn median(values: &[Value]) -> f64 {
@@ -118,18 +161,14 @@ fn median(values: &[Value]) -> f64 {
 mod tests {
     use super::*;
 
-    fn effect(interval: (f64, f64)) -> Effect {
-        let verdict = statistics::Verdict::NoDifference;
-        Effect::of(&Comparison { ratio: 1.0, interval, confidence: 0.96, verdict, smallest: 1.1 }, 1.2)
-    }
-
     #[test]
     fn an_effect_that_does_not_matter_is_none_and_a_wide_interval_is_undecided() {
-        assert_eq!(effect((0.3, 0.9)), Effect::Helps);
-        assert_eq!(effect((1.1, 9.0)), Effect::Harms);
-        assert_eq!(effect((0.9, 0.95)), Effect::NoneVisible, "shorter, but not by what matters");
-        assert_eq!(effect((0.9, 1.1)), Effect::NoneVisible);
-        assert_eq!(effect((0.5, 1.1)), Effect::Undecided);
-        assert_eq!(effect((0.9, 1.3)), Effect::Undecided);
+        let effect = |low, high| Effect::of(Interval { low, high, confidence: 0.96 }, 1.2);
+        assert_eq!(effect(0.3, 0.9), Effect::Helps);
+        assert_eq!(effect(1.1, 9.0), Effect::Harms);
+        assert_eq!(effect(0.9, 0.95), Effect::NoneVisible, "shorter, but not by what matters");
+        assert_eq!(effect(0.9, 1.1), Effect::NoneVisible);
+        assert_eq!(effect(0.5, 1.1), Effect::Undecided);
+        assert_eq!(effect(0.9, 1.3), Effect::Undecided);
     }
 }

@@ -18,12 +18,12 @@ pub struct Block {
     pub seed: Seed,
 }
 
-/// As many rounds as the design has blocks. Each has one block of each of `arms`, in an order drawn by lot: in every pair of
-/// arms either one comes first as likely as the other, and all have equal exposure. `first` is added to the seeds.
-pub fn rounds(design: &Design, phase: u32, first: u32, arms: &[Arm]) -> Vec<Block> {
+/// So many rounds. Each has one block of each of `arms`, in random order: in every pair of arms either one comes first as
+/// likely as the other, and all have equal exposure. `first` is added to the seeds.
+pub fn rounds(design: &Design, phase: u32, first: u32, count: u32, arms: &[Arm]) -> Vec<Block> {
     let mut order = design.seed.stream(&format!("order of phase {phase}"));
     let mut blocks = Vec::new();
-    for round in 1..=design.blocks {
+    for round in 1..=count {
         let mut arms = arms.to_vec();
         order.shuffle(&mut arms);
         let seed = Seed(design.seed.0.wrapping_add(u64::from(first + round - 1)));

@@ -1,12 +1,14 @@
-//! Each setting by itself, against all off.
+//! Each setting by itself, against control.
 
 use serde::Serialize;
+use statistics::{ERROR, holm};
 use units::Nanos;
 
-use crate::{Arm, Bench, Block, Design, Effect, Error, Figures, Judged, Measure, judge, rounds};
+use crate::judge::Pair;
+use crate::{Arm, Bench, Block, Design, Effect, Error, Figures, Judged, Measure, rounds};
 
 /// The version of the form of [`Answer`] in JSON. Fields may be added without raising it.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// What came of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,7 +18,7 @@ pub struct Answer {
     pub schema_version: u32,
     /// From which latency on activations count as exceedances.
     pub threshold: Nanos,
-    /// The control arm against all off: by the measure that decides, and the others.
+    /// Control against all off: what writing by itself does. By the measure that decides, and the others.
     pub control: Vec<Judged>,
     /// One for each setting, in the design's order.
     pub settings: Vec<Tried>,
@@ -28,31 +30,39 @@ pub struct Answer {
 pub struct Tried {
     /// As it was asked for.
     pub setting: String,
-    /// What the measure that decides says; none where the control arm differs, so that nothing is concluded.
-    pub verdict: Option<Effect>,
-    /// On against off: by the measure that decides, and the others.
+    /// What the measure that decides says.
+    pub verdict: Effect,
+    /// Why the blocks with the setting say nothing of it: the kernel that measured them did not read it, or refused it.
+    /// Who measures knows; no comparison does.
+    pub not_read: Option<String>,
+    /// On against control: by the measure that decides, at the confidence of its step of Holm's, and the others.
     pub measures: Vec<Judged>,
 }
 
-/// Measures all off, the control arm and each setting alone, and judges. None where the bench was told to stop.
+/// The confidence of a comparison that stands alone.
+pub(crate) const CONFIDENCE: f64 = 1.0 - ERROR;
+
+/// Measures all off, the control arm and each setting alone, and judges. None where the bench is stopped.
 ///
 /// # Errors
 /// A design that makes no sense, blocks that could not be measured.
 pub fn trial(design: &Design, bench: &mut dyn Bench) -> Result<Option<Answer>, Error> {
-    design.check()?;
-    let settings = 0..design.settings.len();
-    let arms: Vec<Arm> =
-        [Arm::off(), Arm::Control].into_iter().chain(settings.clone().map(Arm::only)).collect();
-    let Some(measured) = Measured::by(bench, rounds(design, 1, 0, &arms))? else { return Ok(None) };
-    let measures = measured.measures(design)?;
-    let control = measured.all(design, &measures, &Arm::off(), &Arm::Control)?;
-    let differs = control.first().is_some_and(|judged| judged.effect.is_difference());
-    let tried = |(place, setting): (usize, &String)| {
-        let measures = measured.all(design, &measures, &Arm::off(), &Arm::only(place))?;
-        let verdict = measures.first().map(|judged| judged.effect).filter(|_| !differs);
-        Ok(Tried { setting: setting.clone(), verdict, measures })
+    design.check(design.settings.len())?;
+    let settings: Vec<Arm> = (0..design.settings.len()).map(Arm::only).collect();
+    let arms: Vec<Arm> = [Arm::off(), Arm::Control].into_iter().chain(settings.clone()).collect();
+    let Some(measured) = Measured::by(bench, rounds(design, 1, 0, design.blocks, &arms))? else {
+        return Ok(None);
     };
-    let settings = design.settings.iter().enumerate().map(tried).collect::<Result<_, Error>>()?;
+    let measures = measured.measures(design)?;
+    let control = measured.all(design, &measures, &Arm::off(), &Arm::Control, CONFIDENCE)?;
+    let decisive = measured.confidences(measures[0], settings.iter().map(|arm| (&Arm::Control, arm)))?;
+    let tried = |((setting, arm), confidence): ((&String, &Arm), f64)| {
+        let measures = measured.all(design, &measures, &Arm::Control, arm, confidence)?;
+        let verdict = measures.first().and_then(|judged| judged.effect).unwrap_or(Effect::Undecided);
+        Ok(Tried { setting: setting.clone(), verdict, not_read: None, measures })
+    };
+    let settings = design.settings.iter().zip(&settings).zip(decisive);
+    let settings = settings.map(tried).collect::<Result<_, Error>>()?;
     let threshold = measures.iter().find_map(|measure| match measure {
         Measure::Tail(statistics::Tail::Exceedances(threshold)) => Some(*threshold),
         _ => None,
@@ -71,7 +81,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Has them measured; none where the bench was told to stop.
+    /// Has them measured; none where the bench is stopped.
     pub fn by(bench: &mut dyn Bench, blocks: Vec<Block>) -> Result<Option<Self>, Error> {
         let Some(figures) = bench.measure(&blocks)? else { return Ok(None) };
         let counts = figures.iter().map(|figures| figures.latencies.summary().count);
@@ -90,24 +100,61 @@ impl Measured {
         design.measures(&self.blocks.iter().map(|(_, figures)| figures).collect::<Vec<_>>())
     }
 
-    /// `after` against `before` by each of `measures`.
-    pub fn all(
+    /// `after` against `before` by each of `measures`: by the first at `confidence`, which makes the verdict.
+    fn all(
         &self,
         design: &Design,
         measures: &[Measure],
         before: &Arm,
         after: &Arm,
+        confidence: f64,
     ) -> Result<Vec<Judged>, Error> {
-        measures.iter().map(|measure| judge(design, *measure, &self.of(before), &self.of(after))).collect()
+        let judged = |(place, measure): (usize, &Measure)| {
+            let decides = place == 0;
+            let confidence = if decides { confidence } else { CONFIDENCE };
+            self.pair(*measure, before, after)?.judged(design, confidence, decides)
+        };
+        measures.iter().enumerate().map(judged).collect()
+    }
+
+    /// At which confidence each of several comparisons is judged, so that they share one error.
+    pub fn confidences<'a>(
+        &self,
+        measure: Measure,
+        arms: impl Iterator<Item = (&'a Arm, &'a Arm)>,
+    ) -> Result<Vec<f64>, Error> {
+        let probability = |(before, after)| Ok(self.pair(measure, before, after)?.probability());
+        Ok(holm(&arms.map(probability).collect::<Result<Vec<_>, Error>>()?))
     }
 
     /// `after` against `before` by the measure that decides.
-    pub fn compared(&self, design: &Design, before: &Arm, after: &Arm) -> Result<Judged, Error> {
-        let measures = self.measures(design)?;
-        judge(design, measures[0], &self.of(before), &self.of(after))
+    pub fn compared(
+        &self,
+        design: &Design,
+        before: &Arm,
+        after: &Arm,
+        confidence: f64,
+    ) -> Result<Judged, Error> {
+        self.pair(self.measures(design)?[0], before, after)?.judged(design, confidence, true)
     }
 
-    fn of(&self, arm: &Arm) -> Vec<&Figures> {
-        self.blocks.iter().filter(|(block, _)| block.arm == *arm).map(|(_, figures)| figures).collect()
+    /// The figures of two arms, round by round.
+    pub fn pair(&self, measure: Measure, before: &Arm, after: &Arm) -> Result<Pair, Error> {
+        let (before, after) = (self.of(measure, before)?, self.of(measure, after)?);
+        let other = |round| after.iter().find(|(other, _)| *other == round).map(|(_, value)| *value);
+        let rounds = before.iter().filter_map(|(round, value)| Some((*value, other(*round)?)));
+        Pair::of(measure, rounds.collect())
+    }
+
+    fn of(&self, measure: Measure, arm: &Arm) -> Result<Vec<(u32, statistics::Value)>, Error> {
+        let blocks = self.blocks.iter().filter(|(block, _)| block.arm == *arm);
+        let value = |(block, figures): &(Block, Figures)| {
+            let value = measure.of(figures).ok_or_else(|| {
+                let message = format!("a block has too few samples for {measure}");
+                Error::new(message, "measure longer: --duration")
+            })?;
+            Ok((block.round, value))
+        };
+        blocks.map(value).collect()
     }
 }

@@ -40,6 +40,19 @@ impl Policy {
         }
     }
 
+    /// What the kernel's headers and sched(7) call it.
+    pub const fn kernel_name(self) -> &'static str {
+        match self {
+            Self::Other => "SCHED_OTHER",
+            Self::Fifo => "SCHED_FIFO",
+            Self::Rr => "SCHED_RR",
+            Self::Batch => "SCHED_BATCH",
+            Self::Idle => "SCHED_IDLE",
+            Self::Deadline => "SCHED_DEADLINE",
+            Self::Unknown => "an unknown policy",
+        }
+    }
+
     /// The policy that the kernel means by `number`.
     pub const fn from_number(number: u32) -> Self {
         match number {

@@ -42,9 +42,17 @@ pub struct Random {
 }
 
 impl Random {
+    /// By how much the state grows with each draw.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// The stream that begins with `key`, after `draws` draws: found at once, whatever their number.
+    pub fn after(key: u64, draws: u64) -> Self {
+        Self { state: key.wrapping_add(draws.wrapping_mul(Self::STEP)) }
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.state = self.state.wrapping_add(Self::STEP);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -74,6 +82,14 @@ mod tests {
         assert_eq!(draw(7, "phase"), draw(7, "phase"));
         assert_ne!(draw(7, "phase"), draw(7, "order"));
         assert_ne!(draw(7, "phase"), draw(8, "phase"));
+    }
+
+    #[test]
+    fn a_stream_can_be_entered_after_any_number_of_draws() {
+        let mut stream = Random::after(7, 0);
+        for draws in 0..100 {
+            assert_eq!(Random::after(7, draws).next_u64(), stream.next_u64());
+        }
     }
 
     #[test]

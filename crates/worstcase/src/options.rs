@@ -48,9 +48,10 @@ pub struct Measuring {
     #[arg(long, default_value = "monotonic")]
     pub clock: ClockName,
 
-    /// Where in the period each CPU's activations lie: aligned, staggered, random
-    #[arg(long, default_value = "random")]
-    pub phase: Phase,
+    /// Where in the period each CPU's activations lie: sweep (slowly past every phase of the kernel's tick, one lap a
+    /// minute), random, staggered, aligned [default: sweep; random for measure up to 10 s, presets and --wake deadline]
+    #[arg(long)]
+    pub phase: Option<Phase>,
 
     /// Length of the warm-up, which is reported apart
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = warm_up)]
@@ -104,6 +105,20 @@ impl Measuring {
         }
     }
 
+    /// The phase: what was asked for, else a sweep where one `fits`. A reservation's periods begin where the kernel wants.
+    pub fn phase(&self, fits: bool) -> Result<Phase, CommandError> {
+        if self.wake != Wake::Deadline {
+            return Ok(self.phase.unwrap_or(if fits { Phase::Sweep } else { Phase::Random }));
+        }
+        match self.phase {
+            Some(Phase::Sweep) => Err(CommandError::new(
+                "--phase sweep cannot be had with --wake deadline",
+                "the kernel places the periods of a reservation: leave --phase out",
+            )),
+            phase => Ok(phase.unwrap_or_default()),
+        }
+    }
+
     /// The part of a plan that these options decide.
     pub fn plan(&self, division: &Division, preset: Option<Priority>) -> Result<RunPlan, CommandError> {
         let default = Priority::try_from(PRIORITY).ok();
@@ -127,7 +142,7 @@ impl Measuring {
             wake: self.wake,
             runtime: (self.wake == Wake::Deadline).then_some(self.runtime).flatten(),
             clock: self.clock,
-            phase: self.phase,
+            phase: self.phase.unwrap_or_default(),
             seed: Some(self.seed.unwrap_or_else(drawn_seed)),
             limit: self.limit,
             stop_at: self.stop_at,

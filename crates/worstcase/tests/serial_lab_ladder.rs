@@ -112,6 +112,7 @@ fn a_ladder_that_was_interrupted_keeps_what_is_finished_and_goes_on() {
     }
     Command::new("kill").args(["-s", "INT", &tool.id().to_string()]).status().unwrap();
     assert_eq!(tool.wait().unwrap().code(), Some(3), "something is still to be run");
+    refuses_other_guests(directory.path());
     let before = fs::metadata(out.join("plain/seed-1/record.json")).unwrap().modified().unwrap();
     let judged = json(&in_directory(directory.path(), &["--resume", "out", "--json"]).output().unwrap());
     assert!(tail(&judged, "rt", "idle") > 0);
@@ -119,6 +120,33 @@ fn a_ladder_that_was_interrupted_keeps_what_is_finished_and_goes_on() {
     assert_eq!(before, after, "what was finished is not run again");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("PREEMPT_RT") && !page.contains("was not run"));
+}
+
+/// With a QEMU that says another version, and with a worstcase that has a byte more, the ladder does not go on.
+fn refuses_other_guests(directory: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let programs = directory.join("programs");
+    fs::create_dir(&programs).unwrap();
+    let emulator = programs.join("qemu-system-x86_64");
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo QEMU emulator version 99.1 && exit\nexec /usr/bin/qemu-system-x86_64 \"$@\"\n";
+    fs::write(&emulator, script).unwrap();
+    fs::set_permissions(&emulator, fs::Permissions::from_mode(0o755)).unwrap();
+    let altered = programs.join("worstcase");
+    fs::write(&altered, [fs::read(PROGRAM).unwrap(), vec![0]].concat()).unwrap();
+    let state = fs::read(directory.join("out/ladder.json")).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut other_emulator = in_directory(directory, &["--resume", "out"]);
+    other_emulator.env("PATH", path);
+    let other_binary = in_directory(directory, &["--resume", "out", "--guest-binary", "programs/worstcase"]);
+    for (mut command, words) in
+        [(other_emulator, "and is QEMU 99.1"), (other_binary, "the guest's worstcase had SHA-256")]
+    {
+        let refused = command.output().unwrap();
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(words) && said.contains("hint: ") && said.contains("begin anew"), "{said}");
+    }
+    assert!(fs::read(directory.join("out/ladder.json")).unwrap() == state, "nothing was written");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod guests;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ impl Here {
             true => command.arg("--resume").arg(self.out()),
             false => {
                 let setting = format!("{INTERVAL}=10");
-                command.args([&setting, "--duration", duration, "--warm-up", "10ms", "--blocks", "5"]);
+                command.args([&setting, "--duration", duration, "--warm-up", "10ms", "--blocks", "6"]);
                 command.args(["--load", "idle", "--seed", "1", "--cpus", "0", "--out"]).arg(self.out())
             }
         };
@@ -81,7 +82,7 @@ impl Here {
             let is_whole = |arm: &PathBuf| arm.extension().is_none() && arm.join("record.json").is_file();
             arms.filter(is_whole).count()
         };
-        (1..=5).map(|round| records(&self.out().join(format!("phase-1/round-{round}")))).sum()
+        (1..=6).map(|round| records(&self.out().join(format!("phase-1/round-{round}")))).sum()
     }
 }
 
@@ -123,10 +124,10 @@ fn a_trial_here_measures_every_arm_as_often_and_leaves_nothing() {
     let output = here.command("50ms").output().unwrap();
     let answer = &told(&output)["answer"];
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output:?}");
-    assert_eq!(answer["schema-version"], 1);
+    assert_eq!(answer["schema-version"], 2);
     assert_eq!(answer["settings"][0]["measures"].as_array().unwrap().len(), 3);
     assert_eq!(answer["control"].as_array().unwrap().len(), 3);
-    assert_eq!((here.records(), read(INTERVAL).as_str()), (15, "1"));
+    assert_eq!((here.records(), read(INTERVAL).as_str()), (18, "1"));
     assert_eq!(here.status(), "nothing is applied\n");
 }
 
@@ -137,13 +138,27 @@ fn a_trial_that_is_told_to_end_leaves_the_machine_as_it_was_and_goes_on_later() 
     send(trial.id(), Signal::TERM);
     let output = trial.wait_with_output().unwrap();
     let measured = here.records();
-    assert!(measured < 15);
+    assert!(measured < 18);
     assert_eq!(output.status.code(), Some(if measured == 0 { 130 } else { 3 }), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("go on with: worstcase tune trial --resume"));
     assert_eq!((read(INTERVAL).as_str(), here.status().as_str()), ("1", "nothing is applied\n"));
     let resumed = here.command("").output().unwrap();
-    assert_eq!(told(&resumed)["question"]["design"]["blocks"], 5);
-    assert_eq!((here.records(), read(INTERVAL).as_str()), (15, "1"));
+    assert_eq!(told(&resumed)["question"]["design"]["blocks"], 6);
+    assert_eq!((here.records(), read(INTERVAL).as_str()), (18, "1"));
+}
+
+#[test]
+fn a_trial_that_is_interrupted_before_its_first_block_ends_with_130() {
+    let Some(here) = Here::new() else { return };
+    let trial = here.command("400ms").process_group(0).spawn().unwrap();
+    wait_until("the first block", || here.out().join("phase-1").exists());
+    // As a terminal does: trial and block get Ctrl-C at once.
+    rustix::process::kill_process_group(Pid::from_raw(trial.id() as i32).unwrap(), Signal::INT).unwrap();
+    let output = trial.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), here.records()), (Some(130), 0), "{said}");
+    assert!(said.contains("no block was measured"), "{said}");
+    assert_eq!((read(INTERVAL).as_str(), here.status().as_str()), ("1", "nothing is applied\n"));
 }
 
 #[test]
@@ -192,7 +207,7 @@ const KTIMERS: Case = Case {
         "--wake",
         "timerfd",
         "--blocks",
-        "5",
+        "7",
         "--duration",
         "100ms",
         "--warm-up",
@@ -320,5 +335,6 @@ fn of_three_boot_words_and_files_the_one_that_acts_is_left() {
     let kept: Vec<&Value> = found["kept"].as_array().unwrap().iter().map(|kept| &kept["setting"]).collect();
     assert_eq!(kept, ["preempt=full"]);
     assert!(found["kept"][0]["price"]["interval"][0].as_f64().unwrap() > 1.2, "{found:#}");
-    assert_eq!(found["against-off"]["effect"], "helps", "{found:#}");
+    assert_eq!(found["against-control"]["effect"], "helps", "{found:#}");
+    assert_eq!(found["kept"][0]["need"], "shown", "{found:#}");
 }

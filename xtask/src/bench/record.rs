@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use probe::board::{self, Recorder};
+use sys::cpu::CpuReader;
 use sys::shared::SharedWords;
 use units::{Nanos, Seed};
 
@@ -26,49 +27,57 @@ const INSTRUCTIONS: f64 = 100.0;
 /// `bench record`, and `bench record --samples N` within itself.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let samples: Option<u64> = arguments.value("--samples")?;
+    let placed: Option<u64> = arguments.value("--placed")?;
     arguments.finish()?;
-    match samples {
-        Some(samples) => {
-            println!("{}", nanoseconds(samples)?);
-            Ok(())
-        }
-        None => compare(),
+    match (samples, placed) {
+        (Some(samples), _) => println!("{}", nanoseconds(samples, false)?),
+        (None, Some(samples)) => println!("{}", nanoseconds(samples, true)?),
+        (None, None) => compare()?,
     }
+    Ok(())
 }
 
 fn compare() -> Result<()> {
     let status = workspace::cargo().args(["build", "--quiet", "--release", "--package", "xtask"]).status()?;
     ensure!(status.success(), "the optimised build failed");
     let optimised = workspace::root().join("target/release/xtask");
-    let rounds = (0..7).map(|_| Ok(start(Command::new(&optimised), 20_000_000)?.trim().parse()?));
-    let rounds: Vec<f64> = rounds.collect::<Result<_>>()?;
-    let nanos = Spread::of(rounds).context("no round")?;
-    println!("time to record one sample          {nanos} ns    budget: at most {NANOS} ns");
-    match instructions(&optimised)? {
-        Some(count) => {
-            println!("instructions to record one sample  {count:.1}    budget: at most {INSTRUCTIONS}")
-        }
-        None => println!("skipped: instructions: needs valgrind (apt-get install valgrind)"),
+    let time = |what: &str| -> Result<Spread> {
+        let rounds = (0..7).map(|_| Ok(start(Command::new(&optimised), what, 20_000_000)?.trim().parse()?));
+        Spread::of(rounds.collect::<Result<Vec<f64>>>()?).context("no round")
+    };
+    println!("time to record one sample          {} ns    budget: at most {NANOS} ns", time(SAMPLES)?);
+    println!("the same with its CPU              {} ns", time(PLACED)?);
+    let Some(count) = instructions(&optimised, SAMPLES)? else {
+        println!("skipped: instructions: needs valgrind (apt-get install valgrind)");
+        return Ok(());
+    };
+    println!("instructions to record one sample  {count:.1}    budget: at most {INSTRUCTIONS}");
+    if let Some(count) = instructions(&optimised, PLACED)? {
+        println!("the same with its CPU              {count:.1}");
     }
     Ok(())
 }
 
-/// Runs `program`, which is this one, for `samples` samples.
-fn start(mut program: Command, samples: u64) -> Result<String> {
-    command::output(program.args(["bench", "record", "--samples", &samples.to_string()]))
+/// What this program is asked for within itself: samples, and samples with the CPU that each woke up on.
+const SAMPLES: &str = "--samples";
+const PLACED: &str = "--placed";
+
+/// Runs `program`, which is this one, for `samples` samples of that sort.
+fn start(mut program: Command, what: &str, samples: u64) -> Result<String> {
+    command::output(program.args(["bench", "record", what, &samples.to_string()]))
 }
 
-fn instructions(optimised: &Path) -> Result<Option<f64>> {
+fn instructions(optimised: &Path, what: &str) -> Result<Option<f64>> {
     const SHORT: u64 = 100_000;
     const LONG: u64 = 1_100_000;
     if command::find("valgrind").is_none() {
         return Ok(None);
     }
-    let (short, long) = (counted(optimised, SHORT)?, counted(optimised, LONG)?);
+    let (short, long) = (counted(optimised, what, SHORT)?, counted(optimised, what, LONG)?);
     Ok(Some((long - short) / (LONG - SHORT) as f64))
 }
 
-fn counted(optimised: &Path, samples: u64) -> Result<f64> {
+fn counted(optimised: &Path, what: &str, samples: u64) -> Result<f64> {
     let file = workspace::logs().join(format!("callgrind-{}", std::process::id()));
     std::fs::create_dir_all(workspace::logs())?;
     let mut valgrind = Command::new("valgrind");
@@ -76,7 +85,7 @@ fn counted(optimised: &Path, samples: u64) -> Result<f64> {
         .args(["-q", "--tool=callgrind"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(optimised);
-    start(valgrind, samples)?;
+    start(valgrind, what, samples)?;
     let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
     std::fs::remove_file(&file)?;
     let total =
@@ -85,14 +94,19 @@ fn counted(optimised: &Path, samples: u64) -> Result<f64> {
     total.trim().parse().with_context(|| format!("callgrind's total `{total}`"))
 }
 
-/// Records `samples` latencies; the mean time of one in ns.
-fn nanoseconds(samples: u64) -> Result<f64> {
+/// Records `samples` latencies, with the CPU of each where `placed` says so; the mean time of one in ns.
+fn nanoseconds(samples: u64, placed: bool) -> Result<f64> {
     let latencies = latencies();
     let (words, _file) = SharedWords::create(board::words(1, false)).context("shared memory")?;
     let mut recorder = Recorder::new(board::block(&words, 0, false), Nanos::from_millis(1), false);
+    if placed {
+        let reader = CpuReader::prepare(true).context("the CPU cannot be read without a system call")?;
+        recorder.watch_cpu(reader, None);
+    }
     let start = Instant::now();
     for activation in 0..samples {
         recorder.observed(activation, latencies[activation as usize % latencies.len()]);
+        recorder.placed(activation);
     }
     let elapsed = start.elapsed();
     black_box(&words);

@@ -1,24 +1,22 @@
-//! A bisection that runs: it boots what the search asks for, keeps each guest's record, and confirms what is found.
+//! A bisection that runs: it boots what is asked for, and keeps each guest's record.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use record::store;
-use serde::Serialize;
-use statistics::{Value, compare};
+use record::{KernelParameter, LabImages, ParameterAnswer, Record, store};
 use units::Seed;
 
 use super::arm::Changes;
-use super::search::{least, turn};
-use super::{Arm, Needed, Question, Reading, Step};
-use crate::Error;
-use crate::boot::{Guest, Outcome as Left};
+use super::judge::{Asked, Judge, Oracle, Seeds, Tails};
+use super::{Answer, Arm, Needed, Question, Step};
+use crate::boot::{Failure, Guest, Outcome as Left};
 use crate::kept::{self, Resumable};
 use crate::kernels::Kernel;
 use crate::ladder::plan;
 use crate::ladder::state::KernelTold;
 use crate::several::{self, Booter, Watcher};
+use crate::{Error, MadeOf};
 
 /// Who is told how far a bisection is.
 pub trait Told {
@@ -44,47 +42,6 @@ pub struct Means<'a> {
     pub told: &'a mut dyn Told,
 }
 
-/// The answer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Answer {
-    /// In a word.
-    pub outcome: Outcome,
-    /// Groups of changes, each of which moved the tail by itself. The changes of a group only do so together; of an
-    /// ordered list a group is the steps among which the guilty one is.
-    pub culprits: Vec<Changes>,
-    /// The median of the good guests' tails.
-    pub good: f64,
-    /// All that was asked.
-    pub steps: Vec<Step>,
-}
-
-/// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The culprits did it: good with each of them is bad, bad without all of them is good.
-    Guilty,
-    /// All changes together do not move the tail by the ratio.
-    NoneGuilty,
-    /// No answer.
-    Inconclusive(Doubt),
-}
-
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Doubt {
-    /// A word without a meaning moved the tail as much as a culprit is to.
-    Control,
-    /// The spread from guest to guest hides whether the bad set-up is bad.
-    Spread,
-    /// The bad set-up is the better one.
-    Reversed,
-    /// What was found is not confirmed: bad without it is not seen to be good, or the steps of a list that it lies
-    /// between do not differ by the ratio.
-    Unconfirmed,
-}
-
 /// Why a search ends early.
 enum Halt {
     /// It was told to stop.
@@ -105,9 +62,8 @@ pub struct Course {
     /// What is asked.
     pub question: Question,
     directory: PathBuf,
-    /// The tails of the arms' guests, or why there are none.
-    tails: BTreeMap<Arm, Result<Vec<Value>, String>>,
-    steps: Vec<Step>,
+    /// What the kernel of the arms' guests made of their parameters.
+    parameters: BTreeMap<Arm, Vec<KernelParameter>>,
 }
 
 impl Course {
@@ -131,7 +87,7 @@ impl Course {
     }
 
     fn of(question: Question, directory: &Path) -> Self {
-        Self { question, directory: directory.to_path_buf(), tails: BTreeMap::new(), steps: Vec::new() }
+        Self { question, directory: directory.to_path_buf(), parameters: BTreeMap::new() }
     }
 
     /// Whether anything was measured: the good arm comes first.
@@ -145,137 +101,66 @@ impl Course {
     /// # Errors
     /// Where the good, the bad or the control arm cannot be measured, or what came back cannot be kept.
     pub fn run(&mut self, mut means: Means<'_>) -> Result<Option<Answer>, Error> {
-        match self.answer(&mut means) {
-            Ok((outcome, culprits)) => {
-                let good = self.tails.get(&Arm::good()).and_then(|tails| tails.as_ref().ok());
-                let good = good.map_or(0.0, |tails| median(tails));
-                Ok(Some(Answer { outcome, culprits, good, steps: std::mem::take(&mut self.steps) }))
-            }
+        let Question { subject, ratio, seeds, .. } = &self.question;
+        let asked = Asked {
+            count: subject.count(),
+            bad: subject.bad(),
+            is_ordered: subject.is_ordered(),
+            ratio: *ratio,
+            seeds: *seeds,
+        };
+        match Judge::of(asked, &mut Guests { course: self, means: &mut means }).answer() {
+            Ok(answer) => Ok(Some(answer)),
             Err(Halt::Interrupted) => Ok(None),
             Err(Halt::Failed(error)) => Err(error),
         }
     }
 
-    fn answer(&mut self, means: &mut Means<'_>) -> Result<(Outcome, Vec<Changes>), Halt> {
-        let all: Changes = (0..self.question.subject.count()).collect();
-        let bad = self.question.subject.bad();
-        for arm in [Arm::good(), Arm::Control, bad.clone()] {
-            self.measure(&arm, means)?;
-            if let Some(Err(reason)) = self.tails.get(&arm) {
-                return Err(Error::new(format!("{arm} cannot be measured: {reason}")).into());
-            }
-        }
-        let none = |doubt| Ok((Outcome::Inconclusive(doubt), Vec::new()));
-        match (self.with_good(&Arm::Control, means)?, self.with_good(&bad, means)?) {
-            (Reading::Rose | Reading::Fell, _) => none(Doubt::Control),
-            (_, Reading::Rose) if self.question.subject.is_ordered() => self.turning_point(all.len(), means),
-            (_, Reading::Rose) => self.culprits(all, means),
-            (_, Reading::Fell) => none(Doubt::Reversed),
-            (_, Reading::Unclear | Reading::Failed) => none(Doubt::Spread),
-            (_, Reading::Stayed) => Ok((Outcome::NoneGuilty, Vec::new())),
-        }
-    }
-
-    /// Group after group of changes that are bad by themselves, until what is left is not.
-    fn culprits(&mut self, all: Changes, means: &mut Means<'_>) -> Result<(Outcome, Vec<Changes>), Halt> {
-        let (mut left, mut culprits) = (all, Vec::new());
-        loop {
-            let found = least::<Halt>(&left, &mut |made| {
-                Ok(self.with_good(&Arm::With(made.clone()), means)? == Reading::Rose)
-            })?;
-            left = left.difference(&found).copied().collect();
-            let alone = self.with_good(&Arm::With(found.clone()), means)?;
-            culprits.push(found);
-            // Good itself is good.
-            let rest = if left.is_empty() {
-                Reading::Stayed
-            } else {
-                self.with_good(&Arm::With(left.clone()), means)?
-            };
-            match (alone, rest) {
-                (Reading::Rose, Reading::Rose) => {}
-                (Reading::Rose, Reading::Stayed | Reading::Fell) => return Ok((Outcome::Guilty, culprits)),
-                _ => return Ok((Outcome::Inconclusive(Doubt::Unconfirmed), culprits)),
-            }
-        }
-    }
-
-    /// The step of a list that made it bad: the kernel after it is bad against the one before.
-    fn turning_point(&mut self, last: usize, means: &mut Means<'_>) -> Result<(Outcome, Vec<Changes>), Halt> {
-        let first = |count: usize| Arm::With((0..count).collect());
-        let (low, high) = turn::<Halt>(last, &mut |place| {
-            Ok(match self.with_good(&first(place), means)? {
-                Reading::Rose => Some(true),
-                Reading::Stayed | Reading::Fell => Some(false),
-                Reading::Unclear | Reading::Failed => None,
-            })
-        })?;
-        let outcome = match self.ask(&first(high), &first(low), means)? {
-            Reading::Rose => Outcome::Guilty,
-            _ => Outcome::Inconclusive(Doubt::Unconfirmed),
-        };
-        Ok((outcome, vec![(low..high).collect()]))
-    }
-
-    fn with_good(&mut self, arm: &Arm, means: &mut Means<'_>) -> Result<Reading, Halt> {
-        self.ask(arm, &Arm::good(), means)
-    }
-
-    /// Compares two arms, and measures what is not measured yet.
-    fn ask(&mut self, arm: &Arm, against: &Arm, means: &mut Means<'_>) -> Result<Reading, Halt> {
-        let before = self.steps.iter().find(|step| step.arm == *arm && step.against == *against);
-        if let Some(before) = before {
-            return Ok(before.reading);
-        }
-        self.measure(against, means)?;
-        self.measure(arm, means)?;
-        let step = self.step(arm, against)?;
-        means.told.answered(&step);
-        let reading = step.reading;
-        self.steps.push(step);
-        Ok(reading)
-    }
-
-    fn step(&self, arm: &Arm, against: &Arm) -> Result<Step, Error> {
-        let tails = |arm: &Arm| match self.tails.get(arm) {
-            Some(Ok(tails)) => Ok(tails.as_slice()),
-            Some(Err(reason)) => Err(reason.clone()),
-            None => Err("it was not measured".to_owned()),
-        };
-        let step = |tail, ratio, reading, failure| Step {
-            arm: arm.clone(),
-            against: against.clone(),
-            tail,
-            ratio,
-            reading,
-            failure,
-        };
-        let (first, second) = match (tails(against), tails(arm)) {
-            (Ok(first), Ok(second)) => (first, second),
-            (Err(reason), _) | (_, Err(reason)) => {
-                return Ok(step(None, None, Reading::Failed, Some(reason)));
-            }
-        };
-        let compared = compare(first, second).map_err(|error| Error::new(error.to_string()))?;
-        let ratio = (compared.ratio, [compared.interval.0, compared.interval.1]);
-        let reading = Reading::of(&compared, self.question.ratio);
-        Ok(step(Some(median(second)), Some(ratio), reading, None))
-    }
-
-    /// Boots the guests of `arm` whose records are not there. The first guest that fails ends the arm.
-    fn measure(&mut self, arm: &Arm, means: &mut Means<'_>) -> Result<(), Halt> {
-        if self.tails.contains_key(arm) {
-            return Ok(());
-        }
-        let seeds = (1..=self.question.seeds).map(|seed| Seed(u64::from(seed)));
+    /// The tails of the guests of `arm` with these seeds, or why there are none. Boots those whose records are not there;
+    /// the first guest that fails ends the arm.
+    fn measure(&mut self, arm: &Arm, seeds: Seeds, means: &mut Means<'_>) -> Result<Tails, Halt> {
+        let seeds = seeds.map(|seed| Seed(u64::from(seed)));
         let missing: Vec<Seed> = seeds.clone().filter(|&seed| !self.is_measured(arm, seed)).collect();
         let failure = if missing.is_empty() { None } else { self.boot(arm, &missing, means)? };
-        let tails = match failure {
-            Some(reason) => Err(reason),
-            None => Ok(seeds.map(|seed| self.tail(arm, seed)).collect::<Result<_, _>>()?),
+        if let Some(reason) = failure {
+            return Ok(Err(reason));
+        }
+        let mut tails = Vec::new();
+        for seed in seeds {
+            let record = self.record(arm, seed)?;
+            tails.push(self.question.tail_of(&record)?);
+            let parameters = record.header.machine.lab.and_then(|lab| lab.parameters).unwrap_or_default();
+            self.parameters.entry(arm.clone()).or_insert(parameters);
+        }
+        Ok(Ok(tails))
+    }
+
+    /// The changes all of whose parameters the kernel did not read, or refused.
+    fn without_effect(&self) -> Changes {
+        let subject = &self.question.subject;
+        let answer = |word: &String| {
+            let mut all = self.parameters.values().flatten();
+            all.find(|parameter| parameter.word == *word).map(|parameter| parameter.answer)
         };
-        self.tails.insert(arm.clone(), tails);
-        Ok(())
+        let is_without = |word: &&String| answer(word).is_some_and(ParameterAnswer::is_without_effect);
+        let changes = (0..subject.count()).filter(|&change| {
+            let words = subject.parameters(change);
+            !words.is_empty() && words.iter().all(is_without)
+        });
+        changes.collect()
+    }
+
+    /// Parameters of the good and the bad set-up that the kernel did not simply read, each once.
+    fn doubtful(&self) -> Vec<KernelParameter> {
+        let mut all: Vec<KernelParameter> = Vec::new();
+        for arm in [Arm::good(), self.question.subject.bad()] {
+            for parameter in self.parameters.get(&arm).into_iter().flatten() {
+                if parameter.answer != ParameterAnswer::Read && !all.contains(parameter) {
+                    all.push(parameter.clone());
+                }
+            }
+        }
+        all
     }
 
     /// Boots guests with these seeds; why one failed, if one did.
@@ -289,12 +174,14 @@ impl Course {
             Err(error) if matches!(needed, Needed::Built(_)) => return Ok(Some(error.message)),
             Err(error) => return Err(error.into()),
         };
-        self.note(&kernel)?;
         let binary = (means.binary)(&kernel)?;
         let guest = |&seed: &Seed| self.question.guest(arm, &kernel, seed, &binary);
         let guests: Vec<Guest> = seeds.iter().map(guest).collect();
+        let made_of = guests.first().map(|guest| means.booter.made_of(guest)).transpose()?;
+        let Some(made_of) = made_of else { return Ok(None) };
+        self.note(&kernel, &made_of)?;
         let mut keeper =
-            Keeper { course: self, arm, seeds, told: means.told, failure: None, interrupted: false };
+            Keeper { course: self, arm, seeds, made_of, told: means.told, failure: None, interrupted: false };
         let finished = several::run(means.booter, &guests, means.jobs, &mut keeper)?;
         match keeper {
             Keeper { interrupted: true, .. } => Err(Halt::Interrupted),
@@ -304,17 +191,21 @@ impl Course {
         }
     }
 
-    /// Figures of two kernels of one name must not stand in one arm.
-    fn note(&mut self, kernel: &Kernel) -> Result<(), Error> {
-        let told = KernelTold::of(kernel);
-        match self.question.kernels.get(&kernel.name) {
-            Some(before) if *before == told => Ok(()),
-            Some(_) => Err(Error::new(format!("{} is not the kernel that was begun with", kernel.name))
-                .hint("begin anew in another directory")),
-            None => {
-                self.question.kernels.insert(kernel.name.clone(), told);
-                self.question.save(&self.directory)
-            }
+    /// Figures of two kernels of one name, of two emulators or of two worstcases must not stand in one bisection.
+    fn note(&mut self, kernel: &Kernel, made_of: &MadeOf) -> Result<(), Error> {
+        for begun in self.question.kernels.values().filter_map(|known| known.made_of.as_ref()) {
+            let images = LabImages { binary: begun.images.binary.clone(), ..made_of.images.clone() };
+            MadeOf { emulator: begun.emulator.clone(), images }.check(made_of, "bisection")?;
+        }
+        let now = KernelTold::of(kernel);
+        let known = self.question.kernels.entry(kernel.name.clone()).or_insert_with(|| now.clone());
+        if !known.is_of_same_kernel(&now) {
+            return Err(Error::new(format!("{} is not the kernel that was begun with", kernel.name))
+                .hint("begin anew in another directory"));
+        }
+        match known.settle(made_of, false, "bisection")? {
+            true => self.question.save(&self.directory),
+            false => Ok(()),
         }
     }
 
@@ -326,20 +217,43 @@ impl Course {
         self.place(arm, seed).join(store::RECORD).is_file()
     }
 
-    fn tail(&self, arm: &Arm, seed: Seed) -> Result<Value, Error> {
+    fn record(&self, arm: &Arm, seed: Seed) -> Result<Record, Error> {
         let place = self.place(arm, seed);
-        let record = store::load(&place).map_err(|error| {
+        store::load(&place).map_err(|error| {
             Error::new(error.to_string())
                 .hint(format!("remove {}; --resume measures it again", place.display()))
-        })?;
-        self.question.tail_of(&record)
+        })
     }
 }
 
-fn median(tails: &[Value]) -> f64 {
-    let mut figures: Vec<f64> = tails.iter().map(|tail| tail.figure()).collect();
-    figures.sort_unstable_by(f64::total_cmp);
-    figures[figures.len() / 2]
+/// Guests that are booted.
+struct Guests<'a, 'b> {
+    course: &'a mut Course,
+    means: &'a mut Means<'b>,
+}
+
+impl Oracle for Guests<'_, '_> {
+    type Halt = Halt;
+
+    fn tails(&mut self, arm: &Arm, seeds: Seeds) -> Result<Tails, Halt> {
+        self.course.measure(arm, seeds, self.means)
+    }
+
+    fn without_effect(&self) -> Changes {
+        self.course.without_effect()
+    }
+
+    fn parameters(&self) -> Vec<KernelParameter> {
+        self.course.doubtful()
+    }
+
+    fn answered(&mut self, step: &Step) {
+        self.means.told.answered(step);
+    }
+
+    fn failed(&self, message: String) -> Halt {
+        Error::new(message).into()
+    }
 }
 
 /// Keeps what comes back of one arm's guests.
@@ -348,6 +262,7 @@ struct Keeper<'a> {
     arm: &'a Arm,
     /// The guests' seeds.
     seeds: &'a [Seed],
+    made_of: MadeOf,
     told: &'a mut dyn Told,
     failure: Option<String>,
     interrupted: bool,
@@ -358,17 +273,25 @@ impl Watcher for Keeper<'_> {
         self.told.begun(self.arm, self.seeds[index]);
     }
 
-    fn ended(&mut self, index: usize, result: Result<Left, Error>, _: Duration) -> Result<(), Error> {
+    fn ended(&mut self, index: usize, result: Result<Left, Failure>, _: Duration) -> Result<(), Error> {
         let question = &self.course.question;
-        let whole = result.and_then(|left| {
-            plan::measured(&left, std::slice::from_ref(&question.load), record::LabTime::Instructions)
-                .map(|_| left)
+        let place = self.course.place(self.arm, self.seeds[index]);
+        if let Ok(ended) = &result {
+            // A file that was replaced while guests ran.
+            self.made_of.check(&ended.left.made_of, "bisection")?;
+        }
+        let whole = result.and_then(|ended| {
+            let loads = std::slice::from_ref(&question.load);
+            match plan::measured(&ended, loads, record::LabTime::Instructions) {
+                Ok(_) => Ok(ended),
+                Err(error) => Err(Failure { error, left: Some(Box::new(ended.left)) }),
+            }
         });
         match whole {
-            Ok(left) => kept::keep(&self.course.place(self.arm, self.seeds[index]), &left),
-            Err(error) => {
-                let hint = error.hint.map(|hint| format!("\n({hint})")).unwrap_or_default();
-                self.failure.get_or_insert(error.message + &hint);
+            Ok(ended) => kept::keep(&place, &ended.left),
+            Err(failure) => {
+                let reason = kept::keep_failed(&self.course.directory, &place, failure).with_hint();
+                self.failure.get_or_insert(reason);
                 Ok(())
             }
         }

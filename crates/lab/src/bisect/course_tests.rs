@@ -3,6 +3,7 @@ use std::fs;
 use record::time::UtcTime;
 
 use super::super::Subject;
+use super::super::{Doubt, Outcome, Reading};
 use super::*;
 use crate::scripted::{Scripted, kernel, latencies};
 
@@ -91,8 +92,12 @@ fn a_planted_word_among_ten_is_found_and_confirmed_both_ways() {
     let alone = answer.steps.iter().find(|step| step.arm.to_string() == "with-7").unwrap();
     let (ratio, [low, high]) = alone.ratio.unwrap();
     assert!(low <= ratio && ratio <= high && (3.0..5.0).contains(&ratio), "{ratio}");
-    assert!(answer.steps.len() <= 9, "by halves: {readings:?}");
-    assert_eq!(booter.count(), 5 * (answer.steps.len() + 1), "five guests an arm, the good one included");
+    let fresh = answer.steps.iter().filter(|step| step.fresh).count();
+    assert!(answer.steps.len() - fresh <= 9, "by halves: {readings:?}");
+    assert_eq!(booter.count(), 5 * (answer.steps.len() + 2), "five guests an arm, the good ones included");
+    let seeds: std::collections::BTreeSet<u64> =
+        booter.booted.lock().unwrap().iter().map(|(_, seed)| *seed).collect();
+    assert_eq!(seeds, (1..=10).collect(), "confirmed by guests of their own");
     assert!(booter.booted.lock().unwrap().iter().all(|(words, _)| words[0] == "quiet"));
 }
 
@@ -186,7 +191,13 @@ fn a_kernel_that_does_not_boot_widens_the_answer() {
     let answer = answer(list("a b c d e"), &booter).unwrap();
     assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[1, 2].into()][..]));
     let failed = answer.steps.iter().find(|step| step.reading == Reading::Failed).unwrap();
-    assert_eq!(failed.failure.as_deref(), Some("kernel panicked: no root"));
+    assert!(
+        failed
+            .failure
+            .as_deref()
+            .unwrap()
+            .starts_with("kernel panicked: no root\nwhat came back, with its console: with-1-2/seed-")
+    );
     let bad_is_broken = guests(|name, _| if name == "e" { 0 } else { CALM });
     let error = self::answer(list("a b c d e"), &bad_is_broken).unwrap_err();
     assert!(error.message.contains("with-1-4 cannot be measured: kernel panicked"), "{error}");
@@ -250,7 +261,7 @@ fn what_was_measured_is_not_measured_again() {
         resumed,
         answer(ten_words(), &guests(move |_, words| if culprit(words) { 40_000 } else { CALM })).unwrap()
     );
-    let arms = resumed.steps.len() + 1;
+    let arms = resumed.steps.len() + 2;
     assert_eq!(booter.count() - before, 5 * arms - kept.len(), "only what was missing");
 }
 
@@ -279,4 +290,46 @@ fn a_kernel_that_has_changed_since_is_refused() {
     course.question.kernels.get_mut("k").unwrap().release = "6.0".into();
     let error = run_in(&mut course, &guests(|_, _| CALM), &mut Ear::default()).unwrap_err();
     assert!(error.message.contains("not the kernel that was begun with"), "{error}");
+}
+
+#[test]
+fn a_bisection_does_not_go_on_with_another_emulator_or_worstcase() {
+    let resumed = |change: fn(&mut Scripted)| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut course = Course::begin(question(list("a b c d e")), directory.path()).unwrap();
+        let mut ear = Ear { stop_after: Some(7), ..Ear::default() };
+        run_in(&mut course, &guests(|_, _| CALM), &mut ear).unwrap();
+        let mut booter = guests(|_, _| CALM);
+        change(&mut booter);
+        let mut course = Course::resume(directory.path()).unwrap();
+        run_in(&mut course, &booter, &mut Ear::default()).map(|_| booter.count())
+    };
+    assert!(resumed(|_| {}).unwrap() > 0);
+    let error = resumed(|booter| booter.emulator = "QEMU 10.0".into()).unwrap_err();
+    assert!(error.message.contains("this bisection was begun with other guests: the emulator was QEMU 7.2"));
+    let error = resumed(|booter| booter.binary = "another".into()).unwrap_err();
+    assert!(error.message.contains("the guest's worstcase had"), "{error}");
+}
+
+#[test]
+fn changes_that_the_kernel_does_not_read_are_an_answer_of_their_own() {
+    let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+    let subject = || Subject::words("k".into(), &words("quiet"), &words("quiet thredirqs preempt=nonne"));
+    let mut booter = guests(|_, _| CALM);
+    booter.unknown = words("thredirqs preempt=nonne");
+    let none = answer(subject(), &booter).unwrap();
+    assert_eq!(none.outcome, Outcome::Inconclusive(Doubt::NotRead));
+    assert_eq!((none.without_effect, none.parameters.len()), ([0, 1].into(), 2));
+    // One of them is read: it is searched, and the other named.
+    booter.unknown = words("thredirqs");
+    let one = answer(subject(), &booter).unwrap();
+    assert_eq!((one.outcome, one.without_effect), (Outcome::NoneGuilty, [0].into()));
+    // Chance alone makes a parameter look guilty that nobody reads.
+    let mut chance = guests(|_, words| if words.contains(&"thredirqs") { 40_000 } else { CALM });
+    chance.unknown = words("thredirqs");
+    let chance = answer(subject(), &chance).unwrap();
+    assert_eq!(
+        (chance.outcome, &chance.culprits[..]),
+        (Outcome::Inconclusive(Doubt::NotRead), &[[0].into()][..])
+    );
 }

@@ -40,7 +40,7 @@ pub struct Question {
     /// How long the load runs before that.
     #[serde(with = "text")]
     pub warm_up: Nanos,
-    /// How many guests each arm has: with the seeds 1, 2, 3, ...
+    /// How many guests each arm has in the search: with the seeds 1, 2, 3, ... Those that confirm have the seeds after them.
     pub seeds: u32,
     /// By which factor a culprit moves the tail at least.
     pub ratio: f64,
@@ -126,7 +126,8 @@ impl Question {
 
 impl Resumable for Question {
     const FILE: &'static str = "bisect.json";
-    const VERSION: u32 = 1;
+    /// 2: the parameters' order, and what guests are made of.
+    const VERSION: u32 = 2;
     const WHAT: &'static str = "bisection";
     const COMMAND: &'static str = "`worstcase lab bisect`";
 

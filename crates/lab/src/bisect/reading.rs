@@ -40,6 +40,8 @@ pub struct Step {
     pub arm: Arm,
     /// What it was compared with.
     pub against: Arm,
+    /// Whether by guests that the search had not seen.
+    pub fresh: bool,
     /// The median of the guests' tails; none where it could not be measured.
     pub tail: Option<f64>,
     /// How many times the other arm's tail that is, with its interval.
@@ -48,6 +50,13 @@ pub struct Step {
     pub reading: Reading,
     /// Why it could not be measured.
     pub failure: Option<String>,
+}
+
+impl Step {
+    /// Whether it answers that question.
+    pub(super) fn is_of(&self, arm: &Arm, against: &Arm, fresh: bool) -> bool {
+        self.arm == *arm && self.against == *against && self.fresh == fresh
+    }
 }
 
 #[cfg(test)]

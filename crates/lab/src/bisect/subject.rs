@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Arm;
 use super::arm::Changes;
-use crate::Error;
 use crate::kernels::{self, Asked, Base, Build, Cache, Kernel, Progress, Source};
+use crate::{Error, parameters};
 
 /// More changes than this at once would take days; and their numbers become a directory's name.
 const MOST: usize = 100;
-/// A boot word that nobody reads.
+/// A kernel parameter that nobody reads.
 const INERT: &str = "worstcase.control=1";
 
 /// One change: what stands in the good set-up and what in the bad one.
@@ -26,20 +26,20 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// Boot words of one kernel.
+    /// Parameters of one kernel.
     Words {
         /// Its name in the cache, or its image's path.
         kernel: String,
-        /// Words of both set-ups.
-        common: Vec<String>,
-        /// Words of one of them.
+        /// The parameters of both set-ups, in an order that is that of either.
+        line: Vec<Slot>,
+        /// What makes the bad set-up of the good one.
         changes: Vec<Change>,
     },
     /// Kernels in their order: from one to the next is a change.
     Kernels {
         /// Their names in the cache, or their images' paths; the first is good, the last bad.
         names: Vec<String>,
-        /// Their boot words.
+        /// Their parameters.
         words: Vec<String>,
     },
     /// Symbols of a kernel that is built for each arm.
@@ -52,9 +52,28 @@ pub enum Subject {
         common: Vec<String>,
         /// Lines of one of them.
         changes: Vec<Change>,
-        /// Boot words.
+        /// Kernel parameters.
         words: Vec<String>,
     },
+}
+
+/// A place on the command line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// What stands there.
+    word: String,
+    /// Whose it is; none for both set-ups.
+    of: Option<Part>,
+}
+
+/// A side of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Part {
+    /// It stands there as long as this change is not made.
+    Good(usize),
+    /// It stands there once this change is made.
+    Bad(usize),
 }
 
 /// The kernel that an arm boots.
@@ -81,12 +100,10 @@ impl Needed {
 }
 
 impl Subject {
-    /// Boot words: `good` against `bad`.
+    /// Kernel parameters: `good` against `bad`. Their order is kept; a parameter that stands elsewhere is a change too.
     pub fn words(kernel: String, good: &[String], bad: &[String]) -> Self {
-        // The kernel takes a dash in a parameter's name for an underscore.
-        let key = |word: &str| word.split('=').next().unwrap_or(word).replace('-', "_");
-        let (common, changes) = between(good, bad, key);
-        Self::Words { kernel, common, changes }
+        let (line, changes) = merged(good, bad);
+        Self::Words { kernel, line, changes }
     }
 
     /// Symbols: what `good` and `bad` make of the fragments that both have.
@@ -133,6 +150,14 @@ impl Subject {
         }
     }
 
+    /// The kernel parameters of a change, of both set-ups; none where it is of another sort.
+    pub fn parameters(&self, place: usize) -> Vec<&String> {
+        match self {
+            Self::Words { changes, .. } => changes[place].good.iter().chain(&changes[place].bad).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Refuses what is no question.
     ///
     /// # Errors
@@ -149,11 +174,11 @@ impl Subject {
         }
     }
 
-    /// The boot words of an arm.
+    /// The kernel parameters of an arm.
     pub fn boot_words(&self, arm: &Arm) -> Vec<String> {
         let inert = (*arm == Arm::Control).then(|| INERT.to_owned());
         let words = match self {
-            Self::Words { common, changes, .. } => made(common, changes, arm),
+            Self::Words { line, .. } => on(line, arm),
             Self::Kernels { words, .. } | Self::Symbols { words, .. } => words.clone(),
         };
         words.into_iter().chain(inert).collect()
@@ -200,6 +225,74 @@ fn made(common: &[String], changes: &[Change], arm: &Arm) -> Vec<String> {
     common.iter().chain(changes.iter().enumerate().flat_map(side)).cloned().collect()
 }
 
+/// What stands on an arm's command line.
+fn on(line: &[Slot], arm: &Arm) -> Vec<String> {
+    let made = made_in(arm);
+    let stands = |slot: &&Slot| match slot.of {
+        None => true,
+        Some(Part::Good(change)) => !made.contains(&change),
+        Some(Part::Bad(change)) => made.contains(&change),
+    };
+    line.iter().filter(stands).map(|slot| slot.word.clone()).collect()
+}
+
+/// Both command lines in one, and the changes from good to bad. What both have in the same order is common; of the rest,
+/// parameters of one name are one change.
+fn merged(good: &[String], bad: &[String]) -> (Vec<Slot>, Vec<Change>) {
+    let mut line = Vec::new();
+    let mut keys: Vec<String> = Vec::new();
+    let mut changes: Vec<Change> = Vec::new();
+    let mut change_of = |word: &String, is_bad: bool| {
+        let key = parameters::key(word);
+        let place = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+            keys.push(key);
+            changes.push(Change { good: Vec::new(), bad: Vec::new() });
+            keys.len() - 1
+        });
+        if is_bad { &mut changes[place].bad } else { &mut changes[place].good }.push(word.clone());
+        if is_bad { Part::Bad(place) } else { Part::Good(place) }
+    };
+    let common = longest_common(good, bad);
+    let (mut in_good, mut in_bad) = (0, 0);
+    for (at_good, at_bad) in common.into_iter().chain([(good.len(), bad.len())]) {
+        for word in &good[in_good..at_good] {
+            line.push(Slot { of: Some(change_of(word, false)), word: word.clone() });
+        }
+        for word in &bad[in_bad..at_bad] {
+            line.push(Slot { of: Some(change_of(word, true)), word: word.clone() });
+        }
+        line.extend(good.get(at_good).map(|word| Slot { word: word.clone(), of: None }));
+        (in_good, in_bad) = (at_good + 1, at_bad + 1);
+    }
+    (line, changes)
+}
+
+/// The places of the longest sequence that both have.
+fn longest_common(good: &[String], bad: &[String]) -> Vec<(usize, usize)> {
+    // length[i][j]: of what good has from i on and bad from j on.
+    let mut length = vec![vec![0_usize; bad.len() + 1]; good.len() + 1];
+    for i in (0..good.len()).rev() {
+        for j in (0..bad.len()).rev() {
+            length[i][j] = match good[i] == bad[j] {
+                true => length[i + 1][j + 1] + 1,
+                false => length[i + 1][j].max(length[i][j + 1]),
+            };
+        }
+    }
+    let (mut i, mut j, mut places) = (0, 0, Vec::new());
+    while i < good.len() && j < bad.len() {
+        match () {
+            () if good[i] == bad[j] => {
+                places.push((i, j));
+                (i, j) = (i + 1, j + 1);
+            }
+            () if length[i + 1][j] >= length[i][j + 1] => i += 1,
+            () => j += 1,
+        }
+    }
+    places
+}
+
 /// What both have, and the changes from one to the other: those that say something else of one key are one change.
 fn between(good: &[String], bad: &[String], key: impl Fn(&str) -> String) -> (Vec<String>, Vec<Change>) {
     let mut keys: Vec<String> = Vec::new();
@@ -228,6 +321,7 @@ impl fmt::Display for Change {
         match (self.good.is_empty(), self.bad.is_empty()) {
             (true, _) => f.pad(&bad),
             (_, true) => f.pad(&format!("without {good}")),
+            _ if self.good == self.bad => f.pad(&format!("{good} at another place")),
             _ => f.pad(&format!("{good} -> {bad}")),
         }
     }
@@ -236,6 +330,7 @@ impl fmt::Display for Change {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -254,12 +349,42 @@ mod tests {
             names(&subject),
             ["preempt=full -> preempt=none", "without nosmt", "skew-tick=1 -> skew_tick=0", "threadirqs"]
         );
-        assert_eq!(subject.boot_words(&Arm::good()), words("quiet preempt=full nosmt skew-tick=1"));
+        assert_eq!(subject.boot_words(&Arm::good()), good);
+        assert_eq!(subject.boot_words(&subject.bad()), bad);
         assert_eq!(
             subject.boot_words(&Arm::With([0, 3].into())),
-            words("quiet preempt=none nosmt skew-tick=1 threadirqs")
+            words("quiet nosmt skew-tick=1 preempt=none threadirqs")
         );
         assert_eq!(subject.boot_words(&Arm::Control).pop().as_deref(), Some(INERT));
+    }
+
+    #[test]
+    fn a_quoted_parameter_is_one_change() {
+        let bad = crate::parameters::split("dyndbg=\"file drivers/tty/* +p\" quiet").unwrap();
+        let subject = Subject::words("k".into(), &words("quiet"), &bad);
+        assert_eq!(names(&subject), ["dyndbg=\"file drivers/tty/* +p\""]);
+        assert_eq!(subject.boot_words(&subject.bad()), bad);
+        assert_eq!(subject.boot_words(&Arm::good()), ["quiet"]);
+    }
+
+    #[test]
+    fn another_order_is_a_change() {
+        let (good, bad) =
+            (words("console=ttyS0 console=tty0 quiet"), words("console=tty0 console=ttyS0 quiet"));
+        let subject = Subject::words("k".into(), &good, &bad);
+        assert_eq!(names(&subject), ["console=ttyS0 at another place"]);
+        assert_eq!((subject.boot_words(&Arm::good()), subject.boot_words(&subject.bad())), (good, bad));
+    }
+
+    proptest! {
+        #[test]
+        fn both_command_lines_come_out_as_they_went_in(good in "([a-c](=[12])? ){0,8}", bad in "([a-c](=[12])? ){0,8}") {
+            let (good, bad) = (words(&good), words(&bad));
+            let subject = Subject::words("k".into(), &good, &bad);
+            prop_assert_eq!(subject.boot_words(&Arm::good()), good.clone());
+            prop_assert_eq!(subject.boot_words(&subject.bad()), bad.clone());
+            prop_assert_eq!(subject.count() == 0, good == bad);
+        }
     }
 
     #[test]

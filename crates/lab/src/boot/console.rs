@@ -1,18 +1,94 @@
-//! What went wrong in a guest, read from its console.
+//! What went wrong in a guest, or with it: read from its end and from its console.
 
 use std::time::Duration;
+use units::Bytes;
+
+use record::LabTime;
 
 use super::Guest;
 use super::process::End;
 use crate::Error;
 use crate::frames::FrameError;
 
-/// How many lines of a console stand in an error.
+/// How many lines of a console that shows no trouble stand in an error: the last ones.
 const TAIL: usize = 15;
+/// How many lines stand there from the first sign of trouble on: a trace with its registers.
+const TROUBLE: usize = 60;
 
 /// A kernel that patches its code for all CPUs puts a breakpoint there first. QEMU, whose CPUs are threads of their own in
 /// wall time, at times lets one run into a breakpoint that is gone already, as no hardware does: seen with 6.12.
 pub const PATCHED: &str = "Oops: int3";
+
+/// What the first line of a kernel's trouble holds.
+const TROUBLES: [&str; 7] = [
+    "BUG: ",
+    "Oops: ",
+    "Internal error: ",
+    "general protection fault",
+    "Unable to handle kernel",
+    "Kernel panic - ",
+    "detected stalls on CPUs",
+];
+
+/// What a console says where the guest has too little memory.
+const TOO_LITTLE_MEMORY: [&str; 6] = [
+    "ut of memory",
+    "deadlocked on memory",
+    "unpacking failed",
+    "initrd extends beyond end of memory",
+    "Failed to allocate",
+    "page allocation failure",
+];
+
+/// What QEMU says when it fails by itself, and what to do then.
+const FATAL: [(&str, Cure); 8] = [
+    ("Cannot allocate memory", Cure::LessMemory),
+    ("cannot set up guest memory", Cure::LessMemory),
+    ("ram size too large", Cure::LessMemory),
+    ("exceeds addressable space", Cure::LessMemory),
+    ("too large", Cure::MoreMemory),
+    ("exceeds the guest RAM", Cure::MoreMemory),
+    ("load kernel", Cure::Image),
+    ("No such file or directory", Cure::Emulator),
+];
+
+/// A distribution's kernel with the lab's root needs more than this.
+const SMALL: Bytes = Bytes::from_mebibytes(128);
+
+#[derive(Clone, Copy)]
+enum Cure {
+    LessMemory,
+    MoreMemory,
+    Image,
+    Emulator,
+}
+
+impl Cure {
+    fn of(message: &str) -> Self {
+        FATAL.iter().find(|(sign, _)| message.contains(sign)).map_or(Self::Emulator, |(_, cure)| *cure)
+    }
+
+    fn hint(self, guest: &Guest) -> String {
+        match self {
+            Self::LessMemory => {
+                format!(
+                    "this host cannot give a guest {} of memory: ask for less with --memory",
+                    guest.memory
+                )
+            }
+            Self::MoreMemory => {
+                format!("the guest has {} of memory, too little for its root: --memory", guest.memory)
+            }
+            Self::Image => {
+                format!("is {} a kernel for {}?", guest.kernel.image.display(), guest.kernel.architecture)
+            }
+            Self::Emulator => {
+                "this is QEMU's own message: does this QEMU fit, as its distribution's package does?"
+                    .to_owned()
+            }
+        }
+    }
+}
 
 /// Why there are no results.
 pub(crate) fn explain(
@@ -23,50 +99,87 @@ pub(crate) fn explain(
     console: &str,
 ) -> Error {
     let name = &guest.kernel.name;
-    let limit = guest.time_limit.as_secs();
     let (what, hint) = match (end, panic(console), boot) {
-        (_, Some(panic), _) => {
-            let hint = match panic.contains(PATCHED) {
-                true => "QEMU let a CPU run an instruction that another one was patching: try again",
-                false => "its last lines say what it was doing",
-            };
-            (format!("kernel {name} panicked: {panic}"), hint.to_owned())
+        (_, Some(panic), _) => (format!("kernel {name} panicked: {panic}"), of_panic(guest, &panic, console)),
+        (End::Killed(signal), ..) => killed(*signal),
+        (End::Failed(words), ..) => {
+            (format!("QEMU failed: {}", printable(words)), Cure::of(words).hint(guest))
         }
-        (End::Failed(words), ..) => (
-            format!("QEMU could not run kernel {name}: {words}"),
-            format!("is {} a kernel for {}?", guest.kernel.image.display(), guest.kernel.architecture),
-        ),
-        (End::GivenUp, _, None) if console.trim().is_empty() => (
-            format!("kernel {name} did not boot: it said nothing in {limit} s"),
-            format!("is {} whole? is its serial console built in?", guest.kernel.image.display()),
-        ),
-        (End::GivenUp, _, None) => (
-            format!("kernel {name} did not come to run the command in {limit} s"),
-            "a busy host may need longer: --timeout".to_owned(),
-        ),
-        (End::GivenUp, _, Some(_)) => (
-            format!("the guest was given up after {limit} s: the command had not ended"),
-            "a longer run needs a longer --timeout; a guest whose console says nothing may hang".to_owned(),
-        ),
-        (End::Ended, _, None) => (
-            format!("kernel {name} ended before it ran the command"),
-            format!(
-                "is {} a whole kernel with a serial console and initramfs?",
-                guest.kernel.image.display()
-            ),
-        ),
+        (End::GivenUp(cpu), _, boot) => given_up(guest, *cpu, boot, console),
+        (End::Ended, _, None) => {
+            // A kernel that has no room to unpack itself resets without a word.
+            let silent = console.trim().is_empty() && guest.memory < SMALL;
+            let hint = if silent || has_any(console, &TOO_LITTLE_MEMORY) {
+                Cure::MoreMemory.hint(guest)
+            } else {
+                format!(
+                    "is {} a whole kernel with a serial console and initramfs? has the guest enough memory ({})?",
+                    guest.kernel.image.display(),
+                    guest.memory
+                )
+            };
+            (format!("kernel {name} ended before it ran the command"), hint)
+        }
         (End::Ended, _, Some(_)) => {
-            let lost = results.map(|error| error.to_string()).unwrap_or_default();
-            (format!("the guest ended without its results: {lost}"), String::new())
+            let lost = results.map_or_else(|| "no exit code came back".to_owned(), |error| error.to_string());
+            let hint = "its console may say why it was switched off".to_owned();
+            (format!("the guest ended without its results: {lost}"), hint)
         }
     };
-    Error::new(format!("{what}{}", tail(console))).hint(hint)
+    Error::new(format!("{what}{}", excerpt(console))).hint(hint)
+}
+
+fn of_panic(guest: &Guest, panic: &str, console: &str) -> String {
+    match () {
+        () if panic.contains(PATCHED) => {
+            "QEMU let a CPU run an instruction that another one was patching: try again".to_owned()
+        }
+        () if has_any(console, &TOO_LITTLE_MEMORY) => Cure::MoreMemory.hint(guest),
+        () => "the first of these lines says where it went wrong".to_owned(),
+    }
+}
+
+/// signal(7).
+fn killed(signal: i32) -> (String, String) {
+    let hint = match signal {
+        9 => {
+            "another process killed it, or this host's kernel for want of memory: `dmesg` has a line for that"
+        }
+        _ => {
+            "it came from outside the guest, or QEMU crashed: a boot of the same guest that ends so again is QEMU's fault"
+        }
+    };
+    (format!("QEMU was killed by signal {signal}"), hint.to_owned())
+}
+
+/// Whether it was slow or hung: in instruction time a guest never waits, so that QEMU takes all the CPU time it can get.
+fn given_up(guest: &Guest, cpu: Option<Duration>, boot: Option<Duration>, console: &str) -> (String, String) {
+    let limit = guest.time_limit.as_secs();
+    let done = match boot {
+        Some(_) => "the command had not ended",
+        None if console.trim().is_empty() => "the kernel had said nothing",
+        None => "the kernel had not come to run the command",
+    };
+    let had = cpu
+        .map_or(String::new(), |cpu| format!(", of which QEMU had {:.1} s of CPU time", cpu.as_secs_f64()));
+    let is_starved = guest.time == LabTime::Instructions && cpu.is_some_and(|cpu| cpu < guest.time_limit / 2);
+    let hint = match boot {
+        _ if is_starved => {
+            "this host is busy: a longer time limit (--timeout), or fewer guests at once (--jobs)".to_owned()
+        }
+        None if console.trim().is_empty() => {
+            format!("is {} whole? is its serial console built in?", guest.kernel.image.display())
+        }
+        _ => "what takes longer needs a longer time limit (--timeout); a console that ends in the middle shows a hang"
+            .to_owned(),
+    };
+    (format!("the guest was given up after {limit} s{had}: {done}"), hint)
 }
 
 /// What process 1 itself said.
 pub(crate) fn failure(guest: &Guest, words: &str, console: &str) -> Error {
     let program = guest.command.first().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let error = Error::new(format!("in the guest: {words}{}", tail(console)));
+    let error = Error::new(format!("in the guest: {words}{}", excerpt(console)));
     if words.starts_with(&format!("run {program}:")) {
         return error.hint(format!("only what is put into the guest can run there: --with {program}"));
     }
@@ -76,19 +189,34 @@ pub(crate) fn failure(guest: &Guest, words: &str, console: &str) -> Error {
 /// What the kernel gave as the reason of its panic, and what went wrong first.
 fn panic(console: &str) -> Option<String> {
     let (before, reason) = console.split_once("Kernel panic - not syncing: ")?;
-    let reason = reason.lines().next().map(str::trim_end)?;
-    let first = before.lines().find_map(|line| line.find("Oops: ").map(|start| line[start..].trim_end()));
-    Some(first.map_or(reason.to_owned(), |first| format!("{reason}, after {first}")))
+    let reason = printable(reason.lines().next()?.trim_end());
+    let first = before.lines().find_map(|line| {
+        TROUBLES.iter().find_map(|sign| line.find(sign)).map(|start| printable(line[start..].trim_end()))
+    });
+    Some(first.map_or(reason.clone(), |first| format!("{reason}, after {first}")))
 }
 
-/// The console's last lines, for an error.
-fn tail(console: &str) -> String {
+/// The console from the first sign of trouble on, or its last lines, for an error.
+fn excerpt(console: &str) -> String {
     let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(TAIL)..];
-    if last.is_empty() {
+    let trouble = lines.iter().position(|line| has_any(line, &TROUBLES));
+    let (head, chosen) = match trouble {
+        Some(first) => ("its console from the first sign of trouble on:", &lines[first..]),
+        None => ("its console's last lines:", &lines[lines.len().saturating_sub(TAIL)..]),
+    };
+    if chosen.is_empty() {
         return String::new();
     }
-    last.iter().fold("\nits console's last lines:".to_owned(), |text, line| text + "\n  " + &printable(line))
+    let shown = &chosen[..chosen.len().min(TROUBLE)];
+    let text = shown.iter().fold(format!("\n{head}"), |text, line| text + "\n  " + &printable(line));
+    match chosen.len() - shown.len() {
+        0 => text,
+        more => format!("{text}\n  ({more} more lines)"),
+    }
+}
+
+fn has_any(text: &str, signs: &[&str]) -> bool {
+    signs.iter().any(|sign| text.contains(sign))
 }
 
 /// A guest does not send commands to the terminal.
@@ -99,6 +227,12 @@ fn printable(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scripted::guest;
+
+    fn explained(end: &End, boot: bool, console: &str) -> Error {
+        let boot = boot.then_some(Duration::from_secs(3));
+        explain(&guest("plain"), end, Some(FrameError::Short(0)), boot, console)
+    }
 
     #[test]
     fn a_panic_is_found_with_its_reason() {
@@ -114,8 +248,84 @@ mod tests {
     #[test]
     fn the_tail_is_short_and_harmless() {
         let console = (0..100).map(|number| format!("line {number}\x1b[2J\r\n")).collect::<String>();
-        let tail = tail(&console);
+        let tail = excerpt(&console);
         assert_eq!(tail.lines().count(), TAIL + 2);
         assert!(tail.ends_with("\n  line 99[2J") && !tail.contains('\x1b'), "{tail}");
+    }
+
+    #[test]
+    fn a_panic_is_shown_from_its_first_line_of_trouble_on() {
+        let before: String = (0..30).map(|number| format!("calm {number}\n")).collect();
+        let after: String = (0..20).map(|number| format!("Call Trace {number}\n")).collect();
+        let console = format!(
+            "{before}BUG: kernel NULL pointer dereference\n{after}Kernel panic - not syncing: Fatal\n"
+        );
+        let error = explained(&End::Ended, true, &console);
+        assert!(error.message.starts_with("kernel plain panicked: Fatal, after BUG: kernel NULL"), "{error}");
+        assert!(error.message.contains("Call Trace 0\n") && !error.message.contains("calm"), "{error}");
+        let flood = "Oops: x\n".repeat(TROUBLE + 7);
+        assert!(excerpt(&flood).ends_with("(7 more lines)"));
+    }
+
+    /// Who ended the guest is who is named: the kernel's image is not to blame for what the host did.
+    #[test]
+    fn each_end_names_its_true_cause() {
+        let second = Duration::from_secs(1);
+        let fatal = |words: &str| End::Failed(words.into());
+        for (end, boot, console, message, hint) in [
+            (End::Killed(9), true, "", "QEMU was killed by signal 9", "dmesg"),
+            (End::Killed(11), false, "", "signal 11", "crashed"),
+            (
+                fatal("cannot set up guest memory 'pc.ram': Cannot allocate memory"),
+                false,
+                "",
+                "QEMU failed: cannot set up",
+                "ask for less",
+            ),
+            (
+                fatal("qemu: initrd is too large, cannot support this. (max: 1, need 2)"),
+                false,
+                "",
+                "initrd is too large",
+                "too little for its root",
+            ),
+            (
+                fatal("could not load kernel '/proc/self/fd/3'"),
+                false,
+                "",
+                "could not load",
+                "a kernel for amd64?",
+            ),
+            (fatal("unknown option"), false, "", "QEMU failed: unknown option", "QEMU's own message"),
+            (
+                End::GivenUp(Some(second)),
+                true,
+                "a",
+                "given up after 30 s, of which QEMU had 1.0 s of CPU time: the command had not",
+                "this host is busy",
+            ),
+            (End::GivenUp(Some(29 * second)), true, "a", "the command had not ended", "shows a hang"),
+            (End::GivenUp(Some(29 * second)), false, "", "the kernel had said nothing", "is nowhere whole?"),
+            (End::GivenUp(None), false, "a", "after 30 s: the kernel had not come to run", "--timeout"),
+            (
+                End::Ended,
+                false,
+                "Initramfs unpacking failed: write error",
+                "ended before it ran the command",
+                "--memory",
+            ),
+            (
+                End::Ended,
+                false,
+                "Kernel panic - not syncing: System is deadlocked on memory",
+                "panicked: System is deadlocked",
+                "--memory",
+            ),
+            (End::Ended, true, "", "without its results: the results end after 0 bytes", "switched off"),
+        ] {
+            let error = explained(&end, boot, console);
+            assert!(error.message.contains(message), "{end:?}: {error}");
+            assert!(error.hint.as_ref().is_some_and(|text| text.contains(hint)), "{end:?}: {error:?}");
+        }
     }
 }

@@ -3,43 +3,79 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
-use record::store;
+use record::{Digest, store};
 
 use super::memory_file::MemoryFile;
-use crate::Error;
 use crate::kernels::{Architecture, Kernel};
+use crate::{Error, hash};
 
-/// The kernel in `kernel.image`, or its image as it is where it cannot be unpacked.
-pub(crate) fn load(kernel: &Kernel) -> Result<MemoryFile, Error> {
-    let bytes = kept(kernel).map_or_else(|| unpacked(kernel), Ok)?;
-    MemoryFile::of("kernel", &bytes)
+/// A kernel in memory, with what tells it from others.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// What the emulator gets: the kernel unpacked, or its image where it cannot be unpacked.
+    pub file: MemoryFile,
+    /// The image's hash.
+    pub image: Digest,
+    /// The hash of what the emulator gets.
+    pub booted: Digest,
 }
 
-/// What an earlier boot has unpacked, unless somebody has put another image in its place since.
-fn kept(kernel: &Kernel) -> Option<Vec<u8>> {
-    let place = kernel.unpacked.as_ref()?;
-    let written = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
-    if written(place)? < written(&kernel.image)? { None } else { fs::read(place).ok() }
+/// The kernel in `kernel.image`.
+///
+/// # Errors
+/// Where it cannot be read, or is not what came into the cache.
+pub(crate) fn load(kernel: &Kernel) -> Result<Loaded, Error> {
+    let path = kernel.image.display();
+    let bytes = fs::read(&kernel.image).map_err(|error| Error::new(format!("read {path}: {error}")))?;
+    let image = hash::of(&bytes);
+    kernel.verify(&image)?;
+    let (bytes, booted) = match kept(kernel, &image)? {
+        Some(kept) => kept,
+        None => unpacked(kernel, bytes, &image),
+    };
+    Ok(Loaded { file: MemoryFile::of("kernel", &bytes)?, image, booted })
+}
+
+/// Where the hashes of an image and of what was unpacked from it stand, in this order.
+fn hashes(place: &Path) -> PathBuf {
+    place.with_extension("sha256")
+}
+
+/// What an earlier boot unpacked from this image, with its hash.
+fn kept(kernel: &Kernel, image: &Digest) -> Result<Option<(Vec<u8>, Digest)>, Error> {
+    let Some(place) = &kernel.unpacked else { return Ok(None) };
+    let Ok(text) = fs::read_to_string(hashes(place)) else { return Ok(None) };
+    let Some((of_image, of_unpacked)) = text.trim_end().split_once(' ') else { return Ok(None) };
+    let Some(bytes) = fs::read(place).ok().filter(|_| of_image == image.0) else { return Ok(None) };
+    let found = hash::of(&bytes);
+    match found.0 == of_unpacked {
+        true => Ok(Some((bytes, found))),
+        false => Err(Error::new(format!("{} was altered since it was unpacked", place.display()))
+            .hint("remove it: the next boot unpacks the kernel again")),
+    }
 }
 
 /// Unpacks it now, and keeps it for the next boot where there is a place that can be written.
-fn unpacked(kernel: &Kernel) -> Result<Vec<u8>, Error> {
-    let path = kernel.image.display();
-    let image = fs::read(&kernel.image).map_err(|error| Error::new(format!("read {path}: {error}")))?;
+fn unpacked(kernel: &Kernel, image: Vec<u8>, of_image: &Digest) -> (Vec<u8>, Digest) {
     let unpacked = match kernel.architecture {
         Architecture::Amd64 => payload(&image).and_then(unpack).filter(|vmlinux| starts_by_itself(vmlinux)),
         // QEMU unpacks Image.gz itself.
         Architecture::Arm64 => None,
     };
-    if let (Some(unpacked), Some(place)) = (&unpacked, &kernel.unpacked) {
-        // A cache that is full or of somebody else costs time, and no boot.
-        let _ = store::write_whole(place, unpacked);
+    let Some(unpacked) = unpacked else { return (image, of_image.clone()) };
+    let found = hash::of(&unpacked);
+    if let Some(place) = &kernel.unpacked {
+        // A cache that is full or of somebody else costs time, and no boot. The hashes come last: without them nothing is
+        // taken for kept.
+        let both = format!("{of_image} {found}\n");
+        let _ = store::write_whole(place, &unpacked)
+            .and_then(|()| store::write_whole(&hashes(place), both.as_bytes()));
     }
-    Ok(unpacked.unwrap_or(image))
+    (unpacked, found)
 }
 
 /// The packed kernel in a bzImage: Documentation/arch/x86/boot.rst, `setup_sects`, `payload_offset`, `payload_length`.
@@ -95,7 +131,6 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
-    use std::time::{Duration, SystemTime};
 
     fn image(packed: &[u8]) -> Vec<u8> {
         let mut image = vec![0; 1024];
@@ -123,6 +158,10 @@ mod tests {
         image(&packer.finish().unwrap())
     }
 
+    fn content(kernel: &Kernel) -> Vec<u8> {
+        load(kernel).unwrap().file.content().unwrap()
+    }
+
     #[test]
     fn an_image_of_a_cache_is_unpacked_once() {
         let directory = tempfile::tempdir().unwrap();
@@ -130,13 +169,37 @@ mod tests {
         let mut kernel = crate::scripted::kernel("plain");
         (kernel.image, kernel.unpacked) = (place("image"), Some(place("unpacked")));
         fs::write(&kernel.image, packed(ENTRY)).unwrap();
-        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY);
+        let first = load(&kernel).unwrap();
+        assert_eq!((first.image, first.booted), (hash::of(&packed(ENTRY)), hash::of(ENTRY)));
         assert_eq!(fs::read(place("unpacked")).unwrap(), ENTRY);
-        fs::write(place("unpacked"), "as it was kept").unwrap();
-        assert_eq!(load(&kernel).unwrap().content().unwrap(), b"as it was kept");
-        let later = SystemTime::now() + Duration::from_secs(1);
-        fs::File::options().write(true).open(&kernel.image).unwrap().set_modified(later).unwrap();
-        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY, "another image came in its place");
+        // Only what is kept can say this: the image does not.
+        let other = [ENTRY, b"as it was kept"].concat();
+        fs::write(place("unpacked"), &other).unwrap();
+        let both = format!("{} {}\n", hash::of(&packed(ENTRY)), hash::of(&other));
+        fs::write(place("unpacked.sha256"), both).unwrap();
+        assert_eq!(content(&kernel), other);
+        let later = [ENTRY, b"later"].concat();
+        fs::write(&kernel.image, packed(&later)).unwrap();
+        assert_eq!(content(&kernel), later, "another image came in its place");
+    }
+
+    #[test]
+    fn an_image_or_an_unpacked_kernel_that_was_altered_is_refused_with_the_cure() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        let mut kernel = crate::scripted::kernel("plain");
+        (kernel.image, kernel.unpacked) = (place("image"), Some(place("unpacked")));
+        kernel.sha256 = Some(hash::of(&packed(ENTRY)));
+        fs::write(&kernel.image, packed(ENTRY)).unwrap();
+        assert_eq!(content(&kernel), ENTRY);
+        fs::write(place("unpacked"), "another kernel").unwrap();
+        let error = load(&kernel).unwrap_err();
+        assert!(error.message.contains("unpacked was altered") && error.hint.unwrap().contains("remove it"));
+        fs::remove_file(place("unpacked")).unwrap();
+        assert_eq!(content(&kernel), ENTRY);
+        fs::write(&kernel.image, packed(b"\x7fELF another")).unwrap();
+        let error = load(&kernel).unwrap_err();
+        assert!(error.message.contains("image was altered") && error.hint.unwrap().contains("again"));
     }
 
     #[test]
@@ -146,9 +209,9 @@ mod tests {
         kernel.image = directory.path().join("image");
         kernel.unpacked = Some(directory.path().join("nowhere/unpacked"));
         fs::write(&kernel.image, packed(ENTRY)).unwrap();
-        assert_eq!(load(&kernel).unwrap().content().unwrap(), ENTRY);
+        assert_eq!(content(&kernel), ENTRY);
         fs::write(&kernel.image, packed(b"\x7fELF another")).unwrap();
-        assert!(load(&kernel).unwrap().content().unwrap().starts_with(&[0; 9]), "as it is");
+        assert!(content(&kernel).starts_with(&[0; 9]), "as it is");
     }
 
     #[test]

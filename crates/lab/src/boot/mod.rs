@@ -13,14 +13,15 @@ use std::time::Duration;
 
 pub use console::PATCHED;
 pub use record::LabTime as Time;
+use record::{KernelParameter, LabImages};
 use units::Bytes;
 
-use crate::Error;
 use crate::frames::{self, Frame};
 use crate::guest::plan::{self, Plan};
 use crate::initramfs::{self, modules};
 use crate::kernels::Kernel;
 use crate::qemu::{self, Emulator, Files};
+use crate::{Error, MadeOf, hash};
 use disk::Disk;
 use memory_file::MemoryFile;
 use process::{End, Process};
@@ -30,7 +31,7 @@ use process::{End, Process};
 pub struct Guest {
     /// What boots.
     pub kernel: Kernel,
-    /// Words after the ones that the lab needs itself.
+    /// Kernel parameters after the ones that the lab needs itself, one each, with their quotes: [`crate::parameters`].
     pub words: Vec<String>,
     /// CPUs; 1 in instruction time.
     pub processors: u32,
@@ -54,60 +55,104 @@ pub struct Guest {
     pub time_limit: Duration,
 }
 
-/// What came back.
+/// What came back of a guest that ran its command to the end.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The command's exit code; 128 + N if signal N ended it.
     pub code: u8,
+    /// The rest.
+    pub left: Left,
+}
+
+/// What a guest left, however it ended.
+#[derive(Clone, Debug)]
+pub struct Left {
     /// What the command printed to standard output.
     pub output: Vec<u8>,
     /// What it printed to standard error.
     pub errors: Vec<u8>,
     /// The files that it left, by their path below its directory: relative, without `..`.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// What did not come back, or not to its end, and why.
+    pub left_out: Vec<(PathBuf, String)>,
     /// All that the guest's console said.
     pub console: String,
-    /// Host time from QEMU's start until the command began.
-    pub boot: Duration,
-    /// The emulator with its version: `QEMU 7.2.22`.
-    pub emulator: String,
+    /// Host time from QEMU's start until the command began, if it did.
+    pub boot: Option<Duration>,
+    /// The emulator and the files that it was made of.
+    pub made_of: MadeOf,
+    /// What the guest's kernel had made of its parameters when the command had ended.
+    pub parameters: Vec<KernelParameter>,
+}
+
+/// Why a guest has no outcome, and what it left all the same.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Failure {
+    /// What went wrong.
+    pub error: Error,
+    /// What came back until then; none where no guest ran, or it was not waited for.
+    pub left: Option<Box<Left>>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, left: None }
+    }
 }
 
 /// Boots `guest`, waits for its end and gives back what it left. `stop` is asked now and then: when it says so, the
 /// guest is ended and that is the error. Nothing is left running in any case.
 ///
 /// # Errors
-/// What a guest cannot be made of: see the hint. A guest that does not boot, panics, hangs or is given up, with the
-/// last lines of its console.
-pub fn run(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+/// What a guest cannot be made of: see the hint. A guest that does not boot, panics, hangs, is killed or given up, with
+/// what its console said of it.
+pub fn run(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
     let prepared = Prepared::new(guest, None)?;
     let mut process = Process::start(&prepared, guest)?;
     let end = process.wait(guest.time_limit, stop)?;
-    let console = process.console();
-    let results = prepared.results.content()?;
-    let frames = match (end, frames::read(&results)) {
+    let (frames, whole) = frames::read(&prepared.results.content()?);
+    let (told, left) = told(frames, process.console(), process.boot(), prepared.made_of.clone());
+    let error = match (end, whole, told) {
         // All came back: how the machine went off does not matter then.
-        (End::Ended | End::Failed(_), Ok(frames)) => frames,
-        (end, read) => return Err(console::explain(guest, &end, read.err(), process.boot(), &console)),
+        (End::Ended | End::Failed(_), Ok(()), Told::Code(code)) => return Ok(Outcome { code, left }),
+        (_, _, Told::Failure(words)) => console::failure(guest, &words, &left.console),
+        (end, whole, _) => console::explain(guest, &end, whole.err(), left.boot, &left.console),
     };
-    outcome(guest, frames, console, process.boot().unwrap_or_default(), prepared.emulator.version.clone())
+    Err(Failure { error, left: Some(Box::new(left)) })
 }
 
 /// As [`run`], with a person at the guest's console, which is this process's terminal of `size` (rows, columns). There
 /// is no time limit. Gives back the files that were left.
-pub fn at_the_console(guest: &Guest, size: (u16, u16)) -> Result<Outcome, Error> {
+///
+/// # Errors
+/// As of [`run`].
+pub fn at_the_console(guest: &Guest, size: (u16, u16)) -> Result<Outcome, Failure> {
     let prepared = Prepared::new(guest, Some(size))?;
     let mut process = Process::start(&prepared, guest)?;
     process.wait(Duration::MAX, &|| false)?;
-    let Ok(frames) = frames::read(&prepared.results.content()?) else {
-        return Err(Error::new("the guest was switched off: nothing came back"));
+    let (frames, whole) = frames::read(&prepared.results.content()?);
+    let (told, left) = told(frames, String::new(), None, prepared.made_of.clone());
+    let error = match (whole, told) {
+        (_, Told::Failure(words)) => console::failure(guest, &words, ""),
+        (Ok(()), Told::Code(code)) => return Ok(Outcome { code, left }),
+        _ => Error::new("the guest was switched off before its results came back"),
     };
-    outcome(guest, frames, String::new(), Duration::ZERO, prepared.emulator.version.clone())
+    Err(Failure { error, left: Some(Box::new(left)) })
+}
+
+/// What `guest` would be made of now, without booting it.
+///
+/// # Errors
+/// What a guest cannot be made of.
+pub fn made_of(guest: &Guest) -> Result<MadeOf, Error> {
+    Prepared::new(guest, None).map(|prepared| prepared.made_of)
 }
 
 /// All that QEMU needs, in memory: nothing is left anywhere, however this process ends.
 struct Prepared {
     emulator: Emulator,
+    made_of: MadeOf,
     kernel: MemoryFile,
     initramfs: MemoryFile,
     results: MemoryFile,
@@ -127,13 +172,29 @@ impl Prepared {
         guest.kernel.check()?;
         let disk = guest.disk.map(|size| Disk::make(size, guest.time)).transpose()?;
         let modules = wanted_modules(guest, disk.as_ref())?;
-        let plan = plan(guest, &emulator, disk.as_ref(), &modules, terminal)?;
+        let names: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
+        let in_guest = disk.as_ref().map(Disk::in_guest);
+        let module = |name: &String| plan::Module {
+            name: name.clone(),
+            parameters: disk.as_ref().map(|disk| disk.parameters(name)).unwrap_or_default(),
+        };
+        let planned = names.iter().map(module).collect();
         let (blocks, image) = disk.map_or((None, None), Disk::into_parts);
-        let initramfs = initramfs::build(guest, &plan, modules, blocks)?;
+        let root = initramfs::Root::new(guest, modules, blocks)?;
+        let kernel = kernel::load(&guest.kernel)?;
+        let images = LabImages {
+            kernel: kernel.image,
+            booted: kernel.booted,
+            binary: hash::of_file(&guest.binary)?,
+            initramfs: root.digest(),
+        };
+        let made_of = MadeOf { emulator: emulator.version.clone(), images };
+        let plan = plan(guest, &made_of, in_guest, planned, terminal);
         Ok(Self {
             emulator,
-            kernel: kernel::load(&guest.kernel)?,
-            initramfs: MemoryFile::of("initramfs", &initramfs)?,
+            kernel: kernel.file,
+            initramfs: MemoryFile::of("initramfs", &root.with(&plan)?)?,
+            made_of,
             results: MemoryFile::new("results")?,
             console: if terminal.is_none() { Some(MemoryFile::new("console")?) } else { None },
             disk: image,
@@ -162,63 +223,76 @@ fn wanted_modules(guest: &Guest, disk: Option<&Disk>) -> Result<Vec<modules::Mod
 
 fn plan(
     guest: &Guest,
-    emulator: &Emulator,
-    disk: Option<&Disk>,
-    modules: &[modules::Module],
+    made_of: &MadeOf,
+    disk: Option<plan::Disk>,
+    modules: Vec<plan::Module>,
     terminal: Option<(u16, u16)>,
-) -> Result<Plan, Error> {
+) -> Plan {
     let machine = qemu::machine(guest.kernel.architecture);
-    let parameters = |name: &str| disk.map(|disk| disk.parameters(name)).unwrap_or_default();
-    let module = |name: &String| plan::Module { name: name.clone(), parameters: parameters(name) };
-    let lab = serde_json::to_string(&lab(guest, emulator));
-    let lab = lab.map_err(|error| Error::new(format!("write what the record is to say: {error}")))?;
-    Ok(Plan {
-        modules: modules.iter().map(|found| module(&found.name)).collect(),
-        disk: disk.map(Disk::in_guest),
-        environment: vec![("WORSTCASE_LAB".into(), lab)],
+    Plan {
+        modules,
+        disk,
+        lab: lab(guest, made_of),
         command: guest.command.clone(),
         init: guest.system.as_ref().map(|_| "/sbin/init".into()),
         port: machine.port.into(),
         clock_source: Some(machine.clock_source.into()),
         terminal,
-    })
+    }
 }
 
-/// What records that are made in the guest say of it.
-fn lab(guest: &Guest, emulator: &Emulator) -> record::Lab {
+/// What records that are made in the guest say of it. Nothing that is but a name on this host: each byte of it moves what
+/// the guest measures.
+fn lab(guest: &Guest, made_of: &MadeOf) -> record::Lab {
     record::Lab {
         time: guest.time,
-        kernel: guest.kernel.name.clone(),
+        kernel: None,
         words: guest.words.clone(),
-        emulator: emulator.version.clone(),
+        emulator: made_of.emulator.clone(),
         cpu_model: qemu::cpu_model(guest).into(),
         processors: guest.processors,
         not_modelled: guest.time.not_modelled(),
+        images: Some(made_of.images.clone()),
+        parameters: None,
     }
 }
 
-fn outcome(
-    guest: &Guest,
-    frames: Vec<Frame>,
-    console: String,
-    boot: Duration,
-    emulator: String,
-) -> Result<Outcome, Error> {
-    let (output, errors, files) = (Vec::new(), Vec::new(), Vec::new());
-    let mut outcome = Outcome { code: 0, output, errors, files, console, boot, emulator };
+/// What a guest said of its command.
+enum Told {
+    /// Its exit code.
+    Code(u8),
+    /// Why it was not run.
+    Failure(String),
+    /// Nothing.
+    Nothing,
+}
+
+/// Takes the frames apart.
+fn told(frames: Vec<Frame>, console: String, boot: Option<Duration>, made_of: MadeOf) -> (Told, Left) {
+    let mut told = Told::Nothing;
+    let mut left = Left {
+        output: Vec::new(),
+        errors: Vec::new(),
+        files: Vec::new(),
+        left_out: Vec::new(),
+        console,
+        boot,
+        made_of,
+        parameters: Vec::new(),
+    };
     for frame in frames {
         match frame {
-            Frame::Ended(code) => outcome.code = code,
-            Frame::Output(bytes) => outcome.output = bytes,
-            Frame::Errors(bytes) => outcome.errors = bytes,
-            Frame::File(path, bytes) if is_below(&path) => outcome.files.push((path, bytes)),
-            Frame::File(path, _) => {
-                return Err(Error::new(format!("the guest sent a file to {}", path.display())));
-            }
-            Frame::Failure(words) => return Err(console::failure(guest, &words, &outcome.console)),
+            Frame::Ended(code) => told = Told::Code(code),
+            Frame::Failure(words) => told = Told::Failure(words),
+            Frame::Output(bytes) => left.output = bytes,
+            Frame::Errors(bytes) => left.errors = bytes,
+            Frame::File(path, bytes) if is_below(&path) => left.files.push((path, bytes)),
+            Frame::File(path, _) => left.left_out.push((path, "its path leads out of the directory".into())),
+            Frame::LeftOut(path, why) => left.left_out.push((path, why)),
+            Frame::Parameters(json) => left.parameters = serde_json::from_slice(&json).unwrap_or_default(),
         }
     }
-    Ok(outcome)
+    (told, left)
 }
 
 /// A guest does not choose where on the host its files go.

@@ -1,5 +1,6 @@
 //! QEMU as a child: started, watched, ended on every path.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,8 +32,10 @@ pub(crate) enum End {
     Ended,
     /// QEMU failed: what it said.
     Failed(String),
-    /// It took too long.
-    GivenUp,
+    /// A signal of this number ended QEMU.
+    Killed(i32),
+    /// It took too long. How much CPU time QEMU had until then, where that can be read.
+    GivenUp(Option<Duration>),
 }
 
 impl<'a> Process<'a> {
@@ -77,13 +80,17 @@ impl<'a> Process<'a> {
                 self.child.try_wait().map_err(|error| Error::new(format!("wait for QEMU: {error}")))?;
             self.look()?;
             if let Some(status) = ended {
-                return Ok(if status.success() { End::Ended } else { End::Failed(self.said(status)) });
+                return Ok(match status.signal() {
+                    Some(signal) => End::Killed(signal),
+                    None if status.success() => End::Ended,
+                    None => End::Failed(self.said(status)),
+                });
             }
             if stop() {
                 return Err(Error::new("interrupted: the guest was ended"));
             }
             if self.started.elapsed() > limit {
-                return Ok(End::GivenUp);
+                return Ok(End::GivenUp(sys::usage::cpu_time_of(self.child.id())));
             }
             std::thread::sleep(PAUSE);
         }

@@ -1,7 +1,8 @@
 //! Process 1 of a guest: mounts, loads modules, runs the command in an empty directory, sends what came of it.
 //!
 //! Nothing of the lab runs while the command does: what it prints is kept in memory files, and the port for results
-//! is opened after its end.
+//! is opened after its end. What the kernel made of its parameters is read twice: before, for the command's record, and
+//! after, when more modules may be loaded.
 
 mod command;
 mod disk;
@@ -11,15 +12,17 @@ mod port;
 mod system;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use machine::SysRoot;
+use record::{KernelParameter, Lab};
 use rustix::termios;
 
-use crate::frames::Frame;
+use crate::frames::Sender;
+use command::Ran;
 use plan::{Module, Plan};
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -45,11 +48,11 @@ pub fn command() -> ExitCode {
 }
 
 /// Does what the plan says, sends what came of it, and switches the machine off.
-fn end_with(course: impl FnOnce(&Plan) -> Result<Vec<Frame>>) -> ExitCode {
-    let plan = read_plan();
-    let frames = plan.as_ref().map_err(Clone::clone).and_then(course);
-    let frames = frames.unwrap_or_else(|words| vec![Frame::Failure(words)]);
-    let sent = plan.and_then(|plan| port::send(&plan.port, &frames));
+fn end_with(course: impl FnOnce(&Plan) -> Result<Ran>) -> ExitCode {
+    let sent = read_plan().and_then(|plan| {
+        let ran = course(&plan);
+        port::send(&plan.port, |sender| send(sender, &plan, ran))
+    });
     if let Err(words) = sent {
         say(&format!("worstcase lab: {words}"));
     }
@@ -57,12 +60,31 @@ fn end_with(course: impl FnOnce(&Plan) -> Result<Vec<Frame>>) -> ExitCode {
     ExitCode::FAILURE
 }
 
+fn send(sender: &mut Sender<&mut dyn Write>, plan: &Plan, ran: Result<Ran>) -> io::Result<()> {
+    sender.parameters(&serde_json::to_vec(&parameters(plan))?)?;
+    match ran {
+        Ok(ran) => ran.send(sender),
+        Err(words) => sender.failure(&words),
+    }
+}
+
+/// What the kernel made of the parameters that were asked for.
+fn parameters(plan: &Plan) -> Vec<KernelParameter> {
+    machine::taken::taken(&SysRoot::live(), &plan.lab.words)
+}
+
+/// What the command's record is to say of the guest.
+fn description(plan: &Plan) -> Result<String> {
+    let lab = Lab { parameters: Some(parameters(plan)), ..plan.lab.clone() };
+    serde_json::to_string(&lab).map_err(|error| format!("write what the record is to say: {error}"))
+}
+
 fn read_plan() -> Result<Plan> {
     let text = fs::read(plan::PATH).map_err(|error| format!("read {}: {error}", plan::PATH))?;
     serde_json::from_slice(&text).map_err(|error| format!("read {}: {error}", plan::PATH))
 }
 
-fn live(plan: &Plan) -> Result<Vec<Frame>> {
+fn live(plan: &Plan) -> Result<Ran> {
     mounts::mount_all()?;
     sys::machine::set_host_name("lab").map_err(|error| error.to_string())?;
     plan.modules.iter().try_for_each(load)?;
@@ -76,12 +98,13 @@ fn live(plan: &Plan) -> Result<Vec<Frame>> {
     }
 }
 
-fn run(plan: &Plan, directory: &Path) -> Result<Vec<Frame>> {
+fn run(plan: &Plan, directory: &Path) -> Result<Ran> {
+    let lab = description(plan)?;
     match plan.terminal {
-        Some(size) => command::at_the_console(plan, directory, size),
+        Some(size) => command::at_the_console(plan, &lab, directory, size),
         None => {
             say(plan::BEGINS);
-            command::run(plan, directory)
+            command::run(plan, &lab, directory)
         }
     }
 }

@@ -12,15 +12,18 @@ pub(crate) const BLOCKS: &str = "/disk.blocks";
 /// What the guest's console says before the command starts.
 pub(crate) const BEGINS: &str = "worstcase lab: the command begins";
 
-/// A guest's course.
+/// What the command finds in its environment, beside PATH, HOME and TERM: a `record::Lab` as JSON.
+pub(crate) const VARIABLE: &str = "WORSTCASE_LAB";
+
+/// What a guest does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// Modules, in the order in which they are loaded.
     pub modules: Vec<Module>,
     /// The disk that the command's directory lies on.
     pub disk: Option<Disk>,
-    /// What the command finds in its environment, beside PATH, HOME and TERM.
-    pub environment: Vec<(String, String)>,
+    /// What records say of the guest. The command finds it in [`VARIABLE`], with what the kernel made of its parameters.
+    pub lab: record::Lab,
     /// The program and its arguments.
     pub command: Vec<OsString>,
     /// The program that becomes process 1, where the guest has a system of its own.

@@ -1,16 +1,16 @@
 //! The port that results leave by.
 
 use std::fs::{self, OpenOptions};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use rustix::termios::{self, OptionalActions};
 
 use super::Result;
-use crate::frames::{self, Frame};
+use crate::frames::Sender;
 
 /// Opens `port`, without the changes that a terminal makes to bytes, sends, and waits until all is out.
-pub fn send(port: &Path, frames: &[Frame]) -> Result<()> {
+pub fn send(port: &Path, write: impl FnOnce(&mut Sender<&mut dyn Write>) -> io::Result<()>) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| format!("send results over {}: {error}", port.display());
     trust_interrupts();
     let file = OpenOptions::new().read(true).write(true).open(port).map_err(|error| failed(&error))?;
@@ -18,7 +18,8 @@ pub fn send(port: &Path, frames: &[Frame]) -> Result<()> {
     modes.make_raw();
     termios::tcsetattr(&file, OptionalActions::Now, &modes).map_err(|error| failed(&error))?;
     let mut buffered = BufWriter::with_capacity(1 << 16, &file);
-    frames::write(&mut buffered, frames).map_err(|error| failed(&error))?;
+    let mut sender = Sender::new(&mut buffered as &mut dyn Write);
+    write(&mut sender).and_then(|()| sender.finish()).map_err(|error| failed(&error))?;
     drop(buffered);
     termios::tcdrain(&file).map_err(|error| failed(&error))
 }

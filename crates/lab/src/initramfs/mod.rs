@@ -10,48 +10,61 @@ mod tree;
 use std::fs;
 use std::path::Path;
 
-use crate::Error;
+use record::Digest;
+
 use crate::boot::Guest;
 use crate::guest::plan::{BLOCKS, Module, PATH, Plan};
+use crate::{Error, hash};
 use cpio::Archive;
 
-/// What a guest with this plan begins with. `blocks` are the disk's, where the guest writes it itself.
-pub(crate) fn build(
-    guest: &Guest,
-    plan: &Plan,
-    modules: Vec<modules::Module>,
-    blocks: Option<Vec<u8>>,
-) -> Result<Vec<u8>, Error> {
-    let mut archive = Archive::default();
-    // Before anything is mounted: where process 1 says what is wrong, and what its standard library opens.
-    archive.device("/dev/console", 5, 1);
-    archive.device("/dev/null", 1, 3);
-    for directory in ["/proc", "/sys", "/tmp", "/run", "/bin", "/sbin", "/usr/bin", "/usr/sbin"] {
-        archive.directory(directory);
+/// What a guest begins with, but for its plan.
+#[derive(Debug)]
+pub(crate) struct Root(Archive);
+
+impl Root {
+    /// The root of `guest`. `blocks` are the disk's, where the guest writes it itself.
+    pub fn new(guest: &Guest, modules: Vec<modules::Module>, blocks: Option<Vec<u8>>) -> Result<Self, Error> {
+        let mut archive = Archive::default();
+        // Before anything is mounted: where process 1 says what is wrong, and what its standard library opens.
+        archive.device("/dev/console", 5, 1);
+        archive.device("/dev/null", 1, 3);
+        for directory in ["/proc", "/sys", "/tmp", "/run", "/bin", "/sbin", "/usr/bin", "/usr/sbin"] {
+            archive.directory(directory);
+        }
+        archive.file("/etc/passwd", b"root:x:0:0:root:/:/bin/sh\n".to_vec());
+        archive.file("/etc/group", b"root:x:0:\n".to_vec());
+        if let Some(system) = &guest.system {
+            tree::put(&mut archive, system)?;
+        }
+        if !archive.contains(Path::new("/bin/worstcase")) {
+            archive.link("/bin/worstcase", "/init");
+        }
+        programs::put(&mut archive, &guest.binary, Path::new("/init"), guest.kernel.architecture)?;
+        for program in &guest.programs {
+            put_program(&mut archive, guest, program)?;
+        }
+        put_configuration(&mut archive, guest)?;
+        for module in modules {
+            archive.file(Module::path(&module.name), module.bytes);
+        }
+        if let Some(blocks) = blocks {
+            archive.file(BLOCKS, blocks);
+        }
+        Ok(Self(archive))
     }
-    archive.file("/etc/passwd", b"root:x:0:0:root:/:/bin/sh\n".to_vec());
-    archive.file("/etc/group", b"root:x:0:\n".to_vec());
-    if let Some(system) = &guest.system {
-        tree::put(&mut archive, system)?;
+
+    /// Its hash: guests that only differ in their command, their seed or their parameters have the same.
+    pub fn digest(&self) -> Digest {
+        hash::of(&self.0.bytes())
     }
-    if !archive.contains(Path::new("/bin/worstcase")) {
-        archive.link("/bin/worstcase", "/init");
+
+    /// The archive with the plan in it.
+    pub fn with(mut self, plan: &Plan) -> Result<Vec<u8>, Error> {
+        let plan =
+            serde_json::to_vec(plan).map_err(|error| Error::new(format!("write the plan: {error}")))?;
+        self.0.file(PATH, plan);
+        Ok(self.0.bytes())
     }
-    let architecture = guest.kernel.architecture;
-    programs::put(&mut archive, &guest.binary, Path::new("/init"), architecture)?;
-    for program in &guest.programs {
-        put_program(&mut archive, guest, program)?;
-    }
-    put_configuration(&mut archive, guest)?;
-    for module in modules {
-        archive.file(Module::path(&module.name), module.bytes);
-    }
-    if let Some(blocks) = blocks {
-        archive.file(BLOCKS, blocks);
-    }
-    let plan = serde_json::to_vec(plan).map_err(|error| Error::new(format!("write the plan: {error}")))?;
-    archive.file(PATH, plan);
-    Ok(archive.bytes())
 }
 
 /// Where a distribution has it, for kernels that do not carry it themselves.

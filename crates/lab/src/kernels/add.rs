@@ -42,6 +42,7 @@ pub fn add(cache: &Cache, addition: &Addition, progress: &mut Progress<'_>) -> R
         architecture: known.architecture,
         release: known.release.unwrap_or_default(),
         image: "image".into(),
+        sha256: None,
         unpacked: None,
         modules: modules.map(|_| "modules".into()),
         config: addition.config.as_ref().map(|_| "config".into()),

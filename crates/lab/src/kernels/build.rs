@@ -132,7 +132,7 @@ const INPUTS: &str = "inputs";
 fn built_before(cache: &Cache, name: &str, inputs: Option<&str>) -> Option<Kernel> {
     let kernel = cache.present(name)?;
     let before = fs::read_to_string(kernel.image.with_file_name(INPUTS)).ok()?;
-    (Some(before.as_str()) == inputs).then_some(kernel)
+    (Some(before.as_str()) == inputs && kernel.is_intact()).then_some(kernel)
 }
 
 /// The directory that is built in: what an earlier process left of a build from the same inputs, else empty.
@@ -205,6 +205,7 @@ fn collect(
         architecture: known.architecture,
         release,
         image: "image".into(),
+        sha256: None,
         unpacked: None,
         modules,
         config: Some("config".into()),

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 
 use super::{Kernel, Progress, Wanted};
-use crate::Error;
+use crate::{Error, hash};
 
 /// Describes the kernel in whose directory it stands; its paths are relative to that.
 const DESCRIPTION: &str = "kernel.json";
@@ -193,11 +193,14 @@ impl Draft<'_> {
         &self.path
     }
 
-    /// Puts it into the cache, in place of one of the same name. Paths in `kernel` are relative to the directory.
+    /// Puts it into the cache with its image's hash, in place of one of the same name. Paths in `kernel` are relative to
+    /// the directory.
     pub fn publish(self, kernel: &Kernel) -> Result<Kernel, Error> {
+        let sha256 = hash::of_file(&self.path.join(&kernel.image))?;
+        let kernel = Kernel { sha256: Some(sha256), ..kernel.clone() };
         let description = self.path.join(DESCRIPTION);
         let text =
-            serde_json::to_vec_pretty(kernel).map_err(|error| Error::new(format!("kernel: {error}")))?;
+            serde_json::to_vec_pretty(&kernel).map_err(|error| Error::new(format!("kernel: {error}")))?;
         fs::write(&description, text).map_err(|error| failed("write", &description, &error))?;
         let place = self.cache.directory.join(&self.name);
         put(&self.path, &place).map_err(|error| failed("put a kernel at", &place, &error))?;
@@ -270,6 +273,7 @@ mod tests {
             architecture: Architecture::Amd64,
             release: release.to_owned(),
             image: "image".into(),
+            sha256: None,
             unpacked: None,
             modules: None,
             config: None,

@@ -27,6 +27,7 @@ impl Kernel {
             config: (!release.is_empty() && config.is_file()).then_some(config),
             origin: format!("the image {}", image.display()),
             image,
+            sha256: None,
             unpacked: None,
             release,
         })

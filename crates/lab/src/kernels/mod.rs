@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use record::Digest;
 use serde::{Deserialize, Serialize};
 
 pub use add::{Addition, add};
@@ -28,7 +29,7 @@ pub(crate) use merge::{lines_of, symbol_of};
 pub use named::named;
 pub use source::Source;
 
-use crate::Error;
+use crate::{Error, hash};
 
 /// Where a long task tells how far it is: a line, without a line break.
 pub type Progress<'a> = dyn FnMut(&str) + 'a;
@@ -90,6 +91,9 @@ pub struct Kernel {
     pub release: String,
     /// The image that QEMU loads.
     pub image: PathBuf,
+    /// The image's hash when it came into the cache; none for what is not of a cache, or came there before hashes were kept.
+    #[serde(default)]
+    pub sha256: Option<Digest>,
     /// Where it is kept unpacked from its first boot on; none for what is not of a cache.
     #[serde(skip)]
     pub unpacked: Option<PathBuf>,
@@ -99,4 +103,31 @@ pub struct Kernel {
     pub config: Option<PathBuf>,
     /// Where it comes from, in words: package and version, or the source and fragments.
     pub origin: String,
+}
+
+impl Kernel {
+    /// Refuses an image that is not the one that came into the cache.
+    ///
+    /// # Errors
+    /// Where its hash is another one.
+    pub(crate) fn verify(&self, image: &Digest) -> Result<(), Error> {
+        match &self.sha256 {
+            Some(kept) if kept != image => Err(Error::new(format!(
+                "{} was altered since it came into the cache: its SHA-256 is {}, not {}",
+                self.image.display(),
+                image.short(),
+                kept.short()
+            ))
+            .hint(format!(
+                "fetch, add or build {} again, which replaces it: worstcase lab kernels",
+                self.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the image is there as it came into the cache.
+    pub(crate) fn is_intact(&self) -> bool {
+        hash::of_file(&self.image).and_then(|image| self.verify(&image)).is_ok()
+    }
 }

@@ -1,13 +1,14 @@
 //! A ladder that runs: guest after guest, what comes back is kept at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::plan::{guest, measured};
+use super::state::KernelTold;
 use super::{Cell, CellState, State};
 use crate::Error;
-use crate::boot::{Guest, Outcome};
+use crate::boot::{Failure, Guest, Outcome};
 use crate::kept::{self, Resumable};
 use crate::kernels::Kernel;
 use crate::several::{self, Booter, Watcher};
@@ -70,8 +71,37 @@ impl Course {
         let waiting = self.state.waiting();
         let guests = waiting.iter().map(|&cell| self.guest(cell, kernels, binary));
         let guests = guests.collect::<Result<Vec<_>, _>>()?;
+        self.settle(booter, &guests)?;
         let mut keeper = Keeper { left: waiting.len(), course: self, waiting, told };
         several::run(booter, &guests, jobs, &mut keeper)
+    }
+
+    /// Guests of all kernels are made of what those were that ran before.
+    fn settle(&mut self, booter: &dyn Booter, guests: &[Guest]) -> Result<(), Error> {
+        let is_done = |cell: &Cell| matches!(cell.state, CellState::Done { .. });
+        let mut settled = BTreeSet::new();
+        for guest in guests {
+            let name = &guest.kernel.name;
+            if !settled.insert(name.clone()) {
+                continue;
+            }
+            let made_of = booter.made_of(guest)?;
+            let has_guests =
+                self.state.cells.iter().any(|cell| is_done(cell) && self.kernel_of(cell) == Some(name));
+            self.known(name)?.settle(&made_of, has_guests, "ladder")?;
+            self.state.emulator = Some(made_of.emulator);
+        }
+        self.state.save(&self.directory)
+    }
+
+    fn kernel_of(&self, cell: &Cell) -> Option<&String> {
+        let rung = self.state.ladder.rungs.iter().find(|rung| rung.name == cell.rung);
+        rung.map(|rung| &rung.kernel)
+    }
+
+    fn known(&mut self, kernel: &str) -> Result<&mut KernelTold, Error> {
+        let known = self.state.kernels.get_mut(kernel);
+        known.ok_or_else(|| Error::new(format!("the ladder was begun without kernel {kernel}")))
     }
 
     fn guest(&self, cell: usize, kernels: &BTreeMap<String, Kernel>, binary: &Path) -> Result<Guest, Error> {
@@ -98,22 +128,30 @@ impl Watcher for Keeper<'_> {
         self.told.begun(&self.course.state.cells[self.waiting[index]]);
     }
 
-    fn ended(&mut self, index: usize, result: Result<Outcome, Error>, taken: Duration) -> Result<(), Error> {
+    fn ended(
+        &mut self,
+        index: usize,
+        result: Result<Outcome, Failure>,
+        taken: Duration,
+    ) -> Result<(), Error> {
         let cell = self.waiting[index];
-        let ladder = &self.course.state.ladder;
-        let result = result.map(|outcome| {
-            // A guest that measured too little leaves a trace of why.
-            let whole = measured(&outcome, &ladder.loads, ladder.time).map(drop);
-            (outcome, whole)
-        });
+        let place = self.course.state.place(&self.course.directory, cell);
         let state = match result {
-            Ok((outcome, whole)) => {
-                kept::keep(&self.course.state.place(&self.course.directory, cell), &outcome)?;
-                self.course.state.emulator = Some(outcome.emulator);
+            Ok(outcome) => {
+                // A file that was replaced while the ladder ran.
+                let kernel =
+                    self.course.kernel_of(&self.course.state.cells[cell]).cloned().unwrap_or_default();
+                self.course.known(&kernel)?.settle(&outcome.left.made_of, true, "ladder")?;
+                let ladder = &self.course.state.ladder;
+                // A guest that measured too little leaves a trace of why.
+                let whole = measured(&outcome, &ladder.loads, ladder.time).map(drop);
+                kept::keep(&place, &outcome.left)?;
                 let seconds = (taken.as_secs_f64() * 10.0).round() / 10.0;
                 whole.map_or_else(|error| CellState::Failed(error.message), |()| CellState::Done { seconds })
             }
-            Err(error) => CellState::Failed(error.message),
+            Err(failure) => {
+                CellState::Failed(kept::keep_failed(&self.course.directory, &place, failure).with_hint())
+            }
         };
         self.course.state.cells[cell].state = state;
         self.course.state.save(&self.course.directory)?;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
 use super::text;
-use crate::Error;
 use crate::kernels::{Asked, Base, Build, Source};
+use crate::{Error, parameters};
 
 /// The ladders that are built into this program, with the fragments that their kernels are built from.
 const SHIPPED: [(&str, &str); 2] = [
@@ -79,7 +79,7 @@ pub struct Rung {
     pub title: String,
     /// The kernel's name in the cache. It is fetched if it is not there and is one of Debian's (`debian-6.1-rt-amd64`).
     pub kernel: String,
-    /// Boot words.
+    /// Kernel parameters, one each: blanks stand in quotes.
     #[serde(default)]
     pub words: Vec<String>,
     /// Settings of sysctl(8), which the kernel makes before process 1 begins (the boot word `sysctl.`, Linux 5.8).
@@ -191,11 +191,13 @@ impl LadderFile {
         check_name(&self.name)?;
         for rung in &self.rungs {
             check_name(&rung.name)?;
-            let words = rung.words.iter().chain(rung.settings.keys()).chain(rung.settings.values());
-            if let Some(word) =
-                words.clone().find(|word| word.is_empty() || word.contains(char::is_whitespace))
-            {
-                return refuse(format!("`{word}` in rung {} is not one boot word", rung.name));
+            for word in rung.all_words() {
+                if let Err(error) = parameters::one(&word) {
+                    return refuse(format!("rung {}: {}", rung.name, error.message));
+                }
+            }
+            if let Some((name, _)) = rung.settings.iter().find(|(name, value)| !is_setting(name, value)) {
+                return refuse(format!("rung {}: `{name}` has no value, or is no name", rung.name));
             }
         }
         let names: BTreeSet<&str> = self.rungs.iter().map(|rung| rung.name.as_str()).collect();
@@ -220,9 +222,11 @@ impl LadderFile {
 }
 
 impl Rung {
-    /// All its boot words.
+    /// All its kernel parameters.
     pub fn all_words(&self) -> Vec<String> {
-        let settings = self.settings.iter().map(|(name, value)| format!("sysctl.{name}={value}"));
+        let setting =
+            |(name, value): (&String, &String)| parameters::with_value(&format!("sysctl.{name}"), value);
+        let settings = self.settings.iter().map(setting);
         self.words.iter().cloned().chain(settings).collect()
     }
 
@@ -256,6 +260,11 @@ impl Home {
             }
         }
     }
+}
+
+fn is_setting(name: &str, value: &str) -> bool {
+    let blank = |text: &str| text.is_empty() || text.contains(char::is_whitespace);
+    !blank(name) && !value.trim().is_empty()
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

@@ -56,8 +56,10 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         ("\"1s\"", "\"400d\"", "at most 1d"),
         ("name = \"two\"", "name = \"../two\"", "no name for a ladder"),
         ("name = \"small\"", "name = \"\"", "no name for a ladder"),
-        ("\"a=b\"", "\"a b\"", "not one boot word"),
-        ("\"-1\"", "\"-1 init=x\"", "not one boot word"),
+        ("\"a=b\"", "\"a b\"", "not one kernel parameter"),
+        ("\"a=b\"", "\"--\"", "ends the kernel's own parameters"),
+        ("\"a=b\"", "'a=\"b'", "does not end"),
+        ("\"-1\"", "\" \"", "has no value"),
         ("[\"idle\", \"cpu\"]", "[]", "no load"),
         ("seeds = 2", "seeds = 2\nprocessors = 2", "one CPU"),
     ] {

@@ -89,13 +89,18 @@ pub(crate) fn bench(loads: &[String], duration: Nanos, warm_up: Nanos, seed: See
 /// What is missing, with the last that the guest said.
 pub fn measured(outcome: &Outcome, loads: &[String], time: LabTime) -> Result<Record, Error> {
     let said = || {
-        let text = String::from_utf8_lossy(&outcome.errors).into_owned();
+        let text = String::from_utf8_lossy(&outcome.left.errors).into_owned();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(LAST_LINES)..].join("; ")
     };
     let broken = |what: String| Error::new(format!("{what} (exit code {}): {}", outcome.code, said()));
-    let file = outcome.files.iter().find(|(path, _)| path == Path::new(record::store::RECORD));
-    let (_, bytes) = file.ok_or_else(|| broken("the guest left no record".into()))?;
+    let file = outcome.left.files.iter().find(|(path, _)| path == Path::new(record::store::RECORD));
+    let left_out = || {
+        let out = outcome.left.left_out.iter();
+        let out = out.map(|(path, why)| format!(" ({} did not come back: {why})", path.display()));
+        out.collect::<String>()
+    };
+    let (_, bytes) = file.ok_or_else(|| broken(format!("the guest left no record{}", left_out())))?;
     let record: Record = serde_json::from_slice(bytes)
         .map_err(|error| broken(format!("the guest's record cannot be read: {error}")))?;
     let complete = |load: &String| {

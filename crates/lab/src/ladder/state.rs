@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use units::Seed;
 
 use super::LadderFile;
-use crate::Error;
 use crate::kept::Resumable;
 use crate::kernels::Kernel;
+use crate::{Error, MadeOf};
 
 /// A ladder that was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,26 +26,53 @@ pub struct State {
     pub ladder: LadderFile,
     /// The kernels by their names in the cache, as they were when it was begun.
     pub kernels: BTreeMap<String, KernelTold>,
-    /// The emulator with its version, as soon as a guest ran.
+    /// The emulator with its version, as soon as a guest is to be booted.
     pub emulator: Option<String>,
     /// One a rung and seed, in the order in which they are run: seed after seed, so that a ladder that is cut short has
     /// as many guests of every rung.
     pub cells: Vec<Cell>,
 }
 
-/// What tells a kernel from another of the same name.
+/// What tells a kernel, and the guests that boot it, from others of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelTold {
     /// `uname -r`.
     pub release: String,
     /// Where it comes from, in words.
     pub origin: String,
+    /// What its guests are made of. None where none has booted yet, or an older version began it.
+    #[serde(default)]
+    pub made_of: Option<MadeOf>,
 }
 
 impl KernelTold {
-    /// Of a kernel in the cache.
+    /// Of a kernel in the cache, whose guests are not known yet.
     pub fn of(kernel: &Kernel) -> Self {
-        Self { release: kernel.release.clone(), origin: kernel.origin.clone() }
+        Self { release: kernel.release.clone(), origin: kernel.origin.clone(), made_of: None }
+    }
+
+    /// Whether it is the same kernel, as far as its release and its origin say.
+    pub fn is_of_same_kernel(&self, other: &Self) -> bool {
+        (&self.release, &self.origin) == (&other.release, &other.origin)
+    }
+
+    /// Takes `now` for what guests with this kernel are made of, if `what` (a ladder, a bisection) has no guest yet;
+    /// refuses it where it is not what they were made of. Whether it was taken.
+    ///
+    /// # Errors
+    /// What differs, and what to do.
+    pub fn settle(&mut self, now: &MadeOf, has_guests: bool, what: &str) -> Result<bool, Error> {
+        match &self.made_of {
+            Some(begun) => begun.check(now, what).map(|()| false),
+            None if has_guests => Err(Error::new(format!(
+                "this {what} was begun by a version that did not keep what its guests were made of"
+            ))
+            .hint("begin anew in another directory: guests of another QEMU or worstcase must not stand beside them")),
+            None => {
+                self.made_of = Some(now.clone());
+                Ok(true)
+            }
+        }
     }
 }
 

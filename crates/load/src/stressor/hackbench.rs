@@ -8,7 +8,7 @@ use std::time::Duration;
 use sys::process::{self, Ended, Pid};
 use sys::shared::Word;
 
-use super::Worker;
+use super::{About, Worker};
 use crate::message::pipe;
 use crate::{Stressor, Work};
 
@@ -25,6 +25,22 @@ pub(super) struct Crowd {
     pub loops: u32,
     /// Bytes in a message.
     pub message: u32,
+}
+
+/// Every receiver counts for itself, and every process can keep a CPU busy.
+pub(super) fn about(groups: u32, crowd: &Crowd) -> About {
+    let Crowd { pairs, loops, message } = crowd;
+    let receivers = groups as usize * *pairs as usize;
+    let does = format!(
+        "{groups} groups of {pairs} senders and {pairs} receivers, {loops} messages of {message} bytes from each to each \
+         over socket pairs, round after round"
+    );
+    About {
+        counters: receivers,
+        cpus: 2 * receivers,
+        forks: true,
+        ..About::new("hackbench", "messages", does)
+    }
 }
 
 /// Round after round of `groups` crowds.
@@ -99,8 +115,8 @@ fn start_group(
     let pairs: Result<Vec<_>, _> = (0..crowd.pairs).map(|_| UnixStream::pair()).collect();
     let pairs = pairs.map_err(|error| format!("socketpair: {error}"))?;
     let own = process::own_pid();
-    for (number, (_, receiving)) in pairs.iter().enumerate() {
-        let counter = worker.counter(group as usize * crowd.pairs as usize + number);
+    let counters = worker.counters().iter().skip(group as usize * crowd.pairs as usize);
+    for ((_, receiving), counter) in pairs.iter().zip(counters) {
         let receive = || receive(receiving, crowd, counter);
         children.push(fork(own, gate, receive)?);
     }

@@ -3,7 +3,10 @@
 //! A worker is an ordinary process: `SCHED_OTHER`, nice 0, on the load's CPUs, first to go when memory runs out, bound
 //! in what it may map, and killed when its parent ends. It works for ever and counts on the board what it has done.
 
+mod about;
 mod crowd;
+mod disk;
+mod files;
 mod hackbench;
 mod hdd;
 mod network;
@@ -18,7 +21,8 @@ use sys::process::{self, Pid, Resource};
 use sys::shared::Word;
 use units::{Nanos, Random};
 
-pub(crate) use hdd::has_unnamed_files;
+pub(crate) use about::About;
+pub(crate) use files::has_unnamed_files;
 
 use crate::board::State;
 use crate::program::Given;
@@ -61,7 +65,7 @@ pub(crate) fn enter(
     }
     join();
     let stressor = &shop.plan.load.stressors[seat.stressor];
-    let name = stressor.work.name();
+    let name = stressor.name();
     process::reset_signals();
     // Without these the worker still works.
     let _ = process::set_name(&format!("load:{name}"));
@@ -98,29 +102,56 @@ fn execute(shop: &Shop, seat: Seat, program: &Program, errors: Option<OwnedFd>) 
     NOT_FOUND
 }
 
+impl Work {
+    /// What its stressor says of itself.
+    pub(crate) fn about(&self) -> About {
+        match self {
+            Self::Cpu => simple::about_square_roots(),
+            Self::Io => simple::about_sync(),
+            Self::Vm { bytes } => simple::about_map_and_touch(*bytes),
+            Self::Copy { bytes } => simple::about_copy(*bytes),
+            Self::Hdd { bytes } => hdd::about(*bytes),
+            Self::Disk { bytes, block } => disk::about(*bytes, *block),
+            Self::Hackbench { groups, pairs, loops, message } => {
+                let crowd = hackbench::Crowd { pairs: *pairs, loops: *loops, message: *message };
+                hackbench::about(*groups, &crowd)
+            }
+            Self::Network { stream, datagram } => network::about(*stream, *datagram),
+            Self::Crowd { priority, pause, busy } => crowd::about(*priority, *pause, *busy),
+            Self::Program(program) => program.about(),
+        }
+    }
+}
+
 impl Worker<'_> {
     fn run(mut self, work: &Work) -> u8 {
         if let Err(error) = self.set_ceiling() {
             self.failed(&format!("no memory ceiling: {error}"));
         }
         self.quiet();
-        let why = match work {
-            Work::Cpu => simple::square_roots(&mut self),
-            Work::Io => simple::sync(&mut self),
-            Work::Vm { bytes } => simple::map_and_touch(&mut self, *bytes),
-            Work::Copy { bytes } => simple::copy(&mut self, *bytes),
-            Work::Hdd { bytes } => hdd::write_and_drop(&mut self, *bytes),
-            Work::Hackbench { groups, pairs, loops, message } => {
-                let crowd = hackbench::Crowd { pairs: *pairs, loops: *loops, message: *message };
-                hackbench::run(&mut self, *groups, &crowd)
-            }
-            Work::Network { stream, datagram } => network::run(&mut self, *stream, *datagram),
-            Work::Crowd { priority, pause, busy } => crowd::run(&mut self, *priority, *pause, *busy),
-            Work::Program(_) => "a program is not built in".to_owned(),
-        };
+        let why = self.work_for_ever(work);
         self.failed(&why);
         self.shop.board.set_state(self.seat.stressor, self.seat.worker, State::Failed);
         GAVE_UP
+    }
+
+    /// Does the work, and returns only why it cannot go on.
+    fn work_for_ever(&mut self, work: &Work) -> String {
+        match work {
+            Work::Cpu => simple::square_roots(self),
+            Work::Io => simple::sync(self),
+            Work::Vm { bytes } => simple::map_and_touch(self, *bytes),
+            Work::Copy { bytes } => simple::copy(self, *bytes),
+            Work::Hdd { bytes } => hdd::write_and_drop(self, *bytes),
+            Work::Disk { bytes, block } => disk::write_through(self, *bytes, *block),
+            Work::Hackbench { groups, pairs, loops, message } => {
+                let crowd = hackbench::Crowd { pairs: *pairs, loops: *loops, message: *message };
+                hackbench::run(self, *groups, &crowd)
+            }
+            Work::Network { stream, datagram } => network::run(self, *stream, *datagram),
+            Work::Crowd { priority, pause, busy } => crowd::run(self, *priority, *pause, *busy),
+            Work::Program(_) => "a program is not built in".to_owned(),
+        }
     }
 
     /// A built-in worker may map its share above what it begins with.
@@ -150,8 +181,13 @@ impl Worker<'_> {
         self.shop.failure(self.seat.stressor, text);
     }
 
-    /// The counter `index` of this worker.
-    fn counter(&self, index: usize) -> &Word {
-        self.shop.board.counter(self.seat.stressor, self.seat.worker, index)
+    /// The counters of this worker: as many as [`About`] says, and nobody else's.
+    fn counters(&self) -> &[Word] {
+        self.shop.board.counters(self.seat.stressor, self.seat.worker)
+    }
+
+    /// Counts `amount` of work, where the worker has one counter.
+    fn count(&self, amount: u64) {
+        self.counters()[0].add(amount);
     }
 }

@@ -4,12 +4,19 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread::{Builder, Scope};
 
+use sys::shared::Word;
 use units::Bytes;
 
-use super::Worker;
+use super::{About, Worker};
 
 /// Stack of a thread: each only copies.
 const STACK: usize = 64 << 10;
+
+/// The two threads that receive count for themselves.
+pub(super) fn about(stream: Bytes, datagram: Bytes) -> About {
+    let does = format!("a TCP stream in writes of {stream} and UDP datagrams of {datagram} over 127.0.0.1");
+    About { counters: 2, cpus: 4, threads: true, ..About::new("network", "bytes received", does) }
+}
 
 /// A TCP stream in writes of `stream` bytes, and UDP datagrams of `datagram` bytes, both without end.
 pub(super) fn run(worker: &mut Worker<'_>, stream: Bytes, datagram: Bytes) -> String {
@@ -38,9 +45,10 @@ fn sockets() -> std::io::Result<Sockets> {
 fn carry(worker: &Worker<'_>, sockets: Sockets, stream: usize, datagram: usize) -> String {
     let Sockets { tcp: (client, server), udp: (sender, receiver) } = sockets;
     let (mut client, mut server) = (client, server);
+    let [from_udp, from_tcp] = worker.counters() else { return "it has not two counters".into() };
     let started = std::thread::scope(|scope| -> std::io::Result<()> {
-        thread(scope, worker, datagram, move |data| receiver.recv(data), Some(0))?;
-        thread(scope, worker, stream, move |data| server.read(data), Some(1))?;
+        thread(scope, worker, datagram, move |data| receiver.recv(data), Some(from_udp))?;
+        thread(scope, worker, stream, move |data| server.read(data), Some(from_tcp))?;
         thread(scope, worker, stream, move |data| client.write(data), None)?;
         // A full queue is no failure: datagrams are dropped then, as they are on a network.
         thread(scope, worker, datagram, move |data| Ok(sender.send(data).unwrap_or_default()), None)?;
@@ -53,19 +61,19 @@ fn carry(worker: &Worker<'_>, sockets: Sockets, stream: usize, datagram: usize) 
     )
 }
 
-/// A thread that does `step` for ever and counts the bytes on counter `counter`.
+/// A thread that does `step` for ever and counts the bytes on `counter`.
 fn thread<'scope, 'a: 'scope>(
     scope: &'scope Scope<'scope, '_>,
     worker: &'scope Worker<'a>,
     length: usize,
     mut step: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'scope,
-    counter: Option<usize>,
+    counter: Option<&'scope Word>,
 ) -> std::io::Result<()> {
     let run = move || {
         let mut data = vec![0_u8; length];
         loop {
             match step(&mut data) {
-                Ok(length) => counter.map(|index| worker.counter(index).add(length as u64)),
+                Ok(length) => counter.map(|counter| counter.add(length as u64)),
                 Err(error) => return worker.failed(&format!("traffic on 127.0.0.1: {error}")),
             };
         }

@@ -7,10 +7,14 @@ use std::io::{Read, Write};
 use sys::mapping::Mapping;
 use units::Bytes;
 
-use super::Worker;
+use super::{About, Worker};
 
 /// How many small pieces of work go into one addition on the board.
 const BATCH: u64 = 1024;
+
+pub(super) fn about_square_roots() -> About {
+    About::new("cpu", "square roots", "square roots of random numbers")
+}
 
 /// `stress -c`: square roots of random numbers.
 pub(super) fn square_roots(worker: &mut Worker<'_>) -> String {
@@ -19,8 +23,13 @@ pub(super) fn square_roots(worker: &mut Worker<'_>) -> String {
         for _ in 0..BATCH {
             black_box((worker.random.next_u64() as f64).sqrt());
         }
-        worker.counter(0).add(BATCH);
+        worker.count(BATCH);
     }
+}
+
+/// One call may take longer than a slot, all of it in the kernel's hands.
+pub(super) fn about_sync() -> About {
+    About { waits: true, ..About::new("io", "syncs", "sync(2), one after the other") }
 }
 
 /// `stress -i`: sync(2).
@@ -28,8 +37,13 @@ pub(super) fn sync(worker: &mut Worker<'_>) -> String {
     worker.started();
     loop {
         rustix::fs::sync();
-        worker.counter(0).add(1);
+        worker.count(1);
     }
+}
+
+pub(super) fn about_map_and_touch(bytes: Bytes) -> About {
+    let does = format!("maps {bytes}, touches a byte of every 4096, unmaps");
+    About { memory: bytes, ..About::new("vm", "pages touched", does) }
 }
 
 /// `stress -m`: maps memory, touches a byte of every 4096, unmaps.
@@ -38,13 +52,18 @@ pub(super) fn map_and_touch(worker: &mut Worker<'_>, bytes: Bytes) -> String {
     let Ok(length) = usize::try_from(bytes.0) else { return format!("{bytes} do not fit into this machine") };
     loop {
         match Mapping::new(length) {
-            Ok(mut mapping) => worker.counter(0).add(mapping.touch(STRIDE)),
+            Ok(mut mapping) => worker.count(mapping.touch(STRIDE)),
             Err(error) => {
                 return format!("mapping memory within the ceiling of {}: {error}", ceiling(worker));
             }
         };
         worker.started();
     }
+}
+
+pub(super) fn about_copy(bytes: Bytes) -> About {
+    let does = format!("reads {bytes} from /dev/zero, writes them to /dev/null");
+    About { memory: bytes, ..About::new("copy", "bytes copied", does) }
 }
 
 /// `dd if=/dev/zero of=/dev/null bs=`: zeros read into the whole buffer and written from it, for ever. It goes piece by
@@ -69,7 +88,7 @@ pub(super) fn copy(worker: &mut Worker<'_>, bytes: Bytes) -> String {
         }
         let copied = zero.read(&mut buffer[place..end]);
         match copied.and_then(|length| null.write(&buffer[place..place + length])) {
-            Ok(copied) => worker.counter(0).add(copied as u64),
+            Ok(copied) => worker.count(copied as u64),
             Err(error) => return copying(&error),
         };
     }

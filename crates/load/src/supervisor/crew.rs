@@ -10,6 +10,7 @@ use units::Nanos;
 use super::Shop;
 use super::cgroup::Group;
 use super::ledger::Ledger;
+use super::look::Looks;
 use crate::board::State;
 use crate::message::{Message, pipe, read_available};
 use crate::stressor::{self, Seat};
@@ -28,11 +29,12 @@ const ERRORS_KEPT: usize = 600;
 
 /// All workers, children of this process.
 pub(super) struct Crew<'a> {
-    shop: &'a Shop,
+    pub(super) shop: &'a Shop,
     group: Option<&'a Group>,
-    own: Pid,
+    pub(super) own: Pid,
     members: Vec<Member>,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
+    pub(super) looks: Looks,
 }
 
 /// A worker's place, whether or not it is taken.
@@ -57,7 +59,10 @@ impl<'a> Crew<'a> {
         let stressors = shop.plan.load.stressors.iter().enumerate();
         let mut programs = stressors.filter(|(_, stressor)| matches!(stressor.work, Work::Program(_)));
         let only_program = programs.next().map(|(index, _)| index).filter(|_| programs.next().is_none());
-        Self { shop, group, own: process::own_pid(), members, ledger: Ledger::new(only_program) }
+        let workers: Vec<usize> =
+            (0..shop.plan.load.stressors.len()).map(|stressor| shop.board.workers(stressor)).collect();
+        let (ledger, looks) = (Ledger::new(only_program), Looks::of(&workers));
+        Self { shop, group, own: process::own_pid(), members, ledger, looks }
     }
 
     /// Starts everybody and goes on until the parent lets go of the leash or the keeper of this process ends.
@@ -69,7 +74,18 @@ impl<'a> Crew<'a> {
         while self.attend(keeper) {
             self.reap();
             self.take_turns();
+            self.look_if_due();
         }
+    }
+
+    /// Workers that live.
+    pub(super) fn pids(&self) -> impl Iterator<Item = Pid> {
+        self.members.iter().filter_map(|member| member.pid)
+    }
+
+    /// Which of its stressor's workers a process is.
+    pub(super) fn worker_of(&self, pid: Pid) -> Option<usize> {
+        self.members.iter().find(|member| member.pid == Some(pid)).map(|member| member.seat.worker)
     }
 
     fn work(&self, index: usize) -> &'a Work {
@@ -131,7 +147,7 @@ impl<'a> Crew<'a> {
     /// Programs that end are to be followed at once; built-in workers do not end.
     fn patience(&self) -> Duration {
         let any = (0..self.members.len()).any(|index| self.program(index).is_some());
-        Duration::from_millis(if any { 20 } else { 250 })
+        Duration::from_millis(if any { 20 } else { 250 }).min(self.looks.patience())
     }
 
     /// Answers requests for samples; false at the end of the pipe.
@@ -142,11 +158,9 @@ impl<'a> Crew<'a> {
             Ok(count) => count as u64,
             Err(error) => return error == sys::Errno::INTR || error == sys::Errno::AGAIN,
         };
-        let (board, ledger, own) = (&self.shop.board, &mut self.ledger, self.own);
         // Whatever is asked for is asked for now: what the load did meanwhile would count for it.
-        for (&stressor, cpu_time) in schedule::before_ordinary(|| ledger.sample(own)) {
-            board.cpu_time(stressor).set(cpu_time.0);
-        }
+        schedule::before_ordinary(|| self.look());
+        let board = &self.shop.board;
         board.answered().publish(board.answered().get() + count);
         true
     }
@@ -169,7 +183,7 @@ impl<'a> Crew<'a> {
     /// A built-in worker ends only where it has said why or was killed.
     fn worker_ended(&mut self, index: usize, ended: Ended) {
         if ended != Ended::Exited(i32::from(stressor::GAVE_UP)) {
-            let name = self.work(index).name();
+            let name = self.shop.plan.load.stressors[self.members[index].seat.stressor].name();
             self.fail(index, &format!("a worker of {name} {ended}; it is not replaced"));
         }
     }

@@ -11,6 +11,19 @@ use super::processes::{self, Process};
 /// The environment variable by which descendants of an external program are known, however far they moved away.
 pub(crate) const MARK: &str = "WORSTCASE_LOAD_STRESSOR";
 
+/// What a stressor has.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// CPU time of its processes, of those that have ended too.
+    pub cpu_time: Nanos,
+    /// Its living processes.
+    pub processes: Vec<Process>,
+}
+
+fn by_pid(processes: &[Process]) -> HashMap<Pid, &Process> {
+    processes.iter().map(|process| (process.pid, process)).collect()
+}
+
 /// Which stressor each child belongs to, and what was used.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -43,13 +56,22 @@ impl Ledger {
         }
     }
 
-    /// Looks at the descendants of `crew` and returns each stressor's CPU time so far. A process whose parent does not
-    /// wait for it takes its time with it.
-    pub fn sample(&mut self, crew: Pid) -> &HashMap<usize, Nanos> {
-        let processes = processes::all();
+    /// Takes in `processes` and returns what each stressor has of them. Of the CPU time, a process whose parent does not
+    /// wait for it takes its own with it.
+    pub fn take(&mut self, processes: &[Process], crew: Pid) -> HashMap<usize, Account> {
         let only = self.only_program;
-        self.adopt(&processes, crew, |pid| marked(pid).or(only));
-        self.add_up(&processes, crew)
+        self.adopt(processes, crew, |pid| marked(pid).or(only));
+        let mut accounts: HashMap<usize, Account> = HashMap::new();
+        for (stressor, cpu_time) in self.add_up(processes, crew) {
+            accounts.entry(*stressor).or_default().cpu_time = *cpu_time;
+        }
+        let parents = by_pid(processes);
+        for process in processes {
+            if let Some(stressor) = self.owner(process, &parents, crew) {
+                accounts.entry(stressor).or_default().processes.push(*process);
+            }
+        }
+        accounts
     }
 
     /// Finds out whose the orphans are.
@@ -61,8 +83,7 @@ impl Ledger {
     }
 
     fn add_up(&mut self, processes: &[Process], crew: Pid) -> &HashMap<usize, Nanos> {
-        let parents: HashMap<Pid, &Process> =
-            processes.iter().map(|process| (process.pid, process)).collect();
+        let parents = by_pid(processes);
         let mut totals = self.ended.clone();
         for process in processes {
             if let Some(stressor) = self.owner(process, &parents, crew) {
@@ -95,8 +116,7 @@ impl Ledger {
         let processes = processes::all();
         let only = self.only_program;
         self.adopt(&processes, crew, |pid| marked(pid).or(only));
-        let parents: HashMap<Pid, &Process> =
-            processes.iter().map(|process| (process.pid, process)).collect();
+        let parents = by_pid(&processes);
         processes.iter().any(|process| self.owner(process, &parents, crew) == Some(stressor))
     }
 }
@@ -118,7 +138,7 @@ mod tests {
     const CREW: i32 = 1;
 
     fn process((pid, parent, nanos): (i32, i32, u64)) -> Process {
-        Process { pid: Pid::from_raw(pid).unwrap(), parent, cpu_time: Nanos(nanos) }
+        Process { pid: Pid::from_raw(pid).unwrap(), parent, state: b'R', cpu_time: Nanos(nanos) }
     }
 
     fn totals(ledger: &mut Ledger, table: &[(i32, i32, u64)]) -> Vec<(usize, u64)> {

@@ -8,6 +8,7 @@ mod cgroup;
 mod contain;
 mod crew;
 pub(crate) mod ledger;
+mod look;
 mod processes;
 
 use std::io::Read;

@@ -11,8 +11,54 @@ use units::Nanos;
 pub(super) struct Process {
     pub pid: Pid,
     pub parent: i32,
+    /// The letter of proc_pid_stat(5): `R`, `S`, `D`, `T`.
+    pub state: u8,
     /// Of its own threads and of those of its children that it has waited for.
     pub cpu_time: Nanos,
+}
+
+/// Where a frozen process waits: cgroup v2 and v1 (kernel/cgroup/freezer.c, kernel/freezer.c).
+const FROZEN: [&str; 2] = ["do_freezer_trap", "__refrigerator"];
+
+impl Process {
+    /// Whether it runs or waits for a CPU.
+    pub fn is_runnable(&self) -> bool {
+        self.state == b'R'
+    }
+
+    /// Whether one of its threads runs or waits for a CPU.
+    pub fn has_runnable_thread(&self) -> bool {
+        let threads = format!("/proc/{}/task", self.pid.as_raw_pid());
+        let runs = |thread: fs::DirEntry| {
+            let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
+            Some(parse(&stat)?.is_runnable())
+        };
+        fs::read_dir(threads)
+            .is_ok_and(|threads| threads.flatten().any(|thread| runs(thread).unwrap_or(false)))
+    }
+
+    /// Whether it waits for a device, or whatever else cannot be interrupted. Frozen by cgroup v1 it would look alike.
+    pub fn waits(&self) -> bool {
+        self.state == b'D' && !self.is_frozen()
+    }
+
+    /// Whether it goes on by itself: not stopped, not traced, not ended, not frozen.
+    pub fn is_alive(&self) -> bool {
+        !b"TtZXx".contains(&self.state) && !self.is_frozen()
+    }
+
+    /// Whether the cgroup freezer holds it. A kernel without symbols does not say: then it is taken for not frozen.
+    fn is_frozen(&self) -> bool {
+        let sleeps = matches!(self.state, b'S' | b'D');
+        let path = format!("/proc/{}/wchan", self.pid.as_raw_pid());
+        sleeps && fs::read_to_string(path).is_ok_and(|place| FROZEN.contains(&place.trim()))
+    }
+}
+
+/// Those of `pids` that can be read.
+pub(super) fn these(pids: impl Iterator<Item = Pid>) -> Vec<Process> {
+    let read = |pid: Pid| parse(&fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?);
+    pids.filter_map(read).collect()
 }
 
 /// Every process of this namespace that can be read; those that end meanwhile are left out.
@@ -30,7 +76,8 @@ fn parse(stat: &str) -> Option<Process> {
     // state is field 3; ppid 4; utime, stime, cutime and cstime 14 to 17.
     let ticks = number(11)? + number(12)? + number(13)? + number(14)?;
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some(Process { pid, parent: fields.get(1)?.parse().ok()?, cpu_time: Nanos(ticks * tick) })
+    let state = *fields.first()?.as_bytes().first()?;
+    Some(Process { pid, parent: fields.get(1)?.parse().ok()?, state, cpu_time: Nanos(ticks * tick) })
 }
 
 /// All that `ancestor` started, and what those started.
@@ -80,10 +127,22 @@ mod tests {
     fn a_stat_line_parses_whatever_the_name() {
         let line = "42 (a) (b c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6 7";
         let process = parse(line).unwrap();
-        assert_eq!((process.pid, process.parent), (pid(42), 7));
+        assert_eq!((process.pid, process.parent, process.state), (pid(42), 7, b'S'));
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
         assert_eq!(process.cpu_time, Nanos(124 * tick));
         assert_eq!(parse("42 (cut"), None);
+    }
+
+    #[test]
+    fn a_process_lives_unless_it_is_stopped_or_ended() {
+        let own = these([sys::process::own_pid()].into_iter()).remove(0);
+        assert!(own.is_alive() && !own.waits());
+        for (state, alive) in
+            [(b'R', true), (b'S', true), (b'D', true), (b'T', false), (b't', false), (b'Z', false)]
+        {
+            assert_eq!(Process { state, ..own }.is_alive(), alive, "{}", char::from(state));
+        }
+        assert!(Process { state: b'D', ..own }.waits());
     }
 
     #[test]
@@ -95,7 +154,8 @@ mod tests {
 
     #[test]
     fn descendants_are_found_at_any_depth_and_nothing_else() {
-        let make = |(number, parent)| Process { pid: pid(number), parent, cpu_time: Nanos::ZERO };
+        let make =
+            |(number, parent)| Process { pid: pid(number), parent, state: b'S', cpu_time: Nanos::ZERO };
         let processes: Vec<Process> = [(2, 1), (3, 2), (4, 3), (5, 1), (6, 5), (7, 7)].map(make).to_vec();
         let mut found = below(&processes, pid(2));
         found.sort_by_key(|pid| pid.as_raw_pid());

@@ -2,8 +2,10 @@
 
 pub(crate) mod consoles;
 pub(crate) mod kernel;
+mod place;
 pub(crate) mod processors;
 pub(crate) mod throttling;
+mod timers;
 pub(crate) mod virtualization;
 
 use record::{Fact, Machine};
@@ -36,9 +38,16 @@ pub fn machine(root: &SysRoot) -> Machine {
         load_average_hundredths: root
             .read("/proc/loadavg")
             .and_then(|text| parsed(load_average(&text).ok_or(()))),
+        place: place::place(root),
+        timers: timers::timers(root, command_line.value().map_or("", String::as_str)),
         kernel: record::Kernel { preemption, release: names.release, version: names.version, command_line },
         cpus,
     }
+}
+
+/// What the kernel takes from real-time threads, read anew.
+pub fn throttling_now(root: &SysRoot) -> record::Throttling {
+    throttling::throttling(root, &kernel::names(root).release)
 }
 
 /// Where the clock source's name stands (Documentation/timers/timekeeping.rst).
@@ -67,7 +76,7 @@ fn load_average(text: &str) -> Option<u32> {
 
 /// The effective request in microseconds: 4 bytes in the machine's byte order (kernel/power/qos.c). Opening the file
 /// for reading adds a request without a limit and so changes nothing.
-pub(crate) fn dma_latency(root: &SysRoot) -> Fact<i64> {
+pub fn dma_latency(root: &SysRoot) -> Fact<i64> {
     let read = || root.bytes_at::<4>(crate::latency_request::PATH, 0).map(|bytes| bytes.to_vec());
     root.bytes_or(crate::latency_request::PATH, read).and_then(|bytes| {
         let bytes = <[u8; 4]>::try_from(bytes.as_slice());

@@ -54,7 +54,15 @@ use configuration::Configuration;
 pub use boot_line::cpus_of;
 pub use facts::{NamedFact, named_facts};
 pub use kinds::{chosen, is_mask, matching};
+pub(crate) use place::container_of;
 pub use runtime::services::running;
+
+/// Whether a symbol is built into the running kernel; unreadable where no file has its configuration.
+pub(crate) fn built_in(root: &SysRoot, symbol: &str) -> Fact<bool> {
+    let found = Configuration::find(root, None);
+    let has = found.has(symbol);
+    found.config.map(|_| has)
+}
 
 /// A fact's value.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use record::Fact;
 
-use super::{Reading, Survey, Value};
+use super::{Reading, Survey};
 use crate::SysRoot;
 use crate::facts::virtualization::virtualization;
 use crate::mounts::mounts;
@@ -42,18 +42,24 @@ const TRACES: [(&str, &str); 7] = [
 /// Who made the container that this runs in; `none` where no mark is found, or where this runs in the namespaces of
 /// the machine itself: a virtual machine's disk made from a container's image has the marks, too.
 pub(super) fn container(survey: &Survey) -> Reading {
-    let root = &survey.root;
+    let (maker, places) = container_of(&survey.root);
+    Reading::new(maker, &places)
+}
+
+/// The same of any root, and where it was read.
+pub(crate) fn container_of(root: &SysRoot) -> (Fact<String>, Vec<&'static str>) {
+    let made_by = |maker: &str, places: &[&'static str]| (Fact::Value(maker.to_owned()), places.to_vec());
     let is_first = |(path, first): &(&str, &str)| root.link(path).value().is_some_and(|link| link == first);
     if FIRST_NAMESPACES.iter().all(is_first) {
-        return Reading::new(Fact::Value("none"), &FIRST_NAMESPACES.map(|(path, _)| path));
+        return made_by("none", &FIRST_NAMESPACES.map(|(path, _)| path));
     }
     for (path, maker) in MARKS {
         if let Fact::Value(()) = root.exists(path) {
-            return Reading::new(Fact::Value(maker), &[path]);
+            return made_by(maker, &[path]);
         }
     }
     if let Fact::Value(name) = root.read("/run/systemd/container") {
-        return Reading::new(Fact::Value(name), &["/run/systemd/container"]);
+        return made_by(&name, &["/run/systemd/container"]);
     }
     let group = root.read("/proc/self/cgroup");
     let layers = mounts(root).into_iter().rev().find(|mount| mount.point == std::path::Path::new("/"));
@@ -71,9 +77,9 @@ pub(super) fn container(survey: &Survey) -> Reading {
         "/proc/self/mountinfo",
     ];
     match (maker, &group) {
-        (Some(maker), _) => Reading::new(Fact::Value(maker), &places[3..]),
-        (None, Fact::Unsupported) => Reading::new(Fact::<Value>::Unsupported, &places),
-        (None, _) => Reading::new(Fact::Value("none"), &places),
+        (Some(maker), _) => made_by(maker, &places[3..]),
+        (None, Fact::Unsupported) => (Fact::Unsupported, places.to_vec()),
+        (None, _) => made_by("none", &places),
     }
 }
 

@@ -19,7 +19,7 @@ pub fn guest_note(lab: &Lab) -> String {
         LabTime::Instructions => "a microsecond stands for 1000 instructions",
         LabTime::Wall => "the time is the emulator's host's, latencies mean nothing",
     };
-    format!("# guest of the lab ({}, {}): {counts}\n", lab.kernel, lab.emulator)
+    format!("# guest of the lab ({}): {counts}\n", lab.emulator)
 }
 
 /// The most rows of 1 us that can be written: [`Histogram`] is exact to the microsecond below 10 ms.

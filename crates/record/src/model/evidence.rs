@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{CpuId, CpuList, Nanos, Policy};
 
-use super::{Fact, Partition};
+use super::{Fact, Partition, QuotaEvidence, Watch};
 
 /// Everything read before, during and after one scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,12 @@ pub struct Evidence {
     /// The partition of CPUs in which the probe was, read before it ended.
     #[serde(default)]
     pub partition: Option<Partition>,
+    /// What was read while the threads measured.
+    #[serde(default)]
+    pub watch: Watch,
+    /// What limits on the CPU time of the own control groups did; those that limit nothing are left out.
+    #[serde(default)]
+    pub quotas: Fact<Vec<QuotaEvidence>>,
     /// The recorder itself.
     pub recorder: RecorderEvidence,
 }
@@ -48,6 +54,9 @@ pub struct ThreadEvidence {
     pub affinity: CpuList,
     /// Timer slack, read back.
     pub timer_slack: Nanos,
+    /// What the thread could not read of itself, each with the kernel's answer: its field holds nothing.
+    #[serde(default)]
+    pub unread: Vec<String>,
     /// Whether the process's memory was locked.
     pub memory_locked: bool,
     /// Whether reading the clock is a system call (no vDSO path).
@@ -56,12 +65,21 @@ pub struct ThreadEvidence {
     pub minor_faults: u64,
     /// Page faults with I/O, in the run phase.
     pub major_faults: u64,
+    /// Waits that were long enough (20 us) to be a sleep that the kernel counts as a voluntary switch.
+    #[serde(default)]
+    pub sleeps: u64,
     /// Times that the thread gave the CPU away by sleeping.
     pub voluntary_switches: u64,
     /// Times that the CPU was taken from it.
     pub involuntary_switches: u64,
-    /// Wake-ups on another CPU than the one before.
+    /// How often the thread left the CPU that it had been on. Nothing is known of that where `cpu_reading` is none.
     pub migrations: u64,
+    /// How the CPU of each wake-up was read.
+    #[serde(default)]
+    pub cpu_reading: Option<CpuReading>,
+    /// Wake-ups of a pinned thread on another CPU than its own.
+    #[serde(default)]
+    pub elsewhere: Option<Elsewhere>,
     /// CPU time used in the run phase.
     pub cpu_time: Nanos,
     /// Steps of the settable clock that were seen and taken out.
@@ -70,6 +88,31 @@ pub struct ThreadEvidence {
     pub early_wakes: u64,
     /// Times that a `SCHED_DEADLINE` reservation was seen to begin its periods anew.
     pub rephased: u64,
+}
+
+/// How a thread learns at each wake-up on which CPU it is, without a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuReading {
+    /// From an rseq area that the thread registered.
+    Rseq,
+    /// By the C library: from its own rseq area, or through the vDSO.
+    Library,
+}
+
+/// Wake-ups of a pinned thread on another CPU than its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Elsewhere {
+    /// How many.
+    pub wakes: u64,
+    /// The CPU of the last one.
+    pub cpu: CpuId,
+    /// The first one's activation, from 0, missed ones counted.
+    pub first: u64,
+    /// The last one's activation.
+    pub last: u64,
 }
 
 /// What happened on a CPU during the scenario.

@@ -35,23 +35,112 @@ impl LabTime {
 }
 
 /// The guest that a run was made in, and the emulator under it.
+///
+/// A guest in instruction time reads this before it measures, and each byte of it moves the draw. So it holds nothing
+/// that only has a name: the kernel's name in the cache stands in `lab.json` on the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lab {
     /// What the guest's clock counts.
     pub time: LabTime,
-    /// The kernel's name in the lab: `debian-6.1-rt-amd64`.
-    pub kernel: String,
-    /// The boot words asked for, without those that the lab needs itself.
+    /// The kernel's name in the lab: `debian-6.1-rt-amd64`. Only records of older versions have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// The kernel parameters asked for, without those that the lab needs itself.
     pub words: Vec<String>,
     /// The emulator with its version: `QEMU 7.2.17`.
     pub emulator: String,
-    /// The CPU model as the emulator was told it: `max,-rdrand,-rdseed,-erms,-fsrm`.
+    /// The CPU model that the emulator was given: `max,-rdrand,-rdseed,-erms,-fsrm`.
     pub cpu_model: String,
     /// How many CPUs the guest was given.
     pub processors: u32,
     /// What is not modelled: [`LabTime::not_modelled`].
     pub not_modelled: Vec<String>,
+    /// What the guest was made of. Records of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<LabImages>,
+    /// What the guest's kernel made of each parameter in `words`, as it stood before the command began. Records of
+    /// older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<KernelParameter>>,
+}
+
+/// A SHA-256, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Digest(pub String);
+
+impl Digest {
+    /// Its first 12 digits, enough to tell two images apart by eye.
+    pub fn short(&self) -> &str {
+        self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The files that a guest was made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LabImages {
+    /// The kernel's image, as it lies on the host.
+    pub kernel: Digest,
+    /// The kernel as the emulator got it: unpacked on the host, where the host could.
+    pub booted: Digest,
+    /// The worstcase that ran in the guest, as it lies on the host.
+    pub binary: Digest,
+    /// The guest's root: programs, libraries, modules, the disk's blocks; without the file that holds the command.
+    pub initramfs: Digest,
+}
+
+/// A kernel parameter that was asked for, and what the guest's kernel made of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KernelParameter {
+    /// As it stood on the kernel's command line.
+    pub word: String,
+    /// Whether the kernel read it.
+    pub answer: ParameterAnswer,
+    /// What shows it: a line of the kernel's log, a file, or why neither can.
+    pub evidence: String,
+}
+
+/// Whether a kernel read a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ParameterAnswer {
+    /// The kernel read it.
+    Read,
+    /// The kernel knows no such parameter, or was built without it.
+    NotRead,
+    /// The kernel knows it and complained about its value.
+    Refused,
+    /// Neither the log nor a file can show it.
+    Unknown,
+}
+
+impl ParameterAnswer {
+    /// Whether the parameter surely did not do what was asked for.
+    pub fn is_without_effect(self) -> bool {
+        matches!(self, Self::NotRead | Self::Refused)
+    }
+}
+
+impl std::fmt::Display for ParameterAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Read => "read",
+            Self::NotRead => "not read by this kernel",
+            Self::Refused => "refused by this kernel",
+            Self::Unknown => "not known whether this kernel read it",
+        })
+    }
 }
 
 names! {

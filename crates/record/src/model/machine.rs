@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos};
 
-use super::{Fact, Lab};
+use super::{Fact, Lab, Place, Timers};
 
 /// The machine that a run was made on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,12 @@ pub struct Machine {
     pub console_log_level: Fact<u32>,
     /// Load average over one minute at the start, in hundredths.
     pub load_average_hundredths: Fact<u32>,
+    /// Container, namespaces, CPU quotas.
+    #[serde(default)]
+    pub place: Place,
+    /// Timers and the tick.
+    #[serde(default)]
+    pub timers: Timers,
     /// The lab that the machine is a guest of, as the lab says; none for every other machine.
     #[serde(default)]
     pub lab: Option<Lab>,

@@ -2,20 +2,28 @@
 
 mod evidence;
 mod fact;
+mod grid;
 mod lab;
+mod limits;
 mod load;
 mod machine;
+mod maxima;
 mod plan;
 mod run;
 mod scenario;
 mod warning;
+mod watch;
 
 pub use evidence::*;
 pub use fact::Fact;
+pub use grid::*;
 pub use lab::*;
+pub use limits::*;
 pub use load::*;
 pub use machine::*;
+pub use maxima::*;
 pub use plan::*;
 pub use run::*;
 pub use scenario::*;
 pub use warning::*;
+pub use watch::*;

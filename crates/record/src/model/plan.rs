@@ -1,7 +1,8 @@
 //! What a run sets out to do.
 
+use super::Sweep;
 use serde::{Deserialize, Serialize};
-use units::{CpuList, Nanos, Policy, Priority, Seed};
+use units::{CpuId, CpuList, Nanos, Policy, Priority, Seed};
 
 /// How a probe's thread is woken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,9 +43,11 @@ pub enum Phase {
     Aligned,
     /// Spread evenly over the period.
     Staggered,
-    /// Drawn by lot for each CPU from the seed, so that no fixed relation to the tick flatters or harms.
+    /// Random for each CPU, from the seed, and the same for the whole run.
     #[default]
     Random,
+    /// Random for each CPU, and then slowly past every phase of the tick: see [`super::Sweep`].
+    Sweep,
 }
 
 /// What the run asks of the CPUs' idle states.
@@ -67,6 +70,9 @@ pub struct RunPlan {
     pub probe: String,
     /// The loads, in the order asked for.
     pub loads: Vec<String>,
+    /// Loads of the default set that could not run here, each with its reason.
+    #[serde(default)]
+    pub loads_left_out: Vec<LoadLeftOut>,
     /// The CPUs measured.
     pub cpus: CpuList,
     /// Those whose thread is pinned: all of them, but for deadline threads within a larger root domain.
@@ -113,7 +119,70 @@ pub struct RunPlan {
     pub preset: Option<String>,
 }
 
+/// A scenario, as far as it is known before it begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedScenario {
+    /// The load.
+    pub load: String,
+    /// The period.
+    pub interval: Nanos,
+    /// C-state policy.
+    pub cstates: CStates,
+    /// Which of the repetitions, from 1.
+    pub repeat: u32,
+}
+
 impl RunPlan {
+    /// The scenarios in the order in which they are measured: as given for one pass; in a random order within each pass
+    /// where there are several, so that drift (heat, caches of files) does not fall on the same load every time.
+    pub fn scenarios(&self) -> Vec<PlannedScenario> {
+        let mut order = self.seed.unwrap_or(Seed(0)).stream("order");
+        let mut all = Vec::new();
+        for repeat in 1..=self.repeat {
+            let mut pass = Vec::new();
+            for &interval in &self.intervals {
+                for load in &self.loads {
+                    for &cstates in &self.cstates {
+                        pass.push(PlannedScenario { load: load.clone(), interval, cstates, repeat });
+                    }
+                }
+            }
+            if self.repeat > 1 {
+                order.shuffle(&mut pass);
+            }
+            all.extend(pass);
+        }
+        all
+    }
+
+    /// How each thread's activations move against the tick in a scenario: the same under every load of a pass, as their
+    /// phases are. Empty where they keep their phase.
+    pub fn sweeps(&self, scenario: &PlannedScenario) -> Vec<Sweep> {
+        let (interval, repeat) = (scenario.interval, scenario.repeat);
+        let of = |thread: usize| {
+            let purpose = format!("sweep, every {interval}, repeat {repeat}, thread {thread}");
+            Sweep::new(interval, self.seed.unwrap_or(Seed(0)), &purpose)
+        };
+        let threads = if self.phase == Phase::Sweep { self.cpus.len() } else { 0 };
+        (0..threads).map(of).collect()
+    }
+
+    /// The CPU of each series; none for a thread that is not pinned.
+    pub fn series_cpus(&self) -> Vec<Option<CpuId>> {
+        self.cpus.iter().map(|cpu| self.pinned.contains(cpu).then_some(cpu)).collect()
+    }
+
+    /// Activations that each CPU is to deliver in a scenario at `interval`; none where the user ends it.
+    pub fn activations(&self, interval: Nanos) -> Option<u64> {
+        let of = |duration: Nanos| (duration.0 / interval.0.max(1)).max(1);
+        self.samples.or_else(|| self.duration.map(of))
+    }
+
+    /// Whether a scenario ends by itself.
+    pub fn has_length(&self) -> bool {
+        self.samples.is_some() || self.duration.is_some()
+    }
+
     /// Length of a scenario at `interval`, warm-up not included; none where the user ends it.
     pub fn scenario_length(&self, interval: Nanos) -> Option<Nanos> {
         self.duration.or_else(|| self.samples.map(|samples| interval.saturating_mul(samples)))
@@ -149,6 +218,16 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// A load that was not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadLeftOut {
+    /// Which.
+    pub load: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// The words that users write for the variants of an enum, and reports print.
 macro_rules! names {
     ($($type:ident { $($variant:ident => $name:literal),+ $(,)? })+) => {$(
@@ -173,6 +252,42 @@ pub(super) use names;
 names! {
     Wake { Nanosleep => "nanosleep", Timerfd => "timerfd", PosixTimer => "posix-timer", Deadline => "deadline" }
     ClockName { Monotonic => "monotonic", Realtime => "realtime", Tai => "tai" }
-    Phase { Aligned => "aligned", Staggered => "staggered", Random => "random" }
+    Phase { Aligned => "aligned", Staggered => "staggered", Random => "random", Sweep => "sweep" }
     CStates { AsIs => "as-is", Restrict => "restrict" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(repeat: u32) -> RunPlan {
+        RunPlan {
+            loads: vec!["idle".into(), "cpu".into(), "io".into()],
+            intervals: vec![Nanos::from_millis(1)],
+            cstates: vec![CStates::AsIs],
+            seed: Some(Seed(5)),
+            repeat,
+            ..RunPlan::default()
+        }
+    }
+
+    #[test]
+    fn one_pass_goes_in_the_order_given() {
+        let loads: Vec<_> = plan(1).scenarios().into_iter().map(|scenario| scenario.load).collect();
+        assert_eq!(loads, ["idle", "cpu", "io"]);
+    }
+
+    #[test]
+    fn several_passes_are_each_complete_and_drawn_from_the_seed() {
+        let passes = plan(20).scenarios();
+        assert_eq!(passes, plan(20).scenarios());
+        let order =
+            |pass: &[PlannedScenario]| pass.iter().map(|scenario| scenario.load.clone()).collect::<Vec<_>>();
+        let orders: std::collections::BTreeSet<_> = passes.chunks(3).map(order).collect();
+        assert!(orders.len() > 1);
+        for mut pass in orders {
+            pass.sort_unstable();
+            assert_eq!(pass, ["cpu", "idle", "io"]);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::time::UtcTime;
 use crate::verdict::Judgement;
 
 /// The version of the form of `record.json` and `journal.ndjson` that this program writes.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What `record.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! One scenario: probe, load, duration, and what came of it.
 
-use histogram::{Histogram, Summary};
+use histogram::{Histogram, Summary, record_missed};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos};
 
-use super::{CStates, Evidence, LoadEvidence, Warning};
+use super::{BlockMaxima, CStates, Evidence, Grid, LoadEvidence, Sweep, Warning};
 use crate::time::UtcTime;
 
 /// One load measured at one period under one C-state policy, once.
@@ -27,6 +27,14 @@ pub struct Scenario {
     pub warnings: Vec<Warning>,
 }
 
+impl Scenario {
+    /// The measuring thread of series `index`, as texts name it.
+    pub fn thread_name(&self, index: usize) -> String {
+        let cpu = self.head.cpus.get(index).copied().flatten();
+        cpu.map_or(format!("thread {index}"), |cpu| format!("the thread of CPU {cpu}"))
+    }
+}
+
 /// What a scenario sets out to measure: known before it begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -47,6 +55,16 @@ pub struct ScenarioHead {
     pub cpus: Vec<Option<CpuId>>,
     /// The phase of each series within the period.
     pub phases: Vec<Nanos>,
+    /// How each series' activations move against the tick; empty where they keep their phase.
+    #[serde(default)]
+    pub sweeps: Vec<Sweep>,
+}
+
+impl ScenarioHead {
+    /// When the activations of series `series` are due, if its first one lies at `origin` on the clock.
+    pub fn grid(&self, series: usize, origin: u64) -> Grid {
+        Grid { origin, interval: self.interval.0.max(1), sweep: self.sweeps.get(series).copied() }
+    }
 }
 
 /// How a scenario ended.
@@ -79,12 +97,17 @@ pub struct Series {
     /// it is not known.
     #[serde(default)]
     pub first_due: Nanos,
-    /// Activations that were due: measured + missed.
+    /// Activations that were due: as planned, or until the instant at which the run was stopped. Equal to measured +
+    /// missed, or something was lost.
     pub expected: u64,
     /// Wake-ups that came when their next activation was already due (latency of a period or more).
     pub late: u64,
-    /// Latencies of wake-ups.
+    /// Latencies of wake-ups, a censored one among them.
     pub observed: Histogram,
+    /// The wake-up that had not come when the run was given up: its latency is at least this. The activations that it
+    /// kept waiting are among the missed ones, as late as they were by then.
+    #[serde(default)]
+    pub censored: Option<Sample>,
     /// Latencies that the missed activations would have had.
     pub missed: Histogram,
     /// Wake-ups of the warm-up, not in the histograms.
@@ -93,6 +116,9 @@ pub struct Series {
     pub worst: Vec<Sample>,
     /// Per-second figures.
     pub timeline: Timeline,
+    /// The greatest latencies of blocks of activations; empty in records of older programs and of runs that were killed.
+    #[serde(default)]
+    pub maxima: BlockMaxima,
 }
 
 impl Series {
@@ -101,6 +127,53 @@ impl Series {
         let mut corrected = self.observed.clone();
         corrected.merge(&self.missed);
         corrected
+    }
+
+    /// Whether `latency` is a lower bound: that of a wake-up that had not come, or of an activation that waited for it.
+    pub fn is_bound(&self, latency: Nanos) -> bool {
+        self.censored.is_some_and(|sample| latency >= sample.latency)
+    }
+
+    /// Activations that were measured or missed.
+    pub fn accounted(&self) -> u64 {
+        self.observed.summary().count.saturating_add(self.missed.summary().count)
+    }
+
+    /// Enters the wake-up of `activation`, which had not come when the clock read `now`: it and the activations up to
+    /// [`Series::expected`] that waited for it are at least so late.
+    pub fn censor(&mut self, grid: &Grid, activation: u64, now: u64) {
+        let latency = Nanos(now.saturating_sub(grid.due(activation)));
+        let sample = Sample { latency, due: grid.since_first(activation), activation };
+        self.observed.record(latency);
+        self.censored = Some(sample);
+        self.worst.insert(0, sample);
+        self.worst.sort_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
+        let next = activation.saturating_add(1);
+        let waited = next..self.expected.max(next);
+        let mut block = Block { missed: waited.end - waited.start, ..Block::default() };
+        block.observed.add(latency.0, 1);
+        self.timeline.push((sample.due.0) / 1_000_000_000, block);
+        self.late += u64::from(!waited.is_empty());
+        // The numbers may come from a damaged journal: no loop depends on them, and nothing is due after `now`.
+        const MOST_BLOCKS: u64 = 10_000;
+        let (mut first, mut blocks) = (waited.start, 0);
+        while first < waited.end {
+            blocks += 1;
+            let block_end = if blocks < MOST_BLOCKS { grid.block_end(first) } else { u64::MAX };
+            let end = block_end.saturating_add(1).min(waited.end);
+            let greatest = now.saturating_sub(grid.due(first));
+            self.miss_evenly(greatest, grid.interval, (end - first).min(greatest / grid.interval + 1));
+            first = end;
+        }
+    }
+
+    /// Enters `count` missed activations that lie a period apart, the first of them `greatest` late.
+    fn miss_evenly(&mut self, greatest: u64, interval: u64, count: u64) {
+        let mut cells = Histogram::default();
+        let sum = record_missed(&mut cells, greatest.saturating_add(interval), interval, count);
+        let min = greatest.saturating_sub((count - 1).saturating_mul(interval));
+        let summary = Summary { count, sum, min, max: greatest };
+        self.missed.merge(&Histogram::from_parts(summary, cells.cells()));
     }
 }
 
@@ -196,6 +269,24 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wake_up_that_has_not_come_counts_with_those_that_wait_for_it() {
+        let grid = Grid::fixed(5_000_000_000, 1_000_000);
+        let mut series = Series { expected: 2_000, ..Series::default() };
+        (0..700).for_each(|_| series.observed.record(Nanos(4_000)));
+        series.censor(&grid, 700, grid.due(3_000));
+        assert_eq!(series.accounted(), 2_000);
+        assert_eq!(series.observed.summary().max, 2_300_000_000);
+        assert_eq!(series.censored.unwrap().latency, Nanos(2_300_000_000));
+        assert_eq!(
+            (series.missed.summary().max, series.missed.summary().min),
+            (2_299_000_000, 1_001_000_000)
+        );
+        assert_eq!((series.late, series.worst[0].activation), (1, 700));
+        assert_eq!(series.missed.cell_count(), 1_299);
+        assert!(series.corrected().quantile(0.5).unwrap() > Nanos::from_secs(1));
+    }
 
     #[test]
     fn a_long_timeline_merges_and_loses_nothing() {

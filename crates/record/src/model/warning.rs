@@ -62,6 +62,12 @@ warnings! {
     PriorityDiffers => "priority-differs", "a measuring thread did not have the priority asked for";
     /// The thread's affinity, read back, is not its CPU alone.
     AffinityDiffers => "affinity-differs", "a measuring thread was not held on its CPU";
+    /// The kernel keeps the start of a reservation's periods to itself: what is measured counts from the earliest wake-up.
+    Jitter => "jitter", "the figures are jitter, not latencies";
+    /// Policy, priority, affinity or memory lock changed while the threads measured.
+    SetUpChanged => "set-up-changed", "measuring threads were changed while they measured";
+    /// What measuring threads were like could not be read while they measured.
+    SetUpUnread => "set-up-unread", "what measuring threads were like could not be read";
     /// A thread without a CPU of its own (SCHED_DEADLINE).
     NotPerCpu => "not-per-cpu", "the figures are not those of single CPUs";
     /// Memory is not locked.
@@ -70,6 +76,8 @@ warnings! {
     PageFaults => "page-faults", "page faults while measuring";
     /// A pinned thread woke on another CPU.
     Migrated => "migrated", "a measuring thread changed CPUs";
+    /// On which CPU a pinned thread woke could not be read without a system call.
+    MigrationsUnknown => "migrations-unknown", "whether measuring threads changed CPUs is unknown";
     /// Timer slack above 1 ns for a thread that it applies to.
     TimerSlack => "timer-slack", "timer slack delays the wake-ups";
     /// Reading the clock is a system call.
@@ -82,6 +90,12 @@ warnings! {
     Throttled => "rt-throttled", "the kernel throttled real-time threads";
     /// RT throttling or the fair server can take time from the probe's priority.
     ThrottlingOn => "rt-throttling-on", "the kernel may take time from real-time threads";
+    /// A limit on the CPU time of the own control group stopped the loads.
+    CpuQuota => "cpu-quota", "a CPU quota stopped the loads";
+    /// The run was made in a container or a user namespace.
+    Container => "container", "this is a container";
+    /// Timers expire on the tick only.
+    CoarseTimers => "coarse-timers", "timers expire on the tick only";
     /// The hypervisor ran somebody else.
     Steal => "steal", "the hypervisor took time from measured CPUs";
     /// The machine is a guest.
@@ -90,6 +104,10 @@ warnings! {
     LabInstructions => "lab-instructions", "the figures are instructions, not time";
     /// A guest of the lab in the host's time.
     LabWallTime => "lab-wall-time", "an emulated machine's latencies mean nothing";
+    /// A kernel parameter that the guest's kernel did not read, or refused.
+    LabParameter => "lab-parameter", "the guest's kernel did not take a parameter";
+    /// A kernel parameter of which neither log nor files show whether it was read.
+    LabParameterUnknown => "lab-parameter-unknown", "nothing shows whether the guest's kernel took a parameter";
     /// System management interrupts.
     Smi => "smi", "system management interrupts";
     /// Thermal throttling.
@@ -98,6 +116,8 @@ warnings! {
     TooHot => "too-hot", "the machine grew too hot";
     /// The frequency governor changes the clock.
     Governor => "governor", "the CPU frequency is not fixed";
+    /// The frequency governor changed during the run.
+    GovernorChanged => "governor-changed", "the frequency governor changed";
     /// CPU hotplug during the run.
     Hotplug => "hotplug", "CPUs went offline or came online";
     /// Suspended during the run.
@@ -122,6 +142,10 @@ warnings! {
     KernelMessage => "kernel-message", "the kernel logged trouble";
     /// A load did no work.
     LoadIdle => "load-idle", "a load did no work";
+    /// A stressor ran for less than nine tenths of the scenario.
+    LoadPartTime => "load-part-time", "a load did not run all the time";
+    /// A load of the default set could not run here and was left out.
+    LoadLeftOut => "load-left-out", "a load was left out";
     /// A stressor failed or its program is missing.
     LoadFailed => "load-failed", "part of a load did not run";
     /// A load worker outside SCHED_OTHER.
@@ -132,12 +156,37 @@ warnings! {
     RecordingLost => "recording-lost", "part of the recording was lost";
     /// The record could not be written.
     DiskFailed => "disk-failed", "the record could not be written";
+    /// A thread had not come back when the run was given up.
+    ThreadLost => "thread-lost", "a measuring thread did not come back";
+    /// Activations that were due were neither measured nor missed.
+    Unaccounted => "unaccounted", "activations are not accounted for";
+    /// A thread that was to sleep between its wake-ups did not.
+    DidNotSleep => "did-not-sleep", "a measuring thread did not sleep between its wake-ups";
     /// The scenario ended before its time.
     EndedEarly => "ended-early", "a scenario ended before its time";
     /// The probe failed.
     ProbeFailed => "probe-failed", "the probe failed";
     /// The machine was busy before any load.
     BusyBefore => "busy-before", "the machine was busy before the run";
+}
+
+impl WarningId {
+    /// Whether such a doubt means that something was not measured, so that no run can do without it: with a limit or
+    /// without, the verdict is inconclusive.
+    pub const fn is_incomplete(self) -> bool {
+        matches!(
+            self,
+            Self::LoadIdle
+                | Self::LoadFailed
+                | Self::LabWallTime
+                | Self::TooHot
+                | Self::EndedEarly
+                | Self::ProbeFailed
+                | Self::ThreadLost
+                | Self::Unaccounted
+                | Self::DidNotSleep
+        )
+    }
 }
 
 impl std::fmt::Display for WarningId {

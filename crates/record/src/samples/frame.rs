@@ -22,9 +22,21 @@ pub fn encode(
     let start = to.len();
     to.extend_from_slice(&[0; HEAD]);
     let count = payload::encode(samples, interval, MOST_PAYLOAD, to);
-    let frame = &mut to[start..];
-    let length = frame.len() - HEAD;
     let first = samples.first().map_or(0, |sample| sample.0);
+    seal(&mut to[start..], [scenario, series], interval, count, first);
+    count
+}
+
+/// Appends a frame without samples, which says how many of the series were lost so far.
+pub fn encode_lost(scenario: u16, series: u16, interval: Nanos, lost: u64, to: &mut Vec<u8>) {
+    let start = to.len();
+    to.extend_from_slice(&[0; HEAD]);
+    seal(&mut to[start..], [scenario, series], interval, 0, lost);
+}
+
+/// Fills in the head of a frame whose payload is complete.
+fn seal(frame: &mut [u8], [scenario, series]: [u16; 2], interval: Nanos, count: usize, first: u64) {
+    let length = frame.len() - HEAD;
     frame[0..4].copy_from_slice(&MARK);
     frame[8..12].copy_from_slice(&(length as u32).to_le_bytes());
     frame[12..14].copy_from_slice(&scenario.to_le_bytes());
@@ -34,7 +46,6 @@ pub fn encode(
     frame[28..36].copy_from_slice(&interval.0.to_le_bytes());
     let sum = checksum(&frame[8..]);
     frame[4..8].copy_from_slice(&sum.to_le_bytes());
-    count
 }
 
 /// The length of the frame that `bytes` begin with, if they begin with a possible head.
@@ -57,6 +68,7 @@ pub fn decode(frame: &[u8]) -> Option<Block> {
         scenario: u16::from_le_bytes(field(frame, 12)?),
         series: u16::from_le_bytes(field(frame, 14)?),
         interval,
+        lost: if count == 0 { first } else { 0 },
         samples: payload::decode(frame.get(HEAD..)?, first, interval, count)?,
     })
 }

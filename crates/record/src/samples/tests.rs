@@ -15,12 +15,13 @@ fn header(intervals: &[u64]) -> Header {
         started: UtcTime(1_795_295_521),
         clock: ClockName::Monotonic,
         cpus: vec![Some(CpuId(2)), None],
+        sweeps: vec![],
         scenarios: intervals
             .iter()
             .map(|&interval| PlannedScenario {
                 load: "idle".into(),
                 interval: Nanos(interval),
-                cstates: CStates::AsIs,
+                cstates: crate::CStates::AsIs,
                 repeat: 1,
             })
             .collect(),

@@ -40,6 +40,18 @@ impl<W: Write> Writer<W> {
         self.to.write_all(&self.frame)
     }
 
+    /// Says that `lost` samples of a scenario's series so far are not in the file: they came faster than they could be
+    /// saved. `InvalidInput` for a scenario that the header does not list.
+    pub fn lost(&mut self, scenario: u16, series: u16, lost: u64) -> io::Result<()> {
+        let Some(&interval) = self.intervals.get(usize::from(scenario)) else {
+            let message = format!("scenario {scenario} is not in the header of the samples file");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        };
+        self.frame.clear();
+        frame::encode_lost(scenario, series, interval, lost, &mut self.frame);
+        self.to.write_all(&self.frame)
+    }
+
     /// Flushes what the blocks are written to.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()

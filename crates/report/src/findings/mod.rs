@@ -182,18 +182,23 @@ fn foot(audit: &Audit, style: &Style) -> Vec<String> {
         let next = "check --explain RULE tells why, at what price, and every cure; check --emit cmdline the boot line";
         lines.extend(wrap("", next, 2, style.width));
     }
-    lines.push(style.paint(verdict_tone(audit.verdict), &format!("verdict: {}", verdict(audit))));
+    lines.extend(verdict(audit, &by_severity).map(|text| style.paint(verdict_tone(audit.verdict), &text)));
     lines
 }
 
-fn verdict(audit: &Audit) -> &'static str {
+/// The verdict with its reason; none where nothing was required and nothing prevents an answer: the counts say it all.
+fn verdict(audit: &Audit, failed: &[String]) -> Option<String> {
     let is_any = |outcome| audit.with(outcome).next().is_some();
-    match audit.verdict {
-        Verdict::Fail => "fail: a rule of severity error failed",
-        Verdict::Inconclusive if !is_any(Outcome::Unreadable) => "inconclusive: no rule could be asked here",
-        Verdict::Inconclusive => "inconclusive: what matters could not be read",
-        _ => "pass: no rule of severity error failed",
-    }
+    Some(match audit.verdict {
+        Verdict::Fail => format!("verdict: fail, {}", failed.first().map_or("", String::as_str)),
+        Verdict::Inconclusive if !is_any(Outcome::Unreadable) => {
+            "verdict: inconclusive, none of these rules applies here".into()
+        }
+        Verdict::Inconclusive => "verdict: inconclusive, rules of severity error could not be read".into(),
+        Verdict::Pass if failed.is_empty() => "verdict: pass".into(),
+        Verdict::Pass => format!("verdict: pass, with {}", failed.join(" and ")),
+        _ => return None,
+    })
 }
 
 const fn severity_tone(severity: Severity) -> Tone {

@@ -21,6 +21,7 @@ struct RungOut<'a> {
     name: &'a str,
     booted: &'a str,
     missing: &'a [String],
+    notes: &'a [String],
     loads: Vec<PlaceOut<'a>>,
 }
 
@@ -44,8 +45,8 @@ struct StepOut<'a> {
     ratio: f64,
     interval: (f64, f64),
     confidence: f64,
-    /// The smallest ratio that these runs would have shown.
-    smallest_visible: f64,
+    /// The ratio that as many fresh runs would find with a probability of 80 %.
+    detectable: f64,
     verdict: String,
 }
 
@@ -56,6 +57,7 @@ pub fn json(ladder: &Ladder) -> String {
         name: &rung.name,
         booted: &rung.booted,
         missing: &rung.missing,
+        notes: &rung.notes,
         loads: ladder.loads.iter().zip(places).map(place).collect(),
     });
     let out = Out {
@@ -88,7 +90,7 @@ fn steps<'a>(reckoned: &Reckoned<'a>) -> Vec<StepOut<'a>> {
         ratio: comparison.ratio,
         interval: comparison.interval,
         confidence: comparison.confidence,
-        smallest_visible: comparison.smallest,
+        detectable: comparison.detectable,
         verdict: comparison.verdict.to_string(),
     };
     let steps = reckoned.steps.iter().flat_map(|step| {

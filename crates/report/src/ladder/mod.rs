@@ -50,6 +50,8 @@ pub struct Rung {
     pub runs: Vec<Record>,
     /// Why others are missing, a sentence each.
     pub missing: Vec<String>,
+    /// What has to be known of its kernel parameters, a sentence each: not read by the kernel, not to be seen in guests.
+    pub notes: Vec<String>,
     /// Figures that the source gives.
     pub published: Option<Published>,
 }

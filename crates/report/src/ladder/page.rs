@@ -225,7 +225,7 @@ fn rungs(reckoned: &Reckoned<'_>) -> Section {
         blocks.push(Block::Heading(format!("{}: {}", rung.name, rung.title)));
         blocks.push(Block::Paragraph(rung.booted.clone()));
         blocks.push(Block::Table(rung_table(reckoned, places)));
-        blocks.extend(rung.missing.iter().cloned().map(Block::Paragraph));
+        blocks.extend(rung.missing.iter().chain(&rung.notes).cloned().map(Block::Paragraph));
     }
     Section::new("rungs", "Each rung", "", blocks)
 }

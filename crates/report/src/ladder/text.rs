@@ -36,8 +36,8 @@ fn rung_text(reckoned: &Reckoned<'_>, rung: &Rung, places: &[Place], style: &Sty
     let head = format!("{}: {} ({})", rung.name, rung.title, rung.booted);
     wrap("", &head, 2, style.width).iter().for_each(|line| text += &(style.paint(Tone::Strong, line) + "\n"));
     text += &rung_grid(reckoned, rung, places).render(style);
-    for missing in &rung.missing {
-        wrap("", missing, 2, style.width)
+    for sentence in rung.missing.iter().chain(&rung.notes) {
+        wrap("", sentence, 2, style.width)
             .iter()
             .for_each(|line| text += &(style.paint(Tone::Bad, line) + "\n"));
     }

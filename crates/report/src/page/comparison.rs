@@ -1,9 +1,10 @@
 //! Records side by side, before each of them in full.
 
 use record::{Record, Unit};
+use statistics::QuantileInterval;
 
 use super::distribution::legend;
-use super::view::{Block, Cell, DataTable, Figure, Section, heads, in_unit, unit_name};
+use super::view::{Block, Cell, DataTable, Figure, Section, figure, heads, in_unit, unit_name};
 use crate::compare::{Comparison, NO_COMMON_UNIT, ONE_DRAW, TABLES, letter, ratio_text};
 use crate::differences::Weight;
 use crate::figures::{Row, Terms};
@@ -94,7 +95,9 @@ fn side_by_side(comparison: &Comparison<'_>, unit: Unit) -> Section {
     for (row, title) in TABLES {
         blocks.push(Block::Table(latencies(comparison, row, format!("{title}, {}", unit_name(unit)))));
     }
+    blocks.push(Block::Table(intervals(comparison, unit)));
     blocks.push(Block::Table(ratios(comparison)));
+    blocks.extend(comparison.cautions().into_iter().map(Block::Paragraph));
     Section::new("side-by-side", "Side by side", "", blocks)
 }
 
@@ -142,9 +145,25 @@ fn latencies(comparison: &Comparison<'_>, row: Row, title: String) -> DataTable 
     })
 }
 
+/// Where p99.9 of each record lies, at 95 %.
+fn intervals(comparison: &Comparison<'_>, unit: Unit) -> DataTable {
+    let caption = format!("p99.9 with its 95 % interval within the run, {}", unit_name(unit));
+    table(comparison, caption, 0, |record, column| {
+        let text = |interval: QuantileInterval| {
+            let high = interval.high.map_or("?".into(), |high| figure(unit, high));
+            format!("{} to {high}", figure(unit, interval.low))
+        };
+        Cell::number(comparison.tails[record][column].quantile.map_or_else(|| "–".into(), text))
+    })
+}
+
 fn ratios(comparison: &Comparison<'_>) -> DataTable {
-    table(comparison, "Greatest latency against that of A".into(), 1, |record, column| {
-        let ratio = comparison.ratio(record, column, Row::Maximum);
-        Cell::number(ratio.map_or_else(|| "–".into(), |ratio| ratio_text(ratio).replace(" x", "\u{202f}×")))
+    let caption = "Greatest latencies of blocks against those of A, with the 95 % interval within the runs";
+    table(comparison, caption.into(), 1, |record, column| {
+        let short = |ratio: f64| ratio_text(ratio).replace(" x", "\u{202f}×");
+        let text = |found: statistics::Comparison| {
+            format!("{} ({} to {})", short(found.ratio), short(found.interval.0), short(found.interval.1))
+        };
+        Cell::number(comparison.ratio(record, column).map_or_else(|| "–".into(), text))
     })
 }

@@ -171,7 +171,7 @@ fn thread_row(load: &str, thread: &ThreadEvidence) -> Vec<Cell> {
         Cell::number(policy_of(thread)),
         Cell::number(thread.affinity.to_string()),
         Cell::count(thread.minor_faults + thread.major_faults),
-        Cell::count(thread.migrations),
+        migrations(thread),
         Cell::count(thread.involuntary_switches),
         Cell::count(thread.voluntary_switches),
         Cell::number(milliseconds(thread.cpu_time.0)),
@@ -181,6 +181,14 @@ fn thread_row(load: &str, thread: &ThreadEvidence) -> Vec<Cell> {
         Cell::count(thread.clock_steps),
         Cell::count(thread.early_wakes),
     ]
+}
+
+/// How often the thread changed CPUs, where somebody looked.
+fn migrations(thread: &ThreadEvidence) -> Cell {
+    match thread.cpu_reading {
+        None if thread.migrations == 0 => Cell::number("not counted"),
+        _ => Cell::count(thread.migrations),
+    }
 }
 
 fn cpu_table(record: &Record) -> DataTable {

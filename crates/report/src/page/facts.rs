@@ -45,15 +45,25 @@ fn guest(lab: &Lab) -> Facts {
         LabTime::Instructions => "instructions: one is a nanosecond",
         LabTime::Wall => "the time of the emulator's host",
     };
-    vec![
-        entry("Kernel of the lab", &lab.kernel),
-        entry("Boot words asked for", if lab.words.is_empty() { "none".into() } else { lab.words.join(" ") }),
+    let mut facts = vec![
+        entry(
+            "Kernel parameters asked for",
+            if lab.words.is_empty() { "none".into() } else { lab.words.join(" ") },
+        ),
         entry("The guest's clock counts", clock),
         entry("Emulator", &lab.emulator),
         entry("CPU model", &lab.cpu_model),
         entry("CPUs", lab.processors),
         entry("Not modelled", lab.not_modelled.join(", ")),
-    ]
+    ];
+    // Older records have the kernel's name in the lab; newer ones say what the guest was made of.
+    facts.extend(lab.kernel.as_ref().map(|name| entry("Kernel in the lab", name)));
+    if let Some(images) = &lab.images {
+        facts.push(entry("SHA-256 of the kernel's image", &images.kernel));
+        facts.push(entry("SHA-256 of the guest's worstcase", &images.binary));
+        facts.push(entry("SHA-256 of the guest's root", &images.initramfs));
+    }
+    facts
 }
 
 fn machine(machine: &Machine) -> Facts {
@@ -78,6 +88,8 @@ fn machine(machine: &Machine) -> Facts {
         entry("Latency request at the start", latency_request(machine)),
     ];
     facts.extend(throttling(&machine.throttling));
+    facts.extend(place(&machine.place));
+    facts.extend(timers(&machine.timers));
     facts.push(entry("Consoles of the kernel", machine.consoles.clone().map(|consoles| consoles.join(", "))));
     facts.push(entry("Console log level", &machine.console_log_level));
     let load = machine.load_average_hundredths.clone();
@@ -135,6 +147,38 @@ fn throttling(throttling: &Throttling) -> Facts {
         entry("RT period", micros(&throttling.period_us)),
         entry("RT run time of the cgroup", micros(&throttling.group_runtime_us)),
         entry("Fair server", &throttling.fair_server_runtime),
+    ]
+}
+
+fn place(place: &record::Place) -> Facts {
+    let quota =
+        |quota: &record::CpuQuota| format!("{} of each {} ({})", quota.quota, quota.period, quota.group);
+    let quotas = place.cpu_quotas.clone().map(|quotas| match quotas.as_slice() {
+        [] => "none".into(),
+        some => some.iter().map(quota).collect::<Vec<_>>().join(", "),
+    });
+    vec![
+        entry("Container", &place.container),
+        entry(
+            "User namespace",
+            place.user_namespace.clone().map(|own| if own { "its own" } else { "the first" }),
+        ),
+        entry("CPU quotas", quotas),
+    ]
+}
+
+fn timers(timers: &record::Timers) -> Facts {
+    let device = |device: &record::EventDevice| format!("{} on {}", device.name, device.cpus);
+    let devices: Vec<_> = timers.event_devices.iter().map(device).collect();
+    let tick = timers.tick.clone().map(|tick| match 1_000_000_000_u64.checked_div(tick.0) {
+        Some(hertz) => format!("{tick} ({hertz} Hz)"),
+        None => tick.to_string(),
+    });
+    vec![
+        entry("Timer resolution", &timers.resolution),
+        entry("Clock event devices", if devices.is_empty() { "unknown".into() } else { devices.join(", ") }),
+        entry("Tick", tick),
+        entry("The tick stops", &timers.tick_stops),
     ]
 }
 

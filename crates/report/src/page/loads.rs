@@ -1,6 +1,6 @@
 //! Proof that the loads ran.
 
-use record::{Record, Scenario, StressorEvidence};
+use record::{Fact, Record, Scenario, StressorEvidence};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Section, grouped, heads};
@@ -8,7 +8,8 @@ use crate::group::{did_no_work, end_word};
 
 /// Work done by each stressor, and how busy each CPU was.
 pub(crate) fn section(record: &Record) -> Section {
-    let lead = "What each load did while latencies were measured. A load that did no work proves nothing.";
+    let lead = "What each load did while latencies were measured. A load that did no work proves nothing, and one that \
+                stood still for a while proves nothing for that while.";
     let mut blocks = vec![Block::Table(work_table(record))];
     let remarks: Vec<_> = record.scenarios.iter().flat_map(remarks).collect();
     let mut seen: Vec<String> = Vec::new();
@@ -31,6 +32,7 @@ fn work_table(record: &Record) -> DataTable {
         Cell::text("of"),
         Cell::number("per second"),
         Cell::number("CPU time"),
+        Cell::number("loaded, %"),
         Cell::number("CPUs busy, %"),
     ];
     let rows = record.scenarios.iter().flat_map(scenario_rows).collect();
@@ -42,7 +44,7 @@ fn scenario_rows(scenario: &Scenario) -> Vec<Vec<Cell>> {
     if scenario.load.stressors.is_empty() {
         let why = if end_word(&scenario.end).is_some() { "not known: ended early" } else { "none" };
         let empty = || Cell::number("–");
-        let cells = [empty(), empty(), Cell::text(""), empty(), empty(), Cell::number(busy)];
+        let cells = [empty(), empty(), Cell::text(""), empty(), empty(), empty(), Cell::number(busy)];
         return vec![[Cell::text(name(scenario)), Cell::text(why)].into_iter().chain(cells).collect()];
     }
     scenario.load.stressors.iter().map(|stressor| stressor_row(scenario, stressor, &busy)).collect()
@@ -55,12 +57,21 @@ fn stressor_row(scenario: &Scenario, stressor: &StressorEvidence, busy: &str) ->
         Cell::text(name(scenario)),
         Cell::text(format!("{}{kind}", stressor.name)),
         Cell::count(u64::from(stressor.workers)),
-        Cell { text: grouped(stressor.work), class: if stressor.work == 0 { "n over" } else { "n" } },
+        Cell { text: grouped(stressor.work), class: if stressor.did_nothing() { "n over" } else { "n" } },
         Cell::text(&*stressor.unit),
         Cell::number(if rate < 10.0 { format!("{rate:.1}") } else { grouped(rate as u64) }),
         Cell::number(Nanos(stressor.cpu_time.0).rounded()),
+        loaded(stressor),
         Cell::number(busy),
     ]
+}
+
+/// For how much of the time it ran; marked where that was too little for a verdict.
+fn loaded(stressor: &StressorEvidence) -> Cell {
+    let Some(exposure) = stressor.exposure else { return Cell::number("–") };
+    let share = exposure.permille();
+    let class = if share < record::validity::LEAST_EXPOSURE_PERMILLE { "n over" } else { "n" };
+    Cell { text: permille(u32::try_from(share).unwrap_or(1000)), class }
 }
 
 /// The load, and which repetition of it.
@@ -93,8 +104,9 @@ fn remarks(scenario: &Scenario) -> Vec<String> {
         remarks.push(format!("{}: a stressor did no work.", name(scenario)));
     }
     if let Some(directory) = &load.directory {
+        let reached = load.device.as_ref().map(reached).unwrap_or_default();
         remarks.push(format!(
-            "{} wrote to {} ({} on {}).",
+            "{} wrote to {} ({} on {}).{reached}",
             scenario.head.load, directory.path, directory.file_system, directory.device
         ));
     }
@@ -103,6 +115,16 @@ fn remarks(scenario: &Scenario) -> Vec<String> {
     let outside = load.outside_other.iter();
     remarks.extend(outside.map(|thread| format!("{}: outside SCHED_OTHER: {thread}", scenario.head.load)));
     remarks
+}
+
+/// What of that reached the device: files that are dropped soon stay in the page cache.
+fn reached(device: &record::DeviceWrites) -> String {
+    match &device.written {
+        Fact::Value(bytes) => {
+            format!(" {} bytes reached the device ({}), whoever wrote them.", grouped(*bytes), device.number)
+        }
+        missing => format!(" How much reached a device is not known ({missing})."),
+    }
 }
 
 /// How busy each CPU was under each load.

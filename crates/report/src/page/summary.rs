@@ -66,6 +66,7 @@ fn place(header: &record::Header) -> Vec<String> {
 
 fn sign(verdict: Verdict) -> &'static str {
     match verdict {
+        Verdict::Measured => "•",
         Verdict::Pass => "✓",
         Verdict::Inconclusive => "?",
         Verdict::Error => "!",
@@ -79,7 +80,8 @@ fn worst(prepared: &Prepared<'_>) -> KeyFigure {
         None => ("–".into(), "nothing was measured".into()),
         Some((latency, scenario, series)) => (
             format!(
-                "{}\u{202f}{}",
+                "{}{}\u{202f}{}",
+                if series.is_bound(latency) { ">" } else { "" },
                 figure(unit, latency).trim_end_matches(['\u{2007}', '\u{2008}']),
                 unit_name(unit)
             ),
@@ -101,12 +103,23 @@ fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
     KeyFigure { name: "Requirement", value, detail }
 }
 
+/// Whether what was measured and missed is what was due.
+fn accounts(record: &record::Record) -> String {
+    let series = record.scenarios.iter().flat_map(|scenario| &scenario.series);
+    let unknown: u64 = series.map(|series| series.expected.saturating_sub(series.accounted())).sum();
+    if unknown == 0 {
+        "every one accounted for".into()
+    } else {
+        format!("{} not accounted for", grouped(unknown))
+    }
+}
+
 fn activations(prepared: &Prepared<'_>) -> KeyFigure {
     let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).sum();
     KeyFigure {
         name: "Activations",
         value: grouped(prepared.record.activations()),
-        detail: format!("every one accounted for, {} missed", grouped(missed)),
+        detail: format!("{}, {} missed", accounts(prepared.record), grouped(missed)),
     }
 }
 
@@ -178,7 +191,12 @@ fn cell(figures: &crate::figures::Figures, row: Row, terms: Terms) -> Cell {
         Row::Samples => Cell::count(figures.observed.count),
         Row::Missed => Cell::count(figures.missed),
         Row::OverLimit => Cell::count(figures.over_limit.unwrap_or(0)),
-        row if row.is_latency() => Cell::latency(figures.latency(row), terms),
+        row if row.is_latency() => {
+            let cell = Cell::latency(figures.latency(row), terms);
+            let text =
+                figures.latency(row).map(|latency| table::bounded(figures, latency, cell.text.clone()));
+            Cell { text: text.unwrap_or(cell.text), ..cell }
+        }
         row => Cell::number(table::plain_cell(figures, row)),
     }
 }

@@ -9,7 +9,8 @@ mod series;
 use record::time::UtcTime;
 use record::verdict::{Judgement, Verdict};
 use record::{
-    CStates, Header, Lab, LabTime, LoadEvidence, Record, Scenario, ScenarioEnd, ScenarioHead, Series,
+    CStates, Digest, Header, Lab, LabImages, LabTime, LoadEvidence, Record, Scenario, ScenarioEnd,
+    ScenarioHead, Series,
 };
 use units::{CpuId, Nanos, Seed};
 
@@ -22,13 +23,22 @@ pub fn plain() -> report::Style {
 pub fn in_lab(mut record: Record, time: LabTime) -> Record {
     record.header.machine.lab = Some(Lab {
         time,
-        kernel: "debian-6.1-rt-amd64".into(),
+        kernel: None,
         words: vec!["threadirqs".into()],
         emulator: "QEMU 7.2.17".into(),
         cpu_model: "max,-rdrand,-rdseed,-erms,-fsrm".into(),
         processors: 1,
         not_modelled: time.not_modelled(),
+        images: Some(LabImages {
+            kernel: Digest("0123456789abcdef".into()),
+            booted: Digest("0".into()),
+            binary: Digest("1".into()),
+            initramfs: Digest("2".into()),
+        }),
+        parameters: Some(Vec::new()),
     });
+    let (speaks_for, does_not_speak_for) = record.judgement.claims.bounds(&record);
+    (record.judgement.speaks_for, record.judgement.does_not_speak_for) = (speaks_for, does_not_speak_for);
     record
 }
 
@@ -149,7 +159,8 @@ impl Spec {
         let mut random = Seed(self.seed).stream("phase");
         let phases = (0..self.cpus).map(|_| Nanos(random.below(interval.0))).collect();
         let started = UtcTime(STARTED + offset.0 / 1_000_000_000);
-        ScenarioHead { load: load.into(), interval, cstates, repeat, started, offset, cpus, phases }
+        let sweeps = vec![];
+        ScenarioHead { load: load.into(), interval, cstates, repeat, started, offset, cpus, phases, sweeps }
     }
 
     fn scenario(&self, head: ScenarioHead, last: bool) -> Scenario {
@@ -192,19 +203,14 @@ impl Spec {
             }
             _ => "measured CPUs are not isolated".into(),
         };
+        let claims = record::claims::of(record);
+        let (speaks_for, does_not_speak_for) = claims.bounds(record);
         Judgement {
             verdict: if failed { Verdict::Fail } else { Verdict::Inconclusive },
             reasons: vec![first, "this is a virtual machine".into()],
-            speaks_for: format!(
-                "threads of priority 98 and below 99 on CPUs {} under these {} loads",
-                record.header.plan.cpus,
-                self.loads.len()
-            ),
-            does_not_speak_for: format!(
-                "a bound: {} under {} loads is a first look; other loads, devices and temperatures were not tried",
-                self.duration.rounded(),
-                self.loads.len()
-            ),
+            speaks_for,
+            does_not_speak_for,
+            claims,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Machine, plan, evidence and warnings of a record made up.
 
 use record::{
-    CpuEvidence, CpuShare, Cpus, Evidence, Fact, Governor, Held, IdleResidency, IdleState, Kernel,
-    LoadDirectory, LoadEvidence, Machine, RecorderEvidence, RunPlan, Series, StressorEvidence, TaskEvidence,
-    ThreadEvidence, Throttling, Warning, WarningId,
+    CpuEvidence, CpuShare, Cpus, DeviceWrites, Evidence, Exposure, Fact, Governor, Held, IdleResidency,
+    IdleState, Kernel, LoadDirectory, LoadEvidence, LoadProof, LoadTimeline, Machine, RecorderEvidence,
+    RunPlan, Series, StressorEvidence, TaskEvidence, ThreadEvidence, Throttling, Warning, WarningId,
 };
 use units::{Bytes, CpuId, CpuList, Nanos, Policy, Priority, Seed};
 
@@ -51,6 +51,7 @@ pub fn machine(cpus: u32) -> Machine {
         consoles: Fact::Value(vec!["tty0".into()]),
         console_log_level: Fact::Value(4),
         load_average_hundredths: Fact::Value(12),
+        ..Machine::default()
     }
 }
 
@@ -117,6 +118,10 @@ pub fn load(name: &str, cpus: u32, length: Nanos) -> LoadEvidence {
         }),
         outside_other: Vec::new(),
         containment: "pid-namespace".into(),
+        real_time: false,
+        timeline: LoadTimeline::default(),
+        device: (name == "hdd")
+            .then(|| DeviceWrites { number: "254:1".into(), written: Fact::Value(3_145_728) }),
     }
 }
 
@@ -130,6 +135,12 @@ fn stressor(name: &str, unit: &str, rate: u64, cpus: u32, length: Nanos) -> Stre
         cpu_time: length.saturating_mul(u64::from(cpus)),
         failures: Vec::new(),
         start_offsets: Vec::new(),
+        exposure: Some(Exposure {
+            proof: LoadProof::Work,
+            planned: length,
+            loaded: Nanos(length.0 / 1000 * 996),
+            ..Exposure::default()
+        }),
     }
 }
 
@@ -138,6 +149,7 @@ pub fn evidence(series: &[Series], interval: Nanos) -> Evidence {
     Evidence {
         threads: series.iter().enumerate().map(|(place, series)| thread(place, series)).collect(),
         cpus: cpus.iter().map(|cpu| cpu_evidence(cpu, interval)).collect(),
+        watch: record::Watch { readings: 40, ..record::Watch::default() },
         suspends: Fact::Value(0),
         kernel_messages: Fact::Value(Vec::new()),
         temperature_millidegrees: Fact::Value(51_250),
@@ -173,6 +185,7 @@ fn thread(place: usize, series: &Series) -> ThreadEvidence {
         voluntary_switches: wakes,
         involuntary_switches: place as u64 % 2,
         cpu_time: Nanos(wakes * 1_900),
+        cpu_reading: Some(record::CpuReading::Library),
         ..ThreadEvidence::default()
     }
 }

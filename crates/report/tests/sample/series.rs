@@ -1,7 +1,7 @@
 //! Latencies drawn by lot: a narrow peak, a skewed shoulder, a thin tail.
 
 use histogram::{Histogram, Summary, layout, record_missed};
-use record::{Block, Sample, Series, Timeline, WarmUp};
+use record::{Block, BlockMaxima, Sample, Series, Timeline, WarmUp};
 use units::{CpuId, Nanos, Random};
 
 pub struct Shape {
@@ -62,6 +62,7 @@ struct Made {
     summary: Summary,
     cells: Vec<(usize, u64)>,
     blocks: Vec<Block>,
+    maxima: BlockMaxima,
     /// The next activation.
     activation: u64,
     /// Activations still to be missed.
@@ -76,6 +77,10 @@ impl Made {
             summary: Summary::default(),
             cells: Vec::new(),
             blocks: vec![Block::default(); steps],
+            maxima: BlockMaxima {
+                activations: expected.div_ceil(2048).next_power_of_two(),
+                maxima: Vec::new(),
+            },
             activation: 0,
             asleep: 0,
         }
@@ -115,11 +120,23 @@ impl Made {
         let block = &mut self.blocks[((due.0 / 1_000_000_000) as usize).min(last)];
         block.observed.add(latency, wakes);
         block.missed += lost;
+        self.peak(latency, wakes);
         self.activation += wakes;
+    }
+
+    /// `count` activations from the next one on are `latency` late.
+    fn peak(&mut self, latency: u64, count: u64) {
+        let BlockMaxima { activations, maxima } = &mut self.maxima;
+        let (first, last) = (self.activation / *activations, (self.activation + count - 1) / *activations);
+        maxima.resize(maxima.len().max(last as usize + 1), 0);
+        maxima[first as usize..=last as usize]
+            .iter_mut()
+            .for_each(|maximum| *maximum = latency.max(*maximum));
     }
 
     fn miss(&mut self, latency: u64, lost: u64, shape: &Shape) {
         self.series.late += 1;
+        self.peak(latency - shape.interval.0, lost);
         let mut cells = Histogram::default();
         let sum = record_missed(&mut cells, latency, shape.interval.0, lost);
         let least = latency - lost * shape.interval.0;
@@ -133,6 +150,7 @@ impl Made {
         series.worst.sort_by_key(|sample| std::cmp::Reverse(sample.latency));
         series.worst.truncate(20);
         series.timeline = timeline(self.blocks);
+        series.maxima = self.maxima;
         assert_eq!(series.expected, series.observed.summary().count + series.missed.summary().count);
         series
     }

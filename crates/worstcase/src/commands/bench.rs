@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use load::Catalogue;
 use machine::SysRoot;
-use record::{CStates, LoadDirectory, Machine, RunPlan};
+use record::{CStates, LoadDirectory, LoadLeftOut, LoadProof, Machine, RunPlan};
 use units::{CpuList, Nanos};
 
 use crate::error::{CommandError, Result};
@@ -17,7 +17,6 @@ use crate::run::course::{self, Outcome};
 use crate::run::display::Progress;
 use crate::run::division::Division;
 use crate::run::lab;
-use crate::run::order::planned;
 use crate::run::outputs::Out;
 use crate::run::session::{Beginning, Loads, Session};
 
@@ -42,11 +41,16 @@ pub struct Bench {
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new(), value_name = "COMMAND")]
     load_command: Option<String>,
 
+    /// By what --load-command is known to run: cpu (it uses the CPU), work (it works, however little CPU that takes), alive
+    /// (it waits by design) [default: cpu]
+    #[arg(long, value_name = "PROOF", requires = "load_command")]
+    load_proof: Option<LoadProof>,
+
     /// CPUs that load workers run on [default: all that are not isolated]
     #[arg(long, value_name = "LIST")]
     load_cpus: Option<CpuList>,
 
-    /// Where the hdd load writes [default: the working directory]
+    /// Where loads that write do so [default: the working directory]
     #[arg(long, value_name = "DIR")]
     load_dir: Option<PathBuf>,
 
@@ -94,8 +98,9 @@ impl Bench {
         let machine = lab::machine(&root)?;
         let division = self.measuring.division(&root, &machine, self.load_cpus.as_ref())?;
         let loads = self.known_loads()?;
-        let plan = self.plan(preset.as_ref(), &division, &loads)?;
-        let begun = self.session(plan, machine, division, loads)?;
+        let mut plan = self.plan(preset.as_ref(), &division, &loads)?;
+        let directory = self.directory(&mut plan, &loads)?;
+        let begun = self.session(plan, machine, division, Loads { known: loads, directory })?;
         let plan = begun.header.plan.clone();
         announce(&plan, preset.as_ref(), &begun.header.machine);
         let path = begun.outputs.path().map(Path::to_path_buf).unwrap_or_default();
@@ -110,7 +115,8 @@ impl Bench {
     /// The catalogue, and the user's own command as one more.
     fn known_loads(&self) -> Result<Vec<load::Load>> {
         let mut known = Catalogue::shipped()?.loads().to_vec();
-        known.extend(self.load_command.as_deref().map(load::Load::from_command));
+        let own = self.load_command.as_deref().map(load::Load::from_command);
+        known.extend(own.map(|own| own.proven_by(self.load_proof)));
         Ok(known)
     }
 
@@ -151,28 +157,42 @@ impl Bench {
             cstates,
             repeat: self.repeat,
             preset: preset.map(|p| p.name.clone()),
+            // A preset is measured as its authors did.
+            phase: options.phase(preset.is_none())?,
             ..options.plan(division, preset.map(|p| p.priority))?
         };
         options::check(&plan)?;
         Ok(plan)
     }
 
-    fn session(
-        &self,
-        plan: RunPlan,
-        machine: Machine,
-        division: Division,
-        known: Vec<load::Load>,
-    ) -> Result<Session> {
+    /// Where loads write, if some of them do. Where they cannot, those that write are left out of the default set.
+    fn directory(&self, plan: &mut RunPlan, known: &[load::Load]) -> Result<Option<LoadDirectory>> {
         let writes = |name: &String| known.iter().any(|load| load.name == *name && load.writes());
-        let directory =
-            plan.loads.iter().any(writes).then(|| load_directory(self.load_dir.as_deref())).transpose()?;
+        if !plan.loads.iter().any(writes) {
+            return Ok(None);
+        }
+        let error = match load_directory(self.load_dir.as_deref()) {
+            Ok(directory) => return Ok(Some(directory)),
+            Err(error) => error,
+        };
+        let is_default = self.loads.is_empty() && self.preset.is_none() && self.load_dir.is_none();
+        if !is_default {
+            return Err(error);
+        }
+        let (left_out, loads): (Vec<String>, Vec<String>) = plan.loads.drain(..).partition(writes);
+        let reason = |load| LoadLeftOut { load, reason: error.message.clone() };
+        plan.loads_left_out = left_out.into_iter().map(reason).collect();
+        plan.loads = loads;
+        Ok(None)
+    }
+
+    fn session(&self, plan: RunPlan, machine: Machine, division: Division, loads: Loads) -> Result<Session> {
         let options = &self.measuring;
         Session::begin(Beginning {
             plan,
             machine,
             division,
-            loads: Loads { known, directory },
+            loads,
             note: options.note.clone(),
             out: Some(self.out.clone().map_or(Out::Named, Out::Directory)),
             samples_file: options.samples_file.clone(),
@@ -205,7 +225,7 @@ fn check_programs(load: &load::Load) -> Result<()> {
 
 /// What is about to happen and how long it takes.
 fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
-    let scenarios = planned(plan);
+    let scenarios = plan.scenarios();
     let length = |interval| plan.scenario_length(interval).unwrap_or_default();
     let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(next.interval) + plan.warm_up);
     let each = match (plan.duration, plan.samples) {
@@ -221,6 +241,12 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
     ));
     for left_out in &plan.left_out {
         output::words(&format!("warning: CPUs {} are not measured: {}", left_out.cpus, left_out.reason));
+    }
+    for left_out in &plan.loads_left_out {
+        output::words(&format!(
+            "warning: load {} is left out: {} (--load-dir names another place)",
+            left_out.load, left_out.reason
+        ));
     }
     if let Some(preset) = preset {
         output::words(&format!(
@@ -256,7 +282,7 @@ pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
     let directory = machine::directory_of(&SysRoot::live(), path);
     let directory = directory
         .ok_or_else(|| CommandError::new(format!("{} is on no known mount", path.display()), hint))?;
-    if named.is_none() && matches!(directory.file_system.as_str(), "tmpfs" | "ramfs") {
+    if named.is_none() && directory.is_in_memory() {
         let message =
             format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
         let hint = match lab::guest()? {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use load::{Catalogue, LoadPlan, RunningLoad};
 use machine::{Snapshot, SysRoot};
+use record::verdict::Verdict;
+use record::{Effect, LoadProof, WarningId};
 use sys::signal::Signals;
 use units::{CpuList, Nanos, Seed};
 
@@ -16,6 +18,9 @@ use crate::options;
 use crate::output::{self, Stream};
 use crate::run::division::Division;
 use crate::run::lab;
+
+/// How often the load is looked at.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Run one load alone, or explain them all
 ///
@@ -33,6 +38,11 @@ pub struct Load {
     /// A command of your own, run by the shell
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new(), value_name = "COMMAND", conflicts_with = "name")]
     load_command: Option<String>,
+
+    /// By what it is known to run: cpu (it uses the CPU), work (it works, however little CPU that takes), alive (it waits by
+    /// design) [default: a command by cpu, a load of the catalogue by what it says itself]
+    #[arg(long, value_name = "PROOF")]
+    load_proof: Option<LoadProof>,
 
     /// How long [default: until Ctrl-C]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
@@ -65,6 +75,7 @@ impl Load {
             (Some(command), _) => load::Load::from_command(command),
             (None, name) => Catalogue::shipped()?.get(name.as_deref().unwrap_or_default())?.clone(),
         };
+        let load = load.proven_by(self.load_proof);
         let root = SysRoot::live();
         let machine = machine::machine(&root);
         let division = Division::of(&root, &machine, None, self.load_cpus.as_ref())?;
@@ -96,7 +107,8 @@ impl Load {
             if left.is_zero() || !running.alive() {
                 return Ok(());
             }
-            sys::signal::wait_readable(&[signals.as_fd()], left.min(Duration::from_secs(1)))?;
+            sys::signal::wait_readable(&[signals.as_fd()], left.min(LOOK))?;
+            running.look();
             if signals.next().is_some() {
                 return Ok(());
             }
@@ -109,9 +121,7 @@ impl Load {
         } else {
             output::final_data(&told(evidence))?;
         }
-        let failed =
-            evidence.stressors.iter().any(|stressor| stressor.work == 0 || !stressor.failures.is_empty());
-        Ok(ExitCode::from(if failed { 2 } else { 0 }))
+        Ok(ExitCode::from(judge(evidence).exit_code()))
     }
 
     fn explain(&self) -> Result<ExitCode> {
@@ -128,13 +138,36 @@ impl Load {
     }
 }
 
+/// Whether the load did what it was to do: an error if a part of it failed or did nothing, inconclusive if one ran for
+/// less than three quarters of the time. Says why.
+fn judge(evidence: &record::LoadEvidence) -> Verdict {
+    let mut verdict = Verdict::Pass;
+    for warning in record::validity::of_load_alone(evidence) {
+        let (label, worse) = match (warning.id, warning.effect) {
+            (WarningId::LoadIdle | WarningId::LoadFailed, _) => ("error", Verdict::Error),
+            (_, Effect::Inconclusive) => ("warning", Verdict::Inconclusive),
+            (_, Effect::Note) => ("warning", Verdict::Pass),
+        };
+        output::words(&format!("{label}: {}\n  hint: {}", warning.evidence, warning.cure));
+        verdict = verdict.max(worse);
+    }
+    verdict
+}
+
 /// What a load did, a line a stressor.
 fn told(evidence: &record::LoadEvidence) -> String {
     let mut text = String::new();
     for stressor in &evidence.stressors {
-        let record::StressorEvidence { name, workers, work, unit, cpu_time, failures, .. } = stressor;
-        text += &format!("{name}: {workers} workers, {work} {unit}, {} of CPU time\n", cpu_time.rounded());
-        text.extend(failures.iter().map(|failure| format!("  {failure}\n")));
+        let record::StressorEvidence { name, workers, work, unit, cpu_time, exposure, .. } = stressor;
+        let exposure = exposure.map(|exposure| format!(", {exposure}")).unwrap_or_default();
+        text += &format!(
+            "{name}: {workers} workers, {work} {unit}, {} of CPU time{exposure}\n",
+            cpu_time.rounded()
+        );
+    }
+    if let Some(device) = &evidence.device {
+        text +=
+            &format!("bytes that reached device {}, whoever wrote them: {}\n", device.number, device.written);
     }
     for share in &evidence.shares {
         text +=

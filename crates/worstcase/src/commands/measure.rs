@@ -127,10 +127,18 @@ impl Measure {
             intervals: vec![self.interval],
             cstates: vec![*cstates],
             repeat: 1,
+            phase: self.measuring.phase(self.is_long())?,
             ..self.measuring.plan(division, None)?
         };
         options::check(&plan)?;
         Ok(plan)
+    }
+
+    /// Whether it lasts so long that a sweep gets anywhere.
+    fn is_long(&self) -> bool {
+        const SHORT: Nanos = Nanos::from_secs(10);
+        let samples = self.measuring.samples.map(|samples| self.interval.saturating_mul(samples));
+        self.duration.or(samples).is_none_or(|length| length > SHORT)
     }
 
     /// A file that cannot be written is known before hours are measured.
@@ -198,7 +206,7 @@ impl Measure {
             ))?;
         } else {
             let style = output::style(Stream::Error);
-            output::words(&report::foot::judgement_lines(&record.judgement, &style).join("\n"));
+            output::words(&report::foot::verdict_lines(record, &style).join("\n"));
         }
         Ok(())
     }

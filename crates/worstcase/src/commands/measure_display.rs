@@ -134,17 +134,18 @@ impl LatmusLines {
         let interval = plan.intervals.first().copied().unwrap_or_default();
         let requested = plan.scenario_length(interval);
         Self {
-            responder: responder(plan, machine, plan.cpus.first().unwrap_or_default()),
+            responder: responder(plan, machine, plan.cpus.first().unwrap_or_default(), 0),
             requested,
             lines: 0,
         }
     }
 }
 
-fn responder(plan: &RunPlan, machine: &Machine, cpu: CpuId) -> latmus::Responder {
+/// `priority` is the one that the thread has, which need not be the one asked for.
+fn responder(plan: &RunPlan, machine: &Machine, cpu: CpuId, priority: u32) -> latmus::Responder {
     latmus::Responder {
         interval: plan.intervals.first().copied().unwrap_or_default(),
-        priority: plan.priority.map_or(0, |priority| u32::from(priority.get())),
+        priority,
         cpu,
         isolated: machine.cpus.isolated.value().is_some_and(|isolated| isolated.contains(cpu)),
     }
@@ -157,6 +158,7 @@ impl Display for LatmusLines {
 
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         let Some(thread) = live.threads.first() else { return Ok(true) };
+        self.responder.priority = thread.priority;
         let mut text = String::new();
         for (_, block) in thread.new {
             // As latmus has it, best and worst take in the second that the line tells of.
@@ -188,6 +190,7 @@ impl Display for LatmusLines {
 pub fn latmus_dump(record: &Record, scenario: &Scenario) -> String {
     let (Some(series), header) = (scenario.series.first(), &record.header) else { return String::new() };
     let cpu = series.cpu.unwrap_or_default();
+    let priority = scenario.evidence.threads.first().map_or(0, |thread| thread.priority);
     let kernel = &header.machine.kernel;
     let version = format!("Linux version {} {}", kernel.release, kernel.version);
     latmus::dump(&latmus::Dump {
@@ -197,7 +200,7 @@ pub fn latmus_dump(record: &Record, scenario: &Scenario) -> String {
         command_line: kernel.command_line.value().map(String::as_str),
         clock_source: header.machine.clock_source.value().map(String::as_str),
         clock_is_system_call: scenario.evidence.threads.iter().any(|thread| thread.clock_is_system_call),
-        responder: responder(&header.plan, &header.machine, cpu),
+        responder: responder(&header.plan, &header.machine, cpu, priority),
         restricted: header.held.iter().any(|held| held.effective == held.value),
         duration: scenario.length,
         peak: series.worst.first().map(|sample| sample.due),
@@ -210,9 +213,9 @@ pub fn latmus_dump(record: &Record, scenario: &Scenario) -> String {
 /// cyclictest's lines: drawn anew in place on a terminal, once at the end elsewhere.
 pub struct CyclictestLines {
     interval: Nanos,
-    priority: u32,
     drawn: usize,
-    tids: Vec<i32>,
+    /// Id and priority of each thread, as read last.
+    threads: Vec<(i32, u32)>,
     last: Vec<Nanos>,
 }
 
@@ -221,9 +224,8 @@ impl CyclictestLines {
     pub fn new(plan: &RunPlan) -> Self {
         Self {
             interval: plan.intervals.first().copied().unwrap_or_default(),
-            priority: plan.priority.map_or(0, |priority| u32::from(priority.get())),
             drawn: 0,
-            tids: Vec::new(),
+            threads: Vec::new(),
             last: Vec::new(),
         }
     }
@@ -232,10 +234,11 @@ impl CyclictestLines {
         summaries
             .enumerate()
             .map(|(index, summary)| {
+                let (tid, priority) = self.threads.get(index).copied().unwrap_or_default();
                 let thread = cyclictest::Thread {
                     thread: index as u32,
-                    tid: self.tids.get(index).copied().unwrap_or_default(),
-                    priority: self.priority,
+                    tid,
+                    priority,
                     interval: self.interval,
                     count: summary.count,
                     min: Nanos(summary.min),
@@ -249,7 +252,7 @@ impl CyclictestLines {
     }
 
     fn look(&mut self, live: &Live<'_>) {
-        self.tids = live.threads.iter().map(|thread| thread.tid).collect();
+        self.threads = live.threads.iter().map(|thread| (thread.tid, thread.priority)).collect();
         self.last = live.threads.iter().map(|thread| thread.now.unwrap_or_default()).collect();
     }
 }
@@ -273,7 +276,8 @@ impl Display for CyclictestLines {
 
     fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
         let back = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
-        self.tids = scenario.evidence.threads.iter().map(|thread| thread.tid).collect();
+        let threads = scenario.evidence.threads.iter();
+        self.threads = threads.map(|thread| (thread.tid, thread.priority)).collect();
         print(&(back + &self.lines(scenario.series.iter().map(|series| *series.observed.summary()))))
     }
 }

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use record::{Record, store};
+use units::Nanos;
 
 use crate::error::{CommandError, Result};
+use crate::options;
 use crate::output::{self, Stream};
 
 /// Show records again, side by side for several
@@ -26,7 +28,12 @@ pub struct Report {
     #[arg(long)]
     per_cpu: bool,
 
-    /// Print the record as JSON; several as an array
+    /// Estimate the latency that is exceeded once in this time on average, at most ten times the run; refused where the
+    /// run does not carry it
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
+    extreme: Option<Nanos>,
+
+    /// Print the record as JSON, with --extreme the estimates; several as an array
     #[arg(long)]
     json: bool,
 }
@@ -38,7 +45,8 @@ impl Report {
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         output::final_data(&self.text(&records)?)?;
         let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
-        let page = report::page::page(&records).map_err(|error| CommandError::new(error, ""))?;
+        let page =
+            report::page::page_with(&records, self.extreme).map_err(|error| CommandError::new(error, ""))?;
         match store::write_whole(&path, page.as_bytes()) {
             Ok(()) => output::words(&format!("report: {}", path.display())),
             // Nobody asked for the page: a record that may only be read can be shown all the same.
@@ -53,12 +61,27 @@ impl Report {
             value.map(|text| text + "\n").map_err(|error| CommandError::new(error, ""))
         };
         let style = output::style(Stream::Output);
-        match (self.json, records) {
-            (true, [record]) => json(serde_json::to_string(record)),
-            (true, records) => json(serde_json::to_string(records)),
-            (false, [record]) => Ok(report::table::bench(record, self.per_cpu, &style)),
-            (false, records) => Ok(report::compare::compare(records, &style)),
+        let text = match (self.json, records, self.extreme) {
+            (true, records, Some(exposure)) => {
+                let of_each = |record| report::extreme::estimates(record, exposure);
+                let estimates: Vec<_> = records.iter().map(of_each).collect();
+                return json(match &estimates[..] {
+                    [only] => serde_json::to_string(only),
+                    several => serde_json::to_string(several),
+                });
+            }
+            (true, [record], None) => return json(serde_json::to_string(record)),
+            (true, records, None) => return json(serde_json::to_string(records)),
+            (false, [record], _) => report::table::bench(record, self.per_cpu, &style),
+            (false, records, _) => report::compare::compare(records, &style),
+        };
+        let mut text = text;
+        if let Some(exposure) = self.extreme {
+            for record in records {
+                text += &format!("\n{}", report::extreme::text(record, exposure, &style));
+            }
         }
+        Ok(text)
     }
 
     fn page_path(&self) -> Option<PathBuf> {

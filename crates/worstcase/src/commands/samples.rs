@@ -1,5 +1,6 @@
 //! `worstcase samples`: the file that --samples-file wrote, as text.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use record::samples::{Block, Header, Reader};
-use record::{Lab, Unit};
+use record::{Grid, Lab, Unit};
 
 use crate::error::{CommandError, Result};
 use crate::output;
@@ -41,11 +42,21 @@ impl Samples {
         if !self.print(&format!("scenario,load,cpu,activation,due_{counted},latency_{counted}\n"))? {
             return Ok(ExitCode::SUCCESS);
         }
+        let mut lost = BTreeMap::new();
         for block in reader.by_ref() {
             let block = block.map_err(|error| failed(&error))?;
+            if block.lost > 0 {
+                lost.insert((block.scenario, block.series), block.lost);
+            }
             if !self.print(&self.lines(header.as_ref(), &block))? {
                 return Ok(ExitCode::SUCCESS);
             }
+        }
+        for ((scenario, series), lost) in lost {
+            output::words(&format!(
+                "warning: scenario {scenario}, series {series}: {lost} samples are not in the file, they came faster than it \
+                 could be written; gaps in the other series are missed activations"
+            ));
         }
         if reader.damaged_bytes() > 0 {
             output::words(&format!(
@@ -62,13 +73,14 @@ impl Samples {
         let load = load.map_or("", |scenario| scenario.load.as_str());
         let cpu = header.and_then(|header| header.cpus.get(usize::from(block.series)).copied().flatten());
         let cpu = cpu.map_or(String::new(), |cpu| cpu.to_string());
+        let grid = header.map_or(Grid::fixed(0, block.interval.0), |header| header.grid(block));
         let wanted = |latency: units::Nanos| self.at_least.is_none_or(|least| latency >= least);
         block
             .samples
             .iter()
             .filter(|(_, latency)| wanted(*latency))
             .map(|(activation, latency)| {
-                let due = block.interval.saturating_mul(*activation);
+                let due = grid.since_first(*activation);
                 format!("{},{load},{cpu},{activation},{},{}\n", block.scenario, due.0, latency.0)
             })
             .collect()

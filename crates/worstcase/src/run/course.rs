@@ -7,7 +7,6 @@ use record::verdict::Verdict;
 use record::{Record, Scenario, ScenarioEnd};
 
 use super::display::Display;
-use super::order::planned;
 use super::scenario;
 use super::session::Session;
 use crate::error::Result;
@@ -15,9 +14,12 @@ use crate::output;
 
 /// Measures every scenario of the plan, or as many as the user and the machine let it, and judges the run.
 pub fn run(mut session: Session, display: &mut dyn Display) -> Result<Outcome> {
-    let planned = planned(&session.header.plan);
+    let planned = session.header.plan.scenarios();
     let mut scenarios: Vec<Scenario> = Vec::new();
     for (index, next) in planned.iter().enumerate() {
+        if session.was_asked_to_end() {
+            break;
+        }
         let measured = match scenario::measure(&mut session, next, index, planned.len(), display) {
             Ok(measured) => measured,
             Err(error) if scenarios.is_empty() => return Err(error),
@@ -35,7 +37,8 @@ pub fn run(mut session: Session, display: &mut dyn Display) -> Result<Outcome> {
             break;
         }
     }
-    let interrupted = scenarios.iter().any(|scenario| scenario.end == ScenarioEnd::Interrupted);
+    let interrupted =
+        session.asked_to_end || scenarios.iter().any(|scenario| scenario.end == ScenarioEnd::Interrupted);
     let (record, path) = session.outputs.finish(session.header, scenarios);
     Ok(Outcome { record, path, interrupted })
 }

@@ -26,6 +26,8 @@ pub struct LiveThread<'a> {
     pub cpu: Option<CpuId>,
     /// Its kernel thread id.
     pub tid: i32,
+    /// Its real-time priority, read just now: 0 for an ordinary policy, and where it cannot be read.
+    pub priority: u32,
     /// Its latest latency.
     pub now: Option<Nanos>,
     /// Its wake-ups so far.
@@ -137,6 +139,7 @@ impl Display for Progress {
 
     fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
         let worst = scenario.series.iter().filter_map(|series| series.observed.summary().maximum()).max();
+        let bound = worst.is_some_and(|worst| scenario.series.iter().any(|series| series.is_bound(worst)));
         let missed: u64 = scenario.series.iter().map(|series| series.missed.summary().count).sum();
         if self.terminal {
             output::end_progress();
@@ -147,7 +150,11 @@ impl Display for Progress {
             self.of,
             describe(&scenario.head),
             scenario.length.rounded(),
-            worst.map_or("-".into(), |worst| self.unit.figure(worst)),
+            worst.map_or("-".into(), |worst| format!(
+                "{}{}",
+                if bound { ">" } else { "" },
+                self.unit.figure(worst)
+            )),
             self.unit.name(),
         ));
         Ok(true)

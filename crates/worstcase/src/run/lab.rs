@@ -45,12 +45,14 @@ mod tests {
     fn a_guest_is_what_the_lab_says() {
         let lab = Lab {
             time: LabTime::Instructions,
-            kernel: "debian-6.1-rt-amd64".into(),
+            kernel: None,
             words: vec!["threadirqs".into()],
             emulator: "QEMU 7.2.17".into(),
             cpu_model: "max,-rdrand".into(),
             processors: 1,
             not_modelled: LabTime::Instructions.not_modelled(),
+            images: None,
+            parameters: Some(Vec::new()),
         };
         assert_eq!(described(&serde_json::to_string(&lab).unwrap()).unwrap(), lab);
     }

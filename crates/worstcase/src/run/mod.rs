@@ -8,11 +8,13 @@
 pub mod course;
 pub mod display;
 pub mod division;
+pub mod ending;
+pub mod exposure;
 pub mod lab;
-pub mod order;
 pub mod outputs;
 pub mod partition;
 mod recorder;
 mod samples_file;
 mod scenario;
 pub mod session;
+pub mod watch;

@@ -73,6 +73,13 @@ impl Outputs {
         }
     }
 
+    /// Says in the samples file, if there is one, that `lost` samples of a series so far are not in it.
+    pub fn save_lost_samples(&mut self, scenario: usize, series: usize, lost: u64) {
+        if let Some(file) = &mut self.samples {
+            file.save_lost(scenario, series, lost);
+        }
+    }
+
     /// Something was lost: it will weigh in the verdict.
     pub fn lost(&mut self, what: String) {
         self.losses.push(what);

@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use histogram::Histogram;
 use probe::Probe;
-use record::journal::{Growth, Line, SeriesGrowth, growth};
+use probe::board::View;
+use record::journal::{ClockReading, Growth, Line, Overdue, SeriesGrowth, growth};
 use record::{Block, ScenarioHead, Series, Timeline};
+use sys::schedule;
 use units::Nanos;
 
 use super::display::{Live, LiveThread};
@@ -19,6 +21,9 @@ pub struct Recorder {
     threads: Vec<Thread>,
     began: Instant,
     last_growth: Instant,
+    last_clock: Instant,
+    /// Where activation 0 of each thread lies on the clock, as the journal has it.
+    origins: Vec<u64>,
     /// Which scenario of the samples file this is.
     scenario: usize,
 }
@@ -32,6 +37,7 @@ struct Thread {
     new: Vec<(u64, Block)>,
     observed: Histogram,
     missed: Histogram,
+    samples_lost: u64,
 }
 
 impl Recorder {
@@ -39,13 +45,14 @@ impl Recorder {
     pub fn new(threads: usize, scenario: usize) -> Self {
         let now = Instant::now();
         let threads = (0..threads).map(|_| Thread::default()).collect();
-        Self { threads, began: now, last_growth: now, scenario }
+        Self { threads, began: now, last_growth: now, last_clock: now, origins: vec![], scenario }
     }
 
     /// The warm-up is over.
-    pub fn begin(&mut self) {
+    pub fn begin(&mut self, probe: &Probe, session: &mut Session) {
         self.began = Instant::now();
         self.last_growth = self.began;
+        self.save_clock(probe, session);
     }
 
     /// Time since the warm-up's end.
@@ -76,54 +83,96 @@ impl Recorder {
             let surplus = thread.recent.len().saturating_sub(RECENT);
             thread.recent.drain(..surplus);
             thread.new.extend(blocks);
-            if probe.plan().every_sample {
-                let samples = view.take_samples();
-                session.outputs.save_samples(self.scenario, index, &samples);
-            }
         }
+        self.save_samples(probe, session);
         if !lines.is_empty() {
             session.outputs.append(&Line::Seconds(lines));
         }
         if self.last_growth.elapsed() >= self.growth_interval() {
             self.save_growth(probe, session);
         }
+        if self.last_clock.elapsed() >= Duration::from_secs(1) {
+            self.save_clock(probe, session);
+        }
     }
 
-    /// Every second at first, ever less often as the scenario grows long, at least once a minute.
+    /// Every second at first, ever less often as the scenario grows long, at least once in two minutes.
     fn growth_interval(&self) -> Duration {
-        (self.began.elapsed() / 30).clamp(Duration::from_secs(1), Duration::from_secs(60))
+        (self.began.elapsed() / 30).clamp(Duration::from_secs(1), Duration::from_secs(120))
+    }
+
+    /// What the clock reads, and which threads keep an activation waiting: what a run that is killed now leaves of them.
+    fn save_clock(&mut self, probe: &Probe, session: &mut Session) {
+        self.last_clock = Instant::now();
+        let now = probe.now();
+        let series = probe.views().enumerate();
+        let overdue: Vec<Overdue> =
+            series.filter_map(|(index, view)| overdue(probe, index, &view, now)).collect();
+        if !overdue.is_empty() {
+            // Their last second is not written yet.
+            self.save_growth(probe, session);
+        }
+        let mut origins: Vec<u64> = probe.views().map(|view| view.origin().unwrap_or_default()).collect();
+        if origins == self.origins {
+            origins.clear();
+        } else {
+            self.origins.clone_from(&origins);
+        }
+        session.outputs.append(&Line::Clock(ClockReading { now, origins, overdue }));
+    }
+
+    /// Takes every sample that is new. Called before the journal gets figures: a sample that the journal counts is in
+    /// the samples file, wherever the run is killed.
+    fn save_samples(&mut self, probe: &Probe, session: &mut Session) {
+        if !probe.plan().every_sample {
+            return;
+        }
+        for (index, (thread, view)) in self.threads.iter_mut().zip(probe.views()).enumerate() {
+            session.outputs.save_samples(self.scenario, index, &view.take_samples());
+            let lost = view.samples_lost();
+            if std::mem::replace(&mut thread.samples_lost, lost) != lost {
+                session.outputs.save_lost_samples(self.scenario, index, lost);
+            }
+        }
     }
 
     fn save_growth(&mut self, probe: &Probe, session: &mut Session) {
         self.last_growth = Instant::now();
-        let interval = probe.plan().interval;
-        let series = self.threads.iter_mut().zip(probe.views()).map(|(thread, view)| {
+        let series = self.threads.iter_mut().zip(probe.views()).enumerate().map(|(index, (thread, view))| {
             let (observed, missed) = (view.observed(), view.missed());
             let grown = SeriesGrowth {
                 observed: growth(&thread.observed, &observed),
+                observed_summary: *observed.summary(),
                 missed: growth(&thread.missed, &missed),
                 missed_summary: *missed.summary(),
                 late: view.late(),
-                worst: view.worst(interval),
+                worst: probe.grid(index).map(|grid| view.worst(&grid)).unwrap_or_default(),
             };
             (thread.observed, thread.missed) = (observed, missed);
             grown
         });
-        session.outputs.append(&Line::Growth(Growth { series: series.collect() }));
+        let series = series.collect();
+        self.save_samples(probe, session);
+        session.outputs.append(&Line::Growth(Growth { series }));
     }
 
     /// A look for a display; what is new is shown once.
     pub fn live<'a>(&'a self, probe: &'a Probe, head: &'a ScenarioHead) -> Live<'a> {
-        let threads =
-            self.threads.iter().zip(probe.views()).enumerate().map(|(index, (thread, view))| LiveThread {
+        let threads = self.threads.iter().zip(probe.views()).enumerate().map(|(index, (thread, view))| {
+            let tid = probe.tids().get(index).copied();
+            LiveThread {
                 cpu: head.cpus.get(index).copied().flatten(),
-                tid: probe.tids().get(index).copied().unwrap_or_default(),
+                tid: tid.unwrap_or_default(),
+                priority: tid
+                    .and_then(|tid| schedule::of_thread(tid).ok())
+                    .map_or(0, |(_, priority)| priority),
                 now: view.last(),
                 summary: view.summary(),
                 missed: view.missed_summary().count,
                 recent: &thread.recent,
                 new: &thread.new,
-            });
+            }
+        });
         Live { head, probe, elapsed: self.elapsed(), threads: threads.collect() }
     }
 
@@ -132,37 +181,69 @@ impl Recorder {
         self.threads.iter().any(|thread| !thread.new.is_empty())
     }
 
+    /// The latest wake-up of the seconds that no display has seen.
+    pub fn worst_since_shown(&self) -> Nanos {
+        let new = self.threads.iter().flat_map(|thread| &thread.new);
+        new.filter_map(|(_, block)| block.observed.maximum()).max().unwrap_or_default()
+    }
+
     /// The display has seen what is new.
     pub fn seen(&mut self) {
         self.threads.iter_mut().for_each(|thread| thread.new.clear());
     }
 
-    /// What the threads measured, their last second included. To be asked once they have ended.
-    pub fn series(&self, probe: &Probe, head: &ScenarioHead) -> Vec<Series> {
-        let interval = probe.plan().interval;
-        self.threads
-            .iter()
-            .zip(probe.views())
-            .zip(&head.cpus)
-            .map(|((thread, view), &cpu)| {
-                let (observed, missed) = (view.observed(), view.missed());
-                Series {
-                    cpu,
-                    first_due: Nanos(view.started().unwrap_or_default()),
-                    expected: observed.summary().count + missed.summary().count,
-                    late: view.late(),
-                    observed,
-                    missed,
-                    warm_up: view.warm_up(),
-                    worst: view.worst(interval),
-                    timeline: thread.timeline.clone(),
-                }
-            })
-            .collect()
+    /// What the threads measured, their last second included. To be asked once they have ended or were given up. A
+    /// thread of a living probe (`alive`) that still has not come back is entered as late as it is by now; what a probe
+    /// that died kept waiting nobody knows.
+    pub fn series(&self, probe: &Probe, head: &ScenarioHead, alive: bool) -> Vec<Series> {
+        let now = probe.now();
+        let threads = self.threads.iter().zip(probe.views()).zip(&head.cpus).enumerate();
+        let of = |(index, ((thread, view), &cpu)): (usize, ((&Thread, View<'_>), _))| {
+            let grid = probe.grid(index);
+            let mut series = Series {
+                cpu,
+                first_due: Nanos(view.started().unwrap_or_default()),
+                expected: expected(probe, index, &view),
+                late: view.late(),
+                observed: view.observed(),
+                missed: view.missed(),
+                warm_up: view.warm_up(),
+                worst: grid.map(|grid| view.worst(&grid)).unwrap_or_default(),
+                timeline: thread.timeline.clone(),
+                maxima: view.maxima(),
+                ..Series::default()
+            };
+            let (pending, gone) = (series.accounted(), view.finished().is_none());
+            if let Some(grid) = grid.filter(|_| gone && alive && pending < series.expected) {
+                series.censor(&grid, pending, now);
+            }
+            series
+        };
+        threads.map(of).collect()
     }
 
     /// Per-second figures that were overwritten before they were read, of all threads.
     pub fn seconds_lost(&self) -> u64 {
         self.threads.iter().map(|thread| thread.seconds_lost).sum()
     }
+}
+
+/// Activations of thread `index` that were due: as planned, or until the run was stopped; longer, where the thread itself
+/// went on for a moment before it saw that.
+fn expected(probe: &Probe, index: usize, view: &View<'_>) -> u64 {
+    let planned = probe.plan().activations.unwrap_or(u64::MAX);
+    let Some(grid) = probe.grid(index) else { return 0 };
+    probe.stopped_at().map_or(planned, |stop| {
+        let until = view.finished().map_or(stop, |running| running.max(stop));
+        grid.due_by(until).min(planned)
+    })
+}
+
+/// The activation that thread `index` keeps waiting, where that is so long that it shows in a journal of seconds.
+fn overdue(probe: &Probe, index: usize, view: &View<'_>, now: u64) -> Option<Overdue> {
+    const LONG: u64 = 100_000_000;
+    let grid = probe.grid(index).filter(|_| view.finished().is_none())?;
+    let activation = view.accounted();
+    let late = now.checked_sub(grid.due(activation))?;
+    (late >= LONG.max(grid.interval)).then_some(Overdue { series: index as u64, activation })
 }

@@ -4,11 +4,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use record::{Header, samples};
+use record::{Header, RunPlan, Sweep, samples};
 use units::Nanos;
 
-use super::order::{planned, series_cpus};
 use crate::error::{CommandError, Result};
+
+/// Of every scenario; none at all where no series has any.
+fn sweeps(plan: &RunPlan) -> Vec<Vec<Sweep>> {
+    let sweeps: Vec<_> = plan.scenarios().iter().map(|next| plan.sweeps(next)).collect();
+    if sweeps.iter().all(Vec::is_empty) { Vec::new() } else { sweeps }
+}
 
 /// The file of every sample.
 pub struct SamplesFile {
@@ -31,8 +36,9 @@ impl SamplesFile {
             program: format!("worstcase {}", header.tool.version),
             started: header.started,
             clock: header.plan.clock,
-            cpus: series_cpus(&header.plan),
-            scenarios: planned(&header.plan),
+            cpus: header.plan.series_cpus(),
+            sweeps: sweeps(&header.plan),
+            scenarios: header.plan.scenarios(),
             lab: header.machine.lab.clone(),
         };
         let writer = samples::Writer::new(BufWriter::new(file), &planned).map_err(failed)?;
@@ -45,6 +51,13 @@ impl SamplesFile {
             samples.iter().map(|&(activation, latency)| (activation, Nanos(latency))).collect();
         let written =
             self.writer.block(scenario as u16, series as u16, &samples).and_then(|()| self.writer.flush());
+        self.note(written);
+    }
+
+    /// Says that `lost` samples of a series so far could not be saved. A failure is kept for the end.
+    pub fn save_lost(&mut self, scenario: usize, series: usize, lost: u64) {
+        let written =
+            self.writer.lost(scenario as u16, series as u16, lost).and_then(|()| self.writer.flush());
         self.note(written);
     }
 

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use load::{LoadPlan, RunningLoad};
 use machine::{Heat, LatencyRequest, Snapshot};
 use probe::process::Failure;
-use probe::{Probe, ProbePlan, ThreadPlan};
+use probe::{Probe, ProbeError, ProbePlan, ThreadPlan};
+use record::PlannedScenario;
 use record::journal::Line;
-use record::samples::PlannedScenario;
 use record::time::UtcTime;
 use record::{
-    CStates, Evidence, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead,
+    CStates, Evidence, Fact, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead,
     ThreadEvidence,
 };
 use sys::schedule;
@@ -20,19 +20,21 @@ use sys::signal::Signal;
 use units::{Nanos, Seed};
 
 use super::display::Display;
+use super::ending;
+use super::exposure::Looks;
 use super::lab;
-use super::order::series_cpus;
 use super::partition::put;
 use super::recorder::Recorder;
 use super::session::Session;
+use super::watch::Watch;
 use crate::error::{CommandError, Result};
 
-/// How often figures are taken from the board.
-const TICK: Duration = Duration::from_millis(250);
+/// How often the measuring threads are looked at: more seldom than a load.
+const WATCH: Duration = Duration::from_millis(250);
+/// How often it is looked whether the warm-up is over.
+const WARM_UP_TICK: Duration = Duration::from_millis(25);
 /// How long loads get until all their workers run.
 const LOAD_PATIENCE: Duration = Duration::from_secs(20);
-/// How long the probe gets to end its threads.
-const END_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A measured scenario, and whether the run goes on after it.
 pub struct Measured {
@@ -63,36 +65,43 @@ pub fn measure(
     let partition = machine::partition_around(&session.root, id_of(probe.pid()));
     let mut load = load::start(load_plan(session, &head)?)?;
     let load_failed = load.wait_running(LOAD_PATIENCE).err();
-    let mut round =
-        Round { recorder: Recorder::new(head.cpus.len(), index), heat, before: None, after: None };
+    let watch = Watch::begin(&session.root, &session.division.measured, &probe);
+    let recorder = Recorder::new(head.cpus.len(), index);
+    let mut round = Round {
+        recorder,
+        watched: Instant::now(),
+        looks: Looks::default(),
+        hottest: heat.temperature.value().copied(),
+        heat,
+        watch,
+        before: None,
+        after: None,
+    };
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
-    let end = round.watch(session, &mut probe, &mut load, &head, display, &mut watched)?;
+    let end = round.record(session, &mut probe, &mut load, &head, display, &mut watched)?;
     // After the last sample nobody is disturbed by it.
-    let look = || look_around(session, &probe, &load);
-    let complete = end == ScenarioEnd::Complete;
+    let worst = round.recorder.worst_since_shown();
+    let mut look = || round.watch.last_look(worst, load.supervisor_pid());
+    let done = probe.views().all(|view| view.finished().is_some());
     let partition = partition.and_then(|was| machine::partition_at(&session.root, &was.group));
-    let rivals_and_load = if complete { schedule::before_ordinary(look) } else { look() };
+    let outside_other = if done { schedule::before_ordinary(look) } else { look() };
     let finished = round.finish(session, &mut probe, &mut load);
     if round.recorder.has_news() {
         watched &= session.is_watched(display.second(&round.recorder.live(&probe, &head)));
     }
-    let end = match (&finished, end) {
-        (Err(error), _) => ScenarioEnd::Failed(error.to_string()),
-        (Ok(_), ScenarioEnd::Complete) if probe.views().any(|view| view.stopped_by_latency()) => {
-            ScenarioEnd::StopAt
-        }
-        (Ok(_), end) => end,
-    };
+    let end = ending::of(end, &probe, &head, finished.as_ref().err());
     if end == ScenarioEnd::StopAt {
         run_stop_command(session, &probe, &head);
     }
-    let (length, series) = (round.length(&probe), round.recorder.series(&probe, &head));
+    let series = round.recorder.series(&probe, &head, !matches!(finished, Err(ProbeError::Died(_))));
+    let length = ending::length(&probe);
     let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
-    (evidence.rivals, evidence.partition) = (rivals_and_load.0, partition);
+    evidence.partition = partition;
     let mut load_evidence = load.stop();
-    load_evidence.outside_other = rivals_and_load.1;
+    load_evidence.outside_other = outside_other;
     load_evidence.shares = round.shares();
+    (evidence.watch, evidence.rivals) = round.watch.finish();
     note_failed_load(&mut load_evidence, load_failed);
     let go_on = matches!(end, ScenarioEnd::Complete) && watched;
     let load = load_evidence;
@@ -113,7 +122,8 @@ fn id_of(process: u32) -> i32 {
 
 fn head(session: &Session, next: &PlannedScenario) -> ScenarioHead {
     let plan = &session.header.plan;
-    let cpus = series_cpus(plan);
+    let cpus = plan.series_cpus();
+    let seed = plan.seed.unwrap_or(Seed(0));
     ScenarioHead {
         load: next.load.clone(),
         interval: next.interval,
@@ -121,7 +131,8 @@ fn head(session: &Session, next: &PlannedScenario) -> ScenarioHead {
         repeat: next.repeat,
         started: UtcTime(sys::clock::unix_seconds()),
         offset: session.began.elapsed().into(),
-        phases: phases(plan.phase, plan.seed.unwrap_or(Seed(0)), next, cpus.len()),
+        phases: phases(plan.phase, seed, next, cpus.len()),
+        sweeps: plan.sweeps(next),
         cpus,
     }
 }
@@ -135,7 +146,7 @@ fn phases(phase: Phase, seed: Seed, next: &PlannedScenario, threads: usize) -> V
         .map(|thread| match phase {
             Phase::Aligned => 0,
             Phase::Staggered => (u128::from(interval) * u128::from(thread) / threads as u128) as u64,
-            Phase::Random => drawn.below(interval),
+            Phase::Random | Phase::Sweep => drawn.below(interval),
         })
         .map(Nanos)
         .collect()
@@ -158,10 +169,10 @@ fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
 fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
     let plan = &session.header.plan;
     let interval = head.interval;
-    let activations = plan.samples.or_else(|| plan.duration.map(|duration| (duration.0 / interval.0).max(1)));
-    let threads = head.cpus.iter().zip(&head.phases);
+    let threads = head.cpus.iter().zip(&head.phases).enumerate();
+    let thread = |(index, (&cpu, &phase))| ThreadPlan { cpu, phase, sweep: head.sweeps.get(index).copied() };
     ProbePlan {
-        threads: threads.map(|(&cpu, &phase)| ThreadPlan { cpu, phase }).collect(),
+        threads: threads.map(thread).collect(),
         interval,
         policy: plan.policy.unwrap_or(units::Policy::Fifo),
         priority: plan.priority,
@@ -169,7 +180,7 @@ fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
         runtime: plan.runtime.unwrap_or(Nanos(interval.0 / 5)),
         clock: plan.clock,
         warm_up: plan.warm_up.0.div_ceil(interval.0),
-        activations,
+        activations: plan.activations(interval),
         stop_at: plan.stop_at,
         every_sample: session.outputs.saves_samples(),
         housekeeping: session.division.own.clone(),
@@ -179,15 +190,22 @@ fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
 /// One scenario's comings and goings.
 struct Round {
     recorder: Recorder,
+    looks: Looks,
     /// The machine's heat before anything was stressed.
     heat: Heat,
+    /// The highest temperature that was read since.
+    hottest: Option<i64>,
+    /// Over the measuring threads.
+    watch: Watch,
+    /// When it looked last.
+    watched: Instant,
     before: Option<Snapshot>,
     after: Option<Snapshot>,
 }
 
 impl Round {
     /// Records until the probe is done, the user or the heat ends it.
-    fn watch(
+    fn record(
         &mut self,
         session: &mut Session,
         probe: &mut Probe,
@@ -197,27 +215,38 @@ impl Round {
         watched: &mut bool,
     ) -> Result<ScenarioEnd> {
         let mut shown = Instant::now();
+        let patience = ending::Patience::new(probe, head);
         loop {
             let fds = [session.signals.as_fd(), probe.descriptor()];
-            let ready = sys::signal::wait_readable(&fds, self.next_tick())?;
+            let ready = sys::signal::wait_readable(&fds, self.next_tick(load))?;
             if self.before.is_none() && probe.views().all(|view| view.started().is_some()) {
-                self.begin(session, load);
+                self.begin(session, probe, load);
                 shown = Instant::now();
             }
             self.recorder.tick(probe, session);
+            if self.before.is_some() && !ready[1] && self.watched.elapsed() >= WATCH {
+                self.watched = Instant::now();
+                self.watch.look(self.recorder.elapsed());
+            }
+            self.looks.look(load, session);
             while let Some(signal) = session.signals.next() {
                 if signal != Signal::User1 {
-                    return Ok(ScenarioEnd::Interrupted);
+                    session.asked_to_end = true;
+                    return Ok(ending::by(signal, &session.header.plan, self.before.is_some()));
                 }
                 *watched &= session.is_watched(display.snapshot(&self.recorder.live(probe, head)));
             }
             if ready[1] {
                 return Ok(ScenarioEnd::Complete);
             }
-            if shown.elapsed() >= Duration::from_secs(1) && self.before.is_some() {
+            if shown.elapsed() >= Duration::from_secs(1) {
                 shown += Duration::from_secs(1);
-                *watched &= session.is_watched(display.second(&self.recorder.live(probe, head)));
-                self.recorder.seen();
+                if self.before.is_some() {
+                    self.watch.second(self.recorder.worst_since_shown());
+                    *watched &= session.is_watched(display.second(&self.recorder.live(probe, head)));
+                    self.recorder.seen();
+                }
+                // In the warm-up too, and where a thread never comes to its end.
                 if self.is_too_hot(session) {
                     return Ok(ScenarioEnd::TooHot);
                 }
@@ -225,22 +254,26 @@ impl Round {
             if !*watched {
                 return Ok(ScenarioEnd::Interrupted);
             }
+            if let Some(silence) = patience.exceeded(probe, head) {
+                return Ok(ScenarioEnd::Failed(silence));
+            }
         }
     }
 
     /// Short while warming up, so that the measurement's begin is not missed by much.
-    fn next_tick(&self) -> Duration {
-        if self.before.is_some() { TICK } else { TICK / 10 }
+    fn next_tick(&self, load: &RunningLoad) -> Duration {
+        if self.before.is_some() { Looks::patience(load) } else { WARM_UP_TICK }
     }
 
-    fn begin(&mut self, session: &Session, load: &mut RunningLoad) {
-        load.mark_begin();
+    fn begin(&mut self, session: &mut Session, probe: &Probe, load: &mut RunningLoad) {
+        self.looks.begin(load);
         self.before = Some(Snapshot::take(&session.root, &session.header.machine.cpus.online));
-        self.recorder.begin();
+        self.recorder.begin(probe, session);
     }
 
-    fn is_too_hot(&self, session: &Session) -> bool {
+    fn is_too_hot(&mut self, session: &Session) -> bool {
         let now = Heat::read(&session.root, &session.division.measured);
+        self.hottest = self.hottest.max(now.temperature.value().copied());
         too_hot(&self.heat, &now, session.max_temperature)
     }
 
@@ -251,13 +284,13 @@ impl Round {
         probe: &mut Probe,
         load: &mut RunningLoad,
     ) -> std::result::Result<Vec<ThreadEvidence>, probe::ProbeError> {
-        if self.before.is_none() {
-            self.begin(session, load);
-        }
-        load.mark_end();
-        self.after = Some(Snapshot::take(&session.root, &session.header.machine.cpus.online));
         probe.stop();
-        let finished = probe.finish(END_PATIENCE);
+        if self.before.is_none() {
+            self.begin(session, probe, load);
+        }
+        self.looks.end(load, session);
+        self.after = Some(Snapshot::take(&session.root, &session.header.machine.cpus.online));
+        let finished = ending::await_report(session, probe);
         self.recorder.tick(probe, session);
         finished
     }
@@ -279,7 +312,11 @@ impl Round {
             samples_lost: probe.views().map(|view| view.samples_lost()).sum(),
         };
         let kernel_messages = session.kernel_log.since();
-        Evidence { threads, recorder, kernel_messages, ..difference.unwrap_or_default() }
+        let mut around = difference.unwrap_or_default();
+        if let Some(hottest) = self.hottest.max(around.temperature_millidegrees.value().copied()) {
+            around.temperature_millidegrees = Fact::Value(hottest);
+        }
+        Evidence { threads, recorder, kernel_messages, ..around }
     }
 
     /// The machine before and after the measurement.
@@ -290,34 +327,6 @@ impl Round {
     fn shares(&self) -> Vec<record::CpuShare> {
         self.snapshots().map(|(before, after)| machine::busy_between(before, after)).unwrap_or_default()
     }
-
-    /// The time that the activations accounted for span.
-    fn length(&self, probe: &Probe) -> Nanos {
-        let accounted = |view: probe::board::View<'_>| view.summary().count + view.missed_summary().count;
-        probe.plan().interval.saturating_mul(probe.views().map(accounted).max().unwrap_or_default())
-    }
-}
-
-/// Rivals of the probe and workers outside SCHED_OTHER, looked for while both still run.
-fn look_around(
-    session: &Session,
-    probe: &Probe,
-    load: &RunningLoad,
-) -> (Vec<record::TaskEvidence>, Vec<String>) {
-    let plan = &session.header.plan;
-    let policy = probe::process::expected_policy(probe.plan());
-    let priority = plan.priority.map_or(0, |priority| u32::from(priority.get()));
-    let measured = &session.division.measured;
-    let mut rivals = match policy.is_real_time() {
-        true => machine::rivals(&session.root, measured, policy, priority, id_of(probe.pid())),
-        false => Vec::new(),
-    };
-    let outside =
-        load.supervisor_pid().map(|id| machine::outside_other(&session.root, id_of(id))).unwrap_or_default();
-    // Per-CPU threads of the kernel at the very top belong to every machine, and this thread has nothing to do before.
-    let own = schedule::thread_id();
-    rivals.retain(|rival| rival.tid != own && !(rival.kernel && rival.name.starts_with("migration/")));
-    (rivals, outside)
 }
 
 /// Whether the machine is hotter than it may be (in thousandths of a degree), or slows down for heat as it did not
@@ -361,7 +370,6 @@ fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Fact;
 
     fn next(repeat: u32) -> PlannedScenario {
         PlannedScenario {

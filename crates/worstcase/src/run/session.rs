@@ -6,7 +6,7 @@ use std::time::Instant;
 use machine::{KernelLog, LatencyRequest, SysRoot};
 use record::time::UtcTime;
 use record::{CStates, Header, Held, Machine, RunPlan, SCHEMA_VERSION, Tool};
-use sys::signal::Signals;
+use sys::signal::{Signal, Signals};
 
 use super::division::{Claims, Division};
 use super::outputs::{Out, Outputs};
@@ -31,6 +31,8 @@ pub struct Session {
     pub stop_command: Option<String>,
     /// The kernel's log from the run's start.
     pub kernel_log: KernelLog,
+    /// Whether a signal has asked the run to end.
+    pub asked_to_end: bool,
     /// When the run began.
     pub began: Instant,
     /// What is written.
@@ -69,8 +71,10 @@ pub struct Beginning {
 }
 
 impl Session {
-    /// Claims the CPUs, begins the record, and takes the signals.
+    /// Takes the signals, claims the CPUs, and begins the record.
     pub fn begin(beginning: Beginning) -> Result<Self> {
+        // First: a signal that comes once there is a record ends the run as one, not the process.
+        let signals = Signals::take()?;
         let Beginning { plan, mut machine, division, loads, .. } = beginning;
         machine.terminal = output::terminal();
         let claims = Claims::on(&division.measured)?;
@@ -90,7 +94,6 @@ impl Session {
         let outputs = Outputs::begin(&header, beginning.out, beginning.samples_file)?;
         let root = SysRoot::live();
         let kernel_log = KernelLog::open(&root);
-        let signals = Signals::take()?;
         // Keeps off the measured CPUs where there are others.
         let _ = sys::schedule::set_affinity(0, &division.own);
         Ok(Self {
@@ -102,10 +105,26 @@ impl Session {
             max_temperature: beginning.max_temperature.map(|degrees| degrees * 1000),
             stop_command: beginning.stop_command,
             kernel_log,
+            asked_to_end: false,
             began: Instant::now(),
             outputs,
             _claims: claims,
         })
+    }
+
+    /// Whether a signal has asked the run to end, until now or at this moment. A request for a look is dropped: nothing
+    /// is measured.
+    pub fn was_asked_to_end(&mut self) -> bool {
+        while let Some(signal) = self.signals.next() {
+            self.asked_to_end |= signal != Signal::User1;
+        }
+        self.asked_to_end
+    }
+
+    /// Whether another signal than a request for a look has come since the last one was taken.
+    pub fn has_signal(&mut self) -> bool {
+        let signals = std::iter::from_fn(|| self.signals.next());
+        signals.filter(|signal| *signal != Signal::User1).count() > 0
     }
 
     /// Whether somebody still looks. A view that could not be shown ends the run and weighs in its verdict.

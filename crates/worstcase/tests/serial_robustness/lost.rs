@@ -100,7 +100,7 @@ fn a_disk_that_fills_up_while_measuring_is_an_error_and_measuring_goes_on() {
 
 #[test]
 fn a_disk_with_room_for_the_record_alone_keeps_it() {
-    let Some((ended, record, out, _disk)) = on_a_small_disk("64k", |_, _| {}) else { return };
+    let Some((ended, record, out, _disk)) = on_a_small_disk("240k", |_, _| {}) else { return };
     assert_eq!(ended.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains("report.html: No space left"), "{}", ended.out);
     assert!(!out.join("report.html").exists());

@@ -107,7 +107,7 @@ fn fetch_package(
 ) -> Result<Kernel, Error> {
     let origin = format!("Debian package {} {}", package.name, package.version);
     let lock = cache.lock(name, progress)?;
-    if let Some(kernel) = cache.present(name).filter(|kernel| kernel.origin == origin) {
+    if let Some(kernel) = cache.present(name).filter(|kernel| kernel.origin == origin && kernel.is_intact()) {
         return Ok(kernel);
     }
     let draft = cache.draft(name, &lock)?;
@@ -158,6 +158,7 @@ fn arrange(tree: &Path, to: &Path, origin: &str) -> Result<Kernel, Error> {
         architecture: known.architecture,
         release,
         image: "image".into(),
+        sha256: None,
         unpacked: None,
         modules: modules.map(|_| "modules".into()),
         config: has_config.then(|| "config".into()),

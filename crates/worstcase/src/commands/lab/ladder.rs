@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use clap::Args;
 use lab::kernels::{Cache, Kernel};
 use lab::ladder::state::KernelTold;
-use lab::ladder::{Cell, CellState, Course, LadderFile, State, Told, plan};
+use lab::ladder::{Cell, CellState, Course, LadderFile, Rung, State, Told, plan};
 use lab::several::Qemu;
-use record::store;
+use machine::unseen;
 use record::time::UtcTime;
+use record::{LabTime, ParameterAnswer, Record, store};
 use sys::signal::{Signal, Signals};
 use units::Nanos;
 
@@ -125,7 +126,8 @@ impl Ladder {
         }
         let kernels = plan::kernels(&course.state.ladder, None, cache, &mut output::words)?;
         for (name, kernel) in &kernels {
-            if course.state.kernels.get(name) != Some(&KernelTold::of(kernel)) {
+            let is_same = |begun: &KernelTold| begun.is_of_same_kernel(&KernelTold::of(kernel));
+            if !course.state.kernels.get(name).is_some_and(is_same) {
                 return Err(CommandError::new(
                     format!("{name} is not the kernel that this ladder was begun with"),
                     "begin anew: figures of two kernels must not stand on one rung",
@@ -237,6 +239,7 @@ fn told(course: &Course) -> Result<report::ladder::Ladder> {
                 CellState::Waiting => missing.push(format!("seed {} was not run", cell.seed)),
             }
         }
+        let notes = notes(rung, ladder.time, runs.first());
         let release =
             kernels.get(&rung.kernel).map_or(String::new(), |kernel| format!(", Linux {}", kernel.release));
         let booted = [vec![rung.kernel.clone()], rung.all_words()].concat().join(" ") + &release;
@@ -251,6 +254,7 @@ fn told(course: &Course) -> Result<report::ladder::Ladder> {
             booted,
             runs,
             missing,
+            notes,
             published,
         })
     });
@@ -263,6 +267,18 @@ fn told(course: &Course) -> Result<report::ladder::Ladder> {
         loads: ladder.loads.clone(),
         rungs: rungs.collect::<Result<_>>()?,
     })
+}
+
+/// What has to be known of a rung's parameters: what its kernel did not take, and what instruction time cannot show.
+fn notes(rung: &Rung, time: LabTime, run: Option<&Record>) -> Vec<String> {
+    let parameters = run.and_then(|run| run.header.machine.lab.as_ref()?.parameters.as_deref());
+    let doubtful = parameters.into_iter().flatten().filter(|found| found.answer != ParameterAnswer::Read);
+    let read = doubtful.map(|found| format!("{}: {}: {}", found.word, found.answer, found.evidence));
+    let words = rung.all_words().into_iter().filter(|_| time == LabTime::Instructions);
+    let unseen = words.filter_map(|word| {
+        unseen::note(&word).map(|note| format!("{word}: these guests cannot tell: {note}"))
+    });
+    read.chain(unseen).collect()
 }
 
 fn conditions(ladder: &LadderFile, emulator: Option<&str>) -> Vec<String> {

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
-use lab::boot::{self, Guest, Outcome, Time};
+use lab::boot::{self, Failure, Guest, Left, Outcome, Time};
 use lab::kernels::Architecture;
+use lab::parameters;
 use record::time::UtcTime;
+use record::{KernelParameter, ParameterAnswer};
 use sys::signal::{Signal, Signals};
 use units::{Bytes, Nanos};
 
+use super::kept::End;
 use super::{binary, choice, kept};
 use crate::error::{CommandError, Result};
 use crate::options;
@@ -31,8 +34,8 @@ pub struct Run {
     #[arg(long, value_name = "NAME|PATH")]
     kernel: PathBuf,
 
-    /// Boot words after the lab's own; can be given several times
-    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
+    /// Kernel parameters after the lab's own, blanks within one in quotes; can be given several times
+    #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
     append: Vec<String>,
 
     /// CPUs [default: 1; in instruction time always 1]
@@ -90,8 +93,7 @@ impl Run {
         let signals = Signals::take()?;
         let started = UtcTime(sys::clock::unix_seconds());
         let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
-        let outcome = boot::run(&guest, &stop)?;
-        self.bring_back(&guest, &outcome, started)
+        self.bring_back(&guest, boot::run(&guest, &stop), started)
     }
 
     fn is_shell(&self) -> bool {
@@ -104,7 +106,7 @@ impl Run {
         let (command, brought) = self.command(kernel.architecture)?;
         self.system.as_deref().map_or(Ok(()), check_system)?;
         Ok(Guest {
-            words: self.append.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect(),
+            words: parameters::split_all(&self.append)?,
             processors: self.cpus,
             memory: self.memory,
             time: self.time,
@@ -171,24 +173,64 @@ impl Run {
         let size = size.map_or((24, 80), |size| (size.ws_row, size.ws_col));
         output::words("the guest's console: leave it with `exit`, or with Ctrl-A X");
         let started = UtcTime(sys::clock::unix_seconds());
-        let outcome = boot::at_the_console(guest, size)?;
-        self.bring_back(guest, &outcome, started)
+        self.bring_back(guest, boot::at_the_console(guest, size), started)
     }
 
     /// Files first: they are what cannot be had again if standard output is closed.
-    fn bring_back(&self, guest: &Guest, outcome: &Outcome, started: UtcTime) -> Result<ExitCode> {
+    fn bring_back(
+        &self,
+        guest: &Guest,
+        result: std::result::Result<Outcome, Failure>,
+        started: UtcTime,
+    ) -> Result<ExitCode> {
         let name = || format!("worstcase-lab-{}-{}", started.compact(), guest.kernel.name).into();
-        let place = self.out.clone().or_else(|| (!outcome.files.is_empty()).then(name));
-        if let Some(place) = &place {
-            kept::keep(place, guest, outcome, started)?;
+        match result {
+            Ok(Outcome { code, left }) => {
+                let place = self.out.clone().or_else(|| (!left.files.is_empty()).then(name));
+                if let Some(place) = &place {
+                    kept::keep(place, guest, &left, End::Code(code), started)?;
+                }
+                show(&left)?;
+                if let Some(place) = place {
+                    output::words(&format!("back from the guest: {}", place.display()));
+                }
+                Ok(ExitCode::from(code))
+            }
+            Err(Failure { error, left: None }) => Err(error.into()),
+            Err(Failure { error, left: Some(left) }) => {
+                let place = self.out.clone().unwrap_or_else(name);
+                let kept = kept::keep(&place, guest, &left, End::Failed(&error), started);
+                show(&left)?;
+                match kept {
+                    Ok(()) => output::words(&format!(
+                        "what came back, with all of its console: {}",
+                        place.join(lab::kept::CONSOLE).display()
+                    )),
+                    Err(lost) => {
+                        output::words(&format!("warning: what came back is not kept: {}", lost.message))
+                    }
+                }
+                Err(error.into())
+            }
         }
-        output::bytes(Stream::Error, &outcome.errors)?;
-        output::bytes(Stream::Output, &outcome.output)?;
-        if let Some(place) = place {
-            output::words(&format!("back from the guest: {}", place.display()));
-        }
-        Ok(ExitCode::from(outcome.code))
     }
+}
+
+/// What the command printed, what did not come back, and which parameters the kernel did not take.
+fn show(left: &Left) -> Result<()> {
+    output::bytes(Stream::Error, &left.errors)?;
+    output::bytes(Stream::Output, &left.output)?;
+    for (path, why) in &left.left_out {
+        output::words(&format!("warning: {} is left out: {why}", path.display()));
+    }
+    for KernelParameter { word, answer, evidence } in &left.parameters {
+        match answer {
+            ParameterAnswer::Read => {}
+            ParameterAnswer::Unknown => output::words(&format!("note: {word}: {answer}: {evidence}")),
+            _ => output::words(&format!("warning: {word}: {answer}: {evidence}")),
+        }
+    }
+    Ok(())
 }
 
 /// A system has an init, or the guest ends in a panic.

@@ -24,11 +24,12 @@ use crate::options;
 use crate::output::{self, Stream};
 use subject::Asked;
 
-/// Find the single change that moved the tail: a boot word, a kernel of a list, a symbol of a configuration
+/// Find the single change that moved the tail: a kernel parameter, a kernel of a list, a symbol of a configuration
 ///
-/// Guests in instruction time measure the good set-up, the bad one, and by halves what lies between: several guests an
-/// arm, each with another seed, compared by their tails against the spread within the arms. What is found is confirmed
-/// both ways: good with it is bad, bad without it is good. A control arm with a word that nobody reads must not move.
+/// Guests in instruction time measure the good set-up, the bad one, and what lies between, half of it at a time: several
+/// guests an arm, each with another seed, compared by their tails against the spread within the arms. What is found is
+/// confirmed both ways by fresh guests: good with it is bad, bad without it is good. A control arm with a parameter that
+/// nobody reads must not move. A change that does nothing is called guilty in at most 2.5 % of bisections.
 /// Exit code 1: found; 0: nothing moves the tail by the ratio; 3: no answer. Ctrl-C keeps what is measured.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -52,7 +53,7 @@ pub struct Bisect {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = options::duration)]
     warm_up: Nanos,
 
-    /// How many guests each arm has, with the seeds 1, 2, 3, ...: at least 5
+    /// How many guests each arm has, with the seeds 1, 2, 3, ...: at least 5; those that confirm have the seeds after them
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
 
@@ -99,7 +100,7 @@ impl Bisect {
         let question = course.question.clone();
         output::words(&text::plan(&question));
         let signals = Signals::take()?;
-        let mut ear = Ear { question: &question, signals };
+        let mut ear = Ear { signals };
         let Some(answer) = self.search(&mut course, &mut ear)? else {
             output::words(&format!("go on with: worstcase lab bisect --resume {}", directory.display()));
             return Ok(ExitCode::from(if course.has_records() { 3 } else { 130 }));
@@ -134,7 +135,7 @@ impl Bisect {
         Ok((Course::begin(question, &directory)?, directory))
     }
 
-    fn search(&self, course: &mut Course, ear: &mut Ear<'_>) -> Result<Option<Answer>> {
+    fn search(&self, course: &mut Course, ear: &mut Ear) -> Result<Option<Answer>> {
         let cache = Cache::of_user()?;
         let binary = |kernel: &lab::kernels::Kernel| {
             let binary = self.several.binary(kernel.architecture);
@@ -172,15 +173,14 @@ fn code(answer: &Answer) -> u8 {
 }
 
 /// Says what happens, and listens for Ctrl-C.
-struct Ear<'a> {
-    question: &'a Question,
+struct Ear {
     signals: Signals,
 }
 
-impl Told for Ear<'_> {
+impl Told for Ear {
     fn begun(&mut self, arm: &Arm, seed: Seed) {
         if output::is_terminal(Stream::Error) {
-            output::progress(&format!("{arm}: guest {seed} of {}", self.question.seeds));
+            output::progress(&format!("{arm}: guest with seed {seed}"));
         }
     }
 

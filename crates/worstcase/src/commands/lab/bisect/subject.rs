@@ -1,11 +1,11 @@
-//! What is searched: boot words, kernels or symbols.
+//! What is searched: kernel parameters, kernels or symbols.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lab::bisect::Subject;
-use lab::kernels;
+use lab::{kernels, parameters};
 
 use crate::error::{CommandError, Result};
 
@@ -16,7 +16,7 @@ pub const NAMES: [&str; 9] =
 /// One of three questions.
 #[derive(Args)]
 pub struct Asked {
-    /// Search boot words of this kernel: a name from `lab kernels list`, or the path of an image (with a `/`)
+    /// Search kernel parameters of this kernel: a name from `lab kernels list`, or the path of an image (with a `/`)
     #[arg(long, value_name = "NAME|PATH", conflicts_with_all = ["kernels", "source"])]
     kernel: Option<String>,
 
@@ -36,19 +36,19 @@ pub struct Asked {
     #[arg(long = "fragment", value_name = "FILE", requires = "source")]
     fragments: Vec<PathBuf>,
 
-    /// The good set-up: boot words, a kernel of the list [default: the first], or a fragment's file
+    /// The good set-up: kernel parameters, a kernel of the list [default: the first], or a fragment's file
     #[arg(long, value_name = "GOOD", allow_hyphen_values = true)]
     good: Option<String>,
 
-    /// The bad set-up: boot words, a kernel of the list [default: the last], or a fragment's file
+    /// The bad set-up: kernel parameters, a kernel of the list [default: the last], or a fragment's file
     #[arg(long, value_name = "BAD", allow_hyphen_values = true, conflicts_with = "words")]
     bad: Option<String>,
 
-    /// Boot words of which the bad set-up has all: a file of them, or the words themselves
+    /// Kernel parameters of which the bad set-up has all: a file of them, or the words themselves
     #[arg(long, value_name = "FILE|WORDS", allow_hyphen_values = true)]
     words: Option<String>,
 
-    /// Boot words of both set-ups; can be given several times
+    /// Kernel parameters of both set-ups; can be given several times
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     append: Vec<String>,
 }
@@ -67,16 +67,18 @@ impl Asked {
         }
     }
 
-    fn appended(&self) -> Vec<String> {
-        self.append.iter().flat_map(|words| split(words)).collect()
+    fn appended(&self) -> Result<Vec<String>> {
+        Ok(parameters::split_all(&self.append)?)
     }
 
     fn words(&self, kernel: &str) -> Result<Subject> {
-        let side = |own: Option<&str>| [self.appended(), own.map(split).unwrap_or_default()].concat();
-        let good = side(self.good.as_deref());
+        let side = |own: Option<&str>| -> Result<Vec<String>> {
+            Ok([self.appended()?, parameters::split(own.unwrap_or_default())?].concat())
+        };
+        let good = side(self.good.as_deref())?;
         let bad = match (&self.words, &self.bad) {
             (Some(words), _) => [good.clone(), listed(words)?].concat(),
-            (None, bad) => side(bad.as_deref()),
+            (None, bad) => side(bad.as_deref())?,
         };
         Ok(Subject::words(kernel.to_owned(), &good, &bad))
     }
@@ -95,7 +97,7 @@ impl Asked {
                 "it goes from good to bad",
             ));
         }
-        Ok(Subject::Kernels { names: self.kernels[good..=bad].to_vec(), words: self.appended() })
+        Ok(Subject::Kernels { names: self.kernels[good..=bad].to_vec(), words: self.appended()? })
     }
 
     fn symbols(&self, source: &str) -> Result<Subject> {
@@ -110,23 +112,27 @@ impl Asked {
             self.fragments.iter().map(|path| read(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         let (good, bad) = (read(good.as_ref())?, read(bad.as_ref())?);
         let onto = (source.to_owned(), self.base.clone());
-        Ok(Subject::symbols(onto, &both, &good, &bad, self.appended())?)
+        Ok(Subject::symbols(onto, &both, &good, &bad, self.appended()?)?)
     }
 }
 
-fn split(words: &str) -> Vec<String> {
-    words.split_whitespace().map(str::to_owned).collect()
-}
-
-/// The words in the file of that name, without comments; the words themselves where there is no such file.
+/// The parameters in the file of that name, without comments; the parameters themselves where there is no such file. A
+/// comment begins with a `#` at the beginning of a parameter and ends with its line.
 fn listed(words: &str) -> Result<Vec<String>> {
     let path = Path::new(words);
     if !path.is_file() {
-        return Ok(split(words));
+        return Ok(parameters::split(words)?);
     }
-    let text = fs::read_to_string(path)
-        .map_err(|error| CommandError::new(format!("read {words}: {error}"), "give a file of boot words"))?;
-    Ok(text.lines().flat_map(|line| split(line.split('#').next().unwrap_or_default())).collect())
+    let text = fs::read_to_string(path).map_err(|error| {
+        CommandError::new(format!("read {words}: {error}"), "give a file of kernel parameters")
+    })?;
+    let uncommented = |line: &str| {
+        let comment =
+            machine::command_line::words(line).find(|(place, _)| line[place.clone()].starts_with('#'));
+        comment.map_or(line.to_owned(), |(place, _)| line[..place.start].to_owned())
+    };
+    let lines: Vec<String> = text.lines().map(uncommented).collect();
+    Ok(parameters::split_all(&lines)?)
 }
 
 #[cfg(test)]
@@ -140,5 +146,8 @@ mod tests {
         fs::write(&file, "preempt=none # the suspect\n\n# nothing\nnosmt quiet\n").unwrap();
         assert_eq!(listed(file.to_str().unwrap()).unwrap(), ["preempt=none", "nosmt", "quiet"]);
         assert_eq!(listed("a b=1").unwrap(), ["a", "b=1"]);
+        fs::write(&file, "dyndbg=\"file #1 +p\" quiet # it's \"open\n").unwrap();
+        assert_eq!(listed(file.to_str().unwrap()).unwrap(), ["dyndbg=\"file #1 +p\"", "quiet"]);
+        assert!(listed("quiet -- single").unwrap_err().message.contains("for init"));
     }
 }

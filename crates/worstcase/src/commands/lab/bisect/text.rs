@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use lab::bisect::{Answer, Arm, Doubt, Outcome, Question, Reading, Step};
+use machine::unseen;
+use record::KernelParameter;
 
 use crate::error::{CommandError, Result};
 
@@ -12,17 +14,19 @@ pub fn plan(question: &Question) -> String {
     let changes: String =
         (0..subject.count()).map(|place| format!("\n  {} {}", place + 1, subject.change(place))).collect();
     format!(
-        "{tail} of {duration} under {load}, {seeds} guests an arm; a culprit makes it {ratio} times as long or longer\n\
+        "{tail} of {duration} under {load}, {seeds} guests an arm; a culprit makes it {ratio} times as long or longer;\n\
+         what is found is judged by fresh guests\n\
          changes:{changes}"
     )
 }
 
 /// One line.
 pub fn step(step: &Step) -> String {
-    let Step { arm, against, tail, ratio, reading, failure } = step;
+    let Step { arm, against, fresh, tail, ratio, reading, failure } = step;
+    let fresh = if *fresh { ", fresh guests" } else { "" };
     match (tail, ratio) {
         (Some(tail), Some((ratio, [low, high]))) => format!(
-            "{arm}: {} instructions, {ratio:.2} times {against} ({low:.2} to {high:.2}): {}",
+            "{arm}: {} instructions, {ratio:.2} times {against} ({low:.2} to {high:.2}): {}{fresh}",
             whole(*tail),
             word(*reading)
         ),
@@ -35,12 +39,40 @@ pub fn answer(question: &Question, answer: &Answer) -> String {
     let mut text = table(answer, &format!("{} under {}", question.tail, question.load));
     let _ = writeln!(text);
     text.push_str(&verdict(question, answer));
+    text.push_str(&notes(question, answer));
     text
+}
+
+/// What has to be known before the answer is believed: parameters that the kernel did not take, and what instruction time
+/// cannot show.
+fn notes(question: &Question, answer: &Answer) -> String {
+    let mut text = String::new();
+    for KernelParameter { word, answer, evidence } in &answer.parameters {
+        let _ = writeln!(text, "note: {word}: {answer}: {evidence}");
+    }
+    for (what, note) in unseen(question) {
+        let _ = writeln!(text, "note: {what}: these guests cannot tell: {note}");
+    }
+    text
+}
+
+/// The changes of which instruction time does not show all.
+fn unseen(question: &Question) -> Vec<(String, &'static str)> {
+    let of = |change: usize| {
+        let words = question.subject.parameters(change);
+        let note = words.into_iter().find_map(|word| unseen::note(word));
+        note.map(|note| (question.subject.change(change), note))
+    };
+    (0..question.subject.count()).filter_map(of).collect()
 }
 
 /// The question and the answer for programs.
 pub fn json(question: &Question, answer: &Answer) -> Result<String> {
-    let both = serde_json::json!({ "question": question, "answer": answer });
+    let unseen: Vec<_> = unseen(question)
+        .into_iter()
+        .map(|(change, note)| serde_json::json!({ "change": change, "note": note }))
+        .collect();
+    let both = serde_json::json!({ "question": question, "answer": answer, "unseen": unseen });
     let text = serde_json::to_string(&both).map_err(|error| CommandError::new(error, ""))?;
     Ok(text + "\n")
 }
@@ -59,7 +91,9 @@ fn table(answer: &Answer, title: &str) -> String {
             }
             _ => format!("{:38}", ""),
         };
-        let _ = writeln!(text, "{:width$}  {figures}  {}{against}", step.arm.to_string(), word(step.reading));
+        let fresh = if step.fresh { ", fresh" } else { "" };
+        let (arm, reading) = (step.arm.to_string(), word(step.reading));
+        let _ = writeln!(text, "{arm:width$}  {figures}  {reading}{against}{fresh}");
     }
     text
 }
@@ -83,9 +117,9 @@ fn verdict(question: &Question, answer: &Answer) -> String {
         Outcome::Guilty => {
             let lines: String = groups.iter().map(|group| format!("guilty: {group}\n")).collect();
             let both_ways = if question.subject.is_ordered() {
-                "confirmed: the kernel after it is bad against the one before it\n"
+                "confirmed by fresh guests: the kernel after it is bad against the one before it\n"
             } else {
-                "confirmed both ways: good with it is bad, bad without it is not\n"
+                "confirmed by fresh guests: good with it is bad, bad without it is not\n"
             };
             lines + both_ways
         }
@@ -104,16 +138,20 @@ fn verdict(question: &Question, answer: &Answer) -> String {
 fn doubted(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::Control => {
-            "a boot word that nobody reads moves the tail as much: these guests cannot tell; \
+            "a kernel parameter that nobody reads moves the tail as much: these guests cannot tell; \
              more seeds or longer runs may"
         }
         Doubt::Spread => {
             "the spread from guest to guest hides whether the bad set-up is bad; more seeds or longer runs may tell"
         }
         Doubt::Reversed => "the bad set-up is the better one: swap good and bad",
+        Doubt::NotRead => {
+            "the kernel read none of these changes, so that what differs is chance: is a parameter misspelt, or this \
+             kernel built without it?"
+        }
         Doubt::Unconfirmed => {
-            "what was found is not confirmed: without it bad is not seen to be good, or the change comes in several \
-             small steps; more seeds or a smaller --ratio may tell"
+            "fresh guests do not confirm what was found: it was chance, or the change comes in several small steps, or \
+             the spread hides it; more seeds or a smaller --ratio may tell"
         }
     }
 }
@@ -151,9 +189,41 @@ mod tests {
         asked(Subject::words("k".into(), &[], &["a=1".into(), "b".into(), "c".into()]))
     }
 
+    fn empty() -> Answer {
+        Answer {
+            outcome: Outcome::Guilty,
+            culprits: Vec::new(),
+            good: 0.0,
+            steps: Vec::new(),
+            without_effect: [].into(),
+            parameters: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_not_read_and_what_guests_cannot_show_stand_below_the_answer() {
+        let bad = ["thredirqs".to_owned(), "idle=poll".to_owned()];
+        let parameter = KernelParameter {
+            word: "thredirqs".into(),
+            answer: record::ParameterAnswer::NotRead,
+            evidence: "the log names it".into(),
+        };
+        let question = asked(Subject::words("k".into(), &[], &bad));
+        let told = answer(&question, &Answer { parameters: vec![parameter], ..empty() });
+        assert!(told.contains("\nnote: thredirqs: not read by this kernel: the log names it\n"), "{told}");
+        assert!(
+            told.contains("\nnote: idle=poll: these guests cannot tell: instruction time has no idle"),
+            "{told}"
+        );
+        assert!(
+            verdict(&question, &Answer { outcome: Outcome::Inconclusive(Doubt::NotRead), ..empty() })
+                .starts_with("inconclusive: the kernel read none of these changes")
+        );
+    }
+
     fn step_of(arm: Arm, reading: Reading) -> Step {
         let (tail, ratio) = (Some(12_345.0), Some((3.0, [2.5, 3.5])));
-        Step { arm, against: Arm::good(), tail, ratio, reading, failure: None }
+        Step { arm, against: Arm::good(), fresh: false, tail, ratio, reading, failure: None }
     }
 
     #[test]
@@ -176,10 +246,10 @@ mod tests {
     fn each_outcome_is_told_in_its_own_words() {
         let told = |question: &Question, outcome, culprits: &[&[usize]]| {
             let culprits = culprits.iter().map(|group| group.iter().copied().collect()).collect();
-            verdict(question, &Answer { outcome, culprits, good: 5_000.0, steps: Vec::new() })
+            verdict(question, &Answer { outcome, culprits, good: 5_000.0, ..empty() })
         };
         let guilty = told(&words(), Outcome::Guilty, &[&[0]]);
-        assert!(guilty.starts_with("guilty: a=1\nconfirmed both ways"), "{guilty}");
+        assert!(guilty.starts_with("guilty: a=1\nconfirmed by fresh guests"), "{guilty}");
         let pair = told(&words(), Outcome::Guilty, &[&[0, 2]]);
         assert!(pair.starts_with("guilty: a=1 + c (together"), "{pair}");
         let none = told(&words(), Outcome::NoneGuilty, &[]);
@@ -194,15 +264,18 @@ mod tests {
 
     #[test]
     fn the_table_says_what_was_compared_with_what() {
-        let direct =
-            Step { against: Arm::With([0].into()), ..step_of(Arm::With([0, 1].into()), Reading::Rose) };
+        let direct = Step {
+            against: Arm::With([0].into()),
+            fresh: true,
+            ..step_of(Arm::With([0, 1].into()), Reading::Rose)
+        };
         let steps = vec![step_of(Arm::Control, Reading::Stayed), direct];
-        let answer = Answer { outcome: Outcome::Guilty, culprits: Vec::new(), good: 4_115.0, steps };
+        let answer = Answer { good: 4_115.0, steps, ..empty() };
         let text = table(&answer, "p99.9 under cpu");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "p99.9 under cpu  instructions   times  interval");
         assert_eq!(lines[1], "good                    4,115");
         assert_eq!(lines[2], "control                12,345    3.00  2.50 to 3.50      no change");
-        assert_eq!(lines[3], "with-1-2               12,345    3.00  2.50 to 3.50      rose (with-1)");
+        assert_eq!(lines[3], "with-1-2               12,345    3.00  2.50 to 3.50      rose (with-1), fresh");
     }
 }

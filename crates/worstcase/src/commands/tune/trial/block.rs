@@ -19,9 +19,9 @@ use crate::error::{CommandError, Result};
 /// Measure with settings on; they are undone at its end, however it comes
 #[derive(Args)]
 pub struct Block {
-    /// Write to the settings what they say already
-    #[arg(long)]
-    rewrite: bool,
+    /// Write to this setting what it says already; can be given several times
+    #[arg(long, value_name = "SETTING")]
+    rewrite: Vec<String>,
 
     /// Profiles of rules
     #[arg(long, value_name = "PROFILE")]
@@ -45,8 +45,11 @@ pub struct Block {
 impl Block {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
-        let settings = self.settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()?;
-        if settings.is_empty() {
+        let parsed = |settings: &[String]| {
+            settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()
+        };
+        let (on, rewritten) = (parsed(&self.settings)?, parsed(&self.rewrite)?);
+        if on.is_empty() && rewritten.is_empty() {
             return self.measure();
         }
         let state = self.state.state();
@@ -55,22 +58,12 @@ impl Block {
             return Err(super::live::applied_already());
         }
         let selection = super::selection(&self.profile, self.isolate.as_ref())?;
-        let plan = setting::plan(&settings, &selection, &SysRoot::live())?;
-        match self.rewrite {
-            true => self.rewritten(&state, &plan),
-            false => self.applied(&state, &lock, &plan),
+        let on = setting::plan(&on, &selection, &SysRoot::live())?;
+        rewrite_others(&state, &setting::plan(&rewritten, &selection, &SysRoot::live())?, &on)?;
+        if on.steps.is_empty() {
+            return self.measure();
         }
-    }
-
-    fn rewritten(self, state: &State, plan: &Plan) -> Result<ExitCode> {
-        let moved = rewrite(&mut Live::new(state.directory()), &plan.steps);
-        match moved.first() {
-            None => self.measure(),
-            Some((target, _)) => {
-                let message = format!("{target} reads otherwise after its own value was written to it");
-                Err(CommandError::new(message, "it cannot be tried: leave it out"))
-            }
-        }
+        self.applied(&state, &lock, &on)
     }
 
     /// The process that undoes waits for the lock, which this one has until it ends: by itself, or killed.
@@ -112,5 +105,19 @@ impl Block {
         let arguments =
             crate::Arguments::try_parse_from(words).map_err(|error| CommandError::new(error, ""))?;
         arguments.command.run()
+    }
+}
+
+/// Writes to the settings of `plan` what they say already, but for what `on` writes.
+fn rewrite_others(state: &State, plan: &Plan, on: &Plan) -> Result<()> {
+    let is_other = |step: &&tune::Step| on.steps.iter().all(|own| own.target != step.target);
+    let steps: Vec<tune::Step> = plan.steps.iter().filter(is_other).cloned().collect();
+    let moved = rewrite(&mut Live::new(state.directory()), &steps);
+    match moved.first() {
+        None => Ok(()),
+        Some((target, _)) => {
+            let message = format!("{target} reads otherwise after its own value was written to it");
+            Err(CommandError::new(message, "it cannot be tried: leave it out"))
+        }
     }
 }

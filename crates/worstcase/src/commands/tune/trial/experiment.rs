@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lab::kept::{self, Resumable};
 use lab::ladder::state::KernelTold;
+use lab::parameters;
 use machine::SysRoot;
 use record::{LabTime, Wake};
 use sys::signal::Signals;
@@ -22,6 +23,9 @@ use crate::commands::tune::StateOption;
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output;
+
+/// The most blocks an arm that a search takes by itself.
+const MOST_BLOCKS: u32 = 60;
 
 /// How blocks are measured and judged.
 #[derive(Args)]
@@ -42,7 +46,8 @@ pub struct Experiment {
     #[arg(long, value_name = "TIME", value_parser = options::duration)]
     warm_up: Option<Nanos>,
 
-    /// Blocks an arm, at least 5; in guests each has a seed of its own [default: 8; 7 guests]
+    /// Blocks an arm, one in each round: at least 6, more for several settings (11 for 30); in guests each has a seed of its
+    /// own [default: two more than that, one more in guests; a search measures as many as the spread asks for, at most 60]
     #[arg(long, visible_alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     blocks: Option<u32>,
 
@@ -79,7 +84,7 @@ pub struct Experiment {
     #[arg(long, value_name = "CPUS")]
     isolate: Option<CpuList>,
 
-    /// Orders are drawn from it, and it is the seed of the first round [default: drawn; 1 in guests]
+    /// Random orders come from it, and it is the seed of the first round [default: drawn; 1 in guests]
     #[arg(long, value_name = "N")]
     seed: Option<Seed>,
 
@@ -116,8 +121,8 @@ struct InGuests {
     #[arg(long, value_name = "TIME", default_value = "instructions", requires = "kernel")]
     time: LabTime,
 
-    /// Boot words of all guests; can be given several times
-    #[arg(long, value_name = "WORDS", allow_hyphen_values = true, requires = "kernel")]
+    /// Kernel parameters of all guests, blanks within one in quotes; can be given several times
+    #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true, requires = "kernel")]
     append: Vec<String>,
 
     /// CPUs of a guest; in instruction time always 1
@@ -191,8 +196,8 @@ impl Experiment {
             }
             live::check(&self.state.state())?;
         }
-        let design = self.design(settings, is_live);
-        design.check()?;
+        let design = self.design(settings, is_live, search);
+        design.check(Question::comparisons(search, &design))?;
         let place = self.place()?;
         let question = Question::new(search, design, self.conditions(is_live)?, place);
         let verb = if search { "search" } else { "trial" };
@@ -203,11 +208,14 @@ impl Experiment {
         Ok((question, directory))
     }
 
-    fn design(&self, settings: Vec<String>, is_live: bool) -> Design {
+    fn design(&self, settings: Vec<String>, is_live: bool, search: bool) -> Design {
         let own = || if is_live { options::drawn_seed() } else { Seed(1) };
+        let needed = statistics::rounds_needed(if search { 1 } else { settings.len() });
         Design {
             settings,
-            blocks: self.blocks.unwrap_or(if is_live { 8 } else { 7 }),
+            // With the fewest one block that is out of line hides everything.
+            blocks: self.blocks.unwrap_or(needed + if is_live { 2 } else { 1 }),
+            most_blocks: (search && self.blocks.is_none()).then_some(MOST_BLOCKS),
             seed: self.seed.unwrap_or_else(own),
             smallest_effect: self.smallest_effect / 100.0,
             measure: self.measure,
@@ -249,7 +257,7 @@ impl Experiment {
             kernel: name.clone(),
             told: KernelTold::of(&kernel),
             time: *time,
-            words: append.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect(),
+            words: parameters::split_all(append)?,
             processors: *guest_cpus,
             memory: *memory,
             disk: *disk,
@@ -273,5 +281,8 @@ fn refuse_boot_words(settings: &[Setting]) -> Result<()> {
     let Some(word) = settings.iter().find(|setting| setting.is_boot_word()) else { return Ok(()) };
     let hint = "try it in guests: --kernel NAME (worstcase lab kernels list); a rule, a file or threads are written as \
                 worstcase tune trial --help says";
-    Err(CommandError::new(format!("{word} is a boot word: it takes effect at the next boot only"), hint))
+    Err(CommandError::new(
+        format!("{word} is a kernel parameter: it takes effect at the next boot only"),
+        hint,
+    ))
 }

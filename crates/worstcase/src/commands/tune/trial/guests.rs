@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::boot::{Guest, Outcome};
+use lab::MadeOf;
+use lab::boot::{Failure, Outcome};
 use lab::kept;
 use lab::kernels::Kernel;
-use lab::ladder::plan::{measured, patience};
+use lab::ladder::plan::measured;
 use lab::several::{self, Qemu, Watcher};
 use record::store;
 use sys::signal::{Signal, Signals};
-use trial::{Arm, Bench, Block, Figures};
+use trial::{Arm, Bench, Block, Figures, Planned};
 use units::Seed;
 
 use super::question::{self, Question};
+use super::text;
 use crate::error::Result;
 use crate::output::{self, Stream};
 
@@ -28,6 +30,8 @@ pub struct Lab<'a> {
     pub kernel: Kernel,
     /// This program, for their architecture.
     pub binary: PathBuf,
+    /// What they are made of.
+    pub made_of: MadeOf,
     /// How many run side by side.
     pub jobs: usize,
     /// Where records are kept.
@@ -53,6 +57,10 @@ impl Bench for Lab<'_> {
         };
         blocks.iter().map(figures).collect::<std::result::Result<_, _>>().map(Some)
     }
+
+    fn planned(&mut self, planned: &Planned) {
+        output::words(&text::planned(self.question, planned));
+    }
 }
 
 impl Lab<'_> {
@@ -62,7 +70,9 @@ impl Lab<'_> {
 
     /// False where it was told to stop.
     fn boot(&self, missing: &[(Seed, Arm)]) -> Result<bool> {
-        let guest = |(seed, arm): &(Seed, Arm)| self.guest(arm, *seed);
+        let guest = |(seed, arm): &(Seed, Arm)| {
+            self.question.guest(self.guests, &self.kernel, &self.binary, arm, *seed)
+        };
         let guests = missing.iter().map(guest).collect::<Result<Vec<_>>>()?;
         let mut keeper = Keeper { lab: self, missing, done: 0, failure: None };
         let finished = several::run(&Qemu, &guests, self.jobs, &mut keeper)?;
@@ -73,25 +83,6 @@ impl Lab<'_> {
             Some(error) => Err(error.into()),
             None => Ok(finished),
         }
-    }
-
-    fn guest(&self, arm: &Arm, seed: Seed) -> Result<Guest> {
-        let question::Guests { time, words, processors, memory, disk, programs, .. } = self.guests;
-        let conditions = &self.question.conditions;
-        let command = self.question.command(arm, seed, Path::new("."))?;
-        Ok(Guest {
-            kernel: self.kernel.clone(),
-            words: words.iter().cloned().chain(self.question.boot_words(arm)?).collect(),
-            processors: *processors,
-            memory: *memory,
-            time: *time,
-            disk: *disk,
-            system: None,
-            binary: self.binary.clone(),
-            programs: programs.clone(),
-            command: ["worstcase", "tune", "block"].map(Into::into).into_iter().chain(command).collect(),
-            time_limit: patience(conditions.duration + conditions.warm_up),
-        })
     }
 }
 
@@ -115,16 +106,25 @@ impl Watcher for Keeper<'_> {
     fn ended(
         &mut self,
         index: usize,
-        result: std::result::Result<Outcome, lab::Error>,
+        result: std::result::Result<Outcome, Failure>,
         _: Duration,
     ) -> std::result::Result<(), lab::Error> {
         let (seed, arm) = &self.missing[index];
         let question = self.lab.question;
         let loads = std::slice::from_ref(&question.conditions.load);
-        let whole = result.and_then(|left| measured(&left, loads, self.lab.guests.time).map(|_| left));
+        let place = self.lab.place(arm, *seed);
+        if let Ok(ended) = &result {
+            // A file that was replaced while guests ran.
+            self.lab.made_of.check(&ended.left.made_of, "trial")?;
+        }
+        let whole = result.and_then(|ended| match measured(&ended, loads, self.lab.guests.time) {
+            Ok(_) => Ok(ended),
+            Err(error) => Err(Failure { error, left: Some(Box::new(ended.left)) }),
+        });
         match whole {
-            Ok(left) => kept::keep(&self.lab.place(arm, *seed), &left)?,
-            Err(error) => {
+            Ok(ended) => kept::keep(&place, &ended.left)?,
+            Err(failure) => {
+                let error = kept::keep_failed(self.lab.directory, &place, failure);
                 let named = lab::Error { message: format!("{arm}, seed {seed}: {}", error.message), ..error };
                 self.failure.get_or_insert(named);
             }

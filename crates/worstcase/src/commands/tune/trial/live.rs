@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use record::store;
 use rustix::process::{Pid, Signal as Kill, kill_process};
 use sys::signal::{Signal, Signals, wait_readable};
-use trial::{Bench, Block, Figures};
+use trial::{Bench, Block, Figures, Planned};
 use tune::State;
 
 use super::question::Question;
+use super::text;
 use crate::commands::tune::course::clear;
 use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
@@ -54,6 +55,10 @@ impl Bench for Machine<'_> {
             output::end_progress();
         }
         Ok(Some(all))
+    }
+
+    fn planned(&mut self, planned: &Planned) {
+        output::words(&text::planned(self.question, planned));
     }
 }
 
@@ -97,14 +102,16 @@ impl Machine<'_> {
         let mut stopped = false;
         loop {
             let ended = child.try_wait().map_err(|error| CommandError::new(error, ""))?;
-            if let Some(status) = ended {
-                settle(self.state)?;
-                return Ok((!stopped).then_some(status));
-            }
+            // Looked at after the block: Ctrl-C ends both at once, and such a block was not measured to its end.
             if self.signals.next().is_some_and(|signal| signal != Signal::User1) {
                 stopped = true;
                 // Ctrl-C has reached it already, kill has not.
-                let _ = Pid::from_raw(child.id() as i32).map(|pid| kill_process(pid, Kill::TERM));
+                let pid = Pid::from_raw(child.id() as i32).filter(|_| ended.is_none());
+                let _ = pid.map(|pid| kill_process(pid, Kill::TERM));
+            }
+            if let Some(status) = ended {
+                settle(self.state)?;
+                return Ok((!stopped).then_some(status));
             }
             wait_readable(&[self.signals.as_fd()], TICK)?;
         }

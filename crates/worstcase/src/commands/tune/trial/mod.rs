@@ -4,6 +4,7 @@ mod block;
 mod experiment;
 mod guests;
 mod live;
+mod parameters;
 mod question;
 mod run;
 mod setting;
@@ -23,10 +24,11 @@ pub use block::Block;
 
 /// Measure whether settings help: off and on in random order, equal exposure, the same load
 ///
-/// Blocks with the setting on and off take turns in an order drawn by lot, beside a control arm in which it is rewritten
-/// to what it says already. The tails are compared by the exact interval of the Mann-Whitney test: helps, harms, no effect
-/// visible, or undecided. Each setting is undone at the end of its block, also after Ctrl-C and kill -9. With --kernel
-/// guests measure, one boot a block. Exit code 0: each setting helps; 1: one does not; 3: undecided.
+/// Each round has one block of each arm, in random order: all off, each setting on, and control, in which every setting is
+/// rewritten to what it says already. On is compared with control within rounds, by an exact test: helps, harms, no effect
+/// of 20 % or more, or undecided. With several settings a false "helps" or "harms" of any of them comes in at most 1 of 20
+/// trials. Each setting is undone at the end of its block, also after Ctrl-C and kill -9. With --kernel guests measure, one
+/// boot a block. Exit code 0: each setting helps; 1: one does not; 3: undecided, or not read by the kernel.
 #[derive(Args)]
 #[command(after_help = setting::GRAMMAR)]
 pub struct Trial {
@@ -38,11 +40,12 @@ pub struct Trial {
     experiment: Experiment,
 }
 
-/// Find the smallest set of settings that does what all of them do together
+/// Find a set of settings that does what all of them do together
 ///
-/// Begins with all on, leaves out one after the other, goes on without those that the tail does not need, and confirms what
-/// is left in fresh blocks. Each setting that is left has its price: what dropping it costs in the tail. Exit code 0:
-/// found; 1: all together do not help; 3: undecided.
+/// Measures all on, and says how many blocks the rest takes at the spread that it sees. Then it leaves out one setting
+/// after the other, goes on without those that the tail does not need, and confirms what is left in fresh blocks: a set
+/// that suffices, not always the smallest. Each setting that is left has its price, what leaving it out makes of the tail,
+/// and is marked where that does not show it to be needed. Exit code 0: found; 1: all together do not help; 3: undecided.
 #[derive(Args)]
 #[command(after_help = setting::GRAMMAR)]
 pub struct Search {
@@ -59,8 +62,12 @@ impl Trial {
     pub fn run(self) -> Result<ExitCode> {
         let mut run = self.experiment.begin(self.settings, false)?;
         let design = run.question.design.clone();
-        let Some(answer) = run.measured(|bench| trial::trial(&design, bench))? else { return run.stopped() };
-        run.shown(&answer, &text::trial(&run.question, &answer))?;
+        let Some(mut answer) = run.measured(|bench| trial::trial(&design, bench))? else {
+            return run.stopped();
+        };
+        let parameters = run.parameters()?;
+        parameters::judge(&mut answer, &parameters);
+        run.shown(&answer, &parameters, &text::trial(&run.question, &answer, &parameters))?;
         Ok(ExitCode::from(code_of_trial(&answer)))
     }
 }
@@ -71,17 +78,18 @@ impl Search {
         let mut run = self.experiment.begin(self.settings, true)?;
         let design = run.question.design.clone();
         let Some(found) = run.measured(|bench| trial::search(&design, bench))? else { return run.stopped() };
-        run.shown(&found, &text::search(&run.question, &found))?;
+        let parameters = run.parameters()?;
+        run.shown(&found, &parameters, &text::search(&run.question, &found, &parameters))?;
         Ok(ExitCode::from(code_of_search(&found)))
     }
 }
 
 fn code_of_trial(answer: &Answer) -> u8 {
     let verdicts = || answer.settings.iter().map(|tried| tried.verdict);
-    if verdicts().any(|verdict| matches!(verdict, None | Some(Effect::Undecided))) {
+    if verdicts().any(|verdict| verdict == Effect::Undecided) {
         3
     } else {
-        u8::from(verdicts().any(|verdict| verdict != Some(Effect::Helps)))
+        u8::from(verdicts().any(|verdict| verdict != Effect::Helps))
     }
 }
 

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use lab::boot::Guest;
 use lab::kept::Resumable;
+use lab::kernels::Kernel;
+use lab::ladder::plan::patience;
 use lab::ladder::state::KernelTold;
 use record::time::UtcTime;
 use record::{LabTime, Unit, Wake};
@@ -24,7 +27,7 @@ pub struct Question {
     pub tool: String,
     /// When it was begun.
     pub started: UtcTime,
-    /// Whether the smallest set is searched.
+    /// Whether a set that suffices is searched.
     pub search: bool,
     /// What is tried.
     pub design: Design,
@@ -81,7 +84,7 @@ pub struct Guests {
     pub told: KernelTold,
     /// What their clocks count.
     pub time: LabTime,
-    /// Boot words of all of them.
+    /// Kernel parameters of all of them.
     pub words: Vec<String>,
     /// CPUs.
     pub processors: u32,
@@ -98,6 +101,11 @@ impl Question {
     pub fn new(search: bool, design: Design, conditions: Conditions, place: Place) -> Self {
         let (tool, started) = (env!("CARGO_PKG_VERSION").to_owned(), UtcTime(sys::clock::unix_seconds()));
         Self { schema_version: Self::VERSION, tool, started, search, design, conditions, place }
+    }
+
+    /// How many comparisons with control are made at once: one for each setting of a trial.
+    pub fn comparisons(search: bool, design: &Design) -> usize {
+        if search { 1 } else { design.settings.len() }
     }
 
     /// The settings.
@@ -118,11 +126,12 @@ impl Question {
         let Conditions { load, duration, warm_up, interval, wake, cpus, profile, isolate, .. } =
             &self.conditions;
         let mut words = Vec::new();
-        words.extend((*arm == Arm::Control).then(|| "--rewrite".to_owned()));
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
         profile.iter().for_each(|profile| option("--profile", profile.clone()));
         isolate.iter().for_each(|cpus| option("--isolate", cpus.to_string()));
-        words.extend(self.written(arm, |setting| !setting.is_boot_word())?);
+        let (on, rewritten) = self.written(arm)?;
+        rewritten.iter().for_each(|setting| option("--rewrite", setting.clone()));
+        words.extend(on);
         words.extend(["--", "bench"].map(str::to_owned));
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
         option("--loads", load.clone());
@@ -137,34 +146,71 @@ impl Question {
         Ok(words.chain(["--out".into(), out.into()]).collect())
     }
 
-    /// The boot words that tell `arm` from others. The control arm has one that nobody reads.
-    pub fn boot_words(&self, arm: &Arm) -> Result<Vec<String>> {
-        const INERT: &str = "worstcase.control=1";
-        let words = self.written(arm, Setting::is_boot_word)?;
-        Ok(match arm {
-            Arm::Control if !words.is_empty() => vec![INERT.to_owned()],
-            Arm::Control => Vec::new(),
-            Arm::With(_) => words,
+    /// One guest of `guests`, which measures `arm`.
+    pub fn guest(
+        &self,
+        guests: &Guests,
+        kernel: &Kernel,
+        binary: &Path,
+        arm: &Arm,
+        seed: Seed,
+    ) -> Result<Guest> {
+        let Guests { time, words, processors, memory, disk, programs, .. } = guests;
+        let command = self.command(arm, seed, Path::new("."))?;
+        Ok(Guest {
+            kernel: kernel.clone(),
+            words: words.iter().cloned().chain(self.boot_words(arm)?).collect(),
+            processors: *processors,
+            memory: *memory,
+            time: *time,
+            disk: *disk,
+            system: None,
+            binary: binary.to_path_buf(),
+            programs: programs.clone(),
+            command: ["worstcase", "tune", "block"].map(Into::into).into_iter().chain(command).collect(),
+            time_limit: patience(self.conditions.duration + self.conditions.warm_up),
         })
     }
 
-    /// The settings of a sort that `arm` writes.
-    fn written(&self, arm: &Arm, sort: impl Fn(&Setting) -> bool) -> Result<Vec<String>> {
+    /// The kernel parameters that tell `arm` from others. The control arm has one that nobody reads.
+    pub fn boot_words(&self, arm: &Arm) -> Result<Vec<String>> {
+        const INERT: &str = "worstcase.control=1";
         let settings = self.settings()?.into_iter().enumerate();
-        let is_written = |place| *arm == Arm::Control || arm.has(place);
-        let chosen = settings.filter(|(place, setting)| is_written(*place) && sort(setting));
-        Ok(chosen.map(|(_, setting)| setting.to_string()).collect())
+        let words: Vec<(usize, Setting)> = settings.filter(|(_, setting)| setting.is_boot_word()).collect();
+        Ok(match arm {
+            Arm::Control if !words.is_empty() => vec![INERT.to_owned()],
+            Arm::Control => Vec::new(),
+            Arm::With(_) => {
+                let on = words.into_iter().filter(|(place, _)| arm.has(*place));
+                on.map(|(_, setting)| setting.to_string()).collect()
+            }
+        })
+    }
+
+    /// The settings of the running system that `arm` has on, and those that it rewrites to what they say already: in every
+    /// arm but off each is written in one way or the other, so that two of them differ by values alone.
+    fn written(&self, arm: &Arm) -> Result<(Vec<String>, Vec<String>)> {
+        let settings = self.settings()?.into_iter().enumerate();
+        let settings = settings.filter(|(_, setting)| *arm != Arm::off() && !setting.is_boot_word());
+        let (on, rewritten): (Vec<_>, Vec<_>) = settings.partition(|(place, _)| arm.has(*place));
+        let text = |settings: Vec<(usize, Setting)>| {
+            settings.into_iter().map(|(_, setting)| setting.to_string()).collect()
+        };
+        Ok((text(on), text(rewritten)))
     }
 }
 
 impl Resumable for Question {
     const FILE: &'static str = "trial.json";
-    const VERSION: u32 = 1;
+    /// 2: settings that are off are rewritten in every arm, and rounds are compared. Blocks of version 1 are not like those.
+    const VERSION: u32 = 2;
     const WHAT: &'static str = "trial";
     const COMMAND: &'static str = "`worstcase tune trial` or `worstcase tune search`";
 
     fn check(&self) -> std::result::Result<(), lab::Error> {
-        self.design.check().map_err(|error| lab::Error::new(error.message).hint(error.hint))
+        self.design
+            .check(Self::comparisons(self.search, &self.design))
+            .map_err(|error| lab::Error::new(error.message).hint(error.hint))
     }
 }
 
@@ -174,11 +220,11 @@ mod tests {
     use trial::Kind;
 
     fn question() -> Question {
-        let settings =
-            ["threadirqs", "/proc/sys/vm/swappiness=10", "preempt=full"].map(str::to_owned).to_vec();
+        let settings = ["threadirqs", "/proc/sys/vm/swappiness=10", "rn-thp"].map(str::to_owned).to_vec();
         let design = Design {
             settings,
-            blocks: 5,
+            blocks: 7,
+            most_blocks: None,
             seed: Seed(7),
             smallest_effect: 0.2,
             measure: Kind::Quantile,
@@ -208,13 +254,28 @@ mod tests {
         let bench = "-- bench --loads cpu --duration 1s --warm-up 200ms --interval 1ms --wake timerfd --seed 9 --out there";
         let head = "--profile rt --isolate 1";
         assert_eq!(command(&Arm::off()), format!("{head} {bench}"));
-        assert_eq!(command(&Arm::all(3)), format!("{head} /proc/sys/vm/swappiness=10 {bench}"));
-        assert_eq!(command(&Arm::Control), format!("--rewrite {head} /proc/sys/vm/swappiness=10 {bench}"));
+        let (file, rule) = ("/proc/sys/vm/swappiness=10", "rn-thp");
+        assert_eq!(command(&Arm::all(3)), format!("{head} {file} {rule} {bench}"));
+        assert_eq!(command(&Arm::only(2)), format!("{head} --rewrite {file} {rule} {bench}"));
+        assert_eq!(command(&Arm::only(0)), format!("{head} --rewrite {file} --rewrite {rule} {bench}"));
+        assert_eq!(command(&Arm::Control), command(&Arm::only(0)), "they differ by a kernel parameter");
         let words = |arm: &Arm| question().boot_words(arm).unwrap();
-        assert_eq!(words(&Arm::all(3)), ["threadirqs", "preempt=full"]);
-        assert_eq!(words(&Arm::only(2)), ["preempt=full"]);
+        assert_eq!([words(&Arm::all(3)), words(&Arm::only(0))], [["threadirqs"], ["threadirqs"]]);
         assert_eq!(words(&Arm::Control), ["worstcase.control=1"]);
-        assert!(words(&Arm::off()).is_empty());
+        assert!(words(&Arm::off()).is_empty() && words(&Arm::only(1)).is_empty());
+    }
+
+    #[test]
+    fn a_trial_of_another_form_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        question().save(directory.path()).unwrap();
+        let path = directory.path().join(Question::FILE);
+        let text =
+            std::fs::read_to_string(&path).unwrap().replace("\"schema-version\": 2", "\"schema-version\": 1");
+        std::fs::write(&path, text).unwrap();
+        let error = Question::load(directory.path()).unwrap_err();
+        assert!(error.message.contains("version 1, not 2"), "{error}");
+        assert!(error.hint.unwrap().contains("begin anew"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use audit::Rules;
+use lab::parameters;
 use machine::SysRoot;
 use tune::plan::Threads;
 use tune::{Change, Plan, Wish};
@@ -21,8 +22,9 @@ A SETTING is one of
                          any part of one name
   'ktimers/*=fifo:90'    threads of the kernel by name, raised to a priority of
                          SCHED_FIFO
-  threadirqs  NAME=VALUE anything else is a word of the boot line: guests only
-                         (--kernel)";
+  threadirqs  NAME=VALUE anything else is a kernel parameter: guests only
+                         (--kernel); blanks stand in quotes, as in
+                         'dyndbg=\"file a.c +p\"'";
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +47,7 @@ impl Setting {
     /// Reads one.
     pub fn parse(text: &str) -> Result<Self> {
         let kind = match text.split_once('=') {
-            _ if text.is_empty() || text.contains(char::is_whitespace) => {
+            _ if text.is_empty() || parameters::one(text).is_err() => {
                 return Err(CommandError::new(format!("`{text}` is no setting"), GRAMMAR));
             }
             _ if text.starts_with('/') => Kind::Change(file(text)?),
@@ -59,6 +61,20 @@ impl Setting {
     /// Whether it takes effect at the next boot only.
     pub fn is_boot_word(&self) -> bool {
         self.kind == Kind::BootWord
+    }
+
+    /// The files or the kernel parameter that it acts through.
+    pub fn acts_on(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Rule => {
+                let rules = Rules::built_in().ok();
+                let cure = rules.as_ref().and_then(|rules| rules.get(&self.text)).map(|rule| &rule.cure);
+                let files =
+                    |cure: &audit::Cure| cure.runtime.iter().map(|write| write.path.clone()).collect();
+                cure.map(files).unwrap_or_default()
+            }
+            Kind::Change(_) | Kind::BootWord => vec![self.text.clone()],
+        }
     }
 
     /// What it asks for on the machine at `root`, and the machine's CPUs for real time.
@@ -165,7 +181,9 @@ mod tests {
         assert!(matches!(kind("/proc/sys/vm/swappiness=10"), Kind::Change(Change::Files { .. })));
         let Kind::Change(Change::Threads(threads)) = kind("ktimers/*=fifo:90") else { panic!() };
         assert_eq!((threads.named, threads.priority.unwrap().get()), (vec!["ktimers/*".to_owned()], 90));
-        for word in ["threadirqs", "isolcpus=managed_irq,1", "preempt=full", "rcu_nocbs=1"] {
+        for word in
+            ["threadirqs", "isolcpus=managed_irq,1", "preempt=full", "rcu_nocbs=1", "dyndbg=\"file a.c +p\""]
+        {
             assert!(Setting::parse(word).unwrap().is_boot_word(), "{word}");
         }
     }
@@ -175,6 +193,8 @@ mod tests {
         for text in [
             "",
             "a b",
+            "--",
+            "a=\"b",
             "rn-nosuch",
             "kc-preempt-rt",
             "/etc/passwd=1",

@@ -2,132 +2,257 @@
 
 use std::fmt::Write;
 
-use record::Unit;
-use trial::{Answer, Doubt, Effect, Found, Judged, Kind, Measure, Outcome};
+use record::{KernelParameter, Unit};
+use trial::{Answer, Doubt, Effect, Found, Judged, Kind, Measure, Need, Outcome, Planned};
 use units::Nanos;
 
+use super::parameters;
 use super::question::{Conditions, Place, Question};
 
 /// What is going to be measured.
 pub fn plan(question: &Question) -> String {
     let Question { design, conditions: Conditions { load, duration, warm_up, wake, .. }, .. } = question;
     let place = match &question.place {
-        Place::Here { release } => format!("by this machine, Linux {release}"),
-        Place::Guests(guests) => format!("by guests, {}, {} time", guests.kernel, guests.time),
+        Place::Here { release } => format!("this machine, Linux {release}"),
+        Place::Guests(guests) => format!("guests, {}, {} time", guests.kernel, guests.time),
     };
     let settings: String =
         design.settings.iter().enumerate().map(|(place, name)| format!("\n  {} {name}", place + 1)).collect();
-    let blocks = design.blocks;
+    let (blocks, seed) = (design.blocks, design.seed);
+    let arms = if question.search { 3 } else { design.settings.len() as u64 + 2 };
+    let first = if question.search { "first phase: " } else { "" };
+    let length = length(question, u64::from(blocks) * arms);
     format!(
-        "{blocks} blocks of {duration} an arm (and {warm_up} to warm up) under {load}, woken by {wake},\n\
-         {place}; seed {}{}\nsettings:{settings}",
-        design.seed,
-        length(question)
+        "{place}; load {load}, woken by {wake}; seed {seed}\n\
+         {first}{blocks} rounds of {arms} blocks in random order, {duration} each after {warm_up} of warm-up{length}\n\
+         settings:{settings}"
     )
 }
 
-/// How long a trial takes on this machine; a search depends on what it finds, and a guest on the host.
-fn length(question: &Question) -> String {
-    let Question { design, conditions, .. } = question;
-    match (&question.place, question.search) {
-        (Place::Here { .. }, false) => {
-            let blocks = u64::from(design.blocks) * (design.settings.len() as u64 + 2);
-            let each = conditions.duration + conditions.warm_up;
-            format!("; about {}", each.saturating_mul(blocks).rounded())
-        }
-        _ => String::new(),
+/// How long so many blocks take on this machine; how long a guest takes depends on the host.
+fn length(question: &Question, blocks: u64) -> String {
+    let Conditions { duration, warm_up, .. } = question.conditions;
+    match &question.place {
+        Place::Here { .. } => format!(": about {}", (duration + warm_up).saturating_mul(blocks).rounded()),
+        Place::Guests(_) => String::new(),
+    }
+}
+
+/// What the later phases of a search take.
+pub fn planned(question: &Question, planned: &Planned) -> String {
+    let Planned { enough, rounds, chance, blocks, goes_on } = *planned;
+    let effect = percent(question);
+    let needed = |enough: Option<u32>| match enough {
+        Some(enough) => format!("{enough} rounds"),
+        None => "more than 1000 rounds".to_owned(),
+    };
+    let longer = "Longer blocks scatter less: --duration.";
+    if !goes_on {
+        return format!(
+            "all on helps; to tell which settings are needed takes {} a step at this spread",
+            needed(enough)
+        );
+    }
+    let length = length(question, u64::from(blocks));
+    let text = format!(
+        "all on helps; next: up to {blocks} blocks in rounds of 2 or more{length}\n\
+         At this spread {rounds} rounds leave out a setting that does nothing (less than\n\
+         {effect}) with a probability of {:.0} %.",
+        chance * 100.0
+    );
+    match enough {
+        Some(enough) if enough <= rounds => text,
+        _ => format!("{text} For 90 %: {}. {longer}", needed(enough)),
     }
 }
 
 /// What came of a trial.
-pub fn trial(question: &Question, answer: &Answer) -> String {
+pub fn trial(question: &Question, answer: &Answer, parameters: &[KernelParameter]) -> String {
     let unit = question.unit();
-    let mut text = head(question);
+    let mut text = head(unit, "control", "on");
     for tried in &answer.settings {
-        let verdict = tried.verdict.map_or_else(|| "inconclusive".to_owned(), |effect| effect.to_string());
-        let _ = writeln!(text, "\n{}: {verdict}", tried.setting);
-        tried.measures.iter().for_each(|judged| text += &row(judged, unit));
-        text += &visible(tried.measures.first());
+        if tried.not_read.is_some() {
+            let _ = writeln!(text, "\n{}: not read by this kernel", tried.setting);
+            text += "  its blocks are those of a kernel without it: what differs is chance\n";
+        } else {
+            let _ = writeln!(text, "\n{}: {}", tried.setting, verdict(question, tried.verdict));
+            tried.measures.iter().for_each(|judged| text += &row(judged, unit));
+            if tried.verdict == Effect::Undecided {
+                tried.measures.iter().take(1).for_each(|judged| text += &power(question, judged));
+            }
+        }
+        text += &notes(question, &tried.setting, parameters);
     }
-    let _ = writeln!(text, "\ncontrol, rewritten to what it says already:");
+    text += "\n";
+    text += &head(unit, "off", "control");
+    text += "\ncontrol: every setting rewritten to what it says already\n";
     answer.control.iter().for_each(|judged| text += &row(judged, unit));
-    if answer.control.first().is_some_and(|judged| judged.effect.is_difference()) {
-        text += "inconclusive: the control arm differs as well, so these blocks cannot tell;\n\
-                 more or longer blocks may, or a calmer machine\n";
+    text += written(answer.control.first());
+    text + &method(question)
+}
+
+/// What writing by itself does, where that is seen.
+fn written(control: Option<&Judged>) -> &'static str {
+    match control.and_then(|control| control.effect) {
+        Some(Effect::Harms) => {
+            "  Writing alone makes the tail longer: so settings are compared with control.\n"
+        }
+        Some(Effect::Helps) => {
+            "  Writing alone makes the tail shorter: so settings are compared with control.\n"
+        }
+        _ => "",
     }
-    text
+}
+
+/// How it was judged, and how far that can be trusted.
+fn method(question: &Question) -> String {
+    let among = match question.design.settings.len() {
+        1 => ".".to_owned(),
+        settings => format!(",\nall {settings} settings together (Holm)."),
+    };
+    format!(
+        "\nOn is compared with control within rounds, by exact signed ranks; the first row\n\
+         of each table decides. A \"helps\" or \"harms\" of a setting that does nothing comes\n\
+         in at most 1 of 20 trials{among}\n"
+    )
 }
 
 /// What came of a search.
-pub fn search(question: &Question, found: &Found) -> String {
+pub fn search(question: &Question, found: &Found, parameters: &[KernelParameter]) -> String {
     let unit = question.unit();
-    let mut text = head(question);
+    let mut text = head(unit, "before", "after");
     let mut part = |title: &str, judged: &Judged| {
         let _ = writeln!(text, "\n{title}");
         text += &row(judged, unit);
     };
-    part("control, rewritten to what it says already, against all off", &found.control);
-    part("all on against all off", &found.all);
+    part("control (settings rewritten to what they say) against off", &found.control);
+    part("all on against control", &found.all);
     for step in &found.steps {
-        let what = if step.dropped { "not needed" } else { "needed, or it cannot be told" };
+        let what = if step.dropped { "left out" } else { "kept" };
         part(&format!("without {} against all on: {what}", step.setting), &step.without);
     }
-    for (title, judged) in [("off", &found.against_off), ("on", &found.against_all)] {
-        judged
-            .iter()
-            .for_each(|judged| part(&format!("what is left against all {title}, in fresh blocks"), judged));
+    for (title, judged) in [("control", &found.against_control), ("all on", &found.against_all)] {
+        judged.iter().for_each(|judged| part(&format!("what is left against {title}, fresh blocks"), judged));
     }
     text += "\n";
-    if !found.kept.is_empty() {
-        text += "left, and what dropping each makes of the tail:\n";
-        for kept in &found.kept {
-            let Judged { ratio, interval: [low, high], .. } = &kept.price;
-            let price = format!("{} times ({} to {})", times(*ratio), times(*low), times(*high));
-            let _ = writeln!(text, "  {}: {price}", kept.setting);
+    text += written(Some(&found.control)).trim_start();
+    text += &outcome(question, found);
+    for kept in &found.kept {
+        let Judged { ratio, interval: [low, high], .. } = &kept.price;
+        let price = format!("{} times ({} to {})", times(*ratio), times(*low), times(*high));
+        let _ = writeln!(text, "  {}\n    {price}: {}", kept.setting, need(question, kept.need));
+    }
+    if found.outcome == Outcome::Sufficient {
+        text += "Smaller sets may suffice as well: settings were left out one after the other.\n";
+    }
+    for setting in &question.design.settings {
+        let notes = notes(question, setting, parameters);
+        if !notes.is_empty() {
+            let _ = write!(text, "{setting}:\n{notes}");
         }
     }
-    text + outcome(found.outcome)
+    text
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Sufficient => "smallest set that suffices: confirmed in fresh blocks\n",
-        Outcome::NothingHelps => "all together do not help: there is nothing to search\n",
-        Outcome::Inconclusive(Doubt::Control) => {
-            "inconclusive: the control arm differs, so these blocks cannot tell\n"
+/// What has to be known of a setting before its answer is believed, in 80 columns.
+fn notes(question: &Question, setting: &str, parameters: &[KernelParameter]) -> String {
+    const WIDTH: usize = 76;
+    let mut text = String::new();
+    for note in parameters::notes(question, setting, parameters) {
+        let mut line = String::from("  note:");
+        for word in note.split_whitespace() {
+            if line.chars().count() + 1 + word.chars().count() > WIDTH {
+                text += &(std::mem::replace(&mut line, "   ".into()) + "\n");
+            }
+            line = line + " " + word;
         }
+        text += &(line + "\n");
+    }
+    text
+}
+
+fn need(question: &Question, need: Need) -> String {
+    match need {
+        Need::Shown => "needed".to_owned(),
+        Need::NotShown => "not shown to be needed".to_owned(),
+        Need::Spare => format!("not needed beside the others (less than {})", percent(question)),
+    }
+}
+
+fn outcome(question: &Question, found: &Found) -> String {
+    const PRICES: &str = "and what leaving each out makes of the tail:";
+    match found.outcome {
+        Outcome::Sufficient => {
+            let effect = percent(question);
+            format!(
+                "a set that suffices: in fresh blocks it helps, and all on is not better by {effect};\n{PRICES}\n"
+            )
+        }
+        Outcome::NothingHelps => "all together do not help: there is nothing to search\n".to_owned(),
         Outcome::Inconclusive(Doubt::Spread) => {
-            "inconclusive: the spread hides whether all together help; more or longer\nblocks may tell\n"
+            format!(
+                "inconclusive: the spread hides whether all together help\n{}",
+                power(question, &found.all)
+            )
         }
-        Outcome::Inconclusive(Doubt::Unconfirmed) => {
-            "inconclusive: in fresh blocks what is left does not surely do what all do\n"
+        Outcome::Inconclusive(Doubt::TooManyBlocks) => {
+            let enough = found.planned.and_then(|planned| planned.enough);
+            let blocks = enough.map_or_else(|| "more than 1000".to_owned(), |enough| enough.to_string());
+            format!(
+                "inconclusive: all together help; to tell which are needed takes {blocks} rounds a\n\
+                 step at this spread. Make blocks longer (--duration), accept a larger\n\
+                 --smallest-effect, or ask for so many: --blocks\n"
+            )
         }
+        Outcome::Inconclusive(Doubt::Unconfirmed) => format!(
+            "inconclusive: fresh blocks do not confirm that what is left does what all do;\n{PRICES}\n"
+        ),
     }
 }
 
-/// The table's head. The first row of each table is the measure that decides.
-fn head(question: &Question) -> String {
-    let unit = question.unit().name();
-    format!("{unit:16}{:>11}{:>10}{:>8} interval\n", "before", "after", "times")
+/// `no effect of 20 % or more`.
+fn verdict(question: &Question, effect: Effect) -> String {
+    match effect {
+        Effect::Helps => "helps".to_owned(),
+        Effect::Harms => "harms".to_owned(),
+        Effect::NoneVisible => format!("no effect of {} or more", percent(question)),
+        Effect::Undecided => "undecided".to_owned(),
+    }
+}
+
+/// `20 %`.
+fn percent(question: &Question) -> String {
+    let percent = question.design.smallest_effect * 100.0;
+    if percent.fract() < 1e-9 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+/// The table's head.
+fn head(unit: Unit, before: &str, after: &str) -> String {
+    format!("{:16}{before:>11}{after:>10}{:>8} interval\n", unit.name(), "times")
 }
 
 fn row(judged: &Judged, unit: Unit) -> String {
-    let Judged { measure, before, after, ratio, interval: [low, high], effect, .. } = judged;
+    let Judged { measure, before, after, ratio, interval: [low, high], confidence, .. } = judged;
     let interval = format!("{} to {}", times(*low), times(*high));
     let (before, after) = (figure(*measure, *before, unit), figure(*measure, *after, unit));
     let name = name(*measure, unit);
-    format!("  {name:14}{before:>11}{after:>10}{:>8} {interval:16} {effect}\n", times(*ratio))
+    let confidence = confidence * 100.0;
+    format!("  {name:14}{before:>11}{after:>10}{:>8} {interval:16} ({confidence:.1} %)\n", times(*ratio))
 }
 
-/// The smallest effect that would surely have been seen, where none was.
-fn visible(judged: Option<&Judged>) -> String {
-    match judged {
-        Some(judged) if matches!(judged.effect, Effect::NoneVisible | Effect::Undecided) => {
-            let percent = (judged.smallest_visible * 100.0).ceil();
-            format!("  an effect of {percent:.0} % or more would have been seen\n")
-        }
-        _ => String::new(),
-    }
+/// What rounds like these find, where they decided nothing.
+fn power(question: &Question, judged: &Judged) -> String {
+    let effect = percent(question);
+    let rounds = match judged.rounds_for_smallest_effect {
+        Some(rounds) => format!("about {rounds} rounds (--blocks)"),
+        None => "more than 1000 rounds".to_owned(),
+    };
+    let (longer, shorter) = (times(judged.detectable), times(judged.detectable.recip()));
+    format!(
+        "  With this spread {} rounds find a tail {longer} or {shorter} times as long in 4 of 5\n  \
+         trials; {effect} takes {rounds}, or longer blocks.\n",
+        question.design.blocks
+    )
 }
 
 fn name(measure: Measure, unit: Unit) -> String {

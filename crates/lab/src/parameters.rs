@@ -1,0 +1,94 @@
+//! Kernel parameters as a person writes them, taken apart as the kernel does.
+
+use machine::command_line;
+
+use crate::Error;
+
+/// The parameters in `text`, each as it stands there with its quotes, in their order: blanks in quotes do not part, as for
+/// `next_arg` in lib/cmdline.c.
+///
+/// # Errors
+/// `--`, behind which the kernel reads nothing; a quote that does not end, which would take in what follows.
+pub fn split(text: &str) -> Result<Vec<String>, Error> {
+    let words: Vec<String> = command_line::words(text).map(|(place, _)| text[place].to_owned()).collect();
+    words.iter().try_for_each(|word| check(word))?;
+    Ok(words)
+}
+
+/// Of several texts, one after the other.
+///
+/// # Errors
+/// As of [`split`].
+pub fn split_all(texts: &[String]) -> Result<Vec<String>, Error> {
+    texts.iter().map(|text| split(text)).collect::<Result<Vec<_>, _>>().map(|words| words.concat())
+}
+
+/// The one parameter in `text`.
+///
+/// # Errors
+/// As of [`split`]; where there is none, or more than one.
+pub fn one(text: &str) -> Result<String, Error> {
+    let words = split(text)?;
+    match <[String; 1]>::try_from(words) {
+        Ok([word]) if word == text => Ok(word),
+        _ => Err(Error::new(format!("`{text}` is not one kernel parameter"))
+            .hint("blanks stand in quotes, as in dyndbg=\"file a.c +p\"")),
+    }
+}
+
+/// A name as the kernel compares it: a dash is an underscore, quotes do not count.
+pub fn key(word: &str) -> String {
+    command_line::words(word).next().map(|(_, word)| word.name.replace('-', "_")).unwrap_or_default()
+}
+
+/// A parameter with that value, in quotes where it has blanks.
+pub fn with_value(name: &str, value: &str) -> String {
+    match value.contains(char::is_whitespace) && !value.contains('"') {
+        true => format!("{name}=\"{value}\""),
+        false => format!("{name}={value}"),
+    }
+}
+
+fn check(word: &str) -> Result<(), Error> {
+    if word.trim_matches('"') == "--" {
+        return Err(Error::new("`--` ends the kernel's own parameters: what follows is for init alone")
+            .hint("leave it out"));
+    }
+    if word.matches('"').count() % 2 == 1 {
+        return Err(Error::new(format!(
+            "the quote in `{word}` does not end: the kernel takes all that follows into it"
+        ))
+        .hint("close it, as in dyndbg=\"file a.c +p\""));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_keep_a_parameter_whole_and_the_order_stays() {
+        let words = split("dyndbg=\"file drivers/tty/* +p\" quiet\n \"a=b c\" quiet").unwrap();
+        assert_eq!(words, ["dyndbg=\"file drivers/tty/* +p\"", "quiet", "\"a=b c\"", "quiet"]);
+        assert_eq!(split(&words.join(" ")).unwrap(), words, "they are the same on the command line");
+    }
+
+    #[test]
+    fn what_would_swallow_others_is_refused() {
+        for text in ["quiet -- single", "\"--\"", "a=\"b c quiet", "\""] {
+            assert!(split(text).unwrap_err().hint.is_some(), "{text}");
+        }
+        assert_eq!(split("--x a=--").unwrap(), ["--x", "a=--"]);
+    }
+
+    #[test]
+    fn one_is_one() {
+        assert_eq!(one("a=\"b c\"").unwrap(), "a=\"b c\"");
+        for text in ["", "a b", " a", "--"] {
+            assert!(one(text).is_err(), "{text:?}");
+        }
+        assert_eq!([key("skew-tick=1"), key("\"a-b=c d\""), key("x=\"y\"")], ["skew_tick", "a_b", "x"]);
+        assert_eq!(with_value("sysctl.kernel.printk", "4 4 1 7"), "sysctl.kernel.printk=\"4 4 1 7\"");
+    }
+}

@@ -1,0 +1,93 @@
+//! Files that stressors write to. They have no name, so that nothing is left whatever happens; and space stays free.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use units::Bytes;
+
+use super::Worker;
+
+/// How often the free space is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a worker waits where there is no space.
+const NO_SPACE: Duration = Duration::from_secs(1);
+
+/// Whether `directory`'s file system has files without a name: O_TMPFILE, open(2), Linux 3.11.
+pub(crate) fn has_unnamed_files(directory: &Path) -> bool {
+    unnamed(directory).is_ok()
+}
+
+fn unnamed(directory: &Path) -> std::io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+/// Where files are made, and how much must stay free there.
+pub(super) struct Place {
+    pub directory: PathBuf,
+    /// The file's name, where it must have one for a moment.
+    name: Option<PathBuf>,
+    needed: u64,
+    floor: Bytes,
+    looked: Option<Instant>,
+}
+
+impl Place {
+    pub fn of(worker: &Worker<'_>, bytes: Bytes) -> Option<Self> {
+        let plan = &worker.shop.plan;
+        let name = format!("{}-{}", worker.seat.stressor, worker.seat.worker);
+        let all = worker.shop.board.workers(worker.seat.stressor) as u64;
+        Some(Self {
+            directory: PathBuf::from(&plan.directory.as_ref()?.path),
+            name: worker.shop.scratch.as_ref().map(|scratch| scratch.join(name)),
+            needed: bytes.0.saturating_mul(all),
+            floor: plan.limits.disk_floor,
+            looked: None,
+        })
+    }
+
+    /// A file without a name, or one whose name is gone as soon as it is open.
+    pub fn new_file(&self) -> std::io::Result<File> {
+        let Some(name) = &self.name else { return unnamed(&self.directory) };
+        let file = File::create(name)?;
+        std::fs::remove_file(name)?;
+        Ok(file)
+    }
+
+    /// Waits until there is space above the floor, and says so where there is none. Looks ten times a second.
+    pub fn wait_for_room(&mut self, worker: &Worker<'_>) {
+        while self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            self.looked = Some(Instant::now());
+            if let Err(text) = self.has_room() {
+                worker.failed(&text);
+                self.looked = None;
+                std::thread::sleep(NO_SPACE);
+            }
+        }
+    }
+
+    /// Says what went wrong, and waits before the next attempt.
+    pub fn failed(&self, worker: &Worker<'_>, error: &std::io::Error) {
+        worker.failed(&format!("writing below {}: {error}", self.directory.display()));
+        std::thread::sleep(NO_SPACE);
+    }
+
+    /// Whether the files of all workers fit above the floor. statvfs(3).
+    fn has_room(&self) -> Result<(), String> {
+        let shown = self.directory.display();
+        let answer = rustix::fs::statvfs(&self.directory);
+        let system = answer.map_err(|errno| format!("statvfs {shown}: {}", std::io::Error::from(errno)))?;
+        let free = system.f_bavail.saturating_mul(system.f_frsize);
+        if free >= self.needed.saturating_add(self.floor.0) {
+            return Ok(());
+        }
+        let needed = Bytes(self.needed);
+        let (floor, free) = (self.floor, free >> 20);
+        Err(format!(
+            "refused to write {needed} to {shown}: {free} MiB are free there and {floor} are to stay free; free some \
+             space, or name another directory with --load-dir"
+        ))
+    }
+}

@@ -1,0 +1,149 @@
+//! The claims in words.
+
+use units::Nanos;
+
+use super::{Claim, Claims, LEAST_EFFECTIVE, LEAST_FOR_RATE, Refused};
+use crate::{LabTime, Record};
+
+/// What practice asks of a test for a worst case, S1: a day under load.
+const CUSTOMARY: Nanos = Nanos::from_secs(24 * 3600);
+/// Runs shorter than this are a first look.
+const FIRST_LOOK: Nanos = Nanos::from_secs(600);
+
+impl Refused {
+    /// Why, to follow "no extrapolation:".
+    pub fn reason(self) -> String {
+        match self {
+            Self::NotEstimated => "too few activations to see whether late ones come in clusters".into(),
+            Self::TooFew => format!("worth fewer than {LEAST_EFFECTIVE} independent activations"),
+            Self::NotAlike => "the run was not alike from its beginning to its end".into(),
+            Self::Incomplete => "figures are missing".into(),
+        }
+    }
+}
+
+impl Claims {
+    /// One sentence for the terminal. Empty where nothing is claimed about anything.
+    pub fn sentence(&self) -> String {
+        if self.series.is_empty() {
+            return String::new();
+        }
+        let all = match self.series.len() {
+            1 => format!("{} activations", self.fewest()),
+            _ => format!("{} activations per CPU and load", self.fewest()),
+        };
+        let uneven = self.series.iter().filter(|claim| claim.says.refused == Some(Refused::NotAlike));
+        match (self.run.effective, uneven.clone().count(), uneven.clone().next()) {
+            (Some(effective), 1, Some(one)) => {
+                let place = one.place();
+                format!(
+                    "{all}, worth about {} independent ones, but {place} was not alike throughout: no extrapolation.",
+                    rounded(effective)
+                )
+            }
+            (Some(effective), 2.., _) => format!(
+                "{all}, worth about {} independent ones, but {} series of {} were not alike throughout: no extrapolation.",
+                rounded(effective),
+                uneven.count(),
+                self.series.len()
+            ),
+            (Some(effective), ..) => {
+                format!(
+                    "{all}, worth about {} independent ones: rarer delays can be missed.",
+                    rounded(effective)
+                )
+            }
+            (None, ..) => format!("{all}: too few to see more than what happened in this run."),
+        }
+    }
+}
+
+impl Claim {
+    /// `cpu on CPU 1`.
+    pub fn place(&self) -> String {
+        match self.cpu {
+            Some(cpu) => format!("{} on CPU {cpu}", self.load),
+            None => self.load.clone(),
+        }
+    }
+}
+
+impl Claims {
+    /// For what the evidence speaks, and for what it does not.
+    pub fn bounds(&self, record: &Record) -> (String, String) {
+        bounds(record, self)
+    }
+}
+
+fn bounds(record: &Record, claims: &Claims) -> (String, String) {
+    let Some((worst, ..)) = record.worst() else { return Default::default() };
+    let unit = record.header.machine.unit();
+    let (worst, loads) = (unit.with_name(worst), loads(record).join(", "));
+    let lab = record.header.machine.lab.as_ref();
+    if lab.is_some_and(|lab| lab.time == LabTime::Wall) {
+        return (
+            format!("counts and findings under {loads}: what ran, where, as what, and what was lost"),
+            "any latency: its clock is that of the emulator's host".into(),
+        );
+    }
+    let beyond = beyond(claims, lab.is_some());
+    let seen = match lab {
+        Some(_) => format!("{worst} under {loads}, in one draw of {} activations a load", claims.fewest()),
+        None => format!("{worst} on CPUs {} under {loads}", record.header.plan.cpus),
+    };
+    let speaks_for = format!("the highest latency observed, {seen}; {beyond}");
+    let not = match lab {
+        Some(lab) => format!(
+            "a bound: another seed draws another maximum, and {} count too",
+            lab.not_modelled.join(", ")
+        ),
+        None => format!("a bound, or for loads that were not run: {}", custom(record)),
+    };
+    (speaks_for, not)
+}
+
+/// What is said of latencies above the highest observed.
+fn beyond(claims: &Claims, lab: bool) -> String {
+    let run = &claims.run;
+    let Some(once_in) = run.once_in else {
+        let reason = run.refused.map_or_else(String::new, |refused| format!(": {}", refused.reason()));
+        return format!("no extrapolation{reason}");
+    };
+    let times = if lab { "of the guest's time " } else { "" };
+    let rate = match run.one_in {
+        Some(odds) => format!(", at most one activation in {} is later", rounded(odds)),
+        None => format!("; no rate per activation below {LEAST_FOR_RATE} activations"),
+    };
+    let alone = if claims.series.len() == 1 { "" } else { " on a CPU under a load" };
+    format!("at 95 %, later ones come at most once in {} {times}on average{alone}{rate}", once_in.rounded())
+}
+
+fn custom(record: &Record) -> String {
+    let longest = record.scenarios.iter().map(|scenario| scenario.length).max().unwrap_or_default();
+    let (length, count) = (longest.rounded(), loads(record).len());
+    let loads = if count == 1 { "1 load".into() } else { format!("{count} loads") };
+    if longest < FIRST_LOOK {
+        format!("{length} under {loads} is a first look; 24 h under load is customary for a worst case")
+    } else if longest < CUSTOMARY {
+        format!("{length} under {loads} is a test; 24 h under load is customary for a worst case")
+    } else {
+        format!("{length} under {loads} is customary practice, not proof; rarer events remain")
+    }
+}
+
+fn loads(record: &Record) -> Vec<&str> {
+    let mut loads = Vec::new();
+    for scenario in &record.scenarios {
+        let load = scenario.head.load.as_str();
+        if !loads.contains(&load) {
+            loads.push(load);
+        }
+    }
+    loads
+}
+
+/// Two figures that count, the rest zeros: what is only about right must not look exact.
+pub fn rounded(count: u64) -> u64 {
+    let unit = 10_u64.pow(count.checked_ilog10().unwrap_or_default().saturating_sub(1));
+    (count + unit / 2) / unit * unit
+}

@@ -1,0 +1,185 @@
+//! Whether everything was measured that was planned: activations, threads, sleeps, scenarios.
+
+use crate::WarningId as Id;
+use crate::{Header, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Wake, Warning};
+
+const SEE_LOG: &str = "see the end of dmesg; then measure again";
+
+/// Threads that did not come back, and activations that nothing is known of.
+pub fn of_accounts(header: &Header, scenario: &Scenario) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (index, series) in scenario.series.iter().enumerate() {
+        let who = scenario.thread_name(index);
+        let known = scenario.evidence.threads.iter().any(|thread| thread.thread as usize == index);
+        if let Some(censored) = series.censored {
+            let evidence = format!(
+                "{who} had not woken for activation {} when the run was given up: at least {} late",
+                censored.activation,
+                header.machine.unit().with_name(censored.latency)
+            );
+            warnings.push(Warning::inconclusive(Id::ThreadLost, evidence, SEE_LOG));
+        } else if !known && scenario.end != ScenarioEnd::CutOff {
+            let evidence = format!("{who} left no report: its policy, CPU and memory are unknown");
+            warnings.push(Warning::inconclusive(Id::ThreadLost, evidence, SEE_LOG));
+        }
+        let accounted = series.accounted();
+        if accounted != series.expected {
+            let evidence = format!(
+                "{who}: {} activations were due, {} were measured and {} missed",
+                series.expected,
+                series.observed.summary().count,
+                series.missed.summary().count
+            );
+            warnings.push(Warning::inconclusive(
+                Id::Unaccounted,
+                evidence,
+                "was the probe stopped or killed, or its journal damaged? measure again",
+            ));
+        }
+    }
+    warnings
+}
+
+/// A thread that spins looks perfect: every wake-up is on time. What shows it is that it never gave the CPU away, or
+/// that it was awake before its time again and again.
+pub fn of_sleep(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> Option<Warning> {
+    // A reservation waits by sched_yield, which the kernel does not count as voluntary.
+    if header.plan.wake == Wake::Deadline {
+        return None;
+    }
+    let index = thread.thread as usize;
+    let woken = scenario.series.get(index)?.observed.summary().count;
+    let slept_too_little = thread.voluntary_switches.saturating_mul(2) < thread.sleeps;
+    let woke_too_early = thread.early_wakes > EARLY_ALWAYS && thread.early_wakes > woken / 10;
+    (slept_too_little || woke_too_early).then(|| {
+        Warning::inconclusive(
+            Id::DidNotSleep,
+            format!(
+                "{} gave the CPU away {} times in {} waits of 20 us or more, and woke before its time {} times",
+                scenario.thread_name(index),
+                thread.voluntary_switches,
+                thread.sleeps,
+                thread.early_wakes
+            ),
+            "does a sandbox (seccomp) filter the sleep? try another --wake, or run outside it",
+        )
+    })
+}
+
+/// Fewer early wake-ups than this are signals and steps of the clock.
+const EARLY_ALWAYS: u64 = 100;
+
+/// Figures that the recorder lost.
+pub fn of_recording(recorder: &RecorderEvidence) -> Option<Warning> {
+    let (seconds, samples) = (recorder.seconds_lost, recorder.samples_lost);
+    (seconds > 0 || samples > 0).then(|| {
+        Warning::note(
+            Id::RecordingLost,
+            format!("{seconds} per-second figures and {samples} samples came too late"),
+            "leave the recorder a CPU, or a faster disk; the histograms are whole",
+        )
+    })
+}
+
+/// A scenario that did not come to its planned end.
+pub fn of_end(scenario: &Scenario) -> Option<Warning> {
+    let load = &scenario.head.load;
+    let early = |what: String| {
+        let cure = "measure again: what was not measured to its end is not part of a verdict";
+        Some(Warning::inconclusive(Id::EndedEarly, what, cure))
+    };
+    match &scenario.end {
+        ScenarioEnd::Complete => None,
+        ScenarioEnd::Interrupted => early(format!("{load}: interrupted")),
+        ScenarioEnd::StopAt => early(format!("{load}: a latency reached --stop-at")),
+        ScenarioEnd::CutOff => Some(Warning::inconclusive(
+            Id::EndedEarly,
+            format!("{load}: the run was cut off"),
+            "this is what its journal held; percentiles may lag the other figures by up to two minutes",
+        )),
+        ScenarioEnd::TooHot => Some(Warning::inconclusive(
+            Id::TooHot,
+            format!("{load}: {} thousandths of a degree C", scenario.evidence.temperature_millidegrees),
+            "improve the cooling before stressing this machine further",
+        )),
+        ScenarioEnd::Failed(what) => {
+            Some(Warning::inconclusive(Id::ProbeFailed, format!("{load}: {what}"), SEE_LOG))
+        }
+    }
+}
+
+/// Scenarios that were planned and never began.
+pub fn of_plan(header: &Header, scenarios: &[Scenario]) -> Option<Warning> {
+    let planned = header.plan.scenarios();
+    let missing = planned.get(scenarios.len()..).filter(|missing| !missing.is_empty())?;
+    let mut names: Vec<&str> = missing.iter().map(|next| next.load.as_str()).collect();
+    names.dedup();
+    Some(Warning::inconclusive(
+        Id::EndedEarly,
+        format!("{} of {} scenarios were not measured: {}", missing.len(), planned.len(), names.join(", ")),
+        "measure the rest again",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validity::of_scenario;
+    use crate::verdict::tests::{header, scenario};
+    use crate::{Effect, Sample, Series};
+    use units::Nanos;
+
+    fn ids(scenario: &Scenario) -> Vec<(Id, Effect)> {
+        let warnings = of_scenario(&header(), scenario);
+        warnings.iter().map(|warning| (warning.id, warning.effect)).collect()
+    }
+
+    #[test]
+    fn a_thread_without_a_report_is_unknown_and_not_well() {
+        let mut scenario = scenario(&[5_000]);
+        scenario.evidence.threads.clear();
+        assert_eq!(ids(&scenario), [(Id::ThreadLost, Effect::Inconclusive)]);
+    }
+
+    #[test]
+    fn a_thread_that_did_not_come_back_is_named_with_the_least_that_it_is_late() {
+        let mut scenario = scenario(&[5_000]);
+        let latency = Nanos::from_millis(2_300);
+        scenario.series[0].censored = Some(Sample { latency, due: Nanos(0), activation: 7 });
+        assert_eq!(ids(&scenario), [(Id::ThreadLost, Effect::Inconclusive)]);
+        assert!(of_scenario(&header(), &scenario)[0].evidence.contains("activation 7"));
+    }
+
+    #[test]
+    fn activations_that_nobody_counted_are_named() {
+        let mut scenario = scenario(&[5_000; 10]);
+        scenario.series[0].expected = 12;
+        assert_eq!(ids(&scenario), [(Id::Unaccounted, Effect::Inconclusive)]);
+        scenario.series[0] = Series { expected: 9, ..scenario.series[0].clone() };
+        assert_eq!(ids(&scenario), [(Id::Unaccounted, Effect::Inconclusive)]);
+    }
+
+    #[test]
+    fn a_thread_that_spins_is_no_probe() {
+        let mut scenario = scenario(&[5_000; 1000]);
+        let thread = &mut scenario.evidence.threads[0];
+        (thread.sleeps, thread.voluntary_switches) = (1000, 500);
+        assert_eq!(ids(&scenario), []);
+        scenario.evidence.threads[0].voluntary_switches = 499;
+        assert_eq!(ids(&scenario), [(Id::DidNotSleep, Effect::Inconclusive)]);
+        let mut deadline = header();
+        deadline.plan.wake = Wake::Deadline;
+        assert_eq!(of_sleep(&deadline, &scenario, &scenario.evidence.threads[0]), None);
+        let thread = &mut scenario.evidence.threads[0];
+        (thread.voluntary_switches, thread.early_wakes) = (1000, 101);
+        assert_eq!(ids(&scenario), [(Id::DidNotSleep, Effect::Inconclusive)]);
+    }
+
+    #[test]
+    fn scenarios_that_never_began_are_named() {
+        let mut header = header();
+        header.plan.loads = vec!["idle".into(), "cpu".into(), "io".into()];
+        let warning = of_plan(&header, &[scenario(&[5_000])]).unwrap();
+        assert!(warning.evidence.contains("2 of 3 scenarios") && warning.evidence.contains("cpu, io"));
+    }
+}

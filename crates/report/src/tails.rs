@@ -1,0 +1,75 @@
+//! What one run says about a column's tail, with the uncertainty that it has within the run: for comparisons.
+
+use record::claims::{Gathered, gather};
+use record::{Record, claims};
+use statistics::{Comparison, LEAST_SAMPLES, QuantileInterval, Sequence, Stationarity, interval_of};
+
+use crate::group::Key;
+
+/// A run less alike from beginning to end than this probability has no interval.
+const LEAST_ALIKE: f64 = 0.05;
+
+/// The tail of one column, all CPUs and passes together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tail {
+    /// Where p99.9 lies, at 95 %. None where the run was not alike throughout, or says too little.
+    pub quantile: Option<QuantileInterval>,
+    /// Every latency, and the greatest of any CPU in each block.
+    sequence: Sequence,
+    alike: bool,
+}
+
+impl Tail {
+    /// Of the column `key` of `record`.
+    pub fn of(record: &Record, key: &Key) -> Self {
+        let gathered = gather(record);
+        let cpus: Vec<Sequence> =
+            gathered.iter().filter(|gathered| is_of(gathered, key)).map(Gathered::sequence).collect();
+        let least = LEAST_ALIKE / cpus.len().max(1) as f64;
+        let alike = |cpu: &Sequence| Stationarity::of(cpu).is_some_and(|tests| tests.probability() >= least);
+        let alike = !cpus.is_empty() && cpus.iter().all(alike);
+        let sequence = together(&cpus);
+        let long = cpus.iter().all(|cpu| cpu.count() >= LEAST_SAMPLES);
+        let quantile = if alike && long { interval_of(&sequence, 0.999) } else { None };
+        Self { quantile, sequence, alike }
+    }
+
+    /// How many times this tail's block maxima are `first`'s, in blocks of equal length. None where either has no
+    /// blocks or was not alike throughout.
+    pub fn against(&self, first: &Self) -> Option<Comparison> {
+        if self.alike && first.alike { self.sequence.against(&first.sequence) } else { None }
+    }
+}
+
+fn is_of(gathered: &Gathered<'_>, key: &Key) -> bool {
+    gathered.passes.first().is_some_and(|(scenario, _)| {
+        let head = &scenario.head;
+        (&head.load, head.interval, head.cstates) == (&key.load, key.interval, key.cstates)
+    })
+}
+
+/// All CPUs as one sequence: a block holds the activations of all of them in the same stretch of time, so that CPUs that
+/// are late at the same moment count as one cluster. Without blocks where those of the CPUs are not the same.
+fn together(cpus: &[Sequence]) -> Sequence {
+    let Some(first) = cpus.first() else { return Sequence::default() };
+    let (mut all, mut maxima) = (first.distribution().clone(), first.maxima().to_vec());
+    for cpu in &cpus[1..] {
+        all.merge(cpu.distribution());
+        maxima.truncate(cpu.maxima().len());
+        maxima
+            .iter_mut()
+            .zip(cpu.maxima())
+            .for_each(|(greatest, maximum)| *greatest = (*greatest).max(*maximum));
+    }
+    if cpus.iter().any(|cpu| cpu.activations() != first.activations()) {
+        return Sequence::new(all, 0, Vec::new());
+    }
+    Sequence::new(all, first.activations() * cpus.len() as u64, maxima)
+}
+
+/// The columns of a record that were not alike throughout, by what the record itself says.
+pub(crate) fn uneven(record: &Record) -> Vec<String> {
+    let refused = |claim: &&claims::Claim| claim.says.refused == Some(claims::Refused::NotAlike);
+    let claims = claims::kept(record);
+    claims.series.iter().filter(refused).map(claims::Claim::place).collect()
+}
