@@ -176,6 +176,10 @@ impl<'a> Recorder<'a> {
     /// Counts the wake-up of `activation`.
     #[inline]
     pub fn observed(&mut self, activation: u64, latency: u64) {
+        // Before it is counted: whoever reads a count and then the samples finds as many.
+        if self.every_sample {
+            self.pass_on(activation, latency);
+        }
         if activation >= self.next_second {
             self.begin_second(activation);
         }
@@ -193,9 +197,6 @@ impl<'a> Recorder<'a> {
         self.maxima.observed(activation, latency);
         if latency > self.admission {
             self.admit(activation, latency);
-        }
-        if self.every_sample {
-            self.pass_on(activation, latency);
         }
     }
 
