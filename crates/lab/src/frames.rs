@@ -18,9 +18,9 @@ use flate2::Crc;
 pub enum Frame {
     /// How the command ended: its exit code, or 128 + the signal's number.
     Ended(u8),
-    /// What it printed to standard output.
+    /// What it printed to standard output, or the next part of it.
     Output(Vec<u8>),
-    /// What it printed to standard error.
+    /// What it printed to standard error, or the next part of it.
     Errors(Vec<u8>),
     /// A file that it left, by its path below its directory.
     File(PathBuf, Vec<u8>),
@@ -73,6 +73,15 @@ pub(crate) enum Stream<'a> {
 }
 
 impl Stream<'_> {
+    /// What it is called where something of it is missing.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Output => "standard output",
+            Self::Errors => "standard error",
+            Self::File(_) => "file",
+        }
+    }
+
     fn opening(&self) -> (u8, &[u8]) {
         match self {
             Self::Output => (OUTPUT, &[]),
@@ -139,6 +148,11 @@ impl<W: Write> Sender<W> {
         Ok(sent)
     }
 
+    /// Lets all that was written leave the buffer.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
     /// The last frame.
     pub fn finish(mut self) -> io::Result<()> {
         let count = self.count;
@@ -197,8 +211,8 @@ impl Open {
     /// What came of it, and what is missing.
     fn closed(self, why: &str) -> Vec<Frame> {
         let (name, frame) = match self.kind {
-            OUTPUT => (PathBuf::from("standard output"), Frame::Output(self.bytes)),
-            ERRORS => (PathBuf::from("standard error"), Frame::Errors(self.bytes)),
+            OUTPUT => (Stream::Output.name().into(), Frame::Output(self.bytes)),
+            ERRORS => (Stream::Errors.name().into(), Frame::Errors(self.bytes)),
             _ => (self.path.clone(), Frame::File(self.path, self.bytes)),
         };
         let came = match &frame {

@@ -113,7 +113,8 @@ pub(crate) struct Files {
     pub kernel: String,
     /// The guest's root.
     pub initramfs: String,
-    /// Where the second serial port writes to.
+    /// Where the second serial port writes to, where a person sits at the console; else it is QEMU's standard input and
+    /// output.
     pub results: String,
     /// Where the console writes to; none where a person sits at it.
     pub console: Option<String>,
@@ -143,13 +144,16 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
         Time::Wall => put(&["-accel", "tcg,thread=multi", "-rtc", "base=utc"]),
     }
     match &files.console {
-        Some(console) => put(&["-chardev", &format!("file,id=console,path={console}")]),
+        Some(console) => {
+            put(&["-chardev", &format!("file,id=console,path={console}")]);
+            put(&["-chardev", "stdio,id=results,signal=off"]);
+        }
         None => {
             put(&["-chardev", "stdio,id=console,mux=on,signal=off", "-mon", "chardev=console"]);
+            put(&["-chardev", &format!("file,id=results,path={}", files.results)]);
         }
     }
     put(&["-serial", "chardev:console"]);
-    put(&["-chardev", &format!("file,id=results,path={}", files.results)]);
     put(machine.port_device);
     if let Some(disk) = &files.disk {
         put(&["-drive", &format!("file={disk},if=virtio,format=raw,cache=unsafe")]);

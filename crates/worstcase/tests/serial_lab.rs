@@ -166,23 +166,33 @@ fn failed(directory: &Path, out: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_guest_that_panics_or_hangs_keeps_its_console_and_names_the_cause() {
+fn what_came_of_a_guest_that_panics_or_hangs_is_kept_and_its_cause_is_named() {
     if hindered() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    let said = failed(directory, "panicked", &["--", "sh", "-c", "echo c >/proc/sysrq-trigger"]);
+    let file = |path: &str| fs::read_to_string(directory.join(path)).unwrap_or_default();
+    // A guest has one CPU: what is printed leaves when it is free.
+    let script = "echo words; echo complaint >&2; sleep 1; echo c >/proc/sysrq-trigger";
+    let said = failed(directory, "panicked", &["--with", "busybox", "--", "sh", "-c", script]);
     assert!(
         said.contains("panicked: sysrq triggered crash") && said.contains("first sign of trouble"),
         "{said}"
     );
-    let console = fs::read_to_string(directory.join("panicked/console.txt")).unwrap();
+    let console = file("panicked/console.txt");
     assert!(console.contains("the command begins") && console.contains("sysrq triggered crash"), "{console}");
+    assert_eq!(
+        (file("panicked/stdout.txt"), file("panicked/stderr.txt")),
+        ("words\n".into(), "complaint\n".into())
+    );
+    // One that heeds no signal but SIGKILL.
+    let script = "trap '' TERM; echo words; echo kept >kept; while :; do :; done";
     let hang =
-        ["--timeout", "30s", "--append", "worstcase.test=hang", "--", "sh", "-c", "while :; do :; done"];
+        ["--time", "wall", "--timeout", "30s", "--append", "worstcase.test=hang", "--", "sh", "-c", script];
     let said = failed(directory, "hung", &hang);
     assert!(said.contains("given up after 30 s, of which QEMU had"), "{said}");
+    assert_eq!((file("hung/stdout.txt"), file("hung/kept")), ("words\n".into(), "kept\n".into()));
     assert!(!runs("worstcase.test=hang"), "QEMU is gone");
 }
 

@@ -284,8 +284,8 @@ fn told(frames: Vec<Frame>, console: String, boot: Option<Duration>, made_of: Ma
         match frame {
             Frame::Ended(code) => told = Told::Code(code),
             Frame::Failure(words) => told = Told::Failure(words),
-            Frame::Output(bytes) => left.output = bytes,
-            Frame::Errors(bytes) => left.errors = bytes,
+            Frame::Output(mut bytes) => left.output.append(&mut bytes),
+            Frame::Errors(mut bytes) => left.errors.append(&mut bytes),
             Frame::File(path, bytes) if is_below(&path) => left.files.push((path, bytes)),
             Frame::File(path, _) => left.left_out.push((path, "its path leads out of the directory".into())),
             Frame::LeftOut(path, why) => left.left_out.push((path, why)),

@@ -1,17 +1,20 @@
 //! QEMU as a child: started, watched, ended on every path.
 
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::memory_file::MemoryFile;
-use super::{Guest, Prepared};
+use super::{Guest, Prepared, Time};
 use crate::Error;
 use crate::guest::plan::BEGINS;
 use crate::qemu;
 
 /// How often it is looked whether anything has changed.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long a guest that is given up has to end its command and to send what that left.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A guest that runs. Dropped, it is ended; it ends with the thread that started it too, however that goes.
 pub(crate) struct Process<'a> {
@@ -22,6 +25,8 @@ pub(crate) struct Process<'a> {
     boot: Option<Duration>,
     /// How much of the console has been looked at.
     seen: usize,
+    /// What the guest reads from the port for results; a byte asks for the command's end.
+    asks: Option<ChildStdin>,
     _terminal: Option<Terminal>,
 }
 
@@ -49,7 +54,7 @@ impl<'a> Process<'a> {
         let terminal = if prepared.console.is_some() {
             // Ctrl-C is this process's business: a guest that is to end is ended in order.
             sys::process::detach(&mut command);
-            command.stdin(Stdio::null()).stdout(Stdio::null());
+            command.stdin(Stdio::piped()).stdout(prepared.results.as_output()?);
             None
         } else {
             Terminal::keep()
@@ -58,8 +63,10 @@ impl<'a> Process<'a> {
         sys::process::end_with_parent(&mut command);
         let child = command.spawn();
         let path = prepared.emulator.path.display();
-        let child = child.map_err(|error| Error::new(format!("start {path}: {error}")))?;
+        let mut child = child.map_err(|error| Error::new(format!("start {path}: {error}")))?;
         Ok(Self {
+            // While QEMU records, it hands no byte to a CPU that does not halt (7.2).
+            asks: child.stdin.take().filter(|_| guest.time == Time::Wall),
             child,
             console: prepared.console.as_ref(),
             messages,
@@ -70,33 +77,51 @@ impl<'a> Process<'a> {
         })
     }
 
-    /// Waits for the end, at most for `limit`.
+    /// Waits for the end. After `limit` the guest is asked for what there is, and given up a little later; so it is where
+    /// it ends because it was asked.
     ///
     /// # Errors
     /// `stop` said so.
     pub fn wait(&mut self, limit: Duration, stop: &dyn Fn() -> bool) -> Result<End, Error> {
+        let mut given_up = None;
         loop {
             let ended =
                 self.child.try_wait().map_err(|error| Error::new(format!("wait for QEMU: {error}")))?;
             self.look()?;
             if let Some(status) = ended {
-                return Ok(match status.signal() {
-                    Some(signal) => End::Killed(signal),
-                    None if status.success() => End::Ended,
-                    None => End::Failed(self.said(status)),
-                });
+                return Ok(given_up.unwrap_or_else(|| self.ended(status)));
             }
             if stop() {
                 return Err(Error::new("interrupted: the guest was ended"));
             }
-            if self.started.elapsed() > limit {
-                return Ok(End::GivenUp(sys::usage::cpu_time_of(self.child.id())));
+            let over = self.started.elapsed().saturating_sub(limit);
+            if !over.is_zero() && given_up.is_none() {
+                given_up = Some(self.give_up());
+            }
+            if let Some(end) = given_up.take_if(|_| self.asks.is_none() || over > PATIENCE) {
+                return Ok(end);
             }
             std::thread::sleep(PAUSE);
         }
     }
 
-    fn said(&self, status: std::process::ExitStatus) -> String {
+    fn give_up(&mut self) -> End {
+        if let Some(asks) = &mut self.asks {
+            // A QEMU that is gone does not read.
+            let _ = asks.write_all(b"e");
+        }
+        End::GivenUp(sys::usage::cpu_time_of(self.child.id()))
+    }
+
+    fn ended(&self, status: ExitStatus) -> End {
+        match status.signal() {
+            Some(signal) => End::Killed(signal),
+            None if status.success() => End::Ended,
+            None => End::Failed(self.said(status)),
+        }
+    }
+
+    fn said(&self, status: ExitStatus) -> String {
         let messages = self.messages.content().unwrap_or_default();
         let messages = String::from_utf8_lossy(&messages).trim().to_owned();
         if messages.is_empty() { status.to_string() } else { messages }

@@ -1,16 +1,17 @@
 //! The command: run, waited for, and what it left.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use rustix::fs::MemfdFlags;
 use rustix::termios::{self, Winsize};
 use sys::process::Ended;
 
 use super::Result;
 use super::plan::{Plan, VARIABLE};
+use super::port::Port;
+use super::relay::{Pipes, Relay};
 use crate::frames::{Sender, Stream};
 
 const PATH: &str = "/bin:/sbin:/usr/bin:/usr/sbin";
@@ -24,20 +25,20 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct Ran {
     code: u8,
-    /// What it printed to standard output and standard error, unless that went to a person.
-    printed: Option<[File; 2]>,
     /// Where it ran.
     directory: PathBuf,
+    port: Port,
 }
 
-/// Runs the command with nothing to read. `lab` is what its record is to say of the guest.
+/// Runs the command with nothing to read. `lab` is what its record is to say of the guest. What it prints is sent.
 pub fn run(plan: &Plan, lab: &str, directory: &Path) -> Result<Ran> {
-    let (output, errors) = (memory_file()?, memory_file()?);
+    let port = Port::open(&plan.port)?;
     let mut command = prepare(plan, lab, directory);
-    let copy = |file: &File| file.try_clone().map_err(|error| format!("copy a descriptor: {error}"));
-    command.stdin(Stdio::null()).stdout(copy(&output)?).stderr(copy(&errors)?);
-    let code = wait(&start(plan, command)?)?;
-    Ok(Ran { code, printed: Some([output, errors]), directory: directory.to_path_buf() })
+    let pipes = Pipes::of(command.stdin(Stdio::null()))?;
+    let child = start(plan, command)?;
+    let relay = Relay::start(port, pipes, &child)?;
+    let code = wait(&child)?;
+    Ok(Ran { code, port: relay.finish()?, directory: directory.to_path_buf() })
 }
 
 /// Runs the command at the console, for a person.
@@ -59,38 +60,38 @@ pub fn at_the_console(plan: &Plan, lab: &str, directory: &Path, (rows, columns):
     command.stdin(open()?).stdout(open()?).stderr(file);
     sys::process::own_terminal(&mut command);
     let code = wait(&start(plan, command)?)?;
-    Ok(Ran { code, printed: None, directory: directory.to_path_buf() })
+    Ok(Ran { code, port: Port::open(&plan.port)?, directory: directory.to_path_buf() })
 }
 
 impl Ran {
-    /// Sends the exit code, what was printed and the files, sorted by path. A file that cannot be read, or is too long, is
-    /// named and costs no other.
-    pub fn send(self, sender: &mut Sender<&mut dyn Write>) -> io::Result<()> {
-        sender.ended(self.code)?;
-        let mut room = MOST_BYTES;
-        if let Some([mut output, mut errors]) = self.printed {
-            for (what, file) in [(Stream::Output, &mut output), (Stream::Errors, &mut errors)] {
-                file.rewind()?;
-                room -= sender.stream(what, file, LONGEST_FILE.min(room))?;
-            }
-        }
-        let mut found = Found::default();
-        found.walk(&self.directory);
-        found.files.sort();
-        let below = |path: &Path| path.strip_prefix(&self.directory).unwrap_or(path).to_path_buf();
-        for path in &found.files {
-            match (fs::symlink_metadata(path).map(|file| file.len()), File::open(path)) {
-                (Ok(length), Ok(mut file)) if length <= LONGEST_FILE.min(room) => {
-                    room -= sender.stream(Stream::File(&below(path)), &mut file, LONGEST_FILE.min(room))?;
-                }
-                (Ok(length), Ok(_)) => sender.left_out(&below(path), &too_long(length))?,
-                (Err(error), _) | (_, Err(error)) => {
-                    sender.left_out(&below(path), &format!("open: {error}"))?
-                }
-            }
-        }
-        found.unread.iter().try_for_each(|(path, why)| sender.left_out(&below(path), why))
+    /// Sends the exit code and the files, sorted by path.
+    pub fn send(self) -> Result<Port> {
+        let Self { code, directory, mut port } = self;
+        port.send(|sender| {
+            sender.ended(code)?;
+            send_files(&directory, sender)
+        })?;
+        Ok(port)
     }
+}
+
+/// Sends the files below `directory`. One that cannot be read, or is too long, is named and costs no other.
+fn send_files<W: Write>(directory: &Path, sender: &mut Sender<W>) -> io::Result<()> {
+    let mut room = MOST_BYTES;
+    let mut found = Found::default();
+    found.walk(directory);
+    found.files.sort();
+    let below = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_path_buf();
+    for path in &found.files {
+        match (fs::symlink_metadata(path).map(|file| file.len()), File::open(path)) {
+            (Ok(length), Ok(mut file)) if length <= LONGEST_FILE.min(room) => {
+                room -= sender.stream(Stream::File(&below(path)), &mut file, LONGEST_FILE.min(room))?;
+            }
+            (Ok(length), Ok(_)) => sender.left_out(&below(path), &too_long(length))?,
+            (Err(error), _) | (_, Err(error)) => sender.left_out(&below(path), &format!("open: {error}"))?,
+        }
+    }
+    found.unread.iter().try_for_each(|(path, why)| sender.left_out(&below(path), why))
 }
 
 fn too_long(length: u64) -> String {
@@ -140,11 +141,6 @@ fn wait(child: &Child) -> Result<u8> {
     })
 }
 
-fn memory_file() -> Result<File> {
-    let file = rustix::fs::memfd_create("output", MemfdFlags::CLOEXEC);
-    file.map(File::from).map_err(|errno| format!("memfd_create: {errno}"))
-}
-
 /// What lies below a directory.
 #[derive(Debug, Default)]
 struct Found {
@@ -176,13 +172,12 @@ mod tests {
 
     fn sent(directory: &Path) -> Vec<Frame> {
         let mut bytes = Vec::new();
-        let mut sender = Sender::new(&mut bytes as &mut dyn Write);
-        let ran = Ran { code: 7, printed: None, directory: directory.to_path_buf() };
-        ran.send(&mut sender).unwrap();
+        let mut sender = Sender::new(&mut bytes);
+        send_files(directory, &mut sender).unwrap();
         sender.finish().unwrap();
         let (frames, whole) = frames::read(&bytes);
-        assert_eq!((whole, frames.first()), (Ok(()), Some(&Frame::Ended(7))));
-        frames[1..].to_vec()
+        assert_eq!(whole, Ok(()));
+        frames
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Process 1 of a guest: mounts, loads modules, runs the command in an empty directory, sends what came of it.
 //!
-//! Nothing of the lab runs while the command does: what it prints is kept in memory files, and the port for results
-//! is opened after its end. What the kernel made of its parameters is read twice: before, for the command's record, and
+//! Nothing of the lab runs while the command is silent: what it prints leaves as it comes, its files when it has ended. What the kernel made of its parameters is read twice: before, for the command's record, and
 //! after, when more modules may be loaded.
 
 mod command;
@@ -9,10 +8,11 @@ mod disk;
 mod mounts;
 pub(crate) mod plan;
 mod port;
+mod relay;
 mod system;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use machine::SysRoot;
 use record::{KernelParameter, Lab};
 use rustix::termios;
 
-use crate::frames::Sender;
 use command::Ran;
 use plan::{Module, Plan};
+use port::Port;
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
@@ -51,7 +51,7 @@ pub fn command() -> ExitCode {
 fn end_with(course: impl FnOnce(&Plan) -> Result<Ran>) -> ExitCode {
     let sent = read_plan().and_then(|plan| {
         let ran = course(&plan);
-        port::send(&plan.port, |sender| send(sender, &plan, ran))
+        send(&plan, ran)
     });
     if let Err(words) = sent {
         say(&format!("worstcase lab: {words}"));
@@ -60,12 +60,19 @@ fn end_with(course: impl FnOnce(&Plan) -> Result<Ran>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn send(sender: &mut Sender<&mut dyn Write>, plan: &Plan, ran: Result<Ran>) -> io::Result<()> {
-    sender.parameters(&serde_json::to_vec(&parameters(plan))?)?;
-    match ran {
-        Ok(ran) => ran.send(sender),
-        Err(words) => sender.failure(&words),
-    }
+fn send(plan: &Plan, ran: Result<Ran>) -> Result<()> {
+    let taken =
+        serde_json::to_vec(&parameters(plan)).map_err(|error| format!("write parameters: {error}"))?;
+    let mut port = match ran {
+        Ok(ran) => ran.send()?,
+        Err(words) => {
+            let mut port = Port::open(&plan.port)?;
+            port.send(|sender| sender.failure(&words))?;
+            port
+        }
+    };
+    port.send(|sender| sender.parameters(&taken))?;
+    port.close()
 }
 
 /// What the kernel made of the parameters that were asked for.

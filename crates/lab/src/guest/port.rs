@@ -1,7 +1,8 @@
-//! The port that results leave by.
+//! The port that results leave by, and by which the host asks for them before the command has ended.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::termios::{self, OptionalActions};
@@ -9,24 +10,52 @@ use rustix::termios::{self, OptionalActions};
 use super::Result;
 use crate::frames::Sender;
 
-/// Opens `port`, without the changes that a terminal makes to bytes, sends, and waits until all is out.
-pub fn send(port: &Path, write: impl FnOnce(&mut Sender<&mut dyn Write>) -> io::Result<()>) -> Result<()> {
-    let failed = |error: &dyn std::fmt::Display| format!("send results over {}: {error}", port.display());
-    trust_interrupts();
-    let file = OpenOptions::new().read(true).write(true).open(port).map_err(|error| failed(&error))?;
-    let mut modes = termios::tcgetattr(&file).map_err(|error| failed(&error))?;
-    modes.make_raw();
-    termios::tcsetattr(&file, OptionalActions::Now, &modes).map_err(|error| failed(&error))?;
-    let mut buffered = BufWriter::with_capacity(1 << 16, &file);
-    let mut sender = Sender::new(&mut buffered as &mut dyn Write);
-    write(&mut sender).and_then(|()| sender.finish()).map_err(|error| failed(&error))?;
-    drop(buffered);
-    termios::tcdrain(&file).map_err(|error| failed(&error))
+/// An open port.
+#[derive(Debug)]
+pub struct Port {
+    file: File,
+    sender: Sender<BufWriter<File>>,
+}
+
+impl Port {
+    /// Opens `path`, without the changes that a terminal makes to bytes.
+    pub fn open(path: &Path) -> Result<Self> {
+        let opened = || -> io::Result<Self> {
+            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            let mut modes = termios::tcgetattr(&file)?;
+            modes.make_raw();
+            termios::tcsetattr(&file, OptionalActions::Now, &modes)?;
+            let buffered = BufWriter::with_capacity(1 << 16, file.try_clone()?);
+            Ok(Self { file, sender: Sender::new(buffered) })
+        };
+        opened().map_err(|error| format!("open {}: {error}", path.display()))
+    }
+
+    /// Writes frames and waits until they are out.
+    pub fn send(&mut self, write: impl FnOnce(&mut Sender<BufWriter<File>>) -> io::Result<()>) -> Result<()> {
+        trust_interrupts();
+        let sent = write(&mut self.sender).and_then(|()| self.sender.flush());
+        let out = sent.and_then(|()| Ok(termios::tcdrain(&self.file)?));
+        out.map_err(|error| format!("send results: {error}"))
+    }
+
+    /// Says that this was all, and waits until it is out.
+    pub fn close(self) -> Result<()> {
+        let finished = self.sender.finish().and_then(|()| Ok(termios::tcdrain(&self.file)?));
+        finished.map_err(|error| format!("send results: {error}"))
+    }
+}
+
+/// Readable once the host has asked for the results.
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
 }
 
 /// QEMU's port is done with a byte as soon as it has it. A handler in a thread (PREEMPT_RT, `threadirqs`) so finds its
 /// work done by its last round, again and again, until the kernel takes the interrupt for stuck and switches it off
-/// (kernel/irq/spurious.c). Switched off here, after the command, it changes nothing that is measured.
+/// (kernel/irq/spurious.c). Switched off with the first frame: a command that prints nothing is measured without it.
 fn trust_interrupts() {
     let _ = fs::write("/sys/module/spurious/parameters/noirqdebug", "Y");
 }
