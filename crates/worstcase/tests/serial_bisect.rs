@@ -47,6 +47,7 @@ fn ten_inert_words_leave_none_guilty() {
 
 /// The function tracer lengthens every function of the kernel: the path from timer to thread gets several times as long.
 #[test]
+#[ignore = "long"]
 fn a_debug_option_that_lengthens_a_known_path_shows_up_as_longer() {
     if hindered() {
         return;
