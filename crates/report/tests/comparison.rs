@@ -115,7 +115,8 @@ fn runs_that_met_other_phases_of_the_tick_are_told_apart() {
     let met = |first| record::TickPhases {
         tick: Nanos::from_millis(4),
         first: Nanos(first),
-        fixed: Some(4),
+        spacing: Nanos::from_millis(1),
+        swept: false,
         covered_permille: 4,
     };
     let run = |first| {

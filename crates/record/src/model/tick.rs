@@ -15,8 +15,11 @@ pub struct TickPhases {
     pub tick: Nanos,
     /// The phase of the first activation, below the tick's period.
     pub first: Nanos,
-    /// To how many phases the activations come back for ever; none where a sweep moves them.
-    pub fixed: Option<u64>,
+    /// How far the phases lie apart to which activations come back that keep their phase: the greatest common divisor of
+    /// period and tick.
+    pub spacing: Nanos,
+    /// Whether a sweep moves the activations on, past every phase in the end.
+    pub swept: bool,
     /// In how many thousandths of the tick's period an activation was due.
     pub covered_permille: u32,
 }
@@ -34,7 +37,8 @@ impl TickPhases {
         if tick == Nanos::ZERO || activations == 0 {
             return None;
         }
-        let different = tick.0 / greatest_common_divisor(grid.interval, tick.0);
+        let spacing = greatest_common_divisor(grid.interval, tick.0);
+        let different = tick.0 / spacing;
         let mut seen = [false; PARTS];
         let (mut covered, mut activation, mut looks) = (0, 0, 0);
         while activation < activations && looks < MOST_LOOKS && covered < PARTS as u32 {
@@ -46,8 +50,13 @@ impl TickPhases {
             }
             (activation, looks) = (end, looks + looked_at);
         }
-        let fixed = grid.sweep.is_none().then_some(different);
-        Some(Self { tick, first: Nanos(grid.due(0) % tick.0), fixed, covered_permille: covered })
+        Some(Self {
+            tick,
+            first: Nanos(grid.due(0) % tick.0),
+            spacing: Nanos(spacing),
+            swept: grid.sweep.is_some(),
+            covered_permille: covered,
+        })
     }
 
     /// Whether an activation was due in every thousandth of the tick's period.
@@ -55,20 +64,25 @@ impl TickPhases {
         self.covered_permille == PARTS as u32
     }
 
-    /// How much of the tick was met: `4 of the 4ms tick`, `16.7 % of the 4ms tick`, `all of the 4ms tick`.
-    pub fn share(&self) -> String {
-        let share = match self.fixed.filter(|_| self.is_stuck()) {
-            Some(1) => "one".to_owned(),
-            Some(phases) => phases.to_string(),
-            None if self.is_whole() => "all".to_owned(),
-            None => format!("{}.{} %", self.covered_permille / 10, self.covered_permille % 10),
-        };
-        format!("{share} of the {} tick", self.tick)
+    /// To how many phases the activations come back that keep their phase.
+    fn phases(&self) -> u64 {
+        self.tick.0 / self.spacing.0.max(1)
     }
 
     /// Whether the activations come back to so few phases for ever that delays can hide between them.
     pub fn is_stuck(&self) -> bool {
-        self.fixed.is_some_and(|phases| phases <= FEW)
+        !self.swept && self.phases() <= FEW
+    }
+
+    /// How much of the tick was met: `4 of the 4ms tick`, `16.7 % of the 4ms tick`, `all of the 4ms tick`.
+    pub fn share(&self) -> String {
+        let share = match self.phases() {
+            1 if self.is_stuck() => "one".to_owned(),
+            phases if self.is_stuck() => phases.to_string(),
+            _ if self.is_whole() => "all".to_owned(),
+            _ => format!("{}.{} %", self.covered_permille / 10, self.covered_permille % 10),
+        };
+        format!("{share} of the {} tick", self.tick)
     }
 }
 
@@ -76,12 +90,11 @@ impl TickPhases {
 impl std::fmt::Display for TickPhases {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.share())?;
-        let spacing = Nanos(self.tick.0 / self.fixed.unwrap_or(1).max(1));
-        let past = self.first.0 % spacing.0.max(1) / 1_000;
+        let past = self.first.0 % self.spacing.0.max(1) / 1_000;
         match (self.is_stuck(), self.is_whole()) {
-            (true, _) => write!(f, " ({past} us past multiples of {spacing})"),
+            (true, _) => write!(f, " ({past} us past multiples of {})", self.spacing),
             (false, true) => Ok(()),
-            (false, false) => write!(f, " (from {past} us past a multiple of {spacing})"),
+            (false, false) => write!(f, " (from {past} us past multiples of {} on)", self.spacing),
         }
     }
 }
@@ -149,7 +162,7 @@ mod tests {
             (6_000_000, 2, "2 of the 4ms tick (213 us past multiples of 2ms)"),
         ] {
             let met = fixed(40_213_000, interval);
-            assert_eq!((met.fixed, met.covered_permille), (Some(phases), phases as u32), "{interval}");
+            assert_eq!((met.phases(), met.covered_permille), (phases, phases as u32), "{interval}");
             assert!(met.is_stuck() && met.to_string() == words, "{met}");
         }
     }
@@ -191,7 +204,9 @@ mod tests {
     #[test]
     fn what_cannot_be_known_of_the_tick_is_unknown_and_never_whole() {
         let known = entered(8_000_500, |_| {});
-        let expected = TickPhases { tick: TICK, first: Nanos(500), fixed: Some(4), covered_permille: 2 };
+        let spacing = Nanos::from_millis(1);
+        let expected =
+            TickPhases { tick: TICK, first: Nanos(500), spacing, swept: false, covered_permille: 2 };
         assert_eq!(known, Fact::Value(expected));
         let changes: [fn(&mut Header); 3] = [
             |header| header.machine.timers.tick = Fact::Unsupported,
