@@ -25,8 +25,8 @@ const MOST_EARLY: u32 = 1_000;
 /// the thread was still late when it was due and it is recorded as missed. When the run is stopped, what was due until
 /// then is accounted for too, however late its wake-up comes.
 ///
-/// System calls: the one sleep of [`Source::sleep_until`], one more each 100 ms to move a timer that keeps its own grid,
-/// and the clock's where it has no vDSO path. No allocation, no lock, no formatting, no panic path. A wake-up before
+/// System calls: the one sleep of [`Source::sleep_until`], one more a block of a sweep to move a timer that keeps its own
+/// grid, and the clock's where it has no vDSO path. No allocation, no lock, no formatting, no panic path. A wake-up before
 /// its time is slept on; a step of the clock moves the ideal times and is not a latency. A sleep that fails ends the
 /// run of all threads.
 pub fn run<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) {

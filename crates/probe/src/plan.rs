@@ -21,6 +21,9 @@ pub struct ProbePlan {
     pub runtime: Nanos,
     /// On which clock activations are due.
     pub clock: ClockName,
+    /// The threads start together when the clock reads a multiple of this, so that phases that are drawn from a seed lie
+    /// against the kernel's tick where that seed puts them; none: at once.
+    pub start_at_multiple_of: Option<Nanos>,
     /// Activations of the warm-up, before those that are measured.
     pub warm_up: u64,
     /// Activations that every thread delivers; none: until it is stopped.

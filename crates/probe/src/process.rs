@@ -206,6 +206,8 @@ impl<'a> Crew<'a> {
     fn open_the_gate(&self) {
         // Far enough ahead that all threads are asleep again before the first activation is due.
         let start = clock_of(self.plan.clock).now() + 5_000_000;
+        let step = self.plan.start_at_multiple_of.map_or(1, |step| step.0.max(1));
+        let start = start.div_ceil(step).saturating_mul(step);
         *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(start);
         self.started.notify_all();
     }

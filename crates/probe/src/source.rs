@@ -186,6 +186,8 @@ fn offset_of(clocks: &mut impl ClockPair) -> (i64, u64, i64) {
 }
 
 impl<S: Source, C: ClockPair> Source for Settable<S, C> {
+    const RESERVATION: bool = S::RESERVATION;
+
     #[inline]
     fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
         self.source.sleep_until(due)

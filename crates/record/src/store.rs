@@ -172,6 +172,7 @@ fn load_journal(path: &Path) -> Result<Record, StoreError> {
 fn judge_cut_off(record: &mut Record) {
     let (header, scenarios) = (&record.header, &mut record.scenarios);
     for scenario in scenarios.iter_mut().filter(|scenario| scenario.end == ScenarioEnd::CutOff) {
+        scenario.enter_tick_phases(header);
         scenario.warnings = validity::of_scenario(header, scenario);
     }
     record.warnings.extend(validity::of_run(header, scenarios));

@@ -45,6 +45,7 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     warnings.extend(place::of_quotas(scenario));
     warnings.extend(load::of_load(header, &scenario.load));
     warnings.extend(measuring::of_accounts(header, scenario));
+    warnings.extend(measuring::of_phases(scenario));
     warnings.extend(measuring::of_recording(&scenario.evidence.recorder));
     warnings.extend(measuring::of_end(scenario));
     warnings

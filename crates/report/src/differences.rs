@@ -73,6 +73,7 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Forbids, "CPUs measured", |r| r.header.plan.cpus.to_string()),
     (Weight::Forbids, "CPUs of the loads", |r| r.header.plan.load_cpus.to_string()),
     (Weight::Forbids, "ended early", ended_early),
+    (Weight::Note, "phases met", crate::phases::of_all),
     (Weight::Note, "partition", |r| {
         r.header.plan.partition.as_ref().map_or("none".into(), |one| one.group.clone())
     }),

@@ -23,6 +23,7 @@ pub(crate) fn parts(record: &Record) -> Vec<String> {
     if changes > 0 {
         parts.push(format!("{} of threads while they measured", count_of(changes as u64, "change")));
     }
+    parts.push(crate::phases::part(record));
     if !cpus.is_empty() {
         parts.extend(cpu_parts(&cpus));
     }

@@ -2,7 +2,7 @@
 
 mod sample;
 
-use record::{CStates, LabTime, Record, ScenarioEnd, StressorEvidence};
+use record::{CStates, Fact, LabTime, Record, ScenarioEnd, StressorEvidence};
 use report::compare;
 use sample::{Spec, failed, in_lab, plain};
 use units::Nanos;
@@ -108,6 +108,31 @@ fn every_condition_of_the_plan_forbids_a_comparison() {
             "{what}: {differences:?}"
         );
     }
+}
+
+#[test]
+fn runs_that_met_other_phases_of_the_tick_are_told_apart() {
+    let met = |first| record::TickPhases {
+        tick: Nanos::from_millis(4),
+        first: Nanos(first),
+        spacing: Nanos::from_millis(1),
+        swept: false,
+        covered_permille: 4,
+    };
+    let run = |first| {
+        let mut record = Spec { loads: vec!["idle", "cpu"], cpus: 1, ..Spec::default() }.record();
+        let series = record.scenarios.iter_mut().flat_map(|scenario| &mut scenario.series);
+        series.for_each(|series| series.tick_phases = Fact::Value(met(first)));
+        record
+    };
+    assert_eq!(compare::differences(&run(3_213_000), &run(213_400)), []);
+    let differences = compare::differences(&run(213_000), &run(870_000));
+    let texts: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    let here = "4 of the 4ms tick (213 us past multiples of 1ms)";
+    assert_eq!(texts, [format!("phases met: {here} / {}", here.replace("213", "870"))]);
+    assert_eq!(differences[0].weight, compare::Weight::Note);
+    let text = report::table::bench(&run(213_000), false, &plain()).replace("\n  ", " ");
+    assert!(text.contains(&format!("phases: {here}")), "{text}");
 }
 
 #[test]

@@ -31,8 +31,8 @@ fn the_table_of_a_run() {
 
     validity: fifo 98 on every thread, 0 page faults, 0 migrations, 4 preemptions,
       memory locked, timer slack 1ns, clock without system call, 1.9 us of CPU time
-      per wake-up, steal time 40.0 ms, SMIs unknown, thermal throttling not counted
-      here, nothing lost in recording
+      per wake-up, phases of the tick unknown, steal time 40.0 ms, SMIs unknown,
+      thermal throttling not counted here, nothing lost in recording
 
     not-isolated: measured CPUs are not isolated (makes a pass inconclusive)
       /sys/devices/system/cpu/isolated is empty

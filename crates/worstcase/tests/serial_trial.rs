@@ -4,9 +4,10 @@
 #[path = "support/guests.rs"]
 mod guests;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -75,14 +76,29 @@ impl Here {
         String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
     }
 
+    /// The directories of a round's whole blocks.
+    fn blocks(&self, round: u32) -> Vec<PathBuf> {
+        let arms = fs::read_dir(self.out().join(format!("phase-1/round-{round}")));
+        let arms = arms.into_iter().flatten().flatten().map(|arm| arm.path());
+        arms.filter(|arm| arm.extension().is_none() && arm.join("record.json").is_file()).collect()
+    }
+
     /// Whole records, one a block.
     fn records(&self) -> usize {
-        let records = |round: &Path| {
-            let arms = fs::read_dir(round).into_iter().flatten().flatten().map(|arm| arm.path());
-            let is_whole = |arm: &PathBuf| arm.extension().is_none() && arm.join("record.json").is_file();
-            arms.filter(is_whole).count()
+        (1..=6).map(|round| self.blocks(round).len()).sum()
+    }
+
+    /// Whether the blocks of each round began at one phase of the tick, whenever they were measured, and rounds at others.
+    fn arms_met_the_same_phases(&self) {
+        let place = |block: PathBuf| {
+            let record = record::store::load(&block).unwrap();
+            let phases = *record.scenarios[0].series[0].tick_phases.value().unwrap();
+            phases.first.0 % phases.spacing.0
         };
-        (1..=6).map(|round| records(&self.out().join(format!("phase-1/round-{round}")))).sum()
+        let of_round = |round| self.blocks(round).into_iter().map(place).collect::<BTreeSet<_>>();
+        let rounds: Vec<_> = (1..=6).map(of_round).collect();
+        assert!(rounds.iter().all(|round| round.len() == 1), "{rounds:?}");
+        assert!(rounds.iter().collect::<BTreeSet<_>>().len() > 1, "{rounds:?}");
     }
 }
 
@@ -145,6 +161,7 @@ fn a_trial_that_is_told_to_end_leaves_the_machine_as_it_was_and_goes_on_later() 
     let resumed = here.command("").output().unwrap();
     assert_eq!(told(&resumed)["question"]["design"]["blocks"], 6);
     assert_eq!((here.records(), read(INTERVAL).as_str()), (18, "1"));
+    here.arms_met_the_same_phases();
 }
 
 #[test]

@@ -325,6 +325,39 @@ fn the_periods_of_a_reservation_are_found_in_the_warm_up() {
     assert_eq!((view.summary().count, view.summary().max, view.rephased()), (50, 66_000, 0));
 }
 
+#[test]
+fn a_reservation_is_one_on_a_clock_that_can_be_set() {
+    struct Shared(Rc<RefCell<Replenished>>);
+    impl ClockPair for Shared {
+        fn now(&mut self) -> u64 {
+            self.0.borrow().now + 7_000 * MS
+        }
+        fn reference(&mut self) -> u64 {
+            self.0.borrow().now
+        }
+    }
+    impl Source for Shared {
+        const RESERVATION: bool = true;
+        fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
+            self.0.borrow_mut().sleep_until(due)
+        }
+        fn now(&mut self) -> u64 {
+            ClockPair::now(self)
+        }
+    }
+    let world = Replenished { now: 1_000 * MS, start: 999 * MS + 345_678, lateness: vec![], wakes: 0 };
+    let world = Rc::new(RefCell::new(world));
+    let mut source = Settable::new(Shared(world.clone()), Shared(world));
+    let (board, _file) = SharedWords::create(board::words(1, false)).unwrap();
+    let words = board::block(&board, 0, false);
+    let mut recorder = Recorder::new(words, Nanos(MS), false);
+    let task = Task { grid: Grid::fixed(8_001 * MS, MS), activations: 50, stop_at: u64::MAX };
+    let first = warm_up(&mut source, &task, &board, &mut recorder);
+    assert_eq!(first % MS, 345_678 + 4_000, "its periods are found");
+    run(&mut source, &Task { grid: Grid::fixed(first, MS), ..task }, &board, &mut recorder);
+    assert_eq!((View(words).summary().count, View(words).summary().max, View(words).early()), (50, 0, 0));
+}
+
 proptest! {
     #[test]
     fn measured_and_missed_are_expected_whatever_happens(

@@ -31,19 +31,22 @@ pub struct Sweep {
 
 /// The longest tick of common kernels, CONFIG_HZ=100: a sweep over it covers the tick of each of them.
 const LONGEST_TICK: u64 = 10_000_000;
-/// How long a block lasts, in nanoseconds; one activation, where the period is longer.
+/// How long a block lasts, in nanoseconds, where the range is [`SHORT_RANGE`] or less; as many times shorter as the range
+/// is longer, so that neighbouring blocks are never further apart. One activation, where the period is longer.
 const BLOCK: u64 = 100_000_000;
+/// A millisecond: its blocks lie 1.7 us apart on average, closer than what a tick does to wake-ups before and behind it.
+const SHORT_RANGE: u64 = 1_000_000;
 /// In this time a sweep covers its range once, in nanoseconds.
 const LAP: u64 = 60_000_000_000;
 
 impl Sweep {
-    /// For activations each `interval`: a minute covers every phase, in blocks of 100 ms. Where the period is shorter
-    /// than the tick, its own length is range enough: the activations in between meet the rest of the tick.
+    /// For activations each `interval`: a minute covers every phase, in blocks of 100 ms or less. Where the period is
+    /// shorter than the tick, its own length is range enough: the activations in between meet the rest of the tick.
     pub fn new(interval: Nanos, seed: Seed, purpose: &str) -> Self {
         let interval = interval.0.max(1);
-        let block = (BLOCK / interval).max(1);
-        let blocks = (LAP / block.saturating_mul(interval)).max(1);
         let range = interval.min(LONGEST_TICK);
+        let block = (BLOCK / (range / SHORT_RANGE).max(1) / interval).max(1);
+        let blocks = (LAP / block.saturating_mul(interval)).max(1);
         Self { block, stretch: range.div_ceil(blocks).max(1), key: seed.stream(purpose).next_u64() }
     }
 
@@ -129,6 +132,14 @@ mod tests {
                 seen[(grid.due(activation) % tick * 100 / tick) as usize] = true;
             }
             assert!(seen.iter().all(|&seen| seen), "interval {interval} tick {tick}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_a_sweep_lie_as_close_at_every_period_up_to_the_longest_tick() {
+        for interval in [200_000, 1_000_000, 2_000_000, 4_000_000, 10_000_000] {
+            let sweep = Sweep::new(Nanos(interval), Seed(1), "test");
+            assert!(sweep.stretch <= 1_700 && sweep.block * interval <= BLOCK, "{interval}: {sweep:?}");
         }
     }
 

@@ -11,6 +11,7 @@ mod maxima;
 mod plan;
 mod run;
 mod scenario;
+mod tick;
 mod warning;
 mod watch;
 
@@ -25,5 +26,6 @@ pub use maxima::*;
 pub use plan::*;
 pub use run::*;
 pub use scenario::*;
+pub use tick::TickPhases;
 pub use warning::*;
 pub use watch::*;

@@ -4,7 +4,7 @@ use histogram::{Histogram, Summary, record_missed};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos};
 
-use super::{BlockMaxima, CStates, Evidence, Grid, LoadEvidence, Sweep, Warning};
+use super::{BlockMaxima, CStates, Evidence, Fact, Grid, LoadEvidence, Sweep, TickPhases, Warning};
 use crate::time::UtcTime;
 
 /// One load measured at one period under one C-state policy, once.
@@ -97,6 +97,10 @@ pub struct Series {
     /// it is not known.
     #[serde(default)]
     pub first_due: Nanos,
+    /// The phases of the kernel's tick that its activations were due at; unknown in records of older programs, on a clock
+    /// that can be set and for reservations, absent on CPUs without a tick of their own (`nohz_full`).
+    #[serde(default)]
+    pub tick_phases: Fact<TickPhases>,
     /// Activations that were due: as planned, or until the instant at which the run was stopped. Equal to measured +
     /// missed, or something was lost.
     pub expected: u64,

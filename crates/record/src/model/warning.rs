@@ -96,6 +96,8 @@ warnings! {
     Container => "container", "this is a container";
     /// Timers expire on the tick only.
     CoarseTimers => "coarse-timers", "timers expire on the tick only";
+    /// The activations come back to few phases of the tick for ever.
+    FewPhases => "few-phases", "activations kept to a few phases of the kernel's tick";
     /// The hypervisor ran somebody else.
     Steal => "steal", "the hypervisor took time from measured CPUs";
     /// The machine is a guest.

@@ -2,6 +2,7 @@
 
 use crate::WarningId as Id;
 use crate::{Header, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Wake, Warning};
+use units::Nanos;
 
 const SEE_LOG: &str = "see the end of dmesg; then measure again";
 
@@ -39,6 +40,27 @@ pub fn of_accounts(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     }
     warnings
 }
+
+/// Threads whose activations met the same few phases of the tick for ever, in a scenario so long that a sweep would have
+/// met others.
+pub fn of_phases(scenario: &Scenario) -> Vec<Warning> {
+    if scenario.length <= SHORT {
+        return Vec::new();
+    }
+    let series = scenario.series.iter().enumerate();
+    let stuck = series.filter_map(|(index, series)| {
+        let phases = series.tick_phases.value().filter(|phases| phases.is_stuck())?;
+        Some(Warning::note(
+            Id::FewPhases,
+            format!("{}: {phases}", scenario.thread_name(index)),
+            "what delays wake-ups at other phases was not seen, however long the run: --phase sweep meets all in a minute",
+        ))
+    });
+    stuck.collect()
+}
+
+/// A sweep gets nowhere in a scenario as short as this.
+const SHORT: Nanos = Nanos::from_secs(10);
 
 /// A thread that spins looks perfect: every wake-up is on time. What shows it is that it never gave the CPU away, or
 /// that it was awake before its time again and again.
@@ -126,8 +148,7 @@ mod tests {
     use super::*;
     use crate::validity::of_scenario;
     use crate::verdict::tests::{header, scenario};
-    use crate::{Effect, Sample, Series};
-    use units::Nanos;
+    use crate::{Effect, Fact, Grid, Sample, Series, TickPhases};
 
     fn ids(scenario: &Scenario) -> Vec<(Id, Effect)> {
         let warnings = of_scenario(&header(), scenario);
@@ -173,6 +194,23 @@ mod tests {
         let thread = &mut scenario.evidence.threads[0];
         (thread.voluntary_switches, thread.early_wakes) = (1000, 101);
         assert_eq!(ids(&scenario), [(Id::DidNotSleep, Effect::Inconclusive)]);
+    }
+
+    #[test]
+    fn a_long_run_that_kept_to_a_few_phases_of_the_tick_is_noted() {
+        let tick = Nanos::from_millis(4);
+        let phases = |interval| TickPhases::of(&Grid::fixed(213_000, interval), 20_000, tick).unwrap();
+        let mut scenario = scenario(&[5_000]);
+        scenario.length = Nanos::from_secs(20);
+        scenario.series[0].tick_phases = Fact::Value(phases(1_000_000));
+        assert_eq!(ids(&scenario), [(Id::FewPhases, Effect::Note)]);
+        let evidence = &of_phases(&scenario)[0].evidence;
+        assert_eq!(evidence, "the thread of CPU 0: 4 of the 4ms tick (213 us past multiples of 1ms)");
+        scenario.length = Nanos::from_secs(10);
+        assert_eq!(ids(&scenario), []);
+        scenario.length = Nanos::from_secs(20);
+        scenario.series[0].tick_phases = Fact::Value(phases(999_983));
+        assert_eq!(ids(&scenario), []);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use record::{CpuEvidence, Effect, Fact, Record, Scenario, TaskEvidence, ThreadEv
 
 use super::view::{Block, Cell, DataTable, DoubtView, Section, heads, unit_name};
 use crate::figures::Terms;
+use crate::phases;
 use crate::validity::{self, milliseconds, policy_of};
 use crate::warnings::{Doubt, doubts, effect_word, load_count};
 
@@ -141,7 +142,7 @@ fn rivals_table(record: &Record) -> DataTable {
     DataTable::new("Threads of the probe's priority or above", head, rows.collect()).fold().at_most(MOST_ROWS)
 }
 
-const THREAD_HEADS: [&str; 12] = [
+const THREAD_HEADS: [&str; 13] = [
     "policy",
     "CPUs",
     "page faults",
@@ -154,20 +155,22 @@ const THREAD_HEADS: [&str; 12] = [
     "clock read",
     "clock steps",
     "early",
+    "phases",
 ];
 
 fn thread_table(record: &Record) -> DataTable {
     let rows = record.scenarios.iter().flat_map(|scenario| {
-        scenario.evidence.threads.iter().map(move |thread| thread_row(&scenario.head.load, thread))
+        scenario.evidence.threads.iter().map(move |thread| thread_row(scenario, thread))
     });
     DataTable::new("Each measuring thread", heads("load", &THREAD_HEADS), rows.collect())
         .fold()
         .at_most(MOST_ROWS)
 }
 
-fn thread_row(load: &str, thread: &ThreadEvidence) -> Vec<Cell> {
+fn thread_row(scenario: &Scenario, thread: &ThreadEvidence) -> Vec<Cell> {
+    let phases = scenario.series.get(thread.thread as usize).map(|series| phases::cell(&series.tick_phases));
     vec![
-        Cell::text(load),
+        Cell::text(&*scenario.head.load),
         Cell::number(policy_of(thread)),
         Cell::number(thread.affinity.to_string()),
         Cell::count(thread.minor_faults + thread.major_faults),
@@ -180,6 +183,7 @@ fn thread_row(load: &str, thread: &ThreadEvidence) -> Vec<Cell> {
         Cell::number(if thread.clock_is_system_call { "system call" } else { "vDSO" }),
         Cell::count(thread.clock_steps),
         Cell::count(thread.early_wakes),
+        Cell::number(phases.unwrap_or_else(|| "unknown".into())),
     ]
 }
 

@@ -12,8 +12,8 @@ use record::PlannedScenario;
 use record::journal::Line;
 use record::time::UtcTime;
 use record::{
-    CStates, Evidence, Fact, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead,
-    ThreadEvidence,
+    CStates, ClockName, Evidence, Fact, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd,
+    ScenarioHead, ThreadEvidence, Wake,
 };
 use sys::schedule;
 use sys::signal::Signal;
@@ -106,6 +106,7 @@ pub fn measure(
     let go_on = matches!(end, ScenarioEnd::Complete) && watched;
     let load = load_evidence;
     let mut scenario = Scenario { head, end, length, series, load, evidence, warnings: Vec::new() };
+    scenario.enter_tick_phases(&session.header);
     scenario.warnings = record::validity::of_scenario(&session.header, &scenario);
     Ok(Measured { scenario, go_on })
 }
@@ -179,12 +180,22 @@ fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
         wake: plan.wake,
         runtime: plan.runtime.unwrap_or(Nanos(interval.0 / 5)),
         clock: plan.clock,
+        start_at_multiple_of: start_at_multiple_of(session),
         warm_up: plan.warm_up.0.div_ceil(interval.0),
         activations: plan.activations(interval),
         stop_at: plan.stop_at,
         every_sample: session.outputs.saves_samples(),
         housekeeping: session.division.own.clone(),
     }
+}
+
+/// The tick's period, where phases are drawn from the seed: so the same seed means the same phases of the tick under each
+/// load, and in each run. The tick is one of `CLOCK_MONOTONIC`.
+fn start_at_multiple_of(session: &Session) -> Option<Nanos> {
+    let plan = &session.header.plan;
+    let drawn = matches!(plan.phase, Phase::Random | Phase::Sweep) && plan.wake != Wake::Deadline;
+    let tick = session.header.machine.timers.tick.value().copied();
+    tick.filter(|_| drawn && plan.clock == ClockName::Monotonic)
 }
 
 /// One scenario's comings and goings.

@@ -201,6 +201,27 @@ fn a_sweep_measures_every_combination_in_an_order_drawn_from_the_seed() {
     );
 }
 
+/// Where each thread's activations lie between those phases of the tick that its period comes back to.
+fn places(scenario: &record::Scenario) -> Vec<u64> {
+    let phases = scenario.series.iter().map(|series| *series.tick_phases.value().unwrap());
+    phases.map(|phases| phases.first.0 % phases.spacing.0).collect()
+}
+
+#[test]
+fn one_seed_meets_the_same_phases_of_the_tick_under_each_load_and_in_each_run() {
+    for phase in ["random", "sweep"] {
+        let run = || bench(&["--loads", "idle,cpu", "--duration", "50ms", "--phase", phase, "--seed", "7"]);
+        let (first, again) = (run(), run());
+        let all: Vec<_> = first.scenarios.iter().chain(&again.scenarios).map(places).collect();
+        assert!(all.len() == 4 && all.iter().all(|places| *places == all[0]), "{phase}: {all:?}");
+        let stuck = first.scenarios[0].series.iter().all(|series| {
+            let phases = series.tick_phases.value().unwrap();
+            !phases.is_whole() && phases.is_stuck() == (phase == "random")
+        });
+        assert!(stuck, "{phase}: {:?}", first.scenarios[0].series[0].tick_phases);
+    }
+}
+
 #[test]
 fn phases_are_where_they_were_asked_for() {
     let interval = 1_000_000;
