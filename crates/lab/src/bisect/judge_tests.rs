@@ -101,7 +101,6 @@ fn an_inert_change_is_named_guilty_in_at_most_2_5_percent_of_many() {
     for spread in [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5] {
         for factor in [1.0, 2.0, 4.0] {
             let tally = tally(10_000, spread, factor);
-            println!("spread {spread}, factor {factor}: {tally:?}");
             for wrong in [tally.wrong, tally.missed] {
                 assert!(!is_above_promise(wrong, 10_000), "spread {spread}, factor {factor}: {tally:?}");
             }
