@@ -41,9 +41,6 @@ fn holds(runs: u64) {
     for family in FAMILIES {
         for at_once in [false, true] {
             let tallies = tally(family, at_once, runs);
-            println!(
-                "{family:?}, at once {at_once}: quantile and ratio (given, wrong) {tallies:?} of {runs}"
-            );
             for (given, wrong) in tallies {
                 let given = given as f64;
                 let most = 0.07 * given + 2.0 * (0.07 * 0.93 * given).sqrt();
