@@ -23,12 +23,15 @@ impl Tail {
     /// Of the column `key` of `record`.
     pub fn of(record: &Record, key: &Key) -> Self {
         let gathered = gather(record);
-        let cpus: Vec<Sequence> =
-            gathered.iter().filter(|gathered| is_of(gathered, key)).map(Gathered::sequence).collect();
+        let cpus = gathered.iter().filter(|gathered| is_of(gathered, key)).map(Gathered::sequence);
+        Self::of_cpus(&cpus.collect::<Vec<_>>())
+    }
+
+    fn of_cpus(cpus: &[Sequence]) -> Self {
         let least = LEAST_ALIKE / cpus.len().max(1) as f64;
         let alike = |cpu: &Sequence| Stationarity::of(cpu).is_some_and(|tests| tests.probability() >= least);
         let alike = !cpus.is_empty() && cpus.iter().all(alike);
-        let sequence = together(&cpus);
+        let sequence = together(cpus);
         let long = cpus.iter().all(|cpu| cpu.count() >= LEAST_SAMPLES);
         let quantile = if alike && long { interval_of(&sequence, 0.999) } else { None };
         Self { quantile, sequence, alike }
@@ -73,3 +76,7 @@ pub(crate) fn uneven(record: &Record) -> Vec<String> {
     let claims = claims::kept(record);
     claims.series.iter().filter(refused).map(claims::Claim::place).collect()
 }
+
+#[cfg(test)]
+#[path = "tails_tests.rs"]
+mod tests;

@@ -16,7 +16,7 @@
 
 //!
 //! What one run says, from its distribution and its block maxima ([`Sequence`]): how many independent samples it is worth
-//! ([`extremal_index`]), whether it was alike from beginning to end ([`Stationarity`]), where a quantile lies
+//! ([`extremal_index`]), how much of it counts ([`share_that_counts`]), whether it was alike from beginning to end ([`Stationarity`]), where a quantile lies
 //! ([`interval_of`]), and, where asked for, what is estimated of latencies that were not seen ([`extreme`]).
 
 pub mod extreme;
@@ -34,7 +34,9 @@ mod stationarity;
 mod value;
 
 pub use comparison::{Comparison, LEAST_RUNS, TooFew, Verdict, compare, compare_among, runs_needed};
-pub use dependence::{LEAST_SAMPLES, activations_needed, extremal_index};
+pub use dependence::{
+    LEAST_SAMPLES, activations_needed, correlation_times, extremal_index, share_that_counts,
+};
 pub use interval::{QuantileInterval, interval_of, quantile_interval, samples_to_bound};
 pub use paired::{ERROR, Interval, Paired, confidence_of, holm, rounds_needed};
 pub use power::{POWER, Power};

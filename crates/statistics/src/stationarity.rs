@@ -52,15 +52,22 @@ fn halves(figures: &[f64]) -> f64 {
 }
 
 fn neighbours(figures: &[f64]) -> f64 {
+    let count = figures.len() as f64;
+    let spread = figures.iter().any(|figure| *figure != figures[0]);
+    if !spread {
+        return 1.0;
+    }
+    let z = (likeness(figures) + 1.0 / count) * count.sqrt();
+    if z > 0.0 { two_sided(z) / 2.0 } else { 1.0 - two_sided(z) / 2.0 }
+}
+
+/// How much figures are like the ones before them: the rank correlation of lag 1, from -1 to 1; 0 where all are equal.
+pub(crate) fn likeness(figures: &[f64]) -> f64 {
     let (ranks, count) = (mid_ranks(figures), figures.len() as f64);
     let middle = (count + 1.0) / 2.0;
     let spread: f64 = ranks.iter().map(|rank| (rank - middle).powi(2)).sum();
     let together: f64 = ranks.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle)).sum();
-    if spread == 0.0 {
-        return 1.0;
-    }
-    let z = (together / spread + 1.0 / count) * count.sqrt();
-    if z > 0.0 { two_sided(z) / 2.0 } else { 1.0 - two_sided(z) / 2.0 }
+    if spread == 0.0 { 0.0 } else { together / spread }
 }
 
 #[cfg(test)]

@@ -104,6 +104,8 @@ struct Tally {
     inert_kept: u64,
     /// An inert setting is said to be needed.
     inert_needed: u64,
+    /// One that acts is said not to be needed beside the others.
+    acting_spare: u64,
     /// More blocks than were said before.
     more_blocks: u64,
     /// All blocks that were measured.
@@ -128,6 +130,8 @@ fn tally(searches: u64, spread: f64, noise: Noise) -> Tally {
         tally.inert_kept += kept.iter().filter(|place| inert(place)).count() as u64;
         let needed = found.kept.iter().zip(&kept).filter(|(kept, _)| kept.need == Need::Shown);
         tally.inert_needed += u64::from(needed.clone().any(|(_, place)| inert(place)));
+        let mut spare = found.kept.iter().zip(&kept).filter(|(kept, _)| kept.need == Need::Spare);
+        tally.acting_spare += u64::from(spare.any(|(_, place)| !inert(place)));
         tally.blocks += bench.seen.len();
         let planned = bench.planned.first();
         let first = bench.seen.iter().filter(|block| block.phase == 1).count();
@@ -137,16 +141,18 @@ fn tally(searches: u64, spread: f64, noise: Noise) -> Tally {
     tally
 }
 
-/// What is said: inert settings are left out with a probability of 90 %, what is called sufficient is, and what is called
-/// needed is (each wrong in at most 5 %).
+/// What is said: inert settings are left out with a probability of 90 %, what is called sufficient is, what is called
+/// needed is, and what is called not needed is not (each wrong in at most 5 %).
 fn holds(tally: &Tally) {
-    let Tally { searches, sufficient, wrong, inert_kept, inert_needed, more_blocks, .. } = *tally;
+    let Tally { searches, sufficient, wrong, inert_kept, inert_needed, acting_spare, more_blocks, .. } =
+        *tally;
     let within = |count: u64, of: u64, share: f64| {
         let (of, count) = (of as f64, count as f64);
         count <= of * share + 1.645 * (of * share * (1.0 - share)).sqrt()
     };
     assert!(within(inert_kept, 6 * searches, 0.1), "{tally:?}");
     assert!(within(wrong, searches, 0.05) && within(inert_needed, searches, 0.05), "{tally:?}");
+    assert!(within(acting_spare, searches, 0.05), "{tally:?}");
     assert!(sufficient > 0, "{tally:?}");
     assert_eq!(more_blocks, 0, "{tally:?}");
 }

@@ -102,6 +102,17 @@ fn a_calm_bench_excludes_effects_that_matter_and_a_wild_one_cannot() {
 }
 
 #[test]
+fn an_effect_that_matters_is_said_to_be_absent_in_at_most_5_percent() {
+    for spread in [0.02, 0.1, 0.2] {
+        for factor in [1.21, 1.0 / 1.21] {
+            let verdicts = verdicts(spread, factor);
+            let wrong = verdicts.get("none").copied().unwrap_or_default();
+            assert!(!is_above_5_percent(wrong, REPETITIONS), "spread {spread}, {factor}: {verdicts:?}");
+        }
+    }
+}
+
+#[test]
 fn what_doubles_or_halves_the_tail_is_found() {
     assert!(share(&verdicts(0.1, 2.0), &["harms"]) > 0.99);
     assert!(share(&verdicts(0.1, 0.5), &["helps"]) > 0.99);

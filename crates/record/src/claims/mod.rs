@@ -9,7 +9,9 @@ pub use text::rounded;
 
 use histogram::Histogram;
 use serde::{Deserialize, Serialize};
-use statistics::{LEAST_SAMPLES, Sequence, Stationarity, activations_needed, extremal_index};
+use statistics::{
+    LEAST_SAMPLES, Sequence, Stationarity, activations_needed, extremal_index, share_that_counts,
+};
 use units::{CpuId, Nanos};
 
 use crate::{CStates, LabTime, Record, Scenario, ScenarioEnd, Series};
@@ -45,6 +47,10 @@ pub struct Claim {
     pub cpu: Option<CpuId>,
     /// Activations that were due, in all passes.
     pub activations: u64,
+    /// Those of them that count: all but as many as 30 correlation times take. Late activations that follow from each
+    /// other are few draws, however many they are. None where it cannot be estimated.
+    #[serde(default)]
+    pub counted: Option<u64>,
     /// The highest latency observed in each pass, in the order of time: how far passes lie apart.
     pub passes: Vec<Nanos>,
     /// The extremal index, above 0 and at most 1: the inverse of the mean size of a cluster of late activations. None
@@ -66,7 +72,8 @@ pub struct Extrapolation {
     /// At 95 %, delays above the highest observed come at most once in this time on average, each alone or with others
     /// in a cluster.
     pub once_in: Option<Nanos>,
-    /// At 95 %, at most one activation in so many is later than the highest observed: a third of the effective ones.
+    /// At 95 %, at most one activation in so many is later than the highest observed: a third of what those that count are
+    /// worth.
     pub one_in: Option<u64>,
     /// Why the two above are missing.
     pub refused: Option<Refused>,
@@ -168,9 +175,11 @@ impl Gathered<'_> {
         let activations =
             self.passes.iter().fold(0_u64, |sum, (_, series)| sum.saturating_add(series.expected));
         let extremal_index = extremal_index(&sequence).map(|theta| (theta * 1e4).round().max(1.0) / 1e4);
+        let counted = share_that_counts(&sequence).map(|share| (activations as f64 * share) as u64);
         let alike = Stationarity::of(&sequence).map(|tests| tests.probability());
         let whole = self.passes.iter().all(|(scenario, series)| is_whole(scenario, series));
-        let says = extrapolate(activations, first.head.interval, extremal_index, |effective| match alike {
+        let known = extremal_index.zip(counted);
+        let says = extrapolate(activations, first.head.interval, known, |effective| match alike {
             _ if !whole => Some(Refused::Incomplete),
             None => Some(Refused::NotEstimated),
             _ if effective < LEAST_EFFECTIVE => Some(Refused::TooFew),
@@ -183,6 +192,7 @@ impl Gathered<'_> {
             cstates: first.head.cstates,
             cpu: series.cpu,
             activations,
+            counted,
             passes: self.passes.iter().map(|(_, series)| highest(series)).collect(),
             extremal_index,
             alike,
@@ -206,23 +216,25 @@ fn is_whole(scenario: &Scenario, series: &Series) -> bool {
 }
 
 /// The rule of three: of what did not happen in n independent activations, at 95 % confidence, at most 3/n happens
-/// (Hanley and Lippman-Hand, JAMA 249, 1983). Clusters count once.
+/// (Hanley and Lippman-Hand, JAMA 249, 1983). Clusters count once. `known` are the extremal index and how many of the
+/// activations count.
 fn extrapolate(
     activations: u64,
     interval: Nanos,
-    theta: Option<f64>,
+    known: Option<(f64, u64)>,
     refusal: impl Fn(u64) -> Option<Refused>,
 ) -> Extrapolation {
-    let Some(theta) = theta else {
+    let Some((theta, counted)) = known else {
         return Extrapolation { refused: Some(Refused::NotEstimated), ..Extrapolation::default() };
     };
-    let effective = (activations as f64 * theta) as u64;
-    let refused = refusal(effective);
+    let worth = |activations: u64| (activations as f64 * theta) as u64;
+    let effective = worth(activations);
+    let refused = refusal(effective).or((counted == 0).then_some(Refused::TooFew));
     let carried = refused.is_none();
     Extrapolation {
         effective: Some(effective),
-        once_in: carried.then(|| interval.saturating_mul(activations / 3)),
-        one_in: (carried && activations >= LEAST_FOR_RATE).then_some(effective / 3),
+        once_in: carried.then(|| interval.saturating_mul(counted / 3)),
+        one_in: (carried && activations >= LEAST_FOR_RATE).then_some(worth(counted) / 3),
         refused,
     }
 }
@@ -259,8 +271,9 @@ impl Claim {
     /// How long a run must be in which nothing is later than a limit, to claim at 95 % that at most one activation in
     /// `odds` is: activations and time. None where the extremal index is not known.
     pub fn run_length(&self, odds: u64) -> Option<(u64, Nanos)> {
-        let needed =
-            activations_needed(odds as f64, self.extremal_index?).max(LEAST_FOR_RATE as f64).ceil() as u64;
+        let lost = self.activations.saturating_sub(self.counted.unwrap_or(self.activations)) as f64;
+        let needed = activations_needed(odds as f64, self.extremal_index?) + lost;
+        let needed = needed.max(LEAST_FOR_RATE as f64).ceil() as u64;
         Some((needed, self.interval.saturating_mul(needed)))
     }
 }

@@ -151,6 +151,11 @@ pub(super) fn confidence(reckoned: &Reckoned<'_>) -> Option<f64> {
     all.map(|comparison| comparison.confidence * 100.0).min_by(f64::total_cmp)
 }
 
+/// How many of the steps that change nothing look as if they did, by how sure the intervals are (in per cent): `one in 31`.
+pub(super) fn one_in(confidence: f64) -> String {
+    format!("one in {:.0}", 100.0 / (100.0 - confidence))
+}
+
 /// Why steps are not judged, if some are not: text and page say the same.
 pub(super) fn no_comparison(reckoned: &Reckoned<'_>) -> Option<String> {
     let fewest = reckoned.ladder.rungs.iter().map(|rung| rung.runs.len()).min().unwrap_or(0);

@@ -4,7 +4,7 @@ use record::Unit;
 use statistics::{Comparison, Verdict};
 use units::Nanos;
 
-use super::figures::{Place, Reckoned, confidence, interval, no_comparison, ratio};
+use super::figures::{Place, Reckoned, confidence, interval, no_comparison, one_in, ratio};
 use super::{Ladder, Rung, published};
 use crate::figures::{Figures, Terms};
 use crate::page::distribution::legend;
@@ -120,8 +120,9 @@ fn gains(reckoned: &Reckoned<'_>) -> Section {
     let lead = confidence(reckoned).map_or_else(String::new, |confidence| {
         format!(
             "How many times the {} before it, and the interval that the seeds allow ({confidence:.0} % sure): below 1 \
-             it gains. Pale: no more than the spread from seed to seed. One in thirty is told wrongly.",
-            reckoned.tail_name()
+             it gains. Pale: no more than the spread from seed to seed. Of steps that change nothing {} looks as if it did.",
+            reckoned.tail_name(),
+            one_in(confidence)
         )
     });
     let mut blocks = vec![Block::Table(DataTable::new(

@@ -3,7 +3,7 @@
 use statistics::{Comparison, Verdict};
 use units::Nanos;
 
-use super::figures::{Place, Reckoned, confidence, interval, no_comparison, ratio};
+use super::figures::{Place, Reckoned, confidence, interval, no_comparison, one_in, ratio};
 use super::{Ladder, Rung, published};
 use crate::grid::{Cell, Column, Grid};
 use crate::style::{Style, Tone};
@@ -141,7 +141,9 @@ fn notes(reckoned: &Reckoned<'_>) -> Vec<String> {
     if let Some(confidence) = confidence(reckoned) {
         notes.push(format!(
             "each step: how many times the {tail} before it, with its interval ({confidence:.0} % sure); below 1 it \
-             gains; in brackets: no more than the spread from seed to seed. One in thirty steps is told wrongly."
+             gains; in brackets: no more than the spread from seed to seed. Of steps that change nothing {wrong} looks as \
+             if it did.",
+            wrong = one_in(confidence)
         ));
     }
     notes.extend(no_comparison(reckoned));

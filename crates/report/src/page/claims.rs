@@ -110,8 +110,8 @@ fn lengths(series: &[Claim]) -> Option<DataTable> {
         ])
     };
     let caption = format!(
-        "Length of a run without a latency above the limit, to claim at 95 % that at most so many are later \
-         (by {}, extremal index {:.3})",
+        "Length of a run without a latency above the limit, to claim at 95 % that at most so many are later, if late \
+         ones cluster as they did here (by {}, extremal index {:.3}); that run has the last word",
         slowest.place(),
         slowest.extremal_index?
     );

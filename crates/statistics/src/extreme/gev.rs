@@ -3,8 +3,10 @@
 
 use super::optimise::minimise;
 
-/// Half the 95 % quantile of chi-squared with one degree of freedom: how far the log-likelihood may fall.
-const FALL: f64 = 3.841_458_8 / 2.0;
+/// Half the 98 % quantile of chi-squared with one degree of freedom: how far the log-likelihood may fall. The intervals
+/// are called 95 % ones: of 100 to 199 figures, and with those fits taken out that are refused, half the 95 % quantile
+/// missed 7 to 8 % of the levels of exponential and Gaussian latencies.
+const FALL: f64 = 5.411_894_4 / 2.0;
 /// Shapes beyond these are not looked at: below, the likelihood has no maximum.
 const SHAPES: (f64, f64) = (-0.95, 2.0);
 
@@ -124,13 +126,20 @@ pub(super) fn return_level(sorted: &[f64], fit: &Gev, blocks: f64) -> (f64, (f64
     let standard = Standard::of(sorted);
     let rate = -(-1.0 / blocks).ln_1p();
     let level = standard.forth(fit.location + fit.scale * unit_quantile(fit.shape, rate));
-    let best = [(fit.scale / standard.unit).ln(), fit.shape];
+    // From the fitted distribution, and from Gumbel's, both stretched until they have that level: moved there, neither might
+    // hold all figures, and from where the likelihood is nothing no search finds its way.
+    let location = standard.forth(fit.location);
+    let starts = [fit.shape, 0.0].map(|shape| (location, shape));
     let cost = |level: f64| {
         let of = |&[scale, shape]: &[f64; 2]| {
             let scale = scale.exp();
             Gev { location: level - scale * unit_quantile(shape, rate), scale, shape }.cost(&standard.figures)
         };
-        minimise(best, [0.1, 0.05], of).1
+        let from = |(location, shape): (f64, f64)| {
+            let scale = ((level - location) / unit_quantile(shape, rate)).max(1e-6);
+            minimise([scale.ln(), shape], [0.1, 0.05], of).1
+        };
+        starts.map(from).into_iter().fold(f64::INFINITY, f64::min)
     };
     let most = cost(level) + FALL;
     let low = edge(level, -0.1, most, cost).map_or(level, |low| low);
@@ -174,6 +183,16 @@ mod tests {
         assert!((heavy.probability(2.0 + 6.0) - (-0.25_f64).exp()).abs() < 1e-12, "(1 + 0.5 * 2)^-2");
         assert_eq!(heavy.probability(-5.0), 0.0);
         assert_eq!(Gev { shape: -0.5, ..gumbel }.probability(9.0), 1.0);
+    }
+
+    #[test]
+    fn an_interval_of_a_level_reaches_as_far_as_the_likelihood_allows() {
+        // Where the tail is heavy, levels that the figures allow lie several times as high as the likeliest one.
+        let heavy = Gev { location: 0.0, scale: 1.0, shape: 0.4 };
+        let figures = ideal(&heavy, 140);
+        let fit = fit(&figures).unwrap();
+        let (level, (low, high)) = return_level(&figures, &fit, 1_400.0);
+        assert!(low < 0.6 * level && high.unwrap() > 2.0 * level, "{low} {level} {high:?}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Whether a fitted distribution describes what it was fitted to.
 
-/// A fit whose statistic (Anderson and Darling's, all three parameters estimated from 100 to 200 figures) is above this
-/// is refused. A choice: somewhat above what right fits usually have. How many right fits it refuses was not measured.
-pub const MOST_ANDERSON_DARLING: f64 = 0.9;
+/// A fit whose statistic (Anderson and Darling's, all three parameters estimated from 100 to 199 figures) is above this
+/// is refused. Of figures that do come from such a distribution 4 % are: 6 % at shape -0.4, 2 to 4 % at shapes from 0 to
+/// 0.4. Found by simulation (`what_comes_from_the_distribution_is_refused_as_a_misfit_in_4_percent`).
+pub const MOST_ANDERSON_DARLING: f64 = 0.65;
 
 /// A block maximum and where the fitted distribution has the figure of that rank, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
