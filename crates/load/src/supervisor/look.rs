@@ -17,7 +17,8 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// further apart.
 const PRICE: u32 = 50;
 
-/// A look that comes later than so many times what was intended speaks for no more than that.
+/// A look that comes later than so many times what was intended speaks for no more than that, and for the time in which
+/// this thread waited for a CPU.
 const LATE: u64 = 4;
 
 /// When the crew looks, and what it has added up.
@@ -25,6 +26,8 @@ const LATE: u64 = 4;
 pub(super) struct Looks {
     next: Instant,
     last: Option<Nanos>,
+    /// How long this thread had waited for a CPU by then.
+    waited: Nanos,
     /// The time between two looks, as intended.
     every: Duration,
     /// One a stressor, of one a worker.
@@ -35,7 +38,7 @@ impl Looks {
     /// For stressors of so many workers each.
     pub fn of(workers: &[usize]) -> Self {
         let ready = workers.iter().map(|&workers| vec![Nanos::ZERO; workers]).collect();
-        Self { next: Instant::now(), last: None, every: SHORTEST, ready }
+        Self { next: Instant::now(), last: None, waited: Nanos::ZERO, every: SHORTEST, ready }
     }
 
     /// How long it is until the next one.
@@ -56,9 +59,11 @@ impl Crew<'_> {
     pub fn look(&mut self) {
         let (price, at) = (process_cpu_time(), Nanos(Clock::Monotonic.now()));
         let since = at.saturating_sub(self.looks.last.replace(at).unwrap_or(at));
-        // What is seen is taken to have been so since the last look; not where that was long ago: this process may have
-        // been frozen with all the others.
-        let since = since.min(Nanos::from(self.looks.every).saturating_mul(LATE));
+        // What is seen is taken to have been so since the last look; not where that was long ago and this process was not
+        // kept from a CPU: it may have been stopped or frozen with all the others.
+        let waited = processes::own_run_delay().unwrap_or_default();
+        let late = waited.saturating_sub(std::mem::replace(&mut self.looks.waited, waited));
+        let since = since.min(Nanos::from(self.looks.every).saturating_mul(LATE) + late);
         let stressors = &self.shop.plan.load.stressors;
         // Going through all processes is dear; workers that start none of their own are known.
         let all = stressors.iter().any(|stressor| stressor.work.about().forks);

@@ -68,6 +68,13 @@ pub(super) fn all() -> Vec<Process> {
     pids.filter_map(|pid| parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
 }
 
+/// How long the calling thread has waited for a CPU so far while it could have run; none where the kernel does not say.
+/// The second figure of schedstat (Documentation/scheduler/sched-stats.rst).
+pub fn own_run_delay() -> Option<Nanos> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+}
+
 /// The fields after the name, which may hold spaces and parentheses itself.
 fn parse(stat: &str) -> Option<Process> {
     let pid = stat.split(' ').next()?.parse().ok().and_then(Pid::from_raw)?;
