@@ -126,6 +126,8 @@ warnings! {
     Suspended => "suspended", "the machine was suspended";
     /// Somebody else holds a latency request.
     ForeignLatencyRequest => "foreign-latency-request", "another program restricts the idle states";
+    /// Idle CPUs poll, by a boot parameter or because every deeper state is disabled.
+    PollingIdle => "polling-idle", "idle CPUs poll";
     /// The request for shallow idle states was not honoured.
     LatencyRequestFailed => "latency-request-failed", "the idle states could not be restricted";
     /// A measured CPU is not isolated (latmus' -noisol).

@@ -1,4 +1,4 @@
-//! What stands between the run and the machine: containers, CPU quotas, coarse timers. And what is to be done about a
+//! What stands between the run and the machine: containers, CPU quotas, coarse timers, idle CPUs that poll. And what is to be done about a
 //! missing privilege, which differs there.
 
 use units::Nanos;
@@ -35,7 +35,23 @@ pub(super) fn of_machine(machine: &Machine) -> Vec<Warning> {
             "CONFIG_HIGH_RES_TIMERS, a clock event device that can be programmed (one shot), no highres=off",
         )
     });
-    container.into_iter().chain(coarse).collect()
+    container.into_iter().chain(coarse).chain(of_polling(machine)).collect()
+}
+
+/// An idle CPU that polls is awake already: wake-ups are as early as they can be, on any machine that is set up so.
+fn of_polling(machine: &Machine) -> Option<Warning> {
+    let words = machine.kernel.command_line.value().map(String::as_str).unwrap_or_default();
+    let deeper = || machine.idle_states.iter().filter(|state| state.latency_us > 0);
+    let evidence = if words.split_whitespace().any(|word| word == "idle=poll") {
+        "idle=poll on the kernel's command line"
+    } else if deeper().count() > 0 && deeper().all(|state| state.disabled) {
+        "every idle state of the first CPU that takes time to leave is disabled"
+    } else {
+        return None;
+    };
+    let cure =
+        "the figures hold while that is so; without it wake-ups from idle are later, and the CPUs cooler";
+    Some(Warning::note(Id::PollingIdle, evidence, cure))
 }
 
 fn is_user_namespace(place: &Place) -> bool {
@@ -104,7 +120,7 @@ pub(super) fn cure(header: &Header, need: Need) -> &'static str {
 mod tests {
     use super::*;
     use crate::verdict::tests::{header, scenario};
-    use crate::{CpuQuota, Effect, StressorEvidence};
+    use crate::{CpuQuota, Effect, IdleState, StressorEvidence};
 
     fn quota(throttled: Fact<Nanos>) -> QuotaEvidence {
         let limit = CpuQuota {
@@ -138,6 +154,22 @@ mod tests {
         machine.timers.resolution = Fact::Value(Nanos::from_millis(4));
         let told: Vec<_> = of_machine(&machine).iter().map(|one| (one.id, one.effect)).collect();
         assert_eq!(told, [(Id::Container, Effect::Note), (Id::CoarseTimers, Effect::Note)]);
+    }
+
+    #[test]
+    fn idle_cpus_that_poll_are_noted_whatever_makes_them() {
+        let polls = |command_line: &str, states: &[(u64, bool)]| {
+            let mut machine = Machine::default();
+            machine.kernel.command_line = Fact::Value(command_line.into());
+            let state = |&(latency_us, disabled)| IdleState { name: "x".into(), latency_us, disabled };
+            machine.idle_states = states.iter().map(state).collect();
+            of_machine(&machine).iter().any(|one| (one.id, one.effect) == (Id::PollingIdle, Effect::Note))
+        };
+        assert!(polls("quiet idle=poll", &[]));
+        assert!(polls("quiet", &[(0, false), (2, true), (100, true)]));
+        assert!(!polls("idle=halt my.idle=poll", &[(0, false), (2, false), (100, true)]));
+        assert!(!polls("", &[(0, false)]), "no deeper state to disable");
+        assert!(!polls("", &[]));
     }
 
     #[test]
