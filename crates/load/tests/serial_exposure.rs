@@ -261,20 +261,20 @@ fn workers_that_run_are_loaded() {
     }
 }
 
-/// Runs cases whose workers run, again where others had a quarter of the CPUs meanwhile.
+/// Runs cases whose workers run, again where one was doubted and others had a quarter of the CPUs meanwhile.
 fn run_undisturbed(cases: impl Fn() -> Vec<Case>) {
-    for _ in 0..5 {
+    for attempt in 1.. {
         let (began, before) = (Instant::now(), busy());
         let all = run_all(cases());
         let spent = busy().saturating_sub(before);
         let own: u64 = all.iter().flat_map(|load| &load.stressors).map(|stressor| stressor.cpu_time.0).sum();
         let foreign = spent.0.saturating_sub(own);
         let capacity = units::Nanos::from(began.elapsed()).saturating_mul(cpus().len() as u64);
-        if foreign < capacity.0 / 4 {
+        let disturbed = foreign >= capacity.0 / 4;
+        if !disturbed || attempt == 5 || all.iter().all(|evidence| doubt(evidence).is_none()) {
             return all.iter().for_each(is_loaded);
         }
     }
-    println!("skipped: needs a machine that others leave alone: they had a quarter of its CPUs, five times");
 }
 
 fn cpus() -> units::CpuList {
@@ -289,9 +289,12 @@ fn busy() -> units::Nanos {
     }
 }
 
+fn doubt(evidence: &LoadEvidence) -> Option<(WarningId, Effect)> {
+    worst(evidence).filter(|(_, effect)| *effect == Effect::Inconclusive)
+}
+
 fn is_loaded(evidence: &LoadEvidence) {
-    let doubt = worst(evidence).filter(|(_, effect)| *effect == Effect::Inconclusive);
-    assert_eq!(doubt, None, "{evidence:#?}");
+    assert_eq!(doubt(evidence), None, "{evidence:#?}");
     assert!(evidence.timeline.blocks.len() >= 2, "{evidence:#?}");
     for (index, stressor) in evidence.stressors.iter().enumerate() {
         let work: u64 = evidence.timeline.blocks.iter().map(|block| block.work[index]).sum();

@@ -21,7 +21,11 @@ impl Port {
     /// Opens `path`, without the changes that a terminal makes to bytes.
     pub fn open(path: &Path) -> Result<Self> {
         let opened = || -> io::Result<Self> {
-            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            // Newer kernels ask when the interrupt is requested, which is now; older ones whenever it comes.
+            trust_interrupts(true);
+            let file = OpenOptions::new().read(true).write(true).open(path);
+            trust_interrupts(false);
+            let file = file?;
             let mut modes = termios::tcgetattr(&file)?;
             modes.make_raw();
             termios::tcsetattr(&file, OptionalActions::Now, &modes)?;
@@ -33,7 +37,7 @@ impl Port {
 
     /// Writes frames and waits until they are out.
     pub fn send(&mut self, write: impl FnOnce(&mut Sender<BufWriter<File>>) -> io::Result<()>) -> Result<()> {
-        trust_interrupts();
+        trust_interrupts(true);
         let sent = write(&mut self.sender).and_then(|()| self.sender.flush());
         let out = sent.and_then(|()| Ok(termios::tcdrain(&self.file)?));
         out.map_err(|error| format!("send results: {error}"))
@@ -55,7 +59,8 @@ impl AsFd for Port {
 
 /// QEMU's port is done with a byte as soon as it has it. A handler in a thread (PREEMPT_RT, `threadirqs`) so finds its
 /// work done by its last round, again and again, until the kernel takes the interrupt for stuck and switches it off
-/// (kernel/irq/spurious.c). Switched off with the first frame: a command that prints nothing is measured without it.
-fn trust_interrupts() {
-    let _ = fs::write("/sys/module/spurious/parameters/noirqdebug", "Y");
+/// (kernel/irq/spurious.c). While the command is silent the kernel watches all others as it does everywhere.
+fn trust_interrupts(trusted: bool) {
+    let value = if trusted { "Y" } else { "N" };
+    let _ = fs::write("/sys/module/spurious/parameters/noirqdebug", value);
 }
