@@ -242,7 +242,7 @@ fn read_into(frames: &mut Vec<Frame>, open: &mut Option<Open>, bytes: &[u8]) -> 
         let (kind, content, next) = take(bytes, place)?;
         let unknown = FrameError::Unknown(place);
         match (kind, content, &mut *open) {
-            (LAST, told, None) if told == count.to_le_bytes() => return Ok(()),
+            (LAST, counted, None) if counted == count.to_le_bytes() => return Ok(()),
             (ENDED, &[code], None) => frames.push(Frame::Ended(code)),
             (FAILURE, words, None) => {
                 frames.push(Frame::Failure(String::from_utf8_lossy(words).into_owned()));

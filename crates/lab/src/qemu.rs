@@ -106,6 +106,15 @@ pub(crate) fn cpu_model(guest: &Guest) -> &'static str {
     }
 }
 
+/// What a serial port writes to a file.
+#[derive(Clone, Debug)]
+pub(crate) enum Port {
+    /// The console.
+    Console(String),
+    /// The results: a person sits at the console.
+    Results(String),
+}
+
 /// Files that QEMU is given by their descriptors.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
@@ -113,11 +122,8 @@ pub(crate) struct Files {
     pub kernel: String,
     /// The guest's root.
     pub initramfs: String,
-    /// Where the second serial port writes to, where a person sits at the console; else it is QEMU's standard input and
-    /// output.
-    pub results: String,
-    /// Where the console writes to; none where a person sits at it.
-    pub console: Option<String>,
+    /// The file of one of the two serial ports; QEMU's standard input and output are the other.
+    pub port: Port,
     /// A disk's image.
     pub disk: Option<String>,
 }
@@ -143,14 +149,14 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
         }
         Time::Wall => put(&["-accel", "tcg,thread=multi", "-rtc", "base=utc"]),
     }
-    match &files.console {
-        Some(console) => {
+    match &files.port {
+        Port::Console(console) => {
             put(&["-chardev", &format!("file,id=console,path={console}")]);
             put(&["-chardev", "stdio,id=results,signal=off"]);
         }
-        None => {
+        Port::Results(results) => {
             put(&["-chardev", "stdio,id=console,mux=on,signal=off", "-mon", "chardev=console"]);
-            put(&["-chardev", &format!("file,id=results,path={}", files.results)]);
+            put(&["-chardev", &format!("file,id=results,path={results}")]);
         }
     }
     put(&["-serial", "chardev:console"]);

@@ -1,11 +1,12 @@
 //! Real workers that are stopped, frozen, starved, killed, that end early or wait by design: for how long a load ran is
 //! found out, whatever was done to it.
 //!
-//! This binary plays two parts, told by its first argument: the tests and the supervisor. The cases of a test run at the
+//! This binary plays two parts, which its first argument selects: the tests and the supervisor. The cases of a test run at the
 //! same time: what one takes from the others must not be taken for time in which they stood still.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod harness;
 #[allow(dead_code, reason = "the other binary uses the rest")]
 mod processes;
 
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|word| word == load::SUPERVISOR_ARGUMENT) {
         return load::supervisor::main();
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [harness::Test; 5] = [
         ("workers_that_run_are_loaded", workers_that_run_are_loaded),
         ("workers_that_stand_still_are_not_loaded", workers_that_stand_still_are_not_loaded),
         ("workers_that_are_starved_are_not_loaded", workers_that_are_starved_are_not_loaded),
@@ -38,18 +39,7 @@ fn main() -> ExitCode {
             what_reaches_the_disk_is_told_from_what_is_written,
         ),
     ];
-    let filter = arguments.first().filter(|word| !word.starts_with("--"));
-    let (mut passed, mut failed) = (0, 0);
-    for (name, test) in tests.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter))) {
-        let started = Instant::now();
-        let ok = std::panic::catch_unwind(test).is_ok();
-        (passed, failed) = (passed + u32::from(ok), failed + u32::from(!ok));
-        println!("test {name} ... {} ({:.1?})", if ok { "ok" } else { "FAILED" }, started.elapsed());
-    }
-    // The closing line of libtest, which is what adds tests up.
-    let word = if failed == 0 { "ok" } else { "FAILED" };
-    println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    harness::run(&tests, arguments.first().map(String::as_str))
 }
 
 /// What is done to a load while it runs.

@@ -1,10 +1,11 @@
 //! Real processes: every stressor works, and nothing survives whatever is killed.
 //!
-//! This binary plays three parts, told by its first argument: the tests, the parent that is killed, and the supervisor.
+//! This binary plays three parts, which its first argument selects: the tests, the parent that is killed, and the supervisor.
 //! Tests run one after the other, each for a second or so.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod harness;
 mod processes;
 
 use std::io::{BufRead, BufReader};
@@ -32,13 +33,11 @@ fn main() -> ExitCode {
     match arguments.first().map(String::as_str) {
         Some(load::SUPERVISOR_ARGUMENT) => load::supervisor::main(),
         Some("parent") => parent(&arguments[1..]),
-        filter => tests(filter.filter(|word| !word.starts_with("--"))),
+        filter => harness::run(&TESTS, filter),
     }
 }
 
-type Test = (&'static str, fn());
-
-const TESTS: [Test; 14] = [
+const TESTS: [harness::Test; 14] = [
     ("every_built_in_stressor_works_and_stops", every_built_in_stressor_works_and_stops),
     ("workers_are_ordinary_where_the_parent_is_not", workers_are_ordinary_where_the_parent_is_not),
     ("the_crowd_is_real_time", the_crowd_is_real_time),
@@ -57,21 +56,6 @@ const TESTS: [Test; 14] = [
     ),
     ("a_supervisor_that_is_killed_is_missed", a_supervisor_that_is_killed_is_missed),
 ];
-
-fn tests(filter: Option<&str>) -> ExitCode {
-    let chosen = TESTS.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter)));
-    let (mut passed, mut failed) = (0, 0);
-    for (name, test) in chosen {
-        let started = std::time::Instant::now();
-        let ok = std::panic::catch_unwind(test).is_ok();
-        (passed, failed) = (passed + u32::from(ok), failed + u32::from(!ok));
-        println!("test {name} ... {} ({:.1?})", if ok { "ok" } else { "FAILED" }, started.elapsed());
-    }
-    // The closing line of libtest, which is what adds tests up.
-    let word = if failed == 0 { "ok" } else { "FAILED" };
-    println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
 
 fn skipped(why: &str) {
     println!("skipped: {why}");

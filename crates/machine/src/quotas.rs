@@ -126,7 +126,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn told(before: &Fact<Vec<Quota>>, after: &Fact<Vec<Quota>>) -> Vec<(String, u64, Fact<Nanos>)> {
+    fn evidence_of(before: &Fact<Vec<Quota>>, after: &Fact<Vec<Quota>>) -> Vec<(String, u64, Fact<Nanos>)> {
         let evidence = between(before, after);
         let of = |quota: &QuotaEvidence| {
             (quota.limit.group.clone(), quota.limit.quota.0 / MS, quota.throttled.clone())
@@ -150,7 +150,7 @@ mod tests {
             "nr_periods 19\nnr_throttled 9\nthrottled_usec 9000\n",
         );
         let group = "/sys/fs/cgroup/app.slice".to_owned();
-        assert_eq!(told(&before, &quotas(&tree.root)), [(group, 20, Fact::Value(Nanos(2 * MS)))]);
+        assert_eq!(evidence_of(&before, &quotas(&tree.root)), [(group, 20, Fact::Value(Nanos(2 * MS)))]);
     }
 
     #[test]
@@ -164,13 +164,13 @@ mod tests {
         ]);
         let group = "/sys/fs/cgroup/cpu/job".to_owned();
         let unknown = quotas(&tree.root);
-        assert_eq!(told(&unknown, &unknown), [(group.clone(), 50, Fact::Absent)]);
+        assert_eq!(evidence_of(&unknown, &unknown), [(group.clone(), 50, Fact::Absent)]);
         tree.write(
             "/sys/fs/cgroup/cpu/job/cpu.stat",
             "nr_periods 9\nnr_throttled 4\nthrottled_time 5000000\n",
         );
         assert_eq!(
-            told(&Fact::Value(vec![]), &quotas(&tree.root)),
+            evidence_of(&Fact::Value(vec![]), &quotas(&tree.root)),
             [(group, 50, Fact::Value(Nanos(5 * MS)))]
         );
     }

@@ -202,11 +202,8 @@ impl<'a> Recorder<'a> {
 
     /// Counts the activations in `missed` that a wake-up at `now` slept through.
     pub fn missed(&mut self, grid: &Grid, missed: Range<u64>, now: u64) {
-        let mut first = missed.start;
-        while first < missed.end {
-            let end = grid.block_end(first).saturating_add(1).min(missed.end);
-            self.missed_evenly(now.saturating_sub(grid.due(first)), end - first);
-            first = end;
+        for range in grid.even_ranges(missed) {
+            self.missed_evenly(now.saturating_sub(grid.due(range.start)), range.end - range.start);
         }
     }
 

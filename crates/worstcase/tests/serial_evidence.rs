@@ -73,8 +73,8 @@ fn moved_and_moved_back() {
         std::thread::sleep(Duration::from_millis(500));
         schedule::set_affinity(tid, &CpuList::from_iter([own])).unwrap();
     });
-    let told = warnings(&record, WarningId::Migrated);
-    assert_eq!((told.len(), told[0].effect), (1, Effect::Inconclusive), "{told:?}");
+    let found = warnings(&record, WarningId::Migrated);
+    assert_eq!((found.len(), found[0].effect), (1, Effect::Inconclusive), "{found:?}");
     assert_eq!(record.judgement.verdict, Verdict::Inconclusive);
     let thread = &record.scenarios[0].evidence.threads[0];
     let elsewhere = thread.elsewhere.unwrap();
@@ -102,9 +102,9 @@ fn lowered_and_put_back() {
         std::thread::sleep(Duration::from_millis(900));
         schedule::set_policy(tid, Policy::Fifo, 98).unwrap();
     });
-    let told = warnings(&record, WarningId::SetUpChanged);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].evidence.contains("priority 98 -> 3 from "), "{told:?}");
+    let found = warnings(&record, WarningId::SetUpChanged);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].evidence.contains("priority 98 -> 3 from "), "{found:?}");
     assert_eq!(record.judgement.verdict, Verdict::Inconclusive);
     assert_eq!(record.scenarios[0].evidence.threads[0].priority, 98, "put back at the end");
 }
@@ -178,10 +178,10 @@ fn under_a_quota() {
         "other",
     ];
     let record = Run::start_as(&mut group.command(&[&bench[..], &LIMIT].concat())).end().record();
-    let told = warnings(&record, WarningId::CpuQuota);
-    assert_eq!((told.len(), told[0].effect), (1, Effect::Inconclusive), "{told:?}");
+    let found = warnings(&record, WarningId::CpuQuota);
+    assert_eq!((found.len(), found[0].effect), (1, Effect::Inconclusive), "{found:?}");
     let group = group.0.display().to_string();
-    assert!(told[0].evidence.starts_with(&format!("{group}: 20 ms in each 100 ms")), "{told:?}");
+    assert!(found[0].evidence.starts_with(&format!("{group}: 20 ms in each 100 ms")), "{found:?}");
     let limits = record.header.machine.place.cpu_quotas.value().unwrap();
     assert_eq!(limits[0].group, group);
     assert_eq!(limits[0].quota, Nanos::from_millis(20));
@@ -275,9 +275,9 @@ fn throttling_is_found_in_the_second_run_after_a_boot_too() {
         let _spinner = Spinner::on(cpu);
         let options = ["--loads", "idle", "--duration", "3s", "--warm-up", "100ms", "--cpus", &cpu_name];
         let record = Run::bench(&[&options[..], &LIMIT].concat()).end().record();
-        let told = warnings(&record, WarningId::Throttled);
-        let by_itself = told.iter().find(|warning| warning.evidence.contains("fifo 1 on CPUs"));
-        let evidence = &by_itself.unwrap_or_else(|| panic!("run {run}: {told:?}")).evidence;
+        let found = warnings(&record, WarningId::Throttled);
+        let by_itself = found.iter().find(|warning| warning.evidence.contains("fifo 1 on CPUs"));
+        let evidence = &by_itself.unwrap_or_else(|| panic!("run {run}: {found:?}")).evidence;
         assert!(evidence.contains("sched_rt_runtime_us is 200000 of 1000000"), "{evidence}");
         println!("{evidence}");
     }

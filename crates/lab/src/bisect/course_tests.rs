@@ -93,7 +93,7 @@ fn a_planted_word_among_ten_is_found_and_confirmed_both_ways() {
     let (ratio, [low, high]) = alone.ratio.unwrap();
     assert!(low <= ratio && ratio <= high && (3.0..5.0).contains(&ratio), "{ratio}");
     let fresh = answer.steps.iter().filter(|step| step.fresh).count();
-    assert!(answer.steps.len() - fresh <= 9, "by halves: {readings:?}");
+    assert!(answer.steps.len() - fresh <= 9, "halving: {readings:?}");
     assert_eq!(booter.count(), 5 * (answer.steps.len() + 2), "five guests an arm, the good ones included");
     let seeds: std::collections::BTreeSet<u64> =
         booter.booted.lock().unwrap().iter().map(|(_, seed)| *seed).collect();

@@ -20,7 +20,7 @@ use crate::frames::{self, Frame};
 use crate::guest::plan::{self, Plan};
 use crate::initramfs::{self, modules};
 use crate::kernels::Kernel;
-use crate::qemu::{self, Emulator, Files};
+use crate::qemu::{self, Emulator, Files, Port};
 use crate::{Error, MadeOf, hash};
 use disk::Disk;
 use memory_file::MemoryFile;
@@ -112,11 +112,11 @@ pub fn run(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
     let mut process = Process::start(&prepared, guest)?;
     let end = process.wait(guest.time_limit, stop)?;
     let (frames, whole) = frames::read(&prepared.results.content()?);
-    let (told, left) = told(frames, process.console(), process.boot(), prepared.made_of.clone());
-    let error = match (end, whole, told) {
+    let (exit, left) = assemble(frames, process.console(), process.boot(), prepared.made_of.clone());
+    let error = match (end, whole, exit) {
         // All came back: how the machine went off does not matter then.
-        (End::Ended | End::Failed(_), Ok(()), Told::Code(code)) => return Ok(Outcome { code, left }),
-        (_, _, Told::Failure(words)) => console::failure(guest, &words, &left.console),
+        (End::Ended | End::Failed(_), Ok(()), Exit::Code(code)) => return Ok(Outcome { code, left }),
+        (_, _, Exit::NotRun(words)) => console::failure(guest, &words, &left.console),
         (end, whole, _) => console::explain(guest, &end, whole.err(), left.boot, &left.console),
     };
     Err(Failure { error, left: Some(Box::new(left)) })
@@ -132,10 +132,10 @@ pub fn at_the_console(guest: &Guest, size: (u16, u16)) -> Result<Outcome, Failur
     let mut process = Process::start(&prepared, guest)?;
     process.wait(Duration::MAX, &|| false)?;
     let (frames, whole) = frames::read(&prepared.results.content()?);
-    let (told, left) = told(frames, String::new(), None, prepared.made_of.clone());
-    let error = match (whole, told) {
-        (_, Told::Failure(words)) => console::failure(guest, &words, ""),
-        (Ok(()), Told::Code(code)) => return Ok(Outcome { code, left }),
+    let (exit, left) = assemble(frames, String::new(), None, prepared.made_of.clone());
+    let error = match (whole, exit) {
+        (_, Exit::NotRun(words)) => console::failure(guest, &words, ""),
+        (Ok(()), Exit::Code(code)) => return Ok(Outcome { code, left }),
         _ => Error::new("the guest was switched off before its results came back"),
     };
     Err(Failure { error, left: Some(Box::new(left)) })
@@ -207,8 +207,10 @@ impl Prepared {
         Ok(Files {
             kernel: pass(&self.kernel)?,
             initramfs: pass(&self.initramfs)?,
-            results: pass(&self.results)?,
-            console: self.console.as_ref().map(&mut pass).transpose()?,
+            port: match &self.console {
+                Some(console) => Port::Console(pass(console)?),
+                None => Port::Results(pass(&self.results)?),
+            },
             disk: self.disk.as_ref().map(&mut pass).transpose()?,
         })
     }
@@ -257,19 +259,19 @@ fn lab(guest: &Guest, made_of: &MadeOf) -> record::Lab {
     }
 }
 
-/// What a guest said of its command.
-enum Told {
+/// How a guest's command ended.
+enum Exit {
     /// Its exit code.
     Code(u8),
-    /// Why it was not run.
-    Failure(String),
-    /// Nothing.
-    Nothing,
+    /// It was not run: why.
+    NotRun(String),
+    /// The guest sent neither.
+    Unknown,
 }
 
 /// Takes the frames apart.
-fn told(frames: Vec<Frame>, console: String, boot: Option<Duration>, made_of: MadeOf) -> (Told, Left) {
-    let mut told = Told::Nothing;
+fn assemble(frames: Vec<Frame>, console: String, boot: Option<Duration>, made_of: MadeOf) -> (Exit, Left) {
+    let mut exit = Exit::Unknown;
     let mut left = Left {
         output: Vec::new(),
         errors: Vec::new(),
@@ -282,8 +284,8 @@ fn told(frames: Vec<Frame>, console: String, boot: Option<Duration>, made_of: Ma
     };
     for frame in frames {
         match frame {
-            Frame::Ended(code) => told = Told::Code(code),
-            Frame::Failure(words) => told = Told::Failure(words),
+            Frame::Ended(code) => exit = Exit::Code(code),
+            Frame::Failure(words) => exit = Exit::NotRun(words),
             Frame::Output(mut bytes) => left.output.append(&mut bytes),
             Frame::Errors(mut bytes) => left.errors.append(&mut bytes),
             Frame::File(path, bytes) if is_below(&path) => left.files.push((path, bytes)),
@@ -292,7 +294,7 @@ fn told(frames: Vec<Frame>, console: String, boot: Option<Duration>, made_of: Ma
             Frame::Parameters(json) => left.parameters = serde_json::from_slice(&json).unwrap_or_default(),
         }
     }
-    (told, left)
+    (exit, left)
 }
 
 /// A guest does not choose where on the host its files go.

@@ -8,17 +8,15 @@ use std::process::{Child, Command, Stdio};
 use rustix::termios::{self, Winsize};
 use sys::process::Ended;
 
-use super::Result;
 use super::plan::{Plan, VARIABLE};
 use super::port::Port;
 use super::relay::{Pipes, Relay};
+use super::{LONGEST, Result};
 use crate::frames::{Sender, Stream};
 
 const PATH: &str = "/bin:/sbin:/usr/bin:/usr/sbin";
 
-/// A file of more bytes does not come back whole.
-const LONGEST_FILE: u64 = 256 << 20;
-/// Nor do more bytes than this in all.
+/// Files of more bytes than this in all do not come back.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// A command that has ended.
@@ -84,8 +82,8 @@ fn send_files<W: Write>(directory: &Path, sender: &mut Sender<W>) -> io::Result<
     let below = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_path_buf();
     for path in &found.files {
         match (fs::symlink_metadata(path).map(|file| file.len()), File::open(path)) {
-            (Ok(length), Ok(mut file)) if length <= LONGEST_FILE.min(room) => {
-                room -= sender.stream(Stream::File(&below(path)), &mut file, LONGEST_FILE.min(room))?;
+            (Ok(length), Ok(mut file)) if length <= LONGEST.min(room) => {
+                room -= sender.stream(Stream::File(&below(path)), &mut file, LONGEST.min(room))?;
             }
             (Ok(length), Ok(_)) => sender.left_out(&below(path), &too_long(length))?,
             (Err(error), _) | (_, Err(error)) => sender.left_out(&below(path), &format!("open: {error}"))?,
@@ -95,8 +93,8 @@ fn send_files<W: Write>(directory: &Path, sender: &mut Sender<W>) -> io::Result<
 }
 
 fn too_long(length: u64) -> String {
-    let limit = if length > LONGEST_FILE { LONGEST_FILE } else { MOST_BYTES };
-    let what = if length > LONGEST_FILE { "a file" } else { "all files together" };
+    let limit = if length > LONGEST { LONGEST } else { MOST_BYTES };
+    let what = if length > LONGEST { "a file" } else { "all files together" };
     format!("it has {length} bytes; {what} may have {limit} to come back")
 }
 

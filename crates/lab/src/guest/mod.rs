@@ -29,6 +29,9 @@ const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current
 
 pub use system::ARGUMENT;
 
+/// A file, or output, of more bytes does not come back whole.
+const LONGEST: u64 = 256 << 20;
+
 /// What goes wrong in a guest, in words for the host.
 type Result<T> = std::result::Result<T, String>;
 

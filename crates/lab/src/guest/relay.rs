@@ -13,12 +13,10 @@ use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::Result;
 use super::port::Port;
+use super::{LONGEST, Result};
 use crate::frames::Stream;
 
-/// No more of a stream is sent than so many bytes.
-const LONGEST: u64 = 256 << 20;
 /// How much is read at once.
 const CHUNK: usize = 1 << 16;
 /// How long a command that was asked to end has for it before it is killed. In instruction time this takes the host several

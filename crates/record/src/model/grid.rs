@@ -1,5 +1,7 @@
 //! When the activations of a series are due.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Random, Seed};
 
@@ -97,6 +99,16 @@ impl Grid {
         Self { origin: due.wrapping_sub(self.offset(activation)), ..*self }
     }
 
+    /// `activations` in ranges that each lie on one even grid: within a range they are due a period apart.
+    pub fn even_ranges(&self, activations: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+        let (grid, mut next) = (*self, activations.start);
+        std::iter::from_fn(move || {
+            let range = next..grid.block_end(next).saturating_add(1).min(activations.end);
+            next = range.end;
+            (!range.is_empty()).then_some(range)
+        })
+    }
+
     /// The last activation that lies on one even grid with `activation`.
     pub fn block_end(&self, activation: u64) -> u64 {
         self.sweep.map_or(u64::MAX, |sweep| {
@@ -159,6 +171,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn even_ranges_are_all_activations_in_turn_and_even(
+            interval in 1_000..20_000_000_u64, seed: u64, start in 0..1_000_000_u64, count in 0..1_000_u64, sweeps: bool,
+        ) {
+            let mut grid = swept(interval, seed);
+            grid.sweep = grid.sweep.filter(|_| sweeps);
+            let mut next = start;
+            for range in grid.even_ranges(start..start + count) {
+                prop_assert_eq!(range.start, next);
+                next = range.end;
+                let last = range.end - 1;
+                prop_assert_eq!(grid.due(last) - grid.due(range.start), (last - range.start) * interval);
+            }
+            prop_assert_eq!(next, start + count);
+        }
+
         #[test]
         fn what_is_due_is_what_was_counted(
             interval in 1_000..20_000_000_u64, seed: u64, activation in 0..10_000_000_u64, sweeps: bool,

@@ -159,15 +159,11 @@ impl Series {
         self.timeline.push((sample.due.0) / 1_000_000_000, block);
         self.late += u64::from(!waited.is_empty());
         // The numbers may come from a damaged journal: no loop depends on them, and nothing is due after `now`.
-        const MOST_BLOCKS: u64 = 10_000;
-        let (mut first, mut blocks) = (waited.start, 0);
-        while first < waited.end {
-            blocks += 1;
-            let block_end = if blocks < MOST_BLOCKS { grid.block_end(first) } else { u64::MAX };
-            let end = block_end.saturating_add(1).min(waited.end);
-            let greatest = now.saturating_sub(grid.due(first));
-            self.miss_evenly(greatest, grid.interval, (end - first).min(greatest / grid.interval + 1));
-            first = end;
+        const MOST_RANGES: usize = 10_000;
+        for (place, range) in grid.even_ranges(waited.clone()).take(MOST_RANGES).enumerate() {
+            let end = if place + 1 < MOST_RANGES { range.end } else { waited.end };
+            let greatest = now.saturating_sub(grid.due(range.start));
+            self.miss_evenly(greatest, grid.interval, (end - range.start).min(greatest / grid.interval + 1));
         }
     }
 

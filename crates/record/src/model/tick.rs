@@ -40,15 +40,17 @@ impl TickPhases {
         let spacing = greatest_common_divisor(grid.interval, tick.0);
         let different = tick.0 / spacing;
         let mut seen = [false; PARTS];
-        let (mut covered, mut activation, mut looks) = (0, 0, 0);
-        while activation < activations && looks < MOST_LOOKS && covered < PARTS as u32 {
-            let end = grid.block_end(activation).saturating_add(1).min(activations);
-            let looked_at = (end - activation).min(different).min(MOST_LOOKS - looks);
-            for due in (activation..activation + looked_at).map(|activation| grid.due(activation)) {
+        let (mut covered, mut looks) = (0, 0);
+        for range in grid.even_ranges(0..activations) {
+            let looked_at = (range.end - range.start).min(different).min(MOST_LOOKS - looks);
+            for due in (range.start..range.start + looked_at).map(|activation| grid.due(activation)) {
                 let part = u128::from(due % tick.0) * PARTS as u128 / u128::from(tick.0);
                 covered += u32::from(!std::mem::replace(&mut seen[part as usize], true));
             }
-            (activation, looks) = (end, looks + looked_at);
+            looks += looked_at;
+            if looks == MOST_LOOKS || covered == PARTS as u32 {
+                break;
+            }
         }
         Some(Self {
             tick,

@@ -133,16 +133,16 @@ mod tests {
 
     #[test]
     fn a_quota_counts_where_it_stopped_a_load() {
-        let told = |throttled, loaded: bool| {
+        let warned = |throttled, loaded: bool| {
             let mut scenario = scenario(&[5_000]);
             scenario.load.stressors = vec![StressorEvidence::default(); usize::from(loaded)];
             scenario.evidence.quotas = Fact::Value(vec![quota(throttled)]);
             of_quotas(&scenario).first().map(|warning| warning.effect)
         };
-        assert_eq!(told(Fact::Value(Nanos(0)), true), None);
-        assert_eq!(told(Fact::Value(Nanos::from_millis(300)), true), Some(Effect::Inconclusive));
-        assert_eq!(told(Fact::Value(Nanos::from_millis(300)), false), Some(Effect::Note));
-        assert_eq!(told(Fact::Absent, true), Some(Effect::Inconclusive), "unknown is not 0");
+        assert_eq!(warned(Fact::Value(Nanos(0)), true), None);
+        assert_eq!(warned(Fact::Value(Nanos::from_millis(300)), true), Some(Effect::Inconclusive));
+        assert_eq!(warned(Fact::Value(Nanos::from_millis(300)), false), Some(Effect::Note));
+        assert_eq!(warned(Fact::Absent, true), Some(Effect::Inconclusive), "unknown is not 0");
     }
 
     #[test]
@@ -152,8 +152,8 @@ mod tests {
         machine.place.container = Fact::Value("podman".into());
         machine.place.user_namespace = Fact::Value(true);
         machine.timers.resolution = Fact::Value(Nanos::from_millis(4));
-        let told: Vec<_> = of_machine(&machine).iter().map(|one| (one.id, one.effect)).collect();
-        assert_eq!(told, [(Id::Container, Effect::Note), (Id::CoarseTimers, Effect::Note)]);
+        let warned: Vec<_> = of_machine(&machine).iter().map(|one| (one.id, one.effect)).collect();
+        assert_eq!(warned, [(Id::Container, Effect::Note), (Id::CoarseTimers, Effect::Note)]);
     }
 
     #[test]

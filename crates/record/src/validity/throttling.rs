@@ -20,7 +20,7 @@ pub(super) fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> 
     let probe: u64 = scenario.evidence.threads.iter().map(|thread| thread.cpu_time.0).sum();
     let of_probe = Nanos(probe).0.saturating_mul(1000) / scenario.length.0.max(1);
     let held_back = watch.never_asleep.iter().filter(|one| was_held_back(one, of_probe));
-    let mut warnings: Vec<Warning> = held_back.map(|one| warning(told(one, limits))).collect();
+    let mut warnings: Vec<Warning> = held_back.map(|one| warning(describe(one, limits))).collect();
     if let Fact::Value(cpus) = &watch.held_back {
         if !cpus.is_empty() {
             warnings.push(warning(format!(
@@ -51,7 +51,7 @@ fn was_held_back(thread: &NeverAsleep, of_probe: u64) -> bool {
     thread.over >= LEAST_OVER && got + of_probe + LEAST_PERMILLE < 1000
 }
 
-fn told(thread: &NeverAsleep, limits: &Throttling) -> String {
+fn describe(thread: &NeverAsleep, limits: &Throttling) -> String {
     let NeverAsleep { name, tid, policy, priority, cpus, ran, over, worst } = thread;
     let millis = |time: &Nanos| time.0 / 1_000_000;
     format!(
