@@ -5,8 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use record::PlannedScenario;
-use record::samples::{Block, Header, Reader, Writer};
+use record::samples::{Block, Header, Measured, Reader, Writer};
 use record::{CStates, ClockName, time::UtcTime};
 use units::Nanos;
 
@@ -38,7 +37,7 @@ fn round_trip(bytes: &[u8]) {
 
 fn write(interval: u64, samples: &[(u64, Nanos)]) -> Vec<u8> {
     let scenario =
-        PlannedScenario { load: "idle".into(), interval: Nanos(interval), cstates: CStates::AsIs, repeat: 1 };
+        Measured { load: "idle".into(), interval: Nanos(interval), cstates: CStates::AsIs, repeat: 1 };
     let header = Header {
         program: "fuzz".into(),
         started: UtcTime(0),

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use record::instrument::timer::TimerSeries;
 use record::time::UtcTime;
 use record::verdict::{Judgement, Verdict};
 use record::{
     CStates, Evidence, Header, KernelParameter, Lab, LabImages, LabTime, LoadEvidence, Machine,
-    ParameterAnswer, Record, RunPlan, Scenario, ScenarioEnd, ScenarioHead, Series, Tool,
+    ParameterAnswer, PlannedScenario, Record, RunPlan, Scenario, ScenarioEnd, ScenarioHead, Series, Setup,
+    Tool,
 };
 use units::{Bytes, Nanos, Seed};
 
@@ -110,19 +112,20 @@ fn after(guest: &Guest, option: &str) -> String {
 }
 
 fn scenario(load: &str, latencies: &[u64]) -> Scenario {
-    let mut series = Series { expected: latencies.len() as u64, ..Series::default() };
+    let timer = TimerSeries { expected: latencies.len() as u64, ..TimerSeries::default() };
+    let mut series = Series { own: timer.into(), ..Series::default() };
     latencies.iter().for_each(|&latency| series.observed.record(Nanos(latency)));
     Scenario {
         head: ScenarioHead {
-            load: load.into(),
-            interval: Nanos::from_millis(1),
-            cstates: CStates::AsIs,
-            repeat: 1,
+            planned: PlannedScenario {
+                load: load.into(),
+                cstates: CStates::AsIs,
+                repeat: 1,
+                setup: Setup::every(Nanos::from_millis(1)),
+            },
             started: UtcTime(0),
             offset: Nanos::ZERO,
             cpus: vec![None],
-            sweeps: vec![],
-            phases: vec![Nanos::ZERO],
         },
         end: ScenarioEnd::Complete,
         length: Nanos::from_secs(2),

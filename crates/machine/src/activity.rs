@@ -124,7 +124,7 @@ impl Activity {
 }
 
 /// The rows of a table with the CPUs as its head. Rows of fewer counts are sums of all CPUs and left out.
-fn rows(text: &str) -> Rows {
+pub(crate) fn rows(text: &str) -> Rows {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default().split_whitespace();
     let cpus: Vec<CpuId> =

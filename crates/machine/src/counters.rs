@@ -40,7 +40,7 @@ pub(crate) struct CpuTime {
     busy: u64,
     idle: u64,
     waiting: u64,
-    steal: Option<u64>,
+    pub(crate) steal: Option<u64>,
 }
 
 impl Snapshot {

@@ -65,7 +65,16 @@ mod at {
     pub const ELSEWHERE_CPU: usize = 30;
     pub const ELSEWHERE_FIRST: usize = 31;
     pub const ELSEWHERE_LAST: usize = 32;
-    pub const WORST: usize = 40;
+    // Of windows in which the thread spins.
+    pub const WATCHED: usize = 33;
+    pub const READINGS: usize = 34;
+    pub const SHORTEST: usize = 35;
+    pub const BOOKKEEPING: usize = 36;
+    pub const WINDOWS: usize = 37;
+    pub const WINDOWS_MISSED: usize = 38;
+    pub const PREEMPTIONS: usize = 39;
+    pub const READ_AT: usize = 40;
+    pub const WORST: usize = 48;
     pub const SECONDS: usize = WORST + 2 * super::WORST;
     pub const OBSERVED: usize = SECONDS + super::SECOND_WORDS * super::SECONDS;
     pub const MISSED_CELLS: usize = OBSERVED + super::layout::CELLS;
@@ -133,11 +142,26 @@ pub struct Recorder<'a> {
     maxima: Maxima<'a>,
     every_sample: bool,
     whereabouts: Option<Whereabouts>,
+    /// Preemptions before the first window, where they are counted.
+    preempted_before: Option<u64>,
 }
 
 /// A wait of at least this many nanoseconds is a sleep that the kernel counts as a voluntary switch: what is shorter may
 /// be over before the thread is off its CPU.
 const SLEEP: u64 = 20_000;
+
+/// What a thread saw while it spun; times in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// From its first reading of the clock to the last, without what recording took.
+    pub watched: u64,
+    /// Readings of the clock.
+    pub readings: u64,
+    /// The shortest time between two of them.
+    pub shortest: u64,
+    /// What recording gaps took.
+    pub bookkeeping: u64,
+}
 
 /// The cells of one histogram.
 struct Cells<'a>(&'a [Word]);
@@ -164,6 +188,7 @@ impl<'a> Recorder<'a> {
             maxima: Maxima::new(&words[at::MAXIMA..at::SAMPLES]),
             every_sample,
             whereabouts: None,
+            preempted_before: None,
         };
         recorder.next_second = recorder.first_activation_after(1);
         recorder
@@ -176,6 +201,12 @@ impl<'a> Recorder<'a> {
     /// Counts the wake-up of `activation`.
     #[inline]
     pub fn observed(&mut self, activation: u64, latency: u64) {
+        self.count(activation, latency);
+        self.maxima.observed(activation, latency);
+    }
+
+    #[inline]
+    fn count(&mut self, activation: u64, latency: u64) {
         // Before it is counted: whoever reads a count and then the samples finds as many.
         if self.every_sample {
             self.pass_on(activation, latency);
@@ -194,7 +225,6 @@ impl<'a> Recorder<'a> {
         words[at::LAST].set(latency);
         words[at::OBSERVED + layout::index(latency)].add(1);
         self.block.observed.add(latency, 1);
-        self.maxima.observed(activation, latency);
         if latency > self.admission {
             self.admit(activation, latency);
         }
@@ -301,6 +331,49 @@ impl<'a> Recorder<'a> {
         self.publish_second();
         self.words[at::SLEEPS].set(self.sleeps);
         self.words[at::FINISHED].publish(running.max(1));
+    }
+
+    /// A gap of `length` that began `at` after the first window, both in nanoseconds.
+    #[inline]
+    pub fn gap(&mut self, at: u64, length: u64) {
+        self.count(at, length);
+    }
+
+    /// The thread has the CPU when the clock reads `now`.
+    #[inline]
+    pub fn read_at(&mut self, now: u64) {
+        self.words[at::READ_AT].set(now);
+    }
+
+    /// What was seen in a window.
+    pub fn window(&mut self, window: &Window) {
+        let words = self.words;
+        words[at::WATCHED].add(window.watched);
+        words[at::READINGS].add(window.readings);
+        words[at::BOOKKEEPING].add(window.bookkeeping);
+        if words[at::WINDOWS].get() == 0 || window.shortest < words[at::SHORTEST].get() {
+            words[at::SHORTEST].set(window.shortest);
+        }
+    }
+
+    /// From now on preemptions of the calling thread are counted. getrusage(2).
+    pub fn watch_preemptions(&mut self) {
+        self.preempted_before = Some(sys::usage::thread().involuntary);
+    }
+
+    /// The pause after a window begins.
+    pub fn window_ended(&mut self) {
+        if let Some(before) = self.preempted_before {
+            self.words[at::PREEMPTIONS].set(sys::usage::thread().involuntary.saturating_sub(before));
+        }
+        self.words[at::WINDOWS].publish(self.words[at::WINDOWS].get() + 1);
+    }
+
+    /// So many windows were over before the thread got its CPU.
+    pub fn windows_missed(&mut self, count: u64) {
+        if count > 0 {
+            self.words[at::WINDOWS_MISSED].add(count);
+        }
     }
 
     #[cold]

@@ -117,7 +117,7 @@ impl Probe {
 
     /// What the plan's clock reads.
     pub fn now(&self) -> u64 {
-        clock_of(self.plan.clock).now()
+        clock_of(self.plan.clock()).now()
     }
 
     /// What the plan's clock read when the threads were asked to end, by whomever.
@@ -127,9 +127,7 @@ impl Probe {
 
     /// When activations of thread `thread` are due; none while it warms up.
     pub fn grid(&self, thread: usize) -> Option<Grid> {
-        let origin = self.view(thread).origin()?;
-        let sweep = self.plan.threads.get(thread).and_then(|thread| thread.sweep);
-        Some(Grid { origin, interval: self.plan.interval.0.max(1), sweep })
+        Some(self.plan.grid(thread, self.view(thread).origin()?))
     }
 
     /// The process.

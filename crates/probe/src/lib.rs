@@ -1,16 +1,17 @@
-//! Instruments. The timer probe: how late does a thread wake up that sleeps until a point in time?
+//! Instruments: what measures in a scenario.
 //!
-//! It runs in a process of its own ([`process`]), so that it alone is locked in memory and can be put into a
-//! partition; its threads write to a [`board`] of shared words, which the parent reads through [`client`].
-//! The measuring loop is [`engine::run`]; what wakes it is a [`source::Source`].
+//! They run in a process of their own ([`process`]), so that it alone is locked in memory and can be put into a
+//! partition; its threads write to a [`board`] of shared words, which the parent reads through [`client`]. What its threads
+//! do is a [`plan::Job`]: [`timer`] for how late they wake up, [`noise`] for how long the CPU is taken from them.
 
 pub mod board;
 pub mod client;
-pub mod engine;
 pub mod maxima;
+pub mod noise;
 pub mod plan;
 pub mod process;
-pub mod source;
+pub mod timer;
 
 pub use client::{Probe, ProbeError};
-pub use plan::{ProbePlan, ThreadPlan};
+pub use plan::{Job, NoiseJob, ProbePlan, TimerJob};
+pub use timer::{engine, source};

@@ -1,20 +1,44 @@
 //! What one probe process is to do.
 
-use record::{ClockName, Sweep, Wake};
+use record::instrument::noise::NoiseSetup;
+use record::instrument::timer::TimerSetup;
+use record::{ClockName, Grid, Wake};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, CpuList, Nanos, Policy, Priority};
 
-/// One measurement: which threads, how woken, for how long.
+/// One measurement: which threads, what each does, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbePlan {
-    /// One thread each.
-    pub threads: Vec<ThreadPlan>,
-    /// The period of every thread.
-    pub interval: Nanos,
+    /// The CPU of each thread that it is pinned to; none: not pinned.
+    pub threads: Vec<Option<CpuId>>,
     /// Scheduling policy; with [`Wake::Deadline`] it is not used.
     pub policy: Policy,
     /// Priority, for a policy that has one.
     pub priority: Option<Priority>,
+    /// A value that stops all threads.
+    pub stop_at: Option<Nanos>,
+    /// Whether every sample is passed on to the parent.
+    pub every_sample: bool,
+    /// Where the probe's main thread stays while its threads measure.
+    pub housekeeping: CpuList,
+    /// What the threads do.
+    pub job: Job,
+}
+
+/// What an instrument's threads do: one variant each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Job {
+    /// See [`crate::timer`].
+    Timer(TimerJob),
+    /// See [`crate::noise`].
+    Noise(NoiseJob),
+}
+
+/// How late threads wake up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimerJob {
+    /// Period and phases.
+    pub setup: TimerSetup,
     /// What wakes the threads.
     pub wake: Wake,
     /// Run time per period, with [`Wake::Deadline`].
@@ -28,21 +52,74 @@ pub struct ProbePlan {
     pub warm_up: u64,
     /// Activations that every thread delivers; none: until it is stopped.
     pub activations: Option<u64>,
-    /// A latency that stops all threads.
-    pub stop_at: Option<Nanos>,
-    /// Whether every sample is passed on to the parent.
-    pub every_sample: bool,
-    /// Where the probe's main thread stays while its threads measure.
-    pub housekeeping: CpuList,
 }
 
-/// One measuring thread.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ThreadPlan {
-    /// The CPU that it is pinned to; none: not pinned.
-    pub cpu: Option<CpuId>,
-    /// Where in the period its activations lie.
-    pub phase: Nanos,
-    /// How they move against the tick.
-    pub sweep: Option<Sweep>,
+/// How long the CPU is taken from threads that spin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoiseJob {
+    /// Threshold and windows.
+    pub setup: NoiseSetup,
+    /// Windows of the warm-up, in which nothing is recorded.
+    pub warm_up: u64,
+    /// Windows to spin in; none: until it is stopped.
+    pub windows: Option<u64>,
+}
+
+impl ProbePlan {
+    /// The clock that the threads read.
+    pub fn clock(&self) -> ClockName {
+        match &self.job {
+            Job::Timer(timer) => timer.clock,
+            Job::Noise(_) => ClockName::Monotonic,
+        }
+    }
+
+    /// When the values of thread `thread` were due or came, if number 0 lies at `origin` on the clock.
+    pub fn grid(&self, thread: usize, origin: u64) -> Grid {
+        match &self.job {
+            Job::Timer(timer) => timer.grid(thread, origin),
+            Job::Noise(_) => Grid::fixed(origin, 1),
+        }
+    }
+
+    /// What the timer does, if it is the instrument.
+    pub fn timer(&self) -> Option<&TimerJob> {
+        if let Job::Timer(timer) = &self.job { Some(timer) } else { None }
+    }
+
+    /// The policy that the threads have when nothing is denied.
+    pub fn expected_policy(&self) -> Policy {
+        let is_reservation = self.timer().is_some_and(|timer| timer.wake == Wake::Deadline);
+        if is_reservation { Policy::Deadline } else { self.policy }
+    }
+
+    /// The numbers that values of a thread may have, from 0: activations, or nanoseconds. None where the threads are stopped.
+    pub fn numbers(&self) -> Option<u64> {
+        match &self.job {
+            Job::Timer(timer) => timer.activations,
+            Job::Noise(noise) => Some(noise.windows?.saturating_mul(noise.setup.window.0)),
+        }
+    }
+
+    /// How long the threads are to measure, the warm-up included; none where they are stopped.
+    pub fn length(&self) -> Option<Nanos> {
+        match &self.job {
+            Job::Timer(timer) => {
+                let count = timer.activations?.saturating_add(timer.warm_up).saturating_add(2);
+                Some(timer.setup.interval.saturating_mul(count))
+            }
+            Job::Noise(noise) => {
+                let count = noise.windows?.saturating_add(noise.warm_up).saturating_add(2);
+                Some(noise.setup.window.saturating_mul(count))
+            }
+        }
+    }
+}
+
+impl TimerJob {
+    /// When activations of thread `thread` are due, if its first one lies at `origin` on the clock.
+    pub fn grid(&self, thread: usize, origin: u64) -> Grid {
+        let sweep = self.setup.sweeps.get(thread).copied();
+        Grid { origin, interval: self.setup.interval.0.max(1), sweep }
+    }
 }

@@ -10,21 +10,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use record::{ClockName, CpuReading, Grid, ThreadEvidence, Wake};
+use record::{ClockName, CpuReading, ThreadEvidence};
 use serde::{Deserialize, Serialize};
 use sys::clock::Clock;
 use sys::cpu::{CpuReader, Way};
 use sys::schedule::{self, Scheduling};
 use sys::shared::{SharedWords, Word};
-use sys::timer::{PosixTimer, TimerFd};
-use units::{CpuList, Nanos, Policy};
+use sys::timer::TimerFd;
+use units::{CpuId, CpuList, Nanos};
 
 use crate::board::{self, Recorder, View};
-use crate::engine::{self, Task};
-use crate::plan::{ProbePlan, ThreadPlan};
-use crate::source::{
-    Nanosleep, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads,
-};
+use crate::plan::{Job, NoiseJob, ProbePlan};
+use crate::{noise, timer};
 
 /// The first argument by which the binary knows that it is to be a probe.
 pub const ARGUMENT: &str = "__probe";
@@ -77,7 +74,7 @@ fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<
     let plan: ProbePlan = serde_json::from_str(&line(input)).map_err(|error| Failure::bare(&error))?;
     let words = board::words(plan.threads.len(), plan.every_sample);
     let board = SharedWords::open(descriptor, words).map_err(|error| Failure::bare(&error))?;
-    let clock = clock_of(plan.clock);
+    let clock = clock_of(plan.clock());
     let clock_is_system_call = clock.is_system_call();
     if !plan.housekeeping.is_empty() {
         // Of no consequence where it fails: the threads pin themselves.
@@ -163,10 +160,10 @@ impl<'a> Crew<'a> {
         std::thread::scope(|scope| {
             let (sender, prepared) = mpsc::channel::<Prepared>();
             let mut threads = Vec::new();
-            for (index, thread) in self.plan.threads.iter().enumerate() {
+            for (index, cpu) in self.plan.threads.iter().enumerate() {
                 let sender = sender.clone();
-                let name = thread.cpu.map_or(format!("probe:{index}"), |cpu| format!("probe/{cpu}"));
-                let body = move || self.live(index, thread, &sender);
+                let name = cpu.map_or(format!("probe:{index}"), |cpu| format!("probe/{cpu}"));
+                let body = move || self.live(index, &sender);
                 let spawned =
                     std::thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, body);
                 threads.push(spawned.map_err(|error| self.abandon(Failure::of_thread(&error)))?);
@@ -174,7 +171,7 @@ impl<'a> Crew<'a> {
             let tids = self.all_prepared(&prepared)?;
             say(&Message::Ready(tids.clone()));
             if line(input) != "go" {
-                board::stop(self.board, clock_of(self.plan.clock).now());
+                board::stop(self.board, clock_of(self.plan.clock()).now());
             }
             self.open_the_gate();
             self.attend(&tids);
@@ -205,8 +202,9 @@ impl<'a> Crew<'a> {
 
     fn open_the_gate(&self) {
         // Far enough ahead that all threads are asleep again before the first activation is due.
-        let start = clock_of(self.plan.clock).now() + 5_000_000;
-        let step = self.plan.start_at_multiple_of.map_or(1, |step| step.0.max(1));
+        let start = clock_of(self.plan.clock()).now() + 5_000_000;
+        let step = self.plan.timer().and_then(|timer| timer.start_at_multiple_of);
+        let step = step.map_or(1, |step| step.0.max(1));
         let start = start.div_ceil(step).saturating_mul(step);
         *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(start);
         self.started.notify_all();
@@ -224,7 +222,7 @@ impl<'a> Crew<'a> {
 
     /// Sleeps until all threads are done, the parent says stop or is gone, or the clock is set.
     fn attend(&self, tids: &[i32]) {
-        let settable = self.plan.clock != ClockName::Monotonic;
+        let settable = self.plan.clock() != ClockName::Monotonic;
         let watch = settable.then(TimerFd::on_clock_set).and_then(Result::ok);
         let stdin = std::io::stdin();
         const LONG: Duration = Duration::from_secs(3600);
@@ -239,7 +237,7 @@ impl<'a> Crew<'a> {
             let ready =
                 sys::signal::wait_readable(&fds, if stopping { SOON } else { LONG }).unwrap_or_default();
             if !stopping && ready.last() == Some(&true) {
-                board::stop(self.board, clock_of(self.plan.clock).now());
+                board::stop(self.board, clock_of(self.plan.clock()).now());
             }
             let clock_set = watch.as_ref().is_some_and(TimerFd::was_clock_set);
             if clock_set || board::stopped_at(self.board).is_some() {
@@ -249,17 +247,16 @@ impl<'a> Crew<'a> {
     }
 
     /// A measuring thread's life.
-    fn live(&self, index: usize, thread: &ThreadPlan, prepared: &mpsc::Sender<Prepared>) -> ThreadEvidence {
-        let waking = match self.prepare(thread) {
-            Ok(waking) => waking,
+    fn live(&self, index: usize, prepared: &mpsc::Sender<Prepared>) -> ThreadEvidence {
+        let ready = match self.prepare(index) {
+            Ok(ready) => ready,
             Err(failure) => {
                 let _ = prepared.send(Err(failure));
                 return ThreadEvidence::default();
             }
         };
         let _ = prepared.send(Ok((index, schedule::thread_id())));
-        let first = self.wait_at_the_gate() + thread.phase.0 + self.plan.interval.0;
-        let evidence = self.measure(index, thread, first, waking);
+        let evidence = self.measure(index, self.wait_at_the_gate(), ready);
         if self.at_work.fetch_sub(1, Ordering::AcqRel) == 1 {
             let _ = (&self.bell).write_all(b".");
         }
@@ -269,89 +266,44 @@ impl<'a> Crew<'a> {
 
     /// Pins the thread and gives it its policy. Where that is not permitted it measures as an ordinary thread: its
     /// evidence says what it was.
-    fn prepare(&self, thread: &ThreadPlan) -> Result<Waking, Failure> {
+    fn prepare(&self, index: usize) -> Result<Ready<'a>, Failure> {
         // Without a CPU of its own, everywhere that the cpuset lets it: a reservation must be able to run in its
         // whole root domain.
-        let cpus = thread.cpu.map_or_else(|| (0..units::MAX_CPUS).collect(), |cpu| CpuList::from_iter([cpu]));
+        let cpus = self.plan.threads[index]
+            .map_or_else(|| (0..units::MAX_CPUS).collect(), |cpu| CpuList::from_iter([cpu]));
         schedule::set_affinity(0, &cpus).map_err(|error| Failure::of_affinity(&error))?;
         // Real-time threads have no slack whatever is set; SCHED_OTHER ones do.
         let _ = schedule::set_timer_slack(Nanos(1));
         sys::memory::touch_stack();
-        let deadline = self.plan.wake == Wake::Deadline;
-        let scheduling = if deadline {
-            Scheduling::Deadline { runtime: self.plan.runtime, period: self.plan.interval }
-        } else {
-            Scheduling::new(self.plan.policy, self.plan.priority)
-        };
+        let reservation = self.plan.timer().and_then(timer::reservation);
+        let deadline = reservation.is_some();
+        let scheduling = reservation.unwrap_or(Scheduling::new(self.plan.policy, self.plan.priority));
         match schedule::set(scheduling) {
             Ok(()) => {}
             Err(error) if deadline => return Err(Failure::of_reservation(&error)),
             Err(error) if error.errno == sys::Errno::PERM => {}
             Err(error) => return Err(Failure::bare(&error)),
         }
-        Waking::prepare(self.plan).map_err(|error| Failure::of_timer(&error, thread))
+        Ready::prepare(self.plan, index)
     }
 
-    fn measure(&self, index: usize, thread: &ThreadPlan, first: u64, waking: Waking) -> ThreadEvidence {
-        match waking {
-            Waking::Nanosleep(source) => self.measure_on(index, thread, first, source),
-            Waking::Timerfd(source) => self.measure_on(index, thread, first, source),
-            Waking::PosixTimer(source) => self.measure_on(index, thread, first, source),
-            Waking::Deadline(source) => self.measure_on(index, thread, first, source),
-        }
-    }
-
-    fn measure_on(
-        &self,
-        index: usize,
-        thread: &ThreadPlan,
-        first: u64,
-        source: impl Source,
-    ) -> ThreadEvidence {
-        match self.plan.clock {
-            ClockName::Monotonic => self.measure_with(index, thread, first, source),
-            settable => {
-                let clocks = SystemClocks(clock_of(settable));
-                self.measure_with(index, thread, first, Settable::new(source, clocks))
-            }
-        }
-    }
-
-    fn measure_with(
-        &self,
-        index: usize,
-        thread: &ThreadPlan,
-        first: u64,
-        mut source: impl Source,
-    ) -> ThreadEvidence {
+    fn measure(&self, index: usize, start: u64, ready: Ready<'_>) -> ThreadEvidence {
         let plan = self.plan;
         let words = board::block(self.board, index, plan.every_sample);
-        let mut recorder = Recorder::new(words, plan.interval, plan.every_sample);
+        let mut recorder = Recorder::new(words, Nanos(plan.grid(index, 0).interval), plan.every_sample);
         let reader = CpuReader::prepare(self.cpu_is_quiet);
         let cpu_reading = reader.as_ref().map(reading_of);
         if let Some(reader) = reader {
-            recorder.watch_cpu(reader, thread.cpu);
+            recorder.watch_cpu(reader, plan.threads[index]);
         }
-        let interval = plan.interval.0.max(1);
-        let mut task = Task {
-            grid: Grid::fixed(first, interval),
-            activations: plan.warm_up,
-            stop_at: plan.stop_at.map_or(u64::MAX, |latency| latency.0),
-        };
-        let origin = engine::warm_up(&mut source, &task, self.board, &mut recorder);
-        task.grid = Grid { origin, interval, sweep: thread.sweep };
-        task.activations = plan.activations.unwrap_or(u64::MAX);
-        recorder.started(&task.grid);
-        let before = (sys::usage::thread(), sys::clock::thread_cpu_time());
-        engine::run(&mut source, &task, self.board, &mut recorder);
-        let after = (sys::usage::thread(), sys::clock::thread_cpu_time());
+        let used = ready.measure(start, self.board, &mut recorder);
         let evidence = self.evidence(index, &View(words));
         ThreadEvidence {
-            minor_faults: (after.0 - before.0).minor_faults,
-            major_faults: (after.0 - before.0).major_faults,
-            voluntary_switches: (after.0 - before.0).voluntary,
-            involuntary_switches: (after.0 - before.0).involuntary,
-            cpu_time: Nanos(after.1.saturating_sub(before.1)),
+            minor_faults: used.usage.minor_faults,
+            major_faults: used.usage.major_faults,
+            voluntary_switches: used.usage.voluntary,
+            involuntary_switches: used.usage.involuntary,
+            cpu_time: used.cpu_time,
             cpu_reading,
             ..evidence
         }
@@ -382,29 +334,51 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// What wakes a thread, made before the gate opens: what the kernel refuses then still has its errno.
-enum Waking {
-    Nanosleep(Nanosleep),
-    Timerfd(TimerFdReads),
-    PosixTimer(PosixTimerSignals),
-    Deadline(Reservation),
+/// An instrument's thread, prepared.
+enum Ready<'a> {
+    Timer(timer::Thread<'a>),
+    Noise { job: &'a NoiseJob, stop_at: u64 },
 }
 
-impl Waking {
-    fn prepare(plan: &ProbePlan) -> Result<Self, sys::Error> {
-        let clock = clock_of(plan.clock);
-        Ok(match plan.wake {
-            Wake::Nanosleep => Self::Nanosleep(Nanosleep(clock)),
-            Wake::Deadline => Self::Deadline(Reservation(clock)),
-            Wake::Timerfd => Self::Timerfd(TimerFdReads { timer: TimerFd::new(clock)?, clock }),
-            Wake::PosixTimer => Self::PosixTimer(PosixTimerSignals { timer: PosixTimer::new(clock)?, clock }),
-        })
+impl<'a> Ready<'a> {
+    fn prepare(plan: &'a ProbePlan, index: usize) -> Result<Self, Failure> {
+        let stop_at = plan.stop_at.map_or(u64::MAX, |value| value.0);
+        match &plan.job {
+            Job::Timer(job) => {
+                timer::Thread::prepare(job, index, plan.threads[index], stop_at).map(Self::Timer)
+            }
+            Job::Noise(job) => Ok(Self::Noise { job, stop_at }),
+        }
+    }
+
+    fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
+        match self {
+            Self::Timer(thread) => thread.measure(start, board, recorder),
+            Self::Noise { job, stop_at } => noise::measure(job, start, stop_at, board, recorder),
+        }
+    }
+}
+
+/// What the calling thread used in its run phase.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    usage: sys::usage::Usage,
+    cpu_time: Nanos,
+}
+
+/// What `run_phase` uses.
+pub(crate) fn used_by(run_phase: impl FnOnce()) -> Used {
+    let (usage, cpu_time) = (sys::usage::thread(), sys::clock::thread_cpu_time());
+    run_phase();
+    Used {
+        usage: sys::usage::thread() - usage,
+        cpu_time: Nanos(sys::clock::thread_cpu_time().saturating_sub(cpu_time)),
     }
 }
 
 impl Failure {
-    fn of_timer(error: &sys::Error, thread: &ThreadPlan) -> Self {
-        let place = thread.cpu.map_or(String::new(), |cpu| format!("CPU {cpu}: "));
+    pub(crate) fn of_timer(error: &sys::Error, cpu: Option<CpuId>) -> Self {
+        let place = cpu.map_or(String::new(), |cpu| format!("CPU {cpu}: "));
         Self {
             error: format!("{place}{error}"),
             hint: "choose another way to be woken: --wake nanosleep needs no timer of its own".into(),
@@ -452,9 +426,4 @@ fn reading_of(reader: &CpuReader) -> CpuReading {
         Way::OwnArea => CpuReading::Rseq,
         Way::Library => CpuReading::Library,
     }
-}
-
-/// The policy that a probe's threads have when nothing is denied.
-pub fn expected_policy(plan: &ProbePlan) -> Policy {
-    if plan.wake == Wake::Deadline { Policy::Deadline } else { plan.policy }
 }

@@ -16,8 +16,8 @@ use units::Nanos;
 use crate::time::UtcTime;
 use crate::verdict::Judgement;
 use crate::{
-    Block, Evidence, Header, LoadBlock, LoadEvidence, LoadTimeline, Record, Sample, Scenario, ScenarioEnd,
-    ScenarioHead, Series, Timeline, Warning,
+    Block, Evidence, Grid, Header, LoadBlock, LoadEvidence, LoadTimeline, Own, Record, Sample, Scenario,
+    ScenarioEnd, ScenarioHead, Series, Timeline, Warning, migrate,
 };
 
 /// One line of the journal.
@@ -99,6 +99,9 @@ pub struct SeriesGrowth {
     pub late: u64,
     /// The worst wake-ups so far.
     pub worst: Vec<Sample>,
+    /// What the instrument has beyond that so far; none for the timer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Own>,
 }
 
 /// The cells that `now` has beyond `before`, as the journal saves them.
@@ -188,13 +191,14 @@ pub struct Told {
 pub fn read(lines: impl BufRead) -> Option<Told> {
     let mut told: Option<Told> = None;
     let mut open: Option<Open> = None;
-    let mut unreadable_lines = 0;
+    let (mut unreadable_lines, mut is_old) = (0, false);
     for line in lines.split(b'\n') {
         let Ok(line) = line else { break };
         if line.is_empty() {
             continue;
         }
-        let Ok(line) = serde_json::from_slice::<Line>(&line) else {
+        is_old |= told.is_none() && begins_old(&line);
+        let Ok(line) = parse(&line, is_old) else {
             unreadable_lines += 1;
             continue;
         };
@@ -222,6 +226,22 @@ pub fn read(lines: impl BufRead) -> Option<Told> {
     told.record.scenarios.extend(open.map(Open::cut_off));
     told.unreadable_lines = unreadable_lines;
     Some(told)
+}
+
+/// Whether a first line is that of an older program.
+fn begins_old(line: &[u8]) -> bool {
+    let first = serde_json::from_slice::<serde_json::Value>(line).unwrap_or_default();
+    let version = first.pointer("/begin/schema_version").and_then(serde_json::Value::as_u64);
+    version.and_then(|version| u32::try_from(version).ok()).is_some_and(migrate::is_old)
+}
+
+fn parse(line: &[u8], is_old: bool) -> serde_json::Result<Line> {
+    if !is_old {
+        return serde_json::from_slice(line);
+    }
+    let mut old = serde_json::from_slice(line)?;
+    migrate::line(&mut old);
+    serde_json::from_value(old)
 }
 
 impl Told {
@@ -308,7 +328,7 @@ impl Open {
         let series: Vec<Series> = self.series.into_iter().enumerate().map(close).collect();
         Scenario {
             load: LoadEvidence {
-                name: self.head.load.clone(),
+                name: self.head.planned.load.clone(),
                 timeline: self.load,
                 ..LoadEvidence::default()
             },
@@ -341,37 +361,46 @@ impl OpenSeries {
             Summary { count: block.missed.max(latest.missed_summary.count), ..latest.missed_summary };
         let mut series = Series {
             cpu: head.cpus.get(index).copied().flatten(),
-            late: latest.late,
             observed: Histogram::from_parts(observed.unwrap_or_default(), self.observed),
-            missed: Histogram::from_parts(missed, self.missed),
             worst: latest.worst,
             timeline: self.timeline,
+            own: latest.own.unwrap_or_else(|| Own::from(&head.planned.setup)),
             ..Series::default()
         };
-        series.expected = series.accounted();
+        let measured = series.accounted().saturating_add(missed.count);
+        if let Some(timer) = series.timer_mut() {
+            (timer.late, timer.expected) = (latest.late, measured);
+            timer.missed = Histogram::from_parts(missed, self.missed);
+        }
         let origin = clock.origins.get(index).copied().filter(|&origin| origin > 0);
         let Some(grid) = origin.map(|origin| head.grid(index, origin)) else { return series };
-        series.first_due = Nanos(grid.due(0));
         let due = grid.due_by(clock.now);
         let overdue = clock.overdue.iter().find(|overdue| overdue.series == index as u64);
-        if let Some(overdue) = overdue.filter(|overdue| overdue.activation < due) {
-            series.expected = due;
+        let overdue = overdue.filter(|overdue| overdue.activation < due);
+        if let Some(timer) = series.timer_mut() {
+            timer.first_due = Nanos(grid.due(0));
+            timer.expected =
+                if overdue.is_some() { due } else { due_at_least(timer.expected, self.last_second, &grid) };
+        }
+        if let Some(overdue) = overdue {
             series.censor(&grid, overdue.activation, clock.now);
-        } else {
-            // Every second that was written is whole.
-            let second = |activation: u64| u128::from(activation) * u128::from(grid.interval) / 1_000_000_000;
-            let last = second(series.expected.saturating_sub(1)).max(self.last_second.into());
-            let whole = (last * 1_000_000_000).div_ceil(grid.interval.into());
-            series.expected = series.expected.max(u64::try_from(whole).unwrap_or(u64::MAX));
         }
         series
     }
 }
 
+/// Every second that was written is whole: at least so many activations were due, `known` of which are accounted for.
+fn due_at_least(known: u64, last_second: u64, grid: &Grid) -> u64 {
+    let second = |activation: u64| u128::from(activation) * u128::from(grid.interval) / 1_000_000_000;
+    let last = second(known.saturating_sub(1)).max(last_second.into());
+    let whole = (last * 1_000_000_000).div_ceil(grid.interval.into());
+    known.max(u64::try_from(whole).unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CStates, Machine, RunPlan, SCHEMA_VERSION, Tool};
+    use crate::{CStates, Machine, PlannedScenario, RunPlan, SCHEMA_VERSION, Setup, Tool};
     use proptest::prelude::*;
     use std::io::{Read, Seek};
     use units::CpuId;
@@ -391,15 +420,15 @@ mod tests {
 
     fn head() -> ScenarioHead {
         ScenarioHead {
-            load: "idle".into(),
-            interval: Nanos::from_millis(500),
-            cstates: CStates::AsIs,
-            repeat: 1,
+            planned: PlannedScenario {
+                load: "idle".into(),
+                cstates: CStates::AsIs,
+                repeat: 1,
+                setup: Setup::every(Nanos::from_millis(500)),
+            },
             started: UtcTime(1_795_295_522),
             offset: Nanos::from_secs(1),
             cpus: vec![Some(CpuId(3))],
-            phases: vec![Nanos(0)],
-            sweeps: vec![],
         }
     }
 
@@ -425,6 +454,7 @@ mod tests {
                     missed_summary,
                     late: 1,
                     worst,
+                    own: None,
                 }],
             })
         };
@@ -452,8 +482,8 @@ mod tests {
         let series = &scenario.series[0];
         assert_eq!(series.cpu, Some(CpuId(3)));
         assert_eq!(series.observed, histogram(&[5_000, 9_000, 7_000, 2_500_000]));
-        assert_eq!(series.missed, histogram(&[1_500_000, 500_000]));
-        assert_eq!((series.expected, series.late), (6, 1));
+        assert_eq!(*series.missed(), histogram(&[1_500_000, 500_000]));
+        assert_eq!((series.expected(), series.late()), (6, 1));
         assert_eq!(series.worst[0].latency, Nanos(2_500_000));
         assert_eq!(series.timeline.blocks.len(), 2);
     }
@@ -467,8 +497,8 @@ mod tests {
         let series = &read(text(&lines).as_bytes()).unwrap().record.scenarios[0].series[0];
         assert_eq!(series.censored.unwrap().latency, Nanos(2_200_000_000));
         assert_eq!(series.observed.summary().max, 2_200_000_000);
-        assert_eq!(series.missed.summary().max, 1_700_000_000);
-        assert_eq!((series.expected, series.accounted()), (11, 11));
+        assert_eq!(series.missed().summary().max, 1_700_000_000);
+        assert_eq!((series.expected(), series.accounted()), (11, 11));
     }
 
     #[test]
@@ -476,7 +506,7 @@ mod tests {
         let mut lines = lines();
         lines.push(Line::Seconds(vec![[0, 9, 2, 10_000, 5_000, 5_000, 0]]));
         let series = &read(text(&lines).as_bytes()).unwrap().record.scenarios[0].series[0];
-        assert!(series.expected > series.accounted(), "{} {}", series.expected, series.accounted());
+        assert!(series.expected() > series.accounted(), "{} {}", series.expected(), series.accounted());
     }
 
     #[test]

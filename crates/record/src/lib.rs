@@ -11,6 +11,7 @@
 pub mod claims;
 pub mod export;
 pub mod journal;
+pub mod migrate;
 pub mod model;
 pub mod samples;
 pub mod store;

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos};
 
 use crate::time::UtcTime;
-use crate::{ClockName, Grid, Lab, PlannedScenario, Sweep};
+use crate::{CStates, ClockName, Grid, Lab, PlannedScenario, Sweep};
 
 mod frame;
 mod payload;
@@ -60,13 +60,37 @@ pub struct Header {
     /// The CPU of each series; none for a thread that is not pinned.
     pub cpus: Vec<Option<CpuId>>,
     /// What is measured, in the order in which it is.
-    pub scenarios: Vec<PlannedScenario>,
+    pub scenarios: Vec<Measured>,
     /// For each scenario how the activations of each series move against the tick; empty where they keep their phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<Vec<Sweep>>,
     /// The lab that they were measured in, if it was one: [`crate::Lab::unit`] is what latencies count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<Lab>,
+}
+
+/// What the samples of one scenario are of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The load.
+    pub load: String,
+    /// The period; a nanosecond where samples are numbered by the time at which they came.
+    pub interval: Nanos,
+    /// C-state policy.
+    pub cstates: CStates,
+    /// Which of the repetitions, from 1.
+    pub repeat: u32,
+}
+
+impl From<&PlannedScenario> for Measured {
+    fn from(planned: &PlannedScenario) -> Self {
+        Self {
+            load: planned.load.clone(),
+            interval: Nanos(planned.setup.grid(0, 0).interval),
+            cstates: planned.cstates,
+            repeat: planned.repeat,
+        }
+    }
 }
 
 impl Header {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::journal::{self, Journal};
 use crate::time::UtcTime;
-use crate::{Record, SCHEMA_VERSION, ScenarioEnd, validity, verdict};
+use crate::{Record, SCHEMA_VERSION, ScenarioEnd, migrate, validity, verdict};
 
 /// The file that tells the run while it happens.
 pub const JOURNAL: &str = "journal.ndjson";
@@ -136,13 +136,40 @@ pub fn load(path: &Path) -> Result<Record, StoreError> {
 fn load_record(path: &Path) -> Result<Record, StoreError> {
     const HINT: &str = "give a directory that `worstcase bench` left, or its record.json";
     let text = fs::read(path).map_err(|error| StoreError::new("read", path, error, HINT))?;
-    let not_a_record = |error| StoreError::new("read", path, format!("it is not a record: {error}"), HINT);
-    let version = serde_json::from_slice::<Versioned>(&text).map_err(not_a_record)?.header.schema_version;
+    parse(&text).map_err(|refusal| match refusal {
+        Refusal::TooNew(_) => {
+            StoreError::new("read", path, refusal, "use the worstcase that wrote it, or a newer one")
+        }
+        Refusal::NotARecord(_) => StoreError::new("read", path, refusal, HINT),
+    })
+}
+
+/// Why bytes are not read as a record.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// A later program's.
+    #[error("it has schema version {0}, this program reads up to {SCHEMA_VERSION}")]
+    TooNew(u32),
+    /// Something else.
+    #[error("it is not a record: {0}")]
+    NotARecord(#[from] serde_json::Error),
+}
+
+/// Reads a `record.json` of this program's version or of an older one.
+///
+/// # Errors
+/// It is of a newer version, or no record.
+pub fn parse(json: &[u8]) -> Result<Record, Refusal> {
+    let version = serde_json::from_slice::<Versioned>(json)?.header.schema_version;
     if version > SCHEMA_VERSION {
-        let reason = format!("it has schema version {version}, this program reads up to {SCHEMA_VERSION}");
-        return Err(StoreError::new("read", path, reason, "use the worstcase that wrote it, or a newer one"));
+        return Err(Refusal::TooNew(version));
     }
-    serde_json::from_slice(&text).map_err(not_a_record)
+    if migrate::is_old(version) {
+        let mut old = serde_json::from_slice(json)?;
+        migrate::record(&mut old);
+        return Ok(serde_json::from_value(old)?);
+    }
+    Ok(serde_json::from_slice(json)?)
 }
 
 /// As much of a record as every version of it has.

@@ -8,6 +8,7 @@ mod around;
 mod lab;
 mod load;
 mod measuring;
+mod noise;
 mod partition;
 mod place;
 mod placement;
@@ -20,7 +21,7 @@ use units::{CpuList, Nanos, Policy};
 use place::Need;
 
 use crate::WarningId as Id;
-use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, ThreadEvidence, Wake, Warning};
+use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, ThreadEvidence, Warning};
 
 /// Steal time above this share of a scenario (in per mille) makes the figures those of the hypervisor. Below, it can only
 /// have made them worse.
@@ -46,6 +47,7 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     warnings.extend(load::of_load(header, &scenario.load));
     warnings.extend(measuring::of_accounts(header, scenario));
     warnings.extend(measuring::of_phases(scenario));
+    warnings.extend(noise::of_scenario(scenario));
     warnings.extend(measuring::of_recording(&scenario.evidence.recorder));
     warnings.extend(measuring::of_end(scenario));
     warnings
@@ -84,7 +86,7 @@ fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> V
     let cpu = scenario.head.cpus.get(thread.thread as usize).copied().flatten();
     let who = scenario.thread_name(thread.thread as usize);
     let mut warnings = Vec::new();
-    let wanted = if plan.wake == Wake::Deadline { Some(Policy::Deadline) } else { plan.policy };
+    let wanted = if plan.is_reservation() { Some(Policy::Deadline) } else { plan.policy };
     if thread.policy != wanted {
         let read = thread.policy.map_or("unreadable".into(), |policy| policy.to_string());
         warnings.push(Warning::inconclusive(
@@ -116,7 +118,7 @@ fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> V
             "a deadline thread can be pinned where its affinity spans its root domain: in an isolated cpuset partition",
         ));
     } else {
-        warnings.extend(placement::of_thread(&who, scenario.head.interval, thread));
+        warnings.extend(placement::of_thread(&who, &scenario.head, thread));
     }
     if !thread.memory_locked {
         warnings.push(Warning::note(
@@ -150,7 +152,7 @@ fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> V
     if thread.clock_steps > 0 {
         warnings.push(Warning::note(
             Id::ClockStepped,
-            format!("{who} saw the {} clock set {} times", plan.clock, thread.clock_steps),
+            format!("{who} saw the {} clock set {} times", plan.clock(), thread.clock_steps),
             "the steps were taken out of the figures; measure on the monotonic clock, or stop what sets the clock",
         ));
     }
@@ -201,11 +203,11 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
             ));
         }
     }
-    if plan.policy == Some(Policy::Other) && plan.wake != Wake::Deadline {
+    if plan.policy == Some(Policy::Other) && !plan.is_reservation() {
         let cure = "for a real-time thread's latency use --policy fifo";
         warnings.push(Warning::note(Id::NotRealTime, "policy other was asked for", cure));
     }
-    if plan.wake == Wake::Deadline {
+    if plan.is_reservation() {
         warnings.push(Warning::inconclusive(
             Id::Jitter,
             "zero is the earliest wake-up of the warm-up, not the start of the period, which the kernel does not tell",
@@ -391,7 +393,7 @@ mod tests {
     #[test]
     fn a_reservation_has_jitter_and_no_latency_that_could_pass() {
         let mut header = header();
-        header.plan.wake = Wake::Deadline;
+        header.plan.timer_mut().unwrap().wake = crate::Wake::Deadline;
         let warnings = of_run(&header, &[scenario(&[5_000])]);
         assert_eq!(ids(&warnings), [(Id::Jitter, Effect::Inconclusive)]);
     }

@@ -84,8 +84,7 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
         if has_latencies(record) { (exceeded, vec![]) } else { (vec![], exceeded) };
     let early: Vec<String> = early_end(record).into_iter().collect();
     let (incomplete, doubts) = doubts(record);
-    let measured =
-        record.scenarios.iter().flat_map(|scenario| &scenario.series).any(|series| series.expected > 0);
+    let measured = record.is_measured();
     let verdict = if !reasons.is_empty() {
         Verdict::Fail
     } else if !losses.is_empty() || !measured {
@@ -122,7 +121,7 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
 
 /// The policy that the threads really had, where it is another than was asked for: the first thing to know of a figure.
 fn as_what(record: &Record) -> String {
-    let asked = record.header.plan.policy.filter(|_| record.header.plan.wake != crate::Wake::Deadline);
+    let asked = record.header.plan.policy.filter(|_| !record.header.plan.is_reservation());
     let threads = record.scenarios.iter().flat_map(|scenario| &scenario.evidence.threads);
     let mut policies = threads.filter_map(|thread| thread.policy);
     let other = policies.find(|&policy| asked.is_some_and(|asked| asked != policy));
@@ -150,7 +149,7 @@ fn early_end(record: &Record) -> Option<String> {
     let names = distinct(missing.iter().map(|&index| planned[index].load.as_str())).join(", ");
     let sum =
         |lengths: &mut dyn Iterator<Item = Nanos>| lengths.fold(Nanos::ZERO, |sum, length| sum + length);
-    let whole: Option<Vec<Nanos>> = planned.iter().map(|next| plan.scenario_length(next.interval)).collect();
+    let whole: Option<Vec<Nanos>> = planned.iter().map(|next| plan.scenario_length(&next.setup)).collect();
     let span = whole.map_or(String::new(), |lengths| {
         let measured = sum(&mut record.scenarios.iter().map(|scenario| scenario.length)).rounded();
         format!(" after {measured} of {}", sum(&mut lengths.into_iter()).rounded())
@@ -172,7 +171,7 @@ fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
     Some(format!(
         "{at_least}{}{place} under {} is above the limit of {}",
         unit.with_name(latency),
-        scenario.head.load,
+        scenario.head.planned.load,
         unit.limit(limit)
     ))
 }
@@ -180,7 +179,7 @@ fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
 /// The sample that ended the run, where one did.
 fn stopped(record: &Record) -> Option<String> {
     let scenario = record.scenarios.iter().find(|scenario| scenario.end == ScenarioEnd::StopAt)?;
-    let load = &scenario.head.load;
+    let load = &scenario.head.planned.load;
     let series = scenario.series.iter().max_by_key(|series| series.observed.summary().max);
     let sample = series.and_then(|series| Some((series.cpu, series.worst.first()?)));
     let Some((cpu, sample)) = sample else {
@@ -224,6 +223,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::instrument::timer::{TimerPlan, TimerSeries};
     use crate::time::UtcTime;
     use crate::*;
     use histogram::Histogram;
@@ -234,7 +234,10 @@ pub(crate) mod tests {
             policy: Some(Policy::Fifo),
             priority: "98".parse().ok(),
             loads: vec!["idle".into()],
-            intervals: vec![Nanos::from_millis(1)],
+            instrument: InstrumentPlan::Timer(TimerPlan {
+                intervals: vec![Nanos::from_millis(1)],
+                ..TimerPlan::default()
+            }),
             duration: Some(Nanos::from_secs(10)),
             repeat: 1,
             cpus: "0".parse().unwrap(),
@@ -268,23 +271,24 @@ pub(crate) mod tests {
             ..ThreadEvidence::default()
         };
         let head = ScenarioHead {
-            load: "idle".into(),
-            interval: Nanos::from_millis(1),
-            cstates: CStates::AsIs,
-            repeat: 1,
+            planned: PlannedScenario {
+                load: "idle".into(),
+                cstates: CStates::AsIs,
+                repeat: 1,
+                setup: Setup::every(Nanos::from_millis(1)),
+            },
             started: UtcTime(0),
             offset: Nanos(0),
             cpus: vec![Some(CpuId(0))],
-            phases: vec![Nanos(0)],
-            sweeps: vec![],
         };
         let cpu = Some(CpuId(0));
+        let timer = TimerSeries { expected: latencies.len() as u64, ..TimerSeries::default() };
         let watch = crate::Watch { readings: 40, ..crate::Watch::default() };
         Scenario {
             head,
             end: ScenarioEnd::Complete,
             length: Nanos::from_secs(10),
-            series: vec![Series { cpu, expected: latencies.len() as u64, observed, ..Series::default() }],
+            series: vec![Series { cpu, observed, own: Own::Timer(timer), ..Series::default() }],
             load: LoadEvidence { name: "idle".into(), cpus: "0".parse().unwrap(), ..LoadEvidence::default() },
             evidence: Evidence { threads: vec![thread], watch, ..Evidence::default() },
             warnings: vec![],

@@ -8,9 +8,11 @@ mod families;
 
 use families::{FAMILIES, Family, REMEMBERING, histogram, maxima, sequence};
 use record::claims::{self, LEAST_FOR_RATE};
+use record::instrument::timer::TimerSeries;
 use record::{
-    BlockMaxima, CStates, Evidence, Header, LoadEvidence, Machine, Record, RunPlan, SCHEMA_VERSION, Scenario,
-    ScenarioEnd, ScenarioHead, Series, Tool, time::UtcTime, verdict::Judgement,
+    BlockMaxima, CStates, Evidence, Header, LoadEvidence, Machine, PlannedScenario, Record, RunPlan,
+    SCHEMA_VERSION, Scenario, ScenarioEnd, ScenarioHead, Series, Setup, Tool, time::UtcTime,
+    verdict::Judgement,
 };
 use statistics::{Stationarity, extreme, interval_of};
 use units::{CpuId, Nanos};
@@ -70,20 +72,20 @@ fn a_share_above_7_percent_is_seen() {
 /// A record as a run would leave it.
 fn record(latencies: &[u64]) -> Record {
     let head = ScenarioHead {
-        load: "idle".into(),
-        interval: Nanos::from_millis(1),
-        cstates: CStates::AsIs,
-        repeat: 1,
+        planned: PlannedScenario {
+            load: "idle".into(),
+            cstates: CStates::AsIs,
+            repeat: 1,
+            setup: Setup::every(Nanos::from_millis(1)),
+        },
         started: UtcTime(0),
         offset: Nanos(0),
         cpus: vec![Some(CpuId(0))],
-        phases: vec![Nanos(0)],
-        sweeps: vec![],
     };
     let (activations, maxima) = maxima(latencies);
     let series = Series {
         cpu: Some(CpuId(0)),
-        expected: latencies.len() as u64,
+        own: TimerSeries { expected: latencies.len() as u64, ..TimerSeries::default() }.into(),
         observed: histogram(latencies),
         maxima: BlockMaxima { activations, maxima },
         ..Series::default()

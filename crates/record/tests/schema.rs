@@ -10,7 +10,7 @@ mod validator;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use record::{Record, SCHEMA_VERSION, journal};
+use record::{Record, SCHEMA_VERSION, journal, migrate};
 use serde_json::{Value, json};
 use validator::validate;
 
@@ -48,11 +48,13 @@ fn left_by_a_run(name: &str) -> String {
 }
 
 fn records() -> Vec<Value> {
-    let names = ["first", "again", "other-period"];
-    names
-        .iter()
-        .map(|name| serde_json::from_str(&left_by_a_run(&format!("{name}/record.json"))).unwrap())
-        .collect()
+    let names = ["first", "again", "other-period", "version-2"];
+    let of = |name: &&str| {
+        let mut record = serde_json::from_str(&left_by_a_run(&format!("{name}/record.json"))).unwrap();
+        migrate::record(&mut record);
+        record
+    };
+    names.iter().map(of).collect()
 }
 
 /// The whole lines of a journal whose last one was cut.
@@ -60,7 +62,12 @@ fn journal_lines() -> Vec<Value> {
     let text = left_by_a_run("cut-off/journal.ndjson");
     let mut lines: Vec<&str> = text.lines().collect();
     assert!(serde_json::from_str::<Value>(lines.pop().unwrap()).is_err());
-    lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let of = |line: &&str| {
+        let mut line = serde_json::from_str(line).unwrap();
+        migrate::line(&mut line);
+        line
+    };
+    lines.iter().map(of).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::io::{BufReader, BufWriter, Seek, Write};
 use histogram::{Summary, layout};
 use record::journal::{self, ClockReading, Growth, Line, SeriesGrowth};
 use record::time::UtcTime;
-use record::{CStates, Header, Machine, RunPlan, SCHEMA_VERSION, ScenarioHead, Tool};
+use record::{CStates, Header, Machine, PlannedScenario, RunPlan, SCHEMA_VERSION, ScenarioHead, Setup, Tool};
 use units::{CpuId, Nanos, Seed};
 
 const SERIES: u64 = 64;
@@ -15,15 +15,15 @@ const DAY: u64 = 86_400;
 
 fn head() -> ScenarioHead {
     ScenarioHead {
-        load: "full".into(),
-        interval: Nanos::from_millis(1),
-        cstates: CStates::AsIs,
-        repeat: 1,
+        planned: PlannedScenario {
+            load: "full".into(),
+            cstates: CStates::AsIs,
+            repeat: 1,
+            setup: Setup::every(Nanos::from_millis(1)),
+        },
         started: UtcTime(1_795_295_522),
         offset: Nanos(0),
         cpus: (0..SERIES as u32).map(|cpu| Some(CpuId(cpu))).collect(),
-        phases: vec![Nanos(0); SERIES as usize],
-        sweeps: vec![],
     }
 }
 

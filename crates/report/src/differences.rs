@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use record::{Digest, Lab, LabImages, LabTime, Record, RunPlan, Scenario};
 
 use crate::group::end_word;
+use crate::instrument;
+use crate::text::joined;
 
 /// Something in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +43,23 @@ pub fn differences(left: &Record, right: &Record) -> Vec<Difference> {
     for (weight, what, show) in ASPECTS {
         push(&mut differences, *weight, (*what).into(), show(left), show(right));
     }
+    instrument_differences(left, right, &mut differences);
     load_differences(left, right, &mut differences);
     differences.sort_by_key(|difference| std::cmp::Reverse(difference.weight));
     differences
+}
+
+/// What the instrument was asked for. Of different instruments nothing more is said than that they are.
+fn instrument_differences(left: &Record, right: &Record, differences: &mut Vec<Difference>) {
+    let aspects = |record: &Record| {
+        let plan = &record.header.plan;
+        (instrument::of(plan).aspects)(plan)
+    };
+    for ((what, left), (other, right)) in aspects(left).into_iter().zip(aspects(right)) {
+        if what == other {
+            push(differences, Weight::Forbids, what.into(), left, right);
+        }
+    }
 }
 
 fn push(differences: &mut Vec<Difference>, weight: Weight, what: String, left: String, right: String) {
@@ -57,19 +73,14 @@ type Aspect = (Weight, &'static str, fn(&Record) -> String);
 /// What is compared, and what it weighs.
 const ASPECTS: &[Aspect] = &[
     (Weight::Forbids, "what the clock counts", clock),
-    (Weight::Forbids, "instrument", |r| r.header.plan.probe.clone()),
+    (Weight::Forbids, "instrument", |r| r.header.plan.instrument.name().to_owned()),
     (Weight::Forbids, "loads", |r| sorted(&r.header.plan.loads)),
-    (Weight::Forbids, "period", |r| join(&r.header.plan.intervals)),
     (Weight::Forbids, "length of a scenario", |r| length(&r.header.plan)),
     (Weight::Forbids, "repetitions", |r| r.header.plan.repeat.to_string()),
     (Weight::Forbids, "policy", |r| optional(r.header.plan.policy)),
     (Weight::Forbids, "priority", |r| optional(r.header.plan.priority.map(units::Priority::get))),
-    (Weight::Forbids, "run time of the reservation", |r| optional(r.header.plan.runtime)),
-    (Weight::Forbids, "C-state policy", |r| join(&r.header.plan.cstates)),
-    (Weight::Forbids, "clock", |r| r.header.plan.clock.to_string()),
-    (Weight::Forbids, "wake-up", |r| r.header.plan.wake.to_string()),
+    (Weight::Forbids, "C-state policy", |r| joined(&r.header.plan.cstates)),
     (Weight::Forbids, "warm-up", |r| r.header.plan.warm_up.to_string()),
-    (Weight::Forbids, "phase", |r| r.header.plan.phase.to_string()),
     (Weight::Forbids, "CPUs measured", |r| r.header.plan.cpus.to_string()),
     (Weight::Forbids, "CPUs of the loads", |r| r.header.plan.load_cpus.to_string()),
     (Weight::Forbids, "ended early", ended_early),
@@ -123,10 +134,6 @@ fn optional<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "none".into(), |value| value.to_string())
 }
 
-fn join<T: ToString>(values: &[T]) -> String {
-    values.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
-}
-
 /// The order of loads does not matter to their figures.
 fn sorted(loads: &[String]) -> String {
     let mut loads = loads.to_vec();
@@ -147,7 +154,7 @@ fn ended_early(record: &Record) -> String {
     let early = |scenario: &Scenario| {
         Some(format!(
             "{} {} after {}",
-            scenario.head.load,
+            scenario.head.planned.load,
             end_word(&scenario.end)?,
             scenario.length.rounded()
         ))
@@ -176,7 +183,7 @@ fn load_differences(left: &Record, right: &Record, differences: &mut Vec<Differe
 /// What each load was made of, by name. A run that was cut off does not know; it has said so already.
 fn compositions(record: &Record) -> BTreeMap<String, String> {
     let known = record.scenarios.iter().filter(|scenario| !scenario.load.stressors.is_empty());
-    known.map(|scenario| (scenario.head.load.clone(), composition(scenario))).collect()
+    known.map(|scenario| (scenario.head.planned.load.clone(), composition(scenario))).collect()
 }
 
 fn composition(scenario: &Scenario) -> String {

@@ -61,23 +61,23 @@ pub struct Level {
 pub fn estimates(record: &Record, exposure: Nanos) -> Vec<Estimate> {
     let estimates = gather(record).into_iter().filter_map(|gathered| {
         let (scenario, series) = *gathered.passes.first()?;
-        let head = &scenario.head;
+        let (head, interval) = (&scenario.head, scenario.head.planned.setup.interval()?);
         let sequence = gathered.sequence();
-        let activations = exposure.0 as f64 / head.interval.0.max(1) as f64;
+        let activations = exposure.0 as f64 / interval.0.max(1) as f64;
         let incomplete = gathered.passes.iter().any(|(_, series)| {
-            series.observed.cell_count().saturating_add(series.missed.cell_count()) < series.expected
+            series.observed.cell_count().saturating_add(series.missed().cell_count()) < series.expected()
         });
         let found = match incomplete {
             true => Err("figures are missing".to_owned()),
             false => estimate(&sequence, activations).map(Level::of).map_err(|refusal| refusal.to_string()),
         };
         Some(Estimate {
-            load: head.load.clone(),
-            interval: head.interval,
-            cstates: head.cstates,
+            load: head.planned.load.clone(),
+            interval,
+            cstates: head.planned.cstates,
             cpu: series.cpu,
             exposure,
-            measured: head.interval.saturating_mul(sequence.count()),
+            measured: interval.saturating_mul(sequence.count()),
             refused: found.as_ref().err().cloned(),
             level: found.ok(),
         })

@@ -4,6 +4,8 @@ use histogram::{Histogram, Summary};
 use record::{Record, Series, Unit};
 use units::Nanos;
 
+use crate::instrument::{self, Shown};
+
 /// The percentiles that every table shows.
 pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
@@ -12,12 +14,26 @@ pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999
 pub(crate) struct Terms {
     pub unit: Unit,
     pub limit: Option<Nanos>,
+    /// What reports show of the instrument.
+    pub shown: &'static Shown,
 }
 
 impl Terms {
     /// Those of a record.
     pub fn of(record: &Record) -> Self {
-        Self { unit: record.header.machine.unit(), limit: record.header.plan.limit }
+        let plan = &record.header.plan;
+        Self { unit: record.header.machine.unit(), limit: plan.limit, shown: instrument::of(plan) }
+    }
+
+    /// Those of latencies from several records.
+    pub fn of_latencies(unit: Unit) -> Self {
+        Self { unit, limit: None, shown: instrument::latencies() }
+    }
+
+    /// The rows of the table.
+    pub fn rows(self) -> Vec<Row> {
+        let rows = self.shown.rows.iter().copied();
+        rows.filter(|row| *row != Row::OverLimit || self.limit.is_some()).collect()
     }
 
     /// Whether a latency is over the limit.
@@ -43,6 +59,10 @@ pub(crate) struct Figures {
     pub over_limit: Option<u64>,
     /// Observed and missed latencies together.
     pub corrected: Histogram,
+    /// Time in which gaps were looked for.
+    pub watched: Nanos,
+    /// Gaps that nothing known made.
+    pub unexplained: u64,
     /// The least latency of a wake-up that had not come: from it on figures are lower bounds.
     pub at_least: Option<Nanos>,
 }
@@ -53,11 +73,15 @@ impl Figures {
         let mut figures = Self::default();
         for series in series {
             figures.observed.merge(series.observed.summary());
-            figures.expected = figures.expected.saturating_add(series.expected);
-            figures.missed += series.missed.summary().count;
-            figures.late = figures.late.saturating_add(series.late);
+            figures.expected = figures.expected.saturating_add(series.expected());
+            figures.missed += series.missed().summary().count;
+            figures.late = figures.late.saturating_add(series.late());
+            if let Some(noise) = series.noise() {
+                figures.watched += noise.watched;
+                figures.unexplained += noise.counted.unexplained_gaps;
+            }
             figures.corrected.merge(&series.observed);
-            figures.corrected.merge(&series.missed);
+            figures.corrected.merge(series.missed());
             figures.bound(series.censored.map(|sample| sample.latency));
         }
         figures.finish(limit)
@@ -71,6 +95,8 @@ impl Figures {
             figures.expected = figures.expected.saturating_add(part.expected);
             figures.missed += part.missed;
             figures.late = figures.late.saturating_add(part.late);
+            figures.watched += part.watched;
+            figures.unexplained += part.unexplained;
             figures.corrected.merge(&part.corrected);
             figures.bound(part.at_least);
         }
@@ -102,7 +128,7 @@ impl Figures {
         self.late.saturating_add(self.missed)
     }
 
-    /// The latencies of every row of [`ROWS`] that is one.
+    /// The latencies of every row of [`LATENCIES`] that is one.
     pub fn latency(&self, row: Row) -> Option<Nanos> {
         match row {
             Row::Minimum => self.observed.minimum(),
@@ -138,23 +164,19 @@ pub(crate) enum Row {
     Missed,
     /// Share of activations late or missed.
     Late,
+    /// Share of the watched time that gaps took.
+    Lost,
+    /// Time in which gaps were looked for.
+    Watched,
+    /// Gaps that nothing known made.
+    Unexplained,
     /// Activations over the limit.
     OverLimit,
 }
 
-/// The table's rows, top to bottom.
-pub(crate) const ROWS: [Row; 10] = [
-    Row::Minimum,
-    Row::Average,
-    Row::Percentile(0),
-    Row::Percentile(1),
-    Row::Percentile(2),
-    Row::Maximum,
-    Row::Samples,
-    Row::Missed,
-    Row::Late,
-    Row::OverLimit,
-];
+/// The rows that are latencies.
+pub(crate) const LATENCIES: [Row; 6] =
+    [Row::Minimum, Row::Average, Row::Percentile(0), Row::Percentile(1), Row::Percentile(2), Row::Maximum];
 
 impl Row {
     /// The row's name; `terms` are for the last one.
@@ -164,7 +186,10 @@ impl Row {
             Self::Average => "avg".into(),
             Self::Percentile(place) => PERCENTILES[place].0.into(),
             Self::Maximum => "max".into(),
-            Self::Samples => "samples".into(),
+            Self::Samples => terms.shown.words.count.into(),
+            Self::Lost => "lost %".into(),
+            Self::Watched => "watched s".into(),
+            Self::Unexplained => "unexplained".into(),
             Self::Missed => "missed".into(),
             Self::Late => "late %".into(),
             Self::OverLimit => match (terms.limit, terms.unit) {

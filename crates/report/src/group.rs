@@ -9,7 +9,7 @@ use crate::figures::Figures;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub load: String,
-    pub interval: Nanos,
+    pub interval: Option<Nanos>,
     pub cstates: CStates,
 }
 
@@ -31,11 +31,18 @@ pub(crate) struct Group<'a> {
 /// The columns of a record, in the order in which they were first measured.
 pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
     let plan = &record.header.plan;
-    let told = Told { interval: plan.intervals.len() > 1, cstates: plan.cstates.len() > 1 };
+    let told = Told {
+        interval: plan.timer().is_some_and(|timer| timer.intervals.len() > 1),
+        cstates: plan.cstates.len() > 1,
+    };
     let mut groups: Vec<Group<'_>> = Vec::new();
     for scenario in &record.scenarios {
         let head = &scenario.head;
-        let key = Key { load: head.load.clone(), interval: head.interval, cstates: head.cstates };
+        let key = Key {
+            load: head.planned.load.clone(),
+            interval: head.planned.setup.interval(),
+            cstates: head.planned.cstates,
+        };
         match groups.iter_mut().find(|group| group.key == key) {
             Some(group) => group.scenarios.push(scenario),
             None => groups.push(Group { key, scenarios: vec![scenario], told, limit: plan.limit }),
@@ -60,7 +67,7 @@ impl Key {
     pub fn head(&self, told: Told) -> Vec<String> {
         let mut head = vec![self.load.clone()];
         if told.interval {
-            head.push(self.interval.to_string());
+            head.extend(self.interval.map(|interval| interval.to_string()));
         }
         if told.cstates {
             head.push(self.cstates.to_string());
@@ -87,7 +94,7 @@ impl Group<'_> {
         {
             let mark = match self.scenarios.len() {
                 1 => word.to_owned(),
-                _ => format!("{word} #{}", scenario.head.repeat),
+                _ => format!("{word} #{}", scenario.head.planned.repeat),
             };
             marks.push(mark);
         }

@@ -3,20 +3,15 @@
 use record::{CStates, Record, Unit};
 use units::Nanos;
 
-use crate::figures::{Figures, ROWS, Row};
+use crate::figures::{Figures, LATENCIES};
 use crate::group::{Group, groups};
 
 /// The cost under one load.
 pub(crate) struct IdleCost {
     /// The load (and the period, where there are several).
     pub name: Vec<String>,
-    /// One a row of [`rows`], in nanoseconds; none where one side has too few samples.
+    /// One a row of [`LATENCIES`], in nanoseconds; none where one side has too few samples.
     pub differences: Vec<Option<i64>>,
-}
-
-/// The rows that differences are made of.
-pub(crate) fn rows() -> Vec<Row> {
-    ROWS.into_iter().filter(|row| row.is_latency()).collect()
 }
 
 /// The costs, for each load that was measured under both C-state policies.
@@ -41,7 +36,7 @@ pub(crate) fn costs(record: &Record) -> Vec<IdleCost> {
 
 fn differences(free: &Figures, restricted: &Figures) -> Vec<Option<i64>> {
     let difference = |one: Nanos, other: Nanos| (one.0 as i64).saturating_sub(other.0 as i64);
-    rows().into_iter().map(|row| Some(difference(free.latency(row)?, restricted.latency(row)?))).collect()
+    LATENCIES.into_iter().map(|row| Some(difference(free.latency(row)?, restricted.latency(row)?))).collect()
 }
 
 /// `+12.3`, `-0.4`; `-` where there is none.

@@ -24,6 +24,7 @@ mod figures;
 mod grid;
 mod group;
 mod idle_cost;
+mod instrument;
 mod phases;
 mod style;
 mod svg;

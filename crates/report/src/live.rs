@@ -21,7 +21,7 @@ pub struct LiveRow<'a> {
     /// p99.9 of the corrected histogram so far.
     pub p999: Option<Nanos>,
     /// Activations missed so far.
-    pub missed: u64,
+    pub missed: Option<u64>,
     /// The last seconds, oldest first: as many as there are, only the last ones that fit are drawn.
     pub recent: &'a [Block],
 }
@@ -59,21 +59,24 @@ fn columns(rows: &[LiveRow<'_>], unit: Unit) -> Vec<Column> {
         head: vec![head.to_owned()],
         cells: rows.iter().map(cell).collect(),
     };
-    vec![
+    let mut columns = vec![
         column("now", &|row| latency(row.now)),
         column("min", &|row| latency(row.summary.minimum())),
         column("avg", &|row| latency(row.summary.average())),
         column("p99.9", &|row| latency(row.p999)),
         column("max", &|row| latency(row.summary.maximum())),
-        column("missed", &|row| Cell::plain(row.missed.to_string())),
-    ]
+    ];
+    let count = |row: &LiveRow<'_>| row.missed.unwrap_or(row.summary.count);
+    let head = if rows.iter().all(|row| row.missed.is_some()) { "missed" } else { "gaps" };
+    columns.push(column(head, &|row| Cell::plain(count(row).to_string())));
+    columns
 }
 
 /// One line without decoration, for a log: `12 s  CPU 3  now 4.1  min 1.2  avg 2.3  p99.9 12.0  max 33.1 us  missed 0`.
 pub fn line(second: u64, row: &LiveRow<'_>, unit: Unit) -> String {
     let shown = |latency: Option<Nanos>| latency.map_or_else(|| "-".into(), |latency| unit.figure(latency));
     format!(
-        "{second} s  {}  now {}  min {}  avg {}  p99.9 {}  max {} {}  missed {}",
+        "{second} s  {}  now {}  min {}  avg {}  p99.9 {}  max {} {}  {}",
         cpu_name(row.cpu),
         shown(row.now),
         shown(row.summary.minimum()),
@@ -81,7 +84,7 @@ pub fn line(second: u64, row: &LiveRow<'_>, unit: Unit) -> String {
         shown(row.p999),
         shown(row.summary.maximum()),
         unit.name(),
-        row.missed
+        row.missed.map_or_else(|| format!("gaps {}", row.summary.count), |missed| format!("missed {missed}"))
     )
 }
 

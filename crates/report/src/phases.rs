@@ -1,6 +1,6 @@
 //! Which phases of the kernel's tick a run met, in a few words.
 
-use record::{Fact, Record, TickPhases};
+use record::{Fact, Record, Series, TickPhases};
 
 /// For the line of conditions: `phases: all of the 4ms tick`.
 pub(crate) fn part(record: &Record) -> String {
@@ -44,9 +44,10 @@ pub(crate) fn cell(phases: &Fact<TickPhases>) -> String {
 /// What the threads met, each thing once. Drawn from one seed, a thread's phases are the same under every load.
 fn different(record: &Record) -> Vec<&Fact<TickPhases>> {
     let mut different: Vec<&Fact<TickPhases>> = Vec::new();
-    for series in record.scenarios.iter().flat_map(|scenario| &scenario.series) {
-        if !different.iter().any(|phases| cell(phases) == cell(&series.tick_phases)) {
-            different.push(&series.tick_phases);
+    let series = record.scenarios.iter().flat_map(|scenario| &scenario.series);
+    for timer in series.filter_map(Series::timer) {
+        if !different.iter().any(|phases| cell(phases) == cell(&timer.tick_phases)) {
+            different.push(&timer.tick_phases);
         }
     }
     different

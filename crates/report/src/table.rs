@@ -1,9 +1,9 @@
 //! The table that a run ends with: S0's minimum, average and maximum for each load, and what S0 lacks.
 
-use record::{Record, Unit, Wake};
+use record::{Record, Unit};
 use units::{CpuId, Nanos};
 
-use crate::figures::{Figures, ROWS, Row, Terms};
+use crate::figures::{Figures, LATENCIES, Row, Terms};
 use crate::foot;
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, cpu_name, cpus, groups, histograms_end};
@@ -25,10 +25,9 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
     }
     let terms = Terms::of(record);
     // A guest in instruction time has one CPU: no need to say that all are meant.
-    let corner = match (terms.unit, record.header.plan.wake) {
-        (Unit::Instructions, _) => "instructions",
-        (_, Wake::Deadline) => "jitter, all CPUs, us",
-        _ => "all CPUs, us",
+    let corner = match terms.unit {
+        Unit::Instructions => "instructions",
+        _ => (terms.shown.corner)(&record.header.plan),
     };
     let mut text = grid(&groups, |group| group.figures(), terms, corner).render(style);
     let cpus = if per_cpu { cpus(record) } else { Vec::new() };
@@ -42,7 +41,7 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
         text.push_str(&idle_grid(&costs, terms).render(style));
     }
     text.push('\n');
-    text.push_str(&notes(&groups, style));
+    text.push_str(&notes(&groups, terms, style));
     text
 }
 
@@ -52,7 +51,7 @@ fn idle_grid(costs: &[IdleCost], terms: Terms) -> Grid {
     let cells = |cost: &IdleCost| cost.differences.iter().map(cell).collect();
     Grid {
         corner: "as-is - restrict".into(),
-        labels: idle_cost::rows().iter().map(|row| label(*row, terms)).collect(),
+        labels: LATENCIES.iter().map(|row| label(*row, terms)).collect(),
         columns: costs.iter().map(|cost| Column { head: cost.name.clone(), cells: cells(cost) }).collect(),
     }
 }
@@ -63,7 +62,7 @@ fn cpu_grid(groups: &[Group<'_>], cpu: Option<CpuId>, terms: Terms) -> Grid {
 }
 
 fn grid(groups: &[Group<'_>], figures: impl Fn(&Group<'_>) -> Figures, terms: Terms, corner: &str) -> Grid {
-    let rows = rows(terms.limit);
+    let rows = terms.rows();
     let column = |group: &Group<'_>| {
         let figures = figures(group);
         let head = [group.head(), group.marks()].concat();
@@ -76,14 +75,9 @@ fn grid(groups: &[Group<'_>], figures: impl Fn(&Group<'_>) -> Figures, terms: Te
     }
 }
 
-/// The rows of a run with or without a limit.
-pub(crate) fn rows(limit: Option<Nanos>) -> Vec<Row> {
-    ROWS.into_iter().filter(|row| *row != Row::OverLimit || limit.is_some()).collect()
-}
-
 /// Corrected figures carry a mark that the notes explain.
 fn label(row: Row, terms: Terms) -> String {
-    let corrected = matches!(row, Row::Percentile(_) | Row::OverLimit);
+    let corrected = terms.shown.corrects && matches!(row, Row::Percentile(_) | Row::OverLimit);
     format!("{}{}", row.name(terms), if corrected { " *" } else { "" })
 }
 
@@ -108,19 +102,17 @@ pub(crate) fn plain_cell(figures: &Figures, row: Row) -> String {
         Row::Samples => figures.observed.count.to_string(),
         Row::Missed => figures.missed.to_string(),
         Row::Late => percent(figures.not_in_time(), figures.expected),
+        Row::Lost => percent(figures.observed.sum, figures.watched.0),
+        Row::Watched => format!("{:.1}", figures.watched.0 as f64 / 1e9),
+        Row::Unexplained => figures.unexplained.to_string(),
         Row::OverLimit => figures.over_limit.unwrap_or(0).to_string(),
         _ => String::new(),
     }
 }
 
 /// What the marks in the table mean, and up to when its percentiles hold.
-fn notes(groups: &[Group<'_>], style: &Style) -> String {
-    let mut notes = vec![
-        "* of all activations due: a missed one counts with the latency it would have had; \
-         - means too few samples"
-            .to_owned(),
-        "late: share of activations served a period or more late, or missed".to_owned(),
-    ];
+fn notes(groups: &[Group<'_>], terms: Terms, style: &Style) -> String {
+    let mut notes: Vec<String> = terms.shown.notes.iter().map(|&note| note.to_owned()).collect();
     notes.extend(groups.iter().flat_map(Group::cut_off_notes));
     notes.iter().flat_map(|note| wrap("", note, 2, style.width)).map(|line| line + "\n").collect()
 }

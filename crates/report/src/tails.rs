@@ -47,7 +47,8 @@ impl Tail {
 fn is_of(gathered: &Gathered<'_>, key: &Key) -> bool {
     gathered.passes.first().is_some_and(|(scenario, _)| {
         let head = &scenario.head;
-        (&head.load, head.interval, head.cstates) == (&key.load, key.interval, key.cstates)
+        let interval = head.planned.setup.interval();
+        (&head.planned.load, interval, head.planned.cstates) == (&key.load, key.interval, key.cstates)
     })
 }
 

@@ -9,6 +9,11 @@ pub(crate) fn aligned(unit: Unit, latency: Nanos) -> String {
     if unit == Unit::Instructions || text.contains('.') { text } else { text + "  " }
 }
 
+/// Values in a list: `1ms, 10ms`.
+pub(crate) fn joined<T: ToString>(values: &[T]) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// `part` of `whole` in per cent, without the sign: 0 is `0`, and nothing else is rounded to it.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {

@@ -1,6 +1,6 @@
 //! The evidence of all scenarios in one line: what every thread and every CPU said of the conditions.
 
-use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence, Wake};
+use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
 use units::Nanos;
 
 use crate::text::count_of;
@@ -23,7 +23,8 @@ pub(crate) fn parts(record: &Record) -> Vec<String> {
     if changes > 0 {
         parts.push(format!("{} of threads while they measured", count_of(changes as u64, "change")));
     }
-    parts.push(crate::phases::part(record));
+    parts.extend(record.header.plan.timer().map(|_| crate::phases::part(record)));
+    parts.extend(resolution(record));
     if !cpus.is_empty() {
         parts.extend(cpu_parts(&cpus));
     }
@@ -35,6 +36,22 @@ pub(crate) fn parts(record: &Record) -> Vec<String> {
         format!("{lost} recordings lost")
     });
     parts
+}
+
+/// What the noise probe can see at best, and what it took itself: the worst of all threads.
+fn resolution(record: &Record) -> Option<String> {
+    let series = || record.scenarios.iter().flat_map(|scenario| &scenario.series);
+    let noise = || series().filter_map(|series| Some((series, series.noise()?)));
+    let turn =
+        noise().filter_map(|(series, noise)| noise.turn(Nanos(series.observed.summary().sum))).max()?;
+    let shortest = noise().map(|(_, noise)| noise.resolution).max()?;
+    let bookkeeping: u64 = noise().map(|(_, noise)| noise.bookkeeping.0).sum();
+    let missed: u64 = noise().map(|(_, noise)| noise.windows_missed).sum();
+    Some(format!(
+        "a turn of the loop takes {turn} ({shortest} at least), recording gaps took {}, {} missed",
+        Nanos(bookkeeping).rounded(),
+        count_of(missed, "window")
+    ))
 }
 
 /// What stood between the run and the machine, where it matters.
@@ -88,7 +105,7 @@ fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<String> {
         ),
     ];
     // sched_yield counts as involuntary: what a reservation was preempted is not known.
-    if record.header.plan.wake != Wake::Deadline {
+    if !record.header.plan.is_reservation() {
         parts.insert(3, count_of(sum(|thread| thread.involuntary_switches), "preemption"));
     }
     if let Some(cost) = cost(record) {
@@ -115,6 +132,7 @@ fn migrations(threads: &[&ThreadEvidence]) -> String {
 
 /// CPU time per wake-up, over all threads that reported.
 fn cost(record: &Record) -> Option<Nanos> {
+    record.header.plan.timer()?;
     let scenarios = || record.scenarios.iter().filter(|scenario| !scenario.evidence.threads.is_empty());
     let time: u64 = scenarios().flat_map(|s| &s.evidence.threads).map(|thread| thread.cpu_time.0).sum();
     let wakes: u64 = scenarios().flat_map(|s| &s.series).map(|series| series.observed.summary().count).sum();

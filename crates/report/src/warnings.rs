@@ -36,7 +36,7 @@ pub(crate) fn doubts(record: &Record) -> Vec<Doubt> {
     }
     for scenario in &record.scenarios {
         for warning in &scenario.warnings {
-            take(&mut doubts, warning, Some(&scenario.head.load));
+            take(&mut doubts, warning, Some(&scenario.head.planned.load));
         }
     }
     // Without a requirement a doubt about the environment changes no verdict.
@@ -49,7 +49,7 @@ pub(crate) fn doubts(record: &Record) -> Vec<Doubt> {
 
 /// How many different loads were measured.
 pub(crate) fn load_count(record: &Record) -> usize {
-    let mut loads: Vec<_> = record.scenarios.iter().map(|scenario| &scenario.head.load).collect();
+    let mut loads: Vec<_> = record.scenarios.iter().map(|scenario| &scenario.head.planned.load).collect();
     loads.sort_unstable();
     loads.dedup();
     loads.len()

@@ -73,22 +73,27 @@ fn records_that_may_not_be_compared_say_so_first_and_why() {
     assert!(tables.contains("hdd"));
 }
 
+fn noise() -> record::InstrumentPlan {
+    let (threshold, window, spin) = (Nanos::from_micros(1), Nanos::from_millis(100), Nanos::from_millis(90));
+    record::InstrumentPlan::Noise(record::instrument::noise::NoiseSetup { threshold, window, spin })
+}
+
 #[test]
 fn every_condition_of_the_plan_forbids_a_comparison() {
     type Change = fn(&mut Record);
     let changes: &[(&str, Change)] = &[
-        ("instrument", |r| r.header.plan.probe = "gpio".into()),
-        ("period", |r| r.header.plan.intervals = vec![Nanos::from_micros(100)]),
+        ("instrument", |r| r.header.plan.instrument = noise()),
+        ("period", |r| r.header.plan.timer_mut().unwrap().intervals = vec![Nanos::from_micros(100)]),
         ("length of a scenario", |r| r.header.plan.duration = Some(Nanos::from_secs(11))),
         ("length of a scenario", |r| r.header.plan.samples = Some(100_000)),
         ("repetitions", |r| r.header.plan.repeat = 2),
         ("policy", |r| r.header.plan.policy = Some(units::Policy::Rr)),
         ("priority", |r| r.header.plan.priority = None),
         ("C-state policy", |r| r.header.plan.cstates = vec![CStates::Restrict]),
-        ("clock", |r| r.header.plan.clock = record::ClockName::Tai),
-        ("wake-up", |r| r.header.plan.wake = record::Wake::Timerfd),
+        ("clock", |r| r.header.plan.timer_mut().unwrap().clock = record::ClockName::Tai),
+        ("wake-up", |r| r.header.plan.timer_mut().unwrap().wake = record::Wake::Timerfd),
         ("warm-up", |r| r.header.plan.warm_up = Nanos::ZERO),
-        ("phase", |r| r.header.plan.phase = record::Phase::Aligned),
+        ("phase", |r| r.header.plan.timer_mut().unwrap().phase = record::Phase::Aligned),
         ("CPUs measured", |r| r.header.plan.cpus = sample::cpu_list(1)),
         ("CPUs of the loads", |r| r.header.plan.load_cpus = sample::cpu_list(1)),
         ("ended early", |r| r.scenarios[1].end = ScenarioEnd::CutOff),
@@ -122,7 +127,7 @@ fn runs_that_met_other_phases_of_the_tick_are_told_apart() {
     let run = |first| {
         let mut record = Spec { loads: vec!["idle", "cpu"], cpus: 1, ..Spec::default() }.record();
         let series = record.scenarios.iter_mut().flat_map(|scenario| &mut scenario.series);
-        series.for_each(|series| series.tick_phases = Fact::Value(met(first)));
+        series.for_each(|series| series.timer_mut().unwrap().tick_phases = Fact::Value(met(first)));
         record
     };
     assert_eq!(compare::differences(&run(3_213_000), &run(213_400)), []);

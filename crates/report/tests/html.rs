@@ -152,7 +152,7 @@ fn hostile_text_stays_text() {
     record.judgement.reasons.push(HOSTILE.into());
     record.judgement.speaks_for = HOSTILE.into();
     for scenario in &mut record.scenarios {
-        scenario.head.load = HOSTILE.into();
+        scenario.head.planned.load = HOSTILE.into();
         scenario.load.outside_other.push(HOSTILE.into());
         scenario.evidence.rivals[0].name = HOSTILE.into();
         scenario.evidence.kernel_messages = record::Fact::Value(vec![HOSTILE.into()]);
@@ -175,11 +175,11 @@ fn absurd_figures_are_drawn_without_a_panic() {
     let absurd = Summary { count: u64::MAX >> 8, sum: u64::MAX, min: 0, max: u64::MAX };
     record.scenarios[0].length = Nanos(0);
     record.scenarios[1].head.offset = Nanos(u64::MAX);
-    record.scenarios[1].head.interval = Nanos(0);
+    record.scenarios[1].head.planned.setup = record::Setup::every(Nanos(0));
     record.scenarios[2].series[0].observed =
         Histogram::from_parts(absurd, [(0, 1), (layout::CELLS - 1, absurd.count)]);
     record.scenarios[2].series[1].timeline.step = Nanos(0);
-    record.scenarios[3].series[0].expected = u64::MAX >> 4;
+    record.scenarios[3].series[0].timer_mut().unwrap().expected = u64::MAX >> 4;
     record.scenarios[3].series[0].worst[0].due = Nanos(u64::MAX);
     record.scenarios[4].series.clear();
     record.scenarios[5].series[0] = Series::default();

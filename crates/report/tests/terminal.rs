@@ -290,7 +290,7 @@ fn hostile_text_cannot_command_the_terminal() {
     let mut record = failed();
     record.header.machine.host = "a\x1b]0;owned\x07".into();
     record.header.note = Some("\x1b[2J".into());
-    record.scenarios[0].head.load = "\x1b[31mred\r\n".into();
+    record.scenarios[0].head.planned.load = "\x1b[31mred\r\n".into();
     record.scenarios[0].warnings.push(Warning::note(WarningId::KernelMessage, "\x1b[5m", "\x1b[6m"));
     record.judgement.reasons.push("\x1b[7m".into());
     let text = table::bench(&record, true, &plain()) + &compare::compare(&[record.clone(), record], &plain());
@@ -326,7 +326,7 @@ fn row(cpu: u32, recent: &[Block]) -> LiveRow<'_> {
         now: Some(Nanos(4_100)),
         summary: Summary { count: 1_000, sum: 3_000_000, min: 1_200, max: 33_100 },
         p999: None,
-        missed: 7,
+        missed: Some(7),
         recent,
     }
 }
@@ -376,7 +376,7 @@ proptest! {
         }
         .record();
         record.header.note = Some(name.clone());
-        record.scenarios[2].head.load = name.clone();
+        record.scenarios[2].head.planned.load = name.clone();
         record.scenarios[1].warnings.push(Warning::note(WarningId::Rival, name.clone(), name));
         let recent = blocks(&[1_000; 90]);
         let rows: Vec<_> = (0..cpus).map(|cpu| row(cpu * 1_000, &recent)).collect();

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use machine::SysRoot;
-use record::{CStates, ClockName, Machine, Phase, RunPlan, Wake};
+use record::instrument::noise::NoiseSetup;
+use record::instrument::timer::TimerPlan;
+use record::{CStates, ClockName, InstrumentPlan, Machine, Phase, RunPlan, Wake};
 use units::{CpuList, Nanos, Policy, Priority, Seed};
 
 use crate::error::CommandError;
@@ -13,12 +15,36 @@ use crate::run::division::Division;
 /// S1's advice: above interrupt threads, below what the kernel keeps for itself.
 const PRIORITY: u8 = 98;
 
+/// oslat's resolution: below it lie the turns of the loop.
+const THRESHOLD: Nanos = Nanos::from_micros(1);
+/// The noise probe spins for nine tenths of each window, so that the machine goes on, and neither RT throttling (950 ms of
+/// a second) nor the fair server (50 ms of a second) finds anything to do.
+const NOISE_WINDOW: Nanos = Nanos::from_millis(100);
+const NOISE_SPIN: Nanos = Nanos::from_millis(90);
+
+/// An instrument, by the name that users write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Probe {
+    /// How late a thread wakes up
+    Timer,
+    /// How long a CPU is taken from a thread that spins
+    Noise,
+}
+
 /// The longest that one scenario may be planned to last.
 const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
 
 /// What is measured and how.
 #[derive(Args, Clone, Debug)]
 pub struct Measuring {
+    /// Instrument: timer (how late a thread wakes up), noise (how long a CPU is taken from a thread that spins)
+    #[arg(long, value_name = "NAME", default_value = "timer")]
+    pub probe: Probe,
+
+    /// The shortest gap that --probe noise records [default: 1us]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = threshold)]
+    pub threshold: Option<Nanos>,
+
     /// CPUs to measure, as in 0-3,7 [default: all that may be used, isolated ones included]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
@@ -105,8 +131,45 @@ impl Measuring {
         }
     }
 
+    /// What is asked of the instrument. `intervals` are those of the timer; it sweeps where a sweep `fits`.
+    pub fn instrument(&self, intervals: Vec<Nanos>, fits: bool) -> Result<InstrumentPlan, CommandError> {
+        match self.probe {
+            Probe::Timer if self.threshold.is_some() => {
+                Err(CommandError::new("--threshold is one of gaps", "use it with --probe noise"))
+            }
+            Probe::Timer => Ok(InstrumentPlan::Timer(TimerPlan {
+                intervals,
+                wake: self.wake,
+                runtime: (self.wake == Wake::Deadline).then_some(self.runtime).flatten(),
+                clock: self.clock,
+                phase: self.phase(fits)?,
+            })),
+            Probe::Noise => self.noise().map(InstrumentPlan::Noise),
+        }
+    }
+
+    fn noise(&self) -> Result<NoiseSetup, CommandError> {
+        let foreign = [
+            ("--samples", self.samples.is_some()),
+            ("--wake", self.wake != Wake::default()),
+            ("--runtime", self.runtime.is_some()),
+            ("--clock", self.clock != ClockName::default()),
+            ("--phase", self.phase.is_some()),
+        ];
+        if let Some((option, _)) = foreign.into_iter().find(|(_, given)| *given) {
+            let message =
+                format!("{option} means nothing to --probe noise: its threads spin and are not woken");
+            return Err(CommandError::new(message, "leave it out"));
+        }
+        Ok(NoiseSetup {
+            threshold: self.threshold.unwrap_or(THRESHOLD),
+            window: NOISE_WINDOW,
+            spin: NOISE_SPIN,
+        })
+    }
+
     /// The phase: what was asked for, else a sweep where one `fits`. A reservation's periods begin where the kernel wants.
-    pub fn phase(&self, fits: bool) -> Result<Phase, CommandError> {
+    fn phase(&self, fits: bool) -> Result<Phase, CommandError> {
         if self.wake != Wake::Deadline {
             return Ok(self.phase.unwrap_or(if fits { Phase::Sweep } else { Phase::Random }));
         }
@@ -128,7 +191,6 @@ impl Measuring {
             return Err(CommandError::new(message, "leave it out, or use --policy fifo or rr"));
         }
         Ok(RunPlan {
-            probe: "timer".into(),
             cpus: division.measured.clone(),
             pinned: match self.wake {
                 Wake::Deadline => division.reservable(),
@@ -139,10 +201,6 @@ impl Measuring {
             warm_up: self.warm_up,
             policy: Some(self.policy),
             priority: self.priority.or(preset).or(default).filter(|_| takes_priority),
-            wake: self.wake,
-            runtime: (self.wake == Wake::Deadline).then_some(self.runtime).flatten(),
-            clock: self.clock,
-            phase: self.phase.unwrap_or_default(),
             seed: Some(self.seed.unwrap_or_else(drawn_seed)),
             limit: self.limit,
             stop_at: self.stop_at,
@@ -160,7 +218,11 @@ pub fn drawn_seed() -> Seed {
 
 /// Refuses what cannot be measured as planned.
 pub fn check(plan: &RunPlan) -> Result<(), CommandError> {
-    let longest = plan.intervals.iter().max().copied().unwrap_or_default();
+    let timer = match &plan.instrument {
+        InstrumentPlan::Timer(timer) => timer,
+        InstrumentPlan::Noise(noise) => return check_noise(plan, noise),
+    };
+    let longest = timer.intervals.iter().max().copied().unwrap_or_default();
     if let Some(duration) = plan.duration.filter(|duration| *duration < longest) {
         let message = format!("a duration of {duration} holds no whole interval of {longest}");
         return Err(CommandError::new(message, "measure for longer, or at a shorter interval"));
@@ -169,14 +231,24 @@ pub fn check(plan: &RunPlan) -> Result<(), CommandError> {
         let message = format!("{samples} activations every {longest} take longer than {LONGEST}");
         return Err(CommandError::new(message, "ask for fewer with --samples"));
     }
-    let too_long = |runtime: Nanos| plan.intervals.iter().any(|interval| runtime > *interval);
-    if plan.runtime.is_some_and(too_long) {
+    let too_long = |runtime: Nanos| timer.intervals.iter().any(|interval| runtime > *interval);
+    if timer.runtime.is_some_and(too_long) {
         return Err(CommandError::new(
             "--runtime is longer than the interval",
             "a fifth of it is the default",
         ));
     }
     Ok(())
+}
+
+fn check_noise(plan: &RunPlan, noise: &NoiseSetup) -> Result<(), CommandError> {
+    match plan.duration.filter(|duration| *duration < noise.window) {
+        None => Ok(()),
+        Some(duration) => {
+            let message = format!("a duration of {duration} holds no whole window of {}", noise.window);
+            Err(CommandError::new(message, "measure for longer"))
+        }
+    }
 }
 
 /// What to ask of the idle states.
@@ -212,6 +284,11 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
 /// A period: below 10 us a machine does nothing but wake up, and above an hour nothing is measured.
 pub fn interval(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::from_micros(10), Nanos::from_secs(3600), "10us to 1h")
+}
+
+/// Of a gap: turns of the loop take some tens of nanoseconds, and what is longer than a second is no noise.
+fn threshold(text: &str) -> Result<Nanos, String> {
+    between(text, Nanos(200), Nanos::from_secs(1), "200ns to 1s")
 }
 
 fn warm_up(text: &str) -> Result<Nanos, String> {

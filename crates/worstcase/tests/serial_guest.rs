@@ -79,7 +79,7 @@ fn bench_runs_under_loads_beside_an_isolated_cpu() {
         let output = worstcase(&bench).args(["--out", "benched"]).output().unwrap();
         assert_eq!(output.status.code(), INCONCLUSIVE, "{}", text(&output));
         let loads: Vec<_> =
-            record("benched").scenarios.iter().map(|scenario| scenario.head.load.clone()).collect();
+            record("benched").scenarios.iter().map(|scenario| scenario.head.planned.load.clone()).collect();
         assert_eq!(loads, ["idle", "cpu"]);
         assert!(Path::new("benched/report.html").is_file());
     });
@@ -152,9 +152,9 @@ fn a_clock_that_is_set_makes_no_latency() {
         assert_eq!(running.0.wait().unwrap().code(), INCONCLUSIVE);
         let record = record("stepped");
         let series = &record.scenarios[0].series[0];
-        let counted = series.observed.summary().count + series.missed.summary().count;
-        assert_eq!((counted, series.expected), (1_600, 1_600), "every activation is accounted for");
-        let greatest = series.observed.summary().max.max(series.missed.summary().max);
+        let counted = series.observed.summary().count + series.missed().summary().count;
+        assert_eq!((counted, series.expected()), (1_600, 1_600), "every activation is accounted for");
+        let greatest = series.observed.summary().max.max(series.missed().summary().max);
         assert!(greatest < STEP as u64 * 1_000_000_000 / 2, "{greatest} ns: the step became a latency");
         assert_eq!(record.scenarios[0].evidence.threads[0].clock_steps, 2);
         assert!(

@@ -66,12 +66,15 @@ fn no_step_of_a_clock_is_a_latency_however_a_thread_is_woken() {
         let latencies = series.observed.summary();
         println!("{clock}, {wake}: {latencies:?}");
         assert_eq!(scenario.evidence.threads[0].clock_steps, 2, "{clock}, {wake}");
-        assert_eq!((series.expected, series.accounted()), (4_000, 4_000), "{clock}, {wake}");
+        assert_eq!((series.expected(), series.accounted()), (4_000, 4_000), "{clock}, {wake}");
         let spread = latencies.max - latencies.min;
         // Zero is the earliest wake-up of its warm-up, not where a seed would have put the activation.
         assert!(wake != "deadline" || latencies.min <= spread, "{clock}: {latencies:?}");
         assert!(spread < STEP / 2, "{clock}, {wake}: the step is in the figures: {latencies:?}");
-        assert!(series.tick_phases.value().is_none(), "{clock}, {wake}: that is not the tick's clock");
+        assert!(
+            series.timer().unwrap().tick_phases.value().is_none(),
+            "{clock}, {wake}: that is not the tick's clock"
+        );
     }
 }
 
@@ -90,7 +93,7 @@ fn beside_the_tick(seed: u32, options: &[&str]) -> (Record, TickPhases, ByPhase)
         ["bench", "--loads", "cpu", "--warm-up", "200ms", "--samples-file", "samples", "--seed", &seed];
     in_a_guest(directory.path(), &[], &[&bench[..], &["--out", "."], options].concat());
     let record = record::store::load(directory.path()).unwrap();
-    let phases = *record.scenarios[0].series[0].tick_phases.value().unwrap();
+    let phases = *record.scenarios[0].series[0].timer().unwrap().tick_phases.value().unwrap();
     let mut samples = Command::new(PROGRAM);
     let printed = samples.arg("samples").arg(directory.path().join("samples")).output().unwrap();
     let tick = phases.tick.0 as i64;

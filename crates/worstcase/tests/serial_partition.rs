@@ -162,7 +162,7 @@ fn the_probe_alone_is_inside(top: &str) {
     assert_eq!((&plan["cpus"], &plan["load_cpus"]), (&"1".into(), &"0".into()));
     assert_eq!(plan["partition"]["group"], format!("{top}/worstcase"));
     assert_eq!(plan["partition"], scenario["evidence"]["partition"]);
-    assert!(scenario["series"][0]["expected"].as_u64().unwrap() > 1000, "{scenario}");
+    assert!(scenario["series"][0]["timer"]["expected"].as_u64().unwrap() > 1000, "{scenario}");
     let told = record.to_string();
     assert!(!told.contains("partition-invalid") && !told.contains("not-isolated"), "{told}");
 }

@@ -92,7 +92,7 @@ impl Here {
     fn arms_met_the_same_phases(&self) {
         let place = |block: PathBuf| {
             let record = record::store::load(&block).unwrap();
-            let phases = *record.scenarios[0].series[0].tick_phases.value().unwrap();
+            let phases = *record.scenarios[0].series[0].timer().unwrap().tick_phases.value().unwrap();
             phases.first.0 % phases.spacing.0
         };
         let of_round = |round| self.blocks(round).into_iter().map(place).collect::<BTreeSet<_>>();

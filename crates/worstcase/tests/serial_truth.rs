@@ -111,9 +111,13 @@ fn first_cpu() -> CpuId {
 /// What a series must hold after a stall of between `least` and `most` ns: all activations accounted for, the stall in
 /// one observed sample, and its missed activations.
 fn check_stall(series: &Series, expected: u64, least: u64, most: u64) {
-    let (observed, missed) = (series.observed.summary(), series.missed.summary());
-    assert_eq!(observed.count + missed.count, series.expected);
-    assert!(series.expected.abs_diff(expected) <= 1, "{} activations, {expected} were due", series.expected);
+    let (observed, missed) = (series.observed.summary(), series.missed().summary());
+    assert_eq!(observed.count + missed.count, series.expected());
+    assert!(
+        series.expected().abs_diff(expected) <= 1,
+        "{} activations, {expected} were due",
+        series.expected()
+    );
     let stall = observed.max;
     assert!((least..=most).contains(&stall), "stalled for {least} to {most} ns, found {stall}");
     assert_eq!(series.observed.at_least(Nanos(least)), 1, "one observed sample of that length");
@@ -125,7 +129,7 @@ fn check_stall(series: &Series, expected: u64, least: u64, most: u64) {
     );
     // The latencies that the stall's missed activations would have had come down from its length, a period each: those
     // above half of it are half of them, and nothing but the stall is that long.
-    let upper_half = series.missed.at_least(Nanos(stall / 2));
+    let upper_half = series.missed().at_least(Nanos(stall / 2));
     assert!(
         upper_half.abs_diff(of_the_stall / 2) <= of_the_stall / 100 + 1,
         "{upper_half} of {of_the_stall}"
@@ -216,8 +220,8 @@ fn short_hogs_at_random_times_are_all_found_and_as_long_as_they_were() {
     let tolerance = (3 * median).max(100_000);
     let (mut worst_error, mut swallowed) = (0, 0);
     for (start, end) in held {
-        let activation = (start - series.first_due.0).div_ceil(INTERVAL);
-        let due = series.first_due.0 + activation * INTERVAL;
+        let activation = (start - series.timer().unwrap().first_due.0).div_ceil(INTERVAL);
+        let due = series.timer().unwrap().first_due.0 + activation * INTERVAL;
         let Some(latency) = latencies.get(&activation).copied() else {
             assert!(
                 is_within_a_longer_one(&latencies, activation),
@@ -291,8 +295,9 @@ fn calls_beside_wake_ups(wake: &str, samples: u64) -> Vec<i64> {
             let is_call =
                 |line: &&str| line.contains('(') && !line.contains("--- ") && !line.contains("+++ ");
             let calls = text.lines().filter(own).filter(is_call).count() as i64;
-            let wake_ups =
-                series.observed.summary().count + series.warm_up.observed.count + thread.early_wakes;
+            let wake_ups = series.observed.summary().count
+                + series.timer().unwrap().warm_up.observed.count
+                + thread.early_wakes;
             assert!(calls >= wake_ups as i64 && wake_ups >= samples / 2);
             calls - wake_ups as i64
         })

@@ -137,7 +137,7 @@ fn read_worstcase(directory: &Path) -> Result<Latencies> {
     Ok(Latencies {
         minimum: observed.summary().minimum().map(|nanos| nanos.0 as f64),
         rows: Rows::of(&observed),
-        accounted: scenario.series.iter().map(|series| series.expected).sum(),
+        accounted: scenario.series.iter().map(record::Series::expected).sum(),
     })
 }
 

@@ -59,7 +59,7 @@ fn measures(start: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
     let record: Record = serde_json::from_value(line["record"].clone()).context("the record")?;
     let series = record.scenarios.iter().flat_map(|scenario| &scenario.series);
     let (measured, expected) = series.fold((0, 0), |(measured, expected), series| {
-        (measured + series.observed.summary().count, expected + series.expected)
+        (measured + series.observed.summary().count, expected + series.expected())
     });
     ensure!(measured > 0, "no wake-up was measured");
     Ok(format!("{measured} wake-ups measured of {expected} due"))

@@ -113,7 +113,7 @@ impl Question {
     /// # Errors
     /// Where it has too few samples for that.
     pub fn tail_of(&self, record: &Record) -> Result<Value, Error> {
-        let scenario = record.scenarios.iter().find(|scenario| scenario.head.load == self.load);
+        let scenario = record.scenarios.iter().find(|scenario| scenario.head.planned.load == self.load);
         let mut series = scenario.iter().flat_map(|scenario| &scenario.series);
         let mut all = series.next().map(record::Series::corrected).unwrap_or_default();
         series.for_each(|more| all.merge(&more.corrected()));

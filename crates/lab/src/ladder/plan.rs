@@ -101,11 +101,11 @@ pub fn measured(outcome: &Outcome, loads: &[String], time: LabTime) -> Result<Re
         out.collect::<String>()
     };
     let (_, bytes) = file.ok_or_else(|| broken(format!("the guest left no record{}", left_out())))?;
-    let record: Record = serde_json::from_slice(bytes)
+    let record: Record = record::store::parse(bytes)
         .map_err(|error| broken(format!("the guest's record cannot be read: {error}")))?;
     let complete = |load: &String| {
         record.scenarios.iter().any(|scenario| {
-            scenario.head.load == *load
+            scenario.head.planned.load == *load
                 && scenario.end == ScenarioEnd::Complete
                 && !scenario.series.is_empty()
         })

@@ -1,6 +1,7 @@
 //! The parent's side of the board: what it reads of one thread.
 
 use super::*;
+use record::instrument::noise::NoiseSeries;
 
 /// What the parent reads of one thread. Exact once the thread has ended; a moment old before.
 pub struct View<'a>(pub &'a [Word]);
@@ -185,5 +186,25 @@ impl View<'_> {
     /// Samples that did not fit.
     pub fn samples_lost(&self) -> u64 {
         self.value(at::SAMPLES_LOST)
+    }
+
+    /// What the noise probe has seen so far; what the kernel counted meanwhile is for the parent to add.
+    pub fn noise(&self) -> NoiseSeries {
+        NoiseSeries {
+            began: Nanos(self.started().unwrap_or_default()),
+            windows: self.value(at::WINDOWS),
+            windows_missed: self.value(at::WINDOWS_MISSED),
+            watched: Nanos(self.value(at::WATCHED)),
+            readings: self.value(at::READINGS),
+            resolution: Nanos(self.value(at::SHORTEST)),
+            bookkeeping: Nanos(self.value(at::BOOKKEEPING)),
+            preemptions: self.value(at::PREEMPTIONS),
+            ..NoiseSeries::default()
+        }
+    }
+
+    /// What the clock read when the noise probe's thread had its CPU last; none before that.
+    pub fn read_at(&self) -> Option<u64> {
+        Some(self.value(at::READ_AT)).filter(|&clock| clock != 0)
     }
 }

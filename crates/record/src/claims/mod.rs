@@ -118,7 +118,7 @@ pub fn kept(record: &Record) -> Claims {
 pub fn sequence(passes: &[(&Scenario, &Series)]) -> Sequence {
     let mut sequence = Sequence::default();
     for (scenario, series) in passes {
-        sequence.append(&of_series(series, scenario.head.interval));
+        sequence.append(&of_series(series, interval_of(scenario)));
     }
     sequence
 }
@@ -140,11 +140,12 @@ pub struct Gathered<'a> {
     pub passes: Vec<(&'a Scenario, &'a Series)>,
 }
 
-/// The series of a record that belong together: the same load, period, C-state policy and CPU.
+/// The series of a record that belong together: the same load, period, C-state policy and CPU. Only those with
+/// activations: of gaps nothing is claimed.
 pub fn gather(record: &Record) -> Vec<Gathered<'_>> {
     let mut gathered: Vec<Gathered<'_>> = Vec::new();
     for scenario in &record.scenarios {
-        for series in &scenario.series {
+        for series in scenario.series.iter().filter(|series| series.timer().is_some()) {
             let belongs = |other: &&mut Gathered<'_>| other.belongs(scenario, series);
             match gathered.iter_mut().find(belongs) {
                 Some(found) => found.passes.push((scenario, series)),
@@ -157,8 +158,9 @@ pub fn gather(record: &Record) -> Vec<Gathered<'_>> {
 
 impl Gathered<'_> {
     fn belongs(&self, scenario: &Scenario, series: &Series) -> bool {
-        let key =
-            |scenario: &Scenario| (scenario.head.load.clone(), scenario.head.interval, scenario.head.cstates);
+        let key = |scenario: &Scenario| {
+            (scenario.head.planned.load.clone(), interval_of(scenario), scenario.head.planned.cstates)
+        };
         self.passes
             .first()
             .is_some_and(|(first, other)| key(first) == key(scenario) && other.cpu == series.cpu)
@@ -173,13 +175,13 @@ impl Gathered<'_> {
         let Some((first, series)) = self.passes.first() else { return Claim::default() };
         let sequence = self.sequence();
         let activations =
-            self.passes.iter().fold(0_u64, |sum, (_, series)| sum.saturating_add(series.expected));
+            self.passes.iter().fold(0_u64, |sum, (_, series)| sum.saturating_add(series.expected()));
         let extremal_index = extremal_index(&sequence).map(|theta| (theta * 1e4).round().max(1.0) / 1e4);
         let counted = share_that_counts(&sequence).map(|share| (activations as f64 * share) as u64);
         let alike = Stationarity::of(&sequence).map(|tests| tests.probability());
         let whole = self.passes.iter().all(|(scenario, series)| is_whole(scenario, series));
         let known = extremal_index.zip(counted);
-        let says = extrapolate(activations, first.head.interval, known, |effective| match alike {
+        let says = extrapolate(activations, interval_of(first), known, |effective| match alike {
             _ if !whole => Some(Refused::Incomplete),
             None => Some(Refused::NotEstimated),
             _ if effective < LEAST_EFFECTIVE => Some(Refused::TooFew),
@@ -187,9 +189,9 @@ impl Gathered<'_> {
             Some(_) => None,
         });
         Claim {
-            load: first.head.load.clone(),
-            interval: first.head.interval,
-            cstates: first.head.cstates,
+            load: first.head.planned.load.clone(),
+            interval: interval_of(first),
+            cstates: first.head.planned.cstates,
             cpu: series.cpu,
             activations,
             counted,
@@ -201,6 +203,11 @@ impl Gathered<'_> {
     }
 }
 
+/// The period; 0 for an instrument without activations, of which there are no claims.
+fn interval_of(scenario: &Scenario) -> Nanos {
+    scenario.head.planned.setup.interval().unwrap_or_default()
+}
+
 /// The highest latency that a series observed.
 fn highest(series: &Series) -> Nanos {
     series.observed.summary().maximum().unwrap_or_default()
@@ -209,7 +216,7 @@ fn highest(series: &Series) -> Nanos {
 /// Whether all that a pass measured is in its histograms.
 fn is_whole(scenario: &Scenario, series: &Series) -> bool {
     let held = |histogram: &Histogram| histogram.cell_count();
-    let there = held(&series.observed).saturating_add(held(&series.missed)) >= series.expected;
+    let there = held(&series.observed).saturating_add(held(series.missed())) >= series.expected();
     there
         && series.censored.is_none()
         && !matches!(scenario.end, ScenarioEnd::Failed(_) | ScenarioEnd::CutOff)

@@ -50,11 +50,11 @@ fn missed_activations_are_no_independent_ones() {
     let series = &mut stalled.series[0];
     for stall in 0..10_usize {
         for missed in 1..=500_u64 {
-            series.missed.record(Nanos::from_millis(missed));
+            series.timer_mut().unwrap().missed.record(Nanos::from_millis(missed));
         }
         series.maxima.maxima.splice(stall * 130..stall * 130, (1..=31_u64).rev().map(|n| n * 16_000_000));
     }
-    series.expected += 5_000;
+    series.timer_mut().unwrap().expected += 5_000;
     let claims = of(&record(vec![stalled]));
     assert!(claims.run.effective.unwrap() < whole / 10, "{:?} of {whole}", claims.run);
 }
@@ -100,14 +100,14 @@ fn a_pass_that_failed_or_lost_figures_takes_the_claim_away() {
     waiting.series[0].censored = Some(crate::Sample { latency: Nanos(1), due: Nanos(0), activation: 0 });
     assert_eq!(of(&record(vec![waiting])).run.refused, Some(Refused::Incomplete));
     let mut unaccounted = pass(1, 5_000, 1, plain);
-    unaccounted.series[0].expected += 1;
+    unaccounted.series[0].timer_mut().unwrap().expected += 1;
     assert_eq!(of(&record(vec![unaccounted])).run.refused, Some(Refused::Incomplete));
 }
 
 #[test]
 fn one_series_without_a_claim_leaves_the_run_without_one() {
     let mut other = pass(2, 60, 1, plain);
-    other.head.load = "cpu".into();
+    other.head.planned.load = "cpu".into();
     let claims = of(&record(vec![pass(1, 5_000, 1, plain), other]));
     assert!(claims.series[0].says.once_in.is_some());
     assert_eq!((claims.run.once_in, claims.run.refused), (None, Some(Refused::NotEstimated)));

@@ -91,7 +91,13 @@ fn bounds(record: &Record, claims: &Claims) -> (String, String) {
         Some(_) => format!("{worst} under {loads}, in one draw of {} activations a load", claims.fewest()),
         None => format!("{worst} on CPUs {} under {loads}", record.header.plan.cpus),
     };
-    let speaks_for = format!("the highest latency observed, {seen}; {beyond}");
+    let plan = &record.header.plan;
+    let greatest = plan.instrument.words().greatest;
+    if plan.timer().is_none() {
+        let not = format!("gaps between windows, or under loads that were not run: {}", custom(record));
+        return (format!("{greatest}, {seen}"), not);
+    }
+    let speaks_for = format!("{greatest}, {seen}; {beyond}");
     let not = match lab {
         Some(lab) => format!(
             "a bound: another seed draws another maximum, and {} count too",
@@ -134,7 +140,7 @@ fn custom(record: &Record) -> String {
 fn loads(record: &Record) -> Vec<&str> {
     let mut loads = Vec::new();
     for scenario in &record.scenarios {
-        let load = scenario.head.load.as_str();
+        let load = scenario.head.planned.load.as_str();
         if !loads.contains(&load) {
             loads.push(load);
         }

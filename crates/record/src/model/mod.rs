@@ -3,6 +3,7 @@
 mod evidence;
 mod fact;
 mod grid;
+pub mod instrument;
 mod lab;
 mod limits;
 mod load;
@@ -18,6 +19,7 @@ mod watch;
 pub use evidence::*;
 pub use fact::Fact;
 pub use grid::*;
+pub use instrument::{InstrumentPlan, Own, Setup, Words};
 pub use lab::*;
 pub use limits::*;
 pub use load::*;

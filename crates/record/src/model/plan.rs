@@ -1,8 +1,10 @@
 //! What a run sets out to do.
 
-use super::Sweep;
 use serde::{Deserialize, Serialize};
 use units::{CpuId, CpuList, Nanos, Policy, Priority, Seed};
+
+use super::instrument::timer::TimerPlan;
+use super::{InstrumentPlan, Setup};
 
 /// How a probe's thread is woken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -66,8 +68,8 @@ pub enum CStates {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunPlan {
-    /// Which instrument: `timer`.
-    pub probe: String,
+    /// The instrument, and what is asked of it.
+    pub instrument: InstrumentPlan,
     /// The loads, in the order asked for.
     pub loads: Vec<String>,
     /// Loads of the default set that could not run here, each with its reason.
@@ -88,20 +90,10 @@ pub struct RunPlan {
     pub samples: Option<u64>,
     /// Length of the warm-up before each scenario, reported apart.
     pub warm_up: Nanos,
-    /// The periods, each measured under each load.
-    pub intervals: Vec<Nanos>,
     /// Scheduling policy asked for.
     pub policy: Option<Policy>,
     /// Priority asked for; none for a policy without.
     pub priority: Option<Priority>,
-    /// How threads are woken.
-    pub wake: Wake,
-    /// Run time per period of a `SCHED_DEADLINE` reservation.
-    pub runtime: Option<Nanos>,
-    /// The clock.
-    pub clock: ClockName,
-    /// Phase between CPUs.
-    pub phase: Phase,
     /// The C-state policies, each measured under each load.
     pub cstates: Vec<CStates>,
     /// How often each scenario is measured.
@@ -120,16 +112,17 @@ pub struct RunPlan {
 }
 
 /// A scenario, as far as it is known before it begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedScenario {
     /// The load.
     pub load: String,
-    /// The period.
-    pub interval: Nanos,
     /// C-state policy.
     pub cstates: CStates,
     /// Which of the repetitions, from 1.
     pub repeat: u32,
+    /// What the instrument does.
+    pub setup: Setup,
 }
 
 impl RunPlan {
@@ -140,10 +133,11 @@ impl RunPlan {
         let mut all = Vec::new();
         for repeat in 1..=self.repeat {
             let mut pass = Vec::new();
-            for &interval in &self.intervals {
+            for setup in self.instrument.setups(self, repeat) {
                 for load in &self.loads {
                     for &cstates in &self.cstates {
-                        pass.push(PlannedScenario { load: load.clone(), interval, cstates, repeat });
+                        let (load, setup) = (load.clone(), setup.clone());
+                        pass.push(PlannedScenario { load, cstates, repeat, setup });
                     }
                 }
             }
@@ -155,21 +149,29 @@ impl RunPlan {
         all
     }
 
-    /// How each thread's activations move against the tick in a scenario: the same under every load of a pass, as their
-    /// phases are. Empty where they keep their phase.
-    pub fn sweeps(&self, scenario: &PlannedScenario) -> Vec<Sweep> {
-        let (interval, repeat) = (scenario.interval, scenario.repeat);
-        let of = |thread: usize| {
-            let purpose = format!("sweep, every {interval}, repeat {repeat}, thread {thread}");
-            Sweep::new(interval, self.seed.unwrap_or(Seed(0)), &purpose)
-        };
-        let threads = if self.phase == Phase::Sweep { self.cpus.len() } else { 0 };
-        (0..threads).map(of).collect()
-    }
-
     /// The CPU of each series; none for a thread that is not pinned.
     pub fn series_cpus(&self) -> Vec<Option<CpuId>> {
         self.cpus.iter().map(|cpu| self.pinned.contains(cpu).then_some(cpu)).collect()
+    }
+
+    /// What is asked of the timer, if it is the instrument.
+    pub fn timer(&self) -> Option<&TimerPlan> {
+        if let InstrumentPlan::Timer(timer) = &self.instrument { Some(timer) } else { None }
+    }
+
+    /// The same, to be changed.
+    pub fn timer_mut(&mut self) -> Option<&mut TimerPlan> {
+        if let InstrumentPlan::Timer(timer) = &mut self.instrument { Some(timer) } else { None }
+    }
+
+    /// The clock that the instrument reads.
+    pub fn clock(&self) -> ClockName {
+        self.timer().map_or(ClockName::Monotonic, |timer| timer.clock)
+    }
+
+    /// Whether threads run as `SCHED_DEADLINE` reservations.
+    pub fn is_reservation(&self) -> bool {
+        self.timer().is_some_and(TimerPlan::is_reservation)
     }
 
     /// Activations that each CPU is to deliver in a scenario at `interval`; none where the user ends it.
@@ -183,9 +185,10 @@ impl RunPlan {
         self.samples.is_some() || self.duration.is_some()
     }
 
-    /// Length of a scenario at `interval`, warm-up not included; none where the user ends it.
-    pub fn scenario_length(&self, interval: Nanos) -> Option<Nanos> {
-        self.duration.or_else(|| self.samples.map(|samples| interval.saturating_mul(samples)))
+    /// Length of a scenario with this set-up, warm-up not included; none where the user ends it.
+    pub fn scenario_length(&self, setup: &Setup) -> Option<Nanos> {
+        let of_samples = || Some(setup.interval()?.saturating_mul(self.samples?));
+        self.duration.or_else(of_samples)
     }
 }
 
@@ -263,7 +266,10 @@ mod tests {
     fn plan(repeat: u32) -> RunPlan {
         RunPlan {
             loads: vec!["idle".into(), "cpu".into(), "io".into()],
-            intervals: vec![Nanos::from_millis(1)],
+            instrument: InstrumentPlan::Timer(TimerPlan {
+                intervals: vec![Nanos::from_millis(1)],
+                ..TimerPlan::default()
+            }),
             cstates: vec![CStates::AsIs],
             seed: Some(Seed(5)),
             repeat,

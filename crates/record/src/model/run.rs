@@ -8,7 +8,7 @@ use crate::time::UtcTime;
 use crate::verdict::Judgement;
 
 /// The version of the form of `record.json` and `journal.ndjson` that this program writes.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// What `record.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ pub struct Held {
 }
 
 impl Record {
-    /// The greatest latency that any scenario observed, with the scenario and the series it was seen in.
+    /// The greatest value that any scenario observed, with the scenario and the series it was seen in.
     pub fn worst(&self) -> Option<(Nanos, &Scenario, &super::Series)> {
         self.scenarios
             .iter()
@@ -82,10 +82,15 @@ impl Record {
             .max_by_key(|(latency, _, _)| *latency)
     }
 
+    /// Whether anything was measured: an activation was due, or time was watched.
+    pub fn is_measured(&self) -> bool {
+        self.scenarios.iter().flat_map(|scenario| &scenario.series).any(super::Series::is_measured)
+    }
+
     /// Activations that were due, in all scenarios.
     pub fn activations(&self) -> u64 {
         let series = self.scenarios.iter().flat_map(|scenario| &scenario.series);
-        series.fold(0, |sum, series| sum.saturating_add(series.expected))
+        series.fold(0, |sum, series| sum.saturating_add(series.expected()))
     }
 
     /// Warnings of the run and of its scenarios.

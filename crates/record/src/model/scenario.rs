@@ -1,13 +1,16 @@
 //! One scenario: probe, load, duration, and what came of it.
 
+use std::sync::LazyLock;
+
 use histogram::{Histogram, Summary, record_missed};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos};
 
-use super::{BlockMaxima, CStates, Evidence, Fact, Grid, LoadEvidence, Sweep, TickPhases, Warning};
+use super::instrument::{noise::NoiseSeries, timer::TimerSeries};
+use super::{BlockMaxima, Evidence, Grid, LoadEvidence, Own, PlannedScenario, Warning};
 use crate::time::UtcTime;
 
-/// One load measured at one period under one C-state policy, once.
+/// One load measured with one set-up of the instrument under one C-state policy, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scenario {
@@ -39,31 +42,21 @@ impl Scenario {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScenarioHead {
-    /// The load.
-    pub load: String,
-    /// The period.
-    pub interval: Nanos,
-    /// C-state policy.
-    pub cstates: CStates,
-    /// Which of the repetitions, from 1.
-    pub repeat: u32,
+    /// What was planned.
+    #[serde(flatten)]
+    pub planned: PlannedScenario,
     /// When it began.
     pub started: UtcTime,
     /// When it began, since the run's start.
     pub offset: Nanos,
     /// The CPU of each series; none for a thread that is not pinned.
     pub cpus: Vec<Option<CpuId>>,
-    /// The phase of each series within the period.
-    pub phases: Vec<Nanos>,
-    /// How each series' activations move against the tick; empty where they keep their phase.
-    #[serde(default)]
-    pub sweeps: Vec<Sweep>,
 }
 
 impl ScenarioHead {
-    /// When the activations of series `series` are due, if its first one lies at `origin` on the clock.
+    /// When the values of series `series` were due or came, if number 0 lies at `origin` on the clock.
     pub fn grid(&self, series: usize, origin: u64) -> Grid {
-        Grid { origin, interval: self.interval.0.max(1), sweep: self.sweeps.get(series).copied() }
+        self.planned.setup.grid(series, origin)
     }
 }
 
@@ -93,43 +86,32 @@ pub enum ScenarioEnd {
 pub struct Series {
     /// The CPU; none for a thread that is not pinned: its figures are not those of one CPU.
     pub cpu: Option<CpuId>,
-    /// What the clock read when the first activation was due, in nanoseconds: to lay the series beside a trace. 0 where
-    /// it is not known.
-    #[serde(default)]
-    pub first_due: Nanos,
-    /// The phases of the kernel's tick that its activations were due at; unknown in records of older programs, on a clock
-    /// that can be set and for reservations, absent on CPUs without a tick of their own (`nohz_full`).
-    #[serde(default)]
-    pub tick_phases: Fact<TickPhases>,
-    /// Activations that were due: as planned, or until the instant at which the run was stopped. Equal to measured +
-    /// missed, or something was lost.
-    pub expected: u64,
-    /// Wake-ups that came when their next activation was already due (latency of a period or more).
-    pub late: u64,
-    /// Latencies of wake-ups, a censored one among them.
+    /// The values: latencies of wake-ups, lengths of gaps. A censored one is among them.
     pub observed: Histogram,
-    /// The wake-up that had not come when the run was given up: its latency is at least this. The activations that it
+    /// The value that was not known yet when the run was given up: it is at least this. The activations that a wake-up
     /// kept waiting are among the missed ones, as late as they were by then.
     #[serde(default)]
     pub censored: Option<Sample>,
-    /// Latencies that the missed activations would have had.
-    pub missed: Histogram,
-    /// Wake-ups of the warm-up, not in the histograms.
-    pub warm_up: WarmUp,
-    /// The worst wake-ups, worst first.
+    /// The worst values, worst first.
     pub worst: Vec<Sample>,
     /// Per-second figures.
     pub timeline: Timeline,
-    /// The greatest latencies of blocks of activations; empty in records of older programs and of runs that were killed.
+    /// The greatest latencies of blocks of activations; empty in records of older programs and of runs that were killed,
+    /// and for instruments without activations.
     #[serde(default)]
     pub maxima: BlockMaxima,
+    /// What the instrument adds.
+    #[serde(flatten)]
+    pub own: Own,
 }
+
+static NONE_MISSED: LazyLock<Histogram> = LazyLock::new(Histogram::default);
 
 impl Series {
     /// Observed and missed latencies together: what a percentile should be taken from.
     pub fn corrected(&self) -> Histogram {
         let mut corrected = self.observed.clone();
-        corrected.merge(&self.missed);
+        corrected.merge(self.missed());
         corrected
     }
 
@@ -138,9 +120,47 @@ impl Series {
         self.censored.is_some_and(|sample| latency >= sample.latency)
     }
 
+    /// What the timer adds, if it is the instrument.
+    pub fn timer(&self) -> Option<&TimerSeries> {
+        if let Own::Timer(timer) = &self.own { Some(timer) } else { None }
+    }
+
+    /// The same, to be changed.
+    pub fn timer_mut(&mut self) -> Option<&mut TimerSeries> {
+        if let Own::Timer(timer) = &mut self.own { Some(timer) } else { None }
+    }
+
+    /// What the noise probe adds, if it is the instrument.
+    pub fn noise(&self) -> Option<&NoiseSeries> {
+        if let Own::Noise(noise) = &self.own { Some(noise) } else { None }
+    }
+
+    /// Activations that were due; 0 for an instrument without activations.
+    pub fn expected(&self) -> u64 {
+        self.timer().map_or(0, |timer| timer.expected)
+    }
+
+    /// Wake-ups that came when their next activation was already due; 0 for an instrument without activations.
+    pub fn late(&self) -> u64 {
+        self.timer().map_or(0, |timer| timer.late)
+    }
+
+    /// Latencies that the missed activations would have had; empty for an instrument without activations.
+    pub fn missed(&self) -> &Histogram {
+        self.timer().map_or(&NONE_MISSED, |timer| &timer.missed)
+    }
+
+    /// Whether anything was measured: an activation was due, or time was watched.
+    pub fn is_measured(&self) -> bool {
+        match &self.own {
+            Own::Timer(timer) => timer.expected > 0,
+            Own::Noise(noise) => noise.watched > Nanos::ZERO || self.censored.is_some(),
+        }
+    }
+
     /// Activations that were measured or missed.
     pub fn accounted(&self) -> u64 {
-        self.observed.summary().count.saturating_add(self.missed.summary().count)
+        self.observed.summary().count.saturating_add(self.missed().summary().count)
     }
 
     /// Enters the wake-up of `activation`, which had not come when the clock read `now`: it and the activations up to
@@ -153,11 +173,13 @@ impl Series {
         self.worst.insert(0, sample);
         self.worst.sort_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
         let next = activation.saturating_add(1);
-        let waited = next..self.expected.max(next);
+        let waited = next..self.timer().map_or(next, |timer| timer.expected.max(next));
         let mut block = Block { missed: waited.end - waited.start, ..Block::default() };
         block.observed.add(latency.0, 1);
         self.timeline.push((sample.due.0) / 1_000_000_000, block);
-        self.late += u64::from(!waited.is_empty());
+        if let Some(timer) = self.timer_mut() {
+            timer.late += u64::from(!waited.is_empty());
+        }
         // The numbers may come from a damaged journal: no loop depends on them, and nothing is due after `now`.
         const MOST_RANGES: usize = 10_000;
         for (place, range) in grid.even_ranges(waited.clone()).take(MOST_RANGES).enumerate() {
@@ -169,11 +191,12 @@ impl Series {
 
     /// Enters `count` missed activations that lie a period apart, the first of them `greatest` late.
     fn miss_evenly(&mut self, greatest: u64, interval: u64, count: u64) {
+        let Some(timer) = self.timer_mut() else { return };
         let mut cells = Histogram::default();
         let sum = record_missed(&mut cells, greatest.saturating_add(interval), interval, count);
         let min = greatest.saturating_sub((count - 1).saturating_mul(interval));
         let summary = Summary { count, sum, min, max: greatest };
-        self.missed.merge(&Histogram::from_parts(summary, cells.cells()));
+        timer.missed.merge(&Histogram::from_parts(summary, cells.cells()));
     }
 }
 
@@ -273,18 +296,19 @@ mod tests {
     #[test]
     fn a_wake_up_that_has_not_come_counts_with_those_that_wait_for_it() {
         let grid = Grid::fixed(5_000_000_000, 1_000_000);
-        let mut series = Series { expected: 2_000, ..Series::default() };
+        let timer = TimerSeries { expected: 2_000, ..TimerSeries::default() };
+        let mut series = Series { own: Own::Timer(timer), ..Series::default() };
         (0..700).for_each(|_| series.observed.record(Nanos(4_000)));
         series.censor(&grid, 700, grid.due(3_000));
         assert_eq!(series.accounted(), 2_000);
         assert_eq!(series.observed.summary().max, 2_300_000_000);
         assert_eq!(series.censored.unwrap().latency, Nanos(2_300_000_000));
         assert_eq!(
-            (series.missed.summary().max, series.missed.summary().min),
+            (series.missed().summary().max, series.missed().summary().min),
             (2_299_000_000, 1_001_000_000)
         );
-        assert_eq!((series.late, series.worst[0].activation), (1, 700));
-        assert_eq!(series.missed.cell_count(), 1_299);
+        assert_eq!((series.late(), series.worst[0].activation), (1, 700));
+        assert_eq!(series.missed().cell_count(), 1_299);
         assert!(series.corrected().quantile(0.5).unwrap() > Nanos::from_secs(1));
     }
 

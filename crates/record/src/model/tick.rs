@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use super::{ClockName, Fact, Grid, Header, Scenario, Series, Wake};
+use super::{ClockName, Fact, Grid, Header, Scenario, Series};
 
 /// The phases of the tick's period that the activations of a series were due at. A phase is what `CLOCK_MONOTONIC` reads
 /// modulo the tick's period: the tick itself is at phase 0 since Linux 6.4 (and in stable kernels that took over "tick:
@@ -110,7 +110,11 @@ impl Scenario {
             .enumerate()
             .map(|(index, series)| self.phases_of(header, index, series))
             .collect();
-        self.series.iter_mut().zip(phases).for_each(|(series, phases)| series.tick_phases = phases);
+        for (series, phases) in self.series.iter_mut().zip(phases) {
+            if let Some(timer) = series.timer_mut() {
+                timer.tick_phases = phases;
+            }
+        }
     }
 
     /// Unknown on a clock that can be set, which is not the tick's, and for a reservation, whose periods begin where the
@@ -121,12 +125,12 @@ impl Scenario {
         if series.cpu.zip(tickless).is_some_and(|(cpu, tickless)| tickless.contains(cpu)) {
             return Fact::Absent;
         }
-        let known = series.first_due > Nanos::ZERO
-            && plan.clock == ClockName::Monotonic
-            && plan.wake != Wake::Deadline;
-        let grid = self.head.grid(index, 0).moved(0, series.first_due.0);
+        let Some(timer) = series.timer() else { return Fact::Unsupported };
+        let known =
+            timer.first_due > Nanos::ZERO && plan.clock() == ClockName::Monotonic && !plan.is_reservation();
+        let grid = self.head.grid(index, 0).moved(0, timer.first_due.0);
         machine.timers.tick.clone().and_then(|tick| {
-            let phases = TickPhases::of(&grid, series.expected, tick).filter(|_| known);
+            let phases = TickPhases::of(&grid, timer.expected, tick).filter(|_| known);
             phases.map_or(Fact::Unsupported, Fact::Value)
         })
     }
@@ -198,9 +202,9 @@ mod tests {
         header.machine.timers.tick = Fact::Value(TICK);
         change(&mut header);
         let mut scenario = crate::verdict::tests::scenario(&[5_000, 6_000]);
-        scenario.series[0].first_due = Nanos(first_due);
+        scenario.series[0].timer_mut().unwrap().first_due = Nanos(first_due);
         scenario.enter_tick_phases(&header);
-        scenario.series[0].tick_phases.clone()
+        scenario.series[0].timer().unwrap().tick_phases.clone()
     }
 
     #[test]
@@ -212,8 +216,8 @@ mod tests {
         assert_eq!(known, Fact::Value(expected));
         let changes: [fn(&mut Header); 3] = [
             |header| header.machine.timers.tick = Fact::Unsupported,
-            |header| header.plan.clock = ClockName::Realtime,
-            |header| header.plan.wake = Wake::Deadline,
+            |header| header.plan.timer_mut().unwrap().clock = ClockName::Realtime,
+            |header| header.plan.timer_mut().unwrap().wake = crate::Wake::Deadline,
         ];
         for change in changes {
             assert_eq!(entered(8_000_500, change), Fact::Unsupported);

@@ -98,6 +98,10 @@ warnings! {
     CoarseTimers => "coarse-timers", "timers expire on the tick only";
     /// The activations come back to few phases of the tick for ever.
     FewPhases => "few-phases", "activations kept to a few phases of the kernel's tick";
+    /// The noise probe watched its CPU for less than nine tenths of the time planned.
+    NoiseUnwatched => "noise-unwatched", "a CPU was not watched for gaps as long as planned";
+    /// Gaps in stretches of time in which the kernel counted nothing that could have made them.
+    NoiseUnexplained => "noise-unexplained", "gaps without an interrupt, a preemption or steal";
     /// The hypervisor ran somebody else.
     Steal => "steal", "the hypervisor took time from measured CPUs";
     /// The machine is a guest.

@@ -18,7 +18,7 @@ fn header(intervals: &[u64]) -> Header {
         sweeps: vec![],
         scenarios: intervals
             .iter()
-            .map(|&interval| PlannedScenario {
+            .map(|&interval| Measured {
                 load: "idle".into(),
                 interval: Nanos(interval),
                 cstates: crate::CStates::AsIs,

@@ -1,7 +1,7 @@
 //! Whether everything was measured that was planned: activations, threads, sleeps, scenarios.
 
 use crate::WarningId as Id;
-use crate::{Header, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Wake, Warning};
+use crate::{Header, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Warning};
 use units::Nanos;
 
 const SEE_LOG: &str = "see the end of dmesg; then measure again";
@@ -13,23 +13,32 @@ pub fn of_accounts(header: &Header, scenario: &Scenario) -> Vec<Warning> {
         let who = scenario.thread_name(index);
         let known = scenario.evidence.threads.iter().any(|thread| thread.thread as usize == index);
         if let Some(censored) = series.censored {
-            let evidence = format!(
-                "{who} had not woken for activation {} when the run was given up: at least {} late",
-                censored.activation,
-                header.machine.unit().with_name(censored.latency)
-            );
+            let at_least = header.machine.unit().with_name(censored.latency);
+            let evidence = match series.timer() {
+                Some(_) => {
+                    let activation = censored.activation;
+                    format!(
+                        "{who} had not woken for activation {activation} when the run was given up: at least {at_least} late"
+                    )
+                }
+                None => {
+                    format!(
+                        "{who} had not come back from a gap of at least {at_least} when the run was given up"
+                    )
+                }
+            };
             warnings.push(Warning::inconclusive(Id::ThreadLost, evidence, SEE_LOG));
         } else if !known && scenario.end != ScenarioEnd::CutOff {
             let evidence = format!("{who} left no report: its policy, CPU and memory are unknown");
             warnings.push(Warning::inconclusive(Id::ThreadLost, evidence, SEE_LOG));
         }
         let accounted = series.accounted();
-        if accounted != series.expected {
+        if series.timer().is_some_and(|timer| timer.expected != accounted) {
             let evidence = format!(
                 "{who}: {} activations were due, {} were measured and {} missed",
-                series.expected,
+                series.expected(),
                 series.observed.summary().count,
-                series.missed.summary().count
+                series.missed().summary().count
             );
             warnings.push(Warning::inconclusive(
                 Id::Unaccounted,
@@ -49,7 +58,7 @@ pub fn of_phases(scenario: &Scenario) -> Vec<Warning> {
     }
     let series = scenario.series.iter().enumerate();
     let stuck = series.filter_map(|(index, series)| {
-        let phases = series.tick_phases.value().filter(|phases| phases.is_stuck())?;
+        let phases = series.timer()?.tick_phases.value().filter(|phases| phases.is_stuck())?;
         Some(Warning::note(
             Id::FewPhases,
             format!("{}: {phases}", scenario.thread_name(index)),
@@ -66,9 +75,10 @@ const SHORT: Nanos = Nanos::from_secs(10);
 /// that it was awake before its time again and again.
 pub fn of_sleep(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> Option<Warning> {
     // A reservation waits by sched_yield, which the kernel does not count as voluntary.
-    if header.plan.wake == Wake::Deadline {
+    if header.plan.is_reservation() {
         return None;
     }
+    scenario.head.planned.setup.timer()?;
     let index = thread.thread as usize;
     let woken = scenario.series.get(index)?.observed.summary().count;
     let slept_too_little = thread.voluntary_switches.saturating_mul(2) < thread.sleeps;
@@ -105,7 +115,7 @@ pub fn of_recording(recorder: &RecorderEvidence) -> Option<Warning> {
 
 /// A scenario that did not come to its planned end.
 pub fn of_end(scenario: &Scenario) -> Option<Warning> {
-    let load = &scenario.head.load;
+    let load = &scenario.head.planned.load;
     let early = |what: String| {
         let cure = "measure again: what was not measured to its end is not part of a verdict";
         Some(Warning::inconclusive(Id::EndedEarly, what, cure))
@@ -148,7 +158,7 @@ mod tests {
     use super::*;
     use crate::validity::of_scenario;
     use crate::verdict::tests::{header, scenario};
-    use crate::{Effect, Fact, Grid, Sample, Series, TickPhases};
+    use crate::{Effect, Fact, Grid, Sample, TickPhases};
 
     fn ids(scenario: &Scenario) -> Vec<(Id, Effect)> {
         let warnings = of_scenario(&header(), scenario);
@@ -174,9 +184,9 @@ mod tests {
     #[test]
     fn activations_that_nobody_counted_are_named() {
         let mut scenario = scenario(&[5_000; 10]);
-        scenario.series[0].expected = 12;
+        scenario.series[0].timer_mut().unwrap().expected = 12;
         assert_eq!(ids(&scenario), [(Id::Unaccounted, Effect::Inconclusive)]);
-        scenario.series[0] = Series { expected: 9, ..scenario.series[0].clone() };
+        scenario.series[0].timer_mut().unwrap().expected = 9;
         assert_eq!(ids(&scenario), [(Id::Unaccounted, Effect::Inconclusive)]);
     }
 
@@ -189,7 +199,7 @@ mod tests {
         scenario.evidence.threads[0].voluntary_switches = 499;
         assert_eq!(ids(&scenario), [(Id::DidNotSleep, Effect::Inconclusive)]);
         let mut deadline = header();
-        deadline.plan.wake = Wake::Deadline;
+        deadline.plan.timer_mut().unwrap().wake = crate::Wake::Deadline;
         assert_eq!(of_sleep(&deadline, &scenario, &scenario.evidence.threads[0]), None);
         let thread = &mut scenario.evidence.threads[0];
         (thread.voluntary_switches, thread.early_wakes) = (1000, 101);
@@ -202,14 +212,14 @@ mod tests {
         let phases = |interval| TickPhases::of(&Grid::fixed(213_000, interval), 20_000, tick).unwrap();
         let mut scenario = scenario(&[5_000]);
         scenario.length = Nanos::from_secs(20);
-        scenario.series[0].tick_phases = Fact::Value(phases(1_000_000));
+        scenario.series[0].timer_mut().unwrap().tick_phases = Fact::Value(phases(1_000_000));
         assert_eq!(ids(&scenario), [(Id::FewPhases, Effect::Note)]);
         let evidence = &of_phases(&scenario)[0].evidence;
         assert_eq!(evidence, "the thread of CPU 0: 4 of the 4ms tick (213 us past multiples of 1ms)");
         scenario.length = Nanos::from_secs(10);
         assert_eq!(ids(&scenario), []);
         scenario.length = Nanos::from_secs(20);
-        scenario.series[0].tick_phases = Fact::Value(phases(999_983));
+        scenario.series[0].timer_mut().unwrap().tick_phases = Fact::Value(phases(999_983));
         assert_eq!(ids(&scenario), []);
     }
 

@@ -1,14 +1,13 @@
 //! Whether a pinned thread woke on its own CPU each time.
 
-use units::Nanos;
-
 use crate::WarningId as Id;
-use crate::{ThreadEvidence, Warning};
+use crate::{ScenarioHead, ThreadEvidence, Warning};
 
 /// What follows from the CPUs that a pinned thread, named `who`, woke up on.
-pub(super) fn of_thread(who: &str, interval: Nanos, thread: &ThreadEvidence) -> Option<Warning> {
+pub(super) fn of_thread(who: &str, head: &ScenarioHead, thread: &ThreadEvidence) -> Option<Warning> {
     if let Some(elsewhere) = thread.elsewhere {
-        let at = |activation: u64| interval.saturating_mul(activation).rounded();
+        let grid = head.grid(0, 0);
+        let at = |activation: u64| grid.since_first(activation).rounded();
         let times = match thread.migrations {
             0 | 1 => "moved".into(),
             times => format!("moved {times} times"),
@@ -41,6 +40,7 @@ pub(super) fn of_thread(who: &str, interval: Nanos, thread: &ThreadEvidence) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::tests::scenario;
     use crate::{CpuReading, Effect, Elsewhere};
     use units::CpuId;
 
@@ -50,10 +50,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_moved_and_moved_back_is_named_with_its_times() {
-        let interval = Nanos::from_millis(1);
-        assert_eq!(of_thread("it", interval, &thread()), None);
+        let head = scenario(&[]).head;
+        assert_eq!(of_thread("it", &head, &thread()), None);
         let elsewhere = Some(Elsewhere { wakes: 500, cpu: CpuId(0), first: 1_200, last: 1_699 });
-        let warning = of_thread("it", interval, &ThreadEvidence { migrations: 1, elsewhere, ..thread() });
+        let warning = of_thread("it", &head, &ThreadEvidence { migrations: 1, elsewhere, ..thread() });
         let warning = warning.unwrap();
         assert_eq!((warning.id, warning.effect), (Id::Migrated, Effect::Inconclusive));
         assert!(
@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn moves_that_nobody_looked_for_are_unknown() {
-        let warning = of_thread("it", Nanos(1), &ThreadEvidence { cpu_reading: None, ..thread() }).unwrap();
+        let warning =
+            of_thread("it", &scenario(&[]).head, &ThreadEvidence { cpu_reading: None, ..thread() }).unwrap();
         assert_eq!((warning.id, warning.effect), (Id::MigrationsUnknown, Effect::Note));
     }
 }

@@ -85,7 +85,7 @@ fn by_load(ladder: &Ladder, range: impl Fn(usize, usize) -> Option<Range>) -> Ve
 }
 
 fn by_rung(reckoned: &Reckoned<'_>, caption: String, of: fn(&Place) -> Option<Nanos>) -> DataTable {
-    let terms = Terms { unit: reckoned.ladder.unit, limit: None };
+    let terms = Terms::of_latencies(reckoned.ladder.unit);
     let row = |(rung, places): (&Rung, &Vec<Place>)| {
         let cells = places.iter().map(|place| Cell::latency(of(place), terms));
         std::iter::once(Cell::text(&rung.name)).chain(cells).collect()
@@ -188,7 +188,7 @@ fn published_side(reckoned: &Reckoned<'_>) -> Option<Section> {
 
 /// The complementary distribution of each load, a line a rung, on the same axes for all loads.
 fn tails(reckoned: &Reckoned<'_>) -> Section {
-    let terms = Terms { unit: reckoned.ladder.unit, limit: None };
+    let terms = Terms::of_latencies(reckoned.ladder.unit);
     let together: Vec<Vec<Figures>> =
         reckoned.places.iter().map(|places| places.iter().map(Place::together).collect()).collect();
     let axes = Axes::of(together.iter().flatten(), terms);
@@ -232,7 +232,7 @@ fn rungs(reckoned: &Reckoned<'_>) -> Section {
 }
 
 fn rung_table(reckoned: &Reckoned<'_>, places: &[Place]) -> DataTable {
-    let terms = Terms { unit: reckoned.ladder.unit, limit: None };
+    let terms = Terms::of_latencies(reckoned.ladder.unit);
     let spread = |place: &Place| match place.tails().as_slice() {
         [] => "–".to_owned(),
         [first, .., last] if first != last => format!("{}–{}", grouped(first.0), grouped(last.0)),

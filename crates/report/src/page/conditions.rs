@@ -1,6 +1,6 @@
 //! The conditions: what measuring threads and CPUs said of themselves, and the doubts that follow from it.
 
-use record::{CpuEvidence, Effect, Fact, Record, Scenario, TaskEvidence, ThreadEvidence};
+use record::{CpuEvidence, Effect, Fact, Record, Scenario, Series, TaskEvidence, ThreadEvidence};
 
 use super::view::{Block, Cell, DataTable, DoubtView, Section, heads, unit_name};
 use crate::figures::Terms;
@@ -80,11 +80,12 @@ fn scenario_table(record: &Record) -> DataTable {
 
 fn scenario_row(scenario: &Scenario, terms: Terms) -> Vec<Cell> {
     let evidence = &scenario.evidence;
-    let warm_up = scenario.series.iter().filter_map(|series| series.warm_up.observed.maximum()).max();
+    let timers = scenario.series.iter().filter_map(Series::timer);
+    let warm_up = timers.filter_map(|timer| timer.warm_up.observed.maximum()).max();
     let degrees = |millidegrees: i64| format!("{:.1}", millidegrees as f64 / 1e3);
     let recorder = &evidence.recorder;
     vec![
-        Cell::text(&*scenario.head.load),
+        Cell::text(&*scenario.head.planned.load),
         Cell::number(crate::group::end_word(&scenario.end).unwrap_or("as planned")),
         Cell::number(scenario.length.rounded()),
         Cell::latency(warm_up, terms),
@@ -110,7 +111,7 @@ fn fact<T>(fact: &Fact<T>, show: impl Fn(&T) -> String) -> String {
 fn messages(record: &Record) -> Vec<String> {
     let mut messages = Vec::new();
     for scenario in &record.scenarios {
-        let (load, evidence) = (&scenario.head.load, &scenario.evidence);
+        let (load, evidence) = (&scenario.head.planned.load, &scenario.evidence);
         let lines = evidence.kernel_messages.value().into_iter().flatten();
         messages.extend(lines.map(|line| format!("{load}: the kernel logged: {line}")));
         messages
@@ -168,9 +169,10 @@ fn thread_table(record: &Record) -> DataTable {
 }
 
 fn thread_row(scenario: &Scenario, thread: &ThreadEvidence) -> Vec<Cell> {
-    let phases = scenario.series.get(thread.thread as usize).map(|series| phases::cell(&series.tick_phases));
+    let timer = scenario.series.get(thread.thread as usize).and_then(Series::timer);
+    let phases = timer.map(|timer| phases::cell(&timer.tick_phases));
     vec![
-        Cell::text(&*scenario.head.load),
+        Cell::text(&*scenario.head.planned.load),
         Cell::number(policy_of(thread)),
         Cell::number(thread.affinity.to_string()),
         Cell::count(thread.minor_faults + thread.major_faults),
@@ -210,7 +212,7 @@ fn cpu_row(scenario: &Scenario, cpu: &CpuEvidence) -> Vec<Cell> {
     let idle: Vec<_> =
         cpu.idle.iter().map(|idle| format!("{} {:.0} %", idle.name, share(idle.time))).collect();
     vec![
-        Cell::text(&*scenario.head.load),
+        Cell::text(&*scenario.head.planned.load),
         Cell::number(cpu.cpu.to_string()),
         Cell::number(fact(&cpu.steal, |time| milliseconds(time.0))),
         Cell::number(fact(&cpu.smis, u64::to_string)),

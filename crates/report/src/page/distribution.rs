@@ -21,15 +21,10 @@ pub(crate) fn sections(prepared: &Prepared<'_>, place: usize) -> Vec<Section> {
     if prepared.columns.is_empty() {
         return Vec::new();
     }
-    let tail = "The share of activations later than a latency, missed ones included. A line that ends early and \
-                steep is what a real-time system wants; one that leans to the right has a tail.";
-    let spread = format!(
-        "How often each latency{} was met, missed activations included. Both axes are logarithmic, and the same for \
-         all loads.",
-        in_unit(prepared.terms.unit)
-    );
+    let page = &prepared.terms.shown.page;
+    let spread = format!("{}{}{}", page.histograms.0, in_unit(prepared.terms.unit), page.histograms.1);
     vec![
-        Section::new("tail", "The tail", tail, vec![Block::Figure(tail_figure(prepared))]),
+        Section::new("tail", "The tail", page.tail, vec![Block::Figure(tail_figure(prepared))]),
         Section::new(
             "histograms",
             "Histograms",
@@ -48,7 +43,8 @@ fn tail_figure(prepared: &Prepared<'_>) -> Figure {
     let (wide, narrow) = (Frame::new(1040.0, 400.0), Frame::new(400.0, 330.0));
     Figure {
         caption: format!(
-            "Activations later than a latency{}, as a share of all",
+            "{}{}, as a share of all",
+            prepared.terms.shown.page.tail_caption,
             in_unit(prepared.terms.unit)
         ),
         legend: legend(prepared.columns.iter().map(|column| column.name.clone()), true),
@@ -74,7 +70,8 @@ fn tail_table(prepared: &Prepared<'_>) -> DataTable {
     };
     let names: Vec<_> = prepared.columns.iter().map(|column| column.name.as_str()).collect();
     let rows = thresholds.iter().map(row).collect();
-    DataTable::new("Activations at or above a latency", heads("latency", &names), rows).fold()
+    let (caption, head) = prepared.terms.shown.page.tail_table;
+    DataTable::new(caption, heads(head, &names), rows).fold()
 }
 
 fn histograms(prepared: &Prepared<'_>, place: usize) -> Histograms {
@@ -112,7 +109,9 @@ fn histogram_view(prepared: &Prepared<'_>, column: &Column, place: usize, banded
     let axes = &prepared.axes;
     let counts = |histogram: &Histogram| axes.bins.counts(histogram);
     let each: Vec<_> = column.cpus.iter().map(|(_, figures)| counts(&figures.corrected)).collect();
-    let label = |what: &str| format!("Histogram of latencies under {}, {what}", column.name);
+    let label = |what: &str| {
+        format!("Histogram of {} under {}, {what}", prepared.terms.shown.words.values, column.name)
+    };
     let worst = column.worst_cpu();
     let class = crate::svg::series_class(place);
     HistogramView {

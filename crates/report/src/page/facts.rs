@@ -1,5 +1,7 @@
 //! Facts of the machine and of the plan: what somebody needs who wants to repeat the run, or doubts it.
 
+use crate::instrument;
+use crate::text::joined;
 use record::{Fact, Lab, LabTime, Machine, Record, RunPlan, Throttling};
 
 use super::view::{Block, Cell, DataTable, Section};
@@ -189,14 +191,14 @@ fn plan(record: &Record) -> Facts {
         entry("Loads", plan.loads.join(", ")),
         entry("CPUs measured", &plan.cpus),
         entry("CPUs of the loads", &plan.load_cpus),
-        entry("Period", joined(&plan.intervals)),
         entry("Length of a scenario", length(plan)),
         entry("Warm-up", plan.warm_up),
         entry("Repetitions", plan.repeat),
         entry("Policy and priority", policy(plan)),
-        entry("Woken by", format!("{} on the {} clock, phase {}", plan.wake, plan.clock, plan.phase)),
         entry("C-states", joined(&plan.cstates)),
     ];
+    let own = (instrument::of(plan).facts)(plan);
+    facts.extend(own.into_iter().map(|(name, value)| entry(name, value)));
     facts.extend(
         plan.left_out
             .iter()
@@ -208,7 +210,6 @@ fn plan(record: &Record) -> Facts {
             plan.partition.as_ref().map(|one| format!("{} ({})", one.group, one.state)),
         ),
         ("Limit", plan.limit.map(|limit| unit.limit(limit))),
-        ("Run time of the reservation", plan.runtime.map(|runtime| runtime.to_string())),
         ("Stops at", plan.stop_at.map(|latency| unit.limit(latency))),
         ("Preset", plan.preset.clone()),
         ("Seed", plan.seed.map(|seed| seed.to_string())),
@@ -221,10 +222,6 @@ fn plan(record: &Record) -> Facts {
         format!("worstcase {} ({})", record.header.tool.version, record.header.tool.build),
     ));
     facts
-}
-
-fn joined<T: ToString>(values: &[T]) -> String {
-    values.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn policy(plan: &RunPlan) -> String {

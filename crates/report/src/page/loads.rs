@@ -76,9 +76,9 @@ fn loaded(stressor: &StressorEvidence) -> Cell {
 
 /// The load, and which repetition of it.
 fn name(scenario: &Scenario) -> String {
-    match scenario.head.repeat {
-        1 => scenario.head.load.clone(),
-        repeat => format!("{} #{repeat}", scenario.head.load),
+    match scenario.head.planned.repeat {
+        1 => scenario.head.planned.load.clone(),
+        repeat => format!("{} #{repeat}", scenario.head.planned.load),
     }
 }
 
@@ -107,13 +107,15 @@ fn remarks(scenario: &Scenario) -> Vec<String> {
         let reached = load.device.as_ref().map(reached).unwrap_or_default();
         remarks.push(format!(
             "{} wrote to {} ({} on {}).{reached}",
-            scenario.head.load, directory.path, directory.file_system, directory.device
+            scenario.head.planned.load, directory.path, directory.file_system, directory.device
         ));
     }
     let failures = load.stressors.iter().flat_map(|stressor| stressor.failures.iter());
-    remarks.extend(failures.map(|failure| format!("{}: {failure}", scenario.head.load)));
+    remarks.extend(failures.map(|failure| format!("{}: {failure}", scenario.head.planned.load)));
     let outside = load.outside_other.iter();
-    remarks.extend(outside.map(|thread| format!("{}: outside SCHED_OTHER: {thread}", scenario.head.load)));
+    remarks.extend(
+        outside.map(|thread| format!("{}: outside SCHED_OTHER: {thread}", scenario.head.planned.load)),
+    );
     remarks
 }
 

@@ -6,11 +6,12 @@ use units::Nanos;
 use super::prepared::{Column, Prepared};
 use super::view::{Block, Cell, DataTable, Section, figure, grouped, unit_name};
 use crate::differences::length;
-use crate::figures::{Row, Terms};
+use crate::figures::{Figures, LATENCIES, Row, Terms};
 use crate::group::cpu_name;
 use crate::idle_cost;
 use crate::svg::scale;
 use crate::table;
+use crate::text::percent;
 
 /// What a reader sees first.
 pub(crate) struct Summary {
@@ -85,10 +86,10 @@ fn worst(prepared: &Prepared<'_>) -> KeyFigure {
                 figure(unit, latency).trim_end_matches(['\u{2007}', '\u{2008}']),
                 unit_name(unit)
             ),
-            format!("under {}, {}", scenario.head.load, cpu_name(series.cpu)),
+            format!("under {}, {}", scenario.head.planned.load, cpu_name(series.cpu)),
         ),
     };
-    KeyFigure { name: "Worst latency", value, detail }
+    KeyFigure { name: prepared.terms.shown.page.worst_value, value, detail }
 }
 
 fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
@@ -97,7 +98,7 @@ fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
         None => ("none".into(), "without a limit nothing can fail".into()),
         Some(limit) => (
             format!("≤\u{202f}{}", scale::latency(limit.0 as f64, prepared.terms.unit)),
-            format!("{} activations over it", grouped(over)),
+            format!("{} {}", grouped(over), prepared.terms.shown.page.over),
         ),
     };
     KeyFigure { name: "Requirement", value, detail }
@@ -106,7 +107,7 @@ fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
 /// Whether what was measured and missed is what was due.
 fn accounts(record: &record::Record) -> String {
     let series = record.scenarios.iter().flat_map(|scenario| &scenario.series);
-    let unknown: u64 = series.map(|series| series.expected.saturating_sub(series.accounted())).sum();
+    let unknown: u64 = series.map(|series| series.expected().saturating_sub(series.accounted())).sum();
     if unknown == 0 {
         "every one accounted for".into()
     } else {
@@ -115,11 +116,30 @@ fn accounts(record: &record::Record) -> String {
 }
 
 fn activations(prepared: &Prepared<'_>) -> KeyFigure {
+    if prepared.record.header.plan.timer().is_none() {
+        return lost(prepared);
+    }
     let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).sum();
     KeyFigure {
         name: "Activations",
         value: grouped(prepared.record.activations()),
         detail: format!("{}, {} missed", accounts(prepared.record), grouped(missed)),
+    }
+}
+
+/// What gaps took of the time that was watched.
+fn lost(prepared: &Prepared<'_>) -> KeyFigure {
+    let sum =
+        |of: fn(&Figures) -> u64| prepared.columns.iter().map(|column| of(&column.figures)).sum::<u64>();
+    let (lost, watched) = (sum(|figures| figures.observed.sum), sum(|figures| figures.watched.0));
+    KeyFigure {
+        name: "Lost",
+        value: format!("{}\u{202f}%", percent(lost, watched)),
+        detail: format!(
+            "in {} gaps, of {}",
+            grouped(sum(|figures| figures.observed.count)),
+            Nanos(watched).rounded()
+        ),
     }
 }
 
@@ -142,7 +162,7 @@ fn time(prepared: &Prepared<'_>) -> KeyFigure {
 /// The table of all loads, and one a load for each CPU.
 pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
     let terms = prepared.terms;
-    let (rows, unit) = (table::rows(terms.limit), unit_name(terms.unit));
+    let (rows, unit) = (terms.rows(), unit_name(terms.unit));
     let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(terms))).collect();
     head.insert(0, Cell::text("load"));
     let body = prepared.columns.iter().map(|column| load_row(column, &rows, terms)).collect();
@@ -153,16 +173,14 @@ pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
     blocks.extend(notes.map(Block::Paragraph));
     let cpus = prepared.columns.iter().map(|column| cpu_table(column, terms)).collect();
     blocks.push(Block::Folded("Each CPU under each load".into(), cpus));
-    let lead = "Minimum, average and maximum are exact, of the wake-ups. Percentiles are of all activations \
-                due: a missed one counts with the latency that it would have had. A dash means too few samples.";
-    Section::new("figures", "Latency under each load", lead, blocks)
+    let (heading, lead) = terms.shown.page.figures;
+    Section::new("figures", heading, lead, blocks)
 }
 
 /// What the idle states cost, where both C-state policies were measured.
 fn idle_table(prepared: &Prepared<'_>) -> Option<DataTable> {
     let costs = idle_cost::costs(prepared.record);
-    let mut head: Vec<_> =
-        idle_cost::rows().iter().map(|row| Cell::number(row.name(prepared.terms))).collect();
+    let mut head: Vec<_> = LATENCIES.iter().map(|row| Cell::number(row.name(prepared.terms))).collect();
     head.insert(0, Cell::text("load"));
     let body = costs.iter().map(|cost| {
         let mut cells = vec![Cell::text(cost.name.join(" "))];
@@ -203,7 +221,7 @@ fn cell(figures: &crate::figures::Figures, row: Row, terms: Terms) -> Cell {
 
 /// The CPUs of one load.
 fn cpu_table(column: &Column, terms: Terms) -> DataTable {
-    let rows = table::rows(terms.limit);
+    let rows = terms.rows();
     let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(terms))).collect();
     head.insert(0, Cell::text("CPU"));
     let body = column.cpus.iter().map(|(cpu, figures)| {

@@ -22,24 +22,21 @@ pub(crate) fn sections(record: &Record, prepared: &Prepared<'_>) -> Vec<Section>
     if stretches.is_empty() {
         return Vec::new();
     }
+    let page = &prepared.terms.shown.page;
     let (wide, narrow) = (Frame::new(1040.0, 280.0), Frame::new(400.0, 250.0));
     let figure = Figure {
-        caption: format!(
-            "Greatest latency of all CPUs in every second{}; a tick at the foot marks missed activations",
-            in_unit(prepared.terms.unit)
-        ),
+        caption: format!("{}{}{}", page.timeline.0, in_unit(prepared.terms.unit), page.timeline.1),
         legend: Vec::new(),
         svg: both(wide, narrow, |frame| timeline::plot(&prepared.axes, &stretches, frame)),
         tables: vec![timeline_table(&stretches, prepared.terms)],
     };
     let lead = "The run from its start to its end. Where several seconds fall onto one point, the greatest is shown.";
-    let worst = "The latest wake-ups of all loads and CPUs, with the time at which each was due.";
     vec![
         Section::new("timeline", "Timeline", lead, vec![Block::Figure(figure)]),
         Section::new(
             "worst",
             "Worst samples",
-            worst,
+            page.worst.0,
             vec![Block::Table(worst_table(record, prepared.terms))],
         ),
     ]
@@ -48,7 +45,7 @@ pub(crate) fn sections(record: &Record, prepared: &Prepared<'_>) -> Vec<Section>
 fn stretch(scenario: &Scenario) -> Stretch {
     let head = &scenario.head;
     Stretch {
-        name: head.load.clone(),
+        name: head.planned.load.clone(),
         from: head.offset,
         to: head.offset + scenario.length,
         steps: steps(scenario),
@@ -121,26 +118,32 @@ fn worst_table(record: &Record, terms: Terms) -> DataTable {
         .collect();
     samples.sort_by_key(|(_, _, sample)| std::cmp::Reverse(sample.latency));
     let rows = samples.into_iter().take(MOST_SAMPLES).map(|found| sample_row(found, terms)).collect();
-    let head = vec![
-        Cell::number(format!("latency, {}", unit_name(terms.unit))),
+    let (value, time, number) = terms.shown.page.worst_heads;
+    let mut head = vec![
+        Cell::number(format!("{value}, {}", unit_name(terms.unit))),
         Cell::text("load"),
         Cell::text("CPU"),
-        Cell::text("due, UTC"),
+        Cell::text(time),
         Cell::number("since the load began"),
-        Cell::number("activation"),
     ];
-    DataTable::new("The latest wake-ups", head, rows)
+    head.extend(number.map(Cell::number));
+    DataTable::new(terms.shown.page.worst.1, head, rows)
 }
 
 fn sample_row((scenario, series, sample): (&Scenario, &Series, &Sample), terms: Terms) -> Vec<Cell> {
     let moment = UtcTime(scenario.head.started.0.saturating_add(sample.due.0 / 1_000_000_000));
-    let repeat = if scenario.head.repeat > 1 { format!(" #{}", scenario.head.repeat) } else { String::new() };
-    vec![
+    let repeat = if scenario.head.planned.repeat > 1 {
+        format!(" #{}", scenario.head.planned.repeat)
+    } else {
+        String::new()
+    };
+    let mut cells = vec![
         Cell::latency(Some(sample.latency), terms),
-        Cell::text(format!("{}{repeat}", scenario.head.load)),
+        Cell::text(format!("{}{repeat}", scenario.head.planned.load)),
         Cell::text(cpu_name(series.cpu)),
         Cell::text(moment.to_string()),
         Cell::number(seconds(sample.due, 6)),
-        Cell::count(sample.activation),
-    ]
+    ];
+    cells.extend(terms.shown.page.worst_heads.2.map(|_| Cell::count(sample.activation)));
+    cells
 }

@@ -28,12 +28,24 @@ pub(crate) fn plot(axes: &Axes, lines: &[Line<'_>], frame: &Frame) -> String {
     let ticks: Vec<_> = y.round_values(30.0).into_iter().map(|n| (y.at(n), one_in(n))).collect();
     canvas.grid_left(ticks.iter().map(|(y, label)| (*y, label.as_str())));
     canvas.base();
-    canvas.text("axis-label", (frame.left - 8.0, frame.top - 15.0), Anchor::End, "later");
+    canvas.text(
+        "axis-label",
+        (frame.left - 8.0, frame.top - 15.0),
+        Anchor::End,
+        axes.terms.shown.page.beyond,
+    );
     canvas.limit_upright(&x, axes.terms);
     for (place, line) in lines.iter().enumerate() {
         draw(&mut canvas, place, line, (&x, &y), axes.terms.unit);
     }
-    canvas.finish("Share of activations later than a latency, for each load", &pointer(&x, &y))
+    let title = format!("Share of {}, for each load", lower(axes.terms.shown.page.tail_caption));
+    canvas.finish(&title, &pointer(&x, &y))
+}
+
+/// A caption within a sentence.
+fn lower(caption: &str) -> String {
+    let mut letters = caption.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 fn draw(canvas: &mut Canvas, place: usize, line: &Line<'_>, (x, y): (&Log, &Log), unit: Unit) {

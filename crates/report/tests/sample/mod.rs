@@ -6,13 +6,18 @@
 mod parts;
 mod series;
 
+use record::instrument::timer::TimerSetup;
 use record::time::UtcTime;
 use record::verdict::{Judgement, Verdict};
 use record::{
-    CStates, Digest, Header, Lab, LabImages, LabTime, LoadEvidence, Record, Scenario, ScenarioEnd,
-    ScenarioHead, Series,
+    CStates, Digest, Header, Lab, LabImages, LabTime, LoadEvidence, PlannedScenario, Record, Scenario,
+    ScenarioEnd, ScenarioHead, Series, Setup,
 };
 use units::{CpuId, Nanos, Seed};
+
+fn interval(head: &ScenarioHead) -> Nanos {
+    head.planned.setup.interval().unwrap_or_default()
+}
 
 /// A terminal of 80 columns without colours.
 pub fn plain() -> report::Style {
@@ -160,31 +165,44 @@ impl Spec {
         let phases = (0..self.cpus).map(|_| Nanos(random.below(interval.0))).collect();
         let started = UtcTime(STARTED + offset.0 / 1_000_000_000);
         let sweeps = vec![];
-        ScenarioHead { load: load.into(), interval, cstates, repeat, started, offset, cpus, phases, sweeps }
+        let setup = Setup::Timer(TimerSetup { interval, phases, sweeps });
+        let planned = PlannedScenario { load: load.into(), cstates, repeat, setup };
+        ScenarioHead { planned, started, offset, cpus }
     }
 
     fn scenario(&self, head: ScenarioHead, last: bool) -> Scenario {
         let cut_off = self.cut_off && last;
         let length = if cut_off { Nanos(self.duration.0 * 7 / 10) } else { self.duration };
         let series: Vec<Series> = (0..self.cpus).map(|cpu| self.series(&head, cpu, length, last)).collect();
-        let mut evidence = if cut_off { Default::default() } else { parts::evidence(&series, head.interval) };
+        let mut evidence =
+            if cut_off { Default::default() } else { parts::evidence(&series, interval(&head)) };
         if !self.pinned {
             evidence.threads.iter_mut().for_each(|thread| thread.migrations = 12);
         }
-        let load = if cut_off { LoadEvidence::default() } else { parts::load(&head.load, self.cpus, length) };
-        let warnings = parts::scenario_warnings(&head.load);
+        let load = if cut_off {
+            LoadEvidence::default()
+        } else {
+            parts::load(&head.planned.load, self.cpus, length)
+        };
+        let warnings = parts::scenario_warnings(&head.planned.load);
         let end = if cut_off { ScenarioEnd::CutOff } else { ScenarioEnd::Complete };
         Scenario { head, end, length, series, load, evidence, warnings }
     }
 
     fn series(&self, head: &ScenarioHead, cpu: u32, length: Nanos, last: bool) -> Series {
-        let purpose = format!("{} {} {} {} {cpu}", head.load, head.interval, head.cstates, head.repeat);
+        let purpose = format!(
+            "{} {} {} {} {cpu}",
+            head.planned.load,
+            interval(head),
+            head.planned.cstates,
+            head.planned.repeat
+        );
         let mut random = Seed(self.seed).stream(&purpose);
         let shape = series::Shape {
-            interval: head.interval,
+            interval: interval(head),
             length,
             median: self.median,
-            weight: series::weight(&head.load),
+            weight: series::weight(&head.planned.load),
             stall: self.stall.filter(|_| last && cpu == 0),
         };
         let mut made = shape.series(self.pinned.then_some(CpuId(cpu)), &mut random);

@@ -1,9 +1,11 @@
 //! Machine, plan, evidence and warnings of a record made up.
 
+use record::instrument::timer::TimerPlan;
 use record::{
     CpuEvidence, CpuShare, Cpus, DeviceWrites, Evidence, Exposure, Fact, Governor, Held, IdleResidency,
-    IdleState, Kernel, LoadDirectory, LoadEvidence, LoadProof, LoadTimeline, Machine, RecorderEvidence,
-    RunPlan, Series, StressorEvidence, TaskEvidence, ThreadEvidence, Throttling, Warning, WarningId,
+    IdleState, InstrumentPlan, Kernel, LoadDirectory, LoadEvidence, LoadProof, LoadTimeline, Machine,
+    RecorderEvidence, RunPlan, Series, StressorEvidence, TaskEvidence, ThreadEvidence, Throttling, Warning,
+    WarningId,
 };
 use units::{Bytes, CpuId, CpuList, Nanos, Policy, Priority, Seed};
 
@@ -57,14 +59,16 @@ pub fn machine(cpus: u32) -> Machine {
 
 pub fn plan(spec: &Spec) -> RunPlan {
     RunPlan {
-        probe: "timer".into(),
+        instrument: InstrumentPlan::Timer(TimerPlan {
+            intervals: spec.intervals.clone(),
+            ..TimerPlan::default()
+        }),
         loads: spec.loads.iter().map(|load| (*load).to_owned()).collect(),
         cpus: cpu_list(spec.cpus),
         pinned: cpu_list(spec.cpus),
         load_cpus: cpu_list(spec.cpus),
         duration: Some(spec.duration),
         warm_up: Nanos::from_millis(500),
-        intervals: spec.intervals.clone(),
         policy: Some(Policy::Fifo),
         priority: Priority::try_from(98).ok(),
         cstates: spec.cstates.clone(),

@@ -1,6 +1,7 @@
 //! Latencies drawn by lot: a narrow peak, a skewed shoulder, a thin tail.
 
 use histogram::{Histogram, Summary, layout, record_missed};
+use record::instrument::timer::TimerSeries;
 use record::{Block, BlockMaxima, Sample, Series, Timeline, WarmUp};
 use units::{CpuId, Nanos, Random};
 
@@ -59,6 +60,7 @@ impl Shape {
 /// A series in the making: every activation due is either a wake-up or missed.
 struct Made {
     series: Series,
+    timer: TimerSeries,
     summary: Summary,
     cells: Vec<(usize, u64)>,
     blocks: Vec<Block>,
@@ -73,7 +75,8 @@ impl Made {
     fn new(cpu: Option<CpuId>, expected: u64, shape: &Shape) -> Self {
         let steps = shape.length.0.div_ceil(1_000_000_000).max(1) as usize;
         Self {
-            series: Series { cpu, expected, warm_up: warm_up(shape.median), ..Series::default() },
+            series: Series { cpu, ..Series::default() },
+            timer: TimerSeries { expected, warm_up: warm_up(shape.median), ..TimerSeries::default() },
             summary: Summary::default(),
             cells: Vec::new(),
             blocks: vec![Block::default(); steps],
@@ -95,7 +98,7 @@ impl Made {
         if times == 0 {
             return;
         }
-        let lost = (latency / shape.interval.0).min(self.series.expected - self.activation - 1);
+        let lost = (latency / shape.interval.0).min(self.timer.expected - self.activation - 1);
         let wakes = if lost == 0 { times } else { 1 };
         self.wake(latency, wakes, lost, shape);
         if lost > 0 {
@@ -135,13 +138,13 @@ impl Made {
     }
 
     fn miss(&mut self, latency: u64, lost: u64, shape: &Shape) {
-        self.series.late += 1;
+        self.timer.late += 1;
         self.peak(latency - shape.interval.0, lost);
         let mut cells = Histogram::default();
         let sum = record_missed(&mut cells, latency, shape.interval.0, lost);
         let least = latency - lost * shape.interval.0;
         let summary = Summary { count: lost, sum, min: least, max: latency - shape.interval.0 };
-        self.series.missed.merge(&Histogram::from_parts(summary, cells.cells()));
+        self.timer.missed.merge(&Histogram::from_parts(summary, cells.cells()));
     }
 
     fn finish(self) -> Series {
@@ -151,7 +154,8 @@ impl Made {
         series.worst.truncate(20);
         series.timeline = timeline(self.blocks);
         series.maxima = self.maxima;
-        assert_eq!(series.expected, series.observed.summary().count + series.missed.summary().count);
+        series.own = self.timer.into();
+        assert_eq!(series.expected(), series.observed.summary().count + series.missed().summary().count);
         series
     }
 }

@@ -105,7 +105,8 @@ impl Bench {
         announce(&plan, preset.as_ref(), &begun.header.machine);
         let path = begun.outputs.path().map(Path::to_path_buf).unwrap_or_default();
         output::words(&format!("record: {}", path.display()));
-        let longest = plan.intervals.iter().max().and_then(|&interval| plan.scenario_length(interval));
+        let lengths = plan.scenarios().into_iter().filter_map(|next| plan.scenario_length(&next.setup));
+        let longest = lengths.max();
         let mut progress =
             Progress::new(longest.map(|length| length + plan.warm_up), begun.header.machine.unit());
         let outcome = course::run(begun, &mut progress)?;
@@ -153,12 +154,11 @@ impl Bench {
             loads: self.chosen_loads(preset, known)?,
             duration: samples.is_none().then_some(duration),
             samples,
-            intervals,
+            // A preset is measured as its authors did.
+            instrument: options.instrument(intervals, preset.is_none())?,
             cstates,
             repeat: self.repeat,
             preset: preset.map(|p| p.name.clone()),
-            // A preset is measured as its authors did.
-            phase: options.phase(preset.is_none())?,
             ..options.plan(division, preset.map(|p| p.priority))?
         };
         options::check(&plan)?;
@@ -226,8 +226,8 @@ fn check_programs(load: &load::Load) -> Result<()> {
 /// What is about to happen and how long it takes.
 fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
     let scenarios = plan.scenarios();
-    let length = |interval| plan.scenario_length(interval).unwrap_or_default();
-    let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(next.interval) + plan.warm_up);
+    let length = |setup| plan.scenario_length(setup).unwrap_or_default();
+    let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(&next.setup) + plan.warm_up);
     let each = match (plan.duration, plan.samples) {
         (Some(duration), _) => duration.rounded(),
         (None, samples) => format!("{} activations", samples.unwrap_or_default()),

@@ -87,6 +87,7 @@ impl Measure {
         let machine = lab::machine(&root)?;
         let division = self.measuring.division(&root, &machine, None)?;
         let plan = self.plan(&division)?;
+        self.check_formats(&plan)?;
         self.check_single_cpu(&plan)?;
         self.check_histogram()?;
         let mut display = self.display(&plan, &machine);
@@ -124,10 +125,9 @@ impl Measure {
             loads: vec!["idle".into()],
             duration: self.duration,
             samples: self.measuring.samples,
-            intervals: vec![self.interval],
             cstates: vec![*cstates],
             repeat: 1,
-            phase: self.measuring.phase(self.is_long())?,
+            instrument: self.measuring.instrument(vec![self.interval], self.is_long())?,
             ..self.measuring.plan(division, None)?
         };
         options::check(&plan)?;
@@ -152,6 +152,19 @@ impl Measure {
             let message = format!("write {}: {}", path.display(), std::io::Error::from(errno));
             CommandError::new(message, "name a file in a directory that can be written with --histogram")
         })
+    }
+
+    /// The forms of other tools are of latencies.
+    fn check_formats(&self, plan: &RunPlan) -> Result<()> {
+        let foreign = [("--format", self.format.is_some()), ("--histogram", self.histogram.is_some())];
+        match foreign.into_iter().find(|(_, given)| *given && plan.timer().is_none()) {
+            None => Ok(()),
+            Some((option, _)) => {
+                let message =
+                    format!("{option} writes latencies of wake-ups, which --probe noise has none of");
+                Err(CommandError::new(message, "--json and --out have gaps too"))
+            }
+        }
     }
 
     /// latmus has one responder.

@@ -35,7 +35,7 @@ impl Table {
 
 impl Display for Table {
     fn begins(&mut self, head: &ScenarioHead, _: usize, _: usize) -> Result<bool> {
-        output::words(&format!("every {}, warming up; end with Ctrl-C", head.interval));
+        output::words(&format!("{}, warming up; end with Ctrl-C", head.planned.setup));
         Ok(true)
     }
 
@@ -95,7 +95,8 @@ struct JsonLine {
 struct JsonTotal {
     #[serde(flatten)]
     observed: Summary,
-    missed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<u64>,
     #[serde(rename = "p99.9")]
     p999: Option<Nanos>,
 }
@@ -131,8 +132,7 @@ const LATMUS_PAGE: u64 = 21;
 impl LatmusLines {
     /// For a plan with one CPU.
     pub fn new(plan: &RunPlan, machine: &Machine) -> Self {
-        let interval = plan.intervals.first().copied().unwrap_or_default();
-        let requested = plan.scenario_length(interval);
+        let requested = plan.scenarios().first().and_then(|first| plan.scenario_length(&first.setup));
         Self {
             responder: responder(plan, machine, plan.cpus.first().unwrap_or_default(), 0),
             requested,
@@ -141,10 +141,15 @@ impl LatmusLines {
     }
 }
 
+/// The period; 0 for an instrument without one, which has no lines in other tools' forms.
+fn first_interval(plan: &RunPlan) -> Nanos {
+    plan.timer().and_then(|timer| timer.intervals.first().copied()).unwrap_or_default()
+}
+
 /// `priority` is the one that the thread has, which need not be the one asked for.
 fn responder(plan: &RunPlan, machine: &Machine, cpu: CpuId, priority: u32) -> latmus::Responder {
     latmus::Responder {
-        interval: plan.intervals.first().copied().unwrap_or_default(),
+        interval: first_interval(plan),
         priority,
         cpu,
         isolated: machine.cpus.isolated.value().is_some_and(|isolated| isolated.contains(cpu)),
@@ -162,7 +167,9 @@ impl Display for LatmusLines {
         let mut text = String::new();
         for (_, block) in thread.new {
             // As latmus has it, best and worst take in the second that the line tells of.
-            if let Some(line) = latmus::data(&block.observed, &thread.summary, thread.missed) {
+            if let Some(line) =
+                latmus::data(&block.observed, &thread.summary, thread.missed.unwrap_or_default())
+            {
                 if self.lines % LATMUS_PAGE == 0 {
                     text +=
                         &format!("{}\n{}\n", latmus::heading(&self.responder, live.elapsed), latmus::TITLES);
@@ -180,7 +187,7 @@ impl Display for LatmusLines {
 
     fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
         let Some(series) = scenario.series.first() else { return Ok(true) };
-        let missed = series.missed.summary().count;
+        let missed = series.missed().summary().count;
         let summary = latmus::summary(series.observed.summary(), missed, scenario.length, self.requested);
         print(&summary.map_or(String::new(), |summary| format!("{}\n{summary}\n", latmus::RULER)))
     }
@@ -204,7 +211,7 @@ pub fn latmus_dump(record: &Record, scenario: &Scenario) -> String {
         restricted: header.held.iter().any(|held| held.effective == held.value),
         duration: scenario.length,
         peak: series.worst.first().map(|sample| sample.due),
-        missed: series.missed.summary().count,
+        missed: series.missed().summary().count,
         observed: &series.observed,
         cells: None,
     })
@@ -222,12 +229,7 @@ pub struct CyclictestLines {
 impl CyclictestLines {
     /// For a plan.
     pub fn new(plan: &RunPlan) -> Self {
-        Self {
-            interval: plan.intervals.first().copied().unwrap_or_default(),
-            drawn: 0,
-            threads: Vec::new(),
-            last: Vec::new(),
-        }
+        Self { interval: first_interval(plan), drawn: 0, threads: Vec::new(), last: Vec::new() }
     }
 
     fn lines(&self, summaries: impl Iterator<Item = Summary>) -> String {

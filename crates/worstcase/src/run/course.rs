@@ -62,7 +62,7 @@ impl Outcome {
             output::error(&error);
             return verdict.max(Verdict::Error).exit_code();
         }
-        if self.interrupted && self.record.activations() == 0 {
+        if self.interrupted && !self.record.is_measured() {
             return 130;
         }
         verdict.exit_code()

@@ -32,8 +32,8 @@ pub struct LiveThread<'a> {
     pub now: Option<Nanos>,
     /// Its wake-ups so far.
     pub summary: Summary,
-    /// Activations missed so far.
-    pub missed: u64,
+    /// Activations missed so far; none for an instrument without activations.
+    pub missed: Option<u64>,
     /// The last seconds, oldest first.
     pub recent: &'a [Block],
     /// Seconds that ended since the last look, with their number.
@@ -112,10 +112,11 @@ impl Display for Progress {
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         if self.terminal {
             let worst = live.threads.iter().filter_map(|thread| thread.summary.maximum()).max();
-            let missed: u64 = live.threads.iter().map(|thread| thread.missed).sum();
+            let missed: Option<u64> = live.threads.iter().map(|thread| thread.missed).sum();
+            let missed = missed.map_or(String::new(), |missed| format!("  missed {missed}"));
             let worst = worst.map_or("-".into(), |worst| self.unit.with_name(worst));
             output::progress(&format!(
-                "[{}/{}] {}  {}  max {worst}  missed {missed}{}",
+                "[{}/{}] {}  {}  max {worst}{missed}{}",
                 self.number,
                 self.of,
                 describe(live.head),
@@ -140,12 +141,16 @@ impl Display for Progress {
     fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
         let worst = scenario.series.iter().filter_map(|series| series.observed.summary().maximum()).max();
         let bound = worst.is_some_and(|worst| scenario.series.iter().any(|series| series.is_bound(worst)));
-        let missed: u64 = scenario.series.iter().map(|series| series.missed.summary().count).sum();
+        let missed: Option<u64> = scenario
+            .series
+            .iter()
+            .map(|series| series.timer().map(|timer| timer.missed.summary().count))
+            .sum();
         if self.terminal {
             output::end_progress();
         }
         output::words(&format!(
-            "[{}/{}] {:24} {:>9}  max {:>10} {}  missed {missed}",
+            "[{}/{}] {:24} {:>9}  max {:>10} {}{}",
             self.number,
             self.of,
             describe(&scenario.head),
@@ -156,6 +161,7 @@ impl Display for Progress {
                 self.unit.figure(worst)
             )),
             self.unit.name(),
+            missed.map_or(String::new(), |missed| format!("  missed {missed}")),
         ));
         Ok(true)
     }
@@ -179,9 +185,9 @@ pub fn rows<'a>(live: &'a Live<'_>) -> Vec<report::live::LiveRow<'a>> {
 
 /// A scenario in a few words: `hdd, every 1ms, C-states restricted`.
 pub fn describe(head: &ScenarioHead) -> String {
-    let cstates = match head.cstates {
+    let cstates = match head.planned.cstates {
         record::CStates::AsIs => "",
         record::CStates::Restrict => ", C-states restricted",
     };
-    format!("{}, every {}{cstates}", head.load, head.interval)
+    format!("{}, {}{cstates}", head.planned.load, head.planned.setup)
 }

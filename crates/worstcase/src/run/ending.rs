@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use probe::{Probe, ProbeError};
-use record::{RunPlan, ScenarioEnd, ScenarioHead, ThreadEvidence, Wake};
+use record::{RunPlan, ScenarioEnd, ScenarioHead, ThreadEvidence};
 use sys::signal::Signal;
 use units::Nanos;
 
@@ -54,12 +54,7 @@ pub fn of(end: ScenarioEnd, probe: &Probe, head: &ScenarioHead, silence: Option<
 fn sleep_failure(probe: &Probe, head: &ScenarioHead) -> Option<String> {
     let errors = probe.views().enumerate().filter_map(|(index, view)| Some((index, view.sleep_error()?)));
     let (index, errno) = errors.min_by_key(|(index, _)| *index)?;
-    let call = match probe.plan().wake {
-        Wake::Nanosleep => "clock_nanosleep",
-        Wake::Timerfd => "timerfd",
-        Wake::PosixTimer => "sigwaitinfo",
-        Wake::Deadline => "sched_yield",
-    };
+    let call = probe::timer::sleeping_call(probe.plan().timer().map(|timer| timer.wake).unwrap_or_default());
     let thread = name(head, index);
     Some(if errno == probe::engine::NO_SLEEP {
         format!("{thread} cannot sleep: {call} returns at once")
@@ -82,7 +77,7 @@ fn unfinished(probe: &Probe, head: &ScenarioHead) -> String {
 
 /// The longest time that a thread was to deliver activations: as planned, or until the run was stopped.
 pub fn length(probe: &Probe) -> Nanos {
-    let planned = probe.plan().activations;
+    let planned = probe.plan().numbers();
     let of = |index: usize, view: probe::board::View<'_>| {
         let grid = probe.grid(index)?;
         let last = view.finished().max(probe.stopped_at())?;
@@ -101,11 +96,9 @@ pub struct Patience {
 
 impl Patience {
     /// From now on.
-    pub fn new(probe: &Probe, head: &ScenarioHead) -> Self {
-        let plan = probe.plan();
-        let activations = plan.activations.map(|count| count.saturating_add(plan.warm_up).saturating_add(2));
+    pub fn new(probe: &Probe) -> Self {
         // A sweep lays the activations wider apart, by less than a hundredth.
-        let length = activations.map(|count| Duration::from_nanos(head.interval.saturating_mul(count).0));
+        let length = probe.plan().length().map(|length| Duration::from_nanos(length.0));
         Self { began: Instant::now(), length: length.map(|length| length + length / 100) }
     }
 

@@ -3,14 +3,16 @@
 use std::time::{Duration, Instant};
 
 use histogram::Histogram;
-use probe::Probe;
 use probe::board::View;
+use probe::{Job, Probe};
+use record::instrument::timer::TimerSeries;
 use record::journal::{ClockReading, Growth, Line, Overdue, SeriesGrowth, growth};
-use record::{Block, ScenarioHead, Series, Timeline};
+use record::{Block, Grid, Own, Sample, ScenarioHead, Series, Timeline};
 use sys::schedule;
 use units::Nanos;
 
 use super::display::{Live, LiveThread};
+use super::noise::Counters;
 use super::session::Session;
 
 /// How many seconds a live display can look back.
@@ -147,6 +149,7 @@ impl Recorder {
                 missed_summary: *missed.summary(),
                 late: view.late(),
                 worst: probe.grid(index).map(|grid| view.worst(&grid)).unwrap_or_default(),
+                own: matches!(probe.plan().job, Job::Noise(_)).then(|| Own::Noise(view.noise())),
             };
             (thread.observed, thread.missed) = (observed, missed);
             grown
@@ -168,7 +171,7 @@ impl Recorder {
                     .map_or(0, |(_, priority)| priority),
                 now: view.last(),
                 summary: view.summary(),
-                missed: view.missed_summary().count,
+                missed: probe.plan().timer().map(|_| view.missed_summary().count),
                 recent: &thread.recent,
                 new: &thread.new,
             }
@@ -195,26 +198,30 @@ impl Recorder {
     /// What the threads measured, their last second included. To be asked once they have ended or were given up. A
     /// thread of a living probe (`alive`) that still has not come back is entered as late as it is by now; what a probe
     /// that died kept waiting nobody knows.
-    pub fn series(&self, probe: &Probe, head: &ScenarioHead, alive: bool) -> Vec<Series> {
+    pub fn series(
+        &self,
+        probe: &Probe,
+        head: &ScenarioHead,
+        alive: bool,
+        counters: &Counters,
+    ) -> Vec<Series> {
         let now = probe.now();
         let threads = self.threads.iter().zip(probe.views()).zip(&head.cpus).enumerate();
         let of = |(index, ((thread, view), &cpu)): (usize, ((&Thread, View<'_>), _))| {
             let grid = probe.grid(index);
+            let worst = grid.map(|grid| view.worst(&grid)).unwrap_or_default();
             let mut series = Series {
                 cpu,
-                first_due: Nanos(view.started().unwrap_or_default()),
-                expected: expected(probe, index, &view),
-                late: view.late(),
                 observed: view.observed(),
-                missed: view.missed(),
-                warm_up: view.warm_up(),
-                worst: grid.map(|grid| view.worst(&grid)).unwrap_or_default(),
+                own: own(probe, index, &view, counters, &worst),
+                worst,
                 timeline: thread.timeline.clone(),
                 maxima: view.maxima(),
                 ..Series::default()
             };
-            let (pending, gone) = (series.accounted(), view.finished().is_none());
-            if let Some(grid) = grid.filter(|_| gone && alive && pending < series.expected) {
+            let pending = pending(&series, &view, grid.as_ref());
+            let is_gone = view.finished().is_none() && alive;
+            if let Some((grid, pending)) = grid.zip(pending).filter(|_| is_gone) {
                 series.censor(&grid, pending, now);
             }
             series
@@ -228,10 +235,37 @@ impl Recorder {
     }
 }
 
+/// What the instrument adds to the series of thread `index`.
+fn own(probe: &Probe, index: usize, view: &View<'_>, counters: &Counters, worst: &[Sample]) -> Own {
+    match &probe.plan().job {
+        Job::Timer(_) => Own::Timer(TimerSeries {
+            first_due: Nanos(view.started().unwrap_or_default()),
+            expected: expected(probe, index, view),
+            late: view.late(),
+            missed: view.missed(),
+            warm_up: view.warm_up(),
+            ..TimerSeries::default()
+        }),
+        Job::Noise(_) => {
+            let mut noise = view.noise();
+            counters.enter(index, &mut noise, worst);
+            Own::Noise(noise)
+        }
+    }
+}
+
+/// The number of the value that a thread which has not come back would have delivered next; none where it owes nothing.
+fn pending(series: &Series, view: &View<'_>, grid: Option<&Grid>) -> Option<u64> {
+    match &series.own {
+        Own::Timer(timer) => Some(series.accounted()).filter(|&accounted| accounted < timer.expected),
+        Own::Noise(_) => view.read_at()?.checked_sub(grid?.origin),
+    }
+}
+
 /// Activations of thread `index` that were due: as planned, or until the run was stopped; longer, where the thread itself
 /// went on for a moment before it saw that.
 fn expected(probe: &Probe, index: usize, view: &View<'_>) -> u64 {
-    let planned = probe.plan().activations.unwrap_or(u64::MAX);
+    let planned = probe.plan().numbers().unwrap_or(u64::MAX);
     let Some(grid) = probe.grid(index) else { return 0 };
     probe.stopped_at().map_or(planned, |stop| {
         let until = view.finished().map_or(stop, |running| running.max(stop));
@@ -239,11 +273,15 @@ fn expected(probe: &Probe, index: usize, view: &View<'_>) -> u64 {
     })
 }
 
-/// The activation that thread `index` keeps waiting, where that is so long that it shows in a journal of seconds.
+/// The activation that thread `index` keeps waiting, or the gap that it is in, where that is so long that it shows in a
+/// journal of seconds.
 fn overdue(probe: &Probe, index: usize, view: &View<'_>, now: u64) -> Option<Overdue> {
     const LONG: u64 = 100_000_000;
     let grid = probe.grid(index).filter(|_| view.finished().is_none())?;
-    let activation = view.accounted();
+    let (activation, pause) = match &probe.plan().job {
+        Job::Timer(_) => (view.accounted(), grid.interval),
+        Job::Noise(noise) => (view.read_at()?.checked_sub(grid.origin)?, 2 * noise.setup.window.0),
+    };
     let late = now.checked_sub(grid.due(activation))?;
-    (late >= LONG.max(grid.interval)).then_some(Overdue { series: index as u64, activation })
+    (late >= LONG.max(pause)).then_some(Overdue { series: index as u64, activation })
 }

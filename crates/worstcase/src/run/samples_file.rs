@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use record::{Header, RunPlan, Sweep, samples};
+use record::{Header, PlannedScenario, Sweep, samples};
 use units::Nanos;
 
 use crate::error::{CommandError, Result};
 
 /// Of every scenario; none at all where no series has any.
-fn sweeps(plan: &RunPlan) -> Vec<Vec<Sweep>> {
-    let sweeps: Vec<_> = plan.scenarios().iter().map(|next| plan.sweeps(next)).collect();
+fn sweeps(planned: &[PlannedScenario]) -> Vec<Vec<Sweep>> {
+    let of =
+        |next: &PlannedScenario| next.setup.timer().map(|timer| timer.sweeps.clone()).unwrap_or_default();
+    let sweeps: Vec<_> = planned.iter().map(of).collect();
     if sweeps.iter().all(Vec::is_empty) { Vec::new() } else { sweeps }
 }
 
@@ -32,13 +34,14 @@ impl SamplesFile {
             )
         };
         let file = File::create_new(&path).map_err(failed)?;
+        let planned = header.plan.scenarios();
         let planned = samples::Header {
             program: format!("worstcase {}", header.tool.version),
             started: header.started,
-            clock: header.plan.clock,
+            clock: header.plan.clock(),
             cpus: header.plan.series_cpus(),
-            sweeps: sweeps(&header.plan),
-            scenarios: header.plan.scenarios(),
+            sweeps: sweeps(&planned),
+            scenarios: planned.iter().map(samples::Measured::from).collect(),
             lab: header.machine.lab.clone(),
         };
         let writer = samples::Writer::new(BufWriter::new(file), &planned).map_err(failed)?;

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use load::{LoadPlan, RunningLoad};
 use machine::{Heat, LatencyRequest, Snapshot};
 use probe::process::Failure;
-use probe::{Probe, ProbeError, ProbePlan, ThreadPlan};
+use probe::{Job, NoiseJob, Probe, ProbeError, ProbePlan, TimerJob};
 use record::PlannedScenario;
+use record::instrument::timer::{TimerPlan, TimerSetup};
 use record::journal::Line;
 use record::time::UtcTime;
 use record::{
     CStates, ClockName, Evidence, Fact, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd,
-    ScenarioHead, ThreadEvidence, Wake,
+    ScenarioHead, Setup, ThreadEvidence,
 };
 use sys::schedule;
 use sys::signal::Signal;
@@ -23,6 +24,7 @@ use super::display::Display;
 use super::ending;
 use super::exposure::Looks;
 use super::lab;
+use super::noise::Counters;
 use super::partition::put;
 use super::recorder::Recorder;
 use super::session::Session;
@@ -56,7 +58,7 @@ pub fn measure(
     session.outputs.append(&Line::Scenario(head.clone()));
     let mut watched = session.is_watched(display.begins(&head, index + 1, count));
     let heat = Heat::read(&session.root, &session.division.measured);
-    let _request = (head.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
+    let _request = (head.planned.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
     // The probe gets ready while nothing disturbs it: that says nothing, and under some loads it takes seconds.
     let place = |pid| put_inside(session, pid);
     let own_program = Path::new(probe::client::OWN_PROGRAM);
@@ -76,6 +78,7 @@ pub fn measure(
         watch,
         before: None,
         after: None,
+        counters: Counters::default(),
     };
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
@@ -94,7 +97,8 @@ pub fn measure(
     if end == ScenarioEnd::StopAt {
         run_stop_command(session, &probe, &head);
     }
-    let series = round.recorder.series(&probe, &head, !matches!(finished, Err(ProbeError::Died(_))));
+    let alive = !matches!(finished, Err(ProbeError::Died(_)));
+    let series = round.recorder.series(&probe, &head, alive, &round.counters);
     let length = ending::length(&probe);
     let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
     evidence.partition = partition;
@@ -122,80 +126,70 @@ fn id_of(process: u32) -> i32 {
 }
 
 fn head(session: &Session, next: &PlannedScenario) -> ScenarioHead {
-    let plan = &session.header.plan;
-    let cpus = plan.series_cpus();
-    let seed = plan.seed.unwrap_or(Seed(0));
     ScenarioHead {
-        load: next.load.clone(),
-        interval: next.interval,
-        cstates: next.cstates,
-        repeat: next.repeat,
+        planned: next.clone(),
         started: UtcTime(sys::clock::unix_seconds()),
         offset: session.began.elapsed().into(),
-        phases: phases(plan.phase, seed, next, cpus.len()),
-        sweeps: plan.sweeps(next),
-        cpus,
+        cpus: session.header.plan.series_cpus(),
     }
-}
-
-/// Where in the period each thread's activations lie. Drawn phases are the same under every load of a pass, so that
-/// the load is what differs.
-fn phases(phase: Phase, seed: Seed, next: &PlannedScenario, threads: usize) -> Vec<Nanos> {
-    let interval = next.interval.0;
-    let mut drawn = seed.stream(&format!("phase, every {}, repeat {}", next.interval, next.repeat));
-    (0..threads as u64)
-        .map(|thread| match phase {
-            Phase::Aligned => 0,
-            Phase::Staggered => (u128::from(interval) * u128::from(thread) / threads as u128) as u64,
-            Phase::Random | Phase::Sweep => drawn.below(interval),
-        })
-        .map(Nanos)
-        .collect()
 }
 
 fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
     let plan = &session.header.plan;
-    let load = session.loads.known.iter().find(|load| load.name == head.load).cloned();
+    let load = session.loads.known.iter().find(|load| load.name == head.planned.load).cloned();
     let load = load.ok_or_else(|| {
-        CommandError::new(format!("there is no load `{}`", head.load), "worstcase load --list")
+        CommandError::new(format!("there is no load `{}`", head.planned.load), "worstcase load --list")
     })?;
     let mut load_plan = LoadPlan::new(load, session.division.load.clone(), plan.seed.unwrap_or(Seed(0)));
     load_plan.every_cpu = session.division.load.union(&session.division.measured);
     load_plan.limits = lab::limits(session.header.machine.lab.as_ref());
     load_plan.directory = session.loads.directory.clone();
-    load_plan.duration = plan.scenario_length(head.interval).map(|length| length + plan.warm_up);
+    load_plan.duration = plan.scenario_length(&head.planned.setup).map(|length| length + plan.warm_up);
     Ok(load_plan)
 }
 
 fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
     let plan = &session.header.plan;
-    let interval = head.interval;
-    let threads = head.cpus.iter().zip(&head.phases).enumerate();
-    let thread = |(index, (&cpu, &phase))| ThreadPlan { cpu, phase, sweep: head.sweeps.get(index).copied() };
     ProbePlan {
-        threads: threads.map(thread).collect(),
-        interval,
+        threads: head.cpus.clone(),
         policy: plan.policy.unwrap_or(units::Policy::Fifo),
         priority: plan.priority,
-        wake: plan.wake,
-        runtime: plan.runtime.unwrap_or(Nanos(interval.0 / 5)),
-        clock: plan.clock,
-        start_at_multiple_of: start_at_multiple_of(session),
-        warm_up: plan.warm_up.0.div_ceil(interval.0),
-        activations: plan.activations(interval),
         stop_at: plan.stop_at,
         every_sample: session.outputs.saves_samples(),
         housekeeping: session.division.own.clone(),
+        job: match &head.planned.setup {
+            Setup::Timer(setup) => Job::Timer(timer_job(session, setup)),
+            Setup::Noise(setup) => {
+                let windows = |length: Nanos| length.0 / setup.window.0.max(1);
+                let length = plan.scenario_length(&head.planned.setup);
+                let warm_up = plan.warm_up.0.div_ceil(setup.window.0.max(1));
+                Job::Noise(NoiseJob { setup: setup.clone(), warm_up, windows: length.map(windows) })
+            }
+        },
+    }
+}
+
+fn timer_job(session: &Session, setup: &TimerSetup) -> TimerJob {
+    let plan = &session.header.plan;
+    let timer = plan.timer().cloned().unwrap_or_default();
+    let interval = setup.interval;
+    TimerJob {
+        setup: setup.clone(),
+        wake: timer.wake,
+        runtime: timer.runtime.unwrap_or(Nanos(interval.0 / 5)),
+        clock: timer.clock,
+        start_at_multiple_of: start_at_multiple_of(session, &timer),
+        warm_up: plan.warm_up.0.div_ceil(interval.0),
+        activations: plan.activations(interval),
     }
 }
 
 /// The tick's period, where phases are drawn from the seed: so the same seed means the same phases of the tick under each
 /// load, and in each run. The tick is one of `CLOCK_MONOTONIC`.
-fn start_at_multiple_of(session: &Session) -> Option<Nanos> {
-    let plan = &session.header.plan;
-    let drawn = matches!(plan.phase, Phase::Random | Phase::Sweep) && plan.wake != Wake::Deadline;
+fn start_at_multiple_of(session: &Session, timer: &TimerPlan) -> Option<Nanos> {
+    let drawn = matches!(timer.phase, Phase::Random | Phase::Sweep) && !timer.is_reservation();
     let tick = session.header.machine.timers.tick.value().copied();
-    tick.filter(|_| drawn && plan.clock == ClockName::Monotonic)
+    tick.filter(|_| drawn && timer.clock == ClockName::Monotonic)
 }
 
 /// One scenario's comings and goings.
@@ -212,6 +206,8 @@ struct Round {
     watched: Instant,
     before: Option<Snapshot>,
     after: Option<Snapshot>,
+    /// What the kernel counts beside the gaps of the noise probe.
+    counters: Counters,
 }
 
 impl Round {
@@ -226,14 +222,15 @@ impl Round {
         watched: &mut bool,
     ) -> Result<ScenarioEnd> {
         let mut shown = Instant::now();
-        let patience = ending::Patience::new(probe, head);
+        let patience = ending::Patience::new(probe);
         loop {
             let fds = [session.signals.as_fd(), probe.descriptor()];
-            let ready = sys::signal::wait_readable(&fds, self.next_tick(load))?;
+            let ready = sys::signal::wait_readable(&fds, self.next_tick(probe, load))?;
             if self.before.is_none() && probe.views().all(|view| view.started().is_some()) {
                 self.begin(session, probe, load);
                 shown = Instant::now();
             }
+            self.counters.look(&session.root, probe);
             self.recorder.tick(probe, session);
             if self.before.is_some() && !ready[1] && self.watched.elapsed() >= WATCH {
                 self.watched = Instant::now();
@@ -272,8 +269,9 @@ impl Round {
     }
 
     /// Short while warming up, so that the measurement's begin is not missed by much.
-    fn next_tick(&self, load: &RunningLoad) -> Duration {
-        if self.before.is_some() { Looks::patience(load) } else { WARM_UP_TICK }
+    fn next_tick(&self, probe: &Probe, load: &RunningLoad) -> Duration {
+        let tick = if self.before.is_some() { Looks::patience(load) } else { WARM_UP_TICK };
+        Counters::patience(probe).map_or(tick, |pause| pause.min(tick))
     }
 
     fn begin(&mut self, session: &mut Session, probe: &Probe, load: &mut RunningLoad) {
@@ -382,15 +380,6 @@ fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
 mod tests {
     use super::*;
 
-    fn next(repeat: u32) -> PlannedScenario {
-        PlannedScenario {
-            load: "idle".into(),
-            interval: Nanos::from_millis(1),
-            cstates: CStates::AsIs,
-            repeat,
-        }
-    }
-
     #[test]
     fn heat_over_the_limit_or_a_cpu_that_slows_down_ends_a_scenario() {
         let heat = |temperature, throttles, cooling: &[&str]| Heat {
@@ -405,17 +394,5 @@ mod tests {
         assert!(too_hot(&before, &heat(50_000, Fact::Value(8), &[]), None));
         assert!(too_hot(&before, &heat(50_000, Fact::Absent, &["cpufreq-cpu0 at 1 of 2"]), None));
         assert!(!too_hot(&before, &heat(50_000, Fact::Unreadable(13), &[]), Some(90_000)));
-    }
-
-    #[test]
-    fn phases_are_as_asked_for_and_drawn_ones_the_same_under_every_load() {
-        let of =
-            |phase, next| phases(phase, Seed(9), &next, 4).iter().map(|phase| phase.0).collect::<Vec<_>>();
-        assert_eq!(of(Phase::Aligned, next(1)), [0; 4]);
-        assert_eq!(of(Phase::Staggered, next(1)), [0, 250_000, 500_000, 750_000]);
-        let other_load = PlannedScenario { load: "cpu".into(), ..next(1) };
-        assert_eq!(of(Phase::Random, next(1)), of(Phase::Random, other_load));
-        assert_ne!(of(Phase::Random, next(1)), of(Phase::Random, next(2)));
-        assert!(of(Phase::Random, next(1)).iter().all(|&phase| phase < 1_000_000));
     }
 }

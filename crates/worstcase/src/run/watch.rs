@@ -47,7 +47,7 @@ impl Watch {
             measured: measured.clone(),
             process: i32::try_from(probe.pid()).unwrap_or(i32::MAX),
             tids: probe.tids().to_vec(),
-            policy: probe::process::expected_policy(probe.plan()),
+            policy: probe.plan().expected_policy(),
             priority: probe.plan().priority.map_or(0, |priority| u32::from(priority.get())),
             tracker: Tracker::default(),
             pending: None,

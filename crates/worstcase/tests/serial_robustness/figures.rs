@@ -25,7 +25,7 @@ fn cpus() -> Vec<CpuId> {
 }
 
 fn measured(series: &Series) -> (u64, u64) {
-    (series.observed.summary().count, series.missed.summary().count)
+    (series.observed.summary().count, series.missed().summary().count)
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn every_cpu_delivers_exactly_the_samples_asked_for() {
         assert_eq!(scenario.series.len(), cpus().len());
         for series in &scenario.series {
             let (observed, missed) = measured(series);
-            assert_eq!((observed + missed, series.expected), (777, 777), "{}", scenario.head.load);
+            assert_eq!((observed + missed, series.expected()), (777, 777), "{}", scenario.head.planned.load);
             assert_eq!(
                 series.timeline.blocks.iter().map(|block| block.observed.count).sum::<u64>(),
                 observed
@@ -148,10 +148,18 @@ fn every_cpu_delivers_exactly_the_samples_asked_for() {
     }
 }
 
+fn interval(scenario: &Scenario) -> Nanos {
+    scenario.head.planned.setup.interval().unwrap()
+}
+
+fn phases(scenario: &Scenario) -> Vec<Nanos> {
+    scenario.head.planned.setup.timer().unwrap().phases.clone()
+}
+
 /// What distinguishes a scenario from others.
 fn plot(scenario: &Scenario) -> (String, Nanos, CStates, u32) {
     let head = &scenario.head;
-    (head.load.clone(), head.interval, head.cstates, head.repeat)
+    (head.planned.load.clone(), interval(scenario), head.planned.cstates, head.planned.repeat)
 }
 
 const SWEEP: [&str; 10] = [
@@ -172,7 +180,7 @@ fn a_sweep_measures_every_combination_in_an_order_drawn_from_the_seed() {
     let [first, again, other] = ["7", "7", "8"].map(|seed| bench(&[&SWEEP[..], &["--seed", seed]].concat()));
     let mut plots: Vec<_> = first.scenarios.iter().map(plot).collect();
     let heads = |record: &Record| -> Vec<_> {
-        record.scenarios.iter().map(|scenario| (plot(scenario), scenario.head.phases.clone())).collect()
+        record.scenarios.iter().map(|scenario| (plot(scenario), phases(scenario))).collect()
     };
     assert_eq!(heads(&first), heads(&again), "equal seeds");
     assert_ne!(heads(&first), heads(&other), "another seed");
@@ -192,18 +200,18 @@ fn a_sweep_measures_every_combination_in_an_order_drawn_from_the_seed() {
     });
     assert_eq!(plots, expected);
     assert!(first.scenarios.iter().all(|scenario| scenario.end == ScenarioEnd::Complete));
-    let periods = |scenario: &Scenario| 60_000_000 / scenario.head.interval.0;
+    let periods = |scenario: &Scenario| 60_000_000 / interval(scenario).0;
     assert!(
         first
             .scenarios
             .iter()
-            .all(|scenario| scenario.series.iter().all(|series| series.expected == periods(scenario)))
+            .all(|scenario| scenario.series.iter().all(|series| series.expected() == periods(scenario)))
     );
 }
 
 /// Where each thread's activations lie between those phases of the tick that its period comes back to.
 fn places(scenario: &record::Scenario) -> Vec<u64> {
-    let phases = scenario.series.iter().map(|series| *series.tick_phases.value().unwrap());
+    let phases = scenario.series.iter().map(|series| *series.timer().unwrap().tick_phases.value().unwrap());
     phases.map(|phases| phases.first.0 % phases.spacing.0).collect()
 }
 
@@ -215,10 +223,10 @@ fn one_seed_meets_the_same_phases_of_the_tick_under_each_load_and_in_each_run() 
         let all: Vec<_> = first.scenarios.iter().chain(&again.scenarios).map(places).collect();
         assert!(all.len() == 4 && all.iter().all(|places| *places == all[0]), "{phase}: {all:?}");
         let stuck = first.scenarios[0].series.iter().all(|series| {
-            let phases = series.tick_phases.value().unwrap();
+            let phases = series.timer().unwrap().tick_phases.value().unwrap();
             !phases.is_whole() && phases.is_stuck() == (phase == "random")
         });
-        assert!(stuck, "{phase}: {:?}", first.scenarios[0].series[0].tick_phases);
+        assert!(stuck, "{phase}: {:?}", first.scenarios[0].series[0].timer().unwrap().tick_phases);
     }
 }
 
@@ -227,10 +235,13 @@ fn phases_are_where_they_were_asked_for() {
     let interval = 1_000_000;
     for (phase, place) in [("aligned", 0), ("staggered", interval / cpus().len() as u64)] {
         let record = bench(&["--loads", "idle", "--duration", "50ms", "--phase", phase]);
-        let phases: Vec<u64> = record.scenarios[0].head.phases.iter().map(|phase| phase.0).collect();
+        let phases: Vec<u64> = phases(&record.scenarios[0]).iter().map(|phase| phase.0).collect();
         assert_eq!(phases, (0..cpus().len() as u64).map(|thread| thread * place).collect::<Vec<_>>());
-        let due: Vec<u64> =
-            record.scenarios[0].series.iter().map(|series| series.first_due.0 % interval).collect();
+        let due: Vec<u64> = record.scenarios[0]
+            .series
+            .iter()
+            .map(|series| series.timer().unwrap().first_due.0 % interval)
+            .collect();
         let expected: Vec<u64> = phases.iter().map(|phase| (due[0] + phase) % interval).collect();
         assert_eq!(due, expected, "{phase}: the first activations do not lie where the record says");
     }

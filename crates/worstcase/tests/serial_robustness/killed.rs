@@ -105,7 +105,7 @@ fn check_report(run: &Run, measured: Duration, what: &str) {
     assert!(printed.contains("cut off"), "{what}: {printed}");
     let Some((load, seconds)) = open_scenario(&journal) else { return };
     let last = record.scenarios.last().unwrap();
-    assert_eq!((&last.end, &last.head.load), (&ScenarioEnd::CutOff, &load), "{what}");
+    assert_eq!((&last.end, &last.head.planned.load), (&ScenarioEnd::CutOff, &load), "{what}");
     assert_eq!(
         last.length.duration(),
         Duration::from_secs(seconds),
@@ -115,7 +115,11 @@ fn check_report(run: &Run, measured: Duration, what: &str) {
     let late = Duration::from_millis(2500);
     assert!(last.length.duration() + late >= measured, "{what}: {seconds} s told of {measured:?}");
     for series in &last.series {
-        assert!(series.expected >= 999 * seconds, "{what}: {} activations in {seconds} s", series.expected);
+        assert!(
+            series.expected() >= 999 * seconds,
+            "{what}: {} activations in {seconds} s",
+            series.expected()
+        );
     }
 }
 
@@ -196,7 +200,7 @@ fn a_probe_that_is_killed_leaves_it_open_and_what_it_measured_is_saved() {
     assert_eq!((ended.code(), record.scenarios.len()), (Some(3), 1));
     let ScenarioEnd::Failed(what) = &record.scenarios[0].end else { panic!("{:?}", record.scenarios[0].end) };
     assert!(what.contains("signal: 9") && ended.out.contains(what), "{what}");
-    assert!(record.scenarios[0].series.iter().all(|series| series.expected >= 999));
+    assert!(record.scenarios[0].series.iter().all(|series| series.expected() >= 999));
     assert!(lines(&fs::read_to_string(ended.path("record/journal.ndjson")).unwrap()).len() > 4);
     assert!(ended.path("record/report.html").exists());
 }

@@ -87,10 +87,10 @@ fn a_disk_that_fills_up_while_measuring_is_an_error_and_measuring_goes_on() {
             .any(|entry| entry.path().extension().is_some_and(|end| end == "part"))
     );
     assert_eq!(
-        (record.scenarios[0].head.load.as_str(), &record.scenarios[0].end),
+        (record.scenarios[0].head.planned.load.as_str(), &record.scenarios[0].end),
         ("idle", &ScenarioEnd::CutOff)
     );
-    assert!(record.scenarios[0].series.iter().all(|series| series.expected >= 999));
+    assert!(record.scenarios[0].series.iter().all(|series| series.expected() >= 999));
     assert_ne!(record.judgement.verdict, Verdict::Pass);
     let copy = tempfile::tempdir().unwrap();
     fs::copy(out.join("journal.ndjson"), copy.path().join("journal.ndjson")).unwrap();
@@ -130,7 +130,7 @@ fn a_samples_file_that_grows_too_large_is_an_error_and_measuring_goes_on() {
     let record = ended.record();
     assert_eq!(ended.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains(&format!("write {}: No space left", file.display())), "{}", ended.out);
-    assert!(record.scenarios[0].series.iter().all(|series| series.expected == 40_000));
+    assert!(record.scenarios[0].series.iter().all(|series| series.expected() == 40_000));
     let output = Command::new(BINARY).arg("samples").arg(&file).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.lines().count() > 10_000, "what fitted in is readable: {} lines", told.lines().count());

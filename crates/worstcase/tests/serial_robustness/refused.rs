@@ -71,7 +71,7 @@ fn a_second_run_on_the_same_cpus_is_refused_and_the_first_is_unharmed() {
     );
     let record = first.end().record();
     assert_eq!(record.scenarios[0].end, ScenarioEnd::Complete);
-    assert!(record.scenarios[0].series.iter().all(|series| series.expected == 3000));
+    assert!(record.scenarios[0].series.iter().all(|series| series.expected() == 3000));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn without_rights_it_measures_and_says_what_it_could_not() {
             scenario
                 .series
                 .iter()
-                .all(|series| series.expected == 1000 && series.observed.summary().count > 0)
+                .all(|series| series.expected() == 1000 && series.observed.summary().count > 0)
         );
         assert!(scenario.evidence.threads.iter().all(|thread| thread.policy == Some(Policy::Other)));
         assert!(scenario.warnings.iter().any(|warning| warning.id == WarningId::PolicyDiffers));

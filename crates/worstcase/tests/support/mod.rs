@@ -260,7 +260,7 @@ pub fn open_scenario(journal: &[Line]) -> Option<(String, u64)> {
     let mut open = None;
     for line in journal {
         match line {
-            Line::Scenario(head) => open = Some((head.load.clone(), 0)),
+            Line::Scenario(head) => open = Some((head.planned.load.clone(), 0)),
             Line::Seconds(seconds) => {
                 let told = seconds.iter().map(|figures| figures[1] + 1).max().unwrap_or(0);
                 open.iter_mut().for_each(|open| open.1 = open.1.max(told));

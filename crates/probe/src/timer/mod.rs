@@ -1,0 +1,122 @@
+//! The timer: how late does a thread wake up that sleeps until a point in time?
+//!
+//! The measuring loop is [`engine::run`]; what wakes it is a [`source::Source`].
+
+pub mod engine;
+pub mod source;
+
+use record::{ClockName, Wake};
+use sys::schedule::Scheduling;
+use sys::shared::Word;
+use sys::timer::{PosixTimer, TimerFd};
+use units::CpuId;
+
+use crate::board::Recorder;
+use crate::plan::TimerJob;
+use crate::process::{Failure, Used, clock_of, used_by};
+use engine::Task;
+use source::{Nanosleep, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads};
+
+/// A thread of the timer, prepared.
+pub(crate) struct Thread<'a> {
+    job: &'a TimerJob,
+    /// Its place in the plan.
+    index: usize,
+    /// A latency in nanoseconds that stops all threads.
+    stop_at: u64,
+    waking: Waking,
+}
+
+/// What wakes a thread, made before the gate opens: what the kernel refuses then still has its errno.
+enum Waking {
+    Nanosleep(Nanosleep),
+    Timerfd(TimerFdReads),
+    PosixTimer(PosixTimerSignals),
+    Deadline(Reservation),
+}
+
+impl Waking {
+    fn prepare(job: &TimerJob) -> Result<Self, sys::Error> {
+        let clock = clock_of(job.clock);
+        Ok(match job.wake {
+            Wake::Nanosleep => Self::Nanosleep(Nanosleep(clock)),
+            Wake::Deadline => Self::Deadline(Reservation(clock)),
+            Wake::Timerfd => Self::Timerfd(TimerFdReads { timer: TimerFd::new(clock)?, clock }),
+            Wake::PosixTimer => Self::PosixTimer(PosixTimerSignals { timer: PosixTimer::new(clock)?, clock }),
+        })
+    }
+}
+
+/// The reservation that a thread asks for, if it is to have one.
+pub(crate) fn reservation(job: &TimerJob) -> Option<Scheduling> {
+    let (runtime, period) = (job.runtime, job.setup.interval);
+    (job.wake == Wake::Deadline).then_some(Scheduling::Deadline { runtime, period })
+}
+
+impl<'a> Thread<'a> {
+    /// Thread `index` of the plan, which is to run on `cpu`.
+    pub(crate) fn prepare(
+        job: &'a TimerJob,
+        index: usize,
+        cpu: Option<CpuId>,
+        stop_at: u64,
+    ) -> Result<Self, Failure> {
+        let waking = Waking::prepare(job).map_err(|error| Failure::of_timer(&error, cpu))?;
+        Ok(Self { job, index, stop_at, waking })
+    }
+
+    /// Warms up and measures; the threads start together at `start`.
+    pub(crate) fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
+        let Self { job, index, stop_at, waking } = self;
+        let to = Measurement { job, index, stop_at, start };
+        match waking {
+            Waking::Nanosleep(source) => to.measure_on(source, board, recorder),
+            Waking::Timerfd(source) => to.measure_on(source, board, recorder),
+            Waking::PosixTimer(source) => to.measure_on(source, board, recorder),
+            Waking::Deadline(source) => to.measure_on(source, board, recorder),
+        }
+    }
+}
+
+/// What the loop is told, whatever wakes it.
+struct Measurement<'a> {
+    job: &'a TimerJob,
+    index: usize,
+    stop_at: u64,
+    start: u64,
+}
+
+impl Measurement<'_> {
+    fn measure_on(self, source: impl Source, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
+        match self.job.clock {
+            ClockName::Monotonic => self.measure_with(source, board, recorder),
+            settable => {
+                let clocks = SystemClocks(clock_of(settable));
+                self.measure_with(Settable::new(source, clocks), board, recorder)
+            }
+        }
+    }
+
+    fn measure_with(self, mut source: impl Source, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
+        let Self { job, index, stop_at, start } = self;
+        let phase = job.setup.phases.get(index).copied().unwrap_or_default();
+        let first = start + phase.0 + job.setup.interval.0;
+        let grid = record::Grid::fixed(first, job.setup.interval.0);
+        let task = Task { grid, activations: job.warm_up, stop_at };
+        let origin = engine::warm_up(&mut source, &task, board, recorder);
+        let activations = job.activations.unwrap_or(u64::MAX);
+        let task = Task { grid: job.grid(index, origin), activations, stop_at };
+        recorder.started(&task.grid);
+        used_by(|| engine::run(&mut source, &task, board, recorder))
+    }
+}
+
+/// The call by which threads of this job sleep, as errors name it.
+pub fn sleeping_call(wake: Wake) -> &'static str {
+    match wake {
+        Wake::Nanosleep => "clock_nanosleep",
+        Wake::Timerfd => "timerfd",
+        Wake::PosixTimer => "sigwaitinfo",
+        Wake::Deadline => "sched_yield",
+    }
+}

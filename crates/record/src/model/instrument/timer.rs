@@ -1,0 +1,139 @@
+//! The timer: how late a thread wakes up that sleeps until a point in time.
+
+use histogram::Histogram;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Seed};
+
+use super::Words;
+use crate::model::{ClockName, Fact, Grid, Phase, RunPlan, Sweep, TickPhases, Wake, WarmUp};
+
+/// What is asked of the timer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimerPlan {
+    /// The periods, each measured under each load.
+    pub intervals: Vec<Nanos>,
+    /// How threads are woken.
+    pub wake: Wake,
+    /// Run time per period of a `SCHED_DEADLINE` reservation.
+    pub runtime: Option<Nanos>,
+    /// The clock that activations are due on.
+    pub clock: ClockName,
+    /// Phase between CPUs.
+    pub phase: Phase,
+}
+
+/// What the timer does in one scenario.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimerSetup {
+    /// The period.
+    pub interval: Nanos,
+    /// The phase of each series within the period.
+    pub phases: Vec<Nanos>,
+    /// How each series' activations move against the tick; empty where they keep their phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
+}
+
+/// What the timer adds to a series: every activation that was due is accounted for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimerSeries {
+    /// What the clock read when the first activation was due, in nanoseconds: to lay the series beside a trace. 0 where
+    /// it is not known.
+    #[serde(default)]
+    pub first_due: Nanos,
+    /// The phases of the kernel's tick that its activations were due at; unknown in records of older programs, on a clock
+    /// that can be set and for reservations, absent on CPUs without a tick of their own (`nohz_full`).
+    #[serde(default)]
+    pub tick_phases: Fact<TickPhases>,
+    /// Activations that were due: as planned, or until the instant at which the run was stopped. Equal to measured +
+    /// missed, or something was lost.
+    pub expected: u64,
+    /// Wake-ups that came when their next activation was already due (latency of a period or more).
+    pub late: u64,
+    /// Latencies that the missed activations would have had.
+    pub missed: Histogram,
+    /// Wake-ups of the warm-up, not in the histograms.
+    pub warm_up: WarmUp,
+}
+
+impl TimerPlan {
+    /// A latency is the time from when an activation was due until its wake-up.
+    pub const WORDS: &Words = &Words {
+        value: "latency",
+        greatest: "the highest latency observed",
+        values: "latencies",
+        count: "samples",
+    };
+
+    /// One a period.
+    pub(super) fn setups(&self, plan: &RunPlan, repeat: u32) -> Vec<TimerSetup> {
+        let of = |&interval: &Nanos| TimerSetup {
+            interval,
+            phases: self.phases(plan, interval, repeat),
+            sweeps: self.sweeps(plan, interval, repeat),
+        };
+        self.intervals.iter().map(of).collect()
+    }
+
+    /// Where in the period each thread's activations lie. Drawn phases are the same under every load of a pass, so that
+    /// the load is what differs.
+    fn phases(&self, plan: &RunPlan, interval: Nanos, repeat: u32) -> Vec<Nanos> {
+        let threads = plan.cpus.len() as u64;
+        let seed = plan.seed.unwrap_or(Seed(0));
+        let mut drawn = seed.stream(&format!("phase, every {interval}, repeat {repeat}"));
+        let phase = |thread: u64| match self.phase {
+            Phase::Aligned => 0,
+            Phase::Staggered => {
+                (u128::from(interval.0) * u128::from(thread) / u128::from(threads.max(1))) as u64
+            }
+            Phase::Random | Phase::Sweep => drawn.below(interval.0.max(1)),
+        };
+        (0..threads).map(phase).map(Nanos).collect()
+    }
+
+    /// How each thread's activations move against the tick: the same under every load of a pass, as their phases are.
+    /// Empty where they keep their phase.
+    fn sweeps(&self, plan: &RunPlan, interval: Nanos, repeat: u32) -> Vec<Sweep> {
+        let seed = plan.seed.unwrap_or(Seed(0));
+        let of = |thread: usize| {
+            Sweep::new(interval, seed, &format!("sweep, every {interval}, repeat {repeat}, thread {thread}"))
+        };
+        let threads = if self.phase == Phase::Sweep { plan.cpus.len() } else { 0 };
+        (0..threads).map(of).collect()
+    }
+
+    /// Whether threads run as `SCHED_DEADLINE` reservations.
+    pub fn is_reservation(&self) -> bool {
+        self.wake == Wake::Deadline
+    }
+}
+
+impl TimerSetup {
+    /// When the activations of series `series` are due, if its first one lies at `origin` on the clock.
+    pub(super) fn grid(&self, series: usize, origin: u64) -> Grid {
+        Grid { origin, interval: self.interval.0.max(1), sweep: self.sweeps.get(series).copied() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phases(phase: Phase, repeat: u32) -> Vec<u64> {
+        let timer = TimerPlan { phase, ..TimerPlan::default() };
+        let plan = RunPlan { cpus: "0-3".parse().unwrap(), seed: Some(Seed(9)), ..RunPlan::default() };
+        timer.phases(&plan, Nanos::from_millis(1), repeat).iter().map(|phase| phase.0).collect()
+    }
+
+    #[test]
+    fn phases_are_as_asked_for_and_drawn_ones_differ_from_pass_to_pass() {
+        assert_eq!(phases(Phase::Aligned, 1), [0; 4]);
+        assert_eq!(phases(Phase::Staggered, 1), [0, 250_000, 500_000, 750_000]);
+        assert_eq!(phases(Phase::Random, 1), phases(Phase::Sweep, 1));
+        assert_ne!(phases(Phase::Random, 1), phases(Phase::Random, 2));
+        assert!(phases(Phase::Random, 1).iter().all(|&phase| phase < 1_000_000));
+    }
+}

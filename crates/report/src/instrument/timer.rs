@@ -1,0 +1,82 @@
+//! The timer: latencies of wake-ups.
+
+use record::RunPlan;
+use record::instrument::timer::TimerPlan;
+
+use super::{Page, Shown};
+use crate::figures::Row;
+use crate::text::joined;
+
+pub(super) static SHOWN: Shown = Shown {
+    words: TimerPlan::WORDS,
+    corner: |plan| if plan.is_reservation() { "jitter, all CPUs, us" } else { "all CPUs, us" },
+    rows: &[
+        Row::Minimum,
+        Row::Average,
+        Row::Percentile(0),
+        Row::Percentile(1),
+        Row::Percentile(2),
+        Row::Maximum,
+        Row::Samples,
+        Row::Missed,
+        Row::Late,
+        Row::OverLimit,
+    ],
+    corrects: true,
+    notes: &[
+        "* of all activations due: a missed one counts with the latency it would have had; \
+         - means too few samples",
+        "late: share of activations served a period or more late, or missed",
+    ],
+    facts,
+    aspects,
+    page: Page {
+        worst_value: "Worst latency",
+        figures: (
+            "Latency under each load",
+            "Minimum, average and maximum are exact, of the wake-ups. Percentiles are of all activations \
+             due: a missed one counts with the latency that it would have had. A dash means too few samples.",
+        ),
+        tail: "The share of activations later than a latency, missed ones included. A line that ends early and \
+               steep is what a real-time system wants; one that leans to the right has a tail.",
+        tail_caption: "Activations later than a latency",
+        tail_table: ("Activations at or above a latency", "latency"),
+        beyond: "later",
+        histograms: (
+            "How often each latency",
+            " was met, missed activations included. Both axes are logarithmic, and the same for all loads.",
+        ),
+        timeline: (
+            "Greatest latency of all CPUs in every second",
+            "; a tick at the foot marks missed activations",
+        ),
+        worst: (
+            "The latest wake-ups of all loads and CPUs, with the time at which each was due.",
+            "The latest wake-ups",
+        ),
+        worst_heads: ("latency", "due, UTC", Some("activation")),
+        over: "activations over it",
+    },
+};
+
+fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
+    let Some(timer) = plan.timer() else { return Vec::new() };
+    let woken = format!("{} on the {} clock, phase {}", timer.wake, timer.clock, timer.phase);
+    let mut facts = vec![("Period", joined(&timer.intervals)), ("Woken by", woken)];
+    facts.extend(timer.runtime.map(|runtime| ("Run time of the reservation", runtime.to_string())));
+    facts
+}
+
+fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {
+    let Some(timer) = plan.timer() else { return Vec::new() };
+    vec![
+        ("period", joined(&timer.intervals)),
+        (
+            "run time of the reservation",
+            timer.runtime.map_or_else(|| "none".into(), |runtime| runtime.to_string()),
+        ),
+        ("clock", timer.clock.to_string()),
+        ("wake-up", timer.wake.to_string()),
+        ("phase", timer.phase.to_string()),
+    ]
+}
