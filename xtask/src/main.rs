@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask test`, `tidy`, `dist`, `bench`. Each is a module; this file only chooses one.
+//! Project tasks: `cargo xtask test`, `mend`, `tidy`, `dist`, `bench`. Each is a module; this file only chooses one.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a task is for
 
@@ -6,6 +6,7 @@ mod arguments;
 mod bench;
 mod command;
 mod dist;
+mod mend;
 mod packages;
 mod parameters;
 mod processes;
@@ -25,10 +26,12 @@ const HELP: &str = "\
 Usage: cargo xtask TASK [OPTIONS]
 
   test [--quick | --full] [--stage NAME]
-                  the one test command: formatting, clippy, tidy, unit and property tests, command-line
-                  snapshots, then root, real-time and counting tests one after the other, dist, fuzz targets.
-                  --quick: formatting, clippy, tidy and unit tests. --full: long tests too.
+                  the one test command: formatting, clippy, tidy, documentation, unit, property and integration
+                  tests, then dist, root's, real-time and counting tests one after the other, fuzz targets.
+                  --quick: up to the integration tests, what a change needs. --full: long tests too.
                   As root it installs the Debian packages that are missing.
+  mend [CRATE]    writes anew what integration tests compare with: snapshots, answers of commands, schemas,
+                  generated documents
   tidy            what the house demands of the source, checked in seconds
   dist [--target TRIPLE] [--run]
                   static binaries in dist/, for every target whose standard library is installed;
@@ -58,6 +61,7 @@ fn run() -> Result<bool> {
     let mut arguments = Arguments::from_command_line();
     match arguments.word().as_deref() {
         Some("test") => test::run(arguments),
+        Some("mend") => mend::run(arguments),
         Some("tidy") => tidy::run(arguments),
         Some("dist") => dist::run(arguments),
         Some("bench") => bench::run(arguments),

@@ -1,6 +1,6 @@
 //! The stages of `cargo xtask test`, in their order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::{dist, packages, tidy};
 /// How much is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// What a change needs before it is looked at: minutes.
+    /// What a change needs before it is looked at: all that is neither root's nor a matter of time, within minutes.
     Quick,
     /// All that has to hold.
     Normal,
@@ -27,16 +27,16 @@ pub enum Depth {
 
 /// One stage.
 pub struct Stage {
-    /// Its name.
+    /// What `--stage` takes.
     pub name: &'static str,
     /// The least depth at which it runs.
     pub from: Depth,
-    /// Runs it.
+    /// What it does; the tally says how it went.
     pub run: fn(Depth) -> Result<Tally>,
 }
 
 /// All stages. What measures, counts or needs root comes after what may run side by side, and never beside it.
-pub const ALL: [Stage; 10] = [
+pub const ALL: [Stage; 11] = [
     Stage { name: "packages", from: Depth::Normal, run: |_| packages::provide() },
     Stage {
         name: "formatting",
@@ -45,9 +45,10 @@ pub const ALL: [Stage; 10] = [
     },
     Stage { name: "clippy", from: Depth::Quick, run: |_| single("clippy", CLIPPY) },
     Stage { name: "tidy", from: Depth::Quick, run: |_| tidy::stage() },
+    Stage { name: "documentation", from: Depth::Quick, run: |_| documentation() },
     Stage { name: "unit tests", from: Depth::Quick, run: unit },
-    Stage { name: "documentation tests", from: Depth::Normal, run: documentation },
-    Stage { name: "integration tests", from: Depth::Normal, run: integration },
+    Stage { name: "integration tests", from: Depth::Quick, run: integration },
+    Stage { name: "documentation tests", from: Depth::Quick, run: |_| documentation_tests() },
     // Before the serial tests: guests of other architectures run what it makes.
     Stage { name: "dist", from: Depth::Normal, run: |_| dist::stage() },
     Stage { name: "serial tests", from: Depth::Normal, run: serial },
@@ -79,7 +80,16 @@ fn unit(depth: Depth) -> Result<Tally> {
     tests("unit tests", &["--workspace", "--lib", "--bins"], harness(depth, false))
 }
 
-fn documentation(_: Depth) -> Result<Tally> {
+/// `cargo doc` has nothing to warn of.
+fn documentation() -> Result<Tally> {
+    let mut cargo = cargo();
+    // Who reads these pages reads the source too: a link to a private item is no fault.
+    let flags = "-D warnings -A rustdoc::private_intra_doc_links";
+    cargo.args(["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", flags);
+    checked("documentation", &mut cargo).map(Tally::of)
+}
+
+fn documentation_tests() -> Result<Tally> {
     tests("documentation tests", &["--workspace", "--doc"], &["--show-output"])
 }
 
@@ -93,19 +103,44 @@ fn integration(depth: Depth) -> Result<Tally> {
     tests("integration tests", &selection, harness(depth, false))
 }
 
-/// The whole workspace is named even for one test: with another set of features everything would be built anew.
 fn serial(depth: Depth) -> Result<Tally> {
     let (serial, _) = integration_tests()?;
     let mut tally = Tally::default();
-    for name in &serial {
-        let start = Instant::now();
-        let one = tests(name, &["--workspace", "--test", name], harness(depth, true))?;
-        let Tally { passed, failed, skipped } = &one;
-        let seconds = start.elapsed().as_secs();
-        println!("  {name}: {passed} passed, {failed} failed, {} skipped, {seconds} s", skipped.len());
-        tally.add(one);
+    for executable in &serial {
+        for (portion, tests) in portions(executable)? {
+            let start = Instant::now();
+            let one = one_portion(executable, &portion, &tests, depth)?;
+            let Tally { passed, failed, skipped } = &one;
+            let seconds = start.elapsed().as_secs();
+            println!("  {portion}: {passed} passed, {failed} failed, {} skipped, {seconds} s", skipped.len());
+            tally.add(one);
+        }
     }
     Ok(tally)
+}
+
+/// The tests of an executable, by the first module that they are in, so that each portion has its log, its time and its
+/// time limit.
+fn portions(executable: &str) -> Result<BTreeMap<String, Vec<String>>> {
+    let list = ["test", "--all-features", "--workspace", "--test", executable, "--", "--list"];
+    let text = command::output(cargo().args(list))?;
+    let mut portions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for test in text.lines().filter_map(|line| line.strip_suffix(": test")) {
+        let portion = match test.split_once("::") {
+            Some((module, _)) => format!("{executable} {module}"),
+            None => executable.to_owned(),
+        };
+        portions.entry(portion).or_default().push(test.to_owned());
+    }
+    Ok(portions)
+}
+
+/// The whole workspace is named even for one test: with another set of features everything would be built anew.
+fn one_portion(executable: &str, portion: &str, names: &[String], depth: Depth) -> Result<Tally> {
+    let mut harness = harness(depth, true).to_vec();
+    harness.push("--exact");
+    harness.extend(names.iter().map(String::as_str));
+    tests(portion, &["--workspace", "--test", executable], &harness)
 }
 
 /// Names of integration tests: those that run alone, and the others.

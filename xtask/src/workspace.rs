@@ -31,7 +31,7 @@ pub fn cargo() -> Command {
 /// One crate of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Its name.
+    /// As in its Cargo.toml.
     pub name: String,
     /// Crates of the workspace that it is built with (not those that only its tests use).
     pub inner: Vec<String>,

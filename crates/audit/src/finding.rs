@@ -109,7 +109,7 @@ pub enum Outcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct Evidence {
-    /// Its name.
+    /// The fact's name: `boot:isolcpus`.
     pub fact: String,
     /// Its value, or why there is none.
     pub value: Fact<String>,
@@ -152,7 +152,7 @@ pub enum Domain {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct Remedy {
-    /// Where.
+    /// What is changed by it.
     pub domain: Domain,
     /// A command, words for the boot line, lines of a configuration, or words.
     pub text: String,

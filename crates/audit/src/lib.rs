@@ -2,6 +2,18 @@
 //!
 //! A rule names a fact (`machine::survey`), says what is [wanted](Want) of it by [profile](Profiles), and how it is
 //! cured. [`Rules::built_in`] are those in the binary.
+//!
+//! ```
+//! use audit::{Outcome, Request, Rules, audit};
+//! use machine::survey::Survey;
+//! use machine::{SysRoot, Tree};
+//!
+//! let rules = Rules::built_in().unwrap();
+//! let file = ("/proc/cmdline".to_owned(), b"quiet idle=poll".to_vec());
+//! let survey = Survey::new(SysRoot::of(Tree::whole([file])), "".parse().unwrap());
+//! let audit = audit(&survey, rules.all(), &Request::default());
+//! assert!(audit.findings.iter().any(|finding| finding.outcome == Outcome::Failed));
+//! ```
 
 pub mod against;
 mod audit;

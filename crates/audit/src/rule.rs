@@ -188,6 +188,6 @@ pub struct Threads {
 pub struct Write {
     /// Its path; `*` and `{isolated}` as in a fact's name.
     pub path: String,
-    /// What.
+    /// As `echo` would write it; `{isolated}` and `{housekeeping}` stand for CPUs.
     pub value: String,
 }

@@ -20,7 +20,7 @@ pub struct Rules {
 /// A file of rules, or a directory of such files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Its name.
+    /// The name of the file or directory: `kernel-config`.
     pub name: String,
     /// What its rules are about, in a sentence or two; may be empty.
     pub about: String,

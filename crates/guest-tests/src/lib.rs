@@ -18,7 +18,7 @@
 //! lab's own, and as the command, with all tests of the file. Those of this guest do what they are for, those of another
 //! guest nothing. On the host the first test boots the guest, and each one takes its own result from what came back: a
 //! test that failed in the guest fails here with what it printed there. So one boot serves all tests with one [`Guests`].
-//! A file with such tests has no others, since all of them are started in every guest; its name begins with `serial_`.
+//! An executable with such tests has no others, since all of them are started in every guest; its name begins with `serial_`.
 //!
 //! Guests run in wall time: what they prove is that something works, never how fast it is.
 #![allow(clippy::print_stdout)]

@@ -5,6 +5,16 @@
 //! proportional to cells. Both write through [`Counts`], so that the measuring thread can count into shared
 //! memory while [`Histogram`] is what everybody else reads: the counts with the exact count, sum, minimum and
 //! maximum beside them.
+//!
+//! ```
+//! use histogram::Histogram;
+//! use units::Nanos;
+//!
+//! let mut latencies = Histogram::default();
+//! (1..=1000).for_each(|us| latencies.record(Nanos::from_micros(us)));
+//! assert_eq!(latencies.summary().max, Nanos::from_micros(1000).0);
+//! assert!(latencies.quantile(0.99) >= Some(Nanos::from_micros(990)));
+//! ```
 
 pub mod layout;
 

@@ -2,6 +2,31 @@
 //!
 //! [`kernels`] keeps kernels in a cache, [`boot`] runs one command in one guest and brings its results back, [`guest`]
 //! is the other end of that: what process 1 does inside. [`ladder`] and [`bisect`] run many guests and compare them.
+//!
+//! ```
+//! use lab::ladder::LadderFile;
+//!
+//! let ladder = LadderFile::parse(
+//!     r#"
+//!     name = "preemption"
+//!     title = "Debian's kernel, plain and PREEMPT_RT"
+//!     loads = ["io"]
+//!     duration = "2s"
+//!     seeds = 5
+//!
+//!     [[rung]]
+//!     name = "plain"
+//!     title = "As Debian builds it"
+//!     kernel = "debian-6.1-amd64"
+//!
+//!     [[rung]]
+//!     name = "rt"
+//!     title = "PREEMPT_RT"
+//!     kernel = "debian-6.1-rt-amd64"
+//!     "#,
+//! );
+//! assert_eq!(ladder.unwrap().rungs.len(), 2);
+//! ```
 
 pub mod bisect;
 mod blocks;

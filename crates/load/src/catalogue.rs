@@ -2,29 +2,36 @@
 
 use record::LoadProof;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, CpuList, Nanos, Priority};
+use units::CpuList;
 
-use crate::stressor::About;
+use crate::stressor::{About, Work};
 use crate::{Error, Program};
 
 /// A command of the user's own may do anything; one that uses less than a hundredth of a CPU waits.
 const COMMAND_FLOOR_PERMILLE: u32 = 10;
 
-/// The files of the catalogue, in the order in which it is shown.
-const FILES: [(&str, &str); 13] = [
-    ("idle.toml", include_str!("../../../loads/idle.toml")),
-    ("cpu.toml", include_str!("../../../loads/cpu.toml")),
-    ("io.toml", include_str!("../../../loads/io.toml")),
-    ("vm.toml", include_str!("../../../loads/vm.toml")),
-    ("hdd.toml", include_str!("../../../loads/hdd.toml")),
-    ("disk.toml", include_str!("../../../loads/disk.toml")),
-    ("full.toml", include_str!("../../../loads/full.toml")),
-    ("scary-grinder.toml", include_str!("../../../loads/scary-grinder.toml")),
-    ("pesky-neighbour.toml", include_str!("../../../loads/pesky-neighbour.toml")),
-    ("stress-ng-cpu.toml", include_str!("../../../loads/stress-ng-cpu.toml")),
-    ("network.toml", include_str!("../../../loads/network.toml")),
-    ("rt-crowd.toml", include_str!("../../../loads/rt-crowd.toml")),
-    ("rt-hog.toml", include_str!("../../../loads/rt-hog.toml")),
+/// The files below `loads/` with these names, built in.
+macro_rules! built_in {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../loads/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text of every load, in the order in which they are shown.
+const FILES: &[(&str, &str)] = built_in![
+    "idle"
+    "cpu"
+    "io"
+    "vm"
+    "hdd"
+    "disk"
+    "full"
+    "scary-grinder"
+    "pesky-neighbour"
+    "stress-ng-cpu"
+    "network"
+    "rt-crowd"
+    "rt-hog"
 ];
 
 /// A load: stressors that run at once.
@@ -54,7 +61,7 @@ pub struct Load {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stressor {
-    /// How many.
+    /// How many of them.
     pub workers: Workers,
     /// Whether they run on measured CPUs too, not on the load's CPUs alone.
     #[serde(default)]
@@ -84,69 +91,6 @@ pub enum Workers {
     PerCpu,
 }
 
-/// What a worker does, for ever.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Work {
-    /// Square roots: `stress -c`.
-    Cpu,
-    /// sync(2): `stress -i`.
-    Io,
-    /// Maps memory, touches a byte of every 4096, unmaps: `stress -m`.
-    Vm {
-        /// How much at a time.
-        bytes: Bytes,
-    },
-    /// Writes a file without a name and drops it: `stress -d`.
-    Hdd {
-        /// Size of the file.
-        bytes: Bytes,
-    },
-    /// Writes through to the device, piece by piece.
-    Disk {
-        /// Size of the file.
-        bytes: Bytes,
-        /// Size of a write.
-        block: Bytes,
-    },
-    /// Reads /dev/zero into a buffer and writes that to /dev/null: `dd bs=`.
-    Copy {
-        /// Size of the buffer.
-        bytes: Bytes,
-    },
-    /// Crowds of processes that send each other messages over socket pairs.
-    Hackbench {
-        /// Groups at once.
-        groups: u32,
-        /// Senders and receivers in each; every sender writes to every receiver of its group.
-        pairs: u32,
-        /// Messages from each sender to each receiver in a round.
-        loops: u32,
-        /// Bytes in a message.
-        message: u32,
-    },
-    /// A TCP stream and UDP datagrams within the worker, on 127.0.0.1.
-    Network {
-        /// Bytes that each write to the stream offers.
-        stream: Bytes,
-        /// Bytes in a datagram.
-        datagram: Bytes,
-    },
-    /// A `SCHED_FIFO` thread that sleeps and spins.
-    Crowd {
-        /// Its real-time priority: below the probe's.
-        priority: Priority,
-        /// How long it sleeps at most; drawn anew each time.
-        #[serde(with = "text")]
-        pause: Nanos,
-        /// How long it then spins.
-        #[serde(with = "text")]
-        busy: Nanos,
-    },
-    /// A program that is not ours.
-    Program(Program),
-}
-
 /// Every load that the binary knows.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
@@ -159,9 +103,11 @@ impl Catalogue {
     /// # Errors
     /// [`Error::Catalogue`] where a file does not parse; a test makes sure that all do.
     pub fn shipped() -> Result<Self, Error> {
-        let parse = |(file, text): &(&str, &str)| {
-            toml::from_str(text)
-                .map_err(|error| Error::Catalogue { file: (*file).to_owned(), message: error.to_string() })
+        let parse = |(name, text): &(&str, &str)| {
+            toml::from_str(text).map_err(|error| Error::Catalogue {
+                file: format!("{name}.toml"),
+                message: error.to_string(),
+            })
         };
         Ok(Self { loads: FILES.iter().map(parse).collect::<Result<_, _>>()? })
     }
@@ -255,9 +201,9 @@ impl Load {
 /// A load in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Its name.
+    /// The word that selects it: `hdd`.
     pub name: String,
-    /// What it is.
+    /// What it is, in a line.
     pub title: String,
     /// What it disturbs.
     pub disturbs: String,
@@ -334,7 +280,7 @@ mod per_cpu {
 }
 
 /// A value as the text that it parses from and prints as.
-mod text {
+pub(crate) mod text {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -16,7 +16,7 @@ pub enum Error {
     /// A catalogue file that does not parse.
     #[error("load catalogue {file}: {message}")]
     Catalogue {
-        /// The file.
+        /// The file's name, below `loads/`.
         file: String,
         /// What the parser says.
         message: String,

@@ -10,6 +10,13 @@
 //! workers count their work.
 //!
 //! The processes below /proc are read as they are, not through a `machine::SysRoot`: they are this crate's own.
+//!
+//! ```
+//! let catalogue = load::Catalogue::shipped().unwrap();
+//! let vm = catalogue.get("vm").unwrap();
+//! assert_eq!(vm.explain().stressors, ["vm, one worker per CPU: maps 4 KiB, touches a byte of every 4096, unmaps"]);
+//! assert!(!vm.writes() && !vm.is_real_time());
+//! ```
 
 mod board;
 mod catalogue;
@@ -22,11 +29,12 @@ mod running;
 mod stressor;
 pub mod supervisor;
 
-pub use catalogue::{Catalogue, Explanation, Load, Stressor, Work, Workers};
+pub use catalogue::{Catalogue, Explanation, Load, Stressor, Workers};
 pub use error::Error;
 pub use plan::{Containment, Limits, LoadPlan};
 pub use program::{Missing, Program};
 pub use running::{RunningLoad, Sample, start};
+pub use stressor::Work;
 
 /// The first argument that makes the binary a supervisor: it then calls [`supervisor::main`] and nothing else.
 pub const SUPERVISOR_ARGUMENT: &str = "__supervise-load";

@@ -137,7 +137,7 @@ fn is_program(path: &PathBuf) -> bool {
 /// A program that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Its name.
+    /// As it was looked up: a name in PATH, or a path.
     pub program: String,
     /// The Debian package that holds it, where that is known.
     pub package: Option<String>,

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             what_reaches_the_disk_is_told_from_what_is_written,
         ),
     ];
-    harness::run(&tests, arguments.first().map(String::as_str))
+    harness::run(&tests, &arguments)
 }
 
 /// What is done to a load while it runs.
@@ -67,8 +67,8 @@ fn case(name: &str, deed: Deed) -> Case {
     for stressor in &mut load.stressors {
         stressor.workers = Workers::Number(1);
         // Hundreds of processes take a second to be stopped.
-        if let Work::Hackbench { groups, pairs, .. } = &mut stressor.work {
-            (*groups, *pairs) = (1, 2);
+        if let Work::Hackbench(crowds) = &mut stressor.work {
+            (crowds.groups, crowds.pairs) = (1, 2);
         }
     }
     Case { load, deed }

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     match arguments.first().map(String::as_str) {
         Some(load::SUPERVISOR_ARGUMENT) => load::supervisor::main(),
         Some("parent") => parent(&arguments[1..]),
-        filter => harness::run(&TESTS, filter),
+        _ => harness::run(&TESTS, &arguments),
     }
 }
 

@@ -83,7 +83,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Residue {
-    /// Where.
+    /// The CPU that did it.
     pub cpu: CpuId,
     /// What sort of thing.
     pub kind: Kind,

@@ -7,6 +7,17 @@
 //!
 //! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
 //! pure function of text.
+//!
+//! ```
+//! use machine::survey::Survey;
+//! use machine::{SysRoot, Tree};
+//!
+//! // A machine of two files; `SysRoot::live()` is this one.
+//! let files = [("/proc/cmdline", "quiet isolcpus=2-3"), ("/sys/devices/system/cpu/online", "0-3")];
+//! let tree = Tree::whole(files.map(|(path, text)| (path.to_owned(), text.into())));
+//! let survey = Survey::new(SysRoot::of(tree), "2-3".parse().unwrap());
+//! assert_eq!(survey.read("boot:isolcpus").value.to_string(), "2-3");
+//! ```
 
 pub mod activity;
 pub mod boot_loader;

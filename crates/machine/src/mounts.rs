@@ -12,7 +12,7 @@ use crate::SysRoot;
 pub struct Mount {
     /// The directory of the file system that is mounted, `/` for all of it.
     pub root: PathBuf,
-    /// Where.
+    /// The directory that it is mounted on.
     pub point: PathBuf,
     /// The numbers of the device, `254:0`; `0:25` where the file system has no device of its own.
     pub number: String,

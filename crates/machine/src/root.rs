@@ -41,7 +41,7 @@ pub enum TreeError {
     /// It could not be read.
     #[error("read {path}: {error}")]
     Io {
-        /// Where.
+        /// The file or directory given.
         path: PathBuf,
         /// What the kernel answered.
         error: io::Error,
@@ -52,7 +52,7 @@ pub enum TreeError {
     /// Compressed, and not a snapshot.
     #[error("{path} is not a snapshot: {error}")]
     Archive {
-        /// Where.
+        /// The file or directory given.
         path: PathBuf,
         /// What is wrong.
         error: ArchiveError,
@@ -60,7 +60,7 @@ pub enum TreeError {
     /// A text, and not a snapshot.
     #[error("{path} is not a snapshot: {error}")]
     Text {
-        /// Where.
+        /// The file or directory given.
         path: PathBuf,
         /// What is wrong.
         error: ListError,

@@ -7,6 +7,14 @@
 //! [`Unit`] says what a latency counts. [`export`] writes other tools' formats, [`samples`] the file of every single sample.
 //!
 //! Nothing here knows how a figure was measured or how it is drawn.
+//!
+//! ```
+//! use record::Fact;
+//!
+//! // What could not be read is no zero: each fact of a record is a value, or says why there is none.
+//! let steal: Fact<u64> = serde_json::from_str(r#"{"unreadable": 13}"#).unwrap();
+//! assert_eq!(steal.value(), None);
+//! ```
 
 pub mod claims;
 pub mod export;

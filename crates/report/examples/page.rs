@@ -2,7 +2,7 @@
 //!
 //! `--made-up small|fail|cut-off|wide|long|compare` makes one up instead; `--table` prints the table instead.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/integration/sample/mod.rs"]
 mod sample;
 
 use std::error::Error;

@@ -2,7 +2,7 @@
 
 // What `record/tests/claims.rs` needs beside this is not used here.
 #[allow(dead_code)]
-#[path = "../../record/tests/families/mod.rs"]
+#[path = "../../record/tests/integration/families/mod.rs"]
 mod families;
 
 use super::*;

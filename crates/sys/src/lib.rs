@@ -1,6 +1,14 @@
 //! System calls and every `unsafe` of the program: one small file a family, a safe face over each.
 //!
 //! Each function names the system call that it makes and its man page. Errors carry the call and the kernel's errno.
+//!
+//! ```
+//! use sys::clock::Clock;
+//!
+//! let now = Clock::Monotonic.now();
+//! Clock::Monotonic.sleep_until(now + 1_000_000).unwrap();
+//! assert!(Clock::Monotonic.now() >= now + 1_000_000);
+//! ```
 #![allow(unsafe_code)]
 
 pub mod allocation;

@@ -26,7 +26,7 @@ pub struct Design {
     pub smallest_effect: f64,
     /// What verdicts are made from.
     pub measure: Kind,
-    /// From which latency on activations are counted as exceedances; none for [`COMMON_SHARE`] of all blocks together.
+    /// From which latency on activations are counted as exceedances; none for `COMMON_SHARE` of all blocks together.
     pub threshold: Option<Nanos>,
 }
 

@@ -58,7 +58,7 @@ pub struct Judged {
     /// The ratio above one, or its reciprocal, that as many fresh rounds would find with a probability of 80 %.
     pub detectable: f64,
     /// How many rounds would find the smallest effect that matters with a probability of 80 %; none for more than
-    /// [`MOST_ROUNDS`].
+    /// `MOST_ROUNDS`.
     pub rounds_for_smallest_effect: Option<u32>,
     /// What it means; none for a measure that does not decide.
     pub effect: Option<Effect>,
@@ -128,7 +128,7 @@ fn too_few() -> Error {
 }
 
 /// How many rounds find an effect of `ratio` with the probability `share`, or exclude it where there is none, if they
-/// scatter as `rounds` rounds did. None for more than [`MOST_ROUNDS`].
+/// scatter as `rounds` rounds did. None for more than `MOST_ROUNDS`.
 pub(crate) fn rounds_for(power: Power, rounds: u32, ratio: f64, share: f64, confidence: f64) -> Option<u32> {
     /// From so many rounds on the exact confidence is nearly the one that is asked for.
     const MANY: u32 = 20;

@@ -1,12 +1,21 @@
 //! Changes the machine, proves that it changed, and undoes it from a journal.
 //!
-//! [`plan`] says what would be written where, and what cannot be changed and why not. [`apply`] does it: what is to be
+//! [`mod@plan`] says what would be written where, and what cannot be changed and why not. [`mod@apply`] does it: what is to be
 //! changed stands in the [`journal`] before it is changed, each write is read back, and a refusal takes back what was
-//! done. [`undo`] works from the journal alone, never overwrites what somebody else changed since, and ends with a
-//! proof. [`status`] says what still holds. A [`holder`] undoes when a time has run out, or keeps a device open. [`persist`] changes what holds from the next boot on.
+//! done. [`mod@undo`] works from the journal alone, never overwrites what somebody else changed since, and ends with a
+//! proof. [`mod@status`] says what still holds. A [`holder`] undoes when a time has run out, or keeps a device open. [`persist`] changes what holds from the next boot on.
 //!
 //! The machine is read through a `machine::SysRoot` and written through a [`Hand`], so that all of this can be tried on
 //! a machine that is made up, with a kernel that refuses, a disk that is full and a process that is killed.
+//!
+//! ```
+//! use machine::{SysRoot, Tree};
+//!
+//! // Nothing asked for is nothing to write.
+//! let root = SysRoot::of(Tree::whole([]));
+//! let plan = tune::plan(&root, &[], &"1".parse().unwrap());
+//! assert!(plan.steps.is_empty() && plan.refusals.is_empty());
+//! ```
 
 pub mod apply;
 pub mod conflict;

@@ -44,7 +44,7 @@ impl Back {
 /// One thing that was to be put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// What.
+    /// The setting.
     pub target: Target,
     /// What it said before.
     pub old: String,

@@ -2,6 +2,17 @@
 //!
 //! Pure values. Nothing here reads a clock or a file. Each type parses what a user types, prints what a
 //! user reads, and serialises as the plain number or kernel list that a program reads.
+//!
+//! ```
+//! use units::{CpuList, Nanos, Seed};
+//!
+//! let limit: Nanos = "250us".parse().unwrap();
+//! assert_eq!(limit, Nanos::from_micros(250));
+//! let cpus: CpuList = "0-3,7".parse().unwrap();
+//! assert_eq!((cpus.len(), cpus.to_string().as_str()), (5, "0-3,7"));
+//! // What is random comes from one seed, each purpose from a stream of its own.
+//! assert_eq!(Seed(1).stream("phases").next_u64(), Seed(1).stream("phases").next_u64());
+//! ```
 
 mod bytes;
 mod cpus;

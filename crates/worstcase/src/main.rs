@@ -1,6 +1,8 @@
 //! worstcase: finds, explains and cuts the worst-case latency of a Linux system.
 //!
 //! One file a command in [`commands`]; what a measuring command does is in [`run`].
+// Doc comments of arguments are help texts, in which <TIME> stands for a value.
+#![allow(rustdoc::invalid_html_tags)]
 
 mod commands;
 mod error;

@@ -37,7 +37,7 @@ const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
 /// What is measured and how.
 #[derive(Args, Clone, Debug)]
 pub struct Measuring {
-    /// Instrument: timer (how late a thread wakes up), noise (how long a CPU is taken from a thread that spins)
+    /// Instrument
     #[arg(long, value_name = "NAME", default_value = "timer")]
     pub probe: Probe,
 

@@ -7,7 +7,7 @@ use crate::command;
 
 /// One target of the compiler.
 pub struct Target {
-    /// Its name.
+    /// As `rustup target list` names it.
     pub triple: &'static str,
     /// Linkers, the first that is found is taken.
     linkers: &'static [&'static str],

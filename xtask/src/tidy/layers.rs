@@ -1,4 +1,5 @@
-//! Which crate may know which: the floors of the house as a table of edges.
+//! Which crate may know which: the floors of the house as a table of edges. A crate may know some of its own floor too
+//! (`load` reads by `machine`), and never all of those below.
 
 use super::{Finding, Tree};
 use crate::workspace::Package;
@@ -35,7 +36,13 @@ fn of(package: &Package) -> Vec<Finding> {
         return vec![Finding::new(path, 0, "the crate has no line in xtask's table of floors")];
     };
     let forbidden = |inner: &&String| !allowed.contains(&"*") && !allowed.contains(&inner.as_str());
-    let name = |inner: &String| Finding::new(&path, 0, format!("{} must not know {inner}", package.name));
+    let name = |inner: &String| {
+        Finding::new(
+            &path,
+            0,
+            format!("{} must not know {inner}: see EDGES in xtask/src/tidy/layers.rs", package.name),
+        )
+    };
     package.inner.iter().filter(forbidden).map(name).collect()
 }
 

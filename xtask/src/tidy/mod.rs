@@ -31,7 +31,7 @@ pub struct Tree {
 /// A breach.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file.
+    /// The file, from the workspace's root.
     pub path: String,
     /// The line, from 1; 0 for the file as a whole.
     pub line: usize,
@@ -65,7 +65,7 @@ const DEMANDS: [Demand; 10] = [
     Demand { name: "no merge is left half done", check: code::conflicts },
     Demand { name: "files are short", check: size::files },
     Demand { name: "functions are short", check: size::functions },
-    Demand { name: "crates depend on lower floors only", check: layers::edges },
+    Demand { name: "crates know those that the table in layers.rs allows them", check: layers::edges },
     Demand { name: "no C in the binary's tree", check: dependencies::foreign_code },
     Demand { name: "every dependency says what it is for", check: dependencies::unexplained },
 ];

@@ -20,7 +20,7 @@ pub struct Source {
 /// A function.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function<'a> {
-    /// Its name.
+    /// The identifier behind `fn`.
     pub name: &'a str,
     /// The line that it begins on, from 1.
     pub line: usize,

@@ -17,7 +17,7 @@ pub struct KernelSource {
 /// One `config` entry. A symbol may have several.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Its name.
+    /// The symbol's name, without `CONFIG_`.
     pub symbol: String,
     /// What must hold: its own dependencies and those of the menus and ifs around it.
     pub depends: Vec<Expression>,
@@ -36,7 +36,7 @@ pub enum ReadSourceError {
     /// A directory or file that the system does not give.
     #[error("read {path}: {error}")]
     Unreadable {
-        /// Which.
+        /// The directory or file.
         path: PathBuf,
         /// What the system answered.
         error: std::io::Error,

@@ -39,7 +39,7 @@ pub(crate) struct Plan {
 /// A module in the guest's root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Module {
-    /// Its name.
+    /// Without `.ko` and what compresses it.
     pub name: String,
     /// Its parameters.
     pub parameters: String,

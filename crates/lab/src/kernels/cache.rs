@@ -29,7 +29,7 @@ pub struct Cache {
 /// A directory in the cache: a kernel, or why it is none.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its name.
+    /// The directory's name, which is the kernel's: `debian-6.1-amd64`.
     pub name: String,
     /// What is in it.
     pub kernel: Result<Kernel, Error>,

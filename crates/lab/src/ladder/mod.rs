@@ -1,6 +1,6 @@
 //! Ladders: the same measurement on several kernels or boot lines, each in several guests with different seeds.
 //!
-//! [`file`] is what a person writes, [`plan`] makes guests of it, [`state`] is what stands in `ladder.json` while and
+//! [`mod@file`] is what a person writes, [`plan`] makes guests of it, [`state`] is what stands in `ladder.json` while and
 //! after they run, [`course`] runs them. Nothing here judges figures: that is done from the records, by `report`.
 
 pub mod course;

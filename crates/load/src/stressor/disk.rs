@@ -4,40 +4,55 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use super::files::Place;
-use super::{About, Worker};
-
-pub(super) fn about(bytes: Bytes, block: Bytes) -> About {
-    let does = format!(
-        "writes a file of {bytes} over and over, {block} at a time past the page cache (O_DIRECT), each write flushed to the \
-         device (fdatasync)"
-    );
-    let about = About::new("disk", "bytes written", does);
-    About { writes: true, needs_device: true, waits: true, memory: block, ..about }
-}
+use super::{About, BuiltIn, Worker};
 
 /// O_DIRECT writes from memory that begins at a multiple of the device's block, which is no larger: open(2).
 const ALIGNMENT: usize = 4096;
 
-/// Writes pieces of `block` into a file of `bytes` from its start to its end, for ever.
-pub(super) fn write_through(worker: &mut Worker<'_>, bytes: Bytes, block: Bytes) -> String {
-    let Some(mut place) = Place::of(worker, bytes) else { return "no directory to write to".to_owned() };
-    let Ok(length) = usize::try_from(block.0) else { return format!("no buffer of {block}") };
-    let memory: Vec<u8> = (0..length + ALIGNMENT).map(|_| worker.random.next_u64() as u8).collect();
-    let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-    let piece = &memory[start..start + length];
-    worker.started();
-    loop {
-        if let Err(error) = write_file(worker, &mut place, piece, bytes.0) {
-            place.failed(worker, &error);
+/// Writes through to the device, piece by piece.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Size of the file.
+    pub bytes: Bytes,
+    /// Size of a write.
+    pub block: Bytes,
+}
+
+impl BuiltIn for Disk {
+    fn about(&self) -> About {
+        let Self { bytes, block } = self;
+        let does = format!(
+            "writes a file of {bytes} over and over, {block} at a time past the page cache (O_DIRECT), each write flushed \
+             to the device (fdatasync)"
+        );
+        let about = About::new("disk", "bytes written", does);
+        About { writes: true, needs_device: true, waits: true, memory: *block, ..about }
+    }
+
+    fn run(&self, worker: &mut Worker<'_>) -> String {
+        let Some(mut place) = Place::of(worker, self.bytes) else {
+            return "no directory to write to".to_owned();
+        };
+        let Ok(length) = usize::try_from(self.block.0) else { return format!("no buffer of {}", self.block) };
+        let memory: Vec<u8> = (0..length + ALIGNMENT).map(|_| worker.random.next_u64() as u8).collect();
+        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        let piece = &memory[start..start + length];
+        worker.started();
+        loop {
+            if let Err(error) = write_file(worker, &mut place, piece, self.bytes.0) {
+                place.failed(worker, &error);
+            }
         }
     }
 }
 
 /// Goes over one file until a write fails.
-fn write_file(worker: &Worker<'_>, place: &mut Place, piece: &[u8], bytes: u64) -> std::io::Result<()> {
+fn write_file(worker: &mut Worker<'_>, place: &mut Place, piece: &[u8], bytes: u64) -> std::io::Result<()> {
     place.wait_for_room(worker);
     let mut file = place.new_file()?;
     bypass_cache(&mut file, piece)?;

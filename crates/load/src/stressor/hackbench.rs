@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sys::process::{self, Ended, Pid};
-use sys::shared::Word;
 
-use super::{About, Worker};
+use super::{About, BuiltIn, Counter, Worker};
 use crate::message::pipe;
 use crate::{Stressor, Work};
 
@@ -17,46 +17,61 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How often it is looked whether the load's other workers are up.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// One group.
-pub(super) struct Crowd {
-    /// Senders, and receivers.
+/// Crowds of processes that send each other messages over socket pairs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hackbench {
+    /// Groups at once.
+    pub groups: u32,
+    /// Senders and receivers in each; every sender writes to every receiver of its group.
     pub pairs: u32,
-    /// Messages from each sender to each receiver.
+    /// Messages from each sender to each receiver in a round.
     pub loops: u32,
     /// Bytes in a message.
     pub message: u32,
 }
 
-/// Every receiver counts for itself, and every process can keep a CPU busy.
-pub(super) fn about(groups: u32, crowd: &Crowd) -> About {
-    let Crowd { pairs, loops, message } = crowd;
-    let receivers = groups as usize * *pairs as usize;
-    let does = format!(
-        "{groups} groups of {pairs} senders and {pairs} receivers, {loops} messages of {message} bytes from each to each \
-         over socket pairs, round after round"
-    );
-    About {
-        counters: receivers,
-        cpus: 2 * receivers,
-        forks: true,
-        ..About::new("hackbench", "messages", does)
+impl Hackbench {
+    fn receivers(&self) -> usize {
+        self.groups as usize * self.pairs as usize
     }
 }
 
-/// Round after round of `groups` crowds.
-pub(super) fn run(worker: &mut Worker<'_>, groups: u32, crowd: &Crowd) -> String {
-    wait_for_others(worker);
-    loop {
-        let mut children = Vec::new();
-        let result = start_round(worker, groups, crowd, &mut children)
-            .and_then(|opener| open(worker, opener, children.len()))
-            .and_then(|()| finish_round(children.len()));
-        if let Err(text) = result {
-            worker.failed(&text);
-            // Whoever still waits for a message waits for ever.
-            children.iter().for_each(|pid| drop(process::kill(*pid)));
-            while process::wait_any().is_ok() {}
-            std::thread::sleep(AFTER_FAILURE);
+impl BuiltIn for Hackbench {
+    /// Every receiver counts for itself, and every process can keep a CPU busy.
+    fn about(&self) -> About {
+        let Self { groups, pairs, loops, message } = self;
+        let does = format!(
+            "{groups} groups of {pairs} senders and {pairs} receivers, {loops} messages of {message} bytes from each to \
+             each over socket pairs, round after round"
+        );
+        About {
+            counters: self.receivers(),
+            cpus: 2 * self.receivers(),
+            forks: true,
+            ..About::new("hackbench", "messages", does)
+        }
+    }
+
+    /// Round after round of all groups.
+    fn run(&self, worker: &mut Worker<'_>) -> String {
+        let mut counters = match worker.counters.take_all(self.receivers()) {
+            Ok(counters) => counters,
+            Err(why) => return why,
+        };
+        wait_for_others(worker);
+        loop {
+            let mut children = Vec::new();
+            let result = start_round(self, &mut counters, &mut children)
+                .and_then(|opener| open(worker, opener, children.len()))
+                .and_then(|()| finish_round(children.len()));
+            if let Err(text) = result {
+                worker.failed(&text);
+                // Whoever still waits for a message waits for ever.
+                children.iter().for_each(|pid| drop(process::kill(*pid)));
+                while process::wait_any().is_ok() {}
+                std::thread::sleep(AFTER_FAILURE);
+            }
         }
     }
 }
@@ -68,7 +83,7 @@ fn wait_for_others(worker: &Worker<'_>) {
     let shop = worker.shop;
     let stressors = || shop.plan.load.stressors.iter().enumerate();
     let is_starting = |(index, stressor): (usize, &Stressor)| {
-        !matches!(stressor.work, Work::Hackbench { .. }) && shop.board.is_starting(index)
+        !matches!(stressor.work, Work::Hackbench(_)) && shop.board.is_starting(index)
     };
     while stressors().any(is_starting) {
         std::thread::sleep(LOOK);
@@ -77,14 +92,13 @@ fn wait_for_others(worker: &Worker<'_>) {
 
 /// Forks everybody and gives back what opens the gate for all.
 fn start_round(
-    worker: &Worker<'_>,
-    groups: u32,
-    crowd: &Crowd,
+    crowds: &Hackbench,
+    counters: &mut [Counter<'_>],
     children: &mut Vec<Pid>,
 ) -> Result<OwnedFd, String> {
     let (gate, opener) = gate().map_err(|error| error.to_string())?;
-    for group in 0..groups {
-        start_group(worker, group, crowd, gate.as_fd(), children)?;
+    for group in counters.chunks_mut(crowds.pairs.max(1) as usize) {
+        start_group(crowds, group, gate.as_fd(), children)?;
     }
     Ok(opener)
 }
@@ -105,23 +119,21 @@ fn gate() -> sys::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
+/// One group: a receiver for each of its counters, and as many senders.
 fn start_group(
-    worker: &Worker<'_>,
-    group: u32,
-    crowd: &Crowd,
+    crowds: &Hackbench,
+    counters: &mut [Counter<'_>],
     gate: BorrowedFd<'_>,
     children: &mut Vec<Pid>,
 ) -> Result<(), String> {
-    let pairs: Result<Vec<_>, _> = (0..crowd.pairs).map(|_| UnixStream::pair()).collect();
+    let pairs: Result<Vec<_>, _> = counters.iter().map(|_| UnixStream::pair()).collect();
     let pairs = pairs.map_err(|error| format!("socketpair: {error}"))?;
     let own = process::own_pid();
-    let counters = worker.counters().iter().skip(group as usize * crowd.pairs as usize);
     for ((_, receiving), counter) in pairs.iter().zip(counters) {
-        let receive = || receive(receiving, crowd, counter);
-        children.push(fork(own, gate, receive)?);
+        children.push(fork(own, gate, || receive(receiving, crowds, counter))?);
     }
-    for _ in 0..crowd.pairs {
-        children.push(fork(own, gate, || send(&pairs, crowd))?);
+    for _ in &pairs {
+        children.push(fork(own, gate, || send(&pairs, crowds))?);
     }
     Ok(())
 }
@@ -138,9 +150,9 @@ fn fork(
     process::fork(child).map_err(|error| format!("hackbench: {error}"))
 }
 
-fn send(pairs: &[(UnixStream, UnixStream)], crowd: &Crowd) -> std::io::Result<()> {
-    let message = vec![0_u8; crowd.message as usize];
-    for _ in 0..crowd.loops {
+fn send(pairs: &[(UnixStream, UnixStream)], crowds: &Hackbench) -> std::io::Result<()> {
+    let message = vec![0_u8; crowds.message as usize];
+    for _ in 0..crowds.loops {
         for (mut sending, _) in pairs.iter().map(|(sending, receiving)| (sending, receiving)) {
             sending.write_all(&message)?;
         }
@@ -148,9 +160,9 @@ fn send(pairs: &[(UnixStream, UnixStream)], crowd: &Crowd) -> std::io::Result<()
     Ok(())
 }
 
-fn receive(mut receiving: &UnixStream, crowd: &Crowd, counter: &Word) -> std::io::Result<()> {
-    let mut message = vec![0_u8; crowd.message as usize];
-    for _ in 0..u64::from(crowd.pairs) * u64::from(crowd.loops) {
+fn receive(mut receiving: &UnixStream, crowds: &Hackbench, counter: &mut Counter<'_>) -> std::io::Result<()> {
+    let mut message = vec![0_u8; crowds.message as usize];
+    for _ in 0..u64::from(crowds.pairs) * u64::from(crowds.loops) {
         receiving.read_exact(&mut message)?;
         counter.add(1);
     }

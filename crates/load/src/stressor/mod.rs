@@ -2,32 +2,98 @@
 //!
 //! A worker is an ordinary process: `SCHED_OTHER`, nice 0, on the load's CPUs, first to go when memory runs out, bound
 //! in what it may map, and killed when its parent ends. It works for ever and counts on the board what it has done.
+//!
+//! A stressor is one file here: a type with its options, as `loads/*.toml` gives them, that is [`BuiltIn`]. It stands in
+//! the list below, and nobody else knows it.
 
 mod about;
+mod copy;
+mod counters;
+mod cpu;
 mod crowd;
 mod disk;
 mod files;
 mod hackbench;
 mod hdd;
+mod io;
 mod network;
-mod simple;
+mod vm;
 
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use serde::{Deserialize, Serialize};
 use sys::process::{self, Pid, Resource};
-use sys::shared::Word;
-use units::{Nanos, Random};
+use units::{Bytes, Nanos, Random};
 
 pub(crate) use about::About;
 pub(crate) use files::has_unnamed_files;
 
+use counters::{Counter, Counters};
+
+use crate::Program;
 use crate::board::State;
 use crate::program::Given;
 use crate::supervisor::{Shop, ledger};
-use crate::{Program, Work};
+
+/// [`Work`], from the list of stressors.
+macro_rules! stressors {
+    ($($module:ident::$stressor:ident),* $(,)?) => {
+        /// What a worker does, for ever.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub enum Work {
+            $(
+                #[doc = concat!("The stressor `", stringify!($module), "`.")]
+                $stressor($module::$stressor),
+            )*
+            /// A program that is not ours.
+            Program(Program),
+        }
+
+        impl Work {
+            /// What its stressor says of itself.
+            pub(crate) fn about(&self) -> About {
+                match self {
+                    $(Self::$stressor(stressor) => stressor.about(),)*
+                    Self::Program(program) => program.about(),
+                }
+            }
+
+            /// Does the work, and returns only why it cannot go on.
+            fn run(&self, worker: &mut Worker<'_>) -> String {
+                match self {
+                    $(Self::$stressor(stressor) => stressor.run(worker),)*
+                    Self::Program(_) => "a program is not built in".to_owned(),
+                }
+            }
+        }
+    };
+}
+
+// The stressors, each by its module and its type; in `loads/*.toml` the type's name in kebab-case.
+stressors! {
+    cpu::Cpu,
+    io::Io,
+    vm::Vm,
+    hdd::Hdd,
+    disk::Disk,
+    copy::Copy,
+    hackbench::Hackbench,
+    network::Network,
+    crowd::Crowd,
+}
+
+/// A stressor that is built in.
+trait BuiltIn {
+    /// What it says of itself.
+    fn about(&self) -> About;
+
+    /// Does the work for ever; returns only why it cannot go on. It calls [`Worker::started`] once it works.
+    fn run(&self, worker: &mut Worker<'_>) -> String;
+}
 
 /// The status of a built-in worker that has said why it cannot go on.
 pub(crate) const GAVE_UP: u8 = 4;
@@ -48,6 +114,7 @@ pub(crate) struct Worker<'a> {
     shop: &'a Shop,
     seat: Seat,
     random: Random,
+    counters: Counters<'a>,
 }
 
 /// The life of a worker, from just after the fork. It begins its work after `delay`, and returns only where it could not
@@ -79,7 +146,10 @@ pub(crate) fn enter(
     let random = shop.plan.seed.stream(&format!("{}/{}/{}", shop.plan.load.name, seat.stressor, seat.worker));
     match &stressor.work {
         Work::Program(program) => execute(shop, seat, program, errors),
-        work => Worker { shop, seat, random }.run(work),
+        work => {
+            let counters = Counters::of(shop.board.counters(seat.stressor, seat.worker));
+            Worker { shop, seat, random, counters }.run(work)
+        }
     }
 }
 
@@ -102,62 +172,22 @@ fn execute(shop: &Shop, seat: Seat, program: &Program, errors: Option<OwnedFd>) 
     NOT_FOUND
 }
 
-impl Work {
-    /// What its stressor says of itself.
-    pub(crate) fn about(&self) -> About {
-        match self {
-            Self::Cpu => simple::about_square_roots(),
-            Self::Io => simple::about_sync(),
-            Self::Vm { bytes } => simple::about_map_and_touch(*bytes),
-            Self::Copy { bytes } => simple::about_copy(*bytes),
-            Self::Hdd { bytes } => hdd::about(*bytes),
-            Self::Disk { bytes, block } => disk::about(*bytes, *block),
-            Self::Hackbench { groups, pairs, loops, message } => {
-                let crowd = hackbench::Crowd { pairs: *pairs, loops: *loops, message: *message };
-                hackbench::about(*groups, &crowd)
-            }
-            Self::Network { stream, datagram } => network::about(*stream, *datagram),
-            Self::Crowd { priority, pause, busy } => crowd::about(*priority, *pause, *busy),
-            Self::Program(program) => program.about(),
-        }
-    }
-}
-
 impl Worker<'_> {
     fn run(mut self, work: &Work) -> u8 {
         if let Err(error) = self.set_ceiling() {
             self.failed(&format!("no memory ceiling: {error}"));
         }
         self.quiet();
-        let why = self.work_for_ever(work);
+        let why = work.run(&mut self);
         self.failed(&why);
         self.shop.board.set_state(self.seat.stressor, self.seat.worker, State::Failed);
         GAVE_UP
     }
 
-    /// Does the work, and returns only why it cannot go on.
-    fn work_for_ever(&mut self, work: &Work) -> String {
-        match work {
-            Work::Cpu => simple::square_roots(self),
-            Work::Io => simple::sync(self),
-            Work::Vm { bytes } => simple::map_and_touch(self, *bytes),
-            Work::Copy { bytes } => simple::copy(self, *bytes),
-            Work::Hdd { bytes } => hdd::write_and_drop(self, *bytes),
-            Work::Disk { bytes, block } => disk::write_through(self, *bytes, *block),
-            Work::Hackbench { groups, pairs, loops, message } => {
-                let crowd = hackbench::Crowd { pairs: *pairs, loops: *loops, message: *message };
-                hackbench::run(self, *groups, &crowd)
-            }
-            Work::Network { stream, datagram } => network::run(self, *stream, *datagram),
-            Work::Crowd { priority, pause, busy } => crowd::run(self, *priority, *pause, *busy),
-            Work::Program(_) => "a program is not built in".to_owned(),
-        }
-    }
-
     /// A built-in worker may map its share above what it begins with.
     fn set_ceiling(&self) -> sys::Result<()> {
         let pages = fs::read_to_string("/proc/self/statm").ok();
-        let ceiling = self.shop.ceiling(self.seat.stressor).0;
+        let ceiling = self.ceiling().0;
         let pages: u64 = pages.and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(1 << 14);
         process::limit(Resource::As, pages * rustix::param::page_size() as u64 + ceiling)
     }
@@ -181,13 +211,13 @@ impl Worker<'_> {
         self.shop.failure(self.seat.stressor, text);
     }
 
-    /// The counters of this worker: as many as [`About`] says, and nobody else's.
-    fn counters(&self) -> &[Word] {
-        self.shop.board.counters(self.seat.stressor, self.seat.worker)
+    /// What this worker may map above what it had mapped at its start.
+    fn ceiling(&self) -> Bytes {
+        self.shop.ceiling(self.seat.stressor)
     }
 
     /// Counts `amount` of work, where the worker has one counter.
-    fn count(&self, amount: u64) {
-        self.counters()[0].add(amount);
+    fn count(&mut self, amount: u64) {
+        self.counters.count(amount);
     }
 }

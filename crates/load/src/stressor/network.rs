@@ -4,25 +4,42 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread::{Builder, Scope};
 
-use sys::shared::Word;
+use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-use super::{About, Worker};
+use super::{About, BuiltIn, Counter, Worker};
 
 /// Stack of a thread: each only copies.
 const STACK: usize = 64 << 10;
 
-/// The two threads that receive count for themselves.
-pub(super) fn about(stream: Bytes, datagram: Bytes) -> About {
-    let does = format!("a TCP stream in writes of {stream} and UDP datagrams of {datagram} over 127.0.0.1");
-    About { counters: 2, cpus: 4, threads: true, ..About::new("network", "bytes received", does) }
+/// A TCP stream and UDP datagrams within the worker, on 127.0.0.1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Bytes that each write to the stream offers.
+    pub stream: Bytes,
+    /// Bytes in a datagram.
+    pub datagram: Bytes,
 }
 
-/// A TCP stream in writes of `stream` bytes, and UDP datagrams of `datagram` bytes, both without end.
-pub(super) fn run(worker: &mut Worker<'_>, stream: Bytes, datagram: Bytes) -> String {
-    match sockets() {
-        Ok(sockets) => carry(worker, sockets, stream.0 as usize, datagram.0 as usize),
-        Err(error) => format!("sockets on 127.0.0.1: {error}"),
+impl BuiltIn for Network {
+    /// The two threads that receive count for themselves.
+    fn about(&self) -> About {
+        let Self { stream, datagram } = self;
+        let does =
+            format!("a TCP stream in writes of {stream} and UDP datagrams of {datagram} over 127.0.0.1");
+        About { counters: 2, cpus: 4, threads: true, ..About::new("network", "bytes received", does) }
+    }
+
+    fn run(&self, worker: &mut Worker<'_>) -> String {
+        let counters = match worker.counters.take() {
+            Ok(counters) => counters,
+            Err(why) => return why,
+        };
+        match sockets() {
+            Ok(sockets) => carry(worker, counters, sockets, self.stream.0 as usize, self.datagram.0 as usize),
+            Err(error) => format!("sockets on 127.0.0.1: {error}"),
+        }
     }
 }
 
@@ -42,10 +59,15 @@ fn sockets() -> std::io::Result<Sockets> {
 }
 
 /// Both ways count what arrives. A thread that fails says why; the others go on.
-fn carry(worker: &Worker<'_>, sockets: Sockets, stream: usize, datagram: usize) -> String {
+fn carry(
+    worker: &Worker<'_>,
+    [from_udp, from_tcp]: [Counter<'_>; 2],
+    sockets: Sockets,
+    stream: usize,
+    datagram: usize,
+) -> String {
     let Sockets { tcp: (client, server), udp: (sender, receiver) } = sockets;
     let (mut client, mut server) = (client, server);
-    let [from_udp, from_tcp] = worker.counters() else { return "it has not two counters".into() };
     let started = std::thread::scope(|scope| -> std::io::Result<()> {
         thread(scope, worker, datagram, move |data| receiver.recv(data), Some(from_udp))?;
         thread(scope, worker, stream, move |data| server.read(data), Some(from_tcp))?;
@@ -67,13 +89,13 @@ fn thread<'scope, 'a: 'scope>(
     worker: &'scope Worker<'a>,
     length: usize,
     mut step: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'scope,
-    counter: Option<&'scope Word>,
+    mut counter: Option<Counter<'scope>>,
 ) -> std::io::Result<()> {
     let run = move || {
         let mut data = vec![0_u8; length];
         loop {
             match step(&mut data) {
-                Ok(length) => counter.map(|counter| counter.add(length as u64)),
+                Ok(length) => counter.iter_mut().for_each(|counter| counter.add(length as u64)),
                 Err(error) => return worker.failed(&format!("traffic on 127.0.0.1: {error}")),
             };
         }

@@ -6,11 +6,20 @@ use std::time::Instant;
 /// A test and its name.
 pub type Test = (&'static str, fn());
 
-/// Runs those whose names contain `filter`, which may also be an option and then selects all.
-pub fn run(tests: &[Test], filter: Option<&str>) -> ExitCode {
-    let filter = filter.filter(|word| !word.starts_with("--"));
+/// Runs the tests that `arguments` select by a part of their names, with `--exact` by the whole name; with `--list` names
+/// them only. libtest's other options are passed over: these tests always run one after the other and show what they print.
+pub fn run(tests: &[Test], arguments: &[String]) -> ExitCode {
+    let has = |option: &str| arguments.iter().any(|argument| argument == option);
+    let filters: Vec<&String> = arguments.iter().filter(|word| !word.starts_with("--")).collect();
+    let fits = |name: &str, filter: &str| if has("--exact") { name == filter } else { name.contains(filter) };
+    let is_chosen = |name: &str| filters.is_empty() || filters.iter().any(|filter| fits(name, filter));
+    let chosen: Vec<Test> = tests.iter().copied().filter(|(name, _)| is_chosen(name)).collect();
+    if has("--list") {
+        chosen.iter().for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
     let (mut passed, mut failed) = (0, 0);
-    for (name, test) in tests.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter))) {
+    for (name, test) in chosen {
         let started = Instant::now();
         let ok = std::panic::catch_unwind(test).is_ok();
         (passed, failed) = (passed + u32::from(ok), failed + u32::from(!ok));

@@ -11,7 +11,7 @@ use crate::SysRoot;
 /// An entry's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The file.
+    /// Its path.
     pub path: String,
     /// Its name without `.conf` and the counter of tries.
     pub id: String,

@@ -19,7 +19,7 @@ const FILES: [&str; 5] = [
 /// A label of the menu.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
-    /// Its name.
+    /// The word behind `LABEL`.
     pub name: String,
     /// What stands behind its `APPEND`, or behind the one above all labels; `-` is nothing.
     pub append: Option<Piece>,

@@ -34,7 +34,7 @@ pub use u_boot::environment_text;
 /// A stretch of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file.
+    /// The file's path.
     pub path: String,
     /// The line in which it begins, from 1.
     pub line: usize,
@@ -53,7 +53,7 @@ impl fmt::Display for Place {
 pub struct Piece {
     /// The text.
     pub text: String,
-    /// Where.
+    /// Where it stands.
     pub place: Place,
 }
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
-    /// Its name.
+    /// Without the directory.
     pub text: String,
     /// Whether it is a directory; a link to one is not.
     pub is_directory: bool,

@@ -40,7 +40,7 @@ pub struct Ladder {
 /// One rung.
 #[derive(Clone, Debug)]
 pub struct Rung {
-    /// Its name.
+    /// The name in the ladder's file: `rt`.
     pub name: String,
     /// What it is, in a few words.
     pub title: String,

@@ -1,6 +1,7 @@
 //! The conditions: what measuring threads and CPUs said of themselves, and the doubts that follow from it.
 
 use record::{CpuEvidence, Effect, Fact, Record, Scenario, Series, TaskEvidence, ThreadEvidence};
+use units::Policy;
 
 use super::view::{Block, Cell, DataTable, DoubtView, Section, heads, unit_name};
 use crate::figures::Terms;
@@ -177,7 +178,7 @@ fn thread_row(scenario: &Scenario, thread: &ThreadEvidence) -> Vec<Cell> {
         Cell::number(thread.affinity.to_string()),
         Cell::count(thread.minor_faults + thread.major_faults),
         migrations(thread),
-        Cell::count(thread.involuntary_switches),
+        preemptions(thread),
         Cell::count(thread.voluntary_switches),
         Cell::number(milliseconds(thread.cpu_time.0)),
         Cell::number(thread.timer_slack.to_string()),
@@ -187,6 +188,14 @@ fn thread_row(scenario: &Scenario, thread: &ThreadEvidence) -> Vec<Cell> {
         Cell::count(thread.early_wakes),
         Cell::number(phases.unwrap_or_else(|| "unknown".into())),
     ]
+}
+
+/// sched_yield, by which a reservation sleeps, counts as involuntary: how often one was preempted is not known.
+fn preemptions(thread: &ThreadEvidence) -> Cell {
+    match thread.policy {
+        Some(Policy::Deadline) => Cell::number("unknown"),
+        _ => Cell::count(thread.involuntary_switches),
+    }
 }
 
 /// How often the thread changed CPUs, where somebody looked.

@@ -8,7 +8,7 @@ use crate::setting::Target;
 pub struct Taken {
     /// The rules that ask for it.
     pub rules: Vec<String>,
-    /// What.
+    /// The setting.
     pub target: Target,
     /// What it said before.
     pub old: String,

@@ -18,7 +18,7 @@ pub enum Line {
         step: usize,
         /// The rules that ask for it.
         rules: Vec<String>,
-        /// What.
+        /// The setting.
         target: Target,
         /// What it said before.
         old: String,
@@ -27,7 +27,7 @@ pub enum Line {
     },
     /// It was written, or not.
     Done {
-        /// Which.
+        /// The step of the `Intend` line.
         step: usize,
         /// What came of it.
         outcome: Outcome,

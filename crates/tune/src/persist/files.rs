@@ -59,9 +59,9 @@ impl Edit {
 /// What became of a file that was to be put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
-    /// Which.
+    /// The file's absolute path.
     pub path: String,
-    /// What.
+    /// Whether it is as before, and if not why.
     pub back: Back,
 }
 

@@ -54,7 +54,7 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Thread {
-    /// Its name.
+    /// As in /proc/PID/comm: `ktimers/1`.
     pub name: String,
     /// Its process.
     pub pid: i32,

@@ -66,7 +66,6 @@ pub struct Load {
 }
 
 impl Load {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         if self.list {
             return self.explain();

@@ -39,7 +39,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let records =
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;

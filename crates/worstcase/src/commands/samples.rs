@@ -1,5 +1,6 @@
 //! `worstcase samples`: the file that --samples-file wrote, as text.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -28,7 +29,6 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let hint = "give the file that --samples-file wrote";
         let failed = |error: &dyn std::fmt::Display| {
@@ -70,7 +70,7 @@ impl Samples {
 
     fn lines(&self, header: Option<&Header>, block: &Block) -> String {
         let load = header.and_then(|header| header.scenarios.get(usize::from(block.scenario)));
-        let load = load.map_or("", |scenario| scenario.load.as_str());
+        let load = quoted(load.map_or("", |scenario| scenario.load.as_str()));
         let cpu = header.and_then(|header| header.cpus.get(usize::from(block.series)).copied().flatten());
         let cpu = cpu.map_or(String::new(), |cpu| cpu.to_string());
         let grid = header.map_or(Grid::fixed(0, block.interval.0), |header| header.grid(block));
@@ -89,5 +89,25 @@ impl Samples {
     fn print(&self, text: &str) -> Result<bool> {
         output::data(text)
             .map_err(|error| CommandError::new(format!("write to standard output: {error}"), ""))
+    }
+}
+
+/// A field of a CSV line: in quotes where it holds what would end it, as the name of a user's own command may (RFC 4180).
+fn quoted(field: &str) -> Cow<'_, str> {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\"")).into()
+    } else {
+        field.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_ends_where_its_line_says() {
+        let quoted = ["vm", "command:a,b", "say \"x\""].map(quoted);
+        assert_eq!(quoted, ["vm", "\"command:a,b\"", "\"say \"\"x\"\"\""]);
     }
 }

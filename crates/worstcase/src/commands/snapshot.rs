@@ -29,7 +29,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let write = form(&self.file)?;
         let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;

@@ -6,6 +6,7 @@ use crate::source::{ClockPair, Settable};
 use proptest::prelude::*;
 use record::Sweep;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use sys::shared::SharedWords;
 use units::{Nanos, Seed};
@@ -405,7 +406,11 @@ proptest! {
         measure(world.clone(), &task, |view| {
             let mut corrected = view.observed();
             corrected.merge(&view.missed());
-            assert_eq!(corrected, expected);
+            // Not whole histograms: a page of cells hides the one that differs.
+            let [found, true_ones] = [&corrected, &expected].map(|of| of.cells().collect::<BTreeSet<_>>());
+            let differing: Vec<_> = found.symmetric_difference(&true_ones).take(4).collect();
+            assert!(differing.is_empty(), "cells and counts that one of both has: {differing:?}");
+            assert_eq!(corrected.summary(), expected.summary());
         });
     }
 }

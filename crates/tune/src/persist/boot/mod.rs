@@ -92,7 +92,7 @@ pub struct Draft {
 pub struct Generated {
     /// The program, which takes `-o FILE`.
     pub program: String,
-    /// The file.
+    /// The absolute path of the file that it makes.
     pub path: String,
 }
 

@@ -24,7 +24,7 @@ pub enum Setting {
     OneShot(String),
     /// A variable of U-Boot's environment.
     Variable {
-        /// Its name.
+        /// As `printenv` shows it: `bootargs`.
         name: String,
         /// What is in it.
         value: String,

@@ -42,7 +42,7 @@ pub enum Init {
 /// One file of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartupFile {
-    /// Where.
+    /// Its absolute path, below the root of the system.
     pub path: String,
     /// What is in it.
     pub contents: Contents,

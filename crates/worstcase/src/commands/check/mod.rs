@@ -104,7 +104,6 @@ impl From<Emitted> for Form {
 }
 
 impl Check {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
         let asked = match &self.explain {

@@ -72,7 +72,6 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let cache = Cache::of_user()?;
         let (mut course, kernels) = match &self.resume {

@@ -83,7 +83,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         self.out.as_deref().map_or(Ok(()), kept::check)?;
         let guest = self.guest()?;

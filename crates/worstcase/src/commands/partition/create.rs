@@ -71,7 +71,6 @@ pub struct Create {
 }
 
 impl Create {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let root = SysRoot::live();
         let machine = machine::machine(&root);

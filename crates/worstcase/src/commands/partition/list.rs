@@ -13,7 +13,6 @@ use crate::output;
 pub struct List {}
 
 impl List {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let root = SysRoot::live();
         let line = |one: &record::Partition| {

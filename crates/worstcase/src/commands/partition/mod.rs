@@ -35,7 +35,6 @@ enum Verb {
 }
 
 impl Partition {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         match self.verb {
             Verb::Create(create) => create.run(),

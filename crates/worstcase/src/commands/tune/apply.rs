@@ -30,7 +30,6 @@ impl Apply {
         Self { choice: Choice::of(selection), course: Course { time, ask: false, keep_going: false, state } }
     }
 
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         self.course.run(self.choice.source(), Beside::Nothing, || self.choice.plan(None))
     }

@@ -66,7 +66,6 @@ fn policy(text: &str) -> std::result::Result<Policy, String> {
 }
 
 impl IrqThread {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let Self { which, plan, course } = self;
         if plan {

@@ -31,7 +31,6 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let state = self.state.state();
         if let Some(file) = &self.file {

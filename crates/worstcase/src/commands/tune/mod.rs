@@ -61,7 +61,6 @@ enum Verb {
 }
 
 impl Tune {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         match self.verb {
             Verb::Plan(plan) => plan.run(),

@@ -28,7 +28,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let plan = self.choice.plan(self.root.as_deref())?;
         output::final_data(&match self.json {

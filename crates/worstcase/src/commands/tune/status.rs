@@ -24,7 +24,6 @@ pub struct Status {
 }
 
 impl Status {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let state = self.state.state();
         let Some(history) = state.history()? else {

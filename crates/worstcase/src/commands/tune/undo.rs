@@ -27,7 +27,6 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let state = self.state.state();
         let Some(history) = state.history()? else {

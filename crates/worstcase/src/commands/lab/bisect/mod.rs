@@ -91,7 +91,6 @@ pub struct Bisect {
 }
 
 impl Bisect {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let (mut course, directory) = match &self.resume {
             Some(directory) => (Course::resume(directory)?, directory.clone()),

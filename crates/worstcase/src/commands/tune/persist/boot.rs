@@ -101,7 +101,6 @@ impl BootOptions {
         }
     }
 
-    /// Does it.
     pub fn run(&self, system: &System, choice: &Choice, dry_run: bool) -> Result<ExitCode> {
         let mut parts = Parts::of(system);
         if self.keep {

@@ -51,7 +51,6 @@ pub struct Persist {
 }
 
 impl Persist {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let system = System::at(self.root.as_deref())?;
         if self.status {

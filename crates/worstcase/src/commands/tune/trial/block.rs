@@ -43,7 +43,6 @@ pub struct Block {
 }
 
 impl Block {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let parsed = |settings: &[String]| {
             settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()

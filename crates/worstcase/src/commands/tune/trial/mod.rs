@@ -58,7 +58,6 @@ pub struct Search {
 }
 
 impl Trial {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let mut run = self.experiment.begin(self.settings, false)?;
         let design = run.question.design.clone();
@@ -73,7 +72,6 @@ impl Trial {
 }
 
 impl Search {
-    /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let mut run = self.experiment.begin(self.settings, true)?;
         let design = run.question.design.clone();

@@ -1,0 +1,20 @@
+//! Rules, judgements and what becomes of them, each in a module of its own.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod cases;
+mod catalogue;
+mod debian;
+mod emit;
+mod export;
+mod grammar;
+mod judging;
+mod machines;
+#[path = "../../../../xtask/src/mend/in_tests.rs"]
+mod mend;
+mod recipes;
+mod rules;
+mod schema;
+mod seeds;
+mod support;
+#[path = "../../../record/tests/integration/validator/mod.rs"]
+mod validator;

@@ -1,0 +1,205 @@
+//! Records side by side, and which may stand there.
+
+use crate::mend as insta;
+use crate::sample::{self, Spec, failed, in_lab, plain};
+use record::{CStates, Fact, LabTime, Record, ScenarioEnd, StressorEvidence};
+use report::compare;
+use units::Nanos;
+
+#[test]
+fn four_kernels_side_by_side() {
+    let run = |(seed, median)| Spec { seed, median, loads: vec!["idle", "full"], ..Spec::default() }.record();
+    let mut records: Vec<_> = [(1, 12_000), (2, 4_400), (3, 3_300)].map(run).to_vec();
+    records[1].header.machine.kernel.release = "6.18.0-release".into();
+    insta::assert_snapshot!(compare::compare(&records, &plain()), @r#"
+    A  testbench, Linux 6.18.0-rt3, 2026-11-21T21:12:01Z: made up for tests: nothing
+       here was measured
+    B  testbench, Linux 6.18.0-release, 2026-11-21T21:12:01Z: made up for tests:
+       nothing here was measured
+    C  testbench, Linux 6.18.0-rt3, 2026-11-21T21:12:01Z: made up for tests: nothing
+       here was measured
+
+    Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans
+    agree.
+    What differs:
+      A / B: kernel: 6.18.0-rt3 / 6.18.0-release
+      A / B: seed: 1 / 2
+      A / C: seed: 1 / 3
+
+    max, us      idle    full
+    A           156.0  5970.0
+    B            55.6   534.1
+    C            33.5   172.9
+
+    p99.9, us    idle    full
+    A            37.4    80.9
+    B            12.7    33.8
+    C            11.8    21.8
+
+    avg, us      idle    full
+    A            13.2    15.5
+    B             4.8     5.6
+    C             3.6     4.2
+
+    min, us      idle    full
+    A             7.4     7.5
+    B             2.6     2.5
+    C             1.9     1.9
+
+    block max / A    idle    full
+    B              0.36 x  0.45 x
+    B at least     0.30 x  0.35 x
+    B at most      0.40 x  0.65 x
+    C              0.28 x  0.29 x
+    C at least     0.25 x  0.25 x
+    C at most      0.34 x  0.35 x
+
+    One run is one draw. Intervals (95 %) and block maxima say how sure a figure is
+    within its run; from run to run it can move further. To tell two set-ups apart,
+    measure each several times: worstcase tune trial.
+    "#);
+}
+
+#[test]
+fn records_that_may_not_be_compared_say_so_first_and_why() {
+    let left = failed();
+    let mut right = Spec { limit: Some(Nanos::from_micros(100)), ..Spec::default() }.record();
+    right.header.plan.priority = units::Priority::try_from(80).ok();
+    let text = compare::compare(&[left, right], &plain());
+    let (objections, tables) = text.split_once("max, us").unwrap();
+    assert!(objections.contains("NOT COMPARABLE"));
+    assert!(objections.contains("priority: 98 / 80") && objections.contains("loads: cpu, full, idle, io / "));
+    assert!(tables.contains("hdd"));
+}
+
+fn noise() -> record::InstrumentPlan {
+    let (threshold, window, spin) = (Nanos::from_micros(1), Nanos::from_millis(100), Nanos::from_millis(90));
+    record::InstrumentPlan::Noise(record::instrument::noise::NoiseSetup { threshold, window, spin })
+}
+
+#[test]
+fn every_condition_of_the_plan_forbids_a_comparison() {
+    type Change = fn(&mut Record);
+    let changes: &[(&str, Change)] = &[
+        ("instrument", |r| r.header.plan.instrument = noise()),
+        ("period", |r| r.header.plan.timer_mut().unwrap().intervals = vec![Nanos::from_micros(100)]),
+        ("length of a scenario", |r| r.header.plan.duration = Some(Nanos::from_secs(11))),
+        ("length of a scenario", |r| r.header.plan.samples = Some(100_000)),
+        ("repetitions", |r| r.header.plan.repeat = 2),
+        ("policy", |r| r.header.plan.policy = Some(units::Policy::Rr)),
+        ("priority", |r| r.header.plan.priority = None),
+        ("C-state policy", |r| r.header.plan.cstates = vec![CStates::Restrict]),
+        ("clock", |r| r.header.plan.timer_mut().unwrap().clock = record::ClockName::Tai),
+        ("wake-up", |r| r.header.plan.timer_mut().unwrap().wake = record::Wake::Timerfd),
+        ("warm-up", |r| r.header.plan.warm_up = Nanos::ZERO),
+        ("phase", |r| r.header.plan.timer_mut().unwrap().phase = record::Phase::Aligned),
+        ("CPUs measured", |r| r.header.plan.cpus = sample::cpu_list(1)),
+        ("CPUs of the loads", |r| r.header.plan.load_cpus = sample::cpu_list(1)),
+        ("ended early", |r| r.scenarios[1].end = ScenarioEnd::CutOff),
+        ("load cpu", |r| r.scenarios[1].load.stressors[0].workers = 7),
+        ("load cpu", |r| {
+            r.scenarios[1].load.stressors.push(StressorEvidence { name: "x".into(), ..Default::default() })
+        }),
+    ];
+    let left = failed();
+    assert_eq!(compare::differences(&left, &left), []);
+    for (what, change) in changes {
+        let mut right = left.clone();
+        change(&mut right);
+        let differences = compare::differences(&left, &right);
+        assert!(
+            differences.iter().any(|d| d.what == *what && d.weight == compare::Weight::Forbids),
+            "{what}: {differences:?}"
+        );
+    }
+}
+
+#[test]
+fn runs_that_met_other_phases_of_the_tick_are_told_apart() {
+    let met = |first| record::TickPhases {
+        tick: Nanos::from_millis(4),
+        first: Nanos(first),
+        spacing: Nanos::from_millis(1),
+        swept: false,
+        covered_permille: 4,
+    };
+    let run = |first| {
+        let mut record = Spec { loads: vec!["idle", "cpu"], cpus: 1, ..Spec::default() }.record();
+        let series = record.scenarios.iter_mut().flat_map(|scenario| &mut scenario.series);
+        series.for_each(|series| series.timer_mut().unwrap().tick_phases = Fact::Value(met(first)));
+        record
+    };
+    assert_eq!(compare::differences(&run(3_213_000), &run(213_400)), []);
+    let differences = compare::differences(&run(213_000), &run(870_000));
+    let texts: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    let here = "4 of the 4ms tick (213 us past multiples of 1ms)";
+    assert_eq!(texts, [format!("phases met: {here} / {}", here.replace("213", "870"))]);
+    assert_eq!(differences[0].weight, compare::Weight::Note);
+    let text = report::table::bench(&run(213_000), false, &plain()).replace("\n  ", " ");
+    assert!(text.contains(&format!("phases: {here}")), "{text}");
+}
+
+#[test]
+fn another_kernel_machine_or_seed_is_what_a_comparison_is_about() {
+    let left = failed();
+    let mut right = left.clone();
+    right.header.machine.kernel.release = "3.12.19".into();
+    right.header.machine.host = "p2041rdb".into();
+    right.header.tool.version = "0.2.0".into();
+    right.header.plan.seed = None;
+    let differences = compare::differences(&left, &right);
+    assert_eq!(differences.len(), 4);
+    assert!(differences.iter().all(|difference| difference.weight == compare::Weight::Note));
+}
+
+#[test]
+fn instructions_and_microseconds_never_stand_side_by_side() {
+    let run = || Spec { loads: vec!["idle"], cpus: 1, ..Spec::default() }.record();
+    let guest = || in_lab(run(), LabTime::Instructions);
+    for (left, right) in [(run(), guest()), (guest(), run())] {
+        let text = compare::compare(&[left, right], &plain());
+        assert!(text.contains("NOT COMPARABLE") && text.contains("what the clock counts: "), "{text}");
+        assert!(text.contains("No tables: ") && !text.contains("p99.9"), "{text}");
+    }
+    let emulated = in_lab(run(), LabTime::Wall);
+    assert!(compare::compare(&[run(), emulated], &plain()).contains("time / an emulator's time"));
+}
+
+#[test]
+fn guests_are_told_apart_by_what_was_booted_and_their_seed() {
+    let run = |seed| Spec { loads: vec!["idle"], cpus: 1, seed, ..Spec::default() }.record();
+    let guests = [1, 2].map(|seed| in_lab(run(seed), LabTime::Instructions));
+    let text = compare::compare(&guests, &plain());
+    insta::assert_snapshot!(text.split_once("\navg,").unwrap().0, @r"
+    A  Linux 6.18.0-rt3 threadirqs, in QEMU 7.2.17, clock: instructions, seed 1:
+       made up for tests: nothing here was measured
+    B  Linux 6.18.0-rt3 threadirqs, in QEMU 7.2.17, clock: instructions, seed 2:
+       made up for tests: nothing here was measured
+
+    Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans
+    agree.
+    What differs:
+      A / B: seed: 1 / 2
+    In instruction time a run is one draw, the same each time: another seed or
+    another boot word can move a maximum fivefold. Compare several seeds of each,
+    and tails before maxima.
+
+    max, instructions      idle
+    A                    29,624
+    B                    21,162
+
+    p99.9, instructions    idle
+    A                     7,799
+    B                     6,599
+    ");
+}
+
+#[test]
+fn columns_of_records_meet_by_load_period_and_c_states_not_by_their_heads() {
+    let one = Spec { loads: vec!["idle"], ..Spec::default() };
+    let two = Spec { intervals: vec![Nanos::from_millis(1), Nanos::from_millis(10)], ..one.clone() };
+    let text = compare::compare(&[one.record(), two.record()], &plain());
+    let maxima: Vec<_> =
+        text.lines().skip_while(|line| !line.starts_with("max, us")).skip(2).take(2).collect();
+    assert!(maxima[0].ends_with('-') && !maxima[1].contains('-'), "{maxima:?}");
+}

@@ -1,0 +1,10 @@
+//! Tables, pages and comparisons, each in a module of its own.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod comparison;
+mod html;
+mod ladder;
+#[path = "../../../../xtask/src/mend/in_tests.rs"]
+mod mend;
+mod sample;
+mod terminal;

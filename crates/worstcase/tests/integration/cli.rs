@@ -1,0 +1,200 @@
+//! The command line: what it says, what it refuses and how, and what it does when nobody reads what it writes.
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use record::Record;
+
+use crate::mend;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_worstcase");
+
+/// The names of all loads, in the catalogue's order.
+fn loads() -> String {
+    let catalogue = load::Catalogue::shipped().unwrap();
+    catalogue.loads().iter().map(|load| load.name.clone()).collect::<Vec<_>>().join(", ")
+}
+
+/// Commands and their answers, in tests/cmd. Where they are written anew, put `[..]` back where a machine differs from
+/// another.
+#[test]
+fn commands_answer_as_they_did() {
+    println!("{}", mend::command());
+    trycmd::TestCases::new()
+        .case("tests/cmd/*.trycmd")
+        .register_bin("worstcase", Path::new(BINARY))
+        .env("COLUMNS", "80")
+        .env("LC_ALL", "C.UTF-8")
+        .env("NO_COLOR", "1")
+        .timeout(Duration::from_secs(20))
+        .insert_var("[VERSION]", env!("CARGO_PKG_VERSION"))
+        .unwrap()
+        .insert_var("[LOADS]", loads())
+        .unwrap();
+}
+
+/// A record of tests/records.
+fn record(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records").join(name)
+}
+
+fn worstcase(arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).env("COLUMNS", "80").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+    command
+}
+
+fn told(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Commands that print without measuring, and the exit code that they have where they can.
+fn printing() -> Vec<(Vec<String>, i32)> {
+    let first = record("first").join("record.json").display().to_string();
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    vec![
+        (vec!["report".to_owned(), first.clone()], 0),
+        (vec!["report".to_owned(), "--json".to_owned(), first], 0),
+        (words("load --list"), 0),
+        (words("load --list --json"), 0),
+        (words("--help"), 0),
+        (words("bench --help"), 0),
+        (words("--version"), 0),
+    ]
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_no_error() {
+    for (arguments, code) in printing() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(BINARY).args(&arguments).stdout(writer).output().unwrap();
+        assert_eq!(told(&output), (Some(code), String::new(), String::new()), "{arguments:?}");
+    }
+}
+
+#[test]
+fn words_that_nobody_reads_change_nothing() {
+    for (arguments, code) in
+        [(&["bench", "--nosuch"][..], 2), (&["report", "nowhere"], 2), (&["load", "nosuch"], 2)]
+    {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(BINARY).args(arguments).stderr(writer).output().unwrap();
+        assert_eq!(told(&output), (Some(code), String::new(), String::new()), "{arguments:?}");
+    }
+}
+
+#[test]
+fn output_that_is_lost_is_an_error() {
+    for (arguments, _) in printing() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = Command::new(BINARY).args(&arguments).stdout(full).output().unwrap();
+        let (code, _, said) = told(&output);
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.starts_with("error: write to standard output: No space left on device"),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_takes_one_line_gets_it() {
+    let script = format!("'{BINARY}' load --list | head -n 1; exit ${{PIPESTATUS[0]}}");
+    let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert_eq!(told(&output), (Some(0), "idle: Nothing but the machine itself\n".into(), String::new()));
+}
+
+#[test]
+fn any_bytes_are_answered() {
+    for arguments in
+        [&[&b"\xff"[..]][..], &[b"report", b"\xff"], &[b"bench", b"--loads", b"\xff"], &[b"samples", b"\xff"]]
+    {
+        let words = arguments.iter().map(|bytes| OsStr::from_bytes(bytes));
+        let (code, _, said) = told(&Command::new(BINARY).args(words).output().unwrap());
+        assert!(code == Some(2) && said.starts_with("error: "), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn every_load_is_explained() {
+    let (code, out, said) = told(&worstcase(&["load", "--list"]).output().unwrap());
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let catalogue = load::Catalogue::shipped().unwrap();
+    for load in catalogue.loads() {
+        let start = out.find(&format!("\n{}: {}\n", load.name, load.title)).map_or(0, |at| at + 1);
+        let own = &out[start..start + out[start..].find("\n\n").unwrap()];
+        assert!(
+            own.starts_with(&load.name) && own.contains("disturbs: ") && own.contains("source: "),
+            "{own}"
+        );
+    }
+    assert!(out.lines().all(|line| line.chars().count() <= 80));
+    let (_, json, _) = told(&worstcase(&["load", "--list", "--json"]).output().unwrap());
+    let explained: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(explained.len(), catalogue.loads().len());
+}
+
+#[test]
+fn report_json_is_the_record() {
+    let paths = ["first", "other-period"].map(|name| record(name).display().to_string());
+    let records: Vec<Record> =
+        paths.iter().map(|path| record::store::load(Path::new(path)).unwrap()).collect();
+    let (_, one, _) =
+        told(&worstcase(&["report", "--json", &format!("{}/record.json", paths[0])]).output().unwrap());
+    assert_eq!(serde_json::from_str::<Record>(&one).unwrap(), records[0]);
+    let (_, both, _) = told(&worstcase(&["report", "--json", &paths[0], &paths[1]]).output().unwrap());
+    assert_eq!(serde_json::from_str::<Vec<Record>>(&both).unwrap(), records);
+}
+
+#[test]
+fn report_writes_the_page_where_it_is_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(record("first").join("record.json"), directory.path().join("record.json")).unwrap();
+    let (code, _, said) = told(&worstcase(&["report", "."]).current_dir(&directory).output().unwrap());
+    assert_eq!((code, said.as_str()), (Some(0), "report: ./report.html\n"));
+    let (first, again) = (record("first").display().to_string(), record("again").display().to_string());
+    let both = ["report", &first, &again, "--html", "both.html"];
+    assert_eq!(told(&worstcase(&both).current_dir(&directory).output().unwrap()).0, Some(0));
+    for page in ["report.html", "both.html"] {
+        let page = fs::read_to_string(directory.path().join(page)).unwrap();
+        assert!(page.starts_with("<!DOCTYPE html>") && page.contains("bench of the first board"));
+    }
+    assert!(
+        !record("first").join("report.html").exists(),
+        "two records side by side have no page of their own"
+    );
+}
+
+#[test]
+fn a_journal_cut_anywhere_is_reported_or_refused() {
+    let journal = fs::read(record("cut-off").join("journal.ndjson")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.ndjson");
+    let first_line = journal.iter().position(|&byte| byte == b'\n').unwrap();
+    for part in 0..=40 {
+        let cut = journal.len() * part / 40;
+        File::create(&path).unwrap().write_all(&journal[..cut]).unwrap();
+        let (code, out, said) = told(&worstcase(&["report", path.to_str().unwrap()]).output().unwrap());
+        if cut < first_line {
+            assert_eq!(code, Some(2), "cut at {cut}: {said}");
+            assert!(
+                said.contains("its first line is not whole") && said.contains("hint: "),
+                "cut at {cut}: {said}"
+            );
+        } else {
+            assert!(
+                code == Some(0) && out.contains("cut off") && !out.contains("verdict: pass"),
+                "cut at {cut}: {out} {said}"
+            );
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The program from outside, without guests, root or measured time: each part in a module of its own.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod cli;
+mod kernels;
+#[path = "../../../../xtask/src/mend/in_tests.rs"]
+mod mend;
+mod persist_service;

@@ -1,0 +1,7 @@
+//! The program in guests, by [`guest_tests::Guests`]: these tests have an executable of their own, because all of them are
+//! started in every guest.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod guest;
+mod partition;
+mod tune;

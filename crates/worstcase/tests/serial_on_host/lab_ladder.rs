@@ -1,0 +1,205 @@
+//! Ladders of real guests, from the command line: what they show, that equal seeds give equal bytes, and that what is
+//! finished is kept.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use crate::support::guests;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
+
+/// Two kernels, two loads, a third of a second each. Under io every seed has the same tail, to a few parts in a hundred, so that
+/// one guest tells of its kernel. No grinder: its processes alone take five seconds of a guest's time.
+const LADDER: &str = r#"
+name = "small"
+title = "Debian's kernel, plain and PREEMPT_RT"
+loads = ["io", "cpu"]
+duration = "300ms"
+warm-up = "100ms"
+seeds = 1
+
+[[rung]]
+name = "plain"
+title = "No preemption in the kernel"
+kernel = "debian-6.1-amd64"
+words = ["preempt=none"]
+
+[[rung]]
+name = "rt"
+title = "PREEMPT_RT"
+kernel = "debian-6.1-rt-amd64"
+"#;
+
+fn worstcase(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("lab").args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Whether guests cannot run here; says why.
+fn hindered() -> bool {
+    guests::hindered(&["qemu-system-x86_64"], &[&["--flavour", "plain"], &["--flavour", "rt"]])
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn in_directory(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = worstcase(&[&["ladder"], arguments].concat());
+    command.current_dir(directory);
+    command
+}
+
+fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The tail of a load on a rung, of its only seed.
+fn tail(ladder: &Value, rung: &str, load: &str) -> u64 {
+    let of = |list: &Value, key: &str, name: &str| {
+        list.as_array().unwrap().iter().find(|entry| entry[key] == name).unwrap().clone()
+    };
+    of(&of(&ladder["rungs"], "name", rung)["loads"], "load", load)["tails"][0].as_u64().unwrap()
+}
+
+#[test]
+fn preempt_rt_is_far_below_plain_and_equal_seeds_give_equal_bytes() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("small.toml"), LADDER).unwrap();
+    let run = |out: &str| {
+        json(&in_directory(directory.path(), &["small.toml", "--out", out, "--json"]).output().unwrap())
+    };
+    let (first, second) = (run("first"), run("second"));
+    assert_eq!(first, second);
+    let (plain, rt) = (tail(&first, "plain", "io"), tail(&first, "rt", "io"));
+    assert!(plain > 2 * rt, "plain {plain}, PREEMPT_RT {rt} instructions");
+    for cell in ["plain/seed-1", "rt/seed-1"] {
+        for file in ["record.json", "journal.ndjson", "report.html"] {
+            let read = |out: &str| fs::read(directory.path().join(out).join(cell).join(file)).unwrap();
+            assert!(read("first") == read("second"), "{cell}/{file}");
+        }
+        let record = record::store::load(&directory.path().join("first").join(cell)).unwrap();
+        let idle = |warning: &record::Warning| warning.id == record::WarningId::LoadIdle;
+        assert!(!record.warnings.iter().any(idle), "{cell}: every stressor has worked");
+    }
+}
+
+#[test]
+fn a_ladder_that_was_interrupted_keeps_what_is_finished_and_goes_on() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("small.toml"), LADDER).unwrap();
+    let out = directory.path().join("out");
+    let arguments = ["small.toml", "--out", "out", "--loads", "idle", "--duration", "100ms", "--jobs", "1"];
+    let mut tool = in_directory(directory.path(), &arguments).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(120);
+    while !out.join("plain/seed-1/record.json").exists() {
+        assert!(Instant::now() < until, "the first guest ends");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Command::new("kill").args(["-s", "INT", &tool.id().to_string()]).status().unwrap();
+    assert_eq!(tool.wait().unwrap().code(), Some(3), "something is still to be run");
+    refuses_other_guests(directory.path());
+    let before = fs::metadata(out.join("plain/seed-1/record.json")).unwrap().modified().unwrap();
+    let judged = json(&in_directory(directory.path(), &["--resume", "out", "--json"]).output().unwrap());
+    assert!(tail(&judged, "rt", "idle") > 0);
+    let after = fs::metadata(out.join("plain/seed-1/record.json")).unwrap().modified().unwrap();
+    assert_eq!(before, after, "what was finished is not run again");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("PREEMPT_RT") && !page.contains("was not run"));
+}
+
+/// With a QEMU that says another version, and with a worstcase that has a byte more, the ladder does not go on.
+fn refuses_other_guests(directory: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let programs = directory.join("programs");
+    fs::create_dir(&programs).unwrap();
+    let emulator = programs.join("qemu-system-x86_64");
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo QEMU emulator version 99.1 && exit\nexec /usr/bin/qemu-system-x86_64 \"$@\"\n";
+    fs::write(&emulator, script).unwrap();
+    fs::set_permissions(&emulator, fs::Permissions::from_mode(0o755)).unwrap();
+    let altered = programs.join("worstcase");
+    fs::write(&altered, [fs::read(PROGRAM).unwrap(), vec![0]].concat()).unwrap();
+    let state = fs::read(directory.join("out/ladder.json")).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut other_emulator = in_directory(directory, &["--resume", "out"]);
+    other_emulator.env("PATH", path);
+    let other_binary = in_directory(directory, &["--resume", "out", "--guest-binary", "programs/worstcase"]);
+    for (mut command, words) in
+        [(other_emulator, "and is QEMU 99.1"), (other_binary, "the guest's worstcase had SHA-256")]
+    {
+        let refused = command.output().unwrap();
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(words) && said.contains("hint: ") && said.contains("begin anew"), "{said}");
+    }
+    assert!(fs::read(directory.join("out/ladder.json")).unwrap() == state, "nothing was written");
+}
+
+#[test]
+fn a_ladder_that_cannot_be_run_is_one_clear_error_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    file("small.toml", LADDER);
+    file("load.toml", &LADDER.replace("\"cpu\"", "\"no-such-load\""));
+    file("kernel.toml", &LADDER.replace("debian-6.1-rt-amd64", "no-such-kernel"));
+    file("garbage.toml", "\u{1}\u{2}[[");
+    fs::create_dir(directory.path().join("stock")).unwrap();
+    for (arguments, words) in [
+        (vec!["nowhere"], "nowhere"),
+        (vec!["garbage.toml"], "garbage.toml"),
+        (vec!["load.toml"], "no-such-load"),
+        (vec!["kernel.toml", "--rungs", "rt"], "no-such-kernel"),
+        (vec!["small.toml", "--rungs", "third"], "no rung third"),
+        // A directory of that name is no ladder: the built-in one is meant.
+        (vec!["stock", "--rungs", "third"], "stock has no rung third"),
+        (vec!["small.toml", "--seeds", "0"], "seeds"),
+        (vec!["--resume", "."], "ladder.json"),
+    ] {
+        let ran = in_directory(directory.path(), &arguments).output().unwrap();
+        let said = text(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.contains("error: ") && said.contains(words) && said.contains("hint: "),
+            "{arguments:?}: {said}"
+        );
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5, "no directory was made");
+}
+
+/// The verdict on the step from one rung to another under a load.
+fn verdict(ladder: &Value, (from, to): (&str, &str), load: &str) -> String {
+    let steps = ladder["steps"].as_array().unwrap().iter();
+    let is_it = |step: &&Value| step["from"] == from && step["to"] == to && step["load"] == load;
+    steps.clone().find(is_it).unwrap()["verdict"].as_str().unwrap().to_owned()
+}
+
+/// The ladders that are built in, whole: minutes each, and an hour of CPU time where S0's kernels are not built yet.
+#[test]
+#[ignore = "long"]
+fn the_ladders_that_are_built_in_end_below_where_they_began() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for (name, ends) in [("stock", ("none", "rt")), ("p2041", ("debug", "rt"))] {
+        let out = format!("of-{name}");
+        let output = in_directory(directory.path(), &[name, "--out", &out, "--json"]).output().unwrap();
+        let judged = json(&output);
+        for load in ["cpu", "hdd", "full", "scary-grinder"] {
+            assert_eq!(verdict(&judged, ends, load), "lower", "{name}, {load}");
+        }
+    }
+}

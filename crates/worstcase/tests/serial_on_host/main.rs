@@ -1,0 +1,23 @@
+//! The program from outside, on this machine: with its root, its time and its QEMU. Each part is a module of its own; one test
+//! runs at a time.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod bisect;
+mod check;
+mod evidence;
+mod kernels;
+mod lab;
+mod lab_clock;
+mod lab_ladder;
+mod noise;
+mod persist_boot;
+mod persist_extlinux;
+mod persist_grub;
+mod persist_systemd_boot;
+mod persist_u_boot;
+mod robustness;
+mod support;
+mod systemd;
+mod trial;
+mod truth;
+mod tune;
