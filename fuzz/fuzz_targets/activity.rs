@@ -8,10 +8,11 @@
 use libfuzzer_sys::fuzz_target;
 use machine::activity::{Activity, Tally};
 use machine::{SysRoot, Tree};
+use trace::{Item, Symbols, counted, text};
 use units::CpuList;
 
-fuzz_target!(|text: &str| {
-    let mut parts = text.splitn(4, "\n\n");
+fuzz_target!(|input: &str| {
+    let mut parts = input.splitn(4, "\n\n");
     let mut next = || parts.next().unwrap_or_default();
     let (softirqs, schedstat, trace, histogram) = (next(), next(), next(), next());
     let cpus: CpuList = "1-2".parse().expect("a list");
@@ -26,10 +27,14 @@ fuzz_target!(|text: &str| {
             0 => tally.add(&before, &after),
             1 => tally.add(&after, &after),
             2 => {
-                tally.add_trace(trace);
+                for item in trace.lines().filter_map(text::parse) {
+                    if let Item::Event(event) = item {
+                        counted::add(&mut tally, &event, &Symbols::default());
+                    }
+                }
             }
             _ => {
-                tally.add_histogram(histogram);
+                counted::add_histogram(&mut tally, histogram);
             }
         }
         let residues = tally.residues();

@@ -42,6 +42,8 @@ Usage: cargo xtask TASK [OPTIONS]
   bench check     time to ask this machine all rules
   bench lab [--rounds N] [--binary FILE]
                   time until a guest's command begins, and two guests side by side against one
+  bench trace [--file FILE] [--rounds N]
+                  events a second out of a trace.dat, against trace-cmd report
   parameters      the table of boot parameters' names anew, from Debian's linux-doc packages
 ";
 

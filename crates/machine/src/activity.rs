@@ -222,6 +222,28 @@ impl Tally {
         all
     }
 
+    /// All residues, but for threads seen passing by tracing that the looks have named as well.
+    pub fn named(&self) -> Vec<Residue> {
+        let all = self.residues();
+        let is_named = |passing: &Residue| {
+            let same = |one: &&Residue| match one.kind {
+                // Of a worker the looks say what it works on, too: `kworker/1:1-events`.
+                Kind::KernelThread => one.name.split('-').next() == Some(&passing.name),
+                Kind::Stranger | Kind::Resident => one.name == passing.name,
+                _ => false,
+            };
+            all.iter().filter(|one| one.cpu == passing.cpu).any(|one| same(&one))
+        };
+        all.iter().filter(|one| one.kind != Kind::Passing || !is_named(one)).cloned().collect()
+    }
+
+    /// Adds what others counted, tracing for one; what is on other CPUs is left out.
+    pub fn add_events(&mut self, cpu: CpuId, kind: Kind, name: &str, words: &str, events: u64) {
+        if self.cpus.contains(cpu) {
+            self.count((cpu, kind, name.to_owned(), words.to_owned()), events, Nanos::ZERO);
+        }
+    }
+
     fn count(&mut self, key: (CpuId, Kind, String, String), events: u64, time: Nanos) {
         if events > 0 {
             let sum = self.residues.entry(key).or_default();
@@ -268,8 +290,6 @@ fn increase(before: Option<&u64>, after: Option<&u64>) -> u64 {
     let (before, after) = (before.copied().unwrap_or_default(), after.copied().unwrap_or_default());
     after.checked_sub(before).unwrap_or(after)
 }
-
-pub mod traced;
 
 #[cfg(test)]
 mod tests;

@@ -46,7 +46,6 @@ pub mod survey;
 pub mod swaps;
 pub mod taken;
 pub mod tasks;
-pub mod tracing;
 pub mod unseen;
 
 pub use command_line::CommandLine;

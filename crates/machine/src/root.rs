@@ -204,7 +204,8 @@ impl SysRoot {
 
     /// At most `length` bytes of a file. Not remembered.
     pub(crate) fn beginning(&self, path: &str, length: u64) -> Fact<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // Room from the first read on: tracefs gives `events/header_page` to one read, and nothing to the next.
+        let mut bytes = Vec::with_capacity(4096);
         fact(self.open(path).and_then(|file| file.take(length).read_to_end(&mut bytes)).map(|_| bytes))
     }
 

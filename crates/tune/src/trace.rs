@@ -1,68 +1,79 @@
-//! An instance of the kernel's trace for as long as something is counted: made, told what to keep, taken away.
+//! The kernel's trace for as long as something is counted by it.
 
-use machine::activity::traced::{EVENTS, Traced};
-use machine::{SysRoot, tracing};
+use machine::SysRoot;
+use machine::activity::Tally;
+use record::Fact;
 use rustix::io::Errno;
+use trace::counted::{self, EVENTS, Traced};
+use trace::live::{Form, Instance, Tracefs};
+use trace::{Item, Losses, Symbols};
 use units::CpuList;
 
-use crate::error::in_words;
 use crate::hand::{Hand, Live};
 
-/// An instance of our own; it is taken away when this is dropped.
-pub struct Instance {
-    hand: Live,
-    directory: String,
-    pipe: Option<tracing::Pipe>,
-    lacking: Vec<&'static Traced>,
-    counted: Option<String>,
+impl Tracefs for Live {
+    fn root(&self) -> SysRoot {
+        Hand::root(self)
+    }
+
+    fn make_directory(&mut self, path: &str) -> Result<(), Errno> {
+        self.make_group(path)
+    }
+
+    fn remove_directory(&mut self, path: &str) -> Result<(), Errno> {
+        self.remove_group(path)
+    }
+
+    fn write(&mut self, path: &str, value: &str) -> Result<(), Errno> {
+        self.write_file(path, value)
+    }
 }
 
-impl Instance {
+/// An instance whose events are counted; it is taken away when this is dropped.
+pub struct Counting {
+    instance: Instance<Live>,
+    symbols: Symbols,
+    lacking: Vec<&'static Traced>,
+    histogram: Option<String>,
+    lost: Losses,
+    failed: Option<String>,
+}
+
+impl Counting {
     /// Begins to trace what happens on `cpus`.
     ///
     /// # Errors
     /// Why that cannot be done here, in words.
     pub fn begin(cpus: &CpuList) -> Result<Self, String> {
-        let mut hand = Live::new("");
-        let place = tracing::place(&hand.root())?;
-        let directory = format!("{place}/instances/{}{}", tracing::OWN, std::process::id());
-        hand.make_group(&directory).map_err(|errno| refused("make", &directory, errno))?;
-        let mut instance = Self { hand, directory, pipe: None, lacking: Vec::new(), counted: None };
-        let pipe = tracing::Pipe::open(&instance.directory);
-        instance.pipe =
-            Some(pipe.map_err(|error| format!("open {}/trace_pipe: {error}", instance.directory))?);
-        instance.arm(cpus)?;
-        Ok(instance)
+        let symbols = Symbols::live(&SysRoot::live()).unwrap_or_default();
+        let instance = Instance::make(Live::new(""), None).map_err(in_words)?;
+        let (lacking, lost) = (Vec::new(), Losses::default());
+        let mut counting = Self { instance, symbols, lacking, histogram: None, lost, failed: None };
+        // The kernel prints names of functions also where it hides their addresses.
+        let form = if counting.symbols.is_empty() { Form::Text } else { Form::Binary };
+        counting.instance.open(form).map_err(in_words)?;
+        counting.enable(cpus).map_err(in_words)?;
+        Ok(counting)
     }
 
-    fn arm(&mut self, cpus: &CpuList) -> Result<(), String> {
+    fn enable(&mut self, cpus: &CpuList) -> trace::Result<()> {
         for traced in &EVENTS {
-            if !traced.is_there(&self.hand.root(), &self.directory) {
+            if !self.instance.has(traced.event) {
                 self.lacking.push(traced);
-                continue;
+            } else if !self.is_counted_by_the_kernel(traced, cpus) {
+                self.instance.enable(traced.event, traced.filter(cpus).as_deref())?;
             }
-            let event = format!("{}/events/{}", self.directory, traced.event);
-            if self.is_counted_by_the_kernel(traced, &event, cpus) {
-                continue;
-            }
-            if let Some(filter) = traced.filter(cpus) {
-                self.write(&format!("{event}/filter"), &filter)?;
-            }
-            self.write(&format!("{event}/enable"), "1")?;
         }
         Ok(())
     }
 
-    /// Not every kernel can: then each event is told.
-    fn is_counted_by_the_kernel(&mut self, traced: &Traced, event: &str, cpus: &CpuList) -> bool {
+    /// Not every kernel can: then each event is read.
+    fn is_counted_by_the_kernel(&mut self, traced: &Traced, cpus: &CpuList) -> bool {
         let Some(histogram) = traced.histogram(cpus) else { return false };
-        let is_counted = self.hand.write_file(&format!("{event}/trigger"), &histogram).is_ok();
-        self.counted = is_counted.then(|| format!("{event}/hist"));
+        let event = format!("events/{}", traced.event);
+        let is_counted = self.instance.write(&format!("{event}/trigger"), &histogram).is_ok();
+        self.histogram = is_counted.then(|| format!("{event}/hist"));
         is_counted
-    }
-
-    fn write(&mut self, path: &str, value: &str) -> Result<(), String> {
-        self.hand.write_file(path, value).map_err(|errno| refused("write", path, errno))
     }
 
     /// Events that this kernel does not have.
@@ -70,43 +81,58 @@ impl Instance {
         &self.lacking
     }
 
-    /// What the kernel has counted itself, since the beginning.
-    pub fn counted(&self) -> String {
-        let counted = self.counted.as_ref().map(|path| self.hand.root().read(path));
-        counted.and_then(|text| text.value().cloned()).unwrap_or_default()
+    /// Leaves out what has happened so far.
+    pub fn forget(&mut self) {
+        self.each(&mut |_, _, _| {});
+        self.lost = Losses::default();
     }
 
-    /// What has happened since.
-    pub fn lines(&mut self) -> String {
-        self.pipe.as_mut().map(tracing::Pipe::lines).unwrap_or_default()
+    /// Adds what has happened since.
+    pub fn count(&mut self, tally: &mut Tally) {
+        self.each(&mut |item, symbols, lost| match item {
+            Item::Event(event) => counted::add(tally, event, symbols),
+            Item::Lost(events) => lost.add(events),
+        });
+    }
+
+    fn each(&mut self, see: &mut dyn FnMut(&Item<'_>, &Symbols, &mut Losses)) {
+        let (symbols, lost) = (&self.symbols, &mut self.lost);
+        if let Err(error) = self.instance.each(&mut |item| see(item, symbols, lost)) {
+            self.failed.get_or_insert(error.to_string());
+        }
+    }
+
+    /// Adds what the kernel has counted itself; how many system calls it had no room for.
+    pub fn count_histogram(&mut self, tally: &mut Tally) -> u64 {
+        let Some(path) = &self.histogram else { return 0 };
+        match self.instance.read(path) {
+            Fact::Value(text) => counted::add_histogram(tally, &text),
+            fact => {
+                self.failed.get_or_insert(format!("read {path}: {fact}"));
+                0
+            }
+        }
+    }
+
+    /// Events that were not read in time.
+    pub fn lost(&self) -> &Losses {
+        &self.lost
+    }
+
+    /// Why the trace could not be read to its end.
+    pub fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
     }
 }
 
-impl Drop for Instance {
-    fn drop(&mut self) {
-        // The kernel does not take away what somebody reads.
-        self.pipe = None;
-        let _ = self.hand.remove_group(&self.directory);
+fn in_words(error: trace::Error) -> String {
+    match error.hint.as_str() {
+        "" => error.to_string(),
+        hint => format!("{error}: {hint}"),
     }
-}
-
-fn refused(what: &str, path: &str, errno: Errno) -> String {
-    format!("{what} {path}: {}", in_words(errno.raw_os_error()))
 }
 
 /// Takes away instances whose process has been killed; each with what the kernel answered.
 pub fn clear() -> Vec<(String, Result<(), Errno>)> {
-    let mut hand = Live::new("");
-    let is_dead = |(_, process): &(String, i32)| !is_running(&hand.root(), *process);
-    let left: Vec<_> = tracing::instances(&hand.root()).into_iter().filter(is_dead).collect();
-    left.into_iter()
-        .map(|(directory, _)| {
-            let removed = hand.remove_group(&directory);
-            (directory, removed)
-        })
-        .collect()
-}
-
-fn is_running(root: &SysRoot, process: i32) -> bool {
-    machine::tasks::task(root, process, process).is_some()
+    trace::live::clear(&mut Live::new(""))
 }

@@ -8,22 +8,24 @@ mod peers;
 mod record;
 mod rows;
 mod spread;
+mod trace;
 mod watch;
 
 use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 
-/// `bench peers`, `bench record`, `bench check` or `bench lab`
+/// `bench peers`, `bench record`, `bench check`, `bench lab` or `bench trace`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
     match arguments.word().as_deref() {
         Some("check") => check::run(arguments)?,
         Some("lab") => lab::run(arguments)?,
         Some("peers") => peers::run(arguments)?,
         Some("record") => record::run(arguments)?,
+        Some("trace") => trace::run(arguments)?,
         other => {
             bail!(
-                "there is no benchmark `{}`: there are peers, record, check and lab",
+                "there is no benchmark `{}`: there are peers, record, check, lab and trace",
                 other.unwrap_or_default()
             )
         }

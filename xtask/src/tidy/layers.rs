@@ -14,15 +14,15 @@ const EDGES: [(&str, &[&str]); 17] = [
     ("machine", &["units", "sys", "record"]),
     ("probe", &["units", "histogram", "sys", "record"]),
     ("load", &["units", "sys", "record", "machine"]),
+    ("trace", &["units", "sys", "record", "machine"]),
     ("audit", &["units", "record", "machine"]),
-    ("tune", &["units", "sys", "record", "machine"]),
+    ("tune", &["units", "sys", "record", "machine", "trace"]),
     ("trial", &["units", "histogram", "statistics", "record"]),
     ("lab", &["units", "statistics", "sys", "record", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
-    ("trace", &["units", "sys", "record", "machine"]),
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
     ("worstcase", &["*"]),
-    ("xtask", &["units", "histogram", "sys", "record", "probe"]),
+    ("xtask", &["units", "histogram", "sys", "record", "probe", "trace"]),
 ];
 
 /// Edges between crates that the table does not allow.

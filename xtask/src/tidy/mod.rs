@@ -60,7 +60,7 @@ struct Demand {
 const DEMANDS: [Demand; 10] = [
     Demand { name: "unsafe code stays in sys", check: code::unsafe_outside_sys },
     Demand { name: "libraries do not print", check: code::printing },
-    Demand { name: "kernel files are opened by machine, tune and load", check: code::kernel_paths },
+    Demand { name: "kernel files are opened by machine, trace, tune and load", check: code::kernel_paths },
     Demand { name: "no path of one machine", check: code::machine_paths },
     Demand { name: "no merge is left half done", check: code::conflicts },
     Demand { name: "files are short", check: size::files },

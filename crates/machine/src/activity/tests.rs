@@ -130,8 +130,9 @@ fn a_thread_that_tracing_saw_pass_by_is_told_where_no_look_found_it() {
     let before = activity("", "", 0, &[(30, "spins", 0, 1, 0, 10, 1, "0-1")]);
     let after = activity("", "", 0, &[(30, "spins", 0, 1, 0, 90, 2, "0-1")]);
     tally.add(&before, &after);
-    let switch = |name: &str| format!(" x-1 [001] d 1.0: sched_switch: next_comm={name} next_pid=30\n");
-    assert_eq!(tally.add_trace(&(switch("spins") + &switch("gone") + "CPU:1 [LOST 3 EVENTS]\n")), 3);
+    for (cpu, name) in [(1, "spins"), (1, "gone"), (0, "elsewhere")] {
+        tally.add_events(CpuId(cpu), Kind::Passing, name, "30", 1);
+    }
     let passing: Vec<Residue> =
         tally.named().into_iter().filter(|residue| residue.kind == Kind::Passing).collect();
     assert_eq!((passing.len(), passing[0].name.as_str()), (1, "gone"));

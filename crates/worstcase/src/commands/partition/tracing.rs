@@ -3,9 +3,10 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use ::trace::counted::Traced;
 use machine::activity::Tally;
 use sys::signal::Signals;
-use tune::trace::{self, Instance};
+use tune::trace::{self, Counting};
 use units::CpuList;
 
 use crate::error::Result;
@@ -17,23 +18,25 @@ const READ: Duration = Duration::from_millis(50);
 /// A trace, or why there is none.
 #[derive(Default)]
 pub struct Tracing {
-    instance: Option<Instance>,
+    counting: Option<Counting>,
     refused: Option<String>,
-    lost: u64,
+    dropped: u64,
 }
 
 impl Tracing {
     /// Begins one.
     pub fn begin(cpus: &CpuList) -> Self {
-        match Instance::begin(cpus) {
-            Ok(instance) => Self { instance: Some(instance), ..Self::default() },
+        match Counting::begin(cpus) {
+            Ok(counting) => Self { counting: Some(counting), ..Self::default() },
             Err(why) => Self { refused: Some(why), ..Self::default() },
         }
     }
 
     /// Leaves out what has happened so far.
     pub fn forget(&mut self) {
-        self.instance.as_mut().map(Instance::lines);
+        if let Some(counting) = &mut self.counting {
+            counting.forget();
+        }
     }
 
     /// Takes away what killed commands have left, and says so.
@@ -51,10 +54,10 @@ impl Tracing {
         let end = Instant::now() + time;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let wait = if self.instance.is_some() { left.min(READ) } else { left };
+            let wait = if self.counting.is_some() { left.min(READ) } else { left };
             let is_over = sys::signal::wait_readable(&[signals.as_fd()], wait)?[0];
-            if let Some(instance) = &mut self.instance {
-                self.lost += tally.add_trace(&instance.lines());
+            if let Some(counting) = &mut self.counting {
+                counting.count(tally);
             }
             if is_over || Instant::now() >= end {
                 return Ok(is_over);
@@ -64,30 +67,31 @@ impl Tracing {
 
     /// Ends it, and adds what the kernel has counted itself.
     pub fn end(&mut self, tally: &mut Tally) {
-        if let Some(instance) = &mut self.instance {
-            self.lost += tally.add_histogram(&instance.counted());
+        if let Some(counting) = &mut self.counting {
+            self.dropped += counting.count_histogram(tally);
         }
     }
 
     /// What could not be counted, in words.
     pub fn missing(&self) -> Vec<String> {
+        const BOUND: &str = "what is counted by tracing is a lower bound";
         let refused = self.refused.iter().map(|why| format!("system calls: {why}"));
-        let lost = (self.lost > 0).then(|| {
-            format!(
-                "{} events of the trace came too fast and are lost: more system calls than are told",
-                self.lost
-            )
-        });
-        refused.chain(lost).collect()
+        let Some(counting) = &self.counting else { return refused.collect() };
+        let lost = counting.lost();
+        let lost = (!lost.is_empty()).then(|| format!("the trace lost {lost}: {BOUND}"));
+        let dropped = (self.dropped > 0)
+            .then(|| format!("{} system calls had no room in the kernel's histogram", self.dropped));
+        let failed = counting.failed().map(|why| format!("the rest of the trace: {why}"));
+        refused.chain(lost).chain(dropped).chain(failed).collect()
     }
 
     /// What is counted, and cannot be named by this kernel.
     pub fn unnamed(&self) -> Vec<String> {
-        let lacking = self.instance.as_ref().map(Instance::lacking).unwrap_or_default();
-        let told = |traced: &&machine::activity::traced::Traced| match traced.since {
+        let lacking = self.counting.as_ref().map(Counting::lacking).unwrap_or_default();
+        let words = |traced: &&Traced| match traced.since {
             "" => format!("no event {}", traced.event),
             since => format!("no event {} ({since})", traced.event),
         };
-        lacking.iter().map(told).collect()
+        lacking.iter().map(words).collect()
     }
 }

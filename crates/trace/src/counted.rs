@@ -1,11 +1,12 @@
-//! What tracing adds to the counts: names of functions and system calls behind interrupts, work and timers.
+//! What tracing adds to the counts of `machine::activity`: names of functions and system calls behind interrupts, work
+//! and timers.
 
-use record::Fact;
-use units::{CpuId, CpuList, Nanos};
+use std::borrow::Cow;
 
-use super::{Kind, Residue, Tally};
-use crate::SysRoot;
-use crate::tracing::{Event, lost};
+use machine::activity::{Kind, Tally};
+use units::{CpuId, CpuList};
+
+use crate::{Event, Symbols};
 
 /// An event that is traced: its system and name, which of its fields says where it counts, and since when it is there.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +18,7 @@ pub struct Traced {
     place: Place,
 }
 
-/// How an event is told to be about a CPU.
+/// How an event says which CPU it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// It happens there.
@@ -26,7 +27,7 @@ enum Place {
     HereFailed,
     /// It is sent there from elsewhere.
     To,
-    /// It is sent to several, which no filter tells before Linux 6.6.
+    /// It is sent to several, for which there is no filter before Linux 6.6.
     ToSeveral,
 }
 
@@ -47,13 +48,8 @@ impl Traced {
         Self { event, since, place }
     }
 
-    /// Whether the kernel has it in the instance at `directory`.
-    pub fn is_there(&self, root: &SysRoot, directory: &str) -> bool {
-        root.read(&format!("{directory}/events/{}/enable", self.event)) != Fact::Absent
-    }
-
-    /// How the kernel is to count it itself, where it comes too fast to be told one by one (Documentation/trace/
-    /// histogram.rst); [`Tally::add_histogram`] reads what it counted.
+    /// How the kernel is to count it itself, where it comes too fast to be read one by one (Documentation/trace/
+    /// histogram.rst); [`add_histogram`] reads what it counted.
     pub fn histogram(&self, cpus: &CpuList) -> Option<String> {
         const KEYS: &str = "hist:keys=common_cpu,common_pid.execname,id.syscall:size=4096";
         let filter = self.filter(cpus).filter(|_| self.event == "raw_syscalls/sys_enter")?;
@@ -73,48 +69,30 @@ impl Traced {
     }
 }
 
-impl Tally {
-    /// Adds what lines of a trace tell; how many events were lost.
-    pub fn add_trace(&mut self, lines: &str) -> u64 {
-        lines.lines().filter_map(Event::parse).for_each(|event| self.add_event(&event));
-        lines.lines().map(lost).sum()
-    }
+/// What an event counts as.
+struct Count<'a> {
+    cpus: CpuList,
+    kind: Kind,
+    name: Cow<'a, str>,
+    words: String,
+}
 
-    /// Adds the system calls that a histogram tells; how many it had no room for.
-    pub fn add_histogram(&mut self, text: &str) -> u64 {
-        for row in text.lines().filter_map(Row::parse) {
-            if self.cpus.contains(row.cpu) {
-                let words = format!("{} call {}", row.tid, row.call);
-                let key = (row.cpu, Kind::SystemCall, row.thread.to_owned(), words);
-                self.count(key, row.hits, Nanos::ZERO);
-            }
-        }
-        let dropped = text.lines().find_map(|line| line.trim().strip_prefix("Dropped:"));
-        dropped.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
+/// Adds what an event says.
+pub fn add(tally: &mut Tally, event: &Event<'_>, symbols: &Symbols) {
+    let Some(count) = count(event, symbols) else { return };
+    for cpu in count.cpus.iter() {
+        tally.add_events(cpu, count.kind, &count.name, &count.words, 1);
     }
+}
 
-    /// All residues, but for threads seen passing by tracing that the looks have named as well.
-    pub fn named(&self) -> Vec<Residue> {
-        let all = self.residues();
-        let is_named = |passing: &Residue| {
-            let same = |one: &&Residue| match one.kind {
-                // Of a worker the looks say what it works on, too: `kworker/1:1-events`.
-                Kind::KernelThread => one.name.split('-').next() == Some(&passing.name),
-                Kind::Stranger | Kind::Resident => one.name == passing.name,
-                _ => false,
-            };
-            all.iter().filter(|one| one.cpu == passing.cpu).any(|one| same(&one))
-        };
-        all.iter().filter(|one| one.kind != Kind::Passing || !is_named(one)).cloned().collect()
+/// Adds the system calls that a histogram has; how many it had no room for.
+pub fn add_histogram(tally: &mut Tally, text: &str) -> u64 {
+    for row in text.lines().filter_map(Row::parse) {
+        let words = format!("{} call {}", row.tid, row.call);
+        tally.add_events(row.cpu, Kind::SystemCall, row.thread, &words, row.hits);
     }
-
-    fn add_event(&mut self, event: &Event<'_>) {
-        let here = CpuList::from_iter([event.cpu]);
-        let Some((cpus, kind, name, words)) = told(event, here) else { return };
-        for cpu in cpus.intersection(&self.cpus).iter() {
-            self.count((cpu, kind, name.clone(), words.clone()), 1, Nanos::ZERO);
-        }
-    }
+    let dropped = text.lines().find_map(|line| line.trim().strip_prefix("Dropped:"));
+    dropped.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
 }
 
 /// A row of the histogram of system calls.
@@ -149,58 +127,54 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Where an event counts, as what, its name, and more words.
-fn told(event: &Event<'_>, here: CpuList) -> Option<(CpuList, Kind, String, String)> {
-    let function = |key: &str| event.field(key).map(bare);
-    Some(match event.name {
+fn count<'a>(event: &Event<'a>, symbols: &'a Symbols) -> Option<Count<'a>> {
+    let here = CpuList::from_iter([event.cpu]);
+    let function = |field: &str| event.function(field, symbols);
+    let call = |cpus| {
+        let words = format!("by {}", function("callsite")?);
+        Some(Count { cpus, kind: Kind::Call, name: called(function("callback")?), words })
+    };
+    let simple = |kind, name| Count { cpus: here.clone(), kind, name, words: String::new() };
+    Some(match event.name() {
         "sys_enter" => {
-            let words = format!("{} call {}", event.tid, event.after("NR ")?);
-            (here, Kind::SystemCall, event.thread.to_owned(), words)
+            let words = format!("{} call {}", event.task, event.signed("id")?);
+            Count { words, ..simple(Kind::SystemCall, event.comm.unwrap_or("<...>").into()) }
         }
-        "sched_switch" => match event.field("next_pid")? {
-            "0" => return None,
-            tid => (here, Kind::Passing, event.field("next_comm")?.to_owned(), tid.to_owned()),
+        "sched_switch" => match event.signed("next_pid")? {
+            0 => return None,
+            tid => Count { words: tid.to_string(), ..simple(Kind::Passing, event.text("next_comm")?) },
         },
-        "workqueue_execute_start" => (here, Kind::Work, bare(event.after("function ")?), String::new()),
-        "timer_expire_entry" | "hrtimer_expire_entry" => {
-            (here, Kind::Timer, function("function")?, String::new())
+        "workqueue_execute_start" => simple(Kind::Work, function("function")?),
+        "timer_expire_entry" | "hrtimer_expire_entry" => simple(Kind::Timer, function("function")?),
+        "tick_stop" => {
+            let number = || event.unsigned("dependency").map(|number| number.to_string().into());
+            simple(Kind::Tick, event.label("dependency").map(Cow::Borrowed).or_else(number)?)
         }
-        "tick_stop" => (here, Kind::Tick, event.field("dependency")?.to_owned(), String::new()),
-        "ipi_send_cpu" => {
-            let to = CpuList::from_iter([CpuId(event.field("cpu")?.parse().ok()?)]);
-            (to, Kind::Call, called(function("callback")?), format!("by {}", function("callsite")?))
-        }
-        "ipi_send_cpumask" => {
-            let to = event.field("cpumask")?.parse().ok()?;
-            (to, Kind::Call, called(function("callback")?), format!("by {}", function("callsite")?))
-        }
+        "ipi_send_cpu" => call(CpuList::from_iter([CpuId(event.unsigned("cpu")?.try_into().ok()?)]))?,
+        "ipi_send_cpumask" => call(event.cpus("cpumask")?)?,
         _ => return None,
     })
 }
 
-/// A function without the place in it: `flush_tlb_func+0x0/0x1f0`.
-fn bare(function: &str) -> String {
-    function.split('+').next().unwrap_or_default().to_owned()
-}
-
 /// Without a function to call it is only to look whether another thread is to run.
-fn called(function: String) -> String {
-    if function.trim_start_matches("0x").trim_matches('0').is_empty() {
-        "reschedule".to_owned()
-    } else {
-        function
-    }
+fn called(function: Cow<'_, str>) -> Cow<'_, str> {
+    let is_nothing = function.trim_start_matches("0x").trim_matches('0').is_empty();
+    if is_nothing { "reschedule".into() } else { function }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Item, text};
     use proptest::prelude::*;
 
     fn tally(lines: &[&str]) -> Vec<(Kind, String, String, u64)> {
         let mut tally = Tally::new("1".parse().unwrap());
-        let lines: Vec<String> = lines.iter().map(|line| format!("  some-7 [{line}")).collect();
-        assert_eq!(tally.add_trace(&lines.join("\n")), 0);
+        for line in lines {
+            let line = format!("  some-7 [{line}");
+            let Some(Item::Event(event)) = text::parse(&line) else { panic!("{line}") };
+            add(&mut tally, &event, &Symbols::default());
+        }
         let all = tally.residues().into_iter();
         all.inspect(|residue| assert_eq!(residue.cpu, CpuId(1)))
             .map(|residue| (residue.kind, residue.name, residue.words, residue.events))
@@ -212,15 +186,15 @@ mod tests {
     }
 
     #[test]
-    fn events_are_counted_by_what_they_tell() {
+    fn events_are_counted_by_what_they_say() {
         let is = |line: &str, kind, name: &str, words: &str| {
             assert_eq!(one(line), Some((kind, name.to_owned(), words.to_owned())), "{line}");
         };
         is("001] d 1.0: sys_enter: NR 230 (1, 2)", Kind::SystemCall, "some", "7 call 230");
         is(
-            "001] d 1.0: sched_switch: prev_comm=a prev_pid=1 ==> next_comm=gone next_pid=9 next_prio=120",
+            "001] d 1.0: sched_switch: prev_comm=a prev_pid=1 ==> next_comm=gone by next_pid=9 next_prio=120",
             Kind::Passing,
-            "gone",
+            "gone by",
             "9",
         );
         is("001] d 1.0: workqueue_execute_start: work struct 0x1: function f", Kind::Work, "f", "");
@@ -230,6 +204,8 @@ mod tests {
         is(sent, Kind::Call, "reschedule", "by a");
         let sent = "000] d 1.0: ipi_send_cpumask: cpumask=0-1 callsite=a+0x2 callback=flush_tlb_func+0x0";
         is(sent, Kind::Call, "flush_tlb_func", "by a");
+        let sent = "000] d 1.0: ipi_send_cpumask: cpumask=1 callsite=a+0x2 callback=f+0x0";
+        is(sent, Kind::Call, "f", "by a");
     }
 
     #[test]
@@ -241,13 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_tells_system_calls_by_name_and_what_it_had_no_room_for() {
+    fn a_histogram_has_system_calls_by_name_and_what_it_had_no_room_for() {
         let text = "# event histogram\n#\n\n\
             { common_cpu:          1, common_pid: a [x], id  [       158], id: sys_write                     [  1] } hitcount:     301\n\
             { common_cpu:          0, common_pid: b          [       159], id: sys_read                      [  0] } hitcount:       3\n\
             \nTotals:\n    Hits: 304\n    Entries: 2\n    Dropped: 7\n";
         let mut tally = Tally::new("1".parse().unwrap());
-        assert_eq!(tally.add_histogram(text), 7);
+        assert_eq!(add_histogram(&mut tally, text), 7);
         let all = tally.residues();
         assert_eq!(all.len(), 1);
         assert_eq!(
@@ -259,7 +235,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_histogram_is_answered_without_a_panic(text in "(\\{ common_cpu:|, common_pid:|, id:|\\} hitcount:|Dropped:|[0-9 é\\[\\]\n]{0,4}){0,12}") {
-            let _ = Tally::new(CpuList::new()).add_histogram(&text);
+            let _ = add_histogram(&mut Tally::new(CpuList::new()), &text);
         }
     }
 

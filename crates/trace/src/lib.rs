@@ -1,0 +1,41 @@
+//! Timed events of the kernel's trace (Documentation/trace/ftrace.rst, events.rst, ring-buffer-design.rst).
+//!
+//! An [`Event`] has a time, a CPU, a task and fields with types. It comes from one of three places:
+//!
+//! - [`live`]: an instance of tracefs that this process made, read as binary pages (or as text) while it is written;
+//! - [`text`]: lines of `trace` or `trace_pipe`;
+//! - [`saved`]: a `trace.dat` of trace-cmd.
+//!
+//! ```text
+//! pages of CPU 0 ─ page ─┐
+//! pages of CPU 1 ─ page ─┤ merge ─> Item::Event, Item::Lost, in order of time
+//! pages of CPU n ─ page ─┘   │
+//!        format (fields by the kernel's own description), tasks (names by id)
+//! ```
+//!
+//! Events that were lost are items of the stream, at their place in it. Whoever consumes a stream decides what a gap
+//! means for its figures; a gap is never nothing. Nothing is judged here.
+//!
+//! Bytes that come from elsewhere are never trusted: what does not fit ends its page, as [`Cause::Damaged`].
+
+mod bytes;
+pub mod counted;
+mod error;
+mod event;
+pub mod format;
+pub mod live;
+#[cfg(test)]
+mod made_up;
+mod merge;
+pub mod page;
+pub mod saved;
+mod symbols;
+mod tasks;
+pub mod text;
+
+pub use bytes::Order;
+pub use error::{Error, Result};
+pub use event::{Cause, Event, Item, Losses, Lost, Value};
+pub use merge::{Merge, Pages};
+pub use symbols::Symbols;
+pub use tasks::Tasks;

@@ -1,0 +1,270 @@
+//! An instance of the kernel's trace for as long as events are wanted: made, read while it is written, taken away.
+//!
+//! An instance (`instances/NAME`) has buffers, clock and events of its own, so that whoever else traces is not disturbed
+//! and does not disturb. The top instance is never touched.
+
+mod pipe;
+mod place;
+mod ring;
+mod stats;
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use machine::SysRoot;
+use record::Fact;
+use rustix::io::Errno;
+use sys::clock::Clock;
+use units::{Bytes, CpuId, Nanos};
+
+pub use place::{clear, place};
+pub use ring::Spooled;
+pub use stats::Stats;
+
+use crate::error::{Error, Result};
+use crate::event::Item;
+use crate::format::Formats;
+use crate::merge::Merge;
+use crate::page::Layout;
+use crate::{Order, Tasks};
+use pipe::Pipe;
+use ring::Ring;
+
+/// The clock that threads can read too: `CLOCK_MONOTONIC`.
+const CLOCK: &str = "mono";
+
+/// Events that need not be enabled, because the tracers write them by themselves.
+const INTERNAL: [&str; 6] = ["print", "bprint", "bputs", "raw_data", "kernel_stack", "user_stack"];
+
+/// Who may change tracefs. Nothing else is written here.
+pub trait Tracefs {
+    /// The machine, to be read.
+    fn root(&self) -> SysRoot;
+
+    /// Makes a directory: an instance.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn make_directory(&mut self, path: &str) -> std::result::Result<(), Errno>;
+
+    /// Takes one away.
+    ///
+    /// # Errors
+    /// What the kernel answered: `EBUSY` where somebody reads it.
+    fn remove_directory(&mut self, path: &str) -> std::result::Result<(), Errno>;
+
+    /// Writes `value` into a file, in one write.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn write(&mut self, path: &str, value: &str) -> std::result::Result<(), Errno>;
+}
+
+/// In which form events are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As the kernel records them. Functions are addresses: their names need /proc/kallsyms.
+    Binary,
+    /// As the kernel prints them: slower, and functions have names.
+    Text,
+}
+
+/// An instance of our own. It is taken away when this is dropped.
+pub struct Instance<T: Tracefs> {
+    tracefs: T,
+    directory: String,
+    top: String,
+    formats: Formats,
+    tasks: Tasks,
+    reader: Reader,
+}
+
+enum Reader {
+    None,
+    Rings(Merge<Ring>),
+    Pipe(Pipe),
+}
+
+impl<T: Tracefs> Instance<T> {
+    /// Makes one, with the clock `mono` and a buffer of so many bytes for each CPU, or as large as the kernel makes it.
+    ///
+    /// # Errors
+    /// What cannot be done here: there is no tracefs, or the kernel refuses.
+    pub fn make(tracefs: T, buffer: Option<Bytes>) -> Result<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let root = tracefs.root();
+        let top = place(&root)?;
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let directory = format!("{top}/instances/{}{}-{number}", place::OWN, std::process::id());
+        let mut instance = Self {
+            formats: Formats::new(layout(&root, top)?),
+            tasks: Tasks::live(&root),
+            tracefs,
+            directory,
+            top: top.to_owned(),
+            reader: Reader::None,
+        };
+        let made = instance.tracefs.make_directory(&instance.directory);
+        made.map_err(|errno| Error::new("make", &instance.directory, std::io::Error::from(errno)))?;
+        instance.set_up(buffer)?;
+        Ok(instance)
+    }
+
+    fn set_up(&mut self, buffer: Option<Bytes>) -> Result<()> {
+        let root = self.tracefs.root();
+        self.formats = Formats::new(layout(&root, &self.directory)?);
+        self.write("trace_clock", CLOCK)?;
+        let clocks = root.read(&self.path("trace_clock"));
+        if !clocks.value().is_some_and(|clocks| clocks.contains(&format!("[{CLOCK}]"))) {
+            let reason = format!("it reads {clocks} after {CLOCK} was written to it");
+            return Err(Error::new("set", self.path("trace_clock"), reason));
+        }
+        if let Some(size) = buffer {
+            self.write("buffer_size_kb", &size.0.div_ceil(1024).to_string())?;
+        }
+        for name in INTERNAL {
+            if let Fact::Value(text) = root.read(&format!("{}/events/ftrace/{name}/format", self.top)) {
+                self.formats.add(&text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    fn path(&self, file: &str) -> String {
+        format!("{}/{file}", self.directory)
+    }
+
+    /// Reads one of its files.
+    pub fn read(&self, file: &str) -> Fact<String> {
+        self.tracefs.root().read(&self.path(file))
+    }
+
+    /// Writes one of its files: a trigger, `tracing_on`, `trace_marker`.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn write(&mut self, file: &str, value: &str) -> Result<()> {
+        let path = self.path(file);
+        let written = self.tracefs.write(&path, value);
+        written.map_err(|errno| Error::new("write", path, std::io::Error::from(errno)))
+    }
+
+    /// Whether the kernel has an event, `system/name`.
+    pub fn has(&self, event: &str) -> bool {
+        self.read(&format!("events/{event}/enable")) != Fact::Absent
+    }
+
+    /// Has an event recorded, `system/name`, where a filter lets it through.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn enable(&mut self, event: &str, filter: Option<&str>) -> Result<()> {
+        let path = format!("events/{event}/format");
+        match self.read(&path) {
+            Fact::Value(text) => self.formats.add(&text)?,
+            fact => return Err(Error::new("read", self.path(&path), fact)),
+        }
+        if let Some(filter) = filter {
+            self.write(&format!("events/{event}/filter"), filter)?;
+        }
+        self.write(&format!("events/{event}/enable"), "1")
+    }
+
+    /// The formats of the events that are enabled.
+    pub fn formats(&self) -> &Formats {
+        &self.formats
+    }
+
+    /// Begins to read in this form. What is read is gone, and there is one form at a time.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn open(&mut self, form: Form) -> Result<()> {
+        self.reader = Reader::None;
+        let root = self.tracefs.root();
+        self.reader = match form {
+            Form::Text => Reader::Pipe(Pipe::open(&root, &self.directory)?),
+            Form::Binary => {
+                let size = self.formats.layout().size;
+                let open = |cpu| Ok((cpu, Ring::open(&root, &self.directory, cpu, size)?));
+                let rings = self.cpus().into_iter().map(open).collect::<Result<Vec<_>>>()?;
+                Reader::Rings(Merge::new(rings))
+            }
+        };
+        Ok(())
+    }
+
+    /// The CPUs that have a buffer: all that may ever be there.
+    pub fn cpus(&self) -> Vec<CpuId> {
+        let names = self.tracefs.root().directories(&self.path("per_cpu"));
+        let number = |name: &String| name.strip_prefix("cpu")?.parse().ok().map(CpuId);
+        let mut cpus: Vec<CpuId> = names.value().into_iter().flatten().filter_map(number).collect();
+        cpus.sort_unstable();
+        cpus
+    }
+
+    /// Shows what has been recorded up to now, in order of time; nothing is waited for. One that was being recorded
+    /// when this was called last may come first, with a time before what was shown then.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn each(&mut self, see: &mut dyn FnMut(&Item<'_>)) -> Result<()> {
+        match &mut self.reader {
+            Reader::None => {}
+            Reader::Pipe(pipe) => pipe.each(see)?,
+            Reader::Rings(rings) => {
+                let saved = self.tracefs.root().read(&format!("{}/saved_cmdlines", self.top));
+                self.tasks.add(saved.value().map_or("", String::as_str));
+                // What is recorded while this reads may stand in one CPU's pages, and in another's only later.
+                let now = Nanos(Clock::Monotonic.now());
+                rings.refill(&self.formats)?;
+                while let Some(item) = rings.next(&self.formats, &mut self.tasks, now)? {
+                    see(&item);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the kernel counts of a CPU's buffer.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn stats(&self, cpu: CpuId) -> Result<Stats> {
+        let path = format!("per_cpu/cpu{cpu}/stats");
+        let text = self.read(&path);
+        let stats = text.value().and_then(|text| Stats::parse(text));
+        stats.ok_or_else(|| Error::new("read", self.path(&path), "it has no counts of lost events"))
+    }
+
+    /// Moves the pages that a CPU has into a file, whole ones without a copy through this process. What was moved is
+    /// not shown by [`Instance::each`].
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn spool(&self, cpu: CpuId, file: &File) -> Result<Spooled> {
+        let root = self.tracefs.root();
+        Ring::open(&root, &self.directory, cpu, self.formats.layout().size)?.spool(file)
+    }
+}
+
+impl<T: Tracefs> Drop for Instance<T> {
+    fn drop(&mut self) {
+        // The kernel does not take away what somebody reads.
+        self.reader = Reader::None;
+        let _ = self.tracefs.remove_directory(&self.directory);
+    }
+}
+
+fn layout(root: &SysRoot, directory: &str) -> Result<Layout> {
+    let path = format!("{directory}/events/header_page");
+    match root.read(&path) {
+        Fact::Value(text) => Layout::parse(&text, Order::native()),
+        fact => Err(Error::new("read", path, fact)),
+    }
+}

@@ -1,0 +1,87 @@
+//! Where tracefs is, and which instances in it are ours.
+
+use machine::SysRoot;
+use record::Fact;
+use rustix::io::Errno;
+
+use super::Tracefs;
+use crate::error::{Error, Result};
+
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// What the name of an instance of ours begins with; the id of its process follows, and its number there.
+pub(super) const OWN: &str = "worstcase-";
+
+/// Where the file system is, if this process may look into it.
+///
+/// # Errors
+/// Why it cannot be had.
+pub fn place(root: &SysRoot) -> Result<&'static str> {
+    let look = |place: &'static str| (place, root.read(&format!("{place}/current_tracer")));
+    let mut looked = PLACES.map(look).into_iter().filter(|(_, tracer)| *tracer != Fact::Absent);
+    match looked.next() {
+        Some((place, Fact::Value(_))) => Ok(place),
+        Some((place, tracer)) => Err(Error::new("read", place, tracer)),
+        None => {
+            let error = Error::new("find", PLACES[0], "tracefs is not mounted");
+            Err(error.hint(format!("mount -t tracefs none {}", PLACES[0])))
+        }
+    }
+}
+
+/// Takes away instances of ours whose process is gone; each with what the kernel answered.
+pub fn clear(tracefs: &mut impl Tracefs) -> Vec<(String, std::result::Result<(), Errno>)> {
+    let root = tracefs.root();
+    let left = instances(&root).into_iter().filter(|(_, process)| !is_running(&root, *process));
+    left.map(|(directory, _)| {
+        let removed = tracefs.remove_directory(&directory);
+        (directory, removed)
+    })
+    .collect()
+}
+
+fn is_running(root: &SysRoot, process: i32) -> bool {
+    machine::tasks::task(root, process, process).is_some()
+}
+
+/// The instances that worstcase has made, each with the id of the process that did.
+fn instances(root: &SysRoot) -> Vec<(String, i32)> {
+    let Ok(place) = place(root) else { return Vec::new() };
+    let directory = format!("{place}/instances");
+    let names = root.directories(&directory).value().cloned().unwrap_or_default();
+    let own = |name: String| {
+        let process = name.strip_prefix(OWN)?.split('-').next()?.parse().ok()?;
+        Some((format!("{directory}/{name}"), process))
+    };
+    names.into_iter().filter_map(own).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::Tree;
+
+    fn root(files: &[&str]) -> SysRoot {
+        SysRoot::of(Tree::whole(files.iter().map(|path| ((*path).to_owned(), b"nop".to_vec()))))
+    }
+
+    #[test]
+    fn instances_of_ours_are_known_by_name() {
+        let root = root(&[
+            "/sys/kernel/tracing/current_tracer",
+            "/sys/kernel/tracing/instances/worstcase-70-3/trace",
+            "/sys/kernel/tracing/instances/worstcase-71/trace",
+            "/sys/kernel/tracing/instances/other/trace",
+        ]);
+        let path = |name: &str| format!("/sys/kernel/tracing/instances/{name}");
+        assert_eq!(instances(&root), [(path("worstcase-70-3"), 70), (path("worstcase-71"), 71)]);
+    }
+
+    #[test]
+    fn the_old_place_serves_and_a_missing_one_says_what_to_mount() {
+        assert_eq!(place(&root(&["/sys/kernel/debug/tracing/current_tracer"])).unwrap(), PLACES[1]);
+        let error = place(&root(&[])).unwrap_err();
+        assert_eq!(error.to_string(), "find /sys/kernel/tracing: tracefs is not mounted");
+        assert_eq!(error.hint, "mount -t tracefs none /sys/kernel/tracing");
+    }
+}

@@ -1,0 +1,96 @@
+//! Names of threads by their id: a record holds the id alone.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use machine::SysRoot;
+
+use crate::bytes::Order;
+use crate::event::Value;
+use crate::format::{Field, Format};
+
+/// What the kernel's text calls an idle CPU.
+const IDLE: &str = "<idle>";
+
+/// The process namespace that the kernel's own ids are of: the inode of the first one (include/linux/proc_ns.h).
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// The names that are known so far.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    /// None for a thread that was asked for and is gone.
+    names: HashMap<i32, Option<String>>,
+    live: Option<SysRoot>,
+}
+
+impl Tasks {
+    /// Those of `saved_cmdlines`: an id and a name in each line. The kernel keeps a few only (`saved_cmdlines_size`).
+    pub fn parse(text: &str) -> Self {
+        let mut tasks = Self::default();
+        tasks.add(text);
+        tasks
+    }
+
+    /// None yet. Threads of which no event says a name are looked for in /proc: one that never gives its CPU away is in
+    /// no other place. In a process namespace ids are others there, and nothing is looked for.
+    pub(crate) fn live(root: &SysRoot) -> Self {
+        let namespace = root.link("/proc/self/ns/pid");
+        let is_first = namespace.value().is_some_and(|name| name == FIRST_NAMESPACE);
+        Self { live: is_first.then(|| root.clone()), ..Self::default() }
+    }
+
+    /// Adds those of `saved_cmdlines`, which are those of now.
+    pub fn add(&mut self, text: &str) {
+        let line = |line| {
+            let (id, name) = str::trim_start(line).split_once(' ')?;
+            Some((id.parse().ok()?, name)).filter(|_| name != "<...>")
+        };
+        text.lines().filter_map(line).for_each(|(id, name)| self.note(id, name.into()));
+    }
+
+    /// The name of a thread, as far as it is known.
+    pub fn name(&self, task: i32) -> Option<&str> {
+        if task == 0 { Some(IDLE) } else { self.names.get(&task)?.as_deref() }
+    }
+
+    /// The same; one that is not known is looked for.
+    pub(crate) fn find(&mut self, task: i32) -> Option<&str> {
+        if let (Some(root), false) = (&self.live, task == 0 || self.names.contains_key(&task)) {
+            let name = root.read(&format!("/proc/{task}/comm")).value().cloned();
+            self.names.insert(task, name);
+        }
+        self.name(task)
+    }
+
+    /// Takes what an event says of threads.
+    pub(crate) fn see(&mut self, format: &Format, order: Order, data: &[u8]) {
+        format.tasks().for_each(|(id, name)| self.see_one(id, name, order, data));
+    }
+
+    fn see_one(&mut self, id: &Field, name: &Field, order: Order, data: &[u8]) {
+        let Some(Value::Signed(id)) = id.value(order, data) else { return };
+        let (Ok(id), Some(Value::Text(name))) = (i32::try_from(id), name.value(order, data)) else { return };
+        self.note(id, name);
+    }
+
+    fn note(&mut self, task: i32, name: Cow<'_, str>) {
+        match self.names.get_mut(&task) {
+            Some(Some(known)) if *known == name => {}
+            Some(known) => *known = Some(name.into_owned()),
+            None => drop(self.names.insert(task, Some(name.into_owned()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saved_names_may_hold_blanks_and_the_last_one_holds() {
+        let mut tasks = Tasks::parse("7 sh\n 9 <...>\nx y\n");
+        tasks.add("7 tmux: server\n8 cat\n");
+        let names = [7, 8, 9, 0].map(|id| tasks.name(id).map(str::to_owned));
+        assert_eq!(names.map(Option::unwrap_or_default), ["tmux: server", "cat", "", "<idle>"]);
+    }
+}

@@ -1,0 +1,51 @@
+//! The trace of other kernels, in guests.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use guest_tests::Guests;
+use support::{fixture, kernel};
+
+/// On a busy host the kernel may find that its timer does not interrupt, and stop.
+const WORDS: &str = "quiet no_timer_check";
+
+static PLAIN: Guests = Guests::new("debian-6.1-amd64", WORDS).processors(2).programs(&["true"]);
+static RT: Guests = Guests::new("debian-6.1-rt-amd64", WORDS).processors(2).programs(&["true"]);
+static NEW: Guests = Guests::new("debian-6.12-rt-amd64", WORDS).processors(2).programs(&["true"]);
+
+/// One after the other: each test of a file is a boot's, and these are quick.
+fn everything() {
+    kernel::the_trace_clock_is_clock_monotonic();
+    kernel::binary_and_text_agree();
+    kernel::what_is_recorded_and_what_is_lost_is_what_was_written();
+    kernel::events_of_all_cpus_come_in_order();
+    kernel::pages_are_moved_into_a_file();
+    kernel::nothing_is_left_behind();
+}
+
+#[test]
+fn a_kernel_of_2022_is_read() {
+    PLAIN.run(everything);
+}
+
+#[test]
+fn a_preempt_rt_kernel_of_2022_is_read() {
+    RT.run(everything);
+}
+
+#[test]
+fn a_preempt_rt_kernel_of_2024_is_read() {
+    NEW.run(everything);
+}
+
+#[test]
+#[ignore = "prints a fixture: tests/fixtures/README.md"]
+fn record_plain() {
+    PLAIN.run(fixture::record);
+}
+
+#[test]
+#[ignore = "prints a fixture: tests/fixtures/README.md"]
+fn record_rt() {
+    RT.run(fixture::record);
+}
