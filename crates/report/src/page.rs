@@ -62,7 +62,10 @@ pub fn page_with(records: &[Record], exposure: Option<Nanos>) -> Result<String, 
     let views =
         records.iter().enumerate().map(|(place, record)| view_of(record, place, several, exposure)).collect();
     let title = match records {
-        [only] => format!("Wake-up latency of {}", only.header.machine.host),
+        [only] => {
+            let title = crate::instrument::of(&only.header.plan).page.title;
+            format!("{title} of {}", only.header.machine.host)
+        }
         _ => format!("Wake-up latency: {} records compared", records.len()),
     };
     let unit = records.first().map(|record| record.header.machine.unit()).unwrap_or_default().name();

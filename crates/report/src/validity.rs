@@ -48,8 +48,10 @@ fn resolution(record: &Record) -> Option<String> {
     let bookkeeping: u64 = noise().map(|(_, noise)| noise.bookkeeping.0).sum();
     let missed: u64 = noise().map(|(_, noise)| noise.windows_missed).sum();
     Some(format!(
-        "a turn of the loop takes {turn} ({shortest} at least), recording gaps took {}, {} missed",
-        Nanos(bookkeeping).rounded(),
+        "a turn of the loop takes {} ns ({} at least), recording gaps took {} us, {} missed",
+        turn.0,
+        shortest.0,
+        bookkeeping / 1_000,
         count_of(missed, "window")
     ))
 }

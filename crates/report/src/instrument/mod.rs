@@ -31,6 +31,8 @@ pub(crate) struct Shown {
 /// Texts of the page. Where one has two parts, the unit stands between them.
 #[derive(Debug)]
 pub(crate) struct Page {
+    /// The page of one record.
+    pub title: &'static str,
     /// Over the greatest value in large print.
     pub worst_value: &'static str,
     /// The heading of the table of figures, and what it says.

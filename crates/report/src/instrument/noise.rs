@@ -31,6 +31,7 @@ pub(super) static SHOWN: Shown = Shown {
     facts,
     aspects: facts,
     page: Page {
+        title: "Gaps",
         worst_value: "Longest gap",
         figures: (
             "Gaps under each load",

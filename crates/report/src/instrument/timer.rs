@@ -31,6 +31,7 @@ pub(super) static SHOWN: Shown = Shown {
     facts,
     aspects,
     page: Page {
+        title: "Wake-up latency",
         worst_value: "Worst latency",
         figures: (
             "Latency under each load",

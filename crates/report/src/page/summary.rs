@@ -166,7 +166,7 @@ pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
     let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(terms))).collect();
     head.insert(0, Cell::text("load"));
     let body = prepared.columns.iter().map(|column| load_row(column, &rows, terms)).collect();
-    let caption = format!("Latency under each load, all CPUs, in {unit}");
+    let caption = format!("{}, all CPUs, in {unit}", terms.shown.page.figures.0);
     let mut blocks = vec![Block::Table(DataTable::new(caption, head, body))];
     blocks.extend(idle_table(prepared).map(Block::Table));
     let notes = prepared.columns.iter().flat_map(|column| column.notes.iter().cloned());

@@ -87,21 +87,23 @@ fn timeline_table(stretches: &[Stretch], terms: Terms) -> DataTable {
         .iter()
         .flat_map(|stretch| stretch.steps.chunks(together).map(|steps| row(stretch, steps, terms)))
         .collect();
-    let mut head = heads("from", &["to", &format!("max, {}", unit_name(terms.unit)), "missed"]);
+    let mut head = heads("from", &["to", &format!("max, {}", unit_name(terms.unit))]);
     head.insert(2, Cell::text("load"));
+    head.extend(terms.shown.corrects.then(|| Cell::number("missed")));
     DataTable::new("Maxima over the run", head, rows).fold()
 }
 
 fn row(stretch: &Stretch, steps: &[Step], terms: Terms) -> Vec<Cell> {
     let mut merged = steps[0];
     steps[1..].iter().for_each(|step| timeline::merge(&mut merged, step));
-    vec![
+    let mut cells = vec![
         Cell::text(seconds(merged.from, 0)),
         Cell::number(seconds(merged.to, 0)),
         Cell::text(&*stretch.name),
         Cell::latency(Some(merged.maximum), terms),
-        Cell::count(merged.missed),
-    ]
+    ];
+    cells.extend(terms.shown.corrects.then(|| Cell::count(merged.missed)));
+    cells
 }
 
 /// `+12.5 s` into the run, with some decimals.
