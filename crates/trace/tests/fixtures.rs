@@ -7,7 +7,11 @@ use support::fixture::Fixture;
 use support::{Told, assert_same, told};
 use trace::{Item, Losses, Symbols, text};
 
-const KERNELS: [(&str, &str); 1] = [("6.18", include_str!("fixtures/6.18.txt"))];
+const KERNELS: [(&str, &str); 3] = [
+    ("6.1", include_str!("fixtures/6.1.txt")),
+    ("6.1-rt", include_str!("fixtures/6.1-rt.txt")),
+    ("6.18", include_str!("fixtures/6.18.txt")),
+];
 
 #[test]
 fn pages_are_read_as_the_kernel_prints_them() {
