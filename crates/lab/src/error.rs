@@ -29,3 +29,9 @@ impl Error {
         self
     }
 }
+
+impl From<Error> for failure::Error {
+    fn from(error: Error) -> Self {
+        Self::new(&error, error.hint.as_deref().unwrap_or_default())
+    }
+}

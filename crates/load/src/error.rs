@@ -92,3 +92,9 @@ impl<T> Trying<T> for std::io::Result<T> {
         self.map_err(|source| Error::File { what: what.to_owned(), source })
     }
 }
+
+impl From<Error> for failure::Error {
+    fn from(error: Error) -> Self {
+        Self::new(&error, "worstcase load --list says what each load does and needs").caused_by(error)
+    }
+}

@@ -27,7 +27,7 @@ const LENGTH: Duration = Duration::from_secs(2);
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|word| word == load::SUPERVISOR_ARGUMENT) {
-        return load::supervisor::main();
+        return load::supervisor::main().into();
     }
     let tests: [harness::Test; 5] = [
         ("workers_that_run_are_loaded", workers_that_run_are_loaded),

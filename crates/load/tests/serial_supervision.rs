@@ -31,7 +31,7 @@ const HACKBENCH: &str = "while :; do hackbench -g 2 >/dev/null; done";
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some(load::SUPERVISOR_ARGUMENT) => load::supervisor::main(),
+        Some(load::SUPERVISOR_ARGUMENT) => load::supervisor::main().into(),
         Some("parent") => parent(&arguments[1..]),
         _ => harness::run(&TESTS, &arguments),
     }

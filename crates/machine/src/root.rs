@@ -3,6 +3,13 @@
 
 mod archive;
 mod privacy;
+impl From<TreeError> for failure::Error {
+    fn from(error: TreeError) -> Self {
+        let hint = "name a file that worstcase snapshot wrote, or a directory with a copy of /proc and /sys";
+        Self::new(&error, hint).caused_by(error)
+    }
+}
+
 #[cfg(test)]
 mod tests;
 mod text;

@@ -214,3 +214,9 @@ impl Drop for Probe {
         let _ = self.child.wait();
     }
 }
+
+impl From<ProbeError> for failure::Error {
+    fn from(error: ProbeError) -> Self {
+        Self::new(&error, error.hint())
+    }
+}

@@ -206,6 +206,13 @@ fn judge_cut_off(record: &mut Record) {
     record.judgement = verdict::judge(record, &[]);
 }
 
+impl From<StoreError> for failure::Error {
+    fn from(error: StoreError) -> Self {
+        let hint = error.hint;
+        Self::new(&error, hint)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

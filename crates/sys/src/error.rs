@@ -63,3 +63,9 @@ pub(crate) fn check(
 ) -> Result<libc::c_long> {
     if result == -1 { Err(Error::last(call, on.to_string())) } else { Ok(result) }
 }
+
+impl From<Error> for failure::Error {
+    fn from(error: Error) -> Self {
+        Self::new(&error, "").caused_by(error)
+    }
+}

@@ -1,5 +1,7 @@
 //! What measures blocks: this machine, guests, or a script.
 
+use failure::Error;
+
 use crate::{Block, Figures, Planned};
 
 /// Measures blocks.
@@ -13,21 +15,4 @@ pub trait Bench {
 
     /// Hears what a search is going to measure, before it does.
     fn planned(&mut self, _: &Planned) {}
-}
-
-/// An error that says what was tried, and a hint where there is one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    /// What was tried, and what came of it.
-    pub message: String,
-    /// What to do about it; may be empty.
-    pub hint: String,
-}
-
-impl Error {
-    /// With a hint.
-    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
-    }
 }

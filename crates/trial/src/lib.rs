@@ -20,8 +20,9 @@ mod search;
 mod single;
 
 pub use arm::Arm;
-pub use bench::{Bench, Error};
+pub use bench::Bench;
 pub use design::{Design, Kind, Measure};
+pub use failure::Error;
 pub use figures::Figures;
 pub use judge::{Effect, Judged};
 pub use schedule::{Block, rounds};

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use machine::SysRoot;
 use record::instrument::noise::NoiseSetup;
 use record::instrument::timer::TimerPlan;
-use record::{CStates, ClockName, InstrumentPlan, Machine, Phase, RunPlan, Wake};
+use record::{CStates, ClockName, InstrumentPlan, Phase, Request, Wake};
 use units::{CpuList, Nanos, Policy, Priority, Seed};
 
 use crate::error::CommandError;
-use crate::run::division::Division;
 
 /// S1's advice: above interrupt threads, below what the kernel keeps for itself.
 const PRIORITY: u8 = 98;
@@ -30,9 +28,6 @@ pub enum Probe {
     /// How long a CPU is taken from a thread that spins
     Noise,
 }
-
-/// The longest that one scenario may be planned to last.
-const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
 
 /// What is measured and how.
 #[derive(Args, Clone, Debug)]
@@ -117,20 +112,6 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    /// The CPUs, as these options divide them. Loads run on `load`, if it is given.
-    pub fn division(
-        &self,
-        root: &SysRoot,
-        machine: &Machine,
-        load: Option<&CpuList>,
-    ) -> Result<Division, CommandError> {
-        let wanted = self.cpus.as_ref();
-        match &self.partition {
-            Some(name) => Division::inside(root, machine, name, wanted, load),
-            None => Division::of(root, machine, wanted, load),
-        }
-    }
-
     /// What is asked of the instrument. `intervals` are those of the timer; it sweeps where a sweep `fits`.
     pub fn instrument(&self, intervals: Vec<Nanos>, fits: bool) -> Result<InstrumentPlan, CommandError> {
         match self.probe {
@@ -182,72 +163,30 @@ impl Measuring {
         }
     }
 
-    /// The part of a plan that these options decide.
-    pub fn plan(&self, division: &Division, preset: Option<Priority>) -> Result<RunPlan, CommandError> {
+    /// The part of a request that these options decide.
+    pub fn request(&self, preset: Option<Priority>) -> Result<Request, CommandError> {
         let default = Priority::try_from(PRIORITY).ok();
         let takes_priority = self.policy.is_real_time() && self.wake != Wake::Deadline;
         if self.priority.is_some() && !takes_priority {
             let message = "--priority means nothing to --policy other and --wake deadline";
             return Err(CommandError::new(message, "leave it out, or use --policy fifo or rr"));
         }
-        Ok(RunPlan {
-            cpus: division.measured.clone(),
-            pinned: match self.wake {
-                Wake::Deadline => division.reservable(),
-                _ => division.measured.clone(),
-            },
-            left_out: division.left_out.clone(),
-            load_cpus: division.load.clone(),
+        Ok(Request {
+            cpus: self.cpus.clone(),
+            partition: self.partition.clone(),
+            samples: self.samples,
             warm_up: self.warm_up,
-            policy: Some(self.policy),
+            policy: self.policy,
             priority: self.priority.or(preset).or(default).filter(|_| takes_priority),
-            seed: Some(self.seed.unwrap_or_else(drawn_seed)),
+            seed: self.seed,
             limit: self.limit,
             stop_at: self.stop_at,
-            partition: division.partition.clone(),
-            ..RunPlan::default()
+            stop_command: self.stop_command.clone(),
+            max_temperature: self.max_temperature,
+            note: self.note.clone(),
+            samples_file: self.samples_file.clone(),
+            ..Request::default()
         })
-    }
-}
-
-/// A seed that differs from run to run, short enough to be typed again.
-pub fn drawn_seed() -> Seed {
-    let clock = Seed(sys::clock::Clock::Realtime.now() ^ u64::from(std::process::id()) << 40);
-    Seed(clock.stream("seed").below(1_000_000))
-}
-
-/// Refuses what cannot be measured as planned.
-pub fn check(plan: &RunPlan) -> Result<(), CommandError> {
-    let timer = match &plan.instrument {
-        InstrumentPlan::Timer(timer) => timer,
-        InstrumentPlan::Noise(noise) => return check_noise(plan, noise),
-    };
-    let longest = timer.intervals.iter().max().copied().unwrap_or_default();
-    if let Some(duration) = plan.duration.filter(|duration| *duration < longest) {
-        let message = format!("a duration of {duration} holds no whole interval of {longest}");
-        return Err(CommandError::new(message, "measure for longer, or at a shorter interval"));
-    }
-    if let Some(samples) = plan.samples.filter(|&samples| longest.saturating_mul(samples) > LONGEST) {
-        let message = format!("{samples} activations every {longest} take longer than {LONGEST}");
-        return Err(CommandError::new(message, "ask for fewer with --samples"));
-    }
-    let too_long = |runtime: Nanos| timer.intervals.iter().any(|interval| runtime > *interval);
-    if timer.runtime.is_some_and(too_long) {
-        return Err(CommandError::new(
-            "--runtime is longer than the interval",
-            "a fifth of it is the default",
-        ));
-    }
-    Ok(())
-}
-
-fn check_noise(plan: &RunPlan, noise: &NoiseSetup) -> Result<(), CommandError> {
-    match plan.duration.filter(|duration| *duration < noise.window) {
-        None => Ok(()),
-        Some(duration) => {
-            let message = format!("a duration of {duration} holds no whole window of {}", noise.window);
-            Err(CommandError::new(message, "measure for longer"))
-        }
     }
 }
 
@@ -278,7 +217,7 @@ pub fn length(text: &str) -> Result<Nanos, String> {
 
 /// A duration: at least 1 ms, at most a year.
 pub fn duration(text: &str) -> Result<Nanos, String> {
-    between(text, Nanos::from_millis(1), LONGEST, "1ms to 366d")
+    between(text, Nanos::from_millis(1), runner::plan::LONGEST, "1ms to 366d")
 }
 
 /// A period: below 10 us a machine does nothing but wake up, and above an hour nothing is measured.

@@ -2,10 +2,11 @@
 #![allow(clippy::print_stderr)]
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use record::verdict::Verdict;
 use report::Style;
+use runner::Outcome;
 
 use crate::error::CommandError;
 
@@ -67,6 +68,29 @@ pub fn error(error: &CommandError) {
     }
 }
 
+/// Says what went wrong in a run, has it shown, and gives its exit code. Output that was lost is an error, unless the run
+/// has failed anyway.
+pub fn conclude(outcome: &Outcome, show: impl FnOnce() -> Result<(), CommandError>) -> ExitCode {
+    let verdict = outcome.record.judgement.verdict;
+    outcome.stop_failure.iter().for_each(|failure| words(&format!("warning: {failure}")));
+    outcome.failure.iter().for_each(error);
+    ExitCode::from(match show() {
+        Ok(()) => outcome.exit_code(),
+        Err(lost) => {
+            error(&lost);
+            verdict.max(Verdict::Error).exit_code()
+        }
+    })
+}
+
+/// The exit code of a command, after it said what went wrong.
+pub fn ended(result: Result<ExitCode, CommandError>) -> ExitCode {
+    result.unwrap_or_else(|wrong| {
+        error(&wrong);
+        ExitCode::from(2)
+    })
+}
+
 /// Help and version go to standard output; a wrong argument is exit code 2, and so is help that is lost.
 pub fn usage(error: &clap::Error) -> ExitCode {
     let printed = error.print();
@@ -92,13 +116,6 @@ pub fn is_terminal(stream: Stream) -> bool {
         Stream::Output => io::stdout().is_terminal(),
         Stream::Error => io::stderr().is_terminal(),
     }
-}
-
-/// The terminal that progress or results are shown on, if it is one.
-pub fn terminal() -> Option<String> {
-    let name = |stream: &dyn AsFd| rustix::termios::ttyname(stream.as_fd(), Vec::new()).ok();
-    let name = name(&io::stdout()).or_else(|| name(&io::stderr()))?;
-    Some(name.to_string_lossy().into_owned())
 }
 
 /// What the stream can show: colours only on a terminal and without NO_COLOR, characters beyond ASCII only where the

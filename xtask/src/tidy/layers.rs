@@ -5,22 +5,24 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 17] = [
+const EDGES: [(&str, &[&str]); 19] = [
     ("units", &[]),
+    ("failure", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
-    ("sys", &["units"]),
-    ("record", &["units", "histogram", "statistics"]),
-    ("machine", &["units", "sys", "record"]),
-    ("probe", &["units", "histogram", "sys", "record"]),
-    ("load", &["units", "sys", "record", "machine"]),
+    ("sys", &["units", "failure"]),
+    ("record", &["units", "failure", "histogram", "statistics"]),
+    ("machine", &["units", "failure", "sys", "record"]),
+    ("probe", &["units", "failure", "histogram", "sys", "record"]),
+    ("load", &["units", "failure", "sys", "record", "machine"]),
     ("trace", &["units", "sys", "record", "machine"]),
     ("audit", &["units", "record", "machine"]),
-    ("tune", &["units", "sys", "record", "machine", "trace"]),
-    ("trial", &["units", "histogram", "statistics", "record"]),
-    ("lab", &["units", "statistics", "sys", "record", "machine"]),
+    ("tune", &["units", "failure", "sys", "record", "machine", "trace"]),
+    ("trial", &["units", "failure", "histogram", "statistics", "record"]),
+    ("lab", &["units", "failure", "statistics", "sys", "record", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
+    ("runner", &["units", "failure", "histogram", "sys", "record", "machine", "probe", "load", "tune"]),
     ("worstcase", &["*"]),
     ("xtask", &["units", "histogram", "sys", "record", "probe", "trace"]),
 ];

@@ -14,7 +14,6 @@ mod processes;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use sys::schedule::{self, Scheduling};
@@ -48,8 +47,8 @@ pub(crate) struct Shop {
 /// Runs the supervisor: to be called before anything else by a binary whose first argument is
 /// [`crate::SUPERVISOR_ARGUMENT`], while it has a single thread. Standard input is the pipe from the parent, standard
 /// output the pipe to it.
-pub fn main() -> ExitCode {
-    let Ok(reports) = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3) else { return ExitCode::from(2) };
+pub fn main() -> u8 {
+    let Ok(reports) = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3) else { return 2 };
     let reporter = Reporter::new(reports);
     match Shop::open(reporter) {
         Ok(mut shop) => {
@@ -59,7 +58,7 @@ pub fn main() -> ExitCode {
         }
         Err((reporter, error)) => {
             reporter.tell(&Message::Fatal(error.to_string()));
-            ExitCode::from(2)
+            2
         }
     }
 }
@@ -102,12 +101,12 @@ impl Shop {
         }
     }
 
-    fn end(&self, result: Result<(), Error>) -> ExitCode {
+    fn end(&self, result: Result<(), Error>) -> u8 {
         match result {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => 0,
             Err(error) => {
                 self.reporter.tell(&Message::Fatal(error.to_string()));
-                ExitCode::from(2)
+                2
             }
         }
     }

@@ -4,21 +4,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use load::Catalogue;
 use machine::SysRoot;
-use record::{CStates, LoadDirectory, LoadLeftOut, LoadProof, Machine, RunPlan};
+use record::{CStates, CommandLoad, LoadProof, Machine, Out, Request, RunPlan, store};
+use runner::{Means, Outcome, Page, Run};
 use units::{CpuList, Nanos};
 
-use crate::error::{CommandError, Result};
+use crate::error::Result;
 use crate::options::{self, CStatesChoice, Measuring};
 use crate::output::{self, Stream};
 use crate::presets::{self, Preset};
-use crate::run::course::{self, Outcome};
-use crate::run::display::Progress;
-use crate::run::division::Division;
-use crate::run::lab;
-use crate::run::outputs::Out;
-use crate::run::session::{Beginning, Loads, Session};
+use crate::progress::Progress;
 
 /// The loads of S0's tables.
 const LOADS: [&str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
@@ -91,57 +86,21 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Does it.
-    pub fn run(self) -> Result<ExitCode> {
+    /// Measures, shows and judges; makes a `page` beside the record.
+    pub fn run(self, page: Option<Page>) -> Result<ExitCode> {
         let preset = self.preset.as_deref().map(presets::get).transpose()?;
-        let root = SysRoot::live();
-        let machine = lab::machine(&root)?;
-        let division = self.measuring.division(&root, &machine, self.load_cpus.as_ref())?;
-        let loads = self.known_loads()?;
-        let mut plan = self.plan(preset.as_ref(), &division, &loads)?;
-        let directory = self.directory(&mut plan, &loads)?;
-        let begun = self.session(plan, machine, division, Loads { known: loads, directory })?;
-        let plan = begun.header.plan.clone();
-        announce(&plan, preset.as_ref(), &begun.header.machine);
-        let path = begun.outputs.path().map(Path::to_path_buf).unwrap_or_default();
-        output::words(&format!("record: {}", path.display()));
+        let run = Run::prepare(self.request(preset.as_ref())?, &Means { page, ..Means::default() })?;
+        let (plan, machine) = (run.header().plan.clone(), &run.header().machine);
+        announce(&plan, preset.as_ref(), machine);
+        output::words(&format!("record: {}", run.path().unwrap_or(Path::new("")).display()));
         let lengths = plan.scenarios().into_iter().filter_map(|next| plan.scenario_length(&next.setup));
         let longest = lengths.max();
-        let mut progress =
-            Progress::new(longest.map(|length| length + plan.warm_up), begun.header.machine.unit());
-        let outcome = course::run(begun, &mut progress)?;
-        Ok(ExitCode::from(outcome.exit_code(self.show(&outcome))))
+        let mut progress = Progress::new(longest.map(|length| length + plan.warm_up), machine.unit());
+        let outcome = run.measure(&mut progress)?;
+        Ok(output::conclude(&outcome, || self.show(&outcome)))
     }
 
-    /// The catalogue, and the user's own command as one more.
-    fn known_loads(&self) -> Result<Vec<load::Load>> {
-        let mut known = Catalogue::shipped()?.loads().to_vec();
-        let own = self.load_command.as_deref().map(load::Load::from_command);
-        known.extend(own.map(|own| own.proven_by(self.load_proof)));
-        Ok(known)
-    }
-
-    /// The names of the loads to be measured, each known and able to run.
-    fn chosen_loads(&self, preset: Option<&Preset>, known: &[load::Load]) -> Result<Vec<String>> {
-        let own = self.load_command.as_deref().map(|command| load::Load::from_command(command).name);
-        let mut names = match (self.loads.is_empty(), preset, &own) {
-            (false, ..) => self.loads.clone(),
-            (true, Some(preset), _) => preset.loads.clone(),
-            (true, None, Some(_)) => vec!["idle".to_owned()],
-            (true, None, None) => LOADS.map(str::to_owned).to_vec(),
-        };
-        names.extend(own.filter(|own| !names.contains(own)));
-        for name in &names {
-            match known.iter().find(|load| load.name == *name) {
-                Some(load) => check_programs(load)?,
-                // Says which there are.
-                None => drop(Catalogue::shipped()?.get(name)?),
-            }
-        }
-        Ok(names)
-    }
-
-    fn plan(&self, preset: Option<&Preset>, division: &Division, known: &[load::Load]) -> Result<RunPlan> {
+    fn request(&self, preset: Option<&Preset>) -> Result<Request> {
         let options = &self.measuring;
         let samples =
             options.samples.or_else(|| preset.filter(|_| self.duration.is_none()).and_then(|p| p.samples));
@@ -150,8 +109,12 @@ impl Bench {
         let intervals = if self.interval.is_empty() { vec![default_interval] } else { self.interval.clone() };
         let preset_cstates = preset.and_then(|p| p.cstates.parse::<CStatesChoice>().ok());
         let cstates = self.cstates.or(preset_cstates).map_or(vec![CStates::AsIs], |choice| choice.0.to_vec());
-        let plan = RunPlan {
-            loads: self.chosen_loads(preset, known)?,
+        Ok(Request {
+            loads: self.chosen_loads(preset),
+            command: self.load_command.clone().map(|command| CommandLoad { command, proof: self.load_proof }),
+            may_leave_out: self.loads.is_empty() && preset.is_none() && self.load_dir.is_none(),
+            load_cpus: self.load_cpus.clone(),
+            load_directory: self.load_dir.clone(),
             duration: samples.is_none().then_some(duration),
             samples,
             // A preset is measured as its authors did.
@@ -159,46 +122,19 @@ impl Bench {
             cstates,
             repeat: self.repeat,
             preset: preset.map(|p| p.name.clone()),
-            ..options.plan(division, preset.map(|p| p.priority))?
-        };
-        options::check(&plan)?;
-        Ok(plan)
-    }
-
-    /// Where loads write, if some of them do. Where they cannot, those that write are left out of the default set.
-    fn directory(&self, plan: &mut RunPlan, known: &[load::Load]) -> Result<Option<LoadDirectory>> {
-        let writes = |name: &String| known.iter().any(|load| load.name == *name && load.writes());
-        if !plan.loads.iter().any(writes) {
-            return Ok(None);
-        }
-        let error = match load_directory(self.load_dir.as_deref()) {
-            Ok(directory) => return Ok(Some(directory)),
-            Err(error) => error,
-        };
-        let is_default = self.loads.is_empty() && self.preset.is_none() && self.load_dir.is_none();
-        if !is_default {
-            return Err(error);
-        }
-        let (left_out, loads): (Vec<String>, Vec<String>) = plan.loads.drain(..).partition(writes);
-        let reason = |load| LoadLeftOut { load, reason: error.message.clone() };
-        plan.loads_left_out = left_out.into_iter().map(reason).collect();
-        plan.loads = loads;
-        Ok(None)
-    }
-
-    fn session(&self, plan: RunPlan, machine: Machine, division: Division, loads: Loads) -> Result<Session> {
-        let options = &self.measuring;
-        Session::begin(Beginning {
-            plan,
-            machine,
-            division,
-            loads,
-            note: options.note.clone(),
             out: Some(self.out.clone().map_or(Out::Named, Out::Directory)),
-            samples_file: options.samples_file.clone(),
-            max_temperature: options.max_temperature,
-            stop_command: options.stop_command.clone(),
+            ..options.request(preset.map(|p| p.priority))?
         })
+    }
+
+    /// The names of the loads to be measured, beside a command.
+    fn chosen_loads(&self, preset: Option<&Preset>) -> Vec<String> {
+        match preset {
+            _ if !self.loads.is_empty() => self.loads.clone(),
+            Some(preset) => preset.loads.clone(),
+            None if self.load_command.is_some() => vec!["idle".to_owned()],
+            None => LOADS.map(str::to_owned).to_vec(),
+        }
     }
 
     fn show(&self, outcome: &Outcome) -> Result<()> {
@@ -207,20 +143,13 @@ impl Bench {
         }
         let table = report::table::bench(&outcome.record, self.per_cpu, &output::style(Stream::Output));
         output::final_data(&table)?;
-        if let Some(path) = &outcome.path {
-            output::words(&format!("report: {}", path.join(record::store::PAGE).display()));
+        if let Some(page) =
+            outcome.path.as_ref().map(|path| path.join(store::PAGE)).filter(|page| page.exists())
+        {
+            output::words(&format!("report: {}", page.display()));
         }
         Ok(())
     }
-}
-
-/// Refuses a load of which no part can run, before anything is measured.
-fn check_programs(load: &load::Load) -> Result<()> {
-    let missing = load.missing();
-    if missing.is_empty() || missing.len() < load.stressors.len() {
-        return Ok(());
-    }
-    Err(load::Error::Missing { load: load.name.clone(), missing }.into())
 }
 
 /// What is about to happen and how long it takes.
@@ -265,31 +194,4 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
             "idle states are left as they are; cyclictest would restrict them (--cstates restrict, or both)",
         );
     }
-}
-
-/// Where loads write: a real disk, unless a directory was named.
-pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
-    let path = named.unwrap_or(Path::new("."));
-    let hint = "name a directory on the disk that is to be stressed with --load-dir";
-    let failed = |error: std::io::Error| {
-        CommandError::new(format!("load directory {}: {error}", path.display()), hint)
-    };
-    let metadata = path.metadata().map_err(failed)?;
-    if !metadata.is_dir() {
-        return Err(CommandError::new(format!("load directory {}: not a directory", path.display()), hint));
-    }
-    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(|errno| failed(errno.into()))?;
-    let directory = machine::directory_of(&SysRoot::live(), path);
-    let directory = directory
-        .ok_or_else(|| CommandError::new(format!("{} is on no known mount", path.display()), hint))?;
-    if named.is_none() && directory.is_in_memory() {
-        let message =
-            format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
-        let hint = match lab::guest()? {
-            Some(_) => "give the guest a disk: worstcase lab run --disk",
-            None => "name a directory with --load-dir (this one too, if you mean it)",
-        };
-        return Err(CommandError::new(message, hint));
-    }
-    Ok(directory)
 }

@@ -10,14 +10,14 @@ use load::{Catalogue, LoadPlan, RunningLoad};
 use machine::{Snapshot, SysRoot};
 use record::verdict::Verdict;
 use record::{Effect, LoadProof, WarningId};
+use runner::division::Division;
+use runner::guest;
 use sys::signal::Signals;
 use units::{CpuList, Nanos, Seed};
 
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
-use crate::run::division::Division;
-use crate::run::lab;
 
 /// How often the load is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -79,11 +79,11 @@ impl Load {
         let machine = machine::machine(&root);
         let division = Division::of(&root, &machine, None, self.load_cpus.as_ref())?;
         let mut plan = LoadPlan::new(load, division.load.clone(), self.seed);
-        plan.limits = lab::limits(lab::guest()?.as_ref());
+        plan.limits = guest::limits(guest::guest()?.as_ref());
         plan.every_cpu = division.load.union(&division.measured);
         plan.duration = self.duration;
         if plan.load.writes() {
-            plan.directory = Some(super::bench::load_directory(self.load_dir.as_deref())?);
+            plan.directory = Some(runner::plan::load_directory(self.load_dir.as_deref())?);
         }
         let signals = Signals::take()?;
         let mut running = load::start(plan)?;

@@ -4,20 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use machine::SysRoot;
-use record::{Record, RunPlan, store};
+use record::{InstrumentPlan, Out, Record, Request, RunPlan, store};
+use runner::{Means, Observer, Outcome, Page, Run};
 use units::Nanos;
 
 use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};
 use crate::error::{CommandError, Result};
 use crate::options::{self, CStatesChoice, Measuring};
 use crate::output::{self, Stream};
-use crate::run::course::{self, Outcome};
-use crate::run::display::Display;
-use crate::run::division::Division;
-use crate::run::lab;
-use crate::run::outputs::Out;
-use crate::run::session::{Beginning, Loads, Session};
 
 /// Measure live, until Ctrl-C or --duration
 ///
@@ -81,57 +75,41 @@ enum HistogramFormat {
 }
 
 impl Measure {
-    /// Does it.
-    pub fn run(self) -> Result<ExitCode> {
-        let root = SysRoot::live();
-        let machine = lab::machine(&root)?;
-        let division = self.measuring.division(&root, &machine, None)?;
-        let plan = self.plan(&division)?;
-        self.check_formats(&plan)?;
-        self.check_single_cpu(&plan)?;
-        self.check_histogram()?;
-        let mut display = self.display(&plan, &machine);
-        let known = load::Catalogue::shipped()?.loads().to_vec();
-        let session = Session::begin(Beginning {
-            plan,
-            machine,
-            division,
-            loads: Loads { known, directory: None },
-            note: self.measuring.note.clone(),
-            out: self.out.clone().map(Out::Directory),
-            samples_file: self.measuring.samples_file.clone(),
-            max_temperature: self.measuring.max_temperature,
-            stop_command: self.measuring.stop_command.clone(),
-        })?;
-        if let Some(lab) = session.header.machine.lab.as_ref().filter(|_| self.format.is_some()) {
+    /// Measures and shows; makes a `page` beside the record.
+    pub fn run(self, page: Option<Page>) -> Result<ExitCode> {
+        let run = Run::prepare(self.request()?, &Means { page, ..Means::default() })?;
+        let header = run.header();
+        self.check_single_cpu(&header.plan)?;
+        let mut display = self.display(&header.plan, &header.machine);
+        if let Some(lab) = header.machine.lab.as_ref().filter(|_| self.format.is_some()) {
             // Lines of other tools have no room for it.
             output::words(record::export::guest_note(lab).trim_end());
         }
-        let outcome = course::run(session, display.as_mut())?;
+        let outcome = run.measure(display.as_mut())?;
         drop(display);
-        let saved = self.save_histogram(&outcome.record);
-        let shown = self.conclude(&outcome);
-        Ok(ExitCode::from(outcome.exit_code(saved.and(shown))))
+        Ok(output::conclude(&outcome, || {
+            let saved = self.save_histogram(&outcome.record);
+            saved.and(self.conclude(&outcome))
+        }))
     }
 
-    fn plan(&self, division: &Division) -> Result<RunPlan> {
+    fn request(&self) -> Result<Request> {
         let [cstates] = self.cstates.0 else {
             return Err(CommandError::new(
                 "measure takes one C-state policy",
                 "worstcase bench --cstates both",
             ));
         };
-        let plan = RunPlan {
-            loads: vec!["idle".into()],
+        let request = Request {
             duration: self.duration,
-            samples: self.measuring.samples,
             cstates: vec![*cstates],
-            repeat: 1,
             instrument: self.measuring.instrument(vec![self.interval], self.is_long())?,
-            ..self.measuring.plan(division, None)?
+            out: self.out.clone().map(Out::Directory),
+            ..self.measuring.request(None)?
         };
-        options::check(&plan)?;
-        Ok(plan)
+        self.check_formats(&request)?;
+        self.check_histogram()?;
+        Ok(request)
     }
 
     /// Whether it lasts so long that a sweep gets anywhere.
@@ -155,9 +133,12 @@ impl Measure {
     }
 
     /// The forms of other tools are of latencies.
-    fn check_formats(&self, plan: &RunPlan) -> Result<()> {
+    fn check_formats(&self, request: &Request) -> Result<()> {
         let foreign = [("--format", self.format.is_some()), ("--histogram", self.histogram.is_some())];
-        match foreign.into_iter().find(|(_, given)| *given && plan.timer().is_none()) {
+        match foreign
+            .into_iter()
+            .find(|(_, given)| *given && !matches!(request.instrument, InstrumentPlan::Timer(_)))
+        {
             None => Ok(()),
             Some((option, _)) => {
                 let message =
@@ -179,7 +160,7 @@ impl Measure {
         Ok(())
     }
 
-    fn display(&self, plan: &RunPlan, machine: &record::Machine) -> Box<dyn Display> {
+    fn display(&self, plan: &RunPlan, machine: &record::Machine) -> Box<dyn Observer> {
         match self.format {
             _ if self.json => Box::new(Json),
             Some(Format::Latmus) => Box::new(LatmusLines::new(plan, machine)),

@@ -10,7 +10,9 @@ use units::{CpuId, Nanos};
 
 use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
-use crate::run::display::{Display, Live, rows};
+use runner::{Live, Observer};
+
+use crate::progress::rows;
 
 /// Prints; `false` where nobody reads any more.
 fn print(text: &str) -> Result<bool> {
@@ -33,7 +35,7 @@ impl Table {
     }
 }
 
-impl Display for Table {
+impl Observer for Table {
     fn begins(&mut self, head: &ScenarioHead, _: usize, _: usize) -> Result<bool> {
         output::words(&format!("{}, warming up; end with Ctrl-C", head.planned.setup));
         Ok(true)
@@ -66,7 +68,7 @@ impl Lines {
     }
 }
 
-impl Display for Lines {
+impl Observer for Lines {
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         let second = (live.elapsed.0 + 500_000_000) / 1_000_000_000;
         let line = |row| report::live::line(second, row, self.unit) + "\n";
@@ -101,7 +103,7 @@ struct JsonTotal {
     p999: Option<Nanos>,
 }
 
-impl Display for Json {
+impl Observer for Json {
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         let mut lines = String::new();
         for (index, thread) in live.threads.iter().enumerate() {
@@ -156,7 +158,7 @@ fn responder(plan: &RunPlan, machine: &Machine, cpu: CpuId, priority: u32) -> la
     }
 }
 
-impl Display for LatmusLines {
+impl Observer for LatmusLines {
     fn begins(&mut self, _: &ScenarioHead, _: usize, _: usize) -> Result<bool> {
         print(&(latmus::warming_up(&self.responder) + "\n"))
     }
@@ -259,7 +261,7 @@ impl CyclictestLines {
     }
 }
 
-impl Display for CyclictestLines {
+impl Observer for CyclictestLines {
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         self.look(live);
         if !output::is_terminal(Stream::Output) {

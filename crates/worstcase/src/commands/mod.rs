@@ -1,5 +1,6 @@
 //! The commands: one file each.
 
+pub mod agent;
 mod bench;
 mod check;
 mod lab;
@@ -10,17 +11,58 @@ mod partition;
 mod report;
 mod samples;
 mod snapshot;
-pub mod tune;
+mod tune;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{CommandFactory, Parser, Subcommand};
+use record::Record;
 
-use crate::error::Result;
+use crate::error::{CommandError, Result};
+use crate::output;
+
+/// Finds, explains and cuts the worst-case latency of a Linux system.
+#[derive(Parser)]
+#[command(
+    name = "worstcase",
+    version,
+    about,
+    disable_help_subcommand = true,
+    after_help = "Exit codes: 0 pass, 1 fail, 2 error, 3 inconclusive, 130 interrupted before anything was measured.\n\
+                  Start with: worstcase bench"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What `worstcase` does with its arguments.
+pub fn main() -> ExitCode {
+    match Arguments::try_parse() {
+        Ok(Arguments { command }) => {
+            tune::warn_of_leftovers(&command);
+            output::ended(command.run())
+        }
+        Err(error) => output::usage(&error),
+    }
+}
+
+/// Runs a command that is given in words.
+fn run(words: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
+    let words = std::iter::once(OsString::from("worstcase")).chain(words);
+    let arguments = Arguments::try_parse_from(words).map_err(|error| CommandError::new(error, ""))?;
+    arguments.command.run()
+}
+
+/// Whether there is a command of that name.
+fn is_command(word: &str) -> bool {
+    Arguments::command().find_subcommand(word).is_some()
+}
 
 /// What the user asks for.
 #[derive(Subcommand)]
-pub enum Command {
+enum Command {
     Bench(Box<bench::Bench>),
     Check(Box<check::Check>),
     Measure(Box<measure::Measure>),
@@ -34,12 +76,12 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it; the exit code carries the verdict.
-    pub fn run(self) -> Result<ExitCode> {
+    /// The exit code carries the verdict.
+    fn run(self) -> Result<ExitCode> {
         match self {
-            Self::Bench(bench) => bench.run(),
+            Self::Bench(bench) => bench.run(Some(page)),
             Self::Check(check) => check.run(),
-            Self::Measure(measure) => measure.run(),
+            Self::Measure(measure) => measure.run(Some(page)),
             Self::Lab(lab) => lab.run(),
             Self::Load(load) => load.run(),
             Self::Partition(partition) => partition.run(),
@@ -49,4 +91,9 @@ impl Command {
             Self::Tune(tune) => tune.run(),
         }
     }
+}
+
+/// The page beside a record.
+fn page(record: &Record) -> std::result::Result<String, String> {
+    ::report::page::page(std::slice::from_ref(record)).map_err(|error| error.to_string())
 }

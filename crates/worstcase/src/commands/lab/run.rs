@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use lab::boot::{self, Failure, Guest, Left, Outcome, Time};
 use lab::kernels::Architecture;
 use lab::parameters;
@@ -245,5 +245,5 @@ fn check_system(directory: &Path) -> Result<()> {
 
 /// Whether `word` is a command of worstcase that makes sense in a guest.
 fn is_verb(word: &str) -> bool {
-    word != "lab" && crate::Arguments::command().find_subcommand(word).is_some()
+    word != "lab" && crate::commands::is_command(word)
 }

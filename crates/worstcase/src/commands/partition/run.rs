@@ -12,7 +12,7 @@ use units::{Policy, Priority};
 
 use super::lockout;
 use crate::error::{CommandError, Result};
-use crate::run::partition::{named, put, valid};
+use runner::partition::{named, put, valid};
 
 /// Start a command inside a partition
 ///

@@ -29,7 +29,7 @@ use crate::error::Result;
 
 pub use apply::Apply;
 pub use course::time as wait_time;
-pub use leftover::{STATE, warn_of_leftovers};
+pub use leftover::warn_of_leftovers;
 pub use persist::write_words;
 pub use selection::Selection;
 pub use shown::plan as told;

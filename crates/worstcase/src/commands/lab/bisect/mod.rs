@@ -138,7 +138,7 @@ impl Bisect {
         let cache = Cache::of_user()?;
         let binary = |kernel: &lab::kernels::Kernel| {
             let binary = self.several.binary(kernel.architecture);
-            binary.map_err(|CommandError { message, hint }| lab::Error::new(message).hint(hint))
+            binary.map_err(|CommandError { message, hint, .. }| lab::Error::new(message).hint(hint))
         };
         Ok(course.run(Means {
             booter: &Qemu,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::Args;
 use machine::SysRoot;
 use tune::apply::{End, OnRefusal, apply, rewrite};
 use tune::journal::Lock;
@@ -100,10 +100,7 @@ impl Block {
     }
 
     fn measure(&self) -> Result<ExitCode> {
-        let words = std::iter::once(OsString::from("worstcase")).chain(self.bench.iter().cloned());
-        let arguments =
-            crate::Arguments::try_parse_from(words).map_err(|error| CommandError::new(error, ""))?;
-        arguments.command.run()
+        crate::commands::run(self.bench.iter().cloned())
     }
 }
 

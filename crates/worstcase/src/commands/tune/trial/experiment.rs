@@ -209,7 +209,7 @@ impl Experiment {
     }
 
     fn design(&self, settings: Vec<String>, is_live: bool, search: bool) -> Design {
-        let own = || if is_live { options::drawn_seed() } else { Seed(1) };
+        let own = || if is_live { runner::plan::drawn_seed() } else { Seed(1) };
         let needed = statistics::rounds_needed(if search { 1 } else { settings.len() });
         Design {
             settings,

@@ -49,7 +49,7 @@ impl Run {
             Place::Here { .. } => {
                 let (question, directory) = (&self.question, self.directory.as_path());
                 let (state, signals) = (&self.state, &self.signals);
-                return Ok(experiment(&mut Machine { question, directory, state, signals })?);
+                return experiment(&mut Machine { question, directory, state, signals });
             }
             Place::Guests(guests) => (**guests).clone(),
         };
@@ -62,7 +62,7 @@ impl Run {
         let made_of = self.settle(&guests, &kernel, &binary)?;
         let (question, directory, signals) = (&self.question, self.directory.as_path(), &self.signals);
         let (jobs, guests) = (self.several.jobs(guests.time), &guests);
-        Ok(experiment(&mut Lab { question, guests, kernel, binary, made_of, jobs, directory, signals })?)
+        experiment(&mut Lab { question, guests, kernel, binary, made_of, jobs, directory, signals })
     }
 
     /// What guests are made of: the same as those whose records are there.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use record::{Header, PlannedScenario, Sweep, samples};
 use units::Nanos;
 
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// Of every scenario; none at all where no series has any.
 fn sweeps(planned: &[PlannedScenario]) -> Vec<Vec<Sweep>> {
@@ -28,10 +28,7 @@ impl SamplesFile {
     /// A new file, with its header.
     pub fn create(path: PathBuf, header: &Header) -> Result<Self> {
         let failed = |error: std::io::Error| {
-            CommandError::new(
-                format!("create {}: {error}", path.display()),
-                "choose a file that does not exist yet",
-            )
+            Error::new(format!("create {}: {error}", path.display()), "choose a file that does not exist yet")
         };
         let file = File::create_new(&path).map_err(failed)?;
         let planned = header.plan.scenarios();

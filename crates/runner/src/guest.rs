@@ -5,7 +5,7 @@ use machine::SysRoot;
 use record::{Lab, Machine};
 use units::Bytes;
 
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// The environment variable in which process 1 of the lab's guests describes the guest: a [`Lab`] as JSON.
 pub const VARIABLE: &str = "WORSTCASE_LAB";
@@ -29,7 +29,7 @@ pub fn limits(guest: Option<&Lab>) -> Limits {
 
 fn described(value: &str) -> Result<Lab> {
     serde_json::from_str(value).map_err(|error| {
-        CommandError::new(
+        Error::new(
             format!("{VARIABLE} does not describe a guest of the lab: {error}"),
             format!("only the lab sets it, inside its guests: unset {VARIABLE}"),
         )

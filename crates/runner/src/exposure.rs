@@ -6,7 +6,7 @@ use load::RunningLoad;
 use record::LoadBlock;
 use record::journal::Line;
 
-use super::session::Session;
+use crate::session::Session;
 
 /// How often a load is looked at: once a slot, by which its exposure is judged.
 const LOOK: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! Which CPUs are measured, which carry the load, which are left to recorder and display.
+//! Which CPUs are measured, which carry the load, which are left to recorder and observer.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -7,8 +7,8 @@ use machine::SysRoot;
 use record::{LeftOut, Machine, Partition};
 use units::{CpuId, CpuList};
 
-use super::partition::{named, valid};
-use crate::error::{CommandError, Result};
+use crate::partition::{named, valid};
+use failure::{Error, Result};
 
 /// The machine's CPUs, divided for a run.
 #[derive(Clone, Debug)]
@@ -48,10 +48,7 @@ impl Division {
         let left_out = left_out(root, &wanted.difference(&measured));
         if measured.is_empty() {
             let reasons: Vec<String> = left_out.iter().map(|group| group.reason.clone()).collect();
-            return Err(CommandError::new(
-                format!("none of CPUs {wanted} can be measured"),
-                reasons.join("; "),
-            ));
+            return Err(Error::new(format!("none of CPUs {wanted} can be measured"), reasons.join("; ")));
         }
         let common = cpus.allowed.difference(&isolated);
         let load = load.cloned().unwrap_or(if common.is_empty() { cpus.allowed.clone() } else { common });
@@ -77,7 +74,7 @@ impl Division {
         let outside = measured.difference(cpus);
         if !outside.is_empty() {
             let message = format!("--cpus names CPUs {outside}, which are not in {group}");
-            return Err(CommandError::new(message, format!("it has {cpus}")));
+            return Err(Error::new(message, format!("it has {cpus}")));
         }
         let isolated = machine.cpus.isolated.value().cloned().unwrap_or_default();
         let free = machine.cpus.allowed.difference(cpus);
@@ -85,7 +82,7 @@ impl Division {
         let own = if quiet.is_empty() { free } else { quiet };
         if own.is_empty() {
             let message = format!("this program may run on CPUs of {group} alone, and is to stay outside");
-            return Err(CommandError::new(message, "start it elsewhere: in the group above"));
+            return Err(Error::new(message, "start it elsewhere: in the group above"));
         }
         let load = load.cloned().unwrap_or_else(|| own.clone());
         let left_out = Vec::new();
@@ -112,7 +109,7 @@ fn check_online(asked: Option<&CpuList>, online: &CpuList, option: &str) -> Resu
         } else {
             format!("names CPUs {missing}, which are not online")
         };
-        return Err(CommandError::new(format!("{option} {what}"), format!("online are {online}")));
+        return Err(Error::new(format!("{option} {what}"), format!("online are {online}")));
     }
     Ok(())
 }
@@ -162,9 +159,9 @@ fn claim(cpu: CpuId) -> Result<UnixListener> {
         if error.kind() == std::io::ErrorKind::AddrInUse {
             let hint =
                 "wait for it, or measure other CPUs with --cpus: two probes on a CPU measure each other";
-            CommandError::new(format!("CPU {cpu} is being measured by another worstcase"), hint)
+            Error::new(format!("CPU {cpu} is being measured by another worstcase"), hint)
         } else {
-            CommandError::new(format!("claim CPU {cpu}: {error}"), "")
+            Error::new(format!("claim CPU {cpu}: {error}"), "")
         }
     })
 }

@@ -1,17 +1,18 @@
 //! What lasts a whole run: the plan, the machine, its CPUs, the loads, the signals, the outputs.
 
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use load::Load;
 use machine::{KernelLog, LatencyRequest, SysRoot};
 use record::time::UtcTime;
-use record::{CStates, Header, Held, Machine, RunPlan, SCHEMA_VERSION, Tool};
+use record::{CStates, Header, Held, LoadDirectory, Machine, Out, RunPlan, SCHEMA_VERSION, Tool};
 use sys::signal::{Signal, Signals};
 
-use super::division::{Claims, Division};
-use super::outputs::{Out, Outputs};
-use crate::error::Result;
-use crate::output;
+use crate::division::{Claims, Division};
+use crate::outputs::{Outputs, Page};
+use failure::{Error, Result};
 
 /// A run that is going on.
 pub struct Session {
@@ -21,14 +22,20 @@ pub struct Session {
     pub header: Header,
     /// The CPUs.
     pub division: Division,
-    /// Loads by name, ready to be started.
-    pub loads: Loads,
+    /// What probe and load are started from.
+    pub program: PathBuf,
+    /// The loads that are known: the catalogue and commands of the user's own.
+    pub loads: Vec<Load>,
+    /// Where they write.
+    pub directory: Option<LoadDirectory>,
     /// Ctrl-C and the like.
     pub signals: Signals,
     /// The highest temperature allowed, in thousandths of a degree.
     pub max_temperature: Option<i64>,
     /// For the shell, when --stop-at is reached.
     pub stop_command: Option<String>,
+    /// Why that command failed, if it did.
+    pub stop_failure: Option<Error>,
     /// The kernel's log from the run's start.
     pub kernel_log: KernelLog,
     /// Whether a signal has asked the run to end.
@@ -40,14 +47,6 @@ pub struct Session {
     _claims: Claims,
 }
 
-/// Where loads come from.
-pub struct Loads {
-    /// The catalogue and commands of the user's own.
-    pub known: Vec<load::Load>,
-    /// Where they write.
-    pub directory: Option<record::LoadDirectory>,
-}
-
 /// What a session is made from.
 pub struct Beginning {
     /// The plan, complete.
@@ -56,8 +55,14 @@ pub struct Beginning {
     pub machine: Machine,
     /// The CPUs.
     pub division: Division,
-    /// Loads.
-    pub loads: Loads,
+    /// What probe and load are started from.
+    pub program: PathBuf,
+    /// What makes the page.
+    pub page: Option<Page>,
+    /// The loads that are known.
+    pub loads: Vec<Load>,
+    /// Where they write.
+    pub directory: Option<LoadDirectory>,
     /// The user's words.
     pub note: Option<String>,
     /// Where the record goes; none: no record.
@@ -75,8 +80,8 @@ impl Session {
     pub fn begin(beginning: Beginning) -> Result<Self> {
         // First: a signal that comes once there is a record ends the run as one, not the process.
         let signals = Signals::take()?;
-        let Beginning { plan, mut machine, division, loads, .. } = beginning;
-        machine.terminal = output::terminal();
+        let Beginning { plan, mut machine, division, .. } = beginning;
+        machine.terminal = terminal();
         let claims = Claims::on(&division.measured)?;
         let started = UtcTime(sys::clock::unix_seconds());
         let header = Header {
@@ -91,7 +96,7 @@ impl Session {
             machine,
             plan,
         };
-        let outputs = Outputs::begin(&header, beginning.out, beginning.samples_file)?;
+        let outputs = Outputs::begin(&header, beginning.out, beginning.samples_file, beginning.page)?;
         let root = SysRoot::live();
         let kernel_log = KernelLog::open(&root);
         // Keeps off the measured CPUs where there are others.
@@ -100,10 +105,13 @@ impl Session {
             root,
             header,
             division,
-            loads,
+            program: beginning.program,
+            loads: beginning.loads,
+            directory: beginning.directory,
             signals,
             max_temperature: beginning.max_temperature.map(|degrees| degrees * 1000),
             stop_command: beginning.stop_command,
+            stop_failure: None,
             kernel_log,
             asked_to_end: false,
             began: Instant::now(),
@@ -134,6 +142,13 @@ impl Session {
             false
         })
     }
+}
+
+/// The terminal that progress or results are shown on, if it is one.
+fn terminal() -> Option<String> {
+    let name = |stream: &dyn AsFd| rustix::termios::ttyname(stream.as_fd(), Vec::new()).ok();
+    let name = name(&std::io::stdout()).or_else(|| name(&std::io::stderr()))?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 fn tool() -> Tool {

@@ -1,7 +1,6 @@
 //! Measures one scenario: load up, probe prepared, warm-up, measure, everything down again, evidence collected.
 
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use load::{LoadPlan, RunningLoad};
@@ -20,16 +19,16 @@ use sys::schedule;
 use sys::signal::Signal;
 use units::{Nanos, Seed};
 
-use super::display::Display;
-use super::ending;
-use super::exposure::Looks;
-use super::lab;
-use super::noise::Counters;
-use super::partition::put;
-use super::recorder::Recorder;
-use super::session::Session;
-use super::watch::Watch;
-use crate::error::{CommandError, Result};
+use crate::ending;
+use crate::exposure::Looks;
+use crate::guest;
+use crate::noise::Counters;
+use crate::observer::Observer;
+use crate::partition::put;
+use crate::recorder::Recorder;
+use crate::session::Session;
+use crate::watch::Watch;
+use failure::{Error, Result};
 
 /// How often the measuring threads are looked at: more seldom than a load.
 const WATCH: Duration = Duration::from_millis(250);
@@ -52,17 +51,16 @@ pub fn measure(
     next: &PlannedScenario,
     index: usize,
     count: usize,
-    display: &mut dyn Display,
+    observer: &mut dyn Observer,
 ) -> Result<Measured> {
     let head = head(session, next);
     session.outputs.append(&Line::Scenario(head.clone()));
-    let mut watched = session.is_watched(display.begins(&head, index + 1, count));
+    let mut watched = session.is_watched(observer.begins(&head, index + 1, count));
     let heat = Heat::read(&session.root, &session.division.measured);
     let _request = (head.planned.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
     // The probe gets ready while nothing disturbs it: that says nothing, and under some loads it takes seconds.
     let place = |pid| put_inside(session, pid);
-    let own_program = Path::new(probe::client::OWN_PROGRAM);
-    let mut probe = Probe::start_at(own_program, probe_plan(session, &head), place)?;
+    let mut probe = Probe::start_at(&session.program, probe_plan(session, &head), place)?;
     // A process that has ended is in no cpuset of v1 any more.
     let partition = machine::partition_around(&session.root, id_of(probe.pid()));
     let mut load = load::start(load_plan(session, &head)?)?;
@@ -82,7 +80,7 @@ pub fn measure(
     };
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
-    let end = round.record(session, &mut probe, &mut load, &head, display, &mut watched)?;
+    let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
     // After the last sample nobody is disturbed by it.
     let worst = round.recorder.worst_since_shown();
     let mut look = || round.watch.last_look(worst, load.supervisor_pid());
@@ -91,11 +89,13 @@ pub fn measure(
     let outside_other = if done { schedule::before_ordinary(look) } else { look() };
     let finished = round.finish(session, &mut probe, &mut load);
     if round.recorder.has_news() {
-        watched &= session.is_watched(display.second(&round.recorder.live(&probe, &head)));
+        watched &= session.is_watched(observer.second(&round.recorder.live(&probe, &head)));
     }
     let end = ending::of(end, &probe, &head, finished.as_ref().err());
     if end == ScenarioEnd::StopAt {
-        run_stop_command(session, &probe, &head);
+        if let Err(error) = run_stop_command(session, &probe, &head) {
+            session.stop_failure = Some(error);
+        }
     }
     let alive = !matches!(finished, Err(ProbeError::Died(_)));
     let series = round.recorder.series(&probe, &head, alive, &round.counters);
@@ -136,14 +136,15 @@ fn head(session: &Session, next: &PlannedScenario) -> ScenarioHead {
 
 fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
     let plan = &session.header.plan;
-    let load = session.loads.known.iter().find(|load| load.name == head.planned.load).cloned();
+    let load = session.loads.iter().find(|load| load.name == head.planned.load).cloned();
     let load = load.ok_or_else(|| {
-        CommandError::new(format!("there is no load `{}`", head.planned.load), "worstcase load --list")
+        Error::new(format!("there is no load `{}`", head.planned.load), "worstcase load --list")
     })?;
     let mut load_plan = LoadPlan::new(load, session.division.load.clone(), plan.seed.unwrap_or(Seed(0)));
     load_plan.every_cpu = session.division.load.union(&session.division.measured);
-    load_plan.limits = lab::limits(session.header.machine.lab.as_ref());
-    load_plan.directory = session.loads.directory.clone();
+    load_plan.limits = guest::limits(session.header.machine.lab.as_ref());
+    load_plan.directory = session.directory.clone();
+    load_plan.executable.clone_from(&session.program);
     load_plan.duration = plan.scenario_length(&head.planned.setup).map(|length| length + plan.warm_up);
     Ok(load_plan)
 }
@@ -218,7 +219,7 @@ impl Round {
         probe: &mut Probe,
         load: &mut RunningLoad,
         head: &ScenarioHead,
-        display: &mut dyn Display,
+        observer: &mut dyn Observer,
         watched: &mut bool,
     ) -> Result<ScenarioEnd> {
         let mut shown = Instant::now();
@@ -242,7 +243,7 @@ impl Round {
                     session.asked_to_end = true;
                     return Ok(ending::by(signal, &session.header.plan, self.before.is_some()));
                 }
-                *watched &= session.is_watched(display.snapshot(&self.recorder.live(probe, head)));
+                *watched &= session.is_watched(observer.snapshot(&self.recorder.live(probe, head)));
             }
             if ready[1] {
                 return Ok(ScenarioEnd::Complete);
@@ -251,7 +252,7 @@ impl Round {
                 shown += Duration::from_secs(1);
                 if self.before.is_some() {
                     self.watch.second(self.recorder.worst_since_shown());
-                    *watched &= session.is_watched(display.second(&self.recorder.live(probe, head)));
+                    *watched &= session.is_watched(observer.second(&self.recorder.live(probe, head)));
                     self.recorder.seen();
                 }
                 // In the warm-up too, and where a thread never comes to its end.
@@ -357,8 +358,8 @@ fn note_failed_load(evidence: &mut LoadEvidence, failed: Option<load::Error>) {
 }
 
 /// Runs --stop-command and waits for it. What it prints are words: standard output is for data.
-fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
-    let Some(command) = &session.stop_command else { return };
+fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) -> Result<()> {
+    let Some(command) = &session.stop_command else { return Ok(()) };
     let stopper = probe.views().zip(&head.cpus).find(|(view, _)| view.stopped_by_latency());
     let (latency, cpu) = stopper.map_or((None, None), |(view, cpu)| (view.last(), *cpu));
     let mut shell = std::process::Command::new("/bin/sh");
@@ -370,9 +371,9 @@ fn run_stop_command(session: &Session, probe: &Probe, head: &ScenarioHead) {
         .stdout(std::io::stderr());
     sys::process::detach(&mut shell);
     match shell.status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => crate::output::words(&format!("warning: --stop-command: {status}")),
-        Err(error) => crate::output::words(&format!("warning: --stop-command: {error}")),
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Error::new(format!("--stop-command: {status}"), "")),
+        Err(error) => Err(Error::new(format!("--stop-command: {error}"), "")),
     }
 }
 

@@ -4,8 +4,7 @@ use machine::{SysRoot, partitions};
 use record::Partition;
 use tune::{Hand, Live, in_words};
 
-use crate::commands::tune::STATE;
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// The partition of that name: its directory, or the end of it.
 pub fn named(root: &SysRoot, name: &str) -> Result<Partition> {
@@ -22,11 +21,9 @@ fn pick(all: Vec<Partition>, name: &str) -> Result<Partition> {
         all.into_iter().filter(|one| one.group == name || one.group.ends_with(&end)).collect();
     match (fitting.len(), known.is_empty()) {
         (1, _) => Ok(fitting.remove(0)),
-        (0, true) => Err(CommandError::new("there is no partition", "worstcase partition create --rt CPUS")),
-        (0, false) => {
-            Err(CommandError::new(format!("there is no partition `{name}`"), format!("there is {known}")))
-        }
-        _ => Err(CommandError::new(
+        (0, true) => Err(Error::new("there is no partition", "worstcase partition create --rt CPUS")),
+        (0, false) => Err(Error::new(format!("there is no partition `{name}`"), format!("there is {known}"))),
+        _ => Err(Error::new(
             format!("`{name}` is the name of several partitions"),
             format!("name one of {}", groups(&fitting)),
         )),
@@ -37,7 +34,7 @@ fn pick(all: Vec<Partition>, name: &str) -> Result<Partition> {
 pub fn valid(partition: Partition) -> Result<Partition> {
     match partition.is_valid() {
         true => Ok(partition),
-        false => Err(CommandError::new(
+        false => Err(Error::new(
             format!("{} is no valid partition: {}", partition.group, partition.state),
             "the reason is in parentheses; worstcase partition undo, then create makes it anew",
         )),
@@ -47,8 +44,8 @@ pub fn valid(partition: Partition) -> Result<Partition> {
 /// Puts a process into it.
 pub fn put(partition: &Partition, process: u32) -> Result<()> {
     let file = format!("{}/cgroup.procs", partition.group);
-    Live::new(STATE).write_file(&file, &process.to_string()).map_err(|errno| {
-        CommandError::new(format!("write {file}: {}", in_words(errno.raw_os_error())), "run it as root")
+    Live::new("/").write_file(&file, &process.to_string()).map_err(|errno| {
+        Error::new(format!("write {file}: {}", in_words(errno.raw_os_error())), "run it as root")
     })
 }
 

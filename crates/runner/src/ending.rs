@@ -7,7 +7,7 @@ use record::{RunPlan, ScenarioEnd, ScenarioHead, ThreadEvidence};
 use sys::signal::Signal;
 use units::Nanos;
 
-use super::session::Session;
+use crate::session::Session;
 
 /// How long the probe's threads get to come back after the end.
 const END_PATIENCE: Duration = Duration::from_secs(30);

@@ -6,31 +6,32 @@ use record::journal::{Journal, Line};
 use record::store::RunDirectory;
 use record::time::UtcTime;
 use record::verdict::{self, Judgement};
-use record::{Header, Record, Scenario, validity};
+use record::{Header, Out, Record, Scenario, validity};
 use units::Nanos;
 
-use super::samples_file::SamplesFile;
-use crate::error::Result;
+use crate::samples_file::SamplesFile;
+use failure::Result;
+
+/// Makes a page of a record, or says why it cannot.
+pub type Page = fn(&Record) -> std::result::Result<String, String>;
 
 /// What is written, and what could not be. A disk that fails does not end the run.
 pub struct Outputs {
     directory: Option<RunDirectory>,
     journal: Option<Journal>,
     samples: Option<SamplesFile>,
+    page: Option<Page>,
     losses: Vec<String>,
-}
-
-/// Where a record goes.
-pub enum Out {
-    /// A new directory in the working directory.
-    Named,
-    /// This directory.
-    Directory(PathBuf),
 }
 
 impl Outputs {
     /// Makes the directory, the journal with its first line, and the samples file, as far as they are asked for.
-    pub fn begin(header: &Header, out: Option<Out>, samples_file: Option<PathBuf>) -> Result<Self> {
+    pub fn begin(
+        header: &Header,
+        out: Option<Out>,
+        samples_file: Option<PathBuf>,
+        page: Option<Page>,
+    ) -> Result<Self> {
         let create = |path: Option<&Path>| RunDirectory::create(path, &header.machine.host, header.started);
         let directory = match out {
             None => None,
@@ -39,7 +40,7 @@ impl Outputs {
         };
         let journal = directory.as_ref().map(RunDirectory::journal).transpose()?;
         let samples = samples_file.map(|path| SamplesFile::create(path, header)).transpose()?;
-        let mut outputs = Self { directory, journal, samples, losses: Vec::new() };
+        let mut outputs = Self { directory, journal, samples, page, losses: Vec::new() };
         outputs.append(&Line::Begin(Box::new(header.clone())));
         Ok(outputs)
     }
@@ -100,7 +101,8 @@ impl Outputs {
         self.weigh(&mut record, journal);
         let written = self.directory.as_ref().and_then(|directory| directory.write_record(&record).err());
         self.weigh(&mut record, written.map(|error| error.to_string()));
-        let page = self.directory.as_ref().and_then(|directory| write_page(directory, &record).err());
+        let page = self.directory.as_ref().zip(self.page);
+        let page = page.and_then(|(directory, page)| write_page(directory, &record, page).err());
         self.weigh(&mut record, page);
         let path = self.path().map(Path::to_path_buf);
         (record, path)
@@ -114,7 +116,6 @@ impl Outputs {
     }
 }
 
-fn write_page(directory: &RunDirectory, record: &Record) -> std::result::Result<(), String> {
-    let page = report::page::page(std::slice::from_ref(record)).map_err(|error| error.to_string())?;
-    directory.write_page(&page).map_err(|error| error.to_string())
+fn write_page(directory: &RunDirectory, record: &Record, page: Page) -> std::result::Result<(), String> {
+    directory.write_page(&page(record)?).map_err(|error| error.to_string())
 }

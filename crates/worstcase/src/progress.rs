@@ -1,75 +1,11 @@
-//! What the user sees while a run goes on.
+//! What the user sees while `bench` goes on, and what other displays take from it.
 
-use histogram::Summary;
-use probe::Probe;
-use record::{Block, Scenario, ScenarioHead, Unit};
-use units::{CpuId, Nanos};
+use record::{Scenario, ScenarioHead, Unit};
+use runner::{Live, Observer};
+use units::Nanos;
 
 use crate::error::Result;
 use crate::output;
-
-/// A look at a scenario while it is measured.
-pub struct Live<'a> {
-    /// What is measured.
-    pub head: &'a ScenarioHead,
-    /// The probe, for what else a display wants to read.
-    pub probe: &'a Probe,
-    /// Time since the warm-up's end.
-    pub elapsed: Nanos,
-    /// One a thread.
-    pub threads: Vec<LiveThread<'a>>,
-}
-
-/// A look at one measuring thread.
-pub struct LiveThread<'a> {
-    /// Its CPU.
-    pub cpu: Option<CpuId>,
-    /// Its kernel thread id.
-    pub tid: i32,
-    /// Its real-time priority, read just now: 0 for an ordinary policy, and where it cannot be read.
-    pub priority: u32,
-    /// Its latest latency.
-    pub now: Option<Nanos>,
-    /// Its wake-ups so far.
-    pub summary: Summary,
-    /// Activations missed so far; none for an instrument without activations.
-    pub missed: Option<u64>,
-    /// The last seconds, oldest first.
-    pub recent: &'a [Block],
-    /// Seconds that ended since the last look, with their number.
-    pub new: &'a [(u64, Block)],
-}
-
-impl Live<'_> {
-    /// p99.9 of thread `thread`'s corrected histogram so far.
-    pub fn p999(&self, thread: usize) -> Option<Nanos> {
-        let view = self.probe.view(thread);
-        let mut corrected = view.observed();
-        corrected.merge(&view.missed());
-        corrected.quantile(0.999)
-    }
-}
-
-/// Shows a run. Returns `false` when nobody looks any more (a closed pipe): the run then ends.
-pub trait Display {
-    /// A scenario begins: the `number`th of `of`.
-    fn begins(&mut self, head: &ScenarioHead, number: usize, of: usize) -> Result<bool> {
-        let _ = (head, number, of);
-        Ok(true)
-    }
-
-    /// A second went by.
-    fn second(&mut self, live: &Live<'_>) -> Result<bool>;
-
-    /// The user asked for a look (SIGUSR1).
-    fn snapshot(&mut self, live: &Live<'_>) -> Result<bool>;
-
-    /// A scenario ended.
-    fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
-        let _ = scenario;
-        Ok(true)
-    }
-}
 
 /// `bench`: a line on standard error that moves on a terminal, and one a scenario elsewhere.
 pub struct Progress {
@@ -96,7 +32,7 @@ impl Progress {
     }
 }
 
-impl Display for Progress {
+impl Observer for Progress {
     fn begins(&mut self, head: &ScenarioHead, number: usize, of: usize) -> Result<bool> {
         (self.number, self.of) = (number, of);
         if self.terminal {

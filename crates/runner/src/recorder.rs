@@ -11,9 +11,9 @@ use record::{Block, Grid, Own, Sample, ScenarioHead, Series, Timeline};
 use sys::schedule;
 use units::Nanos;
 
-use super::display::{Live, LiveThread};
-use super::noise::Counters;
-use super::session::Session;
+use crate::noise::Counters;
+use crate::observer::{Live, LiveThread};
+use crate::session::Session;
 
 /// How many seconds a live display can look back.
 const RECENT: usize = 64;

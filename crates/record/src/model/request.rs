@@ -1,0 +1,138 @@
+//! What is asked of a run, before it is known what the machine has.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use units::{CpuList, Nanos, Policy, Priority, Seed};
+
+use super::instrument::timer::TimerPlan;
+use super::{CStates, InstrumentPlan, LoadProof};
+
+/// Everything that a run is made from: what `bench` and `measure` make of their options, and what passes to a process or a
+/// guest that measures. On a machine it becomes a [`super::RunPlan`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Request {
+    /// The instrument, and what is asked of it.
+    pub instrument: InstrumentPlan,
+    /// Loads by name, one after the other.
+    pub loads: Vec<String>,
+    /// A command as a further load.
+    pub command: Option<CommandLoad>,
+    /// Whether loads that cannot write where they should are left out; otherwise that is an error.
+    pub may_leave_out: bool,
+    /// The CPUs to measure; none for all that may be used.
+    pub cpus: Option<CpuList>,
+    /// The partition that the probe is put into, by its directory or the end of it.
+    pub partition: Option<String>,
+    /// The CPUs on which load workers run; none for all that are not isolated.
+    pub load_cpus: Option<CpuList>,
+    /// Where loads write; none for the working directory.
+    pub load_directory: Option<PathBuf>,
+    /// Length of one scenario; none where `samples` or the user ends it.
+    pub duration: Option<Nanos>,
+    /// Activations that every CPU delivers in one scenario.
+    pub samples: Option<u64>,
+    /// Length of the warm-up before each scenario.
+    pub warm_up: Nanos,
+    /// Scheduling policy of the measuring threads.
+    pub policy: Policy,
+    /// Priority; none for a policy without.
+    pub priority: Option<Priority>,
+    /// The C-state policies, each measured under each load.
+    pub cstates: Vec<CStates>,
+    /// How often each scenario is measured: 1 or more.
+    pub repeat: u32,
+    /// From which everything random is drawn; none for one that differs from run to run.
+    pub seed: Option<Seed>,
+    /// The requirement: a value above it is a failure.
+    pub limit: Option<Nanos>,
+    /// A value that ends the run.
+    pub stop_at: Option<Nanos>,
+    /// For the shell, when `stop_at` is reached.
+    pub stop_command: Option<String>,
+    /// The temperature that ends the run, in degrees Celsius.
+    pub max_temperature: Option<i64>,
+    /// The named set of options that the run began with.
+    pub preset: Option<String>,
+    /// Words to keep with the record.
+    pub note: Option<String>,
+    /// Where the record goes; none: nowhere.
+    pub out: Option<Out>,
+    /// File of every sample.
+    pub samples_file: Option<PathBuf>,
+}
+
+/// A command of the user's own as a load, run by the shell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandLoad {
+    /// For the shell.
+    pub command: String,
+    /// By what it is known to run; none for its CPU time.
+    pub proof: Option<LoadProof>,
+}
+
+/// Where a record goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Out {
+    /// A new directory in the working directory, named after time and host.
+    Named,
+    /// This directory, which is made.
+    Directory(PathBuf),
+}
+
+/// The defaults of `bench`, but for its loads: SCHED_FIFO 98 (above interrupt threads, which have 50, and below 99, which
+/// the kernel's watchdog and migration threads keep for themselves), 1 s of warm-up, an idle machine, a timer every 1 ms.
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            instrument: InstrumentPlan::Timer(TimerPlan {
+                intervals: vec![Nanos::from_millis(1)],
+                ..TimerPlan::default()
+            }),
+            loads: vec!["idle".into()],
+            command: None,
+            may_leave_out: false,
+            cpus: None,
+            partition: None,
+            load_cpus: None,
+            load_directory: None,
+            duration: None,
+            samples: None,
+            warm_up: Nanos::from_secs(1),
+            policy: Policy::Fifo,
+            priority: Priority::try_from(98).ok(),
+            cstates: vec![CStates::AsIs],
+            repeat: 1,
+            seed: None,
+            limit: None,
+            stop_at: None,
+            stop_command: None,
+            max_temperature: None,
+            preset: None,
+            note: None,
+            out: None,
+            samples_file: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_comes_out_of_its_text_as_it_went_in() {
+        let request = Request {
+            command: Some(CommandLoad { command: "make -j4".into(), proof: Some(LoadProof::Work) }),
+            cpus: "0-3".parse().ok(),
+            seed: Some(Seed(7)),
+            out: Some(Out::Directory("there".into())),
+            ..Request::default()
+        };
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
+        assert_eq!(serde_json::from_str::<Request>("{}").unwrap(), Request::default());
+    }
+}

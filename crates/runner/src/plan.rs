@@ -1,0 +1,209 @@
+//! What a request becomes on this machine: a plan, and all that a run begins with.
+
+use std::path::{Path, PathBuf};
+
+use failure::{Error, Result};
+use load::{Catalogue, Load};
+use machine::SysRoot;
+use record::instrument::noise::NoiseSetup;
+use record::{InstrumentPlan, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan};
+use units::{Nanos, Seed};
+
+use crate::division::Division;
+use crate::guest;
+use crate::outputs::Page;
+use crate::program::program;
+use crate::session::Beginning;
+
+/// What a run needs beside a request, and what no message carries.
+#[derive(Clone, Debug, Default)]
+pub struct Means {
+    /// A worstcase binary to start probe and load from; none for this program, which then has called [`crate::enter`].
+    pub program: Option<PathBuf>,
+    /// What makes a page of a record, for the record's directory.
+    pub page: Option<Page>,
+}
+
+/// The longest that one scenario may be planned to last.
+pub const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
+
+/// Looks at the machine and says what is measured, where and under what.
+pub(crate) fn beginning(request: Request, means: &Means) -> Result<Beginning> {
+    let program = program(means.program.as_deref())?;
+    let root = SysRoot::live();
+    let machine = guest::machine(&root)?;
+    let division = Division::asked(&root, &machine, &request)?;
+    let loads = known_loads(&request)?;
+    let mut plan = plan(&request, &division)?;
+    check_loads(&plan, &loads)?;
+    check(&plan)?;
+    let directory = directory(&request, &mut plan, &loads)?;
+    let Request { note, out, samples_file, max_temperature, stop_command, .. } = request;
+    Ok(Beginning {
+        program,
+        page: means.page,
+        plan,
+        machine,
+        division,
+        loads,
+        directory,
+        note,
+        out,
+        samples_file,
+        max_temperature,
+        stop_command,
+    })
+}
+
+/// The catalogue, and the user's own command as one more.
+fn known_loads(request: &Request) -> Result<Vec<Load>> {
+    let mut known = Catalogue::shipped()?.loads().to_vec();
+    known.extend(own_load(request));
+    Ok(known)
+}
+
+fn own_load(request: &Request) -> Option<Load> {
+    let own = request.command.as_ref()?;
+    Some(Load::from_command(&own.command).proven_by(own.proof))
+}
+
+fn plan(request: &Request, division: &Division) -> Result<RunPlan> {
+    let mut plan = RunPlan {
+        instrument: request.instrument.clone(),
+        loads: request.loads.clone(),
+        cpus: division.measured.clone(),
+        left_out: division.left_out.clone(),
+        load_cpus: division.load.clone(),
+        duration: request.duration,
+        samples: request.samples,
+        warm_up: request.warm_up,
+        policy: Some(request.policy),
+        priority: request.priority,
+        cstates: request.cstates.clone(),
+        repeat: request.repeat,
+        seed: Some(request.seed.unwrap_or_else(drawn_seed)),
+        limit: request.limit,
+        stop_at: request.stop_at,
+        partition: division.partition.clone(),
+        preset: request.preset.clone(),
+        ..RunPlan::default()
+    };
+    let own = own_load(request).map(|own| own.name);
+    plan.loads.extend(own.filter(|own| !request.loads.contains(own)));
+    plan.pinned = if plan.is_reservation() { division.reservable() } else { division.measured.clone() };
+    Ok(plan)
+}
+
+/// A seed that differs from run to run, short enough to be typed again.
+pub fn drawn_seed() -> Seed {
+    let clock = Seed(sys::clock::Clock::Realtime.now() ^ u64::from(std::process::id()) << 40);
+    Seed(clock.stream("seed").below(1_000_000))
+}
+
+/// Refuses loads that do not exist, and those of which no part can run, before anything is measured.
+fn check_loads(plan: &RunPlan, known: &[Load]) -> Result<()> {
+    for name in &plan.loads {
+        let Some(load) = known.iter().find(|load| load.name == *name) else {
+            // Says which there are.
+            Catalogue::shipped()?.get(name)?;
+            continue;
+        };
+        let missing = load.missing();
+        if !missing.is_empty() && missing.len() == load.stressors.len() {
+            return Err(load::Error::Missing { load: load.name.clone(), missing }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be measured as planned.
+fn check(plan: &RunPlan) -> Result<()> {
+    let timer = match &plan.instrument {
+        InstrumentPlan::Timer(timer) => timer,
+        InstrumentPlan::Noise(noise) => return check_noise(plan, noise),
+    };
+    let longest = timer.intervals.iter().max().copied().unwrap_or_default();
+    if let Some(duration) = plan.duration.filter(|duration| *duration < longest) {
+        let message = format!("a duration of {duration} holds no whole interval of {longest}");
+        return Err(Error::new(message, "measure for longer, or at a shorter interval"));
+    }
+    if let Some(samples) = plan.samples.filter(|&samples| longest.saturating_mul(samples) > LONGEST) {
+        let message = format!("{samples} activations every {longest} take longer than {LONGEST}");
+        return Err(Error::new(message, "ask for fewer with --samples"));
+    }
+    let is_too_long = |runtime: Nanos| timer.intervals.iter().any(|interval| runtime > *interval);
+    if timer.runtime.is_some_and(is_too_long) {
+        return Err(Error::new("--runtime is longer than the interval", "a fifth of it is the default"));
+    }
+    Ok(())
+}
+
+fn check_noise(plan: &RunPlan, noise: &NoiseSetup) -> Result<()> {
+    match plan.duration.filter(|duration| *duration < noise.window) {
+        None => Ok(()),
+        Some(duration) => {
+            let message = format!("a duration of {duration} holds no whole window of {}", noise.window);
+            Err(Error::new(message, "measure for longer"))
+        }
+    }
+}
+
+/// Where loads write, if some of them do. Where they cannot, those that write are left out if they may be.
+fn directory(request: &Request, plan: &mut RunPlan, known: &[Load]) -> Result<Option<LoadDirectory>> {
+    let writes = |name: &String| known.iter().any(|load| load.name == *name && load.writes());
+    if !plan.loads.iter().any(writes) {
+        return Ok(None);
+    }
+    let error = match load_directory(request.load_directory.as_deref()) {
+        Ok(directory) => return Ok(Some(directory)),
+        Err(error) => error,
+    };
+    if !request.may_leave_out {
+        return Err(error);
+    }
+    let (left_out, loads): (Vec<String>, Vec<String>) = plan.loads.drain(..).partition(writes);
+    let reason = |load| LoadLeftOut { load, reason: error.message.clone() };
+    plan.loads_left_out = left_out.into_iter().map(reason).collect();
+    plan.loads = loads;
+    Ok(None)
+}
+
+/// Where loads write: a real disk, unless a directory was named.
+///
+/// # Errors
+/// It is no directory, may not be written to, or is in memory and was not named.
+pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
+    let path = named.unwrap_or(Path::new("."));
+    let hint = "name a directory on the disk that is to be stressed with --load-dir";
+    let failed =
+        |error: std::io::Error| Error::new(format!("load directory {}: {error}", path.display()), hint);
+    let metadata = path.metadata().map_err(failed)?;
+    if !metadata.is_dir() {
+        return Err(Error::new(format!("load directory {}: not a directory", path.display()), hint));
+    }
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(|errno| failed(errno.into()))?;
+    let directory = machine::directory_of(&SysRoot::live(), path);
+    let directory =
+        directory.ok_or_else(|| Error::new(format!("{} is on no known mount", path.display()), hint))?;
+    if named.is_none() && directory.is_in_memory() {
+        let message =
+            format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
+        let hint = match guest::guest()? {
+            Some(_) => "give the guest a disk: worstcase lab run --disk",
+            None => "name a directory with --load-dir (this one too, if you mean it)",
+        };
+        return Err(Error::new(message, hint));
+    }
+    Ok(directory)
+}
+
+/// The facts that a run is planned by.
+impl Division {
+    fn asked(root: &SysRoot, machine: &Machine, request: &Request) -> Result<Self> {
+        let (wanted, load) = (request.cpus.as_ref(), request.load_cpus.as_ref());
+        match &request.partition {
+            Some(name) => Self::inside(root, machine, name, wanted, load),
+            None => Self::of(root, machine, wanted, load),
+        }
+    }
+}

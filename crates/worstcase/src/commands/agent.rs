@@ -1,0 +1,48 @@
+//! `worstcase-agent`: what measures and reads, for boards. Its records are those of `worstcase`, which makes pages of them
+//! elsewhere.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use super::{bench, load, measure, samples, snapshot};
+use crate::output;
+
+/// Measures the worst-case latency of a Linux system; worstcase reports and explains it elsewhere.
+#[derive(Parser)]
+#[command(
+    name = "worstcase-agent",
+    version,
+    about,
+    disable_help_subcommand = true,
+    after_help = "Exit codes: 0 pass, 1 fail, 2 error, 3 inconclusive, 130 interrupted before anything was measured.\n\
+                  The page of a record: worstcase report DIR, on any machine"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Bench(Box<bench::Bench>),
+    Measure(Box<measure::Measure>),
+    Load(load::Load),
+    Samples(samples::Samples),
+    Snapshot(snapshot::Snapshot),
+}
+
+/// What `worstcase-agent` does with its arguments.
+pub fn main() -> ExitCode {
+    let command = match Arguments::try_parse() {
+        Ok(Arguments { command }) => command,
+        Err(error) => return output::usage(&error),
+    };
+    output::ended(match command {
+        Command::Bench(bench) => bench.run(None),
+        Command::Measure(measure) => measure.run(None),
+        Command::Load(load) => load.run(),
+        Command::Samples(samples) => samples.run(),
+        Command::Snapshot(snapshot) => snapshot.run(),
+    })
+}

@@ -1,0 +1,13 @@
+//! worstcase: finds, explains and cuts the worst-case latency of a Linux system.
+//!
+//! One file a command in [`commands`]: arguments and text. What they do is in the crates below. Two programs are made of
+//! it: `worstcase`, and `worstcase-agent` with the commands that measure and read.
+// Doc comments of arguments are help texts, in which <TIME> stands for a value.
+#![allow(rustdoc::invalid_html_tags)]
+
+pub mod commands;
+pub mod error;
+mod options;
+pub mod output;
+mod presets;
+mod progress;
