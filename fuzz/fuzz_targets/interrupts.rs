@@ -6,8 +6,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use machine::survey::{Survey, Value, named_facts};
-use machine::{SysRoot, Tree};
 use record::Fact;
+use sysroot::{SysRoot, Tree};
 use units::CpuList;
 
 fuzz_target!(|text: &str| {

@@ -6,7 +6,7 @@
 //! ```
 //! use audit::{Outcome, Request, Rules, audit};
 //! use machine::survey::Survey;
-//! use machine::{SysRoot, Tree};
+//! use sysroot::{SysRoot, Tree};
 //!
 //! let rules = Rules::built_in().unwrap();
 //! let file = ("/proc/cmdline".to_owned(), b"quiet idle=poll".to_vec());

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::SysRoot;
 use crate::mounts::{Mount, mounts};
+use sysroot::SysRoot;
 
 /// Whether a mount is of the unified hierarchy.
 pub(crate) fn is_v2(mount: &Mount) -> bool {

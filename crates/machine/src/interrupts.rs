@@ -1,6 +1,6 @@
 //! Interrupts of devices as /proc/interrupts lists them (`show_interrupts` in kernel/irq/proc.c).
 
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// Where they are listed.
 pub const PATH: &str = "/proc/interrupts";

@@ -6,8 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use record::Fact;
 use rustix::io::Errno;
 
-use crate::SysRoot;
-use crate::root::{absent_or_unreadable, fact, masked_words};
+use sysroot::SysRoot;
+use sysroot::{absent_or_unreadable, fact, masked_words};
 
 /// The device.
 const PATH: &str = "/dev/kmsg";
@@ -251,9 +251,9 @@ fn kernel_message(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
     use std::io::Write;
+    use sysroot::FakeTree;
 
     const TEXT: &str = "6,1,100,-;Linux version 6.1\n\
         4,2,200,-;sched: RT throttling activated\n\

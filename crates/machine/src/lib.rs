@@ -1,4 +1,4 @@
-//! Facts about a Linux machine, read through a [`SysRoot`] that is the live system or a directory with a captured or
+//! Facts about a Linux machine, read through a [`SysRoot`](sysroot::SysRoot) that is the live system or a directory with a captured or
 //! made-up tree. Nothing here judges: what a fact means for a figure is said in `record::validity`.
 //!
 //! [`machine`] reads what stands still, once a run. [`Snapshot`] reads what counts, before and after a scenario.
@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use machine::survey::Survey;
-//! use machine::{SysRoot, Tree};
+//! use sysroot::{SysRoot, Tree};
 //!
 //! // A machine of two files; `SysRoot::live()` is this one.
 //! let files = [("/proc/cmdline", "quiet isolcpus=2-3"), ("/sys/devices/system/cpu/online", "0-3")];
@@ -26,11 +26,8 @@ pub mod command_line;
 mod counters;
 mod cpusets;
 mod disturbances;
-mod efi_variable;
 mod error;
 mod facts;
-#[cfg(test)]
-mod fake;
 pub mod handlers;
 mod heat;
 pub mod interrupts;
@@ -41,7 +38,6 @@ pub mod mounts;
 pub mod parameters;
 mod quotas;
 mod real_time;
-mod root;
 pub mod survey;
 pub mod swaps;
 pub mod taken;
@@ -60,5 +56,4 @@ pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
 pub use real_time::{RealTime, held_back, locked_memory};
-pub use root::{ArchiveError, ListError, Name, SysRoot, Tree, TreeError};
 pub use tasks::{Task, descendants, outside_other};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use record::TaskEvidence;
 use units::{CpuList, Policy};
 
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// `PF_KTHREAD` of include/linux/sched.h, the same since 2.6.28.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -179,8 +179,8 @@ pub fn outside_other(root: &SysRoot, pid: i32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
+    use sysroot::FakeTree;
 
     /// A stat file as the kernel writes it.
     fn stat(tid: i32, name: &str, parent: i32, flags: u64, priority: u32, policy: u32) -> String {

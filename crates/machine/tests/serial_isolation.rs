@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use guest_tests::Guests;
-use machine::SysRoot;
 use machine::survey::Survey;
+use sysroot::SysRoot;
 use units::CpuList;
 
 static SET_APART: Guests =

@@ -45,8 +45,8 @@ impl From<load::Error> for CommandError {
     }
 }
 
-impl From<machine::TreeError> for CommandError {
-    fn from(error: machine::TreeError) -> Self {
+impl From<sysroot::TreeError> for CommandError {
+    fn from(error: sysroot::TreeError) -> Self {
         Self::new(
             &error,
             "name a file that worstcase snapshot wrote, or a directory with a copy of /proc and /sys",

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use machine::SysRoot;
 use record::instrument::noise::NoiseSetup;
 use record::instrument::timer::TimerPlan;
 use record::{CStates, ClockName, InstrumentPlan, Machine, Phase, RunPlan, Wake};
+use sysroot::SysRoot;
 use units::{CpuList, Nanos, Policy, Priority, Seed};
 
 use crate::error::CommandError;

@@ -5,20 +5,21 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 17] = [
+const EDGES: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
     ("sys", &["units"]),
     ("record", &["units", "histogram", "statistics"]),
-    ("machine", &["units", "sys", "record"]),
+    ("sysroot", &["units", "record"]),
+    ("machine", &["units", "sys", "record", "sysroot"]),
     ("probe", &["units", "histogram", "sys", "record"]),
-    ("load", &["units", "sys", "record", "machine"]),
-    ("trace", &["units", "sys", "record", "machine"]),
-    ("audit", &["units", "record", "machine"]),
-    ("tune", &["units", "sys", "record", "machine", "trace"]),
+    ("load", &["units", "sys", "record", "sysroot", "machine"]),
+    ("trace", &["units", "sys", "record", "sysroot", "machine"]),
+    ("audit", &["units", "record", "sysroot", "machine"]),
+    ("tune", &["units", "sys", "record", "sysroot", "machine", "trace"]),
     ("trial", &["units", "histogram", "statistics", "record"]),
-    ("lab", &["units", "statistics", "sys", "record", "machine"]),
+    ("lab", &["units", "statistics", "sys", "record", "sysroot", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
     ("worstcase", &["*"]),

@@ -20,9 +20,9 @@ use std::path::Path;
 
 use audit::{Outcome, Profile, Request, Rule, Rules, audit};
 use machine::survey::{Given, Survey};
-use machine::{SysRoot, Tree};
 use record::Fact;
 use serde::Deserialize;
+use sysroot::{SysRoot, Tree};
 use toml::{Table, Value};
 
 /// What a case says of its machine.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use audit::{Request, Rules, audit};
 use machine::survey::{Survey, named_facts};
-use machine::{SysRoot, Tree};
+use sysroot::{SysRoot, Tree};
 use units::CpuList;
 
 use crate::mend;

@@ -2,8 +2,8 @@
 
 use record::Fact;
 
-use crate::SysRoot;
-use crate::root::parsed;
+use sysroot::SysRoot;
+use sysroot::parsed;
 
 /// The enabled consoles of /proc/consoles (Documentation/filesystems/proc.rst).
 pub(super) fn consoles(root: &SysRoot) -> Fact<Vec<String>> {

@@ -2,7 +2,8 @@
 
 use record::Fact;
 
-use crate::{SysRoot, kernel_log};
+use crate::kernel_log;
+use sysroot::SysRoot;
 
 /// What uname(2) says.
 #[derive(Default)]
@@ -117,8 +118,8 @@ pub(super) fn release_numbers(release: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
+    use sysroot::FakeTree;
 
     fn names(release: &str, version: &str) -> Names {
         Names {

@@ -11,8 +11,8 @@ pub(crate) mod virtualization;
 use record::{Fact, Machine};
 use units::Bytes;
 
-use crate::SysRoot;
-use crate::root::parsed;
+use sysroot::SysRoot;
+use sysroot::parsed;
 
 /// Reads the machine. What is not there or cannot be read says so in its field.
 pub fn machine(root: &SysRoot) -> Machine {

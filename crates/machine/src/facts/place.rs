@@ -2,7 +2,8 @@
 
 use record::Place;
 
-use crate::{SysRoot, quotas, survey};
+use crate::{quotas, survey};
+use sysroot::SysRoot;
 
 /// The user namespace that the kernel itself made, include/linux/proc_ns.h.
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";

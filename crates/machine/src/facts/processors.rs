@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use record::{Cpus, Fact, Governor, IdleState};
 use units::{CpuId, CpuList};
 
-use crate::SysRoot;
 use crate::tasks::allowed_cpus;
+use sysroot::SysRoot;
 
 /// Below here are the kernel's files about CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
 pub(crate) const CPUS: &str = "/sys/devices/system/cpu";

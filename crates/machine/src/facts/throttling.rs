@@ -5,7 +5,8 @@ use rustix::io::Errno;
 use units::Nanos;
 
 use super::kernel::release_numbers;
-use crate::{SysRoot, cgroups};
+use crate::cgroups;
+use sysroot::SysRoot;
 
 /// Where the fair server's parameters are, one directory a CPU, in nanoseconds (kernel/sched/debug.c, 6.12).
 const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
@@ -70,7 +71,7 @@ fn debugfs_is_mounted(root: &SysRoot) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn the_fair_server_is_read_where_it_can_be() {

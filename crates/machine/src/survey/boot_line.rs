@@ -236,7 +236,7 @@ fn missing_cpus(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     fn told(files: &[(&str, &str)], name: &str) -> String {
         let tree = FakeTree::new(files);

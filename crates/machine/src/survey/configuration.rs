@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::kernel;
 use crate::kernel_config::{KernelConfig, Setting};
-use crate::{SysRoot, root};
+use sysroot::SysRoot;
 
 /// The running kernel's own copy: the only one that cannot be of another build.
 pub(super) const RUNNING: &str = "/proc/config.gz";
@@ -72,18 +72,18 @@ fn places(root: &SysRoot) -> Vec<String> {
 /// What has no setting at all is no configuration (EBADMSG): nothing follows from what it does not name.
 fn configuration(text: &str) -> Fact<KernelConfig> {
     let config = KernelConfig::parse(text);
-    root::parsed(if config.is_empty() { Err(()) } else { Ok(config) })
+    sysroot::parsed(if config.is_empty() { Err(()) } else { Ok(config) })
 }
 
 /// The text of a file that may be compressed.
 fn text(bytes: &[u8]) -> Fact<String> {
-    if !bytes.starts_with(&root::GZIP) {
+    if !bytes.starts_with(&sysroot::GZIP) {
         return Fact::Value(String::from_utf8_lossy(bytes).into_owned());
     }
     let mut plain = Vec::new();
     let read = GzDecoder::new(bytes).take(LONGEST + 1).read_to_end(&mut plain);
     match read {
         Ok(_) if plain.len() as u64 > LONGEST => Fact::Unreadable(Errno::FBIG.raw_os_error()),
-        result => root::parsed(result.map(|_| String::from_utf8_lossy(&plain).into_owned())),
+        result => sysroot::parsed(result.map(|_| String::from_utf8_lossy(&plain).into_owned())),
     }
 }

@@ -10,7 +10,7 @@ use super::kernel::LOG;
 use super::{COMMAND_LINE, Reading, Survey, kinds};
 use crate::facts::processors::{CPUS, cpu_file};
 use crate::kernel_log;
-use crate::root::parsed;
+use sysroot::parsed;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(

@@ -6,7 +6,8 @@ use rustix::io::Errno;
 use super::{COMMAND_LINE, Reading, Survey, kinds};
 use crate::facts::kernel::{DYNAMIC, Names, built_preemption, logged_preemption, requested_preemption};
 use crate::kernel_config::{Header, KernelConfig, Setting};
-use crate::{SysRoot, kernel_log};
+use crate::kernel_log;
+use sysroot::SysRoot;
 
 /// What `uname -m` says; the file is there from 6.1 on, before that the system call answers in its place.
 pub(super) const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
@@ -43,7 +44,7 @@ fn machine_of(root: &SysRoot) -> Fact<Vec<u8>> {
     match std::fs::read(root.path(ARCHITECTURE)) {
         Ok(bytes) => Fact::Value(bytes),
         Err(_) if root.is_live() => Fact::Value(rustix::system::uname().machine().to_bytes().to_vec()),
-        Err(error) => crate::root::absent_or_unreadable(&error),
+        Err(error) => sysroot::absent_or_unreadable(&error),
     }
 }
 

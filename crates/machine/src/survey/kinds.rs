@@ -5,9 +5,9 @@ use rustix::io::Errno;
 use units::{CpuId, CpuList};
 
 use super::{COMMAND_LINE, Item, Reading, Survey, Value, next_boot};
-use crate::SysRoot;
 use crate::kernel_config::Setting;
-use crate::root::parsed;
+use sysroot::SysRoot;
+use sysroot::parsed;
 
 /// What stands before a name's colon, with what stands behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

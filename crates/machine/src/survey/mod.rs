@@ -48,8 +48,8 @@ use units::CpuList;
 use crate::boot_loader::{self, Request};
 use crate::command_line::CommandLine;
 use crate::kernel_config::KernelConfig;
-use crate::{SysRoot, Tree};
 use configuration::Configuration;
+use sysroot::{SysRoot, Tree};
 
 pub use boot_line::cpus_of;
 pub use facts::{NamedFact, named_facts};

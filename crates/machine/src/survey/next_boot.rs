@@ -6,7 +6,7 @@ use super::facts::{NamedFact, fact};
 use super::{COMMAND_LINE, Item, Reading, Survey, Value, kinds};
 use crate::boot_loader::{Place, Request, Requested};
 use crate::command_line::{CommandLine, Word};
-use crate::root::without_machine_ids;
+use sysroot::without_machine_ids;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(

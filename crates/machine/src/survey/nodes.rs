@@ -56,7 +56,7 @@ fn isolated_count(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn nodes_of_isolated_cpus_are_named() {

@@ -3,9 +3,9 @@
 use record::Fact;
 
 use super::{Reading, Survey};
-use crate::SysRoot;
 use crate::facts::virtualization::virtualization;
 use crate::mounts::mounts;
+use sysroot::SysRoot;
 
 const CHASSIS: &str = "/sys/class/dmi/id/chassis_type";
 const BOARD: &str = "/proc/device-tree/model";

@@ -3,8 +3,8 @@
 use record::Fact;
 
 use super::{Reading, Survey, kinds};
-use crate::SysRoot;
 use crate::facts::processors::{CPUS, cpuinfo_value, online as online_cpus};
+use sysroot::SysRoot;
 
 pub(super) const IDENTITY: &str = "/sys/devices/system/cpu/modalias";
 const ARM_IDENTITY: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";

@@ -1,6 +1,6 @@
 use super::*;
-use crate::fake::FakeTree;
 use rustix::io::Errno;
+use sysroot::FakeTree;
 
 fn survey(files: &[(&str, &str)]) -> (FakeTree, Survey) {
     let tree = FakeTree::new(files);

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use load::Catalogue;
-use machine::SysRoot;
 use record::{CStates, LoadDirectory, LoadLeftOut, LoadProof, Machine, RunPlan};
+use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 
 use crate::error::{CommandError, Result};

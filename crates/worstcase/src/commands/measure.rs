@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use machine::SysRoot;
 use record::{Record, RunPlan, store};
+use sysroot::SysRoot;
 use units::Nanos;
 
 use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use machine::{KernelLog, LatencyRequest, SysRoot};
+use machine::{KernelLog, LatencyRequest};
 use record::time::UtcTime;
 use record::{CStates, Header, Held, Machine, RunPlan, SCHEMA_VERSION, Tool};
 use sys::signal::{Signal, Signals};
+use sysroot::SysRoot;
 
 use super::division::{Claims, Division};
 use super::outputs::{Out, Outputs};

@@ -4,9 +4,9 @@ use record::Fact;
 use units::{CpuId, CpuList};
 
 use super::{item, reading, real_time_cpus};
-use crate::SysRoot;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Reading, Survey, Value};
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("frequency.floating", "CPUs for real time whose clock may move: governor and limits", floating),
@@ -81,7 +81,7 @@ fn drivers(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     fn machine() -> FakeTree {
         let tree = FakeTree::new(&[("/sys/devices/system/cpu/online", "0-3")]);

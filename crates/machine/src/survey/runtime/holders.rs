@@ -5,7 +5,8 @@ use record::Fact;
 use super::{item, reading};
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
-use crate::{SysRoot, latency_request, tasks};
+use crate::{latency_request, tasks};
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("idle.request-holders", "programs that hold /dev/cpu_dma_latency open", latency_holders),
@@ -73,7 +74,7 @@ fn holds(root: &SysRoot, pid: i32, target: &str) -> Fact<bool> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, link, shown, thread};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn holders_are_found_by_what_they_have_open() {

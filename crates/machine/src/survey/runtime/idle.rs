@@ -6,11 +6,11 @@ use record::Fact;
 use units::{CpuId, CpuList};
 
 use super::{item, reading, real_time_cpus};
-use crate::SysRoot;
 use crate::facts::dma_latency;
 use crate::facts::processors::cpu_file;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Reading, Survey, Value};
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[fact(
     "idle.deep",
@@ -70,7 +70,7 @@ fn own_limit(root: &SysRoot, cpu: CpuId) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     fn machine() -> FakeTree {
         let tree = FakeTree::new(&[("/sys/devices/system/cpu/online", "0-3")]);

@@ -8,7 +8,8 @@ use super::{item, list, reading, unsupported};
 use crate::interrupts::{PATH, is_managed, parse};
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
-use crate::{SysRoot, tasks};
+use crate::tasks;
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -152,8 +153,8 @@ fn shared(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown, thread};
-    use crate::fake::FakeTree;
     use crate::interrupts::tests::TEXT;
+    use sysroot::FakeTree;
 
     fn machine() -> FakeTree {
         let tree = FakeTree::new(&[("/proc/interrupts", TEXT)]);

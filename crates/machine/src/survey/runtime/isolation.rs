@@ -10,7 +10,8 @@ use crate::cpusets::{V1, is_of_v2, partitions};
 use crate::mounts::mounts;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
-use crate::{SysRoot, tasks};
+use crate::tasks;
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -160,7 +161,7 @@ pub(super) fn placed(
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown, thread};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     const V2: (&str, &str) = ("/proc/self/mountinfo", "1 1 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
     const V1: (&str, &str) =

@@ -35,7 +35,7 @@ fn movable(survey: &Survey, wanted: impl Fn(&Task) -> bool) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown, thread};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     const KERNEL: u64 = 0x0020_0000;
     const BOUND: u64 = 0x0400_0000;

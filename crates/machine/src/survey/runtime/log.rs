@@ -39,7 +39,7 @@ fn complaints(survey: &Survey, signs: &[&str]) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn complaints_are_told_by_kind() {

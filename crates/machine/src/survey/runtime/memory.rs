@@ -17,7 +17,7 @@ fn swap(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn swap_areas_are_told() {

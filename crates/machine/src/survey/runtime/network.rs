@@ -73,7 +73,7 @@ fn queues(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     fn machine() -> FakeTree {
         let tree = FakeTree::new(&[

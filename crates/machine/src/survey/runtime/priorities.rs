@@ -6,10 +6,10 @@ use record::Fact;
 use units::{CpuId, Policy};
 
 use super::{item, list, reading, real_time_cpus, unsupported};
-use crate::SysRoot;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
 use crate::tasks::{self, Task};
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("threads.at-99", "threads of programs with priority 99", threads_at_99),
@@ -161,7 +161,7 @@ fn soft_timer(root: &SysRoot, pid: i32) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, link, shown, thread};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     const KERNEL: u64 = 0x0420_0040;
 

@@ -8,7 +8,8 @@ use super::{item, list, reading};
 use crate::facts::processors;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
-use crate::{SysRoot, tasks};
+use crate::tasks;
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -177,7 +178,7 @@ fn sleep_by_system(survey: &Survey) -> Reading {
 mod tests {
     use super::super::tests::{Isolated, link, shown, thread};
     use super::banned;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn irqbalance_keeps_away_by_itself_or_by_its_list() {

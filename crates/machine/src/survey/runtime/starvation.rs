@@ -4,10 +4,10 @@ use record::Fact;
 use units::Nanos;
 
 use super::{item, reading, real_time_cpus, services};
-use crate::SysRoot;
 use crate::facts::{kernel, throttling};
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Reading, Survey, Value};
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -115,7 +115,7 @@ fn group_budget(survey: &Survey) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown, thread};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     fn guard(release: &str, files: &[(&str, &str)]) -> String {
         let tree = FakeTree::new(files);

@@ -2,8 +2,8 @@
 
 use units::CpuList;
 
-use crate::fake::FakeTree;
 use crate::survey::Survey;
+use sysroot::FakeTree;
 
 /// The CPUs set apart in a test.
 #[derive(Clone, Copy)]

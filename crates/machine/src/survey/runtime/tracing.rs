@@ -3,9 +3,9 @@
 use record::Fact;
 
 use super::{item, reading};
-use crate::SysRoot;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::{Item, Reading, Survey, Value};
+use sysroot::SysRoot;
 
 pub(super) const FACTS: &[NamedFact] =
     &[fact("tracing.active", "instances of ftrace with a tracer or events on", active)];
@@ -46,7 +46,7 @@ fn of_instance(root: &SysRoot, name: &str, directory: &str) -> Option<Item> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn tracers_and_events_are_told_by_instance() {

@@ -50,7 +50,7 @@ fn unfit(survey: &Survey, fault: impl Fn(&Task) -> Option<String>) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown, thread};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn virtual_cpus_are_known_by_their_names() {

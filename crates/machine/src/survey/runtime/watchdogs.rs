@@ -30,7 +30,7 @@ fn cpus(survey: &Survey) -> Reading {
 mod tests {
     use super::super::tests::{Isolated, shown};
     use super::{MASK, ON};
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn detectors_run_on_the_cpus_of_their_mask() {

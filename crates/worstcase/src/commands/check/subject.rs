@@ -5,9 +5,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use machine::KernelConfig;
 use machine::survey::{Given, Survey, Value};
-use machine::{KernelConfig, SysRoot, TreeError};
 use record::Fact;
+use sysroot::{SysRoot, TreeError};
 use units::CpuList;
 
 use crate::error::{CommandError, Result};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use audit::Profile;
 use machine::survey::Survey;
-use machine::{SysRoot, Tree};
+use sysroot::{SysRoot, Tree};
 use tune::apply::{End, OnRefusal, apply};
 use tune::journal::{History, Journal, Store};
 use tune::scripted::Scripted;

@@ -7,10 +7,10 @@ use record::Fact;
 use super::{about, status_word};
 use crate::cgroups::is_v2;
 use crate::mounts::mounts;
-use crate::root::parsed;
 use crate::survey::facts::{NamedFact, fact};
 use crate::survey::runtime::{item, reading};
 use crate::survey::{Item, Reading, Survey, Value};
+use sysroot::parsed;
 
 /// Numbers of capabilities (include/uapi/linux/capability.h).
 const IPC_LOCK: u32 = 14;

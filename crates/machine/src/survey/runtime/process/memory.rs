@@ -3,9 +3,9 @@
 use record::Fact;
 
 use super::{about, status_word};
-use crate::root::parsed;
 use crate::survey::runtime::item;
 use crate::survey::{Item, Reading, Survey, Value};
+use sysroot::parsed;
 
 /// A size in KiB of the status file; absent for a process without memory of its own.
 fn size(survey: &Survey, pid: i32, name: &str) -> Fact<i64> {

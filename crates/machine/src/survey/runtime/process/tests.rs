@@ -1,5 +1,5 @@
 use super::super::tests::{Isolated, link, shown_about, thread};
-use crate::fake::FakeTree;
+use sysroot::FakeTree;
 
 const LIMITS: &str = "Limit                     Soft Limit           Hard Limit           Units     \n\
     Max locked memory         8388608              8388608              bytes     \n\

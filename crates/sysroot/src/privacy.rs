@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 
 use crate::efi_variable;
 
-pub(crate) use boot_files::without_machine_ids;
+pub use boot_files::without_machine_ids;
 
 /// What may be remembered of a file.
 pub(super) fn kept(path: &str, bytes: Vec<u8>) -> Vec<u8> {
@@ -72,7 +72,7 @@ fn lines(text: &str, keep: impl Fn(&str) -> bool) -> String {
 
 /// A command line with `x` for each byte of what names disks, addresses and people, and of all that is for init: its
 /// length is a fact.
-pub(crate) fn masked_words(line: &str) -> String {
+pub fn masked_words(line: &str) -> String {
     let mut masked = String::with_capacity(line.len());
     let mut is_for_init = false;
     for word in line.split_inclusive(|c: char| c.is_ascii_whitespace()) {

@@ -4,14 +4,14 @@
 const ATTRIBUTES: usize = 4;
 
 /// The value of one that is a text.
-pub(crate) fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     let units = bytes.get(ATTRIBUTES..).unwrap_or_default().chunks_exact(2);
     let units = units.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).take_while(|unit| *unit != 0);
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 /// The same variable with another text.
-pub(crate) fn with_text(bytes: &[u8], change: impl FnOnce(&str) -> String) -> Vec<u8> {
+pub fn with_text(bytes: &[u8], change: impl FnOnce(&str) -> String) -> Vec<u8> {
     let attributes = bytes.iter().take(ATTRIBUTES).copied();
     let text = change(&text(bytes));
     attributes.chain(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes)).collect()

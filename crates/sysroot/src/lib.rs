@@ -1,7 +1,13 @@
 //! The tree that facts are read from: `/` itself, a directory that holds a captured or made-up `/proc` and `/sys`, or a
 //! [`Tree`] in memory.
+//!
+//! Every file is read through [`SysRoot`] and becomes a [`Fact`]: its value, absent, or unreadable with the errno.
+//! A root that remembers makes a snapshot, from which `privacy` keeps secrets out.
 
 mod archive;
+pub mod efi_variable;
+#[cfg(any(test, feature = "fake"))]
+mod fake;
 mod privacy;
 #[cfg(test)]
 mod tests;
@@ -22,7 +28,9 @@ use rustix::io::Errno;
 use units::CpuList;
 
 pub use archive::ArchiveError;
-pub(crate) use privacy::{masked_words, without_machine_ids};
+#[cfg(any(test, feature = "fake"))]
+pub use fake::FakeTree;
+pub use privacy::{masked_words, without_machine_ids};
 pub use text::ListError;
 pub use tree::{Name, Tree};
 
@@ -30,7 +38,7 @@ pub use tree::{Name, Tree};
 const LONGEST_FILE: u64 = 16 << 20;
 
 /// The two bytes that gzip begins with.
-pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The longest snapshot that is read, in bytes.
 const LONGEST_SNAPSHOT: u64 = 64 << 20;
@@ -172,7 +180,7 @@ impl SysRoot {
 
     /// The bytes that stand for a file which is not read as others are: what `read` gives on a system with files, what
     /// was remembered of it elsewhere.
-    pub(crate) fn bytes_or(&self, path: &str, read: impl FnOnce() -> Fact<Vec<u8>>) -> Fact<Vec<u8>> {
+    pub fn bytes_or(&self, path: &str, read: impl FnOnce() -> Fact<Vec<u8>>) -> Fact<Vec<u8>> {
         let read = || match &self.place {
             Place::Memory(tree) => tree.file(&key(path)),
             Place::Live | Place::Directory(_) => read(),
@@ -203,20 +211,20 @@ impl SysRoot {
     }
 
     /// At most `length` bytes of a file. Not remembered.
-    pub(crate) fn beginning(&self, path: &str, length: u64) -> Fact<Vec<u8>> {
+    pub fn beginning(&self, path: &str, length: u64) -> Fact<Vec<u8>> {
         // Room from the first read on: tracefs gives `events/header_page` to one read, and nothing to the next.
         let mut bytes = Vec::with_capacity(4096);
         fact(self.open(path).and_then(|file| file.take(length).read_to_end(&mut bytes)).map(|_| bytes))
     }
 
     /// Exactly `N` bytes of a file from `offset` on: for device files whose offset has a meaning. Not remembered.
-    pub(crate) fn bytes_at<const N: usize>(&self, path: &str, offset: u64) -> Fact<[u8; N]> {
+    pub fn bytes_at<const N: usize>(&self, path: &str, offset: u64) -> Fact<[u8; N]> {
         let mut bytes = [0; N];
         fact(self.open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).map(|()| bytes))
     }
 
     /// A file opened for reading that never blocks. There is none in memory.
-    pub(crate) fn open(&self, path: &str) -> io::Result<File> {
+    pub fn open(&self, path: &str) -> io::Result<File> {
         if matches!(self.place, Place::Memory(_)) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -283,7 +291,7 @@ impl SysRoot {
     }
 
     /// The numbers N of entries named `prefixN`, ascending: `state` gives the idle states in a cpuidle directory.
-    pub(crate) fn numbered(&self, directory: &str, prefix: &str) -> Vec<u32> {
+    pub fn numbered(&self, directory: &str, prefix: &str) -> Vec<u32> {
         let names = self.list(directory).value().cloned().unwrap_or_default();
         let mut numbers: Vec<u32> =
             names.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
@@ -324,12 +332,12 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// What a result says of the thing that was read.
-pub(crate) fn fact<T>(result: io::Result<T>) -> Fact<T> {
+pub fn fact<T>(result: io::Result<T>) -> Fact<T> {
     result.map_or_else(|error| absent_or_unreadable(&error), Fact::Value)
 }
 
 /// The thing is not there, or the kernel will not tell.
-pub(crate) fn absent_or_unreadable<T>(error: &io::Error) -> Fact<T> {
+pub fn absent_or_unreadable<T>(error: &io::Error) -> Fact<T> {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Fact::Absent,
         _ => Fact::Unreadable(error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())),
@@ -337,6 +345,6 @@ pub(crate) fn absent_or_unreadable<T>(error: &io::Error) -> Fact<T> {
 }
 
 /// A value that was read as text; EBADMSG for a text that is not one.
-pub(crate) fn parsed<T, E>(result: Result<T, E>) -> Fact<T> {
+pub fn parsed<T, E>(result: Result<T, E>) -> Fact<T> {
     result.map_or(Fact::Unreadable(Errno::BADMSG.raw_os_error()), Fact::Value)
 }

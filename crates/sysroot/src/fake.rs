@@ -1,10 +1,11 @@
-//! Trees that unit tests make up.
+//! Trees that unit tests make up, here and in crates above.
 
 use crate::SysRoot;
 
 /// A directory that goes with its last user.
-pub(crate) struct FakeTree {
+pub struct FakeTree {
     _directory: tempfile::TempDir,
+    /// The tree, to be read.
     pub root: SysRoot,
 }
 

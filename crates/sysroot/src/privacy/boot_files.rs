@@ -130,7 +130,7 @@ fn is_identified(word: &str) -> bool {
 }
 
 /// With crosses for each machine id: 32 hexadecimal digits that stand by themselves.
-pub(crate) fn without_machine_ids(text: &str) -> String {
+pub fn without_machine_ids(text: &str) -> String {
     const LENGTH: usize = 32;
     let runs = text.split_inclusive(|c: char| !c.is_ascii_hexdigit());
     let of_run = |run: &str| {

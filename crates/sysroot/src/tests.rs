@@ -1,5 +1,5 @@
 use super::*;
-use crate::fake::FakeTree;
+use crate::FakeTree;
 use proptest::prelude::*;
 
 fn tree() -> Tree {
