@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use machine::survey::{Survey, Value, named_facts};
+use survey::{Survey, Value, named_facts};
 use record::Fact;
 use sysroot::{SysRoot, Tree};
 use units::CpuList;

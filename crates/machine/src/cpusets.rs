@@ -39,7 +39,7 @@ pub fn partitions(root: &SysRoot) -> Vec<Partition> {
 }
 
 /// Whether it is a partition of cgroup v2.
-pub(crate) fn is_of_v2(partition: &Partition) -> bool {
+pub fn is_of_v2(partition: &Partition) -> bool {
     !partition.state.starts_with(EXCLUSIVE)
 }
 

@@ -56,7 +56,7 @@ impl Task {
     /// Whether it is a real-time thread that runs before one of `policy` and `priority`, or beside it. Deadline threads
     /// count as higher than any priority. Threads of the kernel are among them, marked: `watchdogd` and interrupt threads
     /// belong to every kernel, and its stop threads are left out.
-    pub(crate) fn goes_before(&self, policy: Policy, priority: u32) -> bool {
+    pub fn goes_before(&self, policy: Policy, priority: u32) -> bool {
         self.policy.is_real_time() && !self.stops_its_cpu() && self.rank() >= rank(policy, priority)
     }
 
@@ -113,7 +113,7 @@ pub(crate) fn parse_stat(pid: i32, text: &str) -> Option<Task> {
 }
 
 /// The line `Cpus_allowed_list:` of a status file.
-pub(crate) fn allowed_cpus(status: &str) -> Option<CpuList> {
+pub fn allowed_cpus(status: &str) -> Option<CpuList> {
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()
 }
 

@@ -1,8 +1,8 @@
 //! Programs that change the same things of their own accord.
 
-use machine::survey::running;
 use machine::tasks;
 use serde::{Deserialize, Serialize};
+use survey::running;
 use sysroot::SysRoot;
 
 use crate::plan::Step;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use machine::survey::running;
 use machine::{latency_request, swaps, tasks};
 use record::Fact;
 use rustix::io::Errno;
+use survey::running;
 use sysroot::{SysRoot, Tree};
 use units::{CpuList, Policy};
 

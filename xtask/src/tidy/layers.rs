@@ -5,7 +5,7 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 18] = [
+const EDGES: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
@@ -13,11 +13,12 @@ const EDGES: [(&str, &[&str]); 18] = [
     ("record", &["units", "histogram", "statistics"]),
     ("sysroot", &["units", "record"]),
     ("machine", &["units", "sys", "record", "sysroot"]),
+    ("survey", &["units", "record", "sysroot", "machine"]),
     ("probe", &["units", "histogram", "sys", "record"]),
     ("load", &["units", "sys", "record", "sysroot", "machine"]),
     ("trace", &["units", "sys", "record", "sysroot", "machine"]),
-    ("audit", &["units", "record", "sysroot", "machine"]),
-    ("tune", &["units", "sys", "record", "sysroot", "machine", "trace"]),
+    ("audit", &["units", "record", "sysroot", "machine", "survey"]),
+    ("tune", &["units", "sys", "record", "sysroot", "machine", "survey", "trace"]),
     ("trial", &["units", "histogram", "statistics", "record"]),
     ("lab", &["units", "statistics", "sys", "record", "sysroot", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it

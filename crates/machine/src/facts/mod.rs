@@ -1,12 +1,12 @@
 //! What stands still during a run: the header of a record.
 
-pub(crate) mod consoles;
-pub(crate) mod kernel;
-mod place;
-pub(crate) mod processors;
-pub(crate) mod throttling;
+pub mod consoles;
+pub mod kernel;
+pub mod place;
+pub mod processors;
+pub mod throttling;
 mod timers;
-pub(crate) mod virtualization;
+pub mod virtualization;
 
 use record::{Fact, Machine};
 use units::Bytes;

@@ -4,7 +4,7 @@ use record::{EventDevice, Fact, Timers};
 use rustix::time::{ClockId, clock_getres};
 use units::{CpuId, CpuList, Nanos};
 
-use crate::survey::built_in;
+use crate::configuration::built_in;
 use sysroot::SysRoot;
 
 /// Where the devices are that interrupt the CPUs, one a CPU (kernel/time/clockevents.c).

@@ -61,7 +61,7 @@ const CLUES: &[Clue] = &[
 const UNKNOWN: &str = "unknown hypervisor";
 
 /// The hypervisor by name, which for Xen's first domain is `xen` as well; `none` where what would name one was read and does not; unknown where nothing was.
-pub(crate) fn virtualization(root: &SysRoot) -> Fact<String> {
+pub fn virtualization(root: &SysRoot) -> Fact<String> {
     let holds = |(path, fragment): &(&str, &str)| {
         let text = if *path == ACPI_TABLE { acpi_table(root) } else { root.read(path) };
         text.value().is_some_and(|text| text.contains(fragment))

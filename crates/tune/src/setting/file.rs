@@ -1,7 +1,7 @@
 //! Files of the kernel by a path with `*`.
 
 use machine::latency_request;
-use machine::survey::matching;
+use survey::matching;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 

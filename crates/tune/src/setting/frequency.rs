@@ -1,6 +1,6 @@
 //! Clocks: a governor that keeps the highest, or limits that are equal (Documentation/admin-guide/pm/cpufreq.rst).
 
-use machine::survey::matching;
+use survey::matching;
 use sysroot::SysRoot;
 use units::CpuList;
 

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use machine::survey::running;
 use record::Fact;
 use rustix::io::Errno;
+use survey::running;
 use sysroot::SysRoot;
 
 use super::{Expansion, Target};

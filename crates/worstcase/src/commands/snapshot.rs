@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use audit::Rules;
 use clap::Args;
-use machine::survey::{Survey, Value, named_facts};
 use record::Fact;
+use survey::{Survey, Value, named_facts};
 use sysroot::{SysRoot, Tree};
 use units::CpuList;
 

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use audit::{Audit, Finding, Request, Rules, audit};
-use machine::survey::Survey;
+use survey::Survey;
 use sysroot::SysRoot;
 use tempfile::TempDir;
 

@@ -2,8 +2,8 @@
 
 use machine::CommandLine;
 use machine::command_line::Word;
-use machine::survey::{Item, Survey, Value, chosen, cpus_of};
 use record::Fact;
+use survey::{Item, Survey, Value, chosen, cpus_of};
 use sysroot::SysRoot;
 use units::CpuList;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use machine::KernelConfig;
-use machine::survey::{Given, Survey, Value};
 use record::Fact;
+use survey::{Given, Survey, Value};
 use sysroot::{SysRoot, TreeError};
 use units::CpuList;
 

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use machine::survey::Survey;
 use record::Machine;
+use survey::Survey;
 use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use audit::Profile;
-use machine::survey::Survey;
+use survey::Survey;
 use sysroot::{SysRoot, Tree};
 use tune::apply::{End, OnRefusal, apply};
 use tune::journal::{History, Journal, Store};
