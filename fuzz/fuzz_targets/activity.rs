@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use machine::activity::{Activity, Tally};
-use machine::{SysRoot, Tree};
+use sysroot::{SysRoot, Tree};
 use trace::{Item, Symbols, counted, text};
 use units::CpuList;
 

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use machine::boot_loader::{
     Choice, Requested, Variables, cmdline_txt, defaults, entry, environment_text, find, labels, menu, source,
 };
-use machine::{SysRoot, Tree};
+use sysroot::{SysRoot, Tree};
 
 fuzz_target!(|text: &str| {
     let mut variables = Variables::default();

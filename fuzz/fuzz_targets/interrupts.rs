@@ -5,9 +5,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use machine::survey::{Survey, Value, named_facts};
-use machine::{SysRoot, Tree};
+use survey::{Survey, Value, named_facts};
 use record::Fact;
+use sysroot::{SysRoot, Tree};
 use units::CpuList;
 
 fuzz_target!(|text: &str| {

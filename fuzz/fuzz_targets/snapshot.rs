@@ -6,7 +6,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use machine::Tree;
+use sysroot::Tree;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Tree::of_archive(bytes);

@@ -1,7 +1,7 @@
 //! The whole of an audit: profiles chosen, rules asked, findings in order.
 
-use machine::survey::{Survey, Value};
 use record::Fact;
+use survey::{Survey, Value};
 use units::CpuList;
 
 use crate::choice::choose;

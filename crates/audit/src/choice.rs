@@ -1,7 +1,7 @@
 //! Which profiles fit a machine.
 
-use machine::survey::{Reading, Survey};
 use record::Fact;
+use survey::{Reading, Survey};
 
 use crate::division::Division;
 use crate::profile::{Profile, Profiles};
@@ -50,7 +50,7 @@ fn usage(survey: &Survey, division: &Division) -> (Profile, String) {
         return (Profile::General, "no CPU is isolated".to_owned());
     }
     let tickless = match survey.read("cpus.nohz_full").value {
-        Fact::Value(machine::survey::Value::Cpus(cpus)) => cpus.intersection(isolated),
+        Fact::Value(survey::Value::Cpus(cpus)) => cpus.intersection(isolated),
         _ => units::CpuList::new(),
     };
     if tickless.is_empty() {

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use machine::survey::{Reading, Survey, Value};
 use record::Fact;
+use survey::{Reading, Survey, Value};
 
 use crate::condition::Condition;
 use crate::division::Division;

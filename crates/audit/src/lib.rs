@@ -1,12 +1,12 @@
 //! Rules as data (`rules/*.toml`, one file a layer), and the engine that judges a machine's facts by them.
 //!
-//! A rule names a fact (`machine::survey`), says what is [wanted](Want) of it by [profile](Profiles), and how it is
+//! A rule names a fact (`survey`), says what is [wanted](Want) of it by [profile](Profiles), and how it is
 //! cured. [`Rules::built_in`] are those in the binary.
 //!
 //! ```
 //! use audit::{Outcome, Request, Rules, audit};
-//! use machine::survey::Survey;
-//! use machine::{SysRoot, Tree};
+//! use survey::Survey;
+//! use sysroot::{SysRoot, Tree};
 //!
 //! let rules = Rules::built_in().unwrap();
 //! let file = ("/proc/cmdline".to_owned(), b"quiet idle=poll".to_vec());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use machine::survey::{Survey, Value};
 use record::Fact;
+use survey::{Survey, Value};
 
 use crate::division::Division;
 use crate::finding::{Evidence, Outcome};

@@ -59,7 +59,7 @@ pub struct Rule {
     pub title: String,
     /// One line of mechanism.
     pub why: String,
-    /// The name of the fact that is judged (`machine::survey`).
+    /// The name of the fact that is judged (`survey`).
     pub fact: String,
     /// Further facts to show beside it: what was requested, configured, what the kernel made of it.
     #[serde(default)]

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use machine::survey::{Item, Value};
 use serde::Deserialize;
+use survey::{Item, Value};
 use units::CpuList;
 
 use crate::division::Division;

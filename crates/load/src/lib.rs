@@ -9,7 +9,7 @@
 //! samples; its end is the order to stop), a pipe up ([`message`]), and a board of shared words ([`board`]) on which
 //! workers count their work.
 //!
-//! The processes below /proc are read as they are, not through a `machine::SysRoot`: they are this crate's own.
+//! The processes below /proc are read as they are, not through a `sysroot::SysRoot`: they are this crate's own.
 //!
 //! ```
 //! let catalogue = load::Catalogue::shipped().unwrap();

@@ -6,9 +6,10 @@ use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use machine::{CpuTimes, SysRoot};
+use machine::CpuTimes;
 use record::{DeviceWrites, LoadBlock, LoadEvidence, LoadProof, LoadTimeline, StressorEvidence};
 use sys::clock::Clock;
+use sysroot::SysRoot;
 use units::Nanos;
 
 use crate::board::{Board, State};

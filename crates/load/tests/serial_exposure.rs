@@ -137,7 +137,7 @@ fn undo(supervisor: u32, deed: Deed, group: Option<&Group>) {
 }
 
 fn directory() -> LoadDirectory {
-    machine::directory_of(&machine::SysRoot::live(), &std::env::temp_dir()).unwrap()
+    machine::directory_of(&sysroot::SysRoot::live(), &std::env::temp_dir()).unwrap()
 }
 
 /// The supervisor and all that it has started.
@@ -273,7 +273,7 @@ fn cpus() -> units::CpuList {
 
 /// CPU time that was not idle, the time that a host took included.
 fn busy() -> units::Nanos {
-    match machine::CpuTimes::read(&machine::SysRoot::live()) {
+    match machine::CpuTimes::read(&sysroot::SysRoot::live()) {
         Fact::Value(times) => times.busy(&cpus()),
         _ => panic!("/proc/stat cannot be read"),
     }

@@ -9,9 +9,9 @@ use record::Fact;
 use serde::Serialize;
 use units::{CpuId, CpuList, Nanos};
 
-use crate::SysRoot;
 use crate::interrupts;
 use crate::tasks::{Task, ids, parse_stat, processes, stat_field, with_affinity};
+use sysroot::SysRoot;
 
 const SOFTIRQS: &str = "/proc/softirqs";
 const SLICES: &str = "/proc/schedstat";

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::SysRoot;
 use crate::mounts::{Mount, mounts};
+use sysroot::SysRoot;
 
 /// Whether a mount is of the unified hierarchy.
-pub(crate) fn is_v2(mount: &Mount) -> bool {
+pub fn is_v2(mount: &Mount) -> bool {
     mount.file_system == "cgroup2"
 }
 

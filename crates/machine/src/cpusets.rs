@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use record::{Fact, Partition};
 use units::CpuId;
 
-use crate::SysRoot;
 use crate::cgroups::{groups_of, is_v1, is_v2};
 use crate::mounts::{Mount, mounts};
+use sysroot::SysRoot;
 
 /// Groups looked at before giving up: a machine with more has other worries.
 const MOST_GROUPS: usize = 10_000;
@@ -39,7 +39,7 @@ pub fn partitions(root: &SysRoot) -> Vec<Partition> {
 }
 
 /// Whether it is a partition of cgroup v2.
-pub(crate) fn is_of_v2(partition: &Partition) -> bool {
+pub fn is_of_v2(partition: &Partition) -> bool {
     !partition.state.starts_with(EXCLUSIVE)
 }
 
@@ -139,7 +139,7 @@ fn groups(root: &SysRoot, top: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     fn owner(mounts: &str, files: &[(&str, &str)], cpu: u32) -> Option<String> {
         let tree = FakeTree::new(files);

@@ -9,7 +9,8 @@ use record::instrument::noise::Around;
 use units::{CpuId, Nanos};
 
 use crate::counters::{cpu_times, from_ticks};
-use crate::{SysRoot, activity, interrupts};
+use crate::{activity, interrupts};
+use sysroot::SysRoot;
 
 /// The counters of every CPU at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +62,7 @@ fn by_cpu(text: &str) -> BTreeMap<CpuId, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     fn read(interrupts: &str, stat: &str) -> Disturbances {
         let tree = FakeTree::new(&[("/proc/interrupts", interrupts), ("/proc/stat", stat)]);

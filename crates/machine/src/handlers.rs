@@ -1,8 +1,9 @@
 //! Threads in which the kernel handles interrupts, software interrupts and timers, found by what people call them.
 
+use crate::CommandLine;
 use crate::interrupts::{self, Interrupt};
 use crate::tasks::{self, Task};
-use crate::{CommandLine, SysRoot};
+use sysroot::SysRoot;
 
 /// Threads that each CPU has: timers and other software interrupts, callbacks of RCU.
 const OF_CPUS: [&str; 4] = ["ktimers", "ktimersoftd", "ksoftirqd", "rcuc"];
@@ -99,7 +100,7 @@ fn alias(root: &SysRoot, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     const INTERRUPTS: &str = "           CPU0       CPU1\n \
         \x2016:          0          7   IO-APIC  16-fasteoi   ehci_hcd:usb1, snd_hda\n \

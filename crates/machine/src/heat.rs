@@ -3,8 +3,8 @@
 use record::Fact;
 use units::{CpuId, CpuList};
 
-use crate::SysRoot;
 use crate::facts::processors::cpu_file;
+use sysroot::SysRoot;
 
 /// What heat does to the machine at one moment. Cheap enough to be read once a second, with the caution that
 /// [`temperature`] gives.

@@ -1,6 +1,6 @@
 //! Interrupts of devices as /proc/interrupts lists them (`show_interrupts` in kernel/irq/proc.c).
 
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// Where they are listed.
 pub const PATH: &str = "/proc/interrupts";
@@ -36,7 +36,7 @@ pub fn all(root: &SysRoot) -> Vec<Interrupt> {
 }
 
 /// Parses /proc/interrupts: lines with a number, a handler, and as many counts as the head has CPUs.
-pub(crate) fn parse(text: &str) -> Vec<Interrupt> {
+pub fn parse(text: &str) -> Vec<Interrupt> {
     let mut lines = text.lines();
     let cpus = lines.next().unwrap_or_default().split_whitespace().count();
     lines.filter_map(|line| parse_line(line, cpus)).collect()
@@ -70,12 +70,12 @@ pub fn is_managed(root: &SysRoot, number: u32) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// /proc/interrupts of a machine with two CPUs, shortened.
-    pub(crate) const TEXT: &str = "           CPU0       CPU1       \n \
+    const TEXT: &str = "           CPU0       CPU1       \n \
         \x20 1:          9          0   IO-APIC   1-edge      i8042\n \
         \x2016:          0          7   IO-APIC  16-fasteoi   ehci_hcd:usb1, snd hda\n \
         \x2036:          0     208381 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n \

@@ -6,8 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use record::Fact;
 use rustix::io::Errno;
 
-use crate::SysRoot;
-use crate::root::{absent_or_unreadable, fact, masked_words};
+use sysroot::SysRoot;
+use sysroot::{absent_or_unreadable, fact, masked_words};
 
 /// The device.
 const PATH: &str = "/dev/kmsg";
@@ -103,7 +103,7 @@ impl KernelLog {
 
 /// What the kernel said since it was booted, as far as anybody here asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BootLog {
+pub struct BootLog {
     /// The messages of the kernel itself that bear one of the [`ASKED`] signs.
     pub lines: Vec<String>,
     /// Whether the log still begins where the kernel began: only then a message that is not there was never written.
@@ -137,18 +137,18 @@ const ASKED: [&[&str]; 5] = [
 ];
 
 /// kernel/sched: rt.c, deadline.c.
-pub(crate) const THROTTLING: &[&str] = &["RT throttling activated", "DL replenish lagged too much"];
+pub const THROTTLING: &[&str] = &["RT throttling activated", "DL replenish lagged too much"];
 
 /// kernel/time/clocksource.c, arch/x86/kernel/tsc.c.
-pub(crate) const CLOCKS: &[&str] =
+pub const CLOCKS: &[&str] =
     &["Marking TSC unstable", "unstable because the skew is too large", "unstable (delta ="];
 
 /// kernel/time/hrtimer.c, kernel/events/core.c, arch/x86/kernel/nmi.c.
-pub(crate) const LONG_INTERRUPTS: &[&str] =
+pub const LONG_INTERRUPTS: &[&str] =
     &["hrtimer: interrupt took", "perf: interrupt took too long", "took too long to run"];
 
 /// kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/workqueue.c, kernel/hung_task.c.
-pub(crate) const STALLS: &[&str] = &[
+pub const STALLS: &[&str] = &[
     "detected stalls on CPUs",
     "self-detected stall on CPU",
     "detected expedited stalls",
@@ -166,7 +166,7 @@ pub(crate) fn whole_log(root: &SysRoot) -> Fact<BootLog> {
 }
 
 /// Reads the log from its beginning.
-pub(crate) fn boot_log(root: &SysRoot) -> Fact<BootLog> {
+pub fn boot_log(root: &SysRoot) -> Fact<BootLog> {
     let read = || fact(root.open(PATH).and_then(|mut file| drain(&mut file)).map(|log| asked_of(&log.text)));
     root.bytes_or(PATH, read).map(|bytes| BootLog::of(&String::from_utf8_lossy(&bytes)))
 }
@@ -251,9 +251,9 @@ fn kernel_message(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
     use std::io::Write;
+    use sysroot::FakeTree;
 
     const TEXT: &str = "6,1,100,-;Linux version 6.1\n\
         4,2,200,-;sched: RT throttling activated\n\

@@ -8,8 +8,9 @@ use std::os::unix::fs::FileExt;
 use record::Fact;
 use rustix::io::Errno;
 
-use crate::root::fact;
-use crate::{Error, SysRoot};
+use crate::Error;
+use sysroot::SysRoot;
+use sysroot::fact;
 
 /// The device whose open file is the request.
 pub const PATH: &str = "/dev/cpu_dma_latency";
@@ -69,7 +70,7 @@ fn failure(operation: &'static str, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn a_request_holds_until_it_is_dropped() {

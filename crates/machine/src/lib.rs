@@ -1,48 +1,44 @@
-//! Facts about a Linux machine, read through a [`SysRoot`] that is the live system or a directory with a captured or
-//! made-up tree. Nothing here judges: what a fact means for a figure is said in `record::validity`.
+//! Facts about a Linux machine, read through a [`SysRoot`](sysroot::SysRoot). Nothing here judges: what a fact means
+//! for a figure is said in `record::validity`, and what rules ask for by name is in the crate `survey`.
 //!
 //! [`machine`] reads what stands still, once a run. [`Snapshot`] reads what counts, before and after a scenario.
-//! [`KernelLog`] keeps the kernel's complaints in between, [`Heat`] watches over the temperature. [`tasks`] finds threads that can stand in a probe's way.
+//! [`KernelLog`] keeps the kernel's complaints in between, [`Heat`] watches over the temperature. [`tasks`] finds threads
+//! that can stand in a probe's way.
 //! [`LatencyRequest`] is the one thing here that changes the machine, for as long as it is held.
 //!
 //! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
 //! pure function of text.
 //!
 //! ```
-//! use machine::survey::Survey;
-//! use machine::{SysRoot, Tree};
+//! use sysroot::{SysRoot, Tree};
 //!
 //! // A machine of two files; `SysRoot::live()` is this one.
 //! let files = [("/proc/cmdline", "quiet isolcpus=2-3"), ("/sys/devices/system/cpu/online", "0-3")];
 //! let tree = Tree::whole(files.map(|(path, text)| (path.to_owned(), text.into())));
-//! let survey = Survey::new(SysRoot::of(tree), "2-3".parse().unwrap());
-//! assert_eq!(survey.read("boot:isolcpus").value.to_string(), "2-3");
+//! let facts = machine::machine(&SysRoot::of(tree));
+//! assert_eq!(facts.cpus.online.to_string(), "0-3");
 //! ```
 
 pub mod activity;
 pub mod boot_loader;
-mod cgroups;
+pub mod cgroups;
 pub mod command_line;
+pub mod configuration;
 mod counters;
 mod cpusets;
 mod disturbances;
-mod efi_variable;
 mod error;
-mod facts;
-#[cfg(test)]
-mod fake;
+pub mod facts;
 pub mod handlers;
 mod heat;
 pub mod interrupts;
 pub mod kernel_config;
-mod kernel_log;
+pub mod kernel_log;
 pub mod latency_request;
 pub mod mounts;
 pub mod parameters;
 mod quotas;
 mod real_time;
-mod root;
-pub mod survey;
 pub mod swaps;
 pub mod taken;
 pub mod tasks;
@@ -50,7 +46,7 @@ pub mod unseen;
 
 pub use command_line::CommandLine;
 pub use counters::{CpuTimes, Snapshot, busy_between, evidence_between};
-pub use cpusets::{V1, partition_around, partition_at, partition_of, partitions, processes_in};
+pub use cpusets::{V1, is_of_v2, partition_around, partition_at, partition_of, partitions, processes_in};
 pub use disturbances::Disturbances;
 pub use error::Error;
 pub use facts::{dma_latency, machine, throttling_now};
@@ -60,5 +56,4 @@ pub use kernel_log::KernelLog;
 pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
 pub use real_time::{RealTime, held_back, locked_memory};
-pub use root::{ArchiveError, ListError, Name, SysRoot, Tree, TreeError};
 pub use tasks::{Task, descendants, outside_other};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use record::{DeviceWrites, Fact, LoadDirectory};
 
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 use record::{CpuQuota, Fact, QuotaEvidence};
 use units::Nanos;
 
-use crate::SysRoot;
 use crate::cgroups::line_of_descent;
+use sysroot::SysRoot;
 
 /// A limit and what it has done since its group was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ fn limit(root: &SysRoot, group: &str) -> Fact<Option<CpuQuota>> {
                 }
             })
         }
-        text => text.and_then(|text| crate::root::parsed(maximum(&text).ok_or(()))).map(|max| max.map(of)),
+        text => text.and_then(|text| sysroot::parsed(maximum(&text).ok_or(()))).map(|max| max.map(of)),
     }
 }
 
@@ -121,8 +121,8 @@ pub(crate) fn between(before: &Fact<Vec<Quota>>, after: &Fact<Vec<Quota>>) -> Fa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
+    use sysroot::FakeTree;
 
     const MS: u64 = 1_000_000;
 

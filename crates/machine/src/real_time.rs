@@ -8,9 +8,9 @@
 use record::{Fact, NeverAsleep, TaskEvidence};
 use units::{CpuId, CpuList, Nanos, Policy};
 
-use crate::SysRoot;
-use crate::root::parsed;
 use crate::tasks::{self, Task};
+use sysroot::SysRoot;
+use sysroot::parsed;
 
 /// Where the scheduler tells its state (kernel/sched/debug.c, 5.13 and later; /proc/sched_debug before).
 const STATE: [&str; 2] = ["/sys/kernel/debug/sched/debug", "/proc/sched_debug"];
@@ -137,8 +137,8 @@ pub fn locked_memory(root: &SysRoot, process: i32) -> Fact<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
+    use sysroot::FakeTree;
 
     fn write(
         tree: &FakeTree,

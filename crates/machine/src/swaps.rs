@@ -2,7 +2,7 @@
 
 use record::Fact;
 
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// Where it is listed.
 pub const PATH: &str = "/proc/swaps";

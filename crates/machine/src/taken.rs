@@ -13,7 +13,8 @@ use units::KernelVersion;
 
 use crate::command_line::{self, Word};
 use crate::kernel_log::{BootLog, whole_log};
-use crate::{SysRoot, parameters};
+use crate::parameters;
+use sysroot::SysRoot;
 
 /// Names that begin so are for experiments: no kernel reads them, by intention.
 const OWN: &str = "worstcase.";
@@ -266,9 +267,9 @@ fn has_whole(text: &str, part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use ParameterAnswer::{NotRead, Read, Refused, Unknown};
     use proptest::prelude::*;
+    use sysroot::FakeTree;
 
     /// A kernel of that release, whose log has these messages after its first one.
     fn kernel(release: &str, messages: &[&str]) -> FakeTree {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use record::TaskEvidence;
 use units::{CpuList, Policy};
 
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// `PF_KTHREAD` of include/linux/sched.h, the same since 2.6.28.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -56,7 +56,7 @@ impl Task {
     /// Whether it is a real-time thread that runs before one of `policy` and `priority`, or beside it. Deadline threads
     /// count as higher than any priority. Threads of the kernel are among them, marked: `watchdogd` and interrupt threads
     /// belong to every kernel, and its stop threads are left out.
-    pub(crate) fn goes_before(&self, policy: Policy, priority: u32) -> bool {
+    pub fn goes_before(&self, policy: Policy, priority: u32) -> bool {
         self.policy.is_real_time() && !self.stops_its_cpu() && self.rank() >= rank(policy, priority)
     }
 
@@ -113,7 +113,7 @@ pub(crate) fn parse_stat(pid: i32, text: &str) -> Option<Task> {
 }
 
 /// The line `Cpus_allowed_list:` of a status file.
-pub(crate) fn allowed_cpus(status: &str) -> Option<CpuList> {
+pub fn allowed_cpus(status: &str) -> Option<CpuList> {
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()
 }
 
@@ -179,8 +179,8 @@ pub fn outside_other(root: &SysRoot, pid: i32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
+    use sysroot::FakeTree;
 
     /// A stat file as the kernel writes it.
     fn stat(tid: i32, name: &str, parent: i32, flags: u64, priority: u32, policy: u32) -> String {

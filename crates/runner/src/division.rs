@@ -3,8 +3,8 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use machine::SysRoot;
 use record::{LeftOut, Machine, Partition};
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use crate::partition::{named, valid};

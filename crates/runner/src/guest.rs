@@ -1,8 +1,8 @@
 //! What the lab tells a run inside one of its guests.
 
 use load::Limits;
-use machine::SysRoot;
 use record::{Lab, Machine};
+use sysroot::SysRoot;
 use units::Bytes;
 
 use failure::{Error, Result};

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use machine::{Disturbances, SysRoot};
+use machine::Disturbances;
 use probe::board::View;
 use probe::{Job, NoiseJob, Probe};
 use record::instrument::noise::{Around, Counted, NoiseSeries};
 use record::{Fact, Sample};
+use sysroot::SysRoot;
 
 /// Stretches kept of each CPU, so that the worst gaps find theirs.
 const MOST_STRETCHES: usize = 100_000;

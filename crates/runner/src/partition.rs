@@ -1,7 +1,8 @@
 //! Partitions by name, whoever made them.
 
-use machine::{SysRoot, partitions};
+use machine::partitions;
 use record::Partition;
+use sysroot::SysRoot;
 use tune::{Hand, Live, in_words};
 
 use failure::{Error, Result};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use failure::{Error, Result};
 use load::{Catalogue, Load};
-use machine::SysRoot;
 use record::instrument::noise::NoiseSetup;
 use record::{InstrumentPlan, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan};
+use sysroot::SysRoot;
 use units::{Nanos, Seed};
 
 use crate::division::Division;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use load::Load;
-use machine::{KernelLog, LatencyRequest, SysRoot};
+use machine::{KernelLog, LatencyRequest};
 use record::time::UtcTime;
 use record::{CStates, Header, Held, LoadDirectory, Machine, Out, RunPlan, SCHEMA_VERSION, Tool};
 use sys::signal::{Signal, Signals};
+use sysroot::SysRoot;
 
 use crate::division::{Claims, Division};
 use crate::outputs::{Outputs, Page};

@@ -6,10 +6,11 @@
 
 use std::time::Instant;
 
-use machine::{RealTime, SysRoot};
+use machine::RealTime;
 use probe::Probe;
 use record::{Attribute, Fact, NeverAsleep, SetUpChange, TaskEvidence};
 use sys::schedule;
+use sysroot::SysRoot;
 use units::{CpuList, Nanos, Policy};
 
 /// A wake-up later than this makes the watch look for whoever held it up.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use machine::SysRoot;
+use sysroot::SysRoot;
 
 use crate::error::{Error, Result};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use machine::SysRoot;
+use sysroot::SysRoot;
 
 use crate::bytes::Order;
 use crate::event::Value;

@@ -5,8 +5,8 @@ mod support;
 
 use std::process::Command;
 
-use machine::SysRoot;
 use support::{fixture, kernel};
+use sysroot::SysRoot;
 use trace::live::place;
 
 /// What a child answers that could not mount tracefs.

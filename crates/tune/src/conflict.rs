@@ -1,8 +1,9 @@
 //! Programs that change the same things of their own accord.
 
-use machine::survey::running;
-use machine::{SysRoot, tasks};
+use machine::tasks;
 use serde::{Deserialize, Serialize};
+use survey::running;
+use sysroot::SysRoot;
 
 use crate::plan::Step;
 use crate::setting::Target;

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
 
-use machine::Tree;
 use rustix::io::Errno;
+use sysroot::Tree;
 use units::CpuList;
 
 use crate::Hand;

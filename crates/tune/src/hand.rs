@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use machine::SysRoot;
 use rustix::io::Errno;
+use sysroot::SysRoot;
 use units::{CpuList, Policy};
 
 use crate::holder;

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use machine::{LatencyRequest, SysRoot, tasks};
+use machine::{LatencyRequest, tasks};
 use record::store::write_whole;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sys::clock::Clock;
 use sys::process::{Pid, leave_session, own_pid};
+use sysroot::SysRoot;
 
 use crate::hand::Live;
 use crate::journal::{History, Lock, State};

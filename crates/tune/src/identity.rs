@@ -1,6 +1,7 @@
 //! What a journal speaks of, found again: by name, because numbers are given to others.
 
-use machine::{SysRoot, interrupts, tasks};
+use machine::{interrupts, tasks};
+use sysroot::SysRoot;
 
 use crate::setting::{Target, Thread};
 

@@ -5,11 +5,11 @@
 //! done. [`mod@undo`] works from the journal alone, never overwrites what somebody else changed since, and ends with a
 //! proof. [`mod@status`] says what still holds. A [`holder`] undoes when a time has run out, or keeps a device open. [`persist`] changes what holds from the next boot on.
 //!
-//! The machine is read through a `machine::SysRoot` and written through a [`Hand`], so that all of this can be tried on
+//! The machine is read through a `sysroot::SysRoot` and written through a [`Hand`], so that all of this can be tried on
 //! a machine that is made up, with a kernel that refuses, a disk that is full and a process that is killed.
 //!
 //! ```
-//! use machine::{SysRoot, Tree};
+//! use sysroot::{SysRoot, Tree};
 //!
 //! // Nothing asked for is nothing to write.
 //! let root = SysRoot::of(Tree::whole([]));

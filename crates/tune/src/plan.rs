@@ -1,8 +1,8 @@
 //! What would be written where, and what cannot be changed and why not. Nothing is changed here.
 
-use machine::SysRoot;
 use machine::interrupts::Interrupt;
 use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 use units::{CpuList, Policy, Priority};
 
 use crate::conflict::{Conflict, conflicts};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use machine::survey::running;
-use machine::{SysRoot, Tree, latency_request, swaps, tasks};
+use machine::{latency_request, swaps, tasks};
 use record::Fact;
 use rustix::io::Errno;
+use survey::running;
+use sysroot::{SysRoot, Tree};
 use units::{CpuList, Policy};
 
 use crate::hand::Hand;

@@ -1,7 +1,7 @@
 //! What of a journal holds now, and how what does not is written again.
 
-use machine::SysRoot;
 use record::Fact;
+use sysroot::SysRoot;
 
 use crate::apply::write;
 use crate::error::Result;

@@ -1,9 +1,9 @@
 //! The kernel's trace for as long as something is counted by it.
 
-use machine::SysRoot;
 use machine::activity::Tally;
 use record::Fact;
 use rustix::io::Errno;
+use sysroot::SysRoot;
 use trace::counted::{self, EVENTS, Traced};
 use trace::live::{Form, Instance, Tracefs};
 use trace::{Item, Losses, Symbols};

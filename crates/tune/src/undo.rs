@@ -1,7 +1,7 @@
 //! Puts back what a journal tells of, and proves it. Nothing that somebody else has changed since is overwritten.
 
-use machine::SysRoot;
 use record::Fact;
+use sysroot::SysRoot;
 
 use crate::hand::Hand;
 use crate::identity::{Found, find};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use guest_tests::Guests;
-use machine::SysRoot;
+use sysroot::SysRoot;
 use tune::persist::boot::Wish;
 use tune::persist::boot::effect::{Effect, effects, still_there};
 

@@ -5,24 +5,29 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 21] = [
     ("units", &[]),
     ("failure", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
     ("sys", &["units", "failure"]),
     ("record", &["units", "failure", "histogram", "statistics"]),
-    ("machine", &["units", "failure", "sys", "record"]),
+    ("sysroot", &["units", "failure", "record"]),
+    ("machine", &["units", "sys", "record", "sysroot"]),
+    ("survey", &["units", "record", "sysroot", "machine"]),
     ("probe", &["units", "failure", "histogram", "sys", "record"]),
-    ("load", &["units", "failure", "sys", "record", "machine"]),
-    ("trace", &["units", "sys", "record", "machine"]),
-    ("audit", &["units", "record", "machine"]),
-    ("tune", &["units", "failure", "sys", "record", "machine", "trace"]),
+    ("load", &["units", "failure", "sys", "record", "sysroot", "machine"]),
+    ("trace", &["units", "sys", "record", "sysroot", "machine"]),
+    ("audit", &["units", "record", "sysroot", "machine", "survey"]),
+    ("tune", &["units", "failure", "sys", "record", "sysroot", "machine", "survey", "trace"]),
     ("trial", &["units", "failure", "histogram", "statistics", "record"]),
-    ("lab", &["units", "failure", "statistics", "sys", "record", "machine"]),
+    ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
-    ("runner", &["units", "failure", "histogram", "sys", "record", "machine", "probe", "load", "tune"]),
+    (
+        "runner",
+        &["units", "failure", "histogram", "sys", "record", "sysroot", "machine", "probe", "load", "tune"],
+    ),
     ("worstcase", &["*"]),
     ("xtask", &["units", "histogram", "sys", "record", "probe", "trace"]),
 ];

@@ -19,10 +19,10 @@ use std::fs;
 use std::path::Path;
 
 use audit::{Outcome, Profile, Request, Rule, Rules, audit};
-use machine::survey::{Given, Survey};
-use machine::{SysRoot, Tree};
 use record::Fact;
 use serde::Deserialize;
+use survey::{Given, Survey};
+use sysroot::{SysRoot, Tree};
 use toml::{Table, Value};
 
 /// What a case says of its machine.

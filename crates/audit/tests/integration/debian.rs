@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use audit::{Audit, Outcome, Profile, Request, Rules, Severity, audit};
-use machine::survey::{Given, Survey};
 use serde::Deserialize;
+use survey::{Given, Survey};
 use units::CpuList;
 
 const KERNELS: [&str; 4] = ["6.1", "6.1-rt", "6.12", "6.12-rt"];

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use audit::{Condition, Division, Want};
-use machine::survey::{Item, Value};
 use proptest::prelude::*;
+use survey::{Item, Value};
 use units::CpuList;
 
 fn division() -> Division {

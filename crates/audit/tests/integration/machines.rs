@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use audit::{Request, Rules, audit};
-use machine::survey::{Survey, named_facts};
-use machine::{SysRoot, Tree};
+use survey::{Survey, named_facts};
+use sysroot::{SysRoot, Tree};
 use units::CpuList;
 
 use crate::mend;
@@ -22,7 +22,7 @@ fn texts() -> Vec<PathBuf> {
 fn survey(root: SysRoot) -> Survey {
     let first = Survey::new(root.clone(), CpuList::new());
     let isolated = match first.read("cpus.isolated").value {
-        record::Fact::Value(machine::survey::Value::Cpus(cpus)) => cpus,
+        record::Fact::Value(survey::Value::Cpus(cpus)) => cpus,
         _ => CpuList::new(),
     };
     Survey::new(root, isolated)

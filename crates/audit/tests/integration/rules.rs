@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use audit::Rules;
-use machine::survey::Survey;
+use survey::Survey;
 
 #[test]
 fn every_rule_that_ships_is_whole() {

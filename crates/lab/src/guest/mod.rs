@@ -17,9 +17,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use machine::SysRoot;
 use record::{KernelParameter, Lab};
 use rustix::termios;
+use sysroot::SysRoot;
 
 use command::Ran;
 use plan::{Module, Plan};

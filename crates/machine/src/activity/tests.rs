@@ -1,6 +1,6 @@
 use super::*;
-use crate::fake::FakeTree;
 use proptest::prelude::*;
+use sysroot::FakeTree;
 
 /// What a thread says of itself: id, name, flags, CPU, faults, nanoseconds, slices, allowed CPUs.
 type Line<'a> = (i32, &'a str, u64, u32, u64, u64, u64, &'a str);

@@ -6,7 +6,7 @@ use record::Fact;
 
 use super::shell::Lexer;
 use super::{Piece, Requested, Variables, numbered, piece, text, words_of};
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// An entry's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use record::Fact;
 
 use super::{Piece, Request, first_of, numbered, piece, words_of};
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "extlinux";

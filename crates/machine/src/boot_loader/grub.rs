@@ -8,9 +8,9 @@ use super::{
     Piece, Place, Request, Requested, Variables, bls, first_of, joined, numbered, place_at, source, text,
     words_of,
 };
-use crate::SysRoot;
 use crate::command_line::Word;
-use crate::root::without_machine_ids;
+use sysroot::SysRoot;
+use sysroot::without_machine_ids;
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "grub";

@@ -21,8 +21,8 @@ use std::ops::Range;
 
 use record::Fact;
 
-use crate::SysRoot;
 use crate::command_line::{self, CommandLine, Word, same_name};
+use sysroot::SysRoot;
 
 pub use bls::{Entry, entry};
 pub use extlinux::{Label, is_mark, is_menu, keyword, labels, labels_with_included, lines, name_of_included};

@@ -9,8 +9,8 @@ use super::bls::{self, Entry};
 use super::glob;
 use super::version_order::version_order;
 use super::{Piece, Request, first_of, numbered, piece, text, words_of};
-use crate::root::without_machine_ids;
-use crate::{SysRoot, efi_variable};
+use sysroot::without_machine_ids;
+use sysroot::{SysRoot, efi_variable};
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "systemd-boot";

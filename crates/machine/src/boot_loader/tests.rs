@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fake::FakeTree;
+use sysroot::FakeTree;
 
 /// The words, each with its place.
 fn told(words: &[Requested]) -> Vec<String> {
@@ -112,7 +112,7 @@ fn the_menu_boots_what_its_environment_says() {
 /// What only root may read: the choice is then not guessed, and the defaults alone are not all.
 #[test]
 fn files_that_may_not_be_read_are_not_guessed() {
-    let mut tree = crate::Tree::whole([("/boot/grub/grub.cfg".to_owned(), MENU.as_bytes().to_vec())]);
+    let mut tree = sysroot::Tree::whole([("/boot/grub/grub.cfg".to_owned(), MENU.as_bytes().to_vec())]);
     tree.files.insert("/boot/grub/grubenv".into(), Fact::Unreadable(13));
     assert_eq!(find(&SysRoot::of(tree.clone())), Fact::Unreadable(13));
     tree.files.insert("/boot/grub/grubenv".into(), Fact::Absent);
@@ -300,7 +300,7 @@ fn extlinux_reads_what_a_file_includes_where_it_says_so_and_a_record_reads_the_s
     let files = [(path, main), ("/boot/extlinux/more.cfg", more), ("/boot/third", "label c\nappend c\n")];
     assert_eq!(words(&files), ["c @2"]);
     assert_eq!(words(&files[..2]), ["a @4"], "no label c is there");
-    let tree = crate::Tree::whole(files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())));
+    let tree = sysroot::Tree::whole(files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())));
     let remembering = SysRoot::of(tree).remembering();
     let found = super::find(&remembering);
     assert_eq!(

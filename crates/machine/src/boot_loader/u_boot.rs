@@ -4,7 +4,7 @@
 use record::Fact;
 
 use super::{Request, Requested, first_of, numbered, piece, words_of};
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "u-boot";

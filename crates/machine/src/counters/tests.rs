@@ -1,7 +1,7 @@
 use super::*;
 use crate::Heat;
-use crate::fake::FakeTree;
 use proptest::prelude::*;
+use sysroot::FakeTree;
 
 /// The counters of the first CPU of a tree.
 fn snapshot(tree: &FakeTree) -> Snapshot {

@@ -2,8 +2,8 @@
 
 use record::Fact;
 
-use crate::SysRoot;
-use crate::root::parsed;
+use sysroot::SysRoot;
+use sysroot::parsed;
 
 /// The enabled consoles of /proc/consoles (Documentation/filesystems/proc.rst).
 pub(super) fn consoles(root: &SysRoot) -> Fact<Vec<String>> {
@@ -11,7 +11,7 @@ pub(super) fn consoles(root: &SysRoot) -> Fact<Vec<String>> {
 }
 
 /// The first figure of /proc/sys/kernel/printk: messages of a lower level than this are printed.
-pub(crate) fn log_level(root: &SysRoot) -> Fact<u32> {
+pub fn log_level(root: &SysRoot) -> Fact<u32> {
     root.read("/proc/sys/kernel/printk")
         .and_then(|text| parsed(text.split_whitespace().next().unwrap_or_default().parse()))
 }
@@ -22,7 +22,7 @@ pub(crate) fn enabled_consoles(text: &str) -> Vec<String> {
 }
 
 /// Enabled consoles with their flags; N is for those that print without the old lock (fs/proc/consoles.c).
-pub(crate) fn enabled_with_flags(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub fn enabled_with_flags(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| {
         let (name, flags) = line.split_once('(')?;
         let flags = flags.split(')').next().filter(|flags| flags.starts_with('E'))?;

@@ -2,20 +2,28 @@
 
 use record::Fact;
 
-use crate::{SysRoot, kernel_log};
+use crate::kernel_log;
+use sysroot::SysRoot;
+
+/// `uname -r`.
+pub const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// What uname(2) says.
 #[derive(Default)]
-pub(crate) struct Names {
+pub struct Names {
+    /// `uname -n`.
     pub host: String,
+    /// `uname -r`.
     pub release: String,
+    /// `uname -v`.
     pub version: String,
+    /// `uname -m`.
     pub architecture: String,
 }
 
 /// uname(2) on the running system; else the files that say the same, empty where they are missing
 /// (`/proc/sys/kernel/arch` is there from 6.1).
-pub(crate) fn names(root: &SysRoot) -> Names {
+pub fn names(root: &SysRoot) -> Names {
     if root.is_live() {
         let uname = rustix::system::uname();
         let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
@@ -63,7 +71,7 @@ fn effective_preemption(root: &SysRoot) -> Option<String> {
 }
 
 /// A kernel that chooses at boot, and does not say what.
-pub(crate) const DYNAMIC: &str = "dynamic (mode unreadable)";
+pub const DYNAMIC: &str = "dynamic (mode unreadable)";
 
 /// The first kernel where `PREEMPT` in the version can stand for lazy preemption, which lets real-time threads in
 /// just as full preemption does.
@@ -71,7 +79,7 @@ const LAZY_SINCE: (u32, u32) = (6, 13);
 
 /// What `uname -v` says of preemption, the kernel's scripts/mkcompile_h or init/Makefile. A real-time patch before
 /// 5.4 says `PREEMPT RT`. A kernel that says nothing was built with PREEMPT_NONE or PREEMPT_VOLUNTARY.
-pub(crate) fn built_preemption(names: &Names) -> &'static str {
+pub fn built_preemption(names: &Names) -> &'static str {
     let words: Vec<&str> = names.version.split_whitespace().collect();
     let has = |word: &str| words.contains(&word);
     if words.is_empty() {
@@ -96,13 +104,13 @@ fn chosen(text: &str) -> Option<String> {
 }
 
 /// The mode in a line of the kernel's log, `Dynamic Preempt: full` (kernel/sched/core.c).
-pub(crate) fn logged_preemption(line: &str) -> Option<String> {
+pub fn logged_preemption(line: &str) -> Option<String> {
     let mode = line.strip_prefix("Dynamic Preempt:")?.trim();
     (!mode.is_empty()).then(|| mode.to_owned())
 }
 
 /// The last `preempt=` of the command line, if it names a mode; what follows ` -- ` is for init.
-pub(crate) fn requested_preemption(command_line: &str) -> Option<String> {
+pub fn requested_preemption(command_line: &str) -> Option<String> {
     let words = command_line.split_whitespace().take_while(|word| *word != "--");
     let modes = words.filter_map(|word| word.strip_prefix("preempt="));
     modes.filter(|mode| ["none", "voluntary", "full", "lazy"].contains(mode)).last().map(str::to_owned)
@@ -117,8 +125,8 @@ pub(super) fn release_numbers(release: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
     use proptest::prelude::*;
+    use sysroot::FakeTree;
 
     fn names(release: &str, version: &str) -> Names {
         Names {

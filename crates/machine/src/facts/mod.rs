@@ -1,18 +1,18 @@
 //! What stands still during a run: the header of a record.
 
-pub(crate) mod consoles;
-pub(crate) mod kernel;
-mod place;
-pub(crate) mod processors;
-pub(crate) mod throttling;
+pub mod consoles;
+pub mod kernel;
+pub mod place;
+pub mod processors;
+pub mod throttling;
 mod timers;
-pub(crate) mod virtualization;
+pub mod virtualization;
 
 use record::{Fact, Machine};
 use units::Bytes;
 
-use crate::SysRoot;
-use crate::root::parsed;
+use sysroot::SysRoot;
+use sysroot::parsed;
 
 /// Reads the machine. What is not there or cannot be read says so in its field.
 pub fn machine(root: &SysRoot) -> Machine {

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use record::{Cpus, Fact, Governor, IdleState};
 use units::{CpuId, CpuList};
 
-use crate::SysRoot;
 use crate::tasks::allowed_cpus;
+use sysroot::SysRoot;
 
 /// Below here are the kernel's files about CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
-pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
+pub const CPUS: &str = "/sys/devices/system/cpu";
 
 /// The file `name` about `cpu`.
-pub(crate) fn cpu_file(cpu: CpuId, name: &str) -> String {
+pub fn cpu_file(cpu: CpuId, name: &str) -> String {
     format!("{CPUS}/cpu{cpu}/{name}")
 }
 
 /// The CPUs online; from /proc/stat where sysfs is missing.
-pub(crate) fn online(root: &SysRoot) -> CpuList {
+pub fn online(root: &SysRoot) -> CpuList {
     match root.cpu_list(&format!("{CPUS}/online")) {
         Fact::Value(online) => online,
         _ => crate::counters::cpu_times(root)
@@ -50,7 +50,7 @@ const IDENTITY: &str = "/sys/devices/system/cpu/modalias";
 /// The text of /proc/cpuinfo where reading it disturbs nobody: on x86 it interrupts every CPU that is not idle to learn
 /// its frequency (arch/x86/kernel/cpu/aperfmperf.c, 4.13 to 5.17). x86 kernels with an identity in sysfs are therefore
 /// not asked, which leaves those before 3.14, captured trees, and other architectures, where the text is static.
-pub(crate) fn harmless_cpuinfo(root: &SysRoot) -> Fact<String> {
+pub fn harmless_cpuinfo(root: &SysRoot) -> Fact<String> {
     if x86_identity(root).is_some() { Fact::Unsupported } else { root.read("/proc/cpuinfo") }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn has_feature(identity: &str, feature: u32) -> bool {
 }
 
 /// The value of the first `key : value` line of /proc/cpuinfo with this key.
-pub(crate) fn cpuinfo_value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
+pub fn cpuinfo_value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     let mut pairs = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     pairs
         .find(|(name, _)| name.trim() == key)

@@ -5,7 +5,8 @@ use rustix::io::Errno;
 use units::Nanos;
 
 use super::kernel::release_numbers;
-use crate::{SysRoot, cgroups};
+use crate::cgroups;
+use sysroot::SysRoot;
 
 /// Where the fair server's parameters are, one directory a CPU, in nanoseconds (kernel/sched/debug.c, 6.12).
 const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
@@ -24,7 +25,7 @@ pub(super) fn throttling(root: &SysRoot, release: &str) -> Throttling {
 }
 
 /// The real-time run time of the control group of `process`, else of this one, in microseconds a period.
-pub(crate) fn group_runtime(root: &SysRoot, process: Option<i32>) -> Fact<i64> {
+pub fn group_runtime(root: &SysRoot, process: Option<i32>) -> Fact<i64> {
     let group = cgroups::v1_group(root, process, "cpu");
     group.map_or(Fact::Absent, |group| root.number(&format!("{group}/cpu.rt_runtime_us")))
 }
@@ -32,7 +33,7 @@ pub(crate) fn group_runtime(root: &SysRoot, process: Option<i32>) -> Fact<i64> {
 /// The largest run time per second that any CPU's fair server reserves.
 ///
 /// Without debugfs a kernel that has the server by its version number gives unreadable (ENOENT), an older one absent.
-pub(crate) fn fair_server(root: &SysRoot, release: &str) -> Fact<Nanos> {
+pub fn fair_server(root: &SysRoot, release: &str) -> Fact<Nanos> {
     match root.list(FAIR_SERVER) {
         Fact::Value(cpus) => largest(cpus.iter().map(|cpu| share_of_a_second(root, cpu))),
         Fact::Absent if !debugfs_is_mounted(root) && has_fair_server(release) => {
@@ -70,7 +71,7 @@ fn debugfs_is_mounted(root: &SysRoot) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn the_fair_server_is_read_where_it_can_be() {

@@ -4,8 +4,8 @@ use record::{EventDevice, Fact, Timers};
 use rustix::time::{ClockId, clock_getres};
 use units::{CpuId, CpuList, Nanos};
 
-use crate::SysRoot;
-use crate::survey::built_in;
+use crate::configuration::built_in;
+use sysroot::SysRoot;
 
 /// Where the devices are that interrupt the CPUs, one a CPU (kernel/time/clockevents.c).
 const EVENTS: &str = "/sys/devices/system/clockevents";
@@ -61,7 +61,7 @@ fn tick_stops(root: &SysRoot, command_line: &str) -> Fact<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     #[test]
     fn the_clock_event_devices_are_those_of_the_cpus() {

@@ -3,7 +3,7 @@
 use record::Fact;
 
 use super::processors::{cpuinfo_value, harmless_cpuinfo, has_feature, x86_identity};
-use crate::SysRoot;
+use sysroot::SysRoot;
 
 const DMI_VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 const DMI_PRODUCT: &str = "/sys/class/dmi/id/product_name";
@@ -61,7 +61,7 @@ const CLUES: &[Clue] = &[
 const UNKNOWN: &str = "unknown hypervisor";
 
 /// The hypervisor by name, which for Xen's first domain is `xen` as well; `none` where what would name one was read and does not; unknown where nothing was.
-pub(crate) fn virtualization(root: &SysRoot) -> Fact<String> {
+pub fn virtualization(root: &SysRoot) -> Fact<String> {
     let holds = |(path, fragment): &(&str, &str)| {
         let text = if *path == ACPI_TABLE { acpi_table(root) } else { root.read(path) };
         text.value().is_some_and(|text| text.contains(fragment))
@@ -108,7 +108,7 @@ pub(crate) fn is_guest_by_flag(cpuinfo: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeTree;
+    use sysroot::FakeTree;
 
     /// The answer for a tree with `files`.
     fn answer(files: &[(&str, &str)]) -> Fact<String> {

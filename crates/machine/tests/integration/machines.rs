@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use machine::{
-    Heat, KernelLog, Snapshot, SysRoot, busy_between, directory_of, evidence_between, machine, partition_of,
+    Heat, KernelLog, Snapshot, busy_between, directory_of, evidence_between, machine, partition_of,
 };
 use record::Fact;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use crate::mend;

@@ -11,10 +11,10 @@ mod stats;
 use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use machine::SysRoot;
 use record::Fact;
 use rustix::io::Errno;
 use sys::clock::Clock;
+use sysroot::SysRoot;
 use units::{Bytes, CpuId, Nanos};
 
 pub use place::{clear, place};

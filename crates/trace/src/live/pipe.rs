@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 
-use machine::SysRoot;
+use sysroot::SysRoot;
 
 use super::ring::open;
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! Where tracefs is, and which instances in it are ours.
 
-use machine::SysRoot;
 use record::Fact;
 use rustix::io::Errno;
+use sysroot::SysRoot;
 
 use super::Tracefs;
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ fn instances(root: &SysRoot) -> Vec<(String, i32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::Tree;
+    use sysroot::Tree;
 
     fn root(files: &[&str]) -> SysRoot {
         SysRoot::of(Tree::whole(files.iter().map(|path| ((*path).to_owned(), b"nop".to_vec()))))

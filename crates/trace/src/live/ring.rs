@@ -4,10 +4,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
-use machine::SysRoot;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+use sysroot::SysRoot;
 use units::{Bytes, CpuId};
 
 use crate::error::{Error, Result};

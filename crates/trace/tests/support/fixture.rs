@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use machine::SysRoot;
+use sysroot::SysRoot;
 use trace::format::Formats;
 use trace::page::Layout;
 use trace::{Error, Item, Merge, Order, Pages, Symbols, Tasks};

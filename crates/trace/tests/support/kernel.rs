@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::time::Duration;
 
-use machine::SysRoot;
 use rustix::io::Errno;
 use sys::clock::Clock;
+use sysroot::SysRoot;
 use trace::live::{Form, Instance, Tracefs, clear, place};
 use trace::{Item, Losses, Symbols, text};
 use units::{Bytes, CpuList};

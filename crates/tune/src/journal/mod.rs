@@ -11,5 +11,5 @@ pub use state::{Journal, Lock, State, Store};
 
 /// Which boot of the machine this is, for [`Begin`]; empty where it cannot be told.
 pub fn boot_id() -> String {
-    machine::SysRoot::live().read("/proc/sys/kernel/random/boot_id").value().cloned().unwrap_or_default()
+    sysroot::SysRoot::live().read("/proc/sys/kernel/random/boot_id").value().cloned().unwrap_or_default()
 }

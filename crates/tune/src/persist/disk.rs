@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 
-use machine::SysRoot;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 
 /// What a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Files of the kernel by a path with `*`.
 
-use machine::survey::matching;
-use machine::{SysRoot, latency_request};
+use machine::latency_request;
+use survey::matching;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use super::{Expansion, Target};
@@ -103,7 +104,7 @@ pub(super) fn concerns(root: &SysRoot, path: &str, real_time: &CpuList) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::Tree;
+    use sysroot::Tree;
 
     const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 

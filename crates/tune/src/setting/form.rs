@@ -1,6 +1,6 @@
 //! How the kernel writes down a value, and when two texts mean the same.
 
-use machine::survey::{chosen, is_mask};
+use survey::{chosen, is_mask};
 use units::CpuList;
 
 /// The form of a value.

@@ -2,7 +2,8 @@
 //! run on all CPUs that are left (`cpuset_update_tasks_cpumask` in kernel/cgroup/cpuset.c). What a program has chosen
 //! itself it remembers since 6.2 (`user_cpus_ptr`), what its own threads were bound to it does not.
 
-use machine::{SysRoot, tasks};
+use machine::tasks;
+use sysroot::SysRoot;
 use units::{CpuList, KernelVersion};
 
 use super::{Expansion, Target, Thread, kernel_version};

@@ -1,7 +1,7 @@
 //! Clocks: a governor that keeps the highest, or limits that are equal (Documentation/admin-guide/pm/cpufreq.rst).
 
-use machine::SysRoot;
-use machine::survey::matching;
+use survey::matching;
+use sysroot::SysRoot;
 use units::CpuList;
 
 use super::file::concerns;

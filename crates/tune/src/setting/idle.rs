@@ -1,9 +1,9 @@
 //! Idle states: a limit on exit latencies for single CPUs, single states where a kernel has no such limit, and the
 //! limit for all CPUs where it has neither (Documentation/admin-guide/pm/cpuidle.rst).
 
-use machine::SysRoot;
-use machine::survey::matching;
 use record::Fact;
+use survey::matching;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use super::{Expansion, Target};

@@ -1,8 +1,8 @@
 //! Interrupts of devices: the CPUs that may be given them (Documentation/core-api/irq/irq-affinity.rst), and the threads
 //! that handle them.
 
-use machine::SysRoot;
 use machine::interrupts::{self, Interrupt};
+use sysroot::SysRoot;
 
 use super::{Expansion, Target};
 use crate::plan::Handlers;

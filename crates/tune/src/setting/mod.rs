@@ -13,8 +13,8 @@ mod swap;
 mod target;
 mod thread;
 
-use machine::SysRoot;
 use record::Fact;
+use sysroot::SysRoot;
 use units::{CpuList, KernelVersion};
 
 use crate::plan::{Change, Refusal, Step};

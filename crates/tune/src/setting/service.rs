@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use machine::SysRoot;
-use machine::survey::running;
 use record::Fact;
 use rustix::io::Errno;
+use survey::running;
+use sysroot::SysRoot;
 
 use super::{Expansion, Target};
 use crate::hand::Hand;
@@ -70,7 +70,7 @@ pub(super) fn write(hand: &mut dyn Hand, program: &str, manager: &str, value: &s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::Tree;
+    use sysroot::Tree;
 
     const STAT: &str = "700 (irqbalance) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 

@@ -1,8 +1,8 @@
 //! Swapping: off, where memory suffices for what was swapped out, and on again with the same priority.
 
-use machine::SysRoot;
 use machine::swaps::{self, swaps};
 use record::Fact;
+use sysroot::SysRoot;
 
 use super::{Expansion, Target};
 use crate::plan::Step;
@@ -68,7 +68,7 @@ fn available_memory(root: &SysRoot) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::Tree;
+    use sysroot::Tree;
 
     fn told(swaps: &str, available: &str) -> Expansion {
         let text = format!("Filename Type Size Used Priority\n{swaps}");

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use machine::{SysRoot, latency_request, tasks};
+use machine::{latency_request, tasks};
 use record::Fact;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 use units::Policy;
 
 use super::partition::Programs;

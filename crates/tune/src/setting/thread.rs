@@ -1,8 +1,8 @@
 //! Threads of the kernel: where they may run, at which priority
 //! (Documentation/admin-guide/kernel-per-CPU-kthreads.rst).
 
-use machine::SysRoot;
 use machine::tasks::{self, Task};
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use super::{Expansion, Target, Thread};

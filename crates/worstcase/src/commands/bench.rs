@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use machine::SysRoot;
 use record::{CStates, CommandLoad, LoadProof, Machine, Out, Request, RunPlan, store};
 use runner::{Means, Outcome, Page, Run};
+use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 
 use crate::error::Result;

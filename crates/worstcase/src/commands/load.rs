@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use load::{Catalogue, LoadPlan, RunningLoad};
-use machine::{Snapshot, SysRoot};
+use machine::Snapshot;
 use record::verdict::Verdict;
 use record::{Effect, LoadProof, WarningId};
 use runner::division::Division;
 use runner::guest;
 use sys::signal::Signals;
+use sysroot::SysRoot;
 use units::{CpuList, Nanos, Seed};
 
 use crate::error::{CommandError, Result};

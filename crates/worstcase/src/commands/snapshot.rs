@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use audit::Rules;
 use clap::Args;
-use machine::survey::{Survey, Value, named_facts};
-use machine::{SysRoot, Tree};
 use record::Fact;
+use survey::{Survey, Value, named_facts};
+use sysroot::{SysRoot, Tree};
 use units::CpuList;
 
 use crate::error::{CommandError, Result};

@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use audit::{Audit, Finding, Request, Rules, audit};
-use machine::SysRoot;
-use machine::survey::Survey;
+use survey::Survey;
+use sysroot::SysRoot;
 use tempfile::TempDir;
 
 /// A tree of files.

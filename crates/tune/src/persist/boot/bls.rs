@@ -1,8 +1,8 @@
 //! GRUB with entries of the boot loader specification (Fedora, RHEL): the entry's own file is changed, or copied to one of
 //! our own that comes last in the menu. grubby writes the same lines; it keeps no copy of what was there.
 
-use machine::SysRoot;
 use machine::boot_loader::{self, Request, Requested, environment};
+use sysroot::SysRoot;
 
 use super::word::refuse_characters;
 use super::{Case, Draft, Manner, OWN, cannot, entry, grub, own_file, text};

@@ -1,11 +1,11 @@
 //! Writes what is planned, reads it back as the loader will, and takes it back: at once if it reads otherwise, later from
 //! the journal alone.
 
-use machine::SysRoot;
 use machine::boot_loader::{self, Request, Requested};
 use machine::command_line::Word;
 use record::Fact;
 use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 
 use super::program::Programs;
 use super::setting::{Setting, run};

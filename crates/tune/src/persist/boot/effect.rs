@@ -1,10 +1,10 @@
 //! After the reboot: which word came through, which took effect, and which not and why.
 
 use machine::CommandLine;
-use machine::SysRoot;
 use machine::command_line::Word;
-use machine::survey::{Item, Survey, Value, chosen, cpus_of};
 use record::Fact;
+use survey::{Item, Survey, Value, chosen, cpus_of};
+use sysroot::SysRoot;
 use units::CpuList;
 
 use super::word::written;

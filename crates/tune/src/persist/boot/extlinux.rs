@@ -1,11 +1,11 @@
 //! extlinux.conf: a label of our own behind the others, a copy of the default with our words; the default label itself is
 //! never changed.
 
-use machine::SysRoot;
 use machine::boot_loader::{
     Label, Request, Requested, cmdline_txt, is_mark, is_menu, keyword, labels_with_included, lines,
     name_of_included,
 };
+use sysroot::SysRoot;
 
 use super::word::refuse_characters;
 use super::{Case, Draft, HEADER, Manner, OWN, cannot, edit, text};

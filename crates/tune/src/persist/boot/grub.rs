@@ -1,10 +1,10 @@
 //! GRUB with a menu that grub-mkconfig makes: a drop-in of our own that appends to the defaults, or a script of our own
 //! among those that print the menu, for an entry beside the default.
 
-use machine::SysRoot;
 use machine::boot_loader::{Choice, Request, Requested, Variables, menu, source, variables};
 use machine::command_line::{Word, words};
 use machine::mounts::mounts;
+use sysroot::SysRoot;
 
 use super::setting::Setting;
 use super::word::{line, refuse_characters, written};

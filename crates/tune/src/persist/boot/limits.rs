@@ -1,9 +1,9 @@
 //! What no boot loader can help: a kernel that does not look at its line, and one that cuts it off.
 
-use machine::SysRoot;
 use machine::command_line::Word;
-use machine::survey::{Survey, Value};
 use record::Fact;
+use survey::{Survey, Value};
+use sysroot::SysRoot;
 use units::CpuList;
 
 use super::word::line;

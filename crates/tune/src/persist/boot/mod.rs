@@ -20,11 +20,11 @@ mod tests;
 mod u_boot;
 mod word;
 
-use machine::SysRoot;
 use machine::boot_loader::{self, Request, Requested};
 use machine::command_line::{Word, words};
 use record::Fact;
 use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 
 use super::{Contents, Edit};
 use crate::error::{Error, Result, in_words};

@@ -1,8 +1,8 @@
 //! The Raspberry Pi's firmware: one line in cmdline.txt, which stays one line; for a trial tryboot.txt, which the firmware
 //! reads in the place of config.txt for one boot ("tryboot" in its documents).
 
-use machine::SysRoot;
 use machine::boot_loader::{Request, Requested, cmdline_txt};
+use sysroot::SysRoot;
 
 use super::{Case, Draft, Manner, cannot, edit, own_file, text, text_if_any};
 use crate::error::Result;

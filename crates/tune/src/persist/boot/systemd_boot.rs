@@ -1,9 +1,9 @@
 //! systemd-boot: the entry's own file is changed, with what the entries of new kernels are made of; or it is copied to one
 //! that comes last, or to one whose boots are counted and that comes first until they are used up.
 
-use machine::SysRoot;
 use machine::boot_loader::{self, Request, Requested};
 use record::Fact;
+use sysroot::SysRoot;
 
 use super::setting::Setting;
 use super::{Case, Draft, Manner, OWN, cannot, entry, own_file, text};

@@ -6,8 +6,8 @@
 #[allow(clippy::print_stdout)]
 mod tests;
 
-use machine::SysRoot;
 use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 
 use super::Contents;
 

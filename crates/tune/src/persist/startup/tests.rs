@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use machine::Tree;
+use sysroot::Tree;
 
 use super::super::{Disk, Live};
 use super::*;

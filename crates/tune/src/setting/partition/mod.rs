@@ -5,9 +5,10 @@ mod programs;
 mod unified;
 mod v1;
 
-use machine::{SysRoot, V1};
+use machine::V1;
 use record::Fact;
 use rustix::io::Errno;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList, KernelVersion};
 
 use super::{Expansion, Target, kernel_version};

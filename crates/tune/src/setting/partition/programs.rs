@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use machine::SysRoot;
 use machine::tasks::{self, Task, with_affinity};
 use record::Fact;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 use units::CpuList;
 
 use crate::hand::Hand;

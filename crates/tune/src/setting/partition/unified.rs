@@ -1,8 +1,8 @@
 //! An isolated partition of cgroup v2 (Documentation/admin-guide/cgroup-v2.rst, "cpuset.cpus.partition").
 
-use machine::SysRoot;
 use machine::mounts::mounts;
 use record::Fact;
+use sysroot::SysRoot;
 use units::CpuList;
 
 use super::{EFFECT, Expansion, NAME, Target, WHAT, in_the_way, nodes_of};

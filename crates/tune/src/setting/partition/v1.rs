@@ -1,7 +1,8 @@
 //! An exclusive cpuset of cgroup v1 (Documentation/admin-guide/cgroup-v1/cpusets.rst): one group for real time, one for
 //! all programs that are in the top group, and a top group that balances load no longer, as it would over both.
 
-use machine::{SysRoot, V1};
+use machine::V1;
+use sysroot::SysRoot;
 use units::CpuList;
 
 use super::{Expansion, NAME, Programs, Target, WHAT, in_the_way, nodes_of};
@@ -58,7 +59,7 @@ pub(super) fn add(root: &SysRoot, expansion: &mut Expansion, files: &V1, cpus: &
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use machine::Tree;
+    use sysroot::Tree;
 
     use crate::Hand;
     use crate::apply::{Applied, End, OnRefusal, apply};

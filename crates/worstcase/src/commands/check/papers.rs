@@ -10,9 +10,9 @@ use audit::recipe::{Target, examine};
 use audit::{Audit, Profile, Request, Rules, Severity, against};
 use clap::Args;
 use machine::kernel_config::{self, Fragment, KernelConfig};
-use machine::survey::{Survey, Value};
 use record::Fact;
 use record::verdict::Verdict;
+use survey::{Survey, Value};
 use units::{CpuList, KernelVersion};
 
 use super::subject::{self, SubjectOptions};

@@ -5,9 +5,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use machine::survey::{Given, Survey, Value};
-use machine::{KernelConfig, SysRoot, TreeError};
+use machine::KernelConfig;
 use record::Fact;
+use survey::{Given, Survey, Value};
+use sysroot::{SysRoot, TreeError};
 use units::CpuList;
 
 use crate::error::{CommandError, Result};

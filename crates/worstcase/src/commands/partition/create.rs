@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use machine::SysRoot;
-use machine::survey::Survey;
 use record::Machine;
+use survey::Survey;
+use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 
 use super::{boot, lockout};

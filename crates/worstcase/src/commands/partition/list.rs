@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use machine::{SysRoot, partitions, processes_in};
+use machine::{partitions, processes_in};
+use sysroot::SysRoot;
 
 use crate::error::Result;
 use crate::output;

@@ -1,8 +1,8 @@
 //! Who must not lose its last CPU, and who would starve.
 
-use machine::SysRoot;
 use machine::tasks::{self, Task};
 use record::{Fact, Throttling};
+use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 
 use crate::output;
@@ -45,7 +45,7 @@ fn starves(throttling: &Throttling) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::Tree;
+    use sysroot::Tree;
 
     fn root(threads: &[(i32, &str, i32, &str)]) -> SysRoot {
         let mut text = String::new();

@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use machine::SysRoot;
 use record::Partition;
 use sys::schedule::{self, Scheduling};
+use sysroot::SysRoot;
 use units::{Policy, Priority};
 
 use super::lockout;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use audit::isolation::{Allowance, Allowed, Judged, judge};
 use clap::Args;
 use machine::activity::{Activity, Kind, Tally};
-use machine::{SysRoot, partitions};
+use machine::partitions;
 use serde::Serialize;
 use sys::signal::Signals;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
 use super::tracing::Tracing;

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use audit::Profile;
-use machine::survey::Survey;
-use machine::{SysRoot, Tree};
+use survey::Survey;
+use sysroot::{SysRoot, Tree};
 use tune::apply::{End, OnRefusal, apply};
 use tune::journal::{History, Journal, Store};
 use tune::scripted::Scripted;

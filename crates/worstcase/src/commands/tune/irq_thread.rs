@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use machine::SysRoot;
 use machine::handlers::{self, Handlers, handlers};
 use machine::tasks::Task;
+use sysroot::SysRoot;
 use tune::conflict::Conflict;
 use tune::plan::Handlers as Wanted;
 use tune::{Change, Plan, Thread, Wish};

@@ -6,9 +6,9 @@ use std::path::Path;
 use audit::emit::BootWords;
 use audit::{Profile, Request, Rules};
 use clap::Args;
-use machine::SysRoot;
-use machine::survey::Survey;
 use serde::Deserialize;
+use survey::Survey;
+use sysroot::SysRoot;
 use tune::Plan;
 use units::CpuList;
 

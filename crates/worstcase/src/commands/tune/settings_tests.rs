@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use audit::Profile;
-use machine::{SysRoot, Tree};
 use record::Fact;
 use serde::Deserialize;
+use sysroot::{SysRoot, Tree};
 
 use super::fixture_tests::{ALL, there_and_back};
 use super::selection::Selection;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use machine::SysRoot;
+use sysroot::SysRoot;
 use tune::holder::{self, Kind};
 use tune::journal::History;
 use tune::status::now;

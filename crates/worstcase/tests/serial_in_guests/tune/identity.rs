@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::{Child, Command, id};
 
-use machine::{SysRoot, tasks};
+use machine::tasks;
+use sysroot::SysRoot;
 
 use super::machine_state::MachineState;
 use super::{tune, tuned, undone};

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use machine::{SysRoot, Tree, tasks};
+use machine::tasks;
 use record::Fact;
+use sysroot::{SysRoot, Tree};
 
 /// What moves by itself, and why. A `*` at the end stands for anything.
 const MOVES: [(&str, &str); 10] = [

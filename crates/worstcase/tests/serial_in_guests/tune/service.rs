@@ -50,5 +50,5 @@ fn which(name: &str) -> String {
 }
 
 fn runs() -> bool {
-    !machine::survey::running(&machine::SysRoot::live(), &["irqbalance"]).is_empty()
+    !survey::running(&sysroot::SysRoot::live(), &["irqbalance"]).is_empty()
 }

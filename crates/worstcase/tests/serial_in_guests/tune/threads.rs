@@ -1,6 +1,7 @@
 //! Threads of interrupts and timers: raised, and back.
 
-use machine::{SysRoot, tasks};
+use machine::tasks;
+use sysroot::SysRoot;
 
 use super::machine_state::MachineState;
 use super::{tune, tuned, undone};

@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use machine::SysRoot;
 use machine::boot_loader;
+use sysroot::SysRoot;
 
 use super::*;
 use crate::persist::{Files, Live, STATE};

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use machine::SysRoot;
+use sysroot::SysRoot;
 use tune::boot_id;
 use tune::persist::boot::effect::{Effect, effects, still_there};
 use tune::persist::boot::{

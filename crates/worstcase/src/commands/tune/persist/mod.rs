@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use machine::SysRoot;
+use sysroot::SysRoot;
 use tune::State;
 use tune::persist::{self, Live};
 

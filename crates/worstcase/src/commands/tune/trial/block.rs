@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Args;
-use machine::SysRoot;
+use sysroot::SysRoot;
 use tune::apply::{End, OnRefusal, apply, rewrite};
 use tune::journal::Lock;
 use tune::undo::differences;

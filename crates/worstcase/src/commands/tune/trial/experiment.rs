@@ -6,9 +6,9 @@ use clap::Args;
 use lab::kept::{self, Resumable};
 use lab::ladder::state::KernelTold;
 use lab::parameters;
-use machine::SysRoot;
 use record::{LabTime, Wake};
 use sys::signal::Signals;
+use sysroot::SysRoot;
 use trial::{Design, Kind};
 use units::{Bytes, CpuList, Nanos, Seed};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use audit::Rules;
 use lab::parameters;
-use machine::SysRoot;
+use sysroot::SysRoot;
 use tune::plan::Threads;
 use tune::{Change, Plan, Wish};
 use units::CpuList;

@@ -1,0 +1,97 @@
+//! What kind of machine it is, and what runs it.
+
+use record::Fact;
+
+use super::{Reading, Survey};
+use machine::facts::place::container_of;
+use machine::facts::virtualization::virtualization;
+use sysroot::SysRoot;
+
+const CHASSIS: &str = "/sys/class/dmi/id/chassis_type";
+const BOARD: &str = "/proc/device-tree/model";
+const SUPPLIES: &str = "/sys/class/power_supply";
+
+pub(super) fn guest(survey: &Survey) -> Reading {
+    let places =
+        ["/sys/class/dmi/id", "/sys/devices/system/cpu/modalias", "/proc/device-tree", "/sys/hypervisor"];
+    Reading::new(virtualization(&survey.root), &places)
+}
+
+/// See [`container_of`].
+pub(super) fn container(survey: &Survey) -> Reading {
+    let (maker, places) = container_of(&survey.root);
+    Reading::new(maker, &places)
+}
+
+/// What loads the kernel, each with a file that it leaves. The order is that of trust: a board's own loader may start
+/// another one, whose files are read.
+const LOADERS: [(&str, &str); 10] = [
+    ("/proc/device-tree/chosen/u-boot,version", "u-boot"),
+    ("/boot/loader/loader.conf", "systemd-boot"),
+    ("/boot/efi/loader/loader.conf", "systemd-boot"),
+    ("/efi/loader/loader.conf", "systemd-boot"),
+    ("/boot/grub/grub.cfg", "grub"),
+    ("/boot/grub2/grub.cfg", "grub"),
+    ("/boot/extlinux/extlinux.conf", "extlinux"),
+    ("/boot/firmware/cmdline.txt", "raspberry-pi"),
+    ("/boot/cmdline.txt", "raspberry-pi"),
+    ("/etc/fw_env.config", "u-boot"),
+];
+
+pub(super) fn boot_loader(survey: &Survey) -> Reading {
+    let mut hidden = Fact::Absent;
+    for (path, loader) in LOADERS {
+        match survey.root.exists(path) {
+            Fact::Value(()) => return Reading::new(Fact::Value(loader), &[path]),
+            Fact::Absent => {}
+            other => hidden = other.map(|()| loader),
+        }
+    }
+    Reading::new(hidden, &LOADERS.map(|(path, _)| path))
+}
+
+pub(super) fn init(survey: &Survey) -> Reading {
+    match survey.root.exists("/run/systemd/system") {
+        Fact::Value(()) => Reading::new(Fact::Value("systemd"), &["/run/systemd/system"]),
+        _ => Reading::new(survey.root.read("/proc/1/comm"), &["/proc/1/comm"]),
+    }
+}
+
+/// By the chassis that the firmware names (SMBIOS 3.7, section 7.4.1); a board with a device tree names none.
+pub(super) fn form(survey: &Survey) -> Reading {
+    match survey.root.number::<u8>(CHASSIS) {
+        Fact::Absent => Reading::new(survey.root.read(BOARD).map(|_| "board"), &[CHASSIS, BOARD]),
+        kind => Reading::new(kind.map(form_of), &[CHASSIS]),
+    }
+}
+
+fn form_of(chassis: u8) -> &'static str {
+    match chassis {
+        8 | 9 | 10 | 14 | 31 | 32 => "laptop",
+        11 | 30 => "tablet",
+        3..=7 | 13 | 15 | 16 | 24 | 35 => "desktop",
+        17 | 23 | 25 | 28 | 29 => "server",
+        33 | 34 | 36 => "embedded",
+        _ => "other",
+    }
+}
+
+/// A battery that runs the machine; those of mice and keyboards have the scope `Device`.
+pub(super) fn battery(survey: &Survey) -> Reading {
+    let root = &survey.root;
+    let is_battery = |name: &String| {
+        let says = |file: &str, word: &str| {
+            root.read(&format!("{SUPPLIES}/{name}/{file}")).value().is_some_and(|text| text == word)
+        };
+        says("type", "Battery") && !says("scope", "Device")
+    };
+    let value = match root.list(SUPPLIES) {
+        Fact::Absent if has_sysfs(root) => Fact::Value(false),
+        names => names.map(|names| names.iter().any(is_battery)),
+    };
+    Reading::new(value, &[SUPPLIES])
+}
+
+fn has_sysfs(root: &SysRoot) -> bool {
+    root.list("/sys/class").value().is_some()
+}

@@ -1,0 +1,118 @@
+//! What it may do, and what is taken from it: resource limits, capabilities, quotas, a tracer.
+
+use std::fmt::Display;
+
+use record::Fact;
+
+use super::{about, status_word};
+use crate::facts::{NamedFact, fact};
+use crate::runtime::{item, reading};
+use crate::{Item, Reading, Survey, Value};
+use machine::cgroups::is_v2;
+use machine::mounts::mounts;
+use sysroot::parsed;
+
+/// Numbers of capabilities (include/uapi/linux/capability.h).
+const IPC_LOCK: u32 = 14;
+const SYS_NICE: u32 = 23;
+
+/// A soft limit of /proc/PID/limits: `unlimited` or a number.
+fn limit(survey: &Survey, pid: impl Display, name: &str) -> Fact<String> {
+    let limits = survey.root.read(&format!("/proc/{pid}/limits"));
+    limits.and_then(|limits| {
+        let value = limits.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+        parsed(value.map(str::to_owned).ok_or(()))
+    })
+}
+
+/// How long a real-time thread of it may run without sleeping before it is sent a signal, in microseconds.
+pub(super) fn run_time(survey: &Survey) -> Reading {
+    about(survey, "limits", |pid| limit(survey, pid, "Max realtime timeout").map(Value::Text))
+}
+
+fn has_capability(survey: &Survey, pid: impl Display, number: u32) -> Fact<bool> {
+    let status = survey.root.read(&format!("/proc/{pid}/status"));
+    status.and_then(|status| {
+        let word = status_word(&status, "CapEff").ok_or(());
+        parsed(word.and_then(|word| u64::from_str_radix(&word, 16).map_err(|_| ())))
+            .map(|set| set >> number & 1 == 1)
+    })
+}
+
+/// Whether it may give its threads a real-time policy: by capability or by limit (sched(7)).
+fn real_time(survey: &Survey, pid: impl Display + Copy) -> Fact<Value> {
+    let limit = limit(survey, pid, "Max realtime priority");
+    has_capability(survey, pid, SYS_NICE)
+        .and_then(|able| limit.map(|limit| Value::Flag(able || limit != "0")))
+}
+
+/// Whether it may lock all that it will ever use.
+fn memory(survey: &Survey, pid: impl Display + Copy) -> Fact<Value> {
+    let limit = limit(survey, pid, "Max locked memory");
+    has_capability(survey, pid, IPC_LOCK)
+        .and_then(|able| limit.map(|limit| Value::Flag(able || limit == "unlimited")))
+}
+
+pub(super) fn may_be_real_time(survey: &Survey) -> Reading {
+    about(survey, "{status,limits}", |pid| real_time(survey, pid))
+}
+
+pub(super) fn may_lock_memory(survey: &Survey) -> Reading {
+    about(survey, "{status,limits}", |pid| memory(survey, pid))
+}
+
+/// Whoever asks, which is what the programs that it starts inherit.
+const OWN: &str = "self";
+
+pub(in crate::runtime) const OWN_FACTS: &[NamedFact] = &[
+    fact("limits.real-time", "whether programs started from here may choose a real-time policy", |survey| {
+        reading(real_time(survey, OWN), "/proc/self/{status,limits}")
+    }),
+    fact("limits.memory", "whether programs started from here may lock all their memory", |survey| {
+        reading(memory(survey, OWN), "/proc/self/{status,limits}")
+    }),
+    fact(
+        "limits.run-time",
+        "microseconds that a real-time thread started from here may run without sleeping, or unlimited",
+        |survey| reading(limit(survey, OWN, "Max realtime timeout").map(Value::Text), "/proc/self/limits"),
+    ),
+];
+
+/// Control groups above it whose CPU time is limited (cgroup-v2.rst, `cpu.max`), each with its limit.
+pub(super) fn cpu_quotas(survey: &Survey) -> Reading {
+    about(survey, "cgroup", |pid| {
+        let groups = survey.root.read(&format!("/proc/{pid}/cgroup"));
+        groups.and_then(|groups| {
+            let path = groups.lines().find_map(|line| line.strip_prefix("0::"));
+            match (path, mounts(&survey.root).into_iter().find(is_v2)) {
+                (Some(path), Some(mount)) => {
+                    Fact::Value(Value::List(quotas(survey, &mount.point.to_string_lossy(), path)))
+                }
+                _ => Fact::Absent,
+            }
+        })
+    })
+}
+
+/// The limited ones of a group and those above it.
+fn quotas(survey: &Survey, top: &str, path: &str) -> Vec<Item> {
+    let ends = path.char_indices().filter(|(at, c)| *at > 0 && *c == '/').map(|(at, _)| at);
+    let groups = ends.chain([path.len()]).map(|end| &path[..end]).filter(|group| group.len() > 1);
+    let limited = groups.filter_map(|group| {
+        let quota = survey.root.read(&format!("{}{group}/cpu.max", top.trim_end_matches('/')));
+        let quota = quota.value().filter(|quota| !quota.starts_with("max"))?.clone();
+        Some(item(group, quota))
+    });
+    limited.collect()
+}
+
+/// The process that traces it, by ptrace(2): 0 for none.
+pub(super) fn tracer(survey: &Survey) -> Reading {
+    about(survey, "status", |pid| {
+        let status = survey.root.read(&format!("/proc/{pid}/status"));
+        status.and_then(|status| {
+            parsed(status_word(&status, "TracerPid").ok_or(()).and_then(|pid| pid.parse().map_err(|_| ())))
+                .map(Value::Number)
+        })
+    })
+}

@@ -1,0 +1,151 @@
+use super::*;
+use rustix::io::Errno;
+use sysroot::FakeTree;
+
+fn survey(files: &[(&str, &str)]) -> (FakeTree, Survey) {
+    let tree = FakeTree::new(files);
+    let survey = Survey::new(tree.root.clone(), "2-3".parse().unwrap());
+    (tree, survey)
+}
+
+/// A value, or the state in words.
+fn told(survey: &Survey, name: &str) -> String {
+    survey.read(name).value.to_string()
+}
+
+#[test]
+fn kinds_of_facts_read_files() {
+    let (_tree, survey) = survey(&[
+        ("/proc/sys/kernel/osrelease", "6.1.0-rt"),
+        (
+            "/boot/config-6.1.0-rt",
+            "CONFIG_HZ=250\nCONFIG_NET=y\n# CONFIG_KASAN is not set\nCONFIG_CMDLINE=\"a b\"\n",
+        ),
+        ("/proc/cmdline", "isolcpus=2 quiet console=tty0 nosmt=force isolcpus=2-3 -- nohz_full=1"),
+        ("/proc/sys/kernel/printk", "4\t4\t1\t7"),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never"),
+        ("/proc/irq/default_smp_affinity", "00000001,0000000c"),
+        ("/sys/devices/system/cpu/isolated", "2-3"),
+        ("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "performance"),
+        ("/sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "powersave"),
+        ("/sys/devices/system/cpu/cpufreq/boost", "007"),
+    ]);
+    for (name, value) in [
+        ("config:HZ", "250"),
+        ("config:NET", "y"),
+        ("config:KASAN", "n"),
+        ("config:CMDLINE", "a b"),
+        ("config:NO_SUCH", "absent"),
+        ("boot:isolcpus", "2-3"),
+        ("boot:quiet", ""),
+        ("boot:nosmt", "force"),
+        ("boot:nohz_full", "absent"),
+        ("sysctl:kernel.printk", "4 4 1 7"),
+        ("choice:/sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+        ("cpus:/proc/irq/default_smp_affinity", "2-3,32"),
+        ("cpus:/sys/devices/system/cpu/isolated", "2-3"),
+        ("file:/sys/devices/system/cpu/cpufreq/boost", "007"),
+        ("file:/sys/none", "absent"),
+        (
+            "each:/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+            "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor: performance, \
+             /sys/devices/system/cpu/cpu10/cpufreq/scaling_governor: powersave",
+        ),
+        (
+            "each:/sys/devices/system/cpu/cpu{isolated}/cpufreq/scaling_governor",
+            "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor: performance",
+        ),
+        ("each:/sys/class/net/*/threaded", "absent"),
+    ] {
+        assert_eq!(told(&survey, name), value, "{name}");
+    }
+    assert_eq!(survey.read("config:HZ").value, Fact::Value(Value::Number(250)));
+    assert_eq!(survey.read("config:HZ").from, ["CONFIG_HZ in /boot/config-6.1.0-rt"]);
+    assert_eq!(survey.read("boot:isolcpus").from, ["/proc/cmdline, which has isolcpus 2 times"]);
+}
+
+#[test]
+fn names_are_known_or_not() {
+    let good = [
+        "config:HZ",
+        "boot:isolcpus",
+        "boot:rcutree.use_softirq",
+        "file:/proc/x",
+        "each:/sys/*/y",
+        "kernel",
+        "smt",
+    ];
+    assert!(good.into_iter().all(Survey::known));
+    let bad = [
+        "config:CONFIG_HZ",
+        "config:",
+        "boot:a=b",
+        "file:x",
+        "file:/a/*",
+        "each:/a",
+        "sysctl:a/b",
+        "colour",
+        ":",
+        "",
+    ];
+    assert_eq!(bad.into_iter().find(|name| Survey::known(name)), None);
+    let mut names: Vec<_> = named_facts().map(|fact| fact.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+}
+
+/// A configuration that cannot be found says nothing, not even that a symbol is absent.
+#[test]
+fn no_configuration_is_not_an_empty_one() {
+    let (_tree, survey) = survey(&[("/proc/sys/kernel/osrelease", "6.1.0")]);
+    assert_eq!(survey.read("config:KASAN").value, Fact::Unreadable(Errno::NOENT.raw_os_error()));
+    assert_eq!(survey.read("config.source").value, Fact::Absent);
+}
+
+#[test]
+fn what_was_given_is_all_that_is_known() {
+    let text = "# Linux/arm64 6.12.5 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n";
+    let given = Given {
+        config: Some(("debian.config".into(), text.into())),
+        command_line: Some("quiet".into()),
+        architecture: None,
+    };
+    let survey = Survey::of(given, CpuList::new());
+    for (name, value) in [
+        ("architecture", "aarch64"),
+        ("architecture.family", "arm64"),
+        ("kernel", "6.12.5"),
+        ("preemption", "rt"),
+        ("config:PREEMPT_RT", "y"),
+        ("boot:quiet", ""),
+        ("lockdown", "none"),
+        ("sysctl:kernel.watchdog", "unknown"),
+        ("guest", "unknown"),
+        ("smt", "unknown"),
+        ("cpus.online", "unknown"),
+        ("battery", "unknown"),
+        ("container", "unknown"),
+        ("cgroup", "unknown"),
+        ("init", "unknown"),
+        ("form", "unknown"),
+        ("vendor", "unknown"),
+        ("bootloader", "unknown"),
+    ] {
+        assert_eq!(told(&survey, name), value, "{name}");
+    }
+    assert_eq!(survey.read("architecture").from, ["debian.config"]);
+}
+
+#[test]
+fn the_machine_at_hand_answers_from_memory_as_it_did_live() {
+    let live = Survey::new(SysRoot::live(), CpuList::new());
+    let names = ["config:HZ", "boot:quiet", "sysctl:kernel.printk", "cpus:/proc/irq/default_smp_affinity"];
+    let names: Vec<&str> = named_facts().map(|fact| fact.name).chain(names).collect();
+    let answers: Vec<Reading> = names.iter().map(|name| live.read(name)).collect();
+    let captured = Survey::new(SysRoot::of(live.root().remembered()), CpuList::new());
+    for (name, answer) in names.iter().zip(answers) {
+        assert_eq!(captured.read(name), answer, "{name}");
+    }
+    assert!(live.read("cpus.online").value.value().is_some());
+    assert!(live.read("architecture").value.value().is_some());
+}
