@@ -44,6 +44,7 @@ mod nodes;
 mod place;
 mod processors;
 mod runtime;
+mod snapshot;
 mod time_stamps;
 
 #[cfg(test)]
@@ -65,6 +66,7 @@ pub use boot_line::cpus_of;
 pub use facts::{NamedFact, named_facts};
 pub use kinds::{chosen, is_mask, matching};
 pub use runtime::services::running;
+pub use snapshot::{asked, snapshot};
 
 /// A fact's value.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Rules, judgements and what becomes of them, each in a module of its own.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod asked;
 mod cases;
 mod catalogue;
 mod debian;

@@ -1,17 +1,12 @@
 //! `worstcase snapshot`: what the rules read of this machine, in one file.
 
-use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use audit::Rules;
 use clap::Args;
-use record::Fact;
-use survey::{Survey, Value, named_facts};
 use sysroot::{SysRoot, Tree};
-use units::CpuList;
 
 use crate::error::{CommandError, Result};
 use crate::output;
@@ -31,8 +26,7 @@ pub struct Snapshot {
 impl Snapshot {
     pub fn run(self) -> Result<ExitCode> {
         let write = form(&self.file)?;
-        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
-        let tree = taken(&SysRoot::live(), &rules);
+        let tree = survey::snapshot(&SysRoot::live());
         let bytes = write(&tree).map_err(|error| failed(&self.file, &error))?;
         save(&self.file, &bytes).map_err(|error| failed(&self.file, &error))?;
         output::final_data(&outline(&tree))?;
@@ -74,31 +68,6 @@ fn failed(file: &Path, error: &io::Error) -> CommandError {
         _ => "name a file in a directory that you may write to",
     };
     CommandError::new(format!("write {}: {error}", file.display()), hint)
-}
-
-/// What every rule may ask, whichever CPUs are for real time.
-fn taken(root: &SysRoot, rules: &Rules) -> Tree {
-    let root = root.remembering();
-    let names: BTreeSet<&str> = rules
-        .all()
-        .iter()
-        .flat_map(|rule| {
-            let conditions = rule.applies.iter().chain(&rule.unless).map(|condition| &condition.fact);
-            [&rule.fact].into_iter().chain(&rule.also).chain(conditions)
-        })
-        .map(String::as_str)
-        .chain(named_facts().map(|fact| fact.name))
-        .collect();
-    let set = |survey: &Survey, name| match survey.read(name).value {
-        Fact::Value(Value::Cpus(cpus)) => cpus,
-        _ => CpuList::new(),
-    };
-    let none = Survey::new(root.clone(), CpuList::new());
-    for isolated in [CpuList::new(), set(&none, "cpus.isolated"), set(&none, "cpus.online")] {
-        let survey = Survey::new(root.clone(), isolated);
-        names.iter().for_each(|name| drop(survey.read(name)));
-    }
-    root.remembered()
 }
 
 /// The files in it, one line for all that differ in numbers only.
