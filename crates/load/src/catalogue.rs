@@ -10,29 +10,8 @@ use crate::{Error, Program};
 /// A command of the user's own may do anything; one that uses less than a hundredth of a CPU waits.
 const COMMAND_FLOOR_PERMILLE: u32 = 10;
 
-/// The files below `loads/` with these names, built in.
-macro_rules! built_in {
-    ($($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../loads/", $name, ".toml")))),*]
-    };
-}
-
-/// Name and text of every load, in the order in which they are shown.
-const FILES: &[(&str, &str)] = built_in![
-    "idle"
-    "cpu"
-    "io"
-    "vm"
-    "hdd"
-    "disk"
-    "full"
-    "scary-grinder"
-    "pesky-neighbour"
-    "stress-ng-cpu"
-    "network"
-    "rt-crowd"
-    "rt-hog"
-];
+/// Every file of `loads/`, in the order in which they are shown: made by the build script.
+const LOADS: &str = include_str!(concat!(env!("OUT_DIR"), "/loads.json"));
 
 /// A load: stressors that run at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,15 +80,11 @@ impl Catalogue {
     /// The loads built into the binary.
     ///
     /// # Errors
-    /// [`Error::Catalogue`] where a file does not parse; a test makes sure that all do.
+    /// [`Error::Catalogue`] where a file says what no load is; a test makes sure that none does.
     pub fn shipped() -> Result<Self, Error> {
-        let parse = |(name, text): &(&str, &str)| {
-            toml::from_str(text).map_err(|error| Error::Catalogue {
-                file: format!("{name}.toml"),
-                message: error.to_string(),
-            })
-        };
-        Ok(Self { loads: FILES.iter().map(parse).collect::<Result<_, _>>()? })
+        serde_json::from_str(LOADS)
+            .map(|loads| Self { loads })
+            .map_err(|error| Error::Catalogue(error.to_string()))
     }
 
     /// In the catalogue's order.

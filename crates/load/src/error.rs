@@ -13,14 +13,9 @@ pub enum Error {
         /// The names that exist.
         known: String,
     },
-    /// A catalogue file that does not parse.
-    #[error("load catalogue {file}: {message}")]
-    Catalogue {
-        /// The file's name, below `loads/`.
-        file: String,
-        /// What the parser says.
-        message: String,
-    },
+    /// The catalogue that is built in does not parse: what the parser says.
+    #[error("load catalogue: {0}")]
+    Catalogue(String),
     /// Every part of the load needs a program that is not there.
     #[error("load `{load}` cannot run: {}", .missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Missing {

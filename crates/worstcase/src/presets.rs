@@ -41,7 +41,7 @@ struct File {
 }
 
 fn shipped() -> Result<Vec<Preset>> {
-    let file: File = toml::from_str(include_str!("presets.toml"))
+    let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/presets.json")))
         .map_err(|error| CommandError::new(format!("the presets shipped with this program: {error}"), ""))?;
     Ok(file.preset)
 }
