@@ -13,6 +13,9 @@ use crate::error::CommandError;
 /// S1's advice: above interrupt threads, below what the kernel keeps for itself.
 const PRIORITY: u8 = 98;
 
+/// latmus' and cyclictest's default.
+const INTERVAL: Nanos = Nanos::from_millis(1);
+
 /// oslat's resolution: below it lie the turns of the loop.
 const THRESHOLD: Nanos = Nanos::from_micros(1);
 /// The noise probe spins for nine tenths of each window, so that the machine goes on, and neither RT throttling (950 ms of
@@ -35,6 +38,10 @@ pub struct Measuring {
     /// Instrument
     #[arg(long, value_name = "NAME", default_value = "timer")]
     pub probe: Probe,
+
+    /// Period of the activations; several, separated by commas, are measured one after the other by bench [default: 1ms]
+    #[arg(long, value_name = "TIMES", allow_hyphen_values = true, value_delimiter = ',', value_parser = interval)]
+    pub interval: Vec<Nanos>,
 
     /// The shortest gap that --probe noise records [default: 1us]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = threshold)]
@@ -112,14 +119,15 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    /// What is asked of the instrument. `intervals` are those of the timer; it sweeps where a sweep `fits`.
-    pub fn instrument(&self, intervals: Vec<Nanos>, fits: bool) -> Result<InstrumentPlan, CommandError> {
+    /// What is asked of the instrument. The timer has a preset's interval where none was given, and sweeps where a sweep
+    /// `fits`.
+    pub fn instrument(&self, preset: Option<Nanos>, fits: bool) -> Result<InstrumentPlan, CommandError> {
         match self.probe {
             Probe::Timer if self.threshold.is_some() => {
                 Err(CommandError::new("--threshold is one of gaps", "use it with --probe noise"))
             }
             Probe::Timer => Ok(InstrumentPlan::Timer(TimerPlan {
-                intervals,
+                intervals: self.intervals(preset),
                 wake: self.wake,
                 runtime: (self.wake == Wake::Deadline).then_some(self.runtime).flatten(),
                 clock: self.clock,
@@ -129,9 +137,19 @@ impl Measuring {
         }
     }
 
+    fn intervals(&self, preset: Option<Nanos>) -> Vec<Nanos> {
+        if self.interval.is_empty() { vec![preset.unwrap_or(INTERVAL)] } else { self.interval.clone() }
+    }
+
+    /// The longest of the intervals.
+    pub fn longest_interval(&self) -> Nanos {
+        self.intervals(None).into_iter().max().unwrap_or(INTERVAL)
+    }
+
     fn noise(&self) -> Result<NoiseSetup, CommandError> {
         let foreign = [
             ("--samples", self.samples.is_some()),
+            ("--interval", !self.interval.is_empty()),
             ("--wake", self.wake != Wake::default()),
             ("--runtime", self.runtime.is_some()),
             ("--clock", self.clock != ClockName::default()),

@@ -19,8 +19,18 @@ use crate::tally::Tally;
 use crate::workspace;
 use targets::Target;
 
-/// What the x86-64 binary may weigh (the design's budgets).
-const BUDGET: u64 = 3_000_000;
+/// A program that is delivered.
+pub struct Program {
+    name: &'static str,
+    /// What it may weigh on x86-64, in bytes (the design's budgets).
+    budget: u64,
+}
+
+/// All of them.
+const PROGRAMS: [Program; 2] = [
+    Program { name: "worstcase", budget: 3_000_000 },
+    Program { name: "worstcase-agent", budget: 2_500_000 },
+];
 
 /// `dist [--target TRIPLE] [--run]`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
@@ -70,11 +80,23 @@ fn deliver(target: &Target, runs: bool) -> Result<Tally> {
         println!("  skipped: target {why}");
         return Ok(Tally::skip("dist", format!("target {why}")));
     }
-    let binary = match build(target) {
+    if let Err(error) = build(target) {
+        return Ok(failed(target, &error));
+    }
+    let mut tally = Tally::default();
+    for program in &PROGRAMS {
+        tally.add(deliver_one(target, program, runs)?);
+    }
+    Ok(tally)
+}
+
+fn deliver_one(target: &Target, program: &Program, runs: bool) -> Result<Tally> {
+    let weighed = keep(target, program).and_then(|binary| weigh(target, program, &binary).map(|()| binary));
+    let binary = match weighed {
         Ok(binary) => binary,
         Err(error) => return Ok(failed(target, &error)),
     };
-    let mut tally = weigh(target, &binary).map_or_else(|error| failed(target, &error), |()| Tally::of(true));
+    let mut tally = Tally::of(true);
     if runs {
         tally.add(smoke::run(target, &binary)?);
     }
@@ -96,14 +118,20 @@ fn hindrance(target: &Target) -> Option<String> {
     (!target.links()).then(|| format!("{triple}: no linker (apt-get install {packages})"))
 }
 
-/// Builds the binary and puts it into `dist/`, or fails with what the compiler said.
-pub fn build(target: &Target) -> Result<PathBuf> {
+/// Builds all programs, or fails with what the compiler said.
+fn build(target: &Target) -> Result<()> {
     let mut cargo = release();
     aim(&mut cargo, target)?;
     let log = workspace::logs().join(format!("dist-{}.log", target.triple));
     let outcome = command::logged(&mut cargo, &log)?;
     ensure!(outcome.success, "the build failed\n{}", outcome.tail());
-    keep(target)
+    Ok(())
+}
+
+/// Builds `worstcase` and puts it into `dist/`.
+pub fn worstcase(target: &Target) -> Result<PathBuf> {
+    build(target)?;
+    keep(target, &PROGRAMS[0])
 }
 
 fn release() -> Command {
@@ -133,25 +161,27 @@ fn flags(target: &Target, linker: &str) -> String {
     format!("-C target-feature=+crt-static -C force-unwind-tables=no{folded}")
 }
 
-fn keep(target: &Target) -> Result<PathBuf> {
+/// Puts a program that was built into `dist/`.
+fn keep(target: &Target, program: &Program) -> Result<PathBuf> {
     let root = workspace::root();
-    let built = root.join("target").join(target.triple).join("release/worstcase");
+    let built = root.join("target").join(target.triple).join("release").join(program.name);
     let dist = root.join("dist");
     fs::create_dir_all(&dist).with_context(|| format!("creating {}", dist.display()))?;
-    let kept = dist.join(format!("worstcase-{}-{}", env!("CARGO_PKG_VERSION"), target.triple));
+    let kept = dist.join(format!("{}-{}-{}", program.name, env!("CARGO_PKG_VERSION"), target.triple));
     fs::copy(&built, &kept).with_context(|| format!("copying {} to {}", built.display(), kept.display()))?;
     Ok(kept)
 }
 
 /// Prints size and checksum, and says where the budget is passed; fails where the binary is not static.
-fn weigh(target: &Target, binary: &Path) -> Result<()> {
+fn weigh(target: &Target, program: &Program, binary: &Path) -> Result<()> {
     let size = fs::metadata(binary).with_context(|| format!("reading {}", binary.display()))?.len();
     let sum = command::output(Command::new("sha256sum").arg("--binary").arg(binary))?;
     let sum = sum.split_whitespace().next().unwrap_or_default();
     let name = binary.file_name().unwrap_or_default().to_string_lossy();
-    let share = size * 100 / BUDGET;
-    println!("  {name}: {size} bytes ({share} % of the budget of {BUDGET}), sha256 {sum}");
-    if size > BUDGET && target.triple == "x86_64-unknown-linux-gnu" {
+    let Program { budget, .. } = program;
+    let share = size * 100 / budget;
+    println!("  {name}: {size} bytes ({share} % of the budget of {budget}), sha256 {sum}");
+    if size > *budget && target.triple == "x86_64-unknown-linux-gnu" {
         println!("  OVER BUDGET: {name}");
     }
     ensure!(is_static(binary)?, "{name} wants a dynamic loader");

@@ -19,8 +19,6 @@ use crate::progress::Progress;
 const LOADS: [&str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
 /// A first look.
 const DURATION: Nanos = Nanos::from_secs(10);
-/// latmus' and cyclictest's default.
-const INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// Measure this machine under load: a table, a report and a verdict in one go
 ///
@@ -52,10 +50,6 @@ pub struct Bench {
     /// Length of one scenario (a load at a period under a C-state policy) [default: 10s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     duration: Option<Nanos>,
-
-    /// Period of the activations; several, separated by commas, are measured one after the other [default: 1ms]
-    #[arg(long, value_name = "TIMES", allow_hyphen_values = true, value_delimiter = ',', value_parser = options::interval)]
-    interval: Vec<Nanos>,
 
     /// Idle states: as-is (as an application finds them), restrict (as cyclictest does), both [default: as-is]
     #[arg(long, value_name = "POLICY")]
@@ -105,8 +99,6 @@ impl Bench {
         let samples =
             options.samples.or_else(|| preset.filter(|_| self.duration.is_none()).and_then(|p| p.samples));
         let duration = self.duration.or_else(|| preset.and_then(|p| p.duration)).unwrap_or(DURATION);
-        let default_interval = preset.and_then(|p| p.interval).unwrap_or(INTERVAL);
-        let intervals = if self.interval.is_empty() { vec![default_interval] } else { self.interval.clone() };
         let preset_cstates = preset.and_then(|p| p.cstates.parse::<CStatesChoice>().ok());
         let cstates = self.cstates.or(preset_cstates).map_or(vec![CStates::AsIs], |choice| choice.0.to_vec());
         Ok(Request {
@@ -118,7 +110,7 @@ impl Bench {
             duration: samples.is_none().then_some(duration),
             samples,
             // A preset is measured as its authors did.
-            instrument: options.instrument(intervals, preset.is_none())?,
+            instrument: options.instrument(preset.and_then(|p| p.interval), preset.is_none())?,
             cstates,
             repeat: self.repeat,
             preset: preset.map(|p| p.name.clone()),

@@ -22,10 +22,6 @@ pub struct Measure {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     duration: Option<Nanos>,
 
-    /// Period of the activations
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms", value_parser = options::interval)]
-    interval: Nanos,
-
     /// Idle states: as-is (as an application finds them), restrict (as cyclictest does)
     #[arg(long, value_name = "POLICY", default_value = "as-is")]
     cstates: CStatesChoice,
@@ -100,10 +96,13 @@ impl Measure {
                 "worstcase bench --cstates both",
             ));
         };
+        if self.measuring.interval.len() > 1 {
+            return Err(CommandError::new("measure takes one interval", "worstcase bench --interval TIMES"));
+        }
         let request = Request {
             duration: self.duration,
             cstates: vec![*cstates],
-            instrument: self.measuring.instrument(vec![self.interval], self.is_long())?,
+            instrument: self.measuring.instrument(None, self.is_long())?,
             out: self.out.clone().map(Out::Directory),
             ..self.measuring.request(None)?
         };
@@ -115,7 +114,8 @@ impl Measure {
     /// Whether it lasts so long that a sweep gets anywhere.
     fn is_long(&self) -> bool {
         const SHORT: Nanos = Nanos::from_secs(10);
-        let samples = self.measuring.samples.map(|samples| self.interval.saturating_mul(samples));
+        let samples =
+            self.measuring.samples.map(|samples| self.measuring.longest_interval().saturating_mul(samples));
         self.duration.or(samples).is_none_or(|length| length > SHORT)
     }
 
