@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use record::Fact;
 use serde::Serialize;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
 use crate::interrupts;
 use crate::tasks::{Task, ids, parse_stat, processes, stat_field, with_affinity};
-use sysroot::SysRoot;
 
 const SOFTIRQS: &str = "/proc/softirqs";
 const SLICES: &str = "/proc/schedstat";

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use record::{CpuEvidence, CpuShare, Evidence, Fact, IdleResidency};
+use sysroot::SysRoot;
+use sysroot::parsed;
 use units::{CpuId, CpuList, Nanos};
 
 use crate::facts::processors::{cpuinfo_value, governor, idle_directories, online};
 use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
 use crate::heat::{temperature, throttles};
 use crate::quotas::{Quota, quotas};
-use sysroot::SysRoot;
-use sysroot::parsed;
 
 /// The machine's counters at one moment.
 #[derive(Clone, Debug, PartialEq)]

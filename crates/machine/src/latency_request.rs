@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt;
 
 use record::Fact;
 use rustix::io::Errno;
-
-use crate::Error;
 use sysroot::SysRoot;
 use sysroot::fact;
+
+use crate::Error;
 
 /// The device whose open file is the request.
 pub const PATH: &str = "/dev/cpu_dma_latency";

@@ -1,7 +1,8 @@
-use super::*;
-use crate::Heat;
 use proptest::prelude::*;
 use sysroot::FakeTree;
+
+use super::*;
+use crate::Heat;
 
 /// The counters of the first CPU of a tree.
 fn snapshot(tree: &FakeTree) -> Snapshot {

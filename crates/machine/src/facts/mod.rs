@@ -9,10 +9,9 @@ mod timers;
 pub mod virtualization;
 
 use record::{Fact, Machine};
-use units::Bytes;
-
 use sysroot::SysRoot;
 use sysroot::parsed;
+use units::Bytes;
 
 /// Reads the machine. What is not there or cannot be read says so in its field.
 pub fn machine(root: &SysRoot) -> Machine {

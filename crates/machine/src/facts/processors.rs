@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use record::{Cpus, Fact, Governor, IdleState};
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use crate::tasks::allowed_cpus;
-use sysroot::SysRoot;
 
 /// Below here are the kernel's files about CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
 pub const CPUS: &str = "/sys/devices/system/cpu";

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use record::Fact;
-use units::{CpuId, CpuList};
-
-use super::{item, reading, real_time_cpus};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
 use machine::facts::dma_latency;
 use machine::facts::processors::cpu_file;
+use record::Fact;
 use sysroot::SysRoot;
+use units::{CpuId, CpuList};
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, item, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[fact(
     "idle.deep",
@@ -28,7 +27,7 @@ fn deep_states(survey: &Survey) -> Reading {
     let limit = global_limit(&survey.root);
     let mut deep: BTreeMap<(u64, String), CpuList> = BTreeMap::new();
     let mut any = false;
-    for cpu in real_time_cpus(survey).iter() {
+    for cpu in survey.real_time_cpus().iter() {
         let limit = limit.min(own_limit(&survey.root, cpu));
         for number in survey.root.numbered(&cpu_file(cpu, "cpuidle"), "state") {
             any = true;
