@@ -9,7 +9,7 @@ use record::instrument::noise::Around;
 use sysroot::SysRoot;
 use units::{CpuId, Nanos};
 
-use crate::counters::{cpu_times, from_ticks};
+use crate::cpu_times::{cpu_times, from_ticks};
 use crate::{activity, interrupts};
 
 /// The counters of every CPU at one moment.

@@ -84,7 +84,7 @@ impl Thread {
         Some(Self {
             ready: field("State:")?.starts_with('R'),
             voluntary: field("voluntary_ctxt_switches:")?.parse().ok()?,
-            ran: crate::counters::from_ticks(ticks),
+            ran: crate::cpu_times::from_ticks(ticks),
             task: Task { cpus: tasks::allowed_cpus(status)?, ..task },
         })
     }

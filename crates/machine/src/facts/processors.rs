@@ -20,7 +20,7 @@ pub fn cpu_file(cpu: CpuId, name: &str) -> String {
 pub fn online(root: &SysRoot) -> CpuList {
     match root.cpu_list(&format!("{CPUS}/online")) {
         Fact::Value(online) => online,
-        _ => crate::counters::cpu_times(root)
+        _ => crate::cpu_times::cpu_times(root)
             .value()
             .map(|times| times.keys().copied().collect())
             .unwrap_or_default(),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use machine::facts::dma_latency;
 use machine::facts::processors::cpu_file;
+use machine::latency_request;
 use record::Fact;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList};
@@ -54,7 +54,7 @@ fn state(root: &SysRoot, cpu: CpuId, number: u32) -> Option<(u64, String)> {
 
 /// The limit on exit latencies for all CPUs.
 fn global_limit(root: &SysRoot) -> u64 {
-    dma_latency(root).value().and_then(|limit| u64::try_from(*limit).ok()).unwrap_or(u64::MAX)
+    latency_request::in_effect(root).value().and_then(|limit| u64::try_from(*limit).ok()).unwrap_or(u64::MAX)
 }
 
 /// The limit for one CPU: `n/a` lets it enter no idle state, 0 is none (Documentation/ABI/testing/sysfs-devices-power).
