@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use record::Fact;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
@@ -48,7 +48,7 @@ impl Thread {
 }
 
 /// What disturbs a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A row of /proc/interrupts; events are interrupts.
