@@ -5,13 +5,14 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 21] = [
+const EDGES: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("failure", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
     ("sys", &["units", "failure"]),
     ("record", &["units", "failure", "histogram", "statistics"]),
+    ("formats", &["units", "histogram", "record"]),
     ("sysroot", &["units", "failure", "record"]),
     ("machine", &["units", "sys", "record", "sysroot"]),
     ("survey", &["units", "record", "sysroot", "machine"]),
