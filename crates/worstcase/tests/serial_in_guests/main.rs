@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod guest;
+mod noise;
 mod partition;
 mod tune;
