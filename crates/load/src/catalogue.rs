@@ -4,8 +4,9 @@ use record::LoadProof;
 use serde::{Deserialize, Serialize};
 use units::CpuList;
 
+use crate::error::Error;
+use crate::program::Program;
 use crate::stressor::{About, Work};
-use crate::{Error, Program};
 
 /// A command of the user's own may do anything; one that uses less than a hundredth of a CPU waits.
 const COMMAND_FLOOR_PERMILLE: u32 = 10;
@@ -251,25 +252,6 @@ mod per_cpu {
             "per-cpu" => Ok(()),
             other => Err(D::Error::custom(format!("`{other}` is neither a number nor `per-cpu`"))),
         }
-    }
-}
-
-/// A value as the text that it parses from and prints as.
-pub(crate) mod text {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<T: std::fmt::Display, S: Serializer>(
-        value: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(value)
-    }
-
-    pub fn deserialize<'de, T: std::str::FromStr<Err: std::fmt::Display>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<T, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

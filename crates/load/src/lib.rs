@@ -23,11 +23,13 @@ mod catalogue;
 mod error;
 mod exposure;
 mod message;
+mod pipe;
 mod plan;
 mod program;
 mod running;
 mod stressor;
 pub mod supervisor;
+mod text;
 
 pub use catalogue::{Catalogue, Explanation, Load, Stressor, Workers};
 pub use error::Error;

@@ -1,9 +1,8 @@
 //! What the supervisor and its workers tell the parent: JSON, one line each, short enough to be written whole.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
-use sys::Errno;
 
 use crate::Containment;
 
@@ -49,20 +48,6 @@ impl Reporter {
     }
 }
 
-/// Reads what has come through a non-blocking pipe; true where the writers are gone.
-pub(crate) fn read_available(pipe: BorrowedFd<'_>, into: &mut Vec<u8>) -> bool {
-    let mut chunk = [0_u8; 4096];
-    loop {
-        match rustix::io::read(pipe, &mut chunk) {
-            Ok(0) => return true,
-            Ok(length) => into.extend_from_slice(&chunk[..length]),
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return false,
-            Err(_) => return true,
-        }
-    }
-}
-
 /// Takes the whole lines out of `bytes`; lines that are no messages are left out.
 pub(crate) fn take_messages(bytes: &mut Vec<u8>) -> Vec<Message> {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -70,17 +55,12 @@ pub(crate) fn take_messages(bytes: &mut Vec<u8>) -> Vec<Message> {
     lines.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-/// A pipe, both ends closed on exec, the reading end non-blocking. pipe2(2).
-pub(crate) fn pipe() -> sys::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(|errno| sys::Error::new("pipe2", errno))?;
-    let _ = rustix::fs::fcntl_setfl(read.as_fd(), rustix::fs::OFlags::NONBLOCK);
-    Ok((read, write))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
+    use crate::pipe::{pipe, read_available};
 
     #[test]
     fn messages_arrive_whole_and_in_order() {

@@ -15,7 +15,8 @@ use units::Nanos;
 use crate::board::{Board, State};
 use crate::error::Trying;
 use crate::exposure::{Done, Meter, Rule, Watched};
-use crate::message::{Message, read_available, take_messages};
+use crate::message::{Message, take_messages};
+use crate::pipe::read_available;
 use crate::supervisor::Orders;
 use crate::{Containment, Error, LoadPlan, SUPERVISOR_ARGUMENT, Work};
 

@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-use super::{About, BuiltIn, Worker};
+use super::about::About;
+use super::worker::{BuiltIn, Worker};
 
 /// Reads /dev/zero into a buffer and writes that to /dev/null: `dd bs=`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ impl BuiltIn for Copy {
         let mut buffer = Vec::new();
         let length = usize::try_from(self.bytes.0).unwrap_or(usize::MAX);
         if buffer.try_reserve_exact(length).is_err() {
-            return format!("no buffer of {} within the ceiling of {}", self.bytes, worker.ceiling());
+            return format!("no buffer of {} within the ceiling of {}", self.bytes, worker.ceiling);
         }
         let open = || Ok((File::open("/dev/zero")?, File::options().write(true).open("/dev/null")?));
         let (mut zero, mut null) = match open() {

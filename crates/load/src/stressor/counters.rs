@@ -13,7 +13,7 @@ impl Counter<'_> {
     }
 }
 
-/// The counters of one worker: as many as its stressor's [`super::About`] says. Work that needs another number does not
+/// The counters of one worker: as many as its stressor's [`super::about::About`] says. Work that needs another number does not
 /// begin.
 #[derive(Debug)]
 pub(super) struct Counters<'a>(Vec<Counter<'a>>);

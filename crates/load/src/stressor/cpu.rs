@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-use super::{About, BuiltIn, Worker};
+use super::about::About;
+use super::worker::{BuiltIn, Worker};
 
 /// How many square roots go into one addition on the board.
 const BATCH: u64 = 1024;

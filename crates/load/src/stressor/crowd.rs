@@ -7,7 +7,8 @@ use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
 use units::{Nanos, Priority};
 
-use super::{About, BuiltIn, Worker};
+use super::about::About;
+use super::worker::{BuiltIn, Worker};
 
 /// A `SCHED_FIFO` thread that sleeps and spins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,10 +17,10 @@ pub struct Crowd {
     /// Its real-time priority: below the probe's.
     pub priority: Priority,
     /// How long it sleeps at most; drawn anew each time.
-    #[serde(with = "crate::catalogue::text")]
+    #[serde(with = "crate::text")]
     pub pause: Nanos,
     /// How long it then spins.
-    #[serde(with = "crate::catalogue::text")]
+    #[serde(with = "crate::text")]
     pub busy: Nanos,
 }
 

@@ -7,8 +7,9 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
+use super::about::About;
 use super::files::Place;
-use super::{About, BuiltIn, Worker};
+use super::worker::{BuiltIn, Worker};
 
 /// O_DIRECT writes from memory that begins at a multiple of the device's block, which is no larger: open(2).
 const ALIGNMENT: usize = 4096;

@@ -1,13 +1,13 @@
 //! Files that stressors write to. They have no name, so that nothing is left whatever happens; and space stays free.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use units::Bytes;
 
-use super::Worker;
+use super::worker::{Space, Worker};
 
 /// How often the free space is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -24,33 +24,22 @@ fn unnamed(directory: &Path) -> std::io::Result<File> {
     Ok(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
-/// Where files are made, and how much must stay free there.
+/// Where files are made, and how much is written there.
 pub(super) struct Place {
-    pub directory: PathBuf,
-    /// The file's name, where it must have one for a moment.
-    name: Option<PathBuf>,
+    space: Space,
     needed: u64,
-    floor: Bytes,
     looked: Option<Instant>,
 }
 
 impl Place {
     pub fn of(worker: &Worker<'_>, bytes: Bytes) -> Option<Self> {
-        let plan = &worker.shop.plan;
-        let name = format!("{}-{}", worker.seat.stressor, worker.seat.worker);
-        let all = worker.shop.board.workers(worker.seat.stressor) as u64;
-        Some(Self {
-            directory: PathBuf::from(&plan.directory.as_ref()?.path),
-            name: worker.shop.scratch.as_ref().map(|scratch| scratch.join(name)),
-            needed: bytes.0.saturating_mul(all),
-            floor: plan.limits.disk_floor,
-            looked: None,
-        })
+        let space = worker.space.clone()?;
+        Some(Self { needed: bytes.0.saturating_mul(space.workers), space, looked: None })
     }
 
     /// A file without a name, or one whose name is gone as soon as it is open.
     pub fn new_file(&self) -> std::io::Result<File> {
-        let Some(name) = &self.name else { return unnamed(&self.directory) };
+        let Some(name) = &self.space.name else { return unnamed(&self.space.directory) };
         let file = File::create(name)?;
         std::fs::remove_file(name)?;
         Ok(file)
@@ -70,21 +59,21 @@ impl Place {
 
     /// Says what went wrong, and waits before the next attempt.
     pub fn failed(&self, worker: &Worker<'_>, error: &std::io::Error) {
-        worker.failed(&format!("writing below {}: {error}", self.directory.display()));
+        worker.failed(&format!("writing below {}: {error}", self.space.directory.display()));
         std::thread::sleep(NO_SPACE);
     }
 
     /// Whether the files of all workers fit above the floor. statvfs(3).
     fn has_room(&self) -> Result<(), String> {
-        let shown = self.directory.display();
-        let answer = rustix::fs::statvfs(&self.directory);
+        let shown = self.space.directory.display();
+        let answer = rustix::fs::statvfs(&self.space.directory);
         let system = answer.map_err(|errno| format!("statvfs {shown}: {}", std::io::Error::from(errno)))?;
         let free = system.f_bavail.saturating_mul(system.f_frsize);
-        if free >= self.needed.saturating_add(self.floor.0) {
+        if free >= self.needed.saturating_add(self.space.floor.0) {
             return Ok(());
         }
         let needed = Bytes(self.needed);
-        let (floor, free) = (self.floor, free >> 20);
+        let (floor, free) = (self.space.floor, free >> 20);
         Err(format!(
             "refused to write {needed} to {shown}: {free} MiB are free there and {floor} are to stay free; free some \
              space, or name another directory with --load-dir"

@@ -8,9 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sys::process::{self, Ended, Pid};
 
-use super::{About, BuiltIn, Counter, Worker};
-use crate::message::pipe;
-use crate::{Stressor, Work};
+use super::about::About;
+use super::counters::Counter;
+use super::worker::{BuiltIn, Worker};
+use crate::pipe::pipe;
 
 /// How long to wait after a round that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -80,12 +81,7 @@ impl BuiltIn for Hackbench {
 /// minutes to get ready. A crowd that waits for them is the same load, sooner. Crowds do not wait for each other, and
 /// the parent ends a load of which a worker never gets ready.
 fn wait_for_others(worker: &Worker<'_>) {
-    let shop = worker.shop;
-    let stressors = || shop.plan.load.stressors.iter().enumerate();
-    let is_starting = |(index, stressor): (usize, &Stressor)| {
-        !matches!(stressor.work, Work::Hackbench(_)) && shop.board.is_starting(index)
-    };
-    while stressors().any(is_starting) {
+    while worker.others_are_starting() {
         std::thread::sleep(LOOK);
     }
 }

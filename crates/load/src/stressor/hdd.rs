@@ -5,8 +5,9 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
+use super::about::About;
 use super::files::Place;
-use super::{About, BuiltIn, Worker};
+use super::worker::{BuiltIn, Worker};
 
 /// Bytes in one write(2): as much as `stress` writes at a time, less one.
 const BLOCK: u64 = 1 << 20;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{About, BuiltIn, Worker};
+use super::about::About;
+use super::worker::{BuiltIn, Worker};
 
 /// sync(2): `stress -i`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

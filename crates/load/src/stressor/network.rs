@@ -7,7 +7,9 @@ use std::thread::{Builder, Scope};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-use super::{About, BuiltIn, Counter, Worker};
+use super::about::About;
+use super::counters::Counter;
+use super::worker::{BuiltIn, Worker};
 
 /// Stack of a thread: each only copies.
 const STACK: usize = 64 << 10;

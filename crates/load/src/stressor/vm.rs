@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use sys::mapping::Mapping;
 use units::Bytes;
 
-use super::{About, BuiltIn, Worker};
+use super::about::About;
+use super::worker::{BuiltIn, Worker};
 
 /// Maps memory, touches a byte of every 4096, unmaps: `stress -m`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ impl BuiltIn for Vm {
             match Mapping::new(length) {
                 Ok(mut mapping) => worker.count(mapping.touch(STRIDE)),
                 Err(error) => {
-                    return format!("mapping memory within the ceiling of {}: {error}", worker.ceiling());
+                    return format!("mapping memory within the ceiling of {}: {error}", worker.ceiling);
                 }
             };
             worker.started();

@@ -11,7 +11,8 @@ use super::cgroup::Group;
 use super::crew::Crew;
 use super::{Shop, hung_up, processes};
 use crate::error::Trying;
-use crate::message::{Message, pipe};
+use crate::message::Message;
+use crate::pipe::pipe;
 use crate::{Containment, Error};
 
 /// The status of a first process that could not make itself at home in its namespace.

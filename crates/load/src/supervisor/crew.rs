@@ -11,9 +11,10 @@ use super::Shop;
 use super::cgroup::Group;
 use super::ledger::Ledger;
 use super::look::Looks;
+use super::worker::{self, Seat};
 use crate::board::State;
-use crate::message::{Message, pipe, read_available};
-use crate::stressor::{self, Seat};
+use crate::message::Message;
+use crate::pipe::{pipe, read_available};
 use crate::{Program, Work};
 
 /// The shortest and the longest that a step of a sequence lasts. Long enough for a stressor to get going; short, because
@@ -104,7 +105,7 @@ impl<'a> Crew<'a> {
         let errors = self.program(index).and_then(|_| pipe().ok());
         let member = &mut self.members[index];
         let (seat, (read, write)) = (member.seat, errors.unzip());
-        match process::fork(|| stressor::enter(shop, seat, delay, own, || join(group), write)) {
+        match process::fork(|| worker::enter(shop, seat, delay, own, || join(group), write)) {
             Ok(pid) => {
                 member.restart(pid, read);
                 self.ledger.enter(pid, seat.stressor);
@@ -182,7 +183,7 @@ impl<'a> Crew<'a> {
 
     /// A built-in worker ends only where it has said why or was killed.
     fn worker_ended(&mut self, index: usize, ended: Ended) {
-        if ended != Ended::Exited(i32::from(stressor::GAVE_UP)) {
+        if ended != Ended::Exited(i32::from(worker::GAVE_UP)) {
             let name = self.shop.plan.load.stressors[self.members[index].seat.stressor].name();
             self.fail(index, &format!("a worker of {name} {ended}; it is not replaced"));
         }

@@ -7,9 +7,10 @@
 mod cgroup;
 mod contain;
 mod crew;
-pub(crate) mod ledger;
+mod ledger;
 mod look;
 mod processes;
+mod worker;
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
