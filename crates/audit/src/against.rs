@@ -27,9 +27,9 @@ pub struct SymbolDifference {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Meaning {
-    /// Its id.
+    /// The rule's id: `bt-isolcpus`.
     pub rule: String,
-    /// Its title.
+    /// The rule's title.
     pub title: String,
     /// How bad it is when it fails.
     pub severity: Severity,
@@ -39,9 +39,9 @@ pub struct Meaning {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RuleDifference {
-    /// Its id.
+    /// The rule's id: `bt-isolcpus`.
     pub rule: String,
-    /// Its title.
+    /// The rule's title.
     pub title: String,
     /// How bad it is when it fails.
     pub severity: Severity,

@@ -42,7 +42,7 @@ pub struct Audit {
 pub struct Subject {
     /// The kernel's release.
     pub kernel: Fact<String>,
-    /// The architecture.
+    /// `uname -m`.
     pub architecture: Fact<String>,
     /// How the kernel preempts.
     pub preemption: Fact<String>,
@@ -77,7 +77,7 @@ pub struct Finding {
     pub wanted: String,
     /// What was read: the fact that is judged, then those that stand beside it.
     pub evidence: Vec<Evidence>,
-    /// The mechanism.
+    /// How what the rule wants works on latencies.
     pub why: String,
     /// What the boot loader's files change at the next boot: of a rule that fails how it comes to pass, of one that
     /// passes how it comes to fail.

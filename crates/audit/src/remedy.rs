@@ -28,19 +28,22 @@ pub(crate) fn remedies(cure: &Cure, division: &Division) -> Vec<Remedy> {
 /// The shell's way to write a file: a loop where the path stands for one file a CPU, tee for a pattern.
 fn command(write: &Write, division: &Division) -> String {
     let value = quoted(&division.fill(&write.value));
-    let one = |path: &str| match path {
-        path if path.contains('*') => format!("echo {value} | tee {path}"),
-        path => match path.strip_prefix("/proc/sys/").filter(|name| !name.contains('.')) {
-            Some(name) => format!("sysctl -w {}={value}", name.replace('/', ".")),
-            None => format!("echo {value} > {path}"),
-        },
-    };
     if write.path.contains("{isolated}") && !division.isolated.is_empty() {
         let numbers: Vec<String> = division.isolated.iter().map(|cpu| cpu.to_string()).collect();
         let path = write.path.replace("{isolated}", "$cpu");
-        return format!("for cpu in {}; do {}; done", numbers.join(" "), one(&path));
+        return format!("for cpu in {}; do {}; done", numbers.join(" "), command_for(&path, &value));
     }
-    one(&division.fill(&write.path))
+    command_for(&division.fill(&write.path), &value)
+}
+
+fn command_for(path: &str, value: &str) -> String {
+    if path.contains('*') {
+        return format!("echo {value} | tee {path}");
+    }
+    match path.strip_prefix("/proc/sys/").filter(|name| !name.contains('.')) {
+        Some(name) => format!("sysctl -w {}={value}", name.replace('/', ".")),
+        None => format!("echo {value} > {path}"),
+    }
 }
 
 /// In quotes where the shell would take it apart.

@@ -142,24 +142,26 @@ pub(crate) fn rows(text: &str) -> Rows {
 
 /// How often each CPU was given to a thread: the ninth figure of its line, kept without `kernel.sched_schedstats` too.
 fn slices(text: &str) -> BTreeMap<CpuId, u64> {
-    let of = |line: &str| {
-        let mut words = line.strip_prefix("cpu")?.split_whitespace();
-        Some((CpuId(words.next()?.parse().ok()?), words.nth(8)?.parse().ok()?))
-    };
-    text.lines().filter_map(of).collect()
+    text.lines().filter_map(slices_of).collect()
+}
+
+fn slices_of(line: &str) -> Option<(CpuId, u64)> {
+    let mut words = line.strip_prefix("cpu")?.split_whitespace();
+    Some((CpuId(words.next()?.parse().ok()?), words.nth(8)?.parse().ok()?))
 }
 
 fn threads(root: &SysRoot, cpus: &CpuList) -> BTreeMap<(i32, u64), Thread> {
-    let of = |pid: i32| {
-        let tids = ids(root, &format!("/proc/{pid}/task")).into_iter();
-        tids.filter_map(move |tid| thread(root, pid, tid))
-    };
-    let placed = |thread: Thread| match cpus.contains(thread.cpu) {
-        true => Thread { task: with_affinity(root, thread.task), ..thread },
-        false => thread,
-    };
-    let all = processes(root).into_iter().flat_map(of).map(placed);
-    all.map(|thread| ((thread.task.tid, thread.task.start), thread)).collect()
+    let mut threads = BTreeMap::new();
+    for pid in processes(root) {
+        for tid in ids(root, &format!("/proc/{pid}/task")) {
+            let Some(mut thread) = thread(root, pid, tid) else { continue };
+            if cpus.contains(thread.cpu) {
+                thread.task = with_affinity(root, thread.task);
+            }
+            threads.insert((thread.task.tid, thread.task.start), thread);
+        }
+    }
+    threads
 }
 
 fn thread(root: &SysRoot, pid: i32, tid: i32) -> Option<Thread> {
@@ -270,10 +272,12 @@ impl Tally {
         let time = Nanos(increase(before.map(|thread| &thread.time.0), Some(&after.time.0)));
         let faults = increase(before.map(|thread| &thread.faults), Some(&after.faults));
         let Task { name, tid, kernel, cpus, .. } = &there.task;
-        let kind = match kernel {
-            true => Kind::KernelThread,
-            false if !cpus.is_empty() && cpus.difference(&self.cpus).is_empty() => Kind::Resident,
-            false => Kind::Stranger,
+        let kind = if *kernel {
+            Kind::KernelThread
+        } else if !cpus.is_empty() && cpus.difference(&self.cpus).is_empty() {
+            Kind::Resident
+        } else {
+            Kind::Stranger
         };
         let words = if *kernel { String::new() } else { tid.to_string() };
         let events = slices.max(u64::from(time > Nanos::ZERO));

@@ -13,8 +13,8 @@ pub fn is_v2(mount: &Mount) -> bool {
 
 /// Whether a mount is of the cgroup v1 hierarchy with `controller`. The old `cpuset` file system is such a one.
 pub(crate) fn is_v1(mount: &Mount, controller: &str) -> bool {
-    let has = |mount: &Mount| mount.options.iter().any(|option| option == controller);
-    mount.file_system == "cgroup" && has(mount) || mount.file_system == "cpuset" && controller == "cpuset"
+    let has_controller = mount.options.iter().any(|option| option == controller);
+    mount.file_system == "cgroup" && has_controller || mount.file_system == "cpuset" && controller == "cpuset"
 }
 
 /// The directory of the group of `process`, else of this one, in the v1 hierarchy of `controller`, if it is mounted.
@@ -44,19 +44,24 @@ pub(crate) fn line_of_descent(root: &SysRoot, controller: &str) -> Vec<String> {
     let Some(groups) = groups.value() else { return Vec::new() };
     let unified = groups.lines().find_map(|line| line.strip_prefix("0::"));
     let line = |mount: &Mount| {
-        let path = match is_v2(mount) {
-            true => unified,
-            false if is_v1(mount, controller) => group_path(groups, controller),
-            false => None,
+        let path = if is_v2(mount) {
+            unified
+        } else if is_v1(mount, controller) {
+            group_path(groups, controller)
+        } else {
+            None
         };
-        let own = path.and_then(|path| directory(mount, path));
-        let up_to = mount.point.to_string_lossy().into_owned();
-        let above = own
-            .iter()
-            .flat_map(|own| Path::new(own).ancestors().map(|one| one.to_string_lossy().into_owned()));
-        above.take_while(|one| one.starts_with(&up_to)).collect::<Vec<_>>()
+        path.map_or_else(Vec::new, |path| up_to_the_mount(mount, path))
     };
     mounts(root).iter().flat_map(line).collect()
+}
+
+/// The directories of a group and of those above it.
+fn up_to_the_mount(mount: &Mount, path: &str) -> Vec<String> {
+    let Some(own) = directory(mount, path) else { return Vec::new() };
+    let up_to = mount.point.to_string_lossy().into_owned();
+    let above = Path::new(&own).ancestors().map(|group| group.to_string_lossy().into_owned());
+    above.take_while(|group| group.starts_with(&up_to)).collect()
 }
 
 /// The group's path in the line of `controller`, as in `4:cpu,cpuacct:/user.slice`.

@@ -25,17 +25,19 @@ const EXCLUSIVE: &str = "exclusive";
 
 /// The partitions of cgroup v2 and the exclusive cpusets of v1 below the top groups, the valid and the invalid ones.
 pub fn partitions(root: &SysRoot) -> Vec<Partition> {
-    let mounts = mounts(root);
-    let of = |mount: &Mount| match mount {
-        mount if is_v2(mount) => partitions_below(root, mount, |group| partition(root, group)),
-        mount if is_v1(mount, "cpuset") => {
-            let files = V1::of(mount);
-            let balances = files.top_balances(root);
-            partitions_below(root, mount, |group| exclusive(root, &files, group, balances))
-        }
-        _ => Vec::new(),
-    };
-    mounts.iter().flat_map(of).collect()
+    mounts(root).iter().flat_map(|mount| partitions_in(root, mount)).collect()
+}
+
+fn partitions_in(root: &SysRoot, mount: &Mount) -> Vec<Partition> {
+    if is_v2(mount) {
+        partitions_below(root, mount, |group| partition(root, group))
+    } else if is_v1(mount, "cpuset") {
+        let files = V1::of(mount);
+        let balances = files.top_balances(root);
+        partitions_below(root, mount, |group| exclusive(root, &files, group, balances))
+    } else {
+        Vec::new()
+    }
 }
 
 /// Whether it is a partition of cgroup v2.

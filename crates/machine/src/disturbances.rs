@@ -20,7 +20,7 @@ pub struct Disturbances {
 }
 
 impl Disturbances {
-    /// Reads them.
+    /// Reads /proc/interrupts and /proc/stat.
     pub fn read(root: &SysRoot) -> Self {
         let steal = cpu_times(root).map(|times| {
             times.into_iter().filter_map(|(cpu, time)| Some((cpu, from_ticks(time.steal?)))).collect()

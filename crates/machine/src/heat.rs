@@ -19,7 +19,7 @@ pub struct Heat {
 }
 
 impl Heat {
-    /// Reads it.
+    /// Reads it for `cpus`: the temperature and what cools are the machine's.
     pub fn read(root: &SysRoot, cpus: &CpuList) -> Self {
         let throttles = cpus.iter().map(|cpu| throttles(root, cpu)).reduce(sum).unwrap_or(Fact::Absent);
         Self { temperature: temperature(root), throttles, cooling: cooling(root) }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use sysroot::SysRoot;
 use sysroot::{absent_or_unreadable, fact, masked_words};
 
-/// The device.
+/// Where the kernel gives its log a record a read (Documentation/ABI/testing/dev-kmsg).
 const PATH: &str = "/dev/kmsg";
 
 /// More than one record can be: a shorter buffer would be refused.

@@ -82,11 +82,13 @@ pub fn is_taken(name: &str, version: Option<KernelVersion>) -> Option<bool> {
     let Some(version) = version else { return Some(true) };
     let judge = VERSIONS.iter().rev().find(|document| **document <= version).unwrap_or(&VERSIONS[0]);
     let is_of_judge = (version.major, version.minor) == (judge.major, judge.minor);
-    match known.contains(judge) {
-        true => Some(true),
+    if known.contains(judge) {
+        Some(true)
+    } else if is_of_judge || known.iter().all(|document| document < judge) {
         // What only older kernels document may be there no more; what only newer ones do may have been there before.
-        false if is_of_judge || known.iter().all(|document| document < judge) => Some(false),
-        false => None,
+        Some(false)
+    } else {
+        None
     }
 }
 

@@ -40,23 +40,26 @@ pub(crate) fn limits(root: &SysRoot) -> Fact<Vec<CpuQuota>> {
 
 /// None where the group has no limit; absent where it has no such file.
 fn limit(root: &SysRoot, group: &str) -> Fact<Option<CpuQuota>> {
-    let of = |(quota, period): (u64, u64)| CpuQuota {
-        group: group.to_owned(),
-        quota: Nanos::from_micros(quota),
-        period: Nanos::from_micros(period),
-    };
     match root.read(&format!("{group}/cpu.max")) {
         Fact::Absent => {
             let quota = root.number::<i64>(&format!("{group}/cpu.cfs_quota_us"));
             quota.and_then(|quota| match u64::try_from(quota) {
                 Err(_) => Fact::Value(None),
                 Ok(quota) => {
-                    root.number(&format!("{group}/cpu.cfs_period_us")).map(|period| Some(of((quota, period))))
+                    let period = root.number(&format!("{group}/cpu.cfs_period_us"));
+                    period.map(|period| Some(quota_of(group, quota, period)))
                 }
             })
         }
-        text => text.and_then(|text| sysroot::parsed(maximum(&text).ok_or(()))).map(|max| max.map(of)),
+        text => text
+            .and_then(|text| sysroot::parsed(maximum(&text).ok_or(())))
+            .map(|max| max.map(|(quota, period)| quota_of(group, quota, period))),
     }
+}
+
+/// From microseconds.
+fn quota_of(group: &str, quota: u64, period: u64) -> CpuQuota {
+    CpuQuota { group: group.to_owned(), quota: Nanos::from_micros(quota), period: Nanos::from_micros(period) }
 }
 
 /// `max 100000` or `50000 100000`, in microseconds; none within for no limit.

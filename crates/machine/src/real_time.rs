@@ -98,9 +98,12 @@ pub fn held_back(root: &SysRoot) -> Fact<CpuList> {
         match root.read(path) {
             Fact::Absent => {}
             text => {
-                answer = text.and_then(|text| match text.contains(".rt_throttled") {
-                    true => parsed(throttled(&text).ok_or(())),
-                    false => Fact::Unsupported,
+                answer = text.and_then(|text| {
+                    if text.contains(".rt_throttled") {
+                        parsed(throttled(&text).ok_or(()))
+                    } else {
+                        Fact::Unsupported
+                    }
                 });
                 break;
             }

@@ -9,7 +9,7 @@ pub const PATH: &str = "/proc/swaps";
 /// A partition or a file to which memory is swapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swap {
-    /// Its path.
+    /// The device or file, as /proc/swaps names it.
     pub path: String,
     /// `partition` or `file`.
     pub kind: String,

@@ -153,12 +153,10 @@ const CLASSES: [Class; 6] = [
 /// What a guest in instruction time cannot show of `setting`: a kernel parameter (`idle=poll`), or a file with its value.
 /// None where it acts through instructions alone, as far as is known.
 pub fn note(setting: &str) -> Option<&'static str> {
-    let name = match setting.starts_with('/') {
-        true => setting.split_once('=').map_or(setting, |(path, _)| path).to_owned(),
-        false => command_line::words(setting)
-            .next()
-            .map(|(_, word)| word.name.replace('-', "_"))
-            .unwrap_or_default(),
+    let name = if setting.starts_with('/') {
+        setting.split_once('=').map_or(setting, |(path, _)| path).to_owned()
+    } else {
+        command_line::words(setting).next().map(|(_, word)| word.name.replace('-', "_")).unwrap_or_default()
     };
     let found = CLASSES.iter().find(|class| class.names.iter().any(|pattern| matches(pattern, &name)));
     found.map(|class| class.note)

@@ -55,12 +55,12 @@ fn unknown(survey: &Survey) -> Reading {
     let would_tell = log.value().is_some_and(|log| log.is_whole) && version >= Some(TELLS);
     let told = |word: &Word| {
         let is_named = named.words.iter().chain(&named.for_init).any(|named| named == word);
-        let beside = match is_named {
-            true => ", and the kernel's log names it",
-            false if would_tell && !word.name.contains('.') => {
-                ", but the log does not name it: a patched kernel?"
-            }
-            false => "",
+        let beside = if is_named {
+            ", and the kernel's log names it"
+        } else if would_tell && !word.name.contains('.') {
+            ", but the log does not name it: a patched kernel?"
+        } else {
+            ""
         };
         item(words(word), format!("in no document{beside}"))
     };

@@ -36,9 +36,10 @@ fn siblings(survey: &Survey) -> Reading {
             other => return Reading::new(other, &[&path(cpu)]),
         }
     }
-    let value = match survey.isolated.is_empty() {
-        true => Fact::Unsupported,
-        false => Fact::Value(all.difference(&survey.isolated)),
+    let value = if survey.isolated.is_empty() {
+        Fact::Unsupported
+    } else {
+        Fact::Value(all.difference(&survey.isolated))
     };
     Reading::new(value, &[&format!("{CPUS}/cpu*/topology/thread_siblings_list")])
 }

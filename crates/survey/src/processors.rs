@@ -86,9 +86,10 @@ fn list(survey: &Survey, name: &str) -> Reading {
 
 fn online(survey: &Survey) -> Reading {
     let cpus = online_cpus(&survey.root);
-    match cpus.is_empty() {
-        true => list(survey, "online"),
-        false => Reading::new(Fact::Value(cpus), &[&format!("{CPUS}/online")]),
+    if cpus.is_empty() {
+        list(survey, "online")
+    } else {
+        Reading::new(Fact::Value(cpus), &[&format!("{CPUS}/online")])
     }
 }
 

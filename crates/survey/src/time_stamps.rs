@@ -26,9 +26,8 @@ fn promises(identity: &str) -> Fact<String> {
 }
 
 fn tsc(survey: &Survey) -> Reading {
-    let value = survey.root.read(IDENTITY).and_then(|identity| match identity.starts_with("cpu:type:x86") {
-        true => promises(&identity),
-        false => Fact::Absent,
+    let value = survey.root.read(IDENTITY).and_then(|identity| {
+        if identity.starts_with("cpu:type:x86") { promises(&identity) } else { Fact::Absent }
     });
     Reading::new(value, &[IDENTITY])
 }

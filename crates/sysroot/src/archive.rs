@@ -155,9 +155,10 @@ struct Member<'a> {
 
 impl Member<'_> {
     fn path(&self) -> Result<String, ArchiveError> {
-        match self.name.split('/').any(|part| part == "..") {
-            true => Err(ArchiveError::Escapes(self.name.chars().take(120).collect())),
-            false => Ok(key(&self.name)),
+        if self.name.split('/').any(|part| part == "..") {
+            Err(ArchiveError::Escapes(self.name.chars().take(120).collect()))
+        } else {
+            Ok(key(&self.name))
         }
     }
 }

@@ -94,8 +94,8 @@ impl Tree {
             let (name, is_directory) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
             *names.entry(name).or_default() |= is_directory || self.is_directory(&format!("{path}/{name}"));
         }
-        let name = |(text, is_directory): (&str, bool)| Name { text: text.to_owned(), is_directory };
-        Fact::Value(names.into_iter().map(name).collect())
+        let names = names.into_iter();
+        Fact::Value(names.map(|(text, is_directory)| Name { text: text.to_owned(), is_directory }).collect())
     }
 
     pub(super) fn presence(&self, path: &str) -> Fact<()> {

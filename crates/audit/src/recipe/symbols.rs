@@ -43,9 +43,10 @@ fn gone(symbol: &Symbol, target: Target) -> Option<Remark> {
         .text
         .clone()
         .unwrap_or_else(|| format!("kernel {until} does not have it: a merge drops it without a word"));
-    let (id, severity) = match known.elsewhere {
-        true => (RemarkId::Elsewhere, Severity::Note),
-        false => (RemarkId::Gone, Severity::Error),
+    let (id, severity) = if known.elsewhere {
+        (RemarkId::Elsewhere, Severity::Note)
+    } else {
+        (RemarkId::Gone, Severity::Error)
     };
     Some(
         Remark::new(symbol.line, id, severity, shown(symbol), message)

@@ -11,7 +11,7 @@ use super::{Piece, Requested, Variables, numbered, piece, text, words_of};
 /// An entry's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path.
+    /// The entry's file.
     pub path: String,
     /// Its name without `.conf` and the counter of tries.
     pub id: String,

@@ -219,18 +219,15 @@ fn close(open: &mut Vec<MenuEntry>) {
     }
     let Some(entry) = open.pop() else { return };
     let Some(parent) = open.last_mut() else { return };
-    match entry.title.is_empty() {
-        true => parent.entries.extend(entry.entries),
-        false => parent.entries.push(entry),
-    }
+    if entry.title.is_empty() { parent.entries.extend(entry.entries) } else { parent.entries.push(entry) }
 }
 
 /// By `a>b`, each an id, a title or a number from 0; without any of them the first, as GRUB falls back to it.
 fn select<'a>(entries: &'a [MenuEntry], wanted: &str) -> Option<&'a MenuEntry> {
     let (name, below) = wanted.split_once('>').unwrap_or((wanted, ""));
-    let is_it = |entry: &&MenuEntry| !name.is_empty() && (entry.id == name || entry.title == name);
+    let by_name = entries.iter().find(|entry| !name.is_empty() && (entry.id == name || entry.title == name));
     let by_number = || name.parse().ok().and_then(|number: usize| entries.get(number));
-    let found = entries.iter().find(is_it).or_else(by_number).or_else(|| entries.first())?;
+    let found = by_name.or_else(by_number).or_else(|| entries.first())?;
     if found.entries.is_empty() { Some(found) } else { select(&found.entries, below) }
 }
 

@@ -102,9 +102,12 @@ fn fits(pattern: &str, name: &str) -> bool {
 fn order(a: &Entry, b: &Entry) -> Ordering {
     let is_used_up = |entry: &Entry| entry.tries_left == Some(0);
     let name = |entry: &Entry| format!("{}.conf", without_machine_ids(&entry.id)).to_lowercase();
-    let by_key = || match a.sort_key.is_empty() || b.sort_key.is_empty() {
-        true => a.sort_key.is_empty().cmp(&b.sort_key.is_empty()),
-        false => a.sort_key.cmp(&b.sort_key).then_with(|| version_order(&b.version, &a.version)),
+    let by_key = || {
+        if a.sort_key.is_empty() || b.sort_key.is_empty() {
+            a.sort_key.is_empty().cmp(&b.sort_key.is_empty())
+        } else {
+            a.sort_key.cmp(&b.sort_key).then_with(|| version_order(&b.version, &a.version))
+        }
     };
     is_used_up(a)
         .cmp(&is_used_up(b))

@@ -60,10 +60,7 @@ pub fn container_of(root: &SysRoot) -> (Fact<String>, Vec<&'static str>) {
     let layers = mounts(root).into_iter().rev().find(|mount| mount.point == std::path::Path::new("/"));
     let layers = layers.filter(|mount| mount.file_system == "overlay").map(|mount| mount.options.join(","));
     let traces = [group.value().cloned(), layers];
-    let of = |(part, maker): &(&str, &'static str)| {
-        traces.iter().flatten().any(|trace| trace.contains(part)).then_some(*maker)
-    };
-    let maker = TRACES.iter().find_map(of);
+    let maker = TRACES.iter().find(|(part, _)| traces.iter().flatten().any(|trace| trace.contains(part)));
     let places = [
         "/run/.containerenv",
         "/.dockerenv",
@@ -72,7 +69,7 @@ pub fn container_of(root: &SysRoot) -> (Fact<String>, Vec<&'static str>) {
         "/proc/self/mountinfo",
     ];
     match (maker, &group) {
-        (Some(maker), _) => made_by(maker, &places[3..]),
+        (Some((_, maker)), _) => made_by(maker, &places[3..]),
         (None, Fact::Unsupported) => (Fact::Unsupported, places.to_vec()),
         (None, _) => made_by("none", &places),
     }

@@ -12,10 +12,8 @@ const EVENTS: &str = "/sys/devices/system/clockevents";
 
 /// Reads them. What only a system call says is unknown of a captured machine.
 pub(super) fn timers(root: &SysRoot, command_line: &str) -> Timers {
-    let resolution = |clock| match root.is_live() {
-        true => Fact::Value(nanos(clock_getres(clock))),
-        false => Fact::Unsupported,
-    };
+    let resolution =
+        |clock| if root.is_live() { Fact::Value(nanos(clock_getres(clock))) } else { Fact::Unsupported };
     Timers {
         resolution: resolution(ClockId::Monotonic),
         event_devices: event_devices(root),

@@ -75,9 +75,8 @@ fn choose(survey: &Survey, wanted: impl Fn(&Affinity) -> CpuList) -> Reading {
 
 /// Interrupts that can be moved and fire on CPUs set apart.
 fn on_isolated(survey: &Survey) -> Reading {
-    choose(survey, |interrupt| match interrupt.fixed {
-        true => CpuList::new(),
-        false => interrupt.effective.intersection(&survey.isolated),
+    choose(survey, |interrupt| {
+        if interrupt.fixed { CpuList::new() } else { interrupt.effective.intersection(&survey.isolated) }
     })
 }
 
@@ -97,9 +96,8 @@ fn allowed_on_isolated(survey: &Survey) -> Reading {
 fn fixed_on_isolated(survey: &Survey) -> Reading {
     const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
     match survey.root.list(DEBUGFS) {
-        Fact::Value(_) => choose(survey, |interrupt| match interrupt.fixed {
-            true => interrupt.effective.intersection(&survey.isolated),
-            false => CpuList::new(),
+        Fact::Value(_) => choose(survey, |interrupt| {
+            if interrupt.fixed { interrupt.effective.intersection(&survey.isolated) } else { CpuList::new() }
         }),
         other => reading(other.and_then(|_| Fact::Absent), DEBUGFS),
     }
@@ -131,9 +129,10 @@ fn threads(survey: &Survey) -> Reading {
 fn raised_threads(survey: &Survey) -> Reading {
     let threads = interrupt_threads(&survey.root);
     let raised = threads.iter().filter(|task| task.priority > 50).count();
-    let value = match threads.is_empty() {
-        true => Fact::Absent,
-        false => Fact::Value(Value::Number(i64::try_from(raised).unwrap_or(i64::MAX))),
+    let value = if threads.is_empty() {
+        Fact::Absent
+    } else {
+        Fact::Value(Value::Number(i64::try_from(raised).unwrap_or(i64::MAX)))
     };
     reading(value, "/proc/*/stat")
 }

@@ -27,9 +27,10 @@ fn complaints(survey: &Survey, signs: &[&str]) -> Reading {
     let value = kernel_log::boot_log(&survey.root).and_then(|log| {
         let told: Vec<_> =
             log.lines.iter().filter(|line| signs.iter().any(|sign| line.contains(sign))).collect();
-        match told.is_empty() && !log.is_whole {
-            true => Fact::Unreadable(Errno::NODATA.raw_os_error()),
-            false => Fact::Value(Value::List(told.into_iter().map(|line| item("log", line)).collect())),
+        if told.is_empty() && !log.is_whole {
+            Fact::Unreadable(Errno::NODATA.raw_os_error())
+        } else {
+            Fact::Value(Value::List(told.into_iter().map(|line| item("log", line)).collect()))
         }
     });
     reading(value, "the kernel's log")

@@ -106,10 +106,12 @@ fn expiry(survey: &Survey) -> BTreeMap<CpuId, Expiry> {
         threads.collect::<BTreeMap<_, _>>()
     };
     let own = named(&["ktimers/", "ktimersoftd/"]);
-    match is_real_time {
-        true if own.is_empty() => named(&["ksoftirqd/"]),
-        true => own,
-        false => BTreeMap::new(),
+    if !is_real_time {
+        BTreeMap::new()
+    } else if own.is_empty() {
+        named(&["ksoftirqd/"])
+    } else {
+        own
     }
 }
 

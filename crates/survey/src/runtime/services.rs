@@ -166,9 +166,10 @@ fn sleep_by_system(survey: &Survey) -> Reading {
     let states = survey.root.read("/sys/power/state");
     let sleeps = states.value().is_some_and(|text| text.split_whitespace().any(|state| state != "disk"));
     let has_systemd = survey.root.list("/run/systemd/system").value().is_some();
-    let value = match sleeps && has_systemd {
-        true => Fact::Value(Value::Flag(!is_masked(&survey.root, "sleep.target"))),
-        false => Fact::Absent,
+    let value = if sleeps && has_systemd {
+        Fact::Value(Value::Flag(!is_masked(&survey.root, "sleep.target")))
+    } else {
+        Fact::Absent
     };
     reading(value, FROM)
 }

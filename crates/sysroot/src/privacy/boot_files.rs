@@ -43,8 +43,12 @@ fn is_whole(path: &str) -> bool {
 }
 
 fn beginnings(path: &str) -> Option<&'static [&'static str]> {
-    let is_it = |file: &str| if file.ends_with('/') { path.contains(file) } else { path.ends_with(file) };
-    KEPT.iter().find(|(file, _)| is_it(file)).map(|(_, beginnings)| *beginnings)
+    KEPT.iter().find(|(file, _)| is_at(path, file)).map(|(_, beginnings)| *beginnings)
+}
+
+/// Whether `path` ends in the file, or is below the directory.
+fn is_at(path: &str, file: &str) -> bool {
+    if file.ends_with('/') { path.contains(file) } else { path.ends_with(file) }
 }
 
 /// Whether a boot loader reads the file, or what makes its files.
@@ -62,10 +66,7 @@ pub(super) fn kept(path: &str, text: &str) -> String {
         };
         !line.starts_with('#') && !line.contains("passw") && beginnings.is_none_or(is_asked)
     };
-    let keep = |line: &str| match counts(line) {
-        true => without_machine_ids(&masked(line)),
-        false => "\n".to_owned(),
-    };
+    let keep = |line: &str| if counts(line) { without_machine_ids(&masked(line)) } else { "\n".to_owned() };
     text.split_inclusive('\n').map(keep).collect()
 }
 
@@ -135,10 +136,7 @@ pub fn without_machine_ids(text: &str) -> String {
     let runs = text.split_inclusive(|c: char| !c.is_ascii_hexdigit());
     let of_run = |run: &str| {
         let digits = run.trim_end_matches(|c: char| !c.is_ascii_hexdigit());
-        match digits.len() == LENGTH {
-            true => format!("{}{}", crosses(digits), &run[LENGTH..]),
-            false => run.to_owned(),
-        }
+        if digits.len() == LENGTH { format!("{}{}", crosses(digits), &run[LENGTH..]) } else { run.to_owned() }
     };
     runs.map(of_run).collect()
 }
