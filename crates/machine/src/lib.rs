@@ -4,9 +4,8 @@
 //! [`machine`] reads what stands still, once a run. [`Snapshot`] reads what counts, before and after a scenario.
 //! [`KernelLog`] keeps the kernel's complaints in between, [`Heat`] watches over the temperature. [`tasks`] finds threads
 //! that can stand in a probe's way.
-//! [`LatencyRequest`] is the one thing here that changes the machine, for as long as it is held.
 //!
-//! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
+//! Reading is all that is done, and every file is read through the root. Each parser is a
 //! pure function of text.
 //!
 //! ```
@@ -27,7 +26,6 @@ pub mod configuration;
 mod counters;
 mod cpusets;
 mod disturbances;
-mod error;
 pub mod facts;
 pub mod handlers;
 mod heat;
@@ -48,12 +46,10 @@ pub use command_line::CommandLine;
 pub use counters::{CpuTimes, Snapshot, busy_between, evidence_between};
 pub use cpusets::{V1, is_of_v2, partition_around, partition_at, partition_of, partitions, processes_in};
 pub use disturbances::Disturbances;
-pub use error::Error;
 pub use facts::{dma_latency, machine, throttling_now};
 pub use heat::{Heat, temperature};
 pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;
-pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
 pub use real_time::{RealTime, held_back, locked_memory};
 pub use tasks::{Task, descendants, outside_other};

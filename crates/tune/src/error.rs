@@ -40,12 +40,6 @@ impl Error {
     }
 }
 
-/// What the kernel answered, without the number that the standard library adds.
-pub fn in_words(errno: i32) -> String {
-    let text = io::Error::from_raw_os_error(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
 impl From<Error> for failure::Error {
     fn from(error: Error) -> Self {
         Self::new(&error, error.hint)

@@ -1,11 +1,11 @@
 //! What of a journal holds now, and how what does not is written again.
 
+use control::Kernel;
 use record::Fact;
 use sysroot::SysRoot;
 
 use crate::apply::write;
 use crate::error::Result;
-use crate::hand::Hand;
 use crate::identity::{Found, find, successor};
 use crate::journal::{History, Journal, Line, Taken};
 use crate::setting::Target;
@@ -70,10 +70,10 @@ fn still(target: &Target, now: &str, ours: &str) -> bool {
 ///
 /// # Errors
 /// Where the journal cannot be written: what was not written yet stays as it is.
-pub fn reconcile(hand: &mut dyn Hand, journal: &mut Journal, history: &History) -> Result<Vec<Taken>> {
+pub fn reconcile(kernel: &mut dyn Kernel, journal: &mut Journal, history: &History) -> Result<Vec<Taken>> {
     let mut again = Vec::new();
     for taken in history.latest().into_iter().filter(|taken| taken.held()) {
-        let root = hand.root();
+        let root = kernel.root();
         let Some(target) = successor(&root, &taken.target) else { continue };
         let Fact::Value(old) = target.value(&root) else { continue };
         if still(&target, &old, &taken.new) {
@@ -82,7 +82,7 @@ pub fn reconcile(hand: &mut dyn Hand, journal: &mut Journal, history: &History) 
         let (rules, new) = (taken.rules.clone(), taken.new.clone());
         let mut done = Taken { rules, target, old, new, outcome: None };
         let step = journal.intend(&done)?;
-        let outcome = write(hand, &done.target, &done.old, &done.new);
+        let outcome = write(kernel, &done.target, &done.old, &done.new);
         done.outcome = Some(outcome.clone());
         journal.tell(&Line::Done { step, outcome })?;
         again.push(done);

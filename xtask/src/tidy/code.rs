@@ -12,7 +12,8 @@ const PRINTING: [&str; 3] = ["worstcase", "xtask", "guest-tests"];
 const PRINTS: [&str; 5] = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
 
 /// Crates that open kernel files; the tasks read /proc to compare programs, fuzz targets name files that they make up.
-const KERNEL_FILES: [&str; 8] = ["sysroot", "machine", "survey", "trace", "tune", "load", "xtask", "fuzz"];
+const KERNEL_FILES: [&str; 9] =
+    ["sysroot", "control", "machine", "survey", "trace", "tune", "load", "xtask", "fuzz"];
 
 /// The part of a crate that does so too: process 1 of a guest is the init of its system.
 const KERNEL_FOLDER: &str = "crates/lab/src/guest/";

@@ -5,7 +5,7 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 21] = [
+const EDGES: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("failure", &[]),
     ("histogram", &["units"]),
@@ -13,20 +13,21 @@ const EDGES: [(&str, &[&str]); 21] = [
     ("sys", &["units", "failure"]),
     ("record", &["units", "failure", "histogram", "statistics"]),
     ("sysroot", &["units", "failure", "record"]),
+    ("control", &["units", "sys", "record", "sysroot"]),
     ("machine", &["units", "sys", "record", "sysroot"]),
     ("survey", &["units", "record", "sysroot", "machine"]),
     ("probe", &["units", "failure", "histogram", "sys", "record"]),
-    ("load", &["units", "failure", "sys", "record", "sysroot", "machine"]),
-    ("trace", &["units", "sys", "record", "sysroot", "machine"]),
+    ("load", &["units", "failure", "sys", "record", "sysroot", "control", "machine"]),
+    ("trace", &["units", "sys", "record", "sysroot", "control", "machine"]),
     ("audit", &["units", "record", "sysroot", "machine", "survey"]),
-    ("tune", &["units", "failure", "sys", "record", "sysroot", "machine", "survey", "trace"]),
+    ("tune", &["units", "failure", "sys", "record", "sysroot", "control", "machine", "survey"]),
     ("trial", &["units", "failure", "histogram", "statistics", "record"]),
-    ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "machine"]),
+    ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "control", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
     (
         "runner",
-        &["units", "failure", "histogram", "sys", "record", "sysroot", "machine", "probe", "load", "tune"],
+        &["units", "failure", "histogram", "sys", "record", "sysroot", "control", "machine", "probe", "load"],
     ),
     ("worstcase", &["*"]),
     ("xtask", &["units", "histogram", "sys", "record", "probe", "trace"]),

@@ -24,6 +24,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use control::{Kernel, Live};
 use serde::{Deserialize, Serialize};
 use sys::process::{self, Pid, Resource};
 use units::{Bytes, Nanos, Random};
@@ -137,7 +138,7 @@ pub(crate) fn enter(
     // Without these the worker still works.
     let _ = process::set_name(&format!("load:{name}"));
     let _ = process::new_group();
-    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let _ = Live::default().write_file("/proc/self/oom_score_adj", "1000");
     let cpus = shop.plan.cpus_of(seat.stressor);
     if let Err(error) = sys::schedule::set_affinity(0, cpus) {
         shop.failure(seat.stressor, &format!("{name} could not be moved to its CPUs: {error}"));

@@ -6,7 +6,7 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use super::{Expansion, Target};
-use crate::error::in_words;
+use control::in_words;
 
 /// Whether a path is one of a kernel file: below /proc or /sys, without a way out.
 pub fn is_of_kernel(path: &str) -> bool {

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::Target;
-use crate::error::in_words;
+use control::in_words;
 
 /// A file, what it says, and why that cannot be written back.
 const ONE_WAY: [(&str, &str, &str); 7] = [

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use control::Kernel;
 use record::Fact;
 use rustix::io::Errno;
 use survey::running;
 use sysroot::SysRoot;
 
 use super::{Expansion, Target};
-use crate::hand::Hand;
 use crate::plan::Step;
 
 /// What is said of one that runs, and of one that does not.
@@ -55,13 +55,13 @@ pub(super) fn text(root: &SysRoot, program: &str) -> String {
 }
 
 /// Has it started or stopped, and waits until its process is there or gone.
-pub(super) fn write(hand: &mut dyn Hand, program: &str, manager: &str, value: &str) -> Result<(), Errno> {
+pub(super) fn write(kernel: &mut dyn Kernel, program: &str, manager: &str, value: &str) -> Result<(), Errno> {
     if !STATES.contains(&value) {
         return Err(Errno::INVAL);
     }
-    hand.service(manager, value == STATES[0])?;
+    kernel.service(manager, value == STATES[0])?;
     let until = Instant::now() + PATIENCE;
-    while text(&hand.root(), program) != value && Instant::now() < until {
+    while text(&kernel.root(), program) != value && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())

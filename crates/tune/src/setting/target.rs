@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use control::Kernel;
 use machine::{latency_request, tasks};
 use record::Fact;
 use rustix::io::Errno;
@@ -11,7 +12,6 @@ use units::Policy;
 
 use super::partition::Programs;
 use super::{Form, partition, service, swap};
-use crate::hand::Hand;
 
 /// One thing that can be changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -143,33 +143,33 @@ impl Target {
     ///
     /// # Errors
     /// What the kernel answered; `EINVAL` for a value that is none.
-    pub(crate) fn write(&self, hand: &mut dyn Hand, value: &str) -> Result<(), Errno> {
+    pub(crate) fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
         match self {
-            Self::File(path) => hand.write_file(path, value),
-            Self::Interrupt { number, .. } => hand.write_file(&Self::affinity_file(*number), value),
+            Self::File(path) => kernel.write_file(path, value),
+            Self::Interrupt { number, .. } => kernel.write_file(&Self::affinity_file(*number), value),
             Self::Affinity(thread) | Self::Freed(thread) => {
                 let cpus = value.parse().map_err(|_| Errno::INVAL)?;
-                self.if_there(thread, hand)?;
-                hand.set_affinity(thread.tid, &cpus)
+                self.if_there(thread, kernel)?;
+                kernel.set_affinity(thread.tid, &cpus)
             }
             Self::Scheduling(thread) => {
                 let (policy, priority) = scheduling(value).ok_or(Errno::INVAL)?;
-                self.if_there(thread, hand)?;
-                hand.set_scheduling(thread.tid, policy, priority)
+                self.if_there(thread, kernel)?;
+                kernel.set_scheduling(thread.tid, policy, priority)
             }
             Self::CpusetBelow(group) => {
                 let sign = if value == "on" { "+cpuset" } else { "-cpuset" };
-                hand.write_file(&format!("{group}/cgroup.subtree_control"), sign)
+                kernel.write_file(&format!("{group}/cgroup.subtree_control"), sign)
             }
-            Self::Group(group) if value == "there" => hand.make_group(group),
-            Self::Group(group) => partition::remove(hand, group),
-            Self::Programs(programs) => programs.write(hand, value),
-            Self::Swap(path) => hand.swap(path, swap::priority(value).ok_or(Errno::INVAL)?),
-            Self::Service { program, manager } => service::write(hand, program, manager, value),
+            Self::Group(group) if value == "there" => kernel.make_directory(group),
+            Self::Group(group) => partition::remove(kernel, group),
+            Self::Programs(programs) => programs.write(kernel, value),
+            Self::Swap(path) => kernel.swap(path, swap::priority(value).ok_or(Errno::INVAL)?),
+            Self::Service { program, manager } => service::write(kernel, program, manager, value),
             Self::LatencyLimit => {
                 let limit = value.parse::<u32>().map_err(|_| Errno::INVAL)?;
                 let is_none = i64::from(limit) >= latency_request::NO_LIMIT;
-                hand.limit_latency((!is_none).then_some(limit))
+                kernel.limit_latency((!is_none).then_some(limit))
             }
         }
     }
@@ -181,8 +181,8 @@ impl Target {
     }
 
     /// So that another thread with the same id is never touched.
-    fn if_there(&self, thread: &Thread, hand: &dyn Hand) -> Result<(), Errno> {
-        thread.task(&hand.root()).map(drop).ok_or(Errno::SRCH)
+    fn if_there(&self, thread: &Thread, kernel: &dyn Kernel) -> Result<(), Errno> {
+        thread.task(&kernel.root()).map(drop).ok_or(Errno::SRCH)
     }
 
     /// Whether the kernel writes it as well, so that it says neither what was there before nor what we wrote.

@@ -5,6 +5,7 @@ mod programs;
 mod unified;
 mod v1;
 
+use control::Kernel;
 use machine::V1;
 use record::Fact;
 use rustix::io::Errno;
@@ -12,7 +13,6 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, KernelVersion};
 
 use super::{Expansion, Target, kernel_version};
-use crate::hand::Hand;
 
 pub(super) use programs::Programs;
 pub(super) use unified::{STATE, has_cpuset};
@@ -67,14 +67,14 @@ fn nodes_of(root: &SysRoot, cpus: &CpuList, all: &CpuList) -> CpuList {
 }
 
 /// Takes the group away. What is in it goes to the group above.
-pub(super) fn remove(hand: &mut dyn Hand, group: &str) -> Result<(), Errno> {
-    let inside = hand.root().read(&format!("{group}/cgroup.procs"));
+pub(super) fn remove(kernel: &mut dyn Kernel, group: &str) -> Result<(), Errno> {
+    let inside = kernel.root().read(&format!("{group}/cgroup.procs"));
     let above = group.rsplit_once('/').map_or("", |(above, _)| above);
     for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
         // A process that ends meanwhile is out of the group too.
-        let _ = hand.write_file(&format!("{above}/cgroup.procs"), process);
+        let _ = kernel.write_file(&format!("{above}/cgroup.procs"), process);
     }
-    hand.remove_group(group)
+    kernel.remove_directory(group)
 }
 
 /// Whether a file of a control group is about its CPUs; the old file system of v1 leaves the names' first half out.

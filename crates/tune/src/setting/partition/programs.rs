@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use control::Kernel;
 use machine::tasks::{self, Task, with_affinity};
 use record::Fact;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use units::CpuList;
-
-use crate::hand::Hand;
 
 /// Programs fork while they are moved: so often everything is looked through for more of them.
 const PASSES: usize = 20;
@@ -57,17 +56,17 @@ impl Programs {
     ///
     /// # Errors
     /// What the kernel answered where nobody could be moved any more.
-    pub fn write(&self, hand: &mut dyn Hand, value: &str) -> Result<(), Errno> {
+    pub fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
         let mut words = value.split_whitespace();
         match words.next() {
-            Some(Self::APART) => moved(hand, &self.from, &self.to),
+            Some(Self::APART) => moved(kernel, &self.from, &self.to),
             Some(Self::TOGETHER) => {
                 // Bound threads first: who is killed in between finds others that are still to be moved, and begins anew.
                 let bound: Vec<Bound> = words.filter_map(Bound::parse).collect();
                 for bound in &bound {
-                    bound.restore(hand, &self.to, &self.from);
+                    bound.restore(kernel, &self.to, &self.from);
                 }
-                moved(hand, &self.to, &self.from)
+                moved(kernel, &self.to, &self.from)
             }
             _ => Err(Errno::INVAL),
         }
@@ -84,18 +83,18 @@ fn threads(root: &SysRoot, group: &str) -> Fact<Vec<Task>> {
 }
 
 /// Moves each thread on its own, since those of one process may be in several groups, and binds it again.
-fn moved(hand: &mut dyn Hand, from: &str, to: &str) -> Result<(), Errno> {
+fn moved(kernel: &mut dyn Kernel, from: &str, to: &str) -> Result<(), Errno> {
     let mut last = Ok(());
     for _ in 0..PASSES {
-        let left = threads(&hand.root(), from).value().cloned().unwrap_or_default();
+        let left = threads(&kernel.root(), from).value().cloned().unwrap_or_default();
         if left.is_empty() {
             return Ok(());
         }
-        let (before, after) = (cpus_of(&hand.root(), from), cpus_of(&hand.root(), to));
+        let (before, after) = (cpus_of(&kernel.root(), from), cpus_of(&kernel.root(), to));
         for task in left {
-            let task = with_affinity(&hand.root(), task);
-            match hand.write_file(&format!("{to}/tasks"), &task.tid.to_string()) {
-                Ok(()) => bind_again(hand, &task, &before, &after),
+            let task = with_affinity(&kernel.root(), task);
+            match kernel.write_file(&format!("{to}/tasks"), &task.tid.to_string()) {
+                Ok(()) => bind_again(kernel, &task, &before, &after),
                 Err(Errno::SRCH) => {}
                 Err(errno) => last = Err(errno),
             }
@@ -105,12 +104,12 @@ fn moved(hand: &mut dyn Hand, from: &str, to: &str) -> Result<(), Errno> {
 }
 
 /// A thread that was bound to fewer CPUs than its group has is bound to those of them that the new one has.
-fn bind_again(hand: &mut dyn Hand, task: &Task, before: &CpuList, after: &CpuList) {
+fn bind_again(kernel: &mut dyn Kernel, task: &Task, before: &CpuList, after: &CpuList) {
     let was_bound = !before.difference(&task.cpus).is_empty();
     let kept = task.cpus.intersection(after);
     if was_bound && !kept.is_empty() && kept != *after {
         // Where it has ended meanwhile, nothing is to be done.
-        let _ = hand.set_affinity(task.tid, &kept);
+        let _ = kernel.set_affinity(task.tid, &kept);
     }
 }
 
@@ -142,18 +141,18 @@ impl Bound {
     }
 
     /// Moves it, if it is in `from`, and binds it. One that has ended needs neither.
-    fn restore(&self, hand: &mut dyn Hand, from: &str, to: &str) {
+    fn restore(&self, kernel: &mut dyn Kernel, from: &str, to: &str) {
         // In /proc a thread's own id leads to its process too.
         let is_it = |task: &Task| task.start == self.start;
-        if !tasks::task(&hand.root(), self.tid, self.tid).as_ref().is_some_and(is_it) {
+        if !tasks::task(&kernel.root(), self.tid, self.tid).as_ref().is_some_and(is_it) {
             return;
         }
         let tid = self.tid.to_string();
-        let inside = hand.root().read(&format!("{from}/tasks"));
+        let inside = kernel.root().read(&format!("{from}/tasks"));
         if inside.value().is_some_and(|text| text.lines().any(|line| line == tid)) {
-            let _ = hand.write_file(&format!("{to}/tasks"), &tid);
+            let _ = kernel.write_file(&format!("{to}/tasks"), &tid);
         }
-        let _ = hand.set_affinity(self.tid, &self.cpus);
+        let _ = kernel.set_affinity(self.tid, &self.cpus);
     }
 }
 
