@@ -30,6 +30,11 @@ impl Error {
         Self { operation, path: path.display().to_string(), reason: reason.to_string(), hint }
     }
 
+    /// For a file of our own.
+    pub(crate) fn file(hint: &'static str) -> impl FnOnce(files::Error) -> Self {
+        move |error| Self::new(error.operation, &error.path, error.source, hint)
+    }
+
     /// For an answer of the system about `path`.
     pub(crate) fn io<'a>(
         operation: &'static str,

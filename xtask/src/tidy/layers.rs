@@ -5,13 +5,14 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 22] = [
+const EDGES: [(&str, &[&str]); 23] = [
     ("units", &[]),
     ("failure", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
     ("sys", &["units", "failure"]),
-    ("record", &["units", "failure", "histogram", "statistics"]),
+    ("files", &["failure"]),
+    ("record", &["units", "failure", "histogram", "statistics", "files"]),
     ("sysroot", &["units", "failure", "record"]),
     ("control", &["units", "sys", "record", "sysroot"]),
     ("machine", &["units", "sys", "record", "sysroot"]),
@@ -20,14 +21,26 @@ const EDGES: [(&str, &[&str]); 22] = [
     ("load", &["units", "failure", "sys", "record", "sysroot", "control", "machine"]),
     ("trace", &["units", "sys", "record", "sysroot", "control", "machine"]),
     ("audit", &["units", "record", "sysroot", "machine", "survey"]),
-    ("tune", &["units", "failure", "sys", "record", "sysroot", "control", "machine", "survey"]),
+    ("tune", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine", "survey"]),
     ("trial", &["units", "failure", "histogram", "statistics", "record"]),
-    ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "control", "machine"]),
+    ("lab", &["units", "failure", "statistics", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
     (
         "runner",
-        &["units", "failure", "histogram", "sys", "record", "sysroot", "control", "machine", "probe", "load"],
+        &[
+            "units",
+            "failure",
+            "files",
+            "histogram",
+            "sys",
+            "record",
+            "sysroot",
+            "control",
+            "machine",
+            "probe",
+            "load",
+        ],
     ),
     ("worstcase", &["*"]),
     ("xtask", &["units", "histogram", "sys", "record", "probe", "trace"]),

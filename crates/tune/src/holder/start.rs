@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use control::KeepLatency;
 use machine::tasks;
-use record::store::write_whole;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sys::process::{Pid, leave_session, own_pid};
@@ -15,6 +14,9 @@ use sysroot::SysRoot;
 
 /// The first argument that makes the binary a holder.
 pub const ARGUMENT: &str = "--hold-settings";
+
+/// The longest announcement that is read, in bytes.
+const LONGEST: u64 = 4096;
 
 /// How long a holder may take to announce itself, or to go.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -87,7 +89,7 @@ fn place(state: &Path, kind: Kind) -> PathBuf {
 }
 
 fn announcement(state: &Path, kind: Kind) -> Option<Announcement> {
-    serde_json::from_slice(&fs::read(place(state, kind)).ok()?).ok()
+    serde_json::from_slice(&files::read(&place(state, kind), LONGEST).ok()?).ok()
 }
 
 /// Whether the holder that announced itself still runs; none where none did.
@@ -184,7 +186,7 @@ pub(super) fn announce(state: &Path, kind: Kind, errno: Option<i32>) -> bool {
     let pid = own_pid().as_raw_pid();
     let start = tasks::task(&SysRoot::live(), pid, pid).map_or(0, |task| task.start);
     let text = serde_json::to_vec(&Announcement { pid, start, errno }).unwrap_or_default();
-    write_whole(&place(state, kind), &text).is_ok()
+    files::write_whole(&place(state, kind), &text).is_ok()
 }
 
 /// The running kernel; a limit on exit latencies is kept by a holder that is known in the directory `state`.
