@@ -94,8 +94,8 @@ fn take(
     let outcome = write(kernel, &done.target, &done.old, &done.new);
     let is_fine = match outcome {
         Outcome::Exact | Outcome::Equal(_) => true,
-        Outcome::Clamped(_) => !done.target.is_all_or_nothing(),
-        Outcome::Ignored | Outcome::Refused(_) => done.target.may_be_refused(),
+        Outcome::Clamped(_) => !done.target.kind().is_all_or_nothing(),
+        Outcome::Ignored | Outcome::Refused(_) => done.target.kind().may_be_refused(),
     };
     done.outcome = Some(outcome.clone());
     taken.push(done);
@@ -110,7 +110,7 @@ pub fn rewrite(kernel: &mut dyn Kernel, steps: &[Step]) -> Vec<(Target, Fact<Str
     for Step { target, .. } in steps {
         let Fact::Value(old) = target.value(&kernel.root()) else { continue };
         // What the kernel refuses to take it has been asked to take: that is the act.
-        let _ = target.write(kernel, &old);
+        let _ = target.kind().write(kernel, &old);
         match target.value(&kernel.root()) {
             Fact::Value(now) if target.same(&now, &old) => {}
             now => moved.push((target.clone(), now)),
@@ -121,7 +121,7 @@ pub fn rewrite(kernel: &mut dyn Kernel, steps: &[Step]) -> Vec<(Target, Fact<Str
 
 /// Writes and reads back. A write that is refused and changed something all the same counts as what is read.
 pub(crate) fn write(kernel: &mut dyn Kernel, target: &Target, old: &str, new: &str) -> Outcome {
-    let answer = target.write(kernel, new);
+    let answer = target.kind().write(kernel, new);
     match (target.value(&kernel.root()), answer) {
         (Fact::Value(now), Err(errno)) if target.same(&now, old) => Outcome::Refused(errno.raw_os_error()),
         (Fact::Value(now), _) => read_back(target, old, new, now),

@@ -214,7 +214,7 @@ fn a_refusal_at_any_step_takes_everything_back() {
             let applied = run(&mut machine, &disk, OnRefusal::RollBack);
             let refused = applied.taken.iter().find(|taken| !taken.held()).unwrap();
             assert_eq!(refused.outcome, Some(Outcome::Refused(errno.raw_os_error())), "step {step}");
-            match (&applied.end, refused.target.may_be_refused()) {
+            match (&applied.end, refused.target.kind().may_be_refused()) {
                 (End::Applied, true) => undone_from(&disk, &mut machine, "after a fact"),
                 (End::RolledBack(undone), false) => {
                     assert_eq!(undone.len(), step, "what was done before is put back");

@@ -23,7 +23,6 @@ mod error;
 #[cfg(test)]
 mod fault_tests;
 pub mod holder;
-mod identity;
 pub mod journal;
 pub mod persist;
 pub mod plan;
@@ -38,4 +37,4 @@ pub use error::{Error, Result};
 pub use holder::live;
 pub use journal::{Journal, State, boot_id};
 pub use plan::{Change, Plan, Refusal, Step, Wish, plan};
-pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting, why_refused};
+pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting};

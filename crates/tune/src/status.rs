@@ -6,9 +6,8 @@ use sysroot::SysRoot;
 
 use crate::apply::write;
 use crate::error::Result;
-use crate::identity::{Found, find, successor};
 use crate::journal::{History, Journal, Line, Taken};
-use crate::setting::Target;
+use crate::setting::Found;
 
 /// How one thing is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,27 +41,17 @@ impl Now {
 
 /// A thread that began anew under its name is judged as the one that ended.
 fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
-    let target = match (find(root, &taken.target), successor(root, &taken.target)) {
+    let target = match (taken.target.find(root), taken.target.successor(root)) {
         (Found::Here(target), _) | (Found::Gone(_), Some(target)) => target,
         (Found::Gone(why), None) => return Now::Gone(why),
         (Found::Unclear(why), _) => return Now::Unclear(why),
     };
     match target.value(root) {
-        Fact::Value(now) if still(&target, &now, ours) => Now::Holds,
+        Fact::Value(now) if target.kind().holds(&now, ours) => Now::Holds,
         Fact::Value(now) if target.same(&now, &taken.old) => Now::AsBefore,
         Fact::Value(now) => Now::Drifted(now),
         Fact::Unreadable(errno) => Now::Unreadable(errno),
         Fact::Absent | Fact::Unsupported => Now::Gone("it is no longer there".to_owned()),
-    }
-}
-
-/// A limit of which the lowest counts holds where a lower one does.
-fn still(target: &Target, now: &str, ours: &str) -> bool {
-    match target {
-        Target::LatencyLimit => target.form(now).change(now, ours).is_none(),
-        // Those that came later belong to the others too.
-        Target::Programs(_) => now == ours,
-        _ => target.is_reset_by_the_kernel() || target.same(now, ours),
     }
 }
 
@@ -74,9 +63,9 @@ pub fn reconcile(kernel: &mut dyn Kernel, journal: &mut Journal, history: &Histo
     let mut again = Vec::new();
     for taken in history.latest().into_iter().filter(|taken| taken.held()) {
         let root = kernel.root();
-        let Some(target) = successor(&root, &taken.target) else { continue };
+        let Some(target) = taken.target.successor(&root) else { continue };
         let Fact::Value(old) = target.value(&root) else { continue };
-        if still(&target, &old, &taken.new) {
+        if target.kind().holds(&old, &taken.new) {
             continue;
         }
         let (rules, new) = (taken.rules.clone(), taken.new.clone());

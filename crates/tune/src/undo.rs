@@ -4,9 +4,8 @@ use control::Kernel;
 use record::Fact;
 use sysroot::SysRoot;
 
-use crate::identity::{Found, find};
 use crate::journal::{Outcome, Taken};
-use crate::setting::Target;
+use crate::setting::{Found, Target};
 
 /// What became of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ pub fn restore(kernel: &mut dyn Kernel, taken: &[Taken]) -> Vec<Undone> {
 
 /// What was refused can have gone with something that was put back after it, as a file with its group.
 fn look_again(root: &SysRoot, undone: &mut Undone) {
-    match find(root, &undone.target) {
+    match undone.target.find(root) {
         Found::Gone(why) => undone.back = Back::Gone(why),
         Found::Unclear(why) => undone.back = Back::Unclear(why),
         Found::Here(target) => {
@@ -80,13 +79,13 @@ fn look_again(root: &SysRoot, undone: &mut Undone) {
 }
 
 fn restore_one(kernel: &mut dyn Kernel, step: &Taken, ours: &str) -> Back {
-    let target = match find(&kernel.root(), &step.target) {
+    let target = match step.target.find(&kernel.root()) {
         Found::Here(target) => target,
         Found::Gone(why) => return Back::Gone(why),
         Found::Unclear(why) => return Back::Unclear(why),
     };
-    if target == Target::LatencyLimit {
-        return released(kernel, &step.old);
+    if let Some(none) = target.kind().released() {
+        return released(kernel, &target, &none, &step.old);
     }
     match target.value(&kernel.root()) {
         Fact::Value(now) if target.same(&now, &step.old) => Back::AsBefore,
@@ -108,13 +107,13 @@ fn put_back(kernel: &mut dyn Kernel, target: &Target, ours: &str, old: &str) -> 
     }
 }
 
-/// The limit on exit latencies is the lowest of all requests: ours is taken back whatever the others ask for.
-fn released(kernel: &mut dyn Kernel, old: &str) -> Back {
-    if let Err(errno) = kernel.limit_latency(None) {
+/// A request that stands beside others is taken back whatever the others ask for.
+fn released(kernel: &mut dyn Kernel, target: &Target, none: &str, old: &str) -> Back {
+    if let Err(errno) = target.kind().write(kernel, none) {
         return Back::Refused(errno.raw_os_error());
     }
-    match Target::LatencyLimit.value(&kernel.root()) {
-        Fact::Value(now) if Target::LatencyLimit.same(&now, old) => Back::Restored,
+    match target.value(&kernel.root()) {
+        Fact::Value(now) if target.same(&now, old) => Back::Restored,
         Fact::Value(now) => Back::Foreign(now),
         Fact::Unreadable(errno) => Back::Unreadable(errno),
         Fact::Absent | Fact::Unsupported => Back::Gone("it is no longer there".to_owned()),
@@ -132,7 +131,7 @@ pub fn differences(root: &SysRoot, taken: &[Taken]) -> Vec<(Target, String, Stri
             continue;
         }
         seen.push(&step.target);
-        let target = match find(root, &step.target) {
+        let target = match step.target.find(root) {
             Found::Here(target) => target,
             Found::Gone(_) => continue,
             Found::Unclear(why) => {

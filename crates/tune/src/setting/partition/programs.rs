@@ -4,6 +4,7 @@
 //! 2.3). So those that were bound are named in the value, and are bound again after each move.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use control::Kernel;
 use machine::tasks::{self, Task, with_affinity};
@@ -12,6 +13,8 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use units::CpuList;
+
+use crate::setting::{Kind, Phase};
 
 /// Programs fork while they are moved: so often everything is looked through for more of them.
 const PASSES: usize = 20;
@@ -31,45 +34,62 @@ impl Programs {
     pub const TOGETHER: &str = "together";
     /// The value where all are.
     pub const APART: &str = "apart";
+}
 
-    /// Where the programs are now.
-    pub fn text(&self, root: &SysRoot) -> Fact<String> {
-        let here = threads(root, &self.from);
+/// Where the programs of [`Programs`] are.
+pub(in crate::setting) struct Moved<'a>(pub &'a Programs);
+
+impl fmt::Display for Moved<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "programs of {} and {}", self.0.from, self.0.to)
+    }
+}
+
+impl Kind for Moved<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        let Programs { from, to } = self.0;
+        let here = threads(root, from);
         match here {
-            Fact::Value(here) if threads(root, &self.to).value().is_none_or(Vec::is_empty) => {
-                Fact::Value(Self::TOGETHER.to_owned() + &bound(root, here))
+            Fact::Value(here) if threads(root, to).value().is_none_or(Vec::is_empty) => {
+                Fact::Value(Programs::TOGETHER.to_owned() + &bound(root, here))
             }
             here => here.map(|here| match here.len() {
-                0 => Self::APART.to_owned(),
-                left => format!("{} but for {left}", Self::APART),
+                0 => Programs::APART.to_owned(),
+                left => format!("{} but for {left}", Programs::APART),
             }),
         }
     }
 
-    /// Whether both mean the same: threads come and go.
-    pub fn same(now: &str, wanted: &str) -> bool {
-        let word = |text: &str| text.split_whitespace().next().map(str::to_owned);
-        word(now) == word(wanted)
-    }
-
-    /// Moves them there or back.
-    ///
-    /// # Errors
-    /// What the kernel answered where nobody could be moved any more.
-    pub fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+    /// Moves them there or back: what the kernel answered where nobody could be moved any more.
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        let Programs { from, to } = self.0;
         let mut words = value.split_whitespace();
         match words.next() {
-            Some(Self::APART) => moved(kernel, &self.from, &self.to),
-            Some(Self::TOGETHER) => {
+            Some(Programs::APART) => moved(kernel, from, to),
+            Some(Programs::TOGETHER) => {
                 // Bound threads first: who is killed in between finds others that are still to be moved, and begins anew.
                 let bound: Vec<Bound> = words.filter_map(Bound::parse).collect();
                 for bound in &bound {
-                    bound.restore(kernel, &self.to, &self.from);
+                    bound.restore(kernel, to, from);
                 }
-                moved(kernel, &self.to, &self.from)
+                moved(kernel, to, from)
             }
             _ => Err(Errno::INVAL),
         }
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Groups
+    }
+
+    /// Both mean the same: threads come and go.
+    fn same(&self, now: &str, wanted: &str) -> bool {
+        now.split_whitespace().next() == wanted.split_whitespace().next()
+    }
+
+    /// Those that came later belong to the others too.
+    fn holds(&self, now: &str, ours: &str) -> bool {
+        now == ours
     }
 }
 
@@ -163,9 +183,11 @@ mod tests {
 
     #[test]
     fn where_programs_are_is_one_word_whoever_is_bound_or_late() {
-        assert!(Programs::same("together 4@5=0", "together"));
-        assert!(Programs::same("apart but for 3", "apart"));
-        assert!(!Programs::same("apart", "together 4@5=0"));
+        let programs = Programs { from: "/a".to_owned(), to: "/b".to_owned() };
+        let moved = Moved(&programs);
+        assert!(moved.same("together 4@5=0", "together"));
+        assert!(moved.same("apart but for 3", "apart"));
+        assert!(!moved.same("apart", "together 4@5=0"));
     }
 
     proptest! {
