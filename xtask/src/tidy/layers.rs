@@ -5,9 +5,10 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 23] = [
+const EDGES: [(&str, &[&str]); 24] = [
     ("units", &[]),
     ("failure", &[]),
+    ("printable", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
     ("sys", &["units", "failure"]),
@@ -18,14 +19,28 @@ const EDGES: [(&str, &[&str]); 23] = [
     ("machine", &["units", "sys", "record", "sysroot"]),
     ("survey", &["units", "record", "sysroot", "machine"]),
     ("probe", &["units", "failure", "histogram", "sys", "record"]),
-    ("load", &["units", "failure", "sys", "record", "sysroot", "control", "machine"]),
+    ("load", &["units", "printable", "failure", "sys", "record", "sysroot", "control", "machine"]),
     ("trace", &["units", "sys", "record", "sysroot", "control", "machine"]),
-    ("audit", &["units", "record", "sysroot", "machine", "survey"]),
+    ("audit", &["units", "printable", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine", "survey"]),
     ("trial", &["units", "failure", "histogram", "statistics", "record"]),
-    ("lab", &["units", "failure", "statistics", "files", "sys", "record", "sysroot", "control", "machine"]),
+    (
+        "lab",
+        &[
+            "units",
+            "printable",
+            "failure",
+            "statistics",
+            "files",
+            "sys",
+            "record",
+            "sysroot",
+            "control",
+            "machine",
+        ],
+    ),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
-    ("report", &["units", "histogram", "statistics", "record", "audit"]),
+    ("report", &["units", "printable", "histogram", "statistics", "record", "audit"]),
     (
         "runner",
         &[

@@ -200,7 +200,7 @@ impl Measure {
             ))?;
         } else {
             let style = output::style(Stream::Error);
-            output::words(&report::foot::verdict_lines(record, &style).join("\n"));
+            output::styled(&report::foot::verdict_lines(record, &style).join("\n"));
         }
         Ok(())
     }
