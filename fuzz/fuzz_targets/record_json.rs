@@ -2,15 +2,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use record::{Record, export};
+use record::Record;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(record) = serde_json::from_slice::<Record>(bytes) else { return };
     let _ = (record.worst(), record.all_warnings().count());
     for scenario in &record.scenarios {
         let _ = (
-            export::cyclictest::histogram(&scenario.series, Some(50)),
-            export::osadl::plot(&scenario.series),
+            formats::cyclictest::histogram(&scenario.series, Some(50)),
+            formats::osadl::plot(&scenario.series),
         );
     }
     let saved = serde_json::to_string(&record).expect("a record can be saved");

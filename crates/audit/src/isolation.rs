@@ -80,7 +80,7 @@ pub struct Judged {
     pub over: bool,
     /// Where it comes from, what keeps it away.
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: &'static Origin,
 }
 
 /// Judges what was counted in `time`. What the CPUs are for is never too much.

@@ -8,7 +8,7 @@ use units::Bytes;
 
 use crate::Error;
 use crate::boot::disk::of_ram_disk;
-use crate::boot::{Guest, Time};
+use crate::boot::guest::{Guest, Time};
 use crate::initramfs::programs;
 use crate::kernels::Architecture;
 

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use record::Fact;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
 use crate::interrupts;
 use crate::tasks::{Task, ids, parse_stat, processes, stat_field, with_affinity};
-use sysroot::SysRoot;
 
 const SOFTIRQS: &str = "/proc/softirqs";
 const SLICES: &str = "/proc/schedstat";
@@ -48,7 +48,7 @@ impl Thread {
 }
 
 /// What disturbs a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A row of /proc/interrupts; events are interrupts.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::mounts::{Mount, mounts};
 use sysroot::SysRoot;
+
+use crate::mounts::{Mount, mounts};
 
 /// Whether a mount is of the unified hierarchy.
 pub fn is_v2(mount: &Mount) -> bool {

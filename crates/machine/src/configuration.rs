@@ -5,10 +5,10 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use record::Fact;
 use rustix::io::Errno;
+use sysroot::SysRoot;
 
 use crate::facts::kernel::RELEASE;
 use crate::kernel_config::{KernelConfig, Setting};
-use sysroot::SysRoot;
 
 /// The running kernel's own copy: the only one that cannot be of another build.
 pub const RUNNING: &str = "/proc/config.gz";

@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 
 use record::{Fact, Partition};
+use sysroot::SysRoot;
 use units::CpuId;
 
 use crate::cgroups::{groups_of, is_v1, is_v2};
 use crate::mounts::{Mount, mounts};
-use sysroot::SysRoot;
 
 /// Groups looked at before giving up: a machine with more has other worries.
 const MOST_GROUPS: usize = 10_000;

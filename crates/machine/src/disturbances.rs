@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use record::Fact;
 use record::instrument::noise::Around;
+use sysroot::SysRoot;
 use units::{CpuId, Nanos};
 
-use crate::counters::{cpu_times, from_ticks};
+use crate::cpu_times::{cpu_times, from_ticks};
 use crate::{activity, interrupts};
-use sysroot::SysRoot;
 
 /// The counters of every CPU at one moment.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! Threads in which the kernel handles interrupts, software interrupts and timers, found by what people call them.
 
+use sysroot::SysRoot;
+
 use crate::CommandLine;
 use crate::interrupts::{self, Interrupt};
 use crate::tasks::{self, Task};
-use sysroot::SysRoot;
 
 /// Threads that each CPU has: timers and other software interrupts, callbacks of RCU.
 const OF_CPUS: [&str; 4] = ["ktimers", "ktimersoftd", "ksoftirqd", "rcuc"];

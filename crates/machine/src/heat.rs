@@ -1,10 +1,10 @@
 //! How hot the machine is, and whether it slows its CPUs down for that.
 
 use record::Fact;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use crate::facts::processors::cpu_file;
-use sysroot::SysRoot;
 
 /// What heat does to the machine at one moment. Cheap enough to be read once a second, with the caution that
 /// [`temperature`] gives.

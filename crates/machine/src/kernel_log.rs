@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use record::Fact;
 use rustix::io::Errno;
-
 use sysroot::SysRoot;
 use sysroot::{absent_or_unreadable, fact, masked_words};
 

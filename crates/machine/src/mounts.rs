@@ -4,7 +4,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use record::{DeviceWrites, Fact, LoadDirectory};
-
 use sysroot::SysRoot;
 
 /// One mount.

@@ -2,10 +2,10 @@
 //! Documentation/scheduler/sched-bwc.rst). They hold for ordinary threads only: real-time ones escape them.
 
 use record::{CpuQuota, Fact, QuotaEvidence};
+use sysroot::SysRoot;
 use units::Nanos;
 
 use crate::cgroups::line_of_descent;
-use sysroot::SysRoot;
 
 /// A limit and what it has done since its group was made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@
 //! switches, which stand still while it wants the CPU.
 
 use record::{Fact, NeverAsleep, TaskEvidence};
+use sysroot::SysRoot;
+use sysroot::parsed;
 use units::{CpuId, CpuList, Nanos, Policy};
 
 use crate::tasks::{self, Task};
-use sysroot::SysRoot;
-use sysroot::parsed;
 
 /// Where the scheduler tells its state (kernel/sched/debug.c, 5.13 and later; /proc/sched_debug before).
 const STATE: [&str; 2] = ["/sys/kernel/debug/sched/debug", "/proc/sched_debug"];
@@ -84,7 +84,7 @@ impl Thread {
         Some(Self {
             ready: field("State:")?.starts_with('R'),
             voluntary: field("voluntary_ctxt_switches:")?.parse().ok()?,
-            ran: crate::counters::from_ticks(ticks),
+            ran: crate::cpu_times::from_ticks(ticks),
             task: Task { cpus: tasks::allowed_cpus(status)?, ..task },
         })
     }

@@ -1,7 +1,6 @@
 //! Where memory is swapped to (proc_swaps(5), `swap_show` in mm/swapfile.c).
 
 use record::Fact;
-
 use sysroot::SysRoot;
 
 /// Where it is listed.

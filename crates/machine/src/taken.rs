@@ -9,12 +9,12 @@
 //! - A handler that takes a value without looking at it, or that reads a prefix of the name, leaves no trace.
 
 use record::{Fact, KernelParameter, ParameterAnswer};
+use sysroot::SysRoot;
 use units::KernelVersion;
 
 use crate::command_line::{self, Word};
 use crate::kernel_log::{BootLog, whole_log};
 use crate::parameters;
-use sysroot::SysRoot;
 
 /// Names that begin so are for experiments: no kernel reads them, by intention.
 const OWN: &str = "worstcase.";

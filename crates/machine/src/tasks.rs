@@ -5,9 +5,8 @@
 use std::collections::BTreeSet;
 
 use record::TaskEvidence;
-use units::{CpuList, Policy};
-
 use sysroot::SysRoot;
+use units::{CpuList, Policy};
 
 /// `PF_KTHREAD` of include/linux/sched.h, the same since 2.6.28.
 const KERNEL_THREAD: u64 = 0x0020_0000;

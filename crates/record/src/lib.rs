@@ -4,7 +4,7 @@
 //! that is appended to every second, from which a run that was cut off can still be read. [`validity`] turns
 //! evidence into warnings, [`verdict`] turns warnings and latencies into pass, fail, inconclusive or error; [`claims`]
 //! says what the figures mean for latencies that were not seen.
-//! [`Unit`] says what a latency counts. [`export`] writes other tools' formats, [`samples`] the file of every single sample.
+//! [`Unit`] says what a latency counts. [`samples`] is the file of every single sample.
 //!
 //! Nothing here knows how a figure was measured or how it is drawn.
 //!
@@ -17,7 +17,6 @@
 //! ```
 
 pub mod claims;
-pub mod export;
 pub mod journal;
 pub mod migrate;
 pub mod model;

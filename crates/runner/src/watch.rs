@@ -52,7 +52,7 @@ impl Watch {
             priority: probe.plan().priority.map_or(0, |priority| u32::from(priority.get())),
             tracker: Tracker::default(),
             pending: None,
-            latency_request_us: machine::dma_latency(root),
+            latency_request_us: machine::latency_request::in_effect(root),
             crowd: None,
             never_asleep: Vec::new(),
             rivals: Vec::new(),
@@ -93,7 +93,7 @@ impl Watch {
 
     /// Reads the machine anew, once a second; `worst` is the latest wake-up since the last time.
     pub fn second(&mut self, worst: Nanos) {
-        let request = machine::dma_latency(&self.root);
+        let request = machine::latency_request::in_effect(&self.root);
         if let (Some(now), Some(before)) = (request.value(), self.latency_request_us.value()) {
             self.latency_request_us = Fact::Value(*now.min(before));
         } else if self.latency_request_us.value().is_some() {

@@ -1,14 +1,16 @@
 //! Words of the boot line that do not do what they seem to (Documentation/admin-guide/kernel-parameters.txt).
 
+use machine::command_line::{CommandLine, Word};
+use machine::{kernel_log, parameters};
 use record::Fact;
 use units::{CpuList, KernelVersion};
 
-use super::facts::{NamedFact, fact};
+use super::kernel;
 use super::kernel::LOG;
 use super::next_boot::words;
-use super::{COMMAND_LINE, Item, Reading, Survey, Value, kernel, kinds};
-use machine::command_line::{CommandLine, Word};
-use machine::{kernel_log, parameters};
+use crate::files;
+use crate::survey::{COMMAND_LINE, NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, lost};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -28,15 +30,11 @@ pub(super) const FACTS: &[NamedFact] = &[
     fact("boot.cpus.missing", "CPU lists that name CPUs that cannot exist, or are no lists", missing_cpus),
 ];
 
-fn item(name: impl Into<String>, value: impl Into<String>) -> Item {
-    Item { name: name.into(), value: value.into() }
-}
-
 /// A list made of the command line.
 fn of_line(survey: &Survey, make: impl FnOnce(&CommandLine) -> Vec<Item>) -> Reading {
     let value = match survey.command_line() {
         Fact::Value(line) => Fact::Value(make(line)),
-        other => kinds::lost(other),
+        other => lost(other),
     };
     Reading::new(value, &[COMMAND_LINE])
 }
@@ -109,7 +107,7 @@ const NEEDS: [(&str, &str); 21] = [
 fn dead(survey: &Survey) -> Reading {
     let configuration = survey.configuration();
     let Fact::Value(config) = &configuration.config else {
-        return Reading { value: kinds::lost(&configuration.config), from: configuration.from.clone() };
+        return Reading { value: lost(&configuration.config), from: configuration.from.clone() };
     };
     let is_off =
         |symbol: &str| matches!(config.get(symbol), None | Some(machine::kernel_config::Setting::No));
@@ -217,7 +215,7 @@ pub fn cpus_of(text: &str, possible: &CpuList) -> Option<CpuList> {
 }
 
 fn missing_cpus(survey: &Survey) -> Reading {
-    let possible = match kinds::cpus(&survey.root, "/sys/devices/system/cpu/possible") {
+    let possible = match files::cpus(&survey.root, "/sys/devices/system/cpu/possible") {
         Fact::Value(possible) => possible,
         other => return Reading::new(other, &["/sys/devices/system/cpu/possible"]),
     };

@@ -1,8 +1,10 @@
 //! Control groups.
 
-use super::{Reading, Survey};
 use machine::cgroups::is_v2;
 use machine::mounts::mounts;
+
+use crate::survey::Survey;
+use crate::value::Reading;
 
 /// Which versions are mounted. v1 hierarchies without a controller, as systemd's own, count as v1.
 pub(super) fn mode(survey: &Survey) -> Reading {

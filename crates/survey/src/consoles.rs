@@ -1,8 +1,9 @@
 //! Consoles on serial lines.
 
-use super::facts::{NamedFact, fact};
-use super::{Item, Reading, Survey};
 use machine::facts::consoles::{enabled_with_flags, log_level};
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("consoles.serial", "enabled consoles on serial lines, each `nbcon` or `legacy`", serial),

@@ -2,8 +2,8 @@
 
 use record::Fact;
 
-use super::facts::{NamedFact, fact};
-use super::{COMMAND_LINE, Item, Reading, Survey, kinds};
+use crate::survey::{COMMAND_LINE, NamedFact, Survey, fact};
+use crate::value::{Item, Reading, lost};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("firmware-setup", "what only the firmware's setup shows: never known", |_| {
@@ -64,7 +64,7 @@ fn efi_runtime(survey: &Survey) -> Reading {
             Fact::Value(!configuration.has("EFI_DISABLE_RUNTIME"))
         }
         Fact::Value(_) => Fact::Value(!configuration.has("PREEMPT_RT")),
-        other => kinds::lost(other),
+        other => lost(other),
     };
     let mut reading = Reading::new(value, &[EFI, COMMAND_LINE]);
     reading.from.extend(configuration.from.iter().cloned());

@@ -1,16 +1,16 @@
 //! What the kernel made of the words that set CPUs apart.
 
+use machine::facts::processors::{CPUS, cpu_file};
+use machine::kernel_log;
 use record::Fact;
 use rustix::io::Errno;
+use sysroot::parsed;
 use units::{CpuId, CpuList};
 
 use super::boot_line::cpus_of;
-use super::facts::{NamedFact, fact};
 use super::kernel::LOG;
-use super::{COMMAND_LINE, Reading, Survey, kinds};
-use machine::facts::processors::{CPUS, cpu_file};
-use machine::kernel_log;
-use sysroot::parsed;
+use crate::survey::{COMMAND_LINE, NamedFact, Survey, fact};
+use crate::value::{Reading, lost};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -68,7 +68,7 @@ fn offloaded(survey: &Survey) -> Reading {
                 None => Fact::Unreadable(Errno::BADMSG.raw_os_error()),
             }
         }),
-        (_, other) => kinds::lost(other),
+        (_, other) => lost(other),
     };
     let mut reading = Reading::new(value, &[LOG, COMMAND_LINE]);
     reading.from.extend(configuration.from.iter().cloned());

@@ -1,18 +1,33 @@
 //! Which kernel it is, how it preempts, what it hides.
 
-use record::Fact;
-use rustix::io::Errno;
-
-use super::{COMMAND_LINE, Reading, Survey, kinds};
 use machine::facts::kernel::{
     DYNAMIC, Names, RELEASE, built_preemption, logged_preemption, requested_preemption,
 };
 use machine::kernel_config::{Header, KernelConfig, Setting};
 use machine::kernel_log;
+use record::Fact;
+use rustix::io::Errno;
 use sysroot::SysRoot;
 
-/// What `uname -m` says; the file is there from 6.1 on, before that the system call answers in its place.
-pub(super) const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
+use crate::files;
+use crate::survey::{ARCHITECTURE, COMMAND_LINE, NamedFact, Survey, fact};
+use crate::value::{Reading, lost};
+
+pub(super) const FACTS: &[NamedFact] = &[
+    fact("architecture", "uname -m: x86_64, i686, aarch64, armv7l, ppc, riscv64, ...", architecture),
+    fact("architecture.family", "x86, arm, arm64, powerpc, riscv, ...", family),
+    fact("kernel", "its version: 6.1.90", version),
+    fact("kernel.release", "uname -r: 6.1.0-21-amd64", full_release),
+    fact(
+        "preemption",
+        "in effect: rt, full, lazy, voluntary, none; `full or lazy`, `none or voluntary`, `dynamic` where the kernel does not say more",
+        preemption,
+    ),
+    fact("config.source", "the file that the kernel's configuration was read from", config_source),
+    fact("evl", "whether EVL's core runs beside Linux", evl),
+    fact("lockdown", "none, integrity, confidentiality", lockdown),
+];
+
 const VERSION: &str = "/proc/sys/kernel/version";
 const DEBUGFS_MODE: &str = "/sys/kernel/debug/sched/preempt";
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
@@ -21,16 +36,16 @@ const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 pub(super) const LOG: &str = "the kernel's log";
 
 /// `uname -r`.
-pub(super) fn release(root: &SysRoot) -> Fact<String> {
+fn release(root: &SysRoot) -> Fact<String> {
     root.read(RELEASE)
 }
 
-pub(super) fn full_release(survey: &Survey) -> Reading {
+fn full_release(survey: &Survey) -> Reading {
     Reading::new(release(&survey.root), &[RELEASE])
 }
 
 /// `uname -m`; of a configuration alone, what kernels for it say there.
-pub(super) fn architecture(survey: &Survey) -> Reading {
+fn architecture(survey: &Survey) -> Reading {
     let asked = survey.root.bytes_or(ARCHITECTURE, || machine_of(&survey.root));
     match asked.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()) {
         Fact::Value(name) => Reading::new(Fact::Value(name), &[ARCHITECTURE]),
@@ -121,7 +136,7 @@ fn numbers_of(text: &str) -> String {
 }
 
 /// How the kernel preempts, from what it does to what it was asked for.
-pub(super) fn preemption(survey: &Survey) -> Reading {
+fn preemption(survey: &Survey) -> Reading {
     let file = |path| survey.root.read(path).value().cloned().unwrap_or_default();
     let names = Names { release: file(RELEASE), version: file(VERSION), ..Names::default() };
     let built = built_preemption(&names);
@@ -148,7 +163,7 @@ pub(super) fn preemption(survey: &Survey) -> Reading {
 
 /// What a kernel with several modes says that it does: debugfs, its log, which names each change, its command line.
 fn effective_preemption(survey: &Survey, built: &str) -> Option<Reading> {
-    if let Fact::Value(mode) = kinds::choice(&survey.root, DEBUGFS_MODE) {
+    if let Fact::Value(mode) = files::choice(&survey.root, DEBUGFS_MODE) {
         return Some(Reading::new(Fact::Value(mode), &[DEBUGFS_MODE]));
     }
     let log = kernel_log::boot_log(&survey.root);
@@ -176,20 +191,20 @@ fn configured_preemption(config: &KernelConfig) -> &'static str {
     chosen.map_or("dynamic", |(_, mode)| mode)
 }
 
-pub(super) fn config_source(survey: &Survey) -> Reading {
+fn config_source(survey: &Survey) -> Reading {
     let configuration = survey.configuration();
     let value = match (&configuration.config, configuration.from.first()) {
         (Fact::Value(_), Some(path)) => Fact::Value(path.clone().into()),
         (Fact::Unreadable(errno), _) if *errno == Errno::NOENT.raw_os_error() => Fact::Absent,
-        (other, _) => kinds::lost(other),
+        (other, _) => lost(other),
     };
     Reading { value, from: configuration.from.clone() }
 }
 
 /// How much the kernel hides from root (kernel_lockdown(7)). Without securityfs its log and configuration tell.
-pub(super) fn lockdown(survey: &Survey) -> Reading {
+fn lockdown(survey: &Survey) -> Reading {
     let configuration = survey.configuration();
-    match kinds::choice(&survey.root, LOCKDOWN) {
+    match files::choice(&survey.root, LOCKDOWN) {
         Fact::Absent | Fact::Unsupported => {}
         answer => return Reading::new(answer, &[LOCKDOWN]),
     }
@@ -213,7 +228,7 @@ pub(super) fn lockdown(survey: &Survey) -> Reading {
 }
 
 /// Whether EVL's core runs beside Linux, or is built in where nothing more is known.
-pub(super) fn evl(survey: &Survey) -> Reading {
+fn evl(survey: &Survey) -> Reading {
     const DEVICES: &str = "/dev/evl";
     match survey.root.exists(DEVICES) {
         Fact::Unsupported => {

@@ -1,12 +1,13 @@
 //! What the boot loader's files ask for beside what the kernel was booted with.
 
-use record::Fact;
-
-use super::facts::{NamedFact, fact};
-use super::{COMMAND_LINE, Item, Reading, Survey, Value, kinds};
 use machine::boot_loader::{Place, Request, Requested};
 use machine::command_line::{CommandLine, Word};
+use record::Fact;
 use sysroot::without_machine_ids;
+
+use crate::files;
+use crate::survey::{COMMAND_LINE, NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, lost};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -35,7 +36,7 @@ pub(super) fn requested(survey: &Survey, word: &str) -> Reading {
         _ => return Reading::new::<Value>(Fact::Unsupported, &[FILES]),
     };
     let value = match request.line().value(word) {
-        Some(text) => Fact::Value(kinds::number_or_text(text)),
+        Some(text) => Fact::Value(files::number_or_text(text)),
         None if request.is_whole => Fact::Absent,
         None => Fact::Unsupported,
     };
@@ -58,9 +59,9 @@ fn of_both(survey: &Survey, make: impl FnOnce(&Request, &CommandLine) -> Fact<Ve
             let from = files_of(request);
             Reading::new(make(request, line), &[from.as_str(), COMMAND_LINE])
         }
-        (Fact::Value(_), other) => Reading::new::<Value>(kinds::lost(other), &[COMMAND_LINE]),
+        (Fact::Value(_), other) => Reading::new::<Value>(lost(other), &[COMMAND_LINE]),
         (Fact::Absent, _) => Reading::new::<Value>(Fact::Unsupported, &[FILES]),
-        (other, _) => Reading::new::<Value>(kinds::lost(other), &[FILES]),
+        (other, _) => Reading::new::<Value>(lost(other), &[FILES]),
     }
 }
 

@@ -3,8 +3,8 @@
 use record::Fact;
 use units::{CpuId, CpuList};
 
-use super::facts::{NamedFact, fact};
-use super::{Item, Reading, Survey};
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("nodes", "how many memory nodes are online", count),

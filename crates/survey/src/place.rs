@@ -1,24 +1,48 @@
 //! What kind of machine it is, and what runs it.
 
-use record::Fact;
-
-use super::{Reading, Survey};
 use machine::facts::place::container_of;
 use machine::facts::virtualization::virtualization;
+use record::Fact;
 use sysroot::SysRoot;
+
+use crate::cgroups;
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::Reading;
+
+pub(super) const FACTS: &[NamedFact] = &[
+    fact("guest", "none, or the hypervisor: kvm, qemu, xen, vmware, microsoft, ...", guest),
+    fact(
+        "container",
+        "none, or what made it: docker, podman, lxc, systemd-nspawn, kubernetes, ...",
+        container,
+    ),
+    fact("cgroup", "v1, v2, hybrid, none", cgroups::mode),
+    fact(
+        "bootloader",
+        "grub, systemd-boot, u-boot, extlinux, raspberry-pi; absent where none left a trace",
+        boot_loader,
+    ),
+    fact("init", "process 1: systemd, or its own name", init),
+    fact(
+        "form",
+        "laptop, tablet, desktop, server, embedded, other; board where there is a device tree",
+        form,
+    ),
+    fact("battery", "whether the machine has one", battery),
+];
 
 const CHASSIS: &str = "/sys/class/dmi/id/chassis_type";
 const BOARD: &str = "/proc/device-tree/model";
 const SUPPLIES: &str = "/sys/class/power_supply";
 
-pub(super) fn guest(survey: &Survey) -> Reading {
+fn guest(survey: &Survey) -> Reading {
     let places =
         ["/sys/class/dmi/id", "/sys/devices/system/cpu/modalias", "/proc/device-tree", "/sys/hypervisor"];
     Reading::new(virtualization(&survey.root), &places)
 }
 
 /// See [`container_of`].
-pub(super) fn container(survey: &Survey) -> Reading {
+fn container(survey: &Survey) -> Reading {
     let (maker, places) = container_of(&survey.root);
     Reading::new(maker, &places)
 }
@@ -38,7 +62,7 @@ const LOADERS: [(&str, &str); 10] = [
     ("/etc/fw_env.config", "u-boot"),
 ];
 
-pub(super) fn boot_loader(survey: &Survey) -> Reading {
+fn boot_loader(survey: &Survey) -> Reading {
     let mut hidden = Fact::Absent;
     for (path, loader) in LOADERS {
         match survey.root.exists(path) {
@@ -50,7 +74,7 @@ pub(super) fn boot_loader(survey: &Survey) -> Reading {
     Reading::new(hidden, &LOADERS.map(|(path, _)| path))
 }
 
-pub(super) fn init(survey: &Survey) -> Reading {
+fn init(survey: &Survey) -> Reading {
     match survey.root.exists("/run/systemd/system") {
         Fact::Value(()) => Reading::new(Fact::Value("systemd"), &["/run/systemd/system"]),
         _ => Reading::new(survey.root.read("/proc/1/comm"), &["/proc/1/comm"]),
@@ -58,7 +82,7 @@ pub(super) fn init(survey: &Survey) -> Reading {
 }
 
 /// By the chassis that the firmware names (SMBIOS 3.7, section 7.4.1); a board with a device tree names none.
-pub(super) fn form(survey: &Survey) -> Reading {
+fn form(survey: &Survey) -> Reading {
     match survey.root.number::<u8>(CHASSIS) {
         Fact::Absent => Reading::new(survey.root.read(BOARD).map(|_| "board"), &[CHASSIS, BOARD]),
         kind => Reading::new(kind.map(form_of), &[CHASSIS]),
@@ -77,7 +101,7 @@ fn form_of(chassis: u8) -> &'static str {
 }
 
 /// A battery that runs the machine; those of mice and keyboards have the scope `Device`.
-pub(super) fn battery(survey: &Survey) -> Reading {
+fn battery(survey: &Survey) -> Reading {
     let root = &survey.root;
     let is_battery = |name: &String| {
         let says = |file: &str, word: &str| {

@@ -1,10 +1,20 @@
 //! The CPUs: whose they are, which run, which are set apart.
 
-use record::Fact;
-
-use super::{Reading, Survey, kinds};
 use machine::facts::processors::{CPUS, cpuinfo_value, online as online_cpus};
+use record::Fact;
 use sysroot::SysRoot;
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, lost};
+
+pub(super) const FACTS: &[NamedFact] = &[
+    fact("vendor", "of the CPU: intel, amd, hygon, zhaoxin, arm, ...", vendor),
+    fact("cpus.online", "the CPUs that run", online),
+    fact("cpus.possible", "the CPUs that there can be", possible),
+    fact("cpus.isolated", "out of load balancing: isolcpus=, and isolated partitions from 6.7 on", isolated),
+    fact("cpus.nohz_full", "CPUs that can do without a tick", nohz_full),
+    fact("smt", "on, off, or none where a core has one thread", smt),
+];
 
 pub(super) const IDENTITY: &str = "/sys/devices/system/cpu/modalias";
 const ARM_IDENTITY: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
@@ -33,7 +43,7 @@ const ARM_VENDORS: [(u64, &str); 9] = [
 ];
 
 /// Who made the CPU. /proc/cpuinfo is not asked on x86, where reading it interrupts every CPU from 4.13 to 5.17.
-pub(super) fn vendor(survey: &Survey) -> Reading {
+fn vendor(survey: &Survey) -> Reading {
     let root = &survey.root;
     let identity = root.read(IDENTITY);
     let named = |code: &(&str, &'static str)| identity.value()?.contains(code.0).then_some(code.1);
@@ -74,7 +84,7 @@ fn list(survey: &Survey, name: &str) -> Reading {
     Reading::new(survey.root.cpu_list(&path), &[&path])
 }
 
-pub(super) fn online(survey: &Survey) -> Reading {
+fn online(survey: &Survey) -> Reading {
     let cpus = online_cpus(&survey.root);
     match cpus.is_empty() {
         true => list(survey, "online"),
@@ -82,20 +92,20 @@ pub(super) fn online(survey: &Survey) -> Reading {
     }
 }
 
-pub(super) fn possible(survey: &Survey) -> Reading {
+fn possible(survey: &Survey) -> Reading {
     list(survey, "possible")
 }
 
-pub(super) fn isolated(survey: &Survey) -> Reading {
+fn isolated(survey: &Survey) -> Reading {
     list(survey, "isolated")
 }
 
-pub(super) fn nohz_full(survey: &Survey) -> Reading {
+fn nohz_full(survey: &Survey) -> Reading {
     list(survey, "nohz_full")
 }
 
 /// Threads that share a core. Kernels without `smt/` are asked for each CPU's siblings.
-pub(super) fn smt(survey: &Survey) -> Reading {
+fn smt(survey: &Survey) -> Reading {
     let root = &survey.root;
     let (active, control) = (format!("{CPUS}/smt/active"), format!("{CPUS}/smt/control"));
     let value = match (root.number::<u8>(&active), root.read(&control)) {
@@ -103,7 +113,7 @@ pub(super) fn smt(survey: &Survey) -> Reading {
         (Fact::Value(_), Fact::Value(word)) if word == "off" || word == "forceoff" => Fact::Value("off"),
         (Fact::Value(_), _) => Fact::Value("none"),
         (Fact::Absent, _) => return siblings(survey),
-        (other, _) => kinds::lost(&other),
+        (other, _) => lost(&other),
     };
     Reading::new(value, &[&active, &control])
 }
@@ -114,7 +124,7 @@ fn siblings(survey: &Survey) -> Reading {
     let answers: Vec<Fact<bool>> = online_cpus(&survey.root).iter().map(shares).collect();
     let value = match answers.iter().find(|answer| !matches!(answer, Fact::Value(false))) {
         Some(Fact::Value(_)) => Fact::Value("on"),
-        Some(other) => kinds::lost(other),
+        Some(other) => lost(other),
         None if answers.is_empty() => Fact::Absent,
         None => Fact::Value("none"),
     };

@@ -1,6 +1,8 @@
-use super::*;
 use rustix::io::Errno;
-use sysroot::FakeTree;
+use sysroot::{FakeTree, SysRoot};
+use units::CpuList;
+
+use super::*;
 
 fn survey(files: &[(&str, &str)]) -> (FakeTree, Survey) {
     let tree = FakeTree::new(files);

@@ -2,9 +2,9 @@
 
 use record::Fact;
 
-use super::facts::{NamedFact, fact};
 use super::processors::IDENTITY;
-use super::{Reading, Survey};
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::Reading;
 
 pub(super) const FACTS: &[NamedFact] = &[fact(
     "tsc",

@@ -1,6 +1,7 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::FakeTree;
-use proptest::prelude::*;
 
 fn tree() -> Tree {
     let mut tree = Tree::whole([

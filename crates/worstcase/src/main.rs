@@ -20,6 +20,7 @@ fn as_helper() -> Option<ExitCode> {
     runner::enter();
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next()?.to_str()? {
+        record::Request::ARGUMENT => Some(worstcase::commands::measure(arguments.next()?.to_str()?)),
         lab::guest::ARGUMENT => Some(lab::guest::command()),
         tune::holder::ARGUMENT => {
             let words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();

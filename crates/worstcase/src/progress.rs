@@ -1,6 +1,6 @@
 //! What the user sees while `bench` goes on, and what other displays take from it.
 
-use record::{Scenario, ScenarioHead, Unit};
+use record::{Header, Scenario, ScenarioHead, Unit};
 use runner::{Live, Observer};
 use units::Nanos;
 
@@ -15,13 +15,21 @@ pub struct Progress {
     number: usize,
     of: usize,
     /// Length of a scenario with its warm-up, where it is known.
+    /// Warm-up included.
     scenario_length: Option<Nanos>,
 }
 
 impl Progress {
-    /// For scenarios of `scenario_length`, warm-up included, and latencies that count `unit`.
-    pub fn new(scenario_length: Option<Nanos>, unit: Unit) -> Self {
-        Self { terminal: output::is_terminal(output::Stream::Error), unit, number: 0, of: 0, scenario_length }
+    /// Of a run that begins so.
+    pub fn of(Header { plan, machine, .. }: &Header) -> Self {
+        let lengths = plan.scenarios().into_iter().filter_map(|next| plan.scenario_length(&next.setup));
+        Self {
+            terminal: output::is_terminal(output::Stream::Error),
+            unit: machine.unit(),
+            number: 0,
+            of: 0,
+            scenario_length: lengths.max().map(|length| length + plan.warm_up),
+        }
     }
 
     fn left(&self, elapsed: Nanos) -> String {

@@ -5,7 +5,7 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 24] = [
+const EDGES: [(&str, &[&str]); 25] = [
     ("units", &[]),
     ("failure", &[]),
     ("printable", &[]),
@@ -14,6 +14,7 @@ const EDGES: [(&str, &[&str]); 24] = [
     ("sys", &["units", "failure"]),
     ("files", &["failure"]),
     ("record", &["units", "failure", "histogram", "statistics", "files"]),
+    ("formats", &["units", "histogram", "record"]),
     ("sysroot", &["units", "failure", "record"]),
     ("control", &["units", "sys", "record", "sysroot"]),
     ("machine", &["units", "sys", "record", "sysroot"]),

@@ -5,7 +5,7 @@ use units::Bytes;
 
 use record::LabTime;
 
-use super::Guest;
+use super::guest::Guest;
 use super::process::End;
 use crate::Error;
 use crate::frames::FrameError;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use units::Bytes;
 
-use super::Time;
+use super::guest::Time;
 use super::memory_file::MemoryFile;
 use crate::guest::plan;
 use crate::initramfs::programs;

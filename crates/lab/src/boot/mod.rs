@@ -2,58 +2,24 @@
 
 mod console;
 pub(crate) mod disk;
+pub(crate) mod guest;
 mod kernel;
 mod memory_file;
+mod prepared;
 mod process;
 
-use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-pub use console::PATCHED;
-pub use record::LabTime as Time;
-use record::{KernelParameter, LabImages};
-use units::Bytes;
+use record::KernelParameter;
 
-use crate::frames::{self, Frame};
-use crate::guest::plan::{self, Plan};
-use crate::initramfs::{self, modules};
-use crate::kernels::Kernel;
-use crate::qemu::{self, Emulator, Files, Port};
-use crate::{Error, MadeOf, hash};
-use disk::Disk;
-use memory_file::MemoryFile;
+pub use console::PATCHED;
+pub use guest::{Guest, Time};
+use prepared::Prepared;
 use process::{End, Process};
 
-/// A guest that is to run one command.
-#[derive(Clone, Debug)]
-pub struct Guest {
-    /// What boots.
-    pub kernel: Kernel,
-    /// Kernel parameters after the ones that the lab needs itself, one each, with their quotes: [`crate::parameters`].
-    pub words: Vec<String>,
-    /// CPUs; 1 in instruction time.
-    pub processors: u32,
-    /// Its memory.
-    pub memory: Bytes,
-    /// What its clock counts.
-    pub time: Time,
-    /// The size of an ext4 disk for loads, if there is to be one: a RAM block device in instruction time, virtio else.
-    pub disk: Option<Bytes>,
-    /// This program, for the guest's architecture; with its libraries if it is dynamic.
-    pub binary: PathBuf,
-    /// More programs that are put into the guest's `/bin`, with their libraries: files, or names in PATH.
-    pub programs: Vec<PathBuf>,
-    /// A directory with a whole system, as debootstrap(8) makes one: its files are the guest's, its `/sbin/init` becomes
-    /// process 1, and the command is a service of its systemd.
-    pub system: Option<PathBuf>,
-    /// The command: the program's name in the guest's PATH, and its arguments. Its current directory is empty, and all
-    /// that it leaves there comes back. The directory lies on the disk, if there is one.
-    pub command: Vec<OsString>,
-    /// When the guest is given up.
-    pub time_limit: Duration,
-}
+use crate::frames::{self, Frame};
+use crate::{Error, MadeOf};
 
 /// What came back of a guest that ran its command to the end.
 #[derive(Clone, Debug)]
@@ -147,116 +113,6 @@ pub fn at_the_console(guest: &Guest, size: (u16, u16)) -> Result<Outcome, Failur
 /// What a guest cannot be made of.
 pub fn made_of(guest: &Guest) -> Result<MadeOf, Error> {
     Prepared::new(guest, None).map(|prepared| prepared.made_of)
-}
-
-/// All that QEMU needs, in memory: nothing is left anywhere, however this process ends.
-struct Prepared {
-    emulator: Emulator,
-    made_of: MadeOf,
-    kernel: MemoryFile,
-    initramfs: MemoryFile,
-    results: MemoryFile,
-    console: Option<MemoryFile>,
-    disk: Option<MemoryFile>,
-}
-
-impl Prepared {
-    fn new(guest: &Guest, terminal: Option<(u16, u16)>) -> Result<Self, Error> {
-        if guest.time == Time::Instructions && guest.processors != 1 {
-            return Err(Error::new(
-                "in instruction time a guest has one CPU: several take turns on one clock",
-            )
-            .hint("leave out the number of CPUs, or use --time wall"));
-        }
-        let emulator = Emulator::find(guest.kernel.architecture)?;
-        guest.kernel.check()?;
-        let disk = guest.disk.map(|size| Disk::make(size, guest.time)).transpose()?;
-        let modules = wanted_modules(guest, disk.as_ref())?;
-        let names: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
-        let in_guest = disk.as_ref().map(Disk::in_guest);
-        let module = |name: &String| plan::Module {
-            name: name.clone(),
-            parameters: disk.as_ref().map(|disk| disk.parameters(name)).unwrap_or_default(),
-        };
-        let planned = names.iter().map(module).collect();
-        let (blocks, image) = disk.map_or((None, None), Disk::into_parts);
-        let root = initramfs::Root::new(guest, modules, blocks)?;
-        let kernel = kernel::load(&guest.kernel)?;
-        let images = LabImages {
-            kernel: kernel.image,
-            booted: kernel.booted,
-            binary: hash::of_file(&guest.binary)?,
-            initramfs: root.digest(),
-        };
-        let made_of = MadeOf { emulator: emulator.version.clone(), images };
-        let plan = plan(guest, &made_of, in_guest, planned, terminal);
-        Ok(Self {
-            emulator,
-            kernel: kernel.file,
-            initramfs: MemoryFile::of("initramfs", &root.with(&plan)?)?,
-            made_of,
-            results: MemoryFile::new("results")?,
-            console: if terminal.is_none() { Some(MemoryFile::new("console")?) } else { None },
-            disk: image,
-        })
-    }
-
-    /// Lets QEMU open them.
-    fn pass_to(&self, command: &mut Command) -> Result<Files, Error> {
-        let mut pass = |file: &MemoryFile| file.pass_to(command);
-        Ok(Files {
-            kernel: pass(&self.kernel)?,
-            initramfs: pass(&self.initramfs)?,
-            port: match &self.console {
-                Some(console) => Port::Console(pass(console)?),
-                None => Port::Results(pass(&self.results)?),
-            },
-            disk: self.disk.as_ref().map(&mut pass).transpose()?,
-        })
-    }
-}
-
-/// What the guest's devices need, as far as it is not built in. A kernel without a tree of modules has all built in.
-fn wanted_modules(guest: &Guest, disk: Option<&Disk>) -> Result<Vec<modules::Module>, Error> {
-    let Some(directory) = &guest.kernel.modules else { return Ok(Vec::new()) };
-    let needed = disk.map_or(&[][..], Disk::modules);
-    modules::Tree::read(directory)?.order(needed)
-}
-
-fn plan(
-    guest: &Guest,
-    made_of: &MadeOf,
-    disk: Option<plan::Disk>,
-    modules: Vec<plan::Module>,
-    terminal: Option<(u16, u16)>,
-) -> Plan {
-    let machine = qemu::machine(guest.kernel.architecture);
-    Plan {
-        modules,
-        disk,
-        lab: lab(guest, made_of),
-        command: guest.command.clone(),
-        init: guest.system.as_ref().map(|_| "/sbin/init".into()),
-        port: machine.port.into(),
-        clock_source: Some(machine.clock_source.into()),
-        terminal,
-    }
-}
-
-/// What records that are made in the guest say of it. Nothing that is but a name on this host: each byte of it moves what
-/// the guest measures.
-fn lab(guest: &Guest, made_of: &MadeOf) -> record::Lab {
-    record::Lab {
-        time: guest.time,
-        kernel: None,
-        words: guest.words.clone(),
-        emulator: made_of.emulator.clone(),
-        cpu_model: qemu::cpu_model(guest).into(),
-        processors: guest.processors,
-        not_modelled: guest.time.not_modelled(),
-        images: Some(made_of.images.clone()),
-        parameters: None,
-    }
 }
 
 /// How a guest's command ended.

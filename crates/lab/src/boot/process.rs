@@ -5,8 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use super::guest::{Guest, Time};
 use super::memory_file::MemoryFile;
-use super::{Guest, Prepared, Time};
+use super::prepared::Prepared;
 use crate::Error;
 use crate::guest::plan::BEGINS;
 use crate::qemu;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use record::Digest;
 
-use crate::boot::Guest;
+use crate::boot::guest::Guest;
 use crate::guest::plan::{BLOCKS, Module, PATH, Plan};
 use crate::{Error, hash};
 use cpio::Archive;

@@ -1,6 +1,7 @@
-use super::*;
 use proptest::prelude::*;
 use sysroot::FakeTree;
+
+use super::*;
 
 /// What a thread says of itself: id, name, flags, CPU, faults, nanoseconds, slices, allowed CPUs.
 type Line<'a> = (i32, &'a str, u64, u32, u64, u64, u64, &'a str);

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use record::Fact;
+use sysroot::SysRoot;
 
 use super::shell::Lexer;
 use super::{Piece, Requested, Variables, numbered, piece, text, words_of};
-use sysroot::SysRoot;
 
 /// An entry's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

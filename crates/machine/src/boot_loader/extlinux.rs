@@ -1,9 +1,9 @@
 //! extlinux.conf and syslinux.cfg (the Syslinux wiki, "Config"), which U-Boot reads too: labels, each with `APPEND`.
 
 use record::Fact;
+use sysroot::SysRoot;
 
 use super::{Piece, Request, first_of, numbered, piece, words_of};
-use sysroot::SysRoot;
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "extlinux";

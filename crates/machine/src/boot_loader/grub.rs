@@ -2,6 +2,8 @@
 //! makes of them, by the entry that will be booted; and its environment block.
 
 use record::Fact;
+use sysroot::SysRoot;
+use sysroot::without_machine_ids;
 
 use super::shell::{Lexer, ShellWord};
 use super::{
@@ -9,8 +11,6 @@ use super::{
     words_of,
 };
 use crate::command_line::Word;
-use sysroot::SysRoot;
-use sysroot::without_machine_ids;
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "grub";

@@ -20,9 +20,9 @@ use std::fmt;
 use std::ops::Range;
 
 use record::Fact;
+use sysroot::SysRoot;
 
 use crate::command_line::{self, CommandLine, Word, same_name};
-use sysroot::SysRoot;
 
 pub use bls::{Entry, entry};
 pub use extlinux::{Label, is_mark, is_menu, keyword, labels, labels_with_included, lines, name_of_included};

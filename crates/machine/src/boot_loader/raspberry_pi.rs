@@ -2,9 +2,9 @@
 //! config.txt names.
 
 use record::Fact;
+use sysroot::SysRoot;
 
 use super::{Request, Requested, first_of, numbered, piece, text, words_of};
-use sysroot::SysRoot;
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "raspberry-pi";

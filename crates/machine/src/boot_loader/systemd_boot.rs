@@ -4,13 +4,13 @@
 use std::cmp::Ordering;
 
 use record::Fact;
+use sysroot::without_machine_ids;
+use sysroot::{SysRoot, efi_variable};
 
 use super::bls::{self, Entry};
 use super::glob;
 use super::version_order::version_order;
 use super::{Piece, Request, first_of, numbered, piece, text, words_of};
-use sysroot::without_machine_ids;
-use sysroot::{SysRoot, efi_variable};
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "systemd-boot";

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
+use sysroot::FakeTree;
 
 use super::*;
-use sysroot::FakeTree;
 
 /// The words, each with its place.
 fn told(words: &[Requested]) -> Vec<String> {

@@ -2,9 +2,9 @@
 //! memory, and only a program tells it: the words found here are never all.
 
 use record::Fact;
+use sysroot::SysRoot;
 
 use super::{Request, Requested, first_of, numbered, piece, words_of};
-use sysroot::SysRoot;
 
 /// What the fact `bootloader` calls it.
 pub(super) const NAME: &str = "u-boot";

@@ -1,7 +1,8 @@
-use super::*;
-use crate::Heat;
 use proptest::prelude::*;
 use sysroot::FakeTree;
+
+use super::*;
+use crate::Heat;
 
 /// The counters of the first CPU of a tree.
 fn snapshot(tree: &FakeTree) -> Snapshot {
@@ -115,18 +116,6 @@ fn a_kernel_without_steal_time_does_not_say_zero() {
 }
 
 #[test]
-fn shares_leave_out_idle_and_waiting_time() {
-    let share = |before: &str, after: &str| {
-        let time = |text: &str| parse_stat(&format!("cpu3 {text}"))[&CpuId(3)];
-        busy_permille(&time(before), &time(after))
-    };
-    assert_eq!(share("0 0 0 0 0 0 0 0 0 0", "10 5 5 60 20 0 0 0 10 0"), Some(200));
-    assert_eq!(share("0 0 0 0 0", "0 0 0 100 0"), Some(0));
-    assert_eq!(share("10 0 0 50 50", "20 0 0 40 10"), Some(1000));
-    assert_eq!(share("10 0 0 50 50", "10 0 0 50 50"), None);
-}
-
-#[test]
 fn the_debugfs_form_of_suspends_parses() {
     assert_eq!(suspends_of_debugfs("success: 17\nfail: 0\nfailed_freeze: 0\n"), Some(17));
     assert_eq!(suspends_of_debugfs("fail: 0"), None);
@@ -134,11 +123,7 @@ fn the_debugfs_form_of_suspends_parses() {
 
 proptest! {
     #[test]
-    fn any_text_is_answered_without_a_panic(text in "(cpu[0-9]{0,2} ([0-9]{1,20} ?){0,10}\n?){0,4}|.{0,60}") {
-        let nothing = CpuTime::default();
-        for time in parse_stat(&text).values() {
-            let _ = (busy_permille(&nothing, time), busy_permille(time, &nothing));
-        }
+    fn any_text_is_answered_without_a_panic(text in "(success:)?[0-9 ]{0,20}|.{0,60}") {
         let _ = suspends_of_debugfs(&text);
     }
 }

@@ -1,7 +1,6 @@
 //! Where the kernel prints, and how much.
 
 use record::Fact;
-
 use sysroot::SysRoot;
 use sysroot::parsed;
 

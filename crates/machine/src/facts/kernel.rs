@@ -1,9 +1,9 @@
 //! Which kernel runs, and how it preempts.
 
 use record::Fact;
+use sysroot::SysRoot;
 
 use crate::kernel_log;
-use sysroot::SysRoot;
 
 /// `uname -r`.
 pub const RELEASE: &str = "/proc/sys/kernel/osrelease";

@@ -9,10 +9,10 @@ mod timers;
 pub mod virtualization;
 
 use record::{Fact, Machine};
+use sysroot::{SysRoot, parsed};
 use units::Bytes;
 
-use sysroot::SysRoot;
-use sysroot::parsed;
+use crate::latency_request;
 
 /// Reads the machine. What is not there or cannot be read says so in its field.
 pub fn machine(root: &SysRoot) -> Machine {
@@ -31,7 +31,7 @@ pub fn machine(root: &SysRoot) -> Machine {
         clock_source: root.read(CLOCK_SOURCE),
         governors: processors::governors(root, &cpus.online),
         idle_states: cpus.online.first().map(|cpu| processors::idle_states(root, cpu)).unwrap_or_default(),
-        dma_latency_us: dma_latency(root),
+        dma_latency_us: latency_request::in_effect(root),
         throttling: throttling::throttling(root, &names.release),
         consoles: consoles::consoles(root),
         console_log_level: consoles::log_level(root),
@@ -72,16 +72,6 @@ fn load_average(text: &str) -> Option<u32> {
         .ok()?
         .checked_mul(100)?
         .checked_add(hundredths.parse::<u32>().ok().filter(|n| *n < 100)?)
-}
-
-/// The effective request in microseconds: 4 bytes in the machine's byte order (kernel/power/qos.c). Opening the file
-/// for reading adds a request without a limit and so changes nothing.
-pub fn dma_latency(root: &SysRoot) -> Fact<i64> {
-    let read = || root.bytes_at::<4>(crate::latency_request::PATH, 0).map(|bytes| bytes.to_vec());
-    root.bytes_or(crate::latency_request::PATH, read).and_then(|bytes| {
-        let bytes = <[u8; 4]>::try_from(bytes.as_slice());
-        parsed(bytes.map(|bytes| i64::from(i32::from_ne_bytes(bytes))))
-    })
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Container, namespaces and CPU quotas around this program.
 
 use record::{Fact, Place};
+use sysroot::SysRoot;
 
 use crate::mounts::mounts;
 use crate::quotas;
-use sysroot::SysRoot;
 
 /// The user namespace that the kernel itself made, include/linux/proc_ns.h.
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use record::{Cpus, Fact, Governor, IdleState};
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
 use crate::tasks::allowed_cpus;
-use sysroot::SysRoot;
 
 /// Below here are the kernel's files about CPUs (Documentation/ABI/testing/sysfs-devices-system-cpu).
 pub const CPUS: &str = "/sys/devices/system/cpu";
@@ -20,7 +20,7 @@ pub fn cpu_file(cpu: CpuId, name: &str) -> String {
 pub fn online(root: &SysRoot) -> CpuList {
     match root.cpu_list(&format!("{CPUS}/online")) {
         Fact::Value(online) => online,
-        _ => crate::counters::cpu_times(root)
+        _ => crate::cpu_times::cpu_times(root)
             .value()
             .map(|times| times.keys().copied().collect())
             .unwrap_or_default(),

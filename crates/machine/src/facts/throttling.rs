@@ -2,11 +2,11 @@
 
 use record::{Fact, Throttling};
 use rustix::io::Errno;
+use sysroot::SysRoot;
 use units::Nanos;
 
 use super::kernel::release_numbers;
 use crate::cgroups;
-use sysroot::SysRoot;
 
 /// Where the fair server's parameters are, one directory a CPU, in nanoseconds (kernel/sched/debug.c, 6.12).
 const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";

@@ -2,10 +2,10 @@
 
 use record::{EventDevice, Fact, Timers};
 use rustix::time::{ClockId, clock_getres};
+use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
 use crate::configuration::built_in;
-use sysroot::SysRoot;
 
 /// Where the devices are that interrupt the CPUs, one a CPU (kernel/time/clockevents.c).
 const EVENTS: &str = "/sys/devices/system/clockevents";

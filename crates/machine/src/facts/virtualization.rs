@@ -1,9 +1,9 @@
 //! Whether the machine is a guest, and whose. A container is none: it runs on the same kernel.
 
 use record::Fact;
+use sysroot::SysRoot;
 
 use super::processors::{cpuinfo_value, harmless_cpuinfo, has_feature, x86_identity};
-use sysroot::SysRoot;
 
 const DMI_VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 const DMI_PRODUCT: &str = "/sys/class/dmi/id/product_name";

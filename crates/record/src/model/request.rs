@@ -63,6 +63,16 @@ pub struct Request {
     pub samples_file: Option<PathBuf>,
 }
 
+impl Request {
+    /// The first argument by which a worstcase binary knows that its second one is a request, and nothing else is wanted.
+    pub const ARGUMENT: &str = "__measure";
+
+    /// The arguments that make a worstcase binary measure this.
+    pub fn arguments(&self) -> [String; 2] {
+        [Self::ARGUMENT.to_owned(), serde_json::to_string(self).unwrap_or_default()]
+    }
+}
+
 /// A command of the user's own as a load, run by the shell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandLoad {

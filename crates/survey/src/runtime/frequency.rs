@@ -1,12 +1,11 @@
 //! Which CPUs the kernel may clock up and down (Documentation/admin-guide/pm/cpufreq.rst).
 
 use record::Fact;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
-use super::{item, reading, real_time_cpus};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
-use sysroot::SysRoot;
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, item, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("frequency.floating", "CPUs for real time whose clock may move: governor and limits", floating),
@@ -46,7 +45,7 @@ impl Policy {
 
 /// The policies of the CPUs for real time; absent on a machine without frequency scaling.
 fn policies(survey: &Survey) -> Fact<Vec<Policy>> {
-    let wanted = real_time_cpus(survey);
+    let wanted = survey.real_time_cpus();
     let names = survey.root.list(POLICIES);
     let policies = names.map(|names| {
         let names = names.iter().filter(|name| name.starts_with("policy"));

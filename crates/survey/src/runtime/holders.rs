@@ -1,12 +1,11 @@
 //! Programs that hold something open which changes how the machine behaves.
 
-use record::Fact;
-
-use super::{item, reading};
-use crate::facts::{NamedFact, fact};
-use crate::{Item, Reading, Survey, Value};
 use machine::{latency_request, tasks};
+use record::Fact;
 use sysroot::SysRoot;
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("idle.request-holders", "programs that hold /dev/cpu_dma_latency open", latency_holders),

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use machine::facts::processors::cpu_file;
+use machine::latency_request;
 use record::Fact;
+use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
-use super::{item, reading, real_time_cpus};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
-use machine::facts::dma_latency;
-use machine::facts::processors::cpu_file;
-use sysroot::SysRoot;
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, item, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[fact(
     "idle.deep",
@@ -28,7 +27,7 @@ fn deep_states(survey: &Survey) -> Reading {
     let limit = global_limit(&survey.root);
     let mut deep: BTreeMap<(u64, String), CpuList> = BTreeMap::new();
     let mut any = false;
-    for cpu in real_time_cpus(survey).iter() {
+    for cpu in survey.real_time_cpus().iter() {
         let limit = limit.min(own_limit(&survey.root, cpu));
         for number in survey.root.numbered(&cpu_file(cpu, "cpuidle"), "state") {
             any = true;
@@ -55,7 +54,7 @@ fn state(root: &SysRoot, cpu: CpuId, number: u32) -> Option<(u64, String)> {
 
 /// The limit on exit latencies for all CPUs.
 fn global_limit(root: &SysRoot) -> u64 {
-    dma_latency(root).value().and_then(|limit| u64::try_from(*limit).ok()).unwrap_or(u64::MAX)
+    latency_request::in_effect(root).value().and_then(|limit| u64::try_from(*limit).ok()).unwrap_or(u64::MAX)
 }
 
 /// The limit for one CPU: `n/a` lets it enter no idle state, 0 is none (Documentation/ABI/testing/sysfs-devices-power).

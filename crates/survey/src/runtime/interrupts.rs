@@ -1,15 +1,14 @@
 //! Interrupts: which may fire on CPUs set apart, which of them can be moved, and the threads that handle them
 //! (Documentation/core-api/irq/irq-affinity.rst, filesystems/proc.rst; `show_interrupts` in kernel/irq/proc.c).
 
-use record::Fact;
-use units::CpuList;
-
-use super::{item, list, reading, unsupported};
-use crate::facts::{NamedFact, fact};
-use crate::{Item, Reading, Survey, Value};
 use machine::interrupts::{PATH, is_managed, parse};
 use machine::tasks;
+use record::Fact;
 use sysroot::SysRoot;
+use units::CpuList;
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, list, reading, unsupported};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(

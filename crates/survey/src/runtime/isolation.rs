@@ -1,17 +1,16 @@
 //! How far CPUs are set apart from the scheduler's load balancing: the boot line's list, partitions of cgroup v2,
 //! exclusive cpusets of v1 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst).
 
-use record::{Fact, Partition};
-use units::CpuList;
-
-use super::{housekeeping, item, list, reading, unsupported};
-use crate::facts::{NamedFact, fact};
-use crate::{Item, Reading, Survey, Value};
 use machine::cgroups::is_v2;
 use machine::mounts::mounts;
 use machine::tasks;
 use machine::{V1, is_of_v2, partitions};
+use record::{Fact, Partition};
 use sysroot::SysRoot;
+use units::CpuList;
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, list, reading, unsupported};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -47,7 +46,7 @@ fn left(survey: &Survey) -> Reading {
     if survey.isolated.is_empty() {
         return unsupported("no CPU is set apart");
     }
-    let left = housekeeping(survey);
+    let left = survey.housekeeping();
     let value = if left.is_empty() { Fact::Absent } else { Fact::Value(Value::Cpus(left)) };
     reading(value, "/sys/devices/system/cpu/online")
 }

@@ -1,11 +1,11 @@
 //! Threads of the kernel that may run on CPUs for real time although they could run elsewhere
 //! (Documentation/admin-guide/kernel-per-CPU-kthreads.rst).
 
-use super::isolation::placed;
-use super::{list, unsupported};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey};
 use machine::tasks::{self, Task};
+
+use super::isolation::placed;
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, list, unsupported};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(

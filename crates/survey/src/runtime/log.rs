@@ -1,12 +1,11 @@
 //! What the kernel has complained of since it booted, as far as its log still holds it.
 
+use machine::kernel_log::{self, CLOCKS, LONG_INTERRUPTS, STALLS, THROTTLING};
 use record::Fact;
 use rustix::io::Errno;
 
-use super::{item, reading};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
-use machine::kernel_log::{self, CLOCKS, LONG_INTERRUPTS, STALLS, THROTTLING};
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, item, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("log.throttling", "lines of the kernel's log on real-time threads that were throttled", |survey| {

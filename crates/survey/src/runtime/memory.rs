@@ -1,9 +1,9 @@
 //! Where memory may be when it is wanted.
 
-use super::{item, reading};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
 use machine::swaps::{self, Swap};
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, item, reading};
 
 pub(super) const FACTS: &[NamedFact] =
     &[fact("swap.devices", "where memory is swapped to, each with its kind", swap)];

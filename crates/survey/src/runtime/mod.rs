@@ -3,6 +3,7 @@
 //!
 //! Nothing is read that interrupts other CPUs or takes another process's memory lock.
 
+use crate::survey::NamedFact;
 mod frequency;
 mod holders;
 mod idle;
@@ -22,13 +23,6 @@ mod tests;
 mod tracing;
 mod virtual_cpus;
 mod watchdogs;
-
-use record::Fact;
-use units::CpuList;
-
-use super::facts::NamedFact;
-use super::{Item, Reading, Survey, Value};
-use machine::facts::processors;
 
 /// The facts of all topics.
 pub(super) const TABLES: [&[NamedFact]; 18] = [
@@ -51,35 +45,3 @@ pub(super) const TABLES: [&[NamedFact]; 18] = [
     virtual_cpus::FACTS,
     watchdogs::FACTS,
 ];
-
-/// The CPUs on which real-time threads run: those set apart, else all.
-fn real_time_cpus(survey: &Survey) -> CpuList {
-    if survey.isolated.is_empty() { processors::online(&survey.root) } else { survey.isolated.clone() }
-}
-
-/// The CPUs that do everything else; empty where none are set apart.
-fn housekeeping(survey: &Survey) -> CpuList {
-    match survey.isolated.is_empty() {
-        true => CpuList::new(),
-        false => processors::online(&survey.root).difference(&survey.isolated),
-    }
-}
-
-/// A fact read from one place.
-fn reading(value: Fact<Value>, from: &str) -> Reading {
-    Reading { value, from: vec![from.to_owned()] }
-}
-
-/// A list read from one place.
-fn list(items: Vec<Item>, from: &str) -> Reading {
-    reading(Fact::Value(Value::List(items)), from)
-}
-
-/// What nobody can answer here: there is no process asked about, no CPU set apart, no such feature.
-fn unsupported(from: &str) -> Reading {
-    reading(Fact::Unsupported, from)
-}
-
-fn item(name: impl Into<String>, value: impl std::fmt::Display) -> Item {
-    Item { name: name.into(), value: value.to_string() }
-}

@@ -2,9 +2,9 @@
 
 use record::Fact;
 
-use super::{housekeeping, item, list, reading, unsupported};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, kinds};
+use crate::files;
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, item, list, reading, unsupported};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -43,7 +43,7 @@ fn reaching_isolated(survey: &Survey, direction: &str, file: &str) -> Reading {
     let mut items = Vec::new();
     for interface in &interfaces {
         for queue in queues_of(survey, interface, direction) {
-            let mask = kinds::cpus(&survey.root, &format!("{INTERFACES}/{interface}/queues/{queue}/{file}"));
+            let mask = files::cpus(&survey.root, &format!("{INTERFACES}/{interface}/queues/{queue}/{file}"));
             let reached = mask.value().map(|cpus| cpus.intersection(&survey.isolated)).unwrap_or_default();
             if !reached.is_empty() {
                 items.push(item(format!("{interface} {queue}"), reached));
@@ -57,7 +57,7 @@ fn reaching_isolated(survey: &Survey, direction: &str, file: &str) -> Reading {
 /// CPU for real time, or shares one.
 fn queues(survey: &Survey) -> Reading {
     const FROM: &str = "/sys/class/net/*/queues";
-    let housekeeping = housekeeping(survey).len();
+    let housekeeping = survey.housekeeping().len();
     if survey.isolated.is_empty() || housekeeping == 0 {
         return unsupported(FROM);
     }

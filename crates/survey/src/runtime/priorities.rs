@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use machine::tasks::{self, Task};
 use record::Fact;
+use sysroot::SysRoot;
 use units::{CpuId, Policy};
 
-use super::{item, list, reading, real_time_cpus, unsupported};
-use crate::facts::{NamedFact, fact};
-use crate::{Item, Reading, Survey, Value};
-use machine::tasks::{self, Task};
-use sysroot::SysRoot;
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, list, reading, unsupported};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("threads.at-99", "threads of programs with priority 99", threads_at_99),
@@ -36,7 +35,7 @@ pub(super) fn named(task: &Task) -> String {
 }
 
 /// Threads of programs with a real-time priority, with the CPUs on which they may run.
-pub(super) fn of_programs(root: &SysRoot) -> Vec<Task> {
+fn of_programs(root: &SysRoot) -> Vec<Task> {
     let prior = |task: &Task| !task.kernel && matches!(task.policy, Policy::Fifo | Policy::Rr);
     tasks::all(root).into_iter().filter(prior).map(|task| tasks::with_affinity(root, task)).collect()
 }
@@ -73,7 +72,7 @@ fn equal_on_isolated(survey: &Survey) -> Reading {
 /// The kernel's threads that stand for one CPU's interrupts, timers and RCU, on the CPUs for real time, each with its
 /// priority: 0 for one without. Absent in a kernel that has them not, which is one without PREEMPT_RT.
 fn per_cpu_threads(survey: &Survey) -> Reading {
-    let cpus = real_time_cpus(survey);
+    let cpus = survey.real_time_cpus();
     let threads = tasks::all(&survey.root).into_iter().filter(|task| task.kernel);
     let own =
         threads.filter(|task| cpu_of(task, &["ktimers/", "rcuc/"]).is_some_and(|cpu| cpus.contains(cpu)));

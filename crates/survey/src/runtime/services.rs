@@ -1,15 +1,14 @@
 //! Services that change settings behind one's back or make bursts of work: found by the names of running programs and
 //! of systemd's unit files, without asking systemd.
 
-use record::Fact;
-use units::CpuList;
-
-use super::{item, list, reading};
-use crate::facts::{NamedFact, fact};
-use crate::{Item, Reading, Survey, Value};
 use machine::facts::processors;
 use machine::tasks;
+use record::Fact;
 use sysroot::SysRoot;
+use units::CpuList;
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, list, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(

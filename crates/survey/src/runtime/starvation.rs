@@ -1,13 +1,13 @@
 //! What the kernel takes from real-time threads so that others do not starve, and whether anything does.
 
+use machine::facts::{kernel, throttling};
 use record::Fact;
+use sysroot::SysRoot;
 use units::Nanos;
 
-use super::{item, reading, real_time_cpus, services};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
-use machine::facts::{kernel, throttling};
-use sysroot::SysRoot;
+use super::services;
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, item, list, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact(
@@ -41,7 +41,8 @@ fn servers(root: &SysRoot) -> Fact<Nanos> {
 fn fair_server(survey: &Survey) -> Reading {
     let servers = servers(&survey.root);
     let value = servers.and_then(|_| {
-        let runtimes = real_time_cpus(survey)
+        let runtimes = survey
+            .real_time_cpus()
             .iter()
             .map(|cpu| {
                 let runtime = survey.root.number::<u64>(&format!("{FAIR_SERVER}/cpu{cpu}/runtime"));
@@ -77,7 +78,7 @@ fn features(survey: &Survey) -> Reading {
 }
 
 fn stalld(survey: &Survey) -> Reading {
-    super::list(services::running(&survey.root, &["stalld"]), "/proc/*/stat")
+    list(services::running(&survey.root, &["stalld"]), "/proc/*/stat")
 }
 
 /// What gives starved threads some time beside a real-time thread that never sleeps: `fair server`, `throttling`,

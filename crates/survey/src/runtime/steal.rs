@@ -1,9 +1,9 @@
 //! What the host took from this guest (proc_stat(5), "steal").
 
-use super::reading;
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
 use sysroot::parsed;
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, reading};
 
 pub(super) const FACTS: &[NamedFact] =
     &[fact("steal.ppm", "millionths of all CPU time since boot that the host gave to others", steal)];

@@ -1,9 +1,9 @@
 //! What the tests of the topics share.
 
+use sysroot::FakeTree;
 use units::CpuList;
 
-use crate::Survey;
-use sysroot::FakeTree;
+use crate::survey::Survey;
 
 /// The CPUs set apart in a test.
 #[derive(Clone, Copy)]

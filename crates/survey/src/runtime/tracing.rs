@@ -1,11 +1,10 @@
 //! Tracers and trace events that were left on (Documentation/trace/ftrace.rst).
 
 use record::Fact;
-
-use super::{item, reading};
-use crate::facts::{NamedFact, fact};
-use crate::{Item, Reading, Survey, Value};
 use sysroot::SysRoot;
+
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, reading};
 
 pub(super) const FACTS: &[NamedFact] =
     &[fact("tracing.active", "instances of ftrace with a tracer or events on", active)];

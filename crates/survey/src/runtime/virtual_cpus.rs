@@ -1,11 +1,10 @@
 //! CPUs of virtual machines that run on this host: threads of the programs that run them.
 
+use machine::tasks::{self, Task};
 use record::Fact;
 
-use super::{item, list, reading};
-use crate::facts::{NamedFact, fact};
-use crate::{Item, Reading, Survey};
-use machine::tasks::{self, Task};
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, item, list, reading};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("virtual-cpus.without-priority", "threads of virtual CPUs that are not real-time ones", |survey| {

@@ -3,9 +3,8 @@
 use record::Fact;
 use units::CpuList;
 
-use super::reading;
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value, reading};
 
 pub(super) const FACTS: &[NamedFact] =
     &[fact("watchdog.cpus", "CPUs on which lockups are looked for; none where that is off", cpus)];

@@ -84,12 +84,9 @@ impl Bench {
     pub fn run(self, page: Option<Page>) -> Result<ExitCode> {
         let preset = self.preset.as_deref().map(presets::get).transpose()?;
         let run = Run::prepare(self.request(preset.as_ref())?, &Means { page, ..Means::default() })?;
-        let (plan, machine) = (run.header().plan.clone(), &run.header().machine);
-        announce(&plan, preset.as_ref(), machine);
+        announce(&run.header().plan, preset.as_ref(), &run.header().machine);
         output::words(&format!("record: {}", run.path().unwrap_or(Path::new("")).display()));
-        let lengths = plan.scenarios().into_iter().filter_map(|next| plan.scenario_length(&next.setup));
-        let longest = lengths.max();
-        let mut progress = Progress::new(longest.map(|length| length + plan.warm_up), machine.unit());
+        let mut progress = Progress::of(run.header());
         let outcome = run.measure(&mut progress)?;
         Ok(output::conclude(&outcome, || self.show(&outcome)))
     }

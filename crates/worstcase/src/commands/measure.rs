@@ -79,7 +79,7 @@ impl Measure {
         let mut display = self.display(&header.plan, &header.machine);
         if let Some(lab) = header.machine.lab.as_ref().filter(|_| self.format.is_some()) {
             // Lines of other tools have no room for it.
-            output::words(record::export::guest_note(lab).trim_end());
+            output::words(formats::guest_note(lab).trim_end());
         }
         let outcome = run.measure(display.as_mut())?;
         drop(display);
@@ -173,11 +173,11 @@ impl Measure {
     fn save_histogram(&self, record: &Record) -> Result<()> {
         let (Some(path), Some(scenario)) = (&self.histogram, record.scenarios.first()) else { return Ok(()) };
         let text = match self.histogram_format {
-            HistogramFormat::Cyclictest => record::export::cyclictest::histogram(&scenario.series, None),
-            HistogramFormat::Osadl => record::export::osadl::plot(&scenario.series),
+            HistogramFormat::Cyclictest => formats::cyclictest::histogram(&scenario.series, None),
+            HistogramFormat::Osadl => formats::osadl::plot(&scenario.series),
             HistogramFormat::Latmus => super::measure_display::latmus_dump(record, scenario),
         };
-        let note = record.header.machine.lab.as_ref().map(record::export::guest_note).unwrap_or_default();
+        let note = record.header.machine.lab.as_ref().map(formats::guest_note).unwrap_or_default();
         let text = note + &text;
         if path.as_os_str() == "-" {
             return output::final_data(&text);

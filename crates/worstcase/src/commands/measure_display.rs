@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 
+use formats::{cyclictest, latmus};
 use histogram::Summary;
-use record::export::{cyclictest, latmus};
 use record::{Block, Machine, Record, RunPlan, Scenario, ScenarioHead, Unit};
 use serde::Serialize;
 use units::{CpuId, Nanos};

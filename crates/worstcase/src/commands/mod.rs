@@ -17,10 +17,12 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use record::Record;
+use record::{Record, Request};
+use runner::{Means, Run};
 
 use crate::error::{CommandError, Result};
 use crate::output;
+use crate::progress::Progress;
 
 /// Finds, explains and cuts the worst-case latency of a Linux system.
 #[derive(Parser)]
@@ -53,6 +55,21 @@ fn run(words: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
     let words = std::iter::once(OsString::from("worstcase")).chain(words);
     let arguments = Arguments::try_parse_from(words).map_err(|error| CommandError::new(error, ""))?;
     arguments.command.run()
+}
+
+/// What `worstcase` does in place of a command: another process of it sent a request.
+pub fn measure(request: &str) -> ExitCode {
+    let request = serde_json::from_str(request);
+    let request = request.map_err(|error| CommandError::new(format!("read a request: {error}"), ""));
+    output::ended(request.and_then(measured))
+}
+
+/// Measures in silence, but for what goes wrong and how far it is.
+fn measured(request: Request) -> Result<ExitCode> {
+    let run = Run::prepare(request, &Means { page: Some(page), ..Means::default() })?;
+    let mut progress = Progress::of(run.header());
+    let outcome = run.measure(&mut progress)?;
+    Ok(output::conclude(&outcome, || Ok(())))
 }
 
 /// Whether there is a command of that name.

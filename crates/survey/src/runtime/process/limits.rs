@@ -2,15 +2,14 @@
 
 use std::fmt::Display;
 
-use record::Fact;
-
-use super::{about, status_word};
-use crate::facts::{NamedFact, fact};
-use crate::runtime::{item, reading};
-use crate::{Item, Reading, Survey, Value};
 use machine::cgroups::is_v2;
 use machine::mounts::mounts;
+use record::Fact;
 use sysroot::parsed;
+
+use super::about::{about, status_word};
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Item, Reading, Value, item, reading};
 
 /// Numbers of capabilities (include/uapi/linux/capability.h).
 const IPC_LOCK: u32 = 14;

@@ -1,11 +1,11 @@
 //! Its memory: what may be missing when a real-time thread touches it (proc_pid_status(5)).
 
 use record::Fact;
-
-use super::{about, status_word};
-use crate::runtime::item;
-use crate::{Item, Reading, Survey, Value};
 use sysroot::parsed;
+
+use super::about::{about, real_time_threads, status_word};
+use crate::survey::Survey;
+use crate::value::{Item, Reading, Value, item};
 
 /// A size in KiB of the status file; absent for a process without memory of its own.
 fn size(survey: &Survey, pid: i32, name: &str) -> Fact<i64> {
@@ -33,7 +33,7 @@ pub(super) fn swapped(survey: &Survey) -> Reading {
 /// first thread loads the program and is left out.
 pub(super) fn major_faults(survey: &Survey) -> Reading {
     about(survey, "task/*/stat", |pid| {
-        let threads = super::real_time_threads(survey, pid).into_iter().filter(|task| task.tid != pid);
+        let threads = real_time_threads(survey, pid).into_iter().filter(|task| task.tid != pid);
         let items = threads.filter_map(|task| {
             let stat = survey.root.read(&format!("/proc/{pid}/task/{}/stat", task.tid));
             let faults = faults(stat.value()?).filter(|faults| *faults > 0)?;

@@ -2,6 +2,7 @@
 //!
 //! Nothing is read that takes the process's memory lock (smaps, maps, numa_maps).
 
+mod about;
 mod limits;
 mod memory;
 mod sleeping;
@@ -9,12 +10,8 @@ mod sleeping;
 mod tests;
 mod threads;
 
-use record::Fact;
-
-use super::{reading, unsupported};
-use crate::facts::{NamedFact, fact};
-use crate::{Reading, Survey, Value};
-use machine::tasks::{self, Task};
+use crate::survey::{NamedFact, Survey, fact};
+use crate::value::{Reading, Value};
 
 pub(super) use limits::OWN_FACTS;
 
@@ -77,27 +74,8 @@ pub(super) const FACTS: &[NamedFact] = &[
     ),
 ];
 
-/// What `answer` says of the process asked about, read from `/proc/PID/FILE`.
-fn about(survey: &Survey, file: &str, answer: impl FnOnce(i32) -> Fact<Value>) -> Reading {
-    match survey.process {
-        Some(pid) => reading(answer(pid), &format!("/proc/{pid}/{file}")),
-        None => unsupported("no process was asked about"),
-    }
-}
-
 fn name(survey: &Survey) -> Reading {
-    about(survey, "comm", |pid| {
+    about::about(survey, "comm", |pid| {
         survey.root.read(&format!("/proc/{pid}/comm")).map(|name| Value::Text(format!("{name} ({pid})")))
     })
-}
-
-/// The threads of a process that are real-time ones.
-fn real_time_threads(survey: &Survey, pid: i32) -> Vec<Task> {
-    tasks::threads(&survey.root, pid).into_iter().filter(|task| task.policy.is_real_time()).collect()
-}
-
-/// A value of a status file, `VmLck:      1024 kB`: its first word.
-fn status_word(status: &str, name: &str) -> Option<String> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.split_whitespace().next().map(str::to_owned)
 }

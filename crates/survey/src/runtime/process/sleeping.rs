@@ -1,11 +1,11 @@
 //! How its threads wait, seen in the system call that each of them is in (proc_pid_syscall(5)).
 
+use machine::tasks::{self, Task};
 use record::Fact;
 
-use super::{about, real_time_threads};
-use crate::runtime::item;
-use crate::{Item, Reading, Survey, Value};
-use machine::tasks::{self, Task};
+use super::about::{about, real_time_threads};
+use crate::survey::Survey;
+use crate::value::{Item, Reading, Value, item};
 
 /// `CLOCK_REALTIME` of include/uapi/linux/time.h.
 const REALTIME: u64 = 0;

@@ -1,5 +1,6 @@
-use super::super::tests::{Isolated, link, shown_about, thread};
 use sysroot::FakeTree;
+
+use super::super::tests::{Isolated, link, shown_about, thread};
 
 const LIMITS: &str = "Limit                     Soft Limit           Hard Limit           Units     \n\
     Max locked memory         8388608              8388608              bytes     \n\

@@ -1,12 +1,12 @@
 //! Its threads: policies, priorities, CPUs.
 
+use machine::tasks::{self, Task};
 use record::Fact;
 
-use super::{about, real_time_threads};
+use super::about::{about, real_time_threads};
 use crate::runtime::priorities::{named, waiters_behind_ktimers};
-use crate::runtime::{item, unsupported};
-use crate::{Reading, Survey, Value};
-use machine::tasks::{self, Task};
+use crate::survey::Survey;
+use crate::value::{Reading, Value, item, unsupported};
 
 const STAT: &str = "task/*/stat";
 

@@ -6,10 +6,10 @@
 
 use std::fmt::Write;
 
+use record::Series;
 use units::Nanos;
 
-use super::{missing_from_rows, row_count, split, sum};
-use crate::Series;
+use crate::rows::{missing_from_rows, row_count, split, sum};
 
 /// What cyclictest prints for a thread that has not woken yet: where its minimum starts.
 const NO_MINIMUM: u64 = 1_000_000;
@@ -56,7 +56,7 @@ pub fn line(thread: &Thread) -> String {
 
 /// The histogram of `series`, one column each, as `cyclictest -h` prints it.
 ///
-/// `rows` is what `-h` would be given: rows `0..rows` of 1 us, at most [`super::MOST_ROWS`]; without it, up to the
+/// `rows` is what `-h` would be given: rows `0..rows` of 1 us, at most [`crate::MOST_ROWS`]; without it, up to the
 /// greatest latency. A latency at or above the last row's end is an overflow; the cycle numbers of overflows are
 /// those among [`Series::worst`], and count missed activations, which cyclictest's do not.
 pub fn histogram(series: &[Series], rows: Option<u64>) -> String {
@@ -151,8 +151,8 @@ fn write_line(text: &mut String, title: &str, width: usize, values: impl Iterato
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sample;
     use proptest::prelude::*;
+    use record::Sample;
     use units::CpuId;
 
     fn series(cpu: u32, latencies: &[u64]) -> Series {

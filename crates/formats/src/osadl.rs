@@ -6,8 +6,9 @@
 //! script for the long-term picture ("Create a pseudo 3D long-term latency graphic") reads numbers only:
 //! [`rows`] is for it.
 
-use super::cyclictest::Table;
-use crate::Series;
+use record::Series;
+
+use crate::cyclictest::Table;
 
 /// Rows in the farm's files.
 pub const ROWS: u64 = 400;

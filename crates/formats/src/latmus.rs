@@ -7,10 +7,10 @@
 use std::fmt::Write;
 
 use histogram::{Histogram, Summary};
+use record::time::UtcTime;
 use units::{CpuId, Nanos};
 
-use super::{missing_from_rows, row_count, split};
-use crate::time::UtcTime;
+use crate::rows::{missing_from_rows, row_count, split};
 
 /// The titles above the RTD lines.
 pub const TITLES: &str = "RTH|----lat min|----lat avg|----lat max|-overrun|---msw|---lat best|--lat worst";
@@ -113,7 +113,7 @@ pub struct Dump<'a> {
     pub missed: u64,
     /// Latencies of wake-ups.
     pub observed: &'a Histogram,
-    /// Cells of 1 us, at most [`super::MOST_ROWS`]; none for as many as are needed.
+    /// Cells of 1 us, at most [`crate::MOST_ROWS`]; none for as many as are needed.
     pub cells: Option<u64>,
 }
 

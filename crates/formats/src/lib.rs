@@ -1,0 +1,24 @@
+//! Other tools' formats, written from our figures, so that what people already have can read them.
+//!
+//! Pure functions from figures to text: no clock, no file. Each format says what it cannot say: none of them knows
+//! missed activations apart from [`latmus`]' overruns, and rows of 1 us end at 10 ms, where our cells are no longer
+//! exact to the microsecond; what lies beyond is counted as the format counts overflows.
+
+use record::{Lab, LabTime};
+
+pub mod cyclictest;
+pub mod latmus;
+pub mod osadl;
+mod rows;
+
+pub use rows::MOST_ROWS;
+
+/// A comment for the head of a file that was measured in a guest of the lab: none of these formats has a word for what
+/// its figures are.
+pub fn guest_note(lab: &Lab) -> String {
+    let counts = match lab.time {
+        LabTime::Instructions => "a microsecond stands for 1000 instructions",
+        LabTime::Wall => "the time is the emulator's host's, latencies mean nothing",
+    };
+    format!("# guest of the lab ({}): {counts}\n", lab.emulator)
+}
