@@ -15,6 +15,7 @@
 //! assert!(audit.findings.iter().any(|finding| finding.outcome == Outcome::Failed));
 //! ```
 
+mod action;
 pub mod against;
 mod audit;
 pub mod checklist;
@@ -35,11 +36,12 @@ mod rule;
 mod rules;
 mod want;
 
+pub use action::{Action, Threads};
 pub use audit::{Request, audit};
 pub use condition::{Condition, ParseConditionError};
 pub use division::Division;
 pub use finding::{Audit, Domain, Evidence, Finding, Offender, Outcome, Remedy, SCHEMA_VERSION, Subject};
 pub use profile::{Asker, Profile, Profiles, UnknownProfile};
-pub use rule::{Absent, Cure, Grade, Rule, Severity, Threads, Write};
+pub use rule::{Absent, Cure, Grade, Rule, Severity, Write};
 pub use rules::{Layer, Rules, RulesError};
 pub use want::{Comparison, Cpus, Limit, Mismatch, ParseWantError, Want};

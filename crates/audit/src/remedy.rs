@@ -1,5 +1,6 @@
 //! A rule's cure with this machine's CPUs in it.
 
+use crate::action::Action;
 use crate::division::Division;
 use crate::finding::{Domain, Remedy};
 use crate::rule::{Cure, Write};
@@ -15,7 +16,9 @@ pub(crate) fn remedies(cure: &Cure, division: &Division) -> Vec<Remedy> {
     };
     let writes =
         cure.runtime.iter().map(|write| Remedy { domain: Domain::Runtime, text: command(write, division) });
+    let actions: Vec<String> = cure.actions.iter().map(Action::command).collect();
     writes
+        .chain(joined(Domain::Runtime, &actions, "; "))
         .chain(words(Domain::Runtime, &cure.command))
         .chain(joined(Domain::Boot, &cure.boot, " "))
         .chain(joined(Domain::Config, &cure.config, "; "))

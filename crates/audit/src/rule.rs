@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use units::Priority;
 
+use crate::action::Action;
 use crate::condition::Condition;
 use crate::profile::{Asker, Profile};
 use crate::want::Want;
@@ -128,19 +128,11 @@ pub struct Cure {
     /// Files to write on the running system.
     #[serde(default)]
     pub runtime: Vec<Write>,
-    /// A command for the running system, where writing a file is not the way.
+    /// What else to do on the running system.
+    #[serde(default)]
+    pub actions: Vec<Action>,
+    /// A command for the running system, where none of these is the way, or another one there is.
     pub command: Option<String>,
-    /// What that command does to threads of the kernel, for those who can do it without a shell.
-    #[serde(default)]
-    pub threads: Vec<Threads>,
-    /// What that command takes out of load balancing, likewise.
-    pub partition: Option<String>,
-    /// Programs that this command stops, by the names that the kernel keeps of them.
-    #[serde(default)]
-    pub stop: Vec<String>,
-    /// Whether this command ends all swapping.
-    #[serde(default)]
-    pub swap_off: bool,
     /// Words for the boot line.
     #[serde(default)]
     pub boot: Vec<String>,
@@ -159,27 +151,13 @@ impl Cure {
     /// Whether it says nothing at all.
     pub fn is_empty(&self) -> bool {
         self.runtime.is_empty()
+            && self.actions.is_empty()
             && self.boot.is_empty()
             && self.config.is_empty()
             && [&self.command, &self.firmware, &self.application, &self.none]
                 .iter()
                 .all(|words| words.is_none())
     }
-}
-
-/// Threads of the kernel, and what is to become of them.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Threads {
-    /// Their names, with at most one `*` in each.
-    pub named: Vec<String>,
-    /// Names that are left out.
-    #[serde(default)]
-    pub except: Vec<String>,
-    /// Where they may run.
-    pub cpus: Option<String>,
-    /// Their priority, with FIFO.
-    pub priority: Option<Priority>,
 }
 
 /// A file and what to write into it.

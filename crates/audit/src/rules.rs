@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use crate::rule::{Grade, Rule};
-use crate::{Cure, Division};
+use crate::{Action, Cure, Division};
 
 /// The files of the rule base: their layers, their texts.
 const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/rules.rs"));
@@ -160,16 +160,12 @@ fn cure_faults(cure: &Cure) -> Vec<String> {
     let config = config.map(|line| format!("`{line}` is neither `CONFIG_X=...` nor `# CONFIG_X is not set`"));
     let paths = cure.runtime.iter().filter(|write| !write.path.starts_with('/'));
     let paths = paths.map(|write| format!("`{}` is not a whole path", write.path));
-    let cpus = cure.threads.iter().filter_map(|threads| threads.cpus.as_ref()).chain(&cure.partition);
+    let commands: Vec<String> = cure.actions.iter().map(Action::command).collect();
     let texts =
-        cure.runtime.iter().flat_map(|write| [&write.path, &write.value]).chain(&cure.boot).chain(cpus);
+        cure.runtime.iter().flat_map(|write| [&write.path, &write.value]).chain(&cure.boot).chain(&commands);
     let unfilled = texts.filter(|text| Division::default().fill(text).contains('{'));
     let unfilled = unfilled.map(|text| format!("`{text}` holds a word in braces that nothing fills in"));
-    let is_beside_a_command =
-        !cure.threads.is_empty() || cure.partition.is_some() || !cure.stop.is_empty() || cure.swap_off;
-    let alone = (is_beside_a_command && cure.command.is_none())
-        .then(|| "its threads, CPUs, programs or swap are cured without a command that says how".to_owned());
-    boot.chain(config).chain(paths).chain(unfilled).chain(alone).collect()
+    boot.chain(config).chain(paths).chain(unfilled).collect()
 }
 
 fn is_config_line(line: &str) -> bool {

@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use record::store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +16,9 @@ pub const CONSOLE: &str = "console.txt";
 const LEFT_OUT: &str = "left-out.txt";
 /// The ending of a directory with what a guest left that failed.
 const FAILED: &str = "failed";
+
+/// No file of what was asked is longer, in bytes.
+const LONGEST: u64 = 64 << 20;
 
 /// What was asked, as it stands in the run's directory: enough to go on with it.
 pub trait Resumable: Serialize + DeserializeOwned {
@@ -46,7 +48,7 @@ pub trait Resumable: Serialize + DeserializeOwned {
                 .hint(format!("give the directory that {} made", Self::COMMAND))
         };
         let is_none = |error| failed(format!("it is no {}: {error}", Self::WHAT));
-        let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
+        let bytes = files::read(&path, LONGEST).map_err(|error| failed(error.source.to_string()))?;
         let Version { found } = serde_json::from_slice(&bytes).map_err(is_none)?;
         if found != Self::VERSION {
             let hint = format!(
@@ -176,8 +178,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(|error| failed("create", directory, &error))?;
     }
-    let written = store::write_whole(path, bytes);
-    written.map_err(|error| Error::new(error.to_string()).hint("make room; --resume goes on from here"))
+    files::write_whole(path, bytes).map_err(|error| failed(error.operation, path, &error.source))
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> Error {

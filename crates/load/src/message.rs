@@ -43,7 +43,7 @@ impl Reporter {
     }
 
     pub fn failure(&self, stressor: usize, text: &str) {
-        let text: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_TEXT).collect();
+        let text: String = printable::line(text).chars().take(LONGEST_TEXT).collect();
         self.tell(&Message::Failure { stressor, text });
     }
 }
@@ -73,7 +73,7 @@ mod tests {
         bytes.extend_from_slice(b"{\"fatal\":\"half");
         let messages = take_messages(&mut bytes);
         assert_eq!(messages[0], Message::Contained(Containment::Walk));
-        assert_eq!(messages[1], Message::Failure { stressor: 3, text: "ab".into() });
+        assert_eq!(messages[1], Message::Failure { stressor: 3, text: "a b".into() });
         assert_eq!(bytes, b"{\"fatal\":\"half");
         drop(reporter);
         assert!(read_available(read.as_fd(), &mut bytes));

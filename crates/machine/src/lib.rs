@@ -4,9 +4,8 @@
 //! [`machine`] reads what stands still, once a run. [`Snapshot`] reads what counts, before and after a scenario.
 //! [`KernelLog`] keeps the kernel's complaints in between, [`Heat`] watches over the temperature. [`tasks`] finds threads
 //! that can stand in a probe's way.
-//! [`LatencyRequest`] is the one thing here that changes the machine, for as long as it is held.
 //!
-//! Apart from that request, reading is all that is done, and every file is read through the root. Each parser is a
+//! Reading is all that is done, and every file is read through the root. Each parser is a
 //! pure function of text.
 //!
 //! ```
@@ -28,7 +27,6 @@ mod counters;
 mod cpu_times;
 mod cpusets;
 mod disturbances;
-mod error;
 pub mod facts;
 pub mod handlers;
 mod heat;
@@ -50,12 +48,10 @@ pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpu_times::CpuTimes;
 pub use cpusets::{V1, is_of_v2, partition_around, partition_at, partition_of, partitions, processes_in};
 pub use disturbances::Disturbances;
-pub use error::Error;
 pub use facts::{machine, throttling_now};
 pub use heat::{Heat, temperature};
 pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;
-pub use latency_request::LatencyRequest;
 pub use mounts::directory_of;
 pub use real_time::{RealTime, held_back, locked_memory};
 pub use tasks::{Task, descendants, outside_other};

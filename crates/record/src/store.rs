@@ -1,7 +1,7 @@
 //! The directory that a run leaves: `journal.ndjson`, `record.json`, `report.html`.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Write};
+use std::fs;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -16,6 +16,12 @@ pub const JOURNAL: &str = "journal.ndjson";
 pub const RECORD: &str = "record.json";
 /// The page made from it.
 pub const PAGE: &str = "report.html";
+
+/// No record is longer, in bytes: one of a day on 64 CPUs has some ten million.
+const LONGEST: u64 = 1 << 30;
+
+const NOT_WRITTEN: &str =
+    "is there room, and may you write there? what the journal holds can be shown with `worstcase report`";
 
 /// Why a record could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +40,10 @@ pub struct StoreError {
 impl StoreError {
     fn new(action: &'static str, path: &Path, reason: impl ToString, hint: &'static str) -> Self {
         Self { action, path: path.display().to_string(), reason: reason.to_string(), hint }
+    }
+
+    fn of(error: files::Error, hint: &'static str) -> Self {
+        Self::new(error.operation, &error.path, error.source, hint)
     }
 }
 
@@ -65,8 +75,8 @@ impl RunDirectory {
     pub fn journal(&self) -> Result<Journal, StoreError> {
         const HINT: &str = "choose a directory that can be written with --out";
         let path = self.path.join(JOURNAL);
-        let file = OpenOptions::new().append(true).create_new(true).open(&path);
-        file.map(Journal::new).map_err(|error| StoreError::new("create", &path, error, HINT))
+        let file = files::create_new(&path, files::READABLE);
+        file.map(Journal::new).map_err(|error| StoreError::of(error, HINT))
     }
 
     /// Writes `record.json`, whole or not at all.
@@ -74,12 +84,13 @@ impl RunDirectory {
         let path = self.path.join(RECORD);
         let text = serde_json::to_string(record)
             .map_err(|error| StoreError::new("write", &path, error, "this is a defect of worstcase"))?;
-        write_whole(&path, text.as_bytes())
+        files::write_whole(&path, text.as_bytes()).map_err(|error| StoreError::of(error, NOT_WRITTEN))
     }
 
     /// Writes `report.html`, whole or not at all.
     pub fn write_page(&self, page: &str) -> Result<(), StoreError> {
-        write_whole(&self.path.join(PAGE), page.as_bytes())
+        let written = files::write_whole(&self.path.join(PAGE), page.as_bytes());
+        written.map_err(|error| StoreError::of(error, NOT_WRITTEN))
     }
 }
 
@@ -91,31 +102,6 @@ fn free_name(host: &str, started: UtcTime) -> PathBuf {
     let numbered = (2..1000).map(|number| format!("{base}-{number}"));
     let mut names = std::iter::once(base.clone()).chain(numbered).map(PathBuf::from);
     names.find(|name| !name.exists()).unwrap_or_else(|| base.into())
-}
-
-/// Writes beside the file, to the disk, then takes its place. rename(2). What is no file, such as a pipe or /dev/stdout,
-/// is written to and stays what it is.
-pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    const HINT: &str =
-        "is there room, and may you write there? what the journal holds can be shown with `worstcase report`";
-    let failed = |error: io::Error| StoreError::new("write", path, error, HINT);
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return File::options()
-            .write(true)
-            .open(path)
-            .and_then(|mut to| to.write_all(content))
-            .map_err(failed);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let beside = path.with_file_name(name);
-    let written = File::create(&beside)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&beside);
-        failed(error)
-    })
 }
 
 /// Reads the record in `path`: a directory that a run left, or its `record.json`. Of a run that was cut off, what its
@@ -135,7 +121,7 @@ pub fn load(path: &Path) -> Result<Record, StoreError> {
 
 fn load_record(path: &Path) -> Result<Record, StoreError> {
     const HINT: &str = "give a directory that `worstcase bench` left, or its record.json";
-    let text = fs::read(path).map_err(|error| StoreError::new("read", path, error, HINT))?;
+    let text = files::read(path, LONGEST).map_err(|error| StoreError::of(error, HINT))?;
     parse(&text).map_err(|refusal| match refusal {
         Refusal::TooNew(_) => {
             StoreError::new("read", path, refusal, "use the worstcase that wrote it, or a newer one")
@@ -185,7 +171,7 @@ struct VersionedHeader {
 
 fn load_journal(path: &Path) -> Result<Record, StoreError> {
     const HINT: &str = "give a directory that `worstcase bench` left";
-    let file = File::open(path).map_err(|error| StoreError::new("read", path, error, HINT))?;
+    let file = files::open(path).map_err(|error| StoreError::of(error, HINT))?;
     let told = journal::read(BufReader::new(file))
         .ok_or_else(|| StoreError::new("read", path, "its first line is not whole", HINT))?;
     let mut record = told.record;
@@ -224,19 +210,6 @@ mod tests {
         run.journal().unwrap();
         let error = RunDirectory::create(Some(directory.path()), "host", UtcTime(0)).unwrap_err();
         assert!(error.to_string().contains("holds a record already") && !error.hint.is_empty());
-    }
-
-    #[test]
-    fn what_is_no_file_is_not_replaced_by_one() {
-        let directory = tempfile::tempdir().unwrap();
-        let (null, file) = (directory.path().join("null"), directory.path().join("file"));
-        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
-        write_whole(&null, b"words").unwrap();
-        assert!(fs::symlink_metadata(&null).unwrap().is_symlink());
-        write_whole(&file, b"words").unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"words");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
-        assert!(write_whole(directory.path(), b"words").is_err());
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn count_of(count: u64, singular: &str) -> String {
 
 /// Without control characters: a host name or a program's message must not command the terminal.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    printable::line(text).into_owned()
 }
 
 /// At most `width` characters; what is cut is marked.

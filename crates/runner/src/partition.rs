@@ -1,9 +1,9 @@
 //! Partitions by name, whoever made them.
 
+use control::{Kernel, Live, in_words};
 use machine::partitions;
 use record::Partition;
 use sysroot::SysRoot;
-use tune::{Hand, Live, in_words};
 
 use failure::{Error, Result};
 
@@ -45,7 +45,7 @@ pub fn valid(partition: Partition) -> Result<Partition> {
 /// Puts a process into it.
 pub fn put(partition: &Partition, process: u32) -> Result<()> {
     let file = format!("{}/cgroup.procs", partition.group);
-    Live::new("/").write_file(&file, &process.to_string()).map_err(|errno| {
+    Live::default().write_file(&file, &process.to_string()).map_err(|errno| {
         Error::new(format!("write {file}: {}", in_words(errno.raw_os_error())), "run it as root")
     })
 }

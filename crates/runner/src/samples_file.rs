@@ -30,7 +30,7 @@ impl SamplesFile {
         let failed = |error: std::io::Error| {
             Error::new(format!("create {}: {error}", path.display()), "choose a file that does not exist yet")
         };
-        let file = File::create_new(&path).map_err(failed)?;
+        let file = files::create_new(&path, files::READABLE).map_err(|error| failed(error.source))?;
         let planned = header.plan.scenarios();
         let planned = samples::Header {
             program: format!("worstcase {}", header.tool.version),

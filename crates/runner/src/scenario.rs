@@ -3,8 +3,9 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use control::LatencyRequest;
 use load::{LoadPlan, RunningLoad};
-use machine::{Heat, LatencyRequest, Snapshot};
+use machine::{Heat, Snapshot};
 use probe::process::Failure;
 use probe::{Job, NoiseJob, Probe, ProbeError, ProbePlan, TimerJob};
 use record::PlannedScenario;

@@ -4,8 +4,9 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use control::LatencyRequest;
 use load::Load;
-use machine::{KernelLog, LatencyRequest};
+use machine::KernelLog;
 use record::time::UtcTime;
 use record::{CStates, Header, Held, LoadDirectory, Machine, Out, RunPlan, SCHEMA_VERSION, Tool};
 use sys::signal::{Signal, Signals};

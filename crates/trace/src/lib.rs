@@ -20,6 +20,7 @@
 
 mod bytes;
 pub mod counted;
+mod counting;
 mod error;
 mod event;
 pub mod format;
@@ -34,6 +35,7 @@ mod tasks;
 pub mod text;
 
 pub use bytes::Order;
+pub use counting::Counting;
 pub use error::{Error, Result};
 pub use event::{Cause, Event, Item, Losses, Lost, Value};
 pub use merge::{Merge, Pages};

@@ -1,10 +1,10 @@
 //! Changes the machine as planned: each intention on the disk first, each write read back, all taken back on failure.
 
+use control::Kernel;
 use record::Fact;
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::hand::Hand;
 use crate::journal::{Journal, Line, Outcome, Taken};
 use crate::plan::Step;
 use crate::setting::Target;
@@ -44,7 +44,7 @@ pub struct Applied {
 
 /// Writes `steps`. Those for which `wanted` says no are left out, and so is what has gone or is so already.
 pub fn apply(
-    hand: &mut dyn Hand,
+    kernel: &mut dyn Kernel,
     journal: &mut Journal,
     steps: &[Step],
     on_refusal: OnRefusal,
@@ -52,33 +52,33 @@ pub fn apply(
 ) -> Applied {
     let (mut taken, mut left_out) = (Vec::new(), Vec::new());
     for step in steps.iter().filter(|step| wanted(step)) {
-        let Fact::Value(old) = step.target.value(&hand.root()) else {
+        let Fact::Value(old) = step.target.value(&kernel.root()) else {
             left_out.push(step.target.clone());
             continue;
         };
-        match take(hand, journal, step, old, &mut taken) {
+        match take(kernel, journal, step, old, &mut taken) {
             Ok(true) => {}
             Ok(false) if on_refusal == OnRefusal::GoOn => {}
             Ok(false) => {
-                let undone = restore(hand, &taken);
+                let undone = restore(kernel, &taken);
                 return Applied { taken, left_out, end: End::RolledBack(undone) };
             }
             Err(error) => {
-                let undone = restore(hand, &taken);
+                let undone = restore(kernel, &taken);
                 return Applied { taken, left_out, end: End::JournalFailed(error, undone) };
             }
         }
     }
     let end = match journal.promise(&Line::Applied) {
         Ok(()) => End::Applied,
-        Err(error) => End::JournalFailed(error, restore(hand, &taken)),
+        Err(error) => End::JournalFailed(error, restore(kernel, &taken)),
     };
     Applied { taken, left_out, end }
 }
 
 /// Does one step and adds it to `taken`; false where the kernel should have taken it and did not.
 fn take(
-    hand: &mut dyn Hand,
+    kernel: &mut dyn Kernel,
     journal: &mut Journal,
     step: &Step,
     old: String,
@@ -91,11 +91,11 @@ fn take(
     let (rules, target, new) = (rules.clone(), target.clone(), new.clone());
     let mut done = Taken { rules, target, old, new, outcome: None };
     let number = journal.intend(&done)?;
-    let outcome = write(hand, &done.target, &done.old, &done.new);
+    let outcome = write(kernel, &done.target, &done.old, &done.new);
     let is_fine = match outcome {
         Outcome::Exact | Outcome::Equal(_) => true,
-        Outcome::Clamped(_) => !done.target.is_all_or_nothing(),
-        Outcome::Ignored | Outcome::Refused(_) => done.target.may_be_refused(),
+        Outcome::Clamped(_) => !done.target.kind().is_all_or_nothing(),
+        Outcome::Ignored | Outcome::Refused(_) => done.target.kind().may_be_refused(),
     };
     done.outcome = Some(outcome.clone());
     taken.push(done);
@@ -105,13 +105,13 @@ fn take(
 
 /// Writes to each thing of `steps` what it says already: the act of writing without a change, to compare a change with.
 /// Those that read otherwise afterwards, with what they say.
-pub fn rewrite(hand: &mut dyn Hand, steps: &[Step]) -> Vec<(Target, Fact<String>)> {
+pub fn rewrite(kernel: &mut dyn Kernel, steps: &[Step]) -> Vec<(Target, Fact<String>)> {
     let mut moved = Vec::new();
     for Step { target, .. } in steps {
-        let Fact::Value(old) = target.value(&hand.root()) else { continue };
+        let Fact::Value(old) = target.value(&kernel.root()) else { continue };
         // What the kernel refuses to take it has been asked to take: that is the act.
-        let _ = target.write(hand, &old);
-        match target.value(&hand.root()) {
+        let _ = target.kind().write(kernel, &old);
+        match target.value(&kernel.root()) {
             Fact::Value(now) if target.same(&now, &old) => {}
             now => moved.push((target.clone(), now)),
         }
@@ -120,9 +120,9 @@ pub fn rewrite(hand: &mut dyn Hand, steps: &[Step]) -> Vec<(Target, Fact<String>
 }
 
 /// Writes and reads back. A write that is refused and changed something all the same counts as what is read.
-pub(crate) fn write(hand: &mut dyn Hand, target: &Target, old: &str, new: &str) -> Outcome {
-    let answer = target.write(hand, new);
-    match (target.value(&hand.root()), answer) {
+pub(crate) fn write(kernel: &mut dyn Kernel, target: &Target, old: &str, new: &str) -> Outcome {
+    let answer = target.kind().write(kernel, new);
+    match (target.value(&kernel.root()), answer) {
         (Fact::Value(now), Err(errno)) if target.same(&now, old) => Outcome::Refused(errno.raw_os_error()),
         (Fact::Value(now), _) => read_back(target, old, new, now),
         (_, Err(errno)) => Outcome::Refused(errno.raw_os_error()),

@@ -30,6 +30,11 @@ impl Error {
         Self { operation, path: path.display().to_string(), reason: reason.to_string(), hint }
     }
 
+    /// For a file of our own.
+    pub(crate) fn file(hint: &'static str) -> impl FnOnce(files::Error) -> Self {
+        move |error| Self::new(error.operation, &error.path, error.source, hint)
+    }
+
     /// For an answer of the system about `path`.
     pub(crate) fn io<'a>(
         operation: &'static str,
@@ -38,12 +43,6 @@ impl Error {
     ) -> impl FnOnce(io::Error) -> Self + 'a {
         move |error| Self::new(operation, path, error, hint)
     }
-}
-
-/// What the kernel answered, without the number that the standard library adds.
-pub fn in_words(errno: i32) -> String {
-    let text = io::Error::from_raw_os_error(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 impl From<Error> for failure::Error {

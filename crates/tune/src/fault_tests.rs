@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
 
+use control::Kernel;
 use rustix::io::Errno;
 use sysroot::Tree;
 use units::CpuList;
 
-use crate::Hand;
 use crate::apply::{End, OnRefusal, apply, rewrite};
 use crate::journal::{Begin, History, Journal, Line, Outcome, Store, read};
 use crate::plan::{Change, Plan, Threads, Wish, plan};
@@ -162,7 +162,7 @@ fn undone_from(disk: &Disk, machine: &mut Scripted, what: &str) {
     let history = disk.history();
     let undone = restore(machine, &history.steps);
     assert!(undone.iter().all(|undone| undone.back.is_as_before()), "{what}: {undone:#?}");
-    assert!(differences(machine, &history.steps).is_empty(), "{what}");
+    assert!(differences(&machine.root(), &history.steps).is_empty(), "{what}");
     assert_eq!(machine.tree, self::machine().tree, "{what}");
 }
 
@@ -214,7 +214,7 @@ fn a_refusal_at_any_step_takes_everything_back() {
             let applied = run(&mut machine, &disk, OnRefusal::RollBack);
             let refused = applied.taken.iter().find(|taken| !taken.held()).unwrap();
             assert_eq!(refused.outcome, Some(Outcome::Refused(errno.raw_os_error())), "step {step}");
-            match (&applied.end, refused.target.may_be_refused()) {
+            match (&applied.end, refused.target.kind().may_be_refused()) {
                 (End::Applied, true) => undone_from(&disk, &mut machine, "after a fact"),
                 (End::RolledBack(undone), false) => {
                     assert_eq!(undone.len(), step, "what was done before is put back");
@@ -303,7 +303,7 @@ fn threads_get_back_the_cpus_that_a_partition_made_the_kernel_forget() {
     assert!(now(&machine.root(), &history).iter().all(|(_, now)| *now == Now::Holds));
     let undone = restore(&mut machine, &history.steps);
     assert!(undone.iter().all(|undone| undone.back.is_as_before()), "{undone:#?}");
-    assert_eq!(differences(&machine, &history.steps), []);
+    assert_eq!(differences(&machine.root(), &history.steps), []);
     assert_eq!(machine.tree, before.tree);
 }
 
@@ -415,7 +415,7 @@ fn somebody_elses_later_change_is_never_overwritten() {
     assert_eq!(of("/proc/sys/vm/swappiness"), Back::Foreign("30".into()));
     assert_eq!(of("/proc/sys/vm/stat_interval"), Back::AsBefore);
     assert_eq!(machine.text("/proc/sys/vm/swappiness").as_deref(), Some("30\n"));
-    let left = differences(&machine, &history.steps);
+    let left = differences(&machine.root(), &history.steps);
     assert_eq!(left.len(), 2, "{left:?}");
 }
 
@@ -446,7 +446,7 @@ fn of_several_interrupts_of_a_name_none_is_touched_and_that_is_told() {
     let undone = restore(&mut machine, &disk.history().steps);
     let unclear = undone.iter().filter(|undone| matches!(undone.back, Back::Unclear(_)));
     assert_eq!(unclear.count(), 1, "{undone:?}");
-    assert_eq!(differences(&machine, &disk.history().steps).len(), 1);
+    assert_eq!(differences(&machine.root(), &disk.history().steps).len(), 1);
 }
 
 #[test]
@@ -518,7 +518,7 @@ fn a_cpu_gone_offline_takes_its_files_along_and_nothing_else() {
     let gone: Vec<_> = undone.iter().filter(|undone| matches!(undone.back, Back::Gone(_))).collect();
     assert_eq!(gone.len(), 1, "{gone:?}");
     assert!(undone.iter().all(|undone| undone.back.is_as_before()));
-    assert!(differences(&machine, &disk.history().steps).is_empty());
+    assert!(differences(&machine.root(), &disk.history().steps).is_empty());
 }
 
 #[test]

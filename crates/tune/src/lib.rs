@@ -5,7 +5,7 @@
 //! done. [`mod@undo`] works from the journal alone, never overwrites what somebody else changed since, and ends with a
 //! proof. [`mod@status`] says what still holds. A [`holder`] undoes when a time has run out, or keeps a device open. [`persist`] changes what holds from the next boot on.
 //!
-//! The machine is read through a `sysroot::SysRoot` and written through a [`Hand`], so that all of this can be tried on
+//! The machine is read through a `sysroot::SysRoot` and written through a `control::Kernel`, so that all of this can be tried on
 //! a machine that is made up, with a kernel that refuses, a disk that is full and a process that is killed.
 //!
 //! ```
@@ -22,9 +22,7 @@ pub mod conflict;
 mod error;
 #[cfg(test)]
 mod fault_tests;
-mod hand;
 pub mod holder;
-mod identity;
 pub mod journal;
 pub mod persist;
 pub mod plan;
@@ -32,11 +30,11 @@ pub mod plan;
 pub mod scripted;
 mod setting;
 pub mod status;
-pub mod trace;
 pub mod undo;
 
-pub use error::{Error, Result, in_words};
-pub use hand::{Hand, Live};
+pub use control::in_words;
+pub use error::{Error, Result};
+pub use holder::live;
 pub use journal::{Journal, State, boot_id};
 pub use plan::{Change, Plan, Refusal, Step, Wish, plan};
-pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting, why_refused};
+pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting};

@@ -6,6 +6,7 @@ use sysroot::SysRoot;
 use units::{CpuList, Policy, Priority};
 
 use crate::conflict::{Conflict, conflicts};
+pub use crate::setting::Change;
 use crate::setting::{self, Target, Thread};
 
 /// What a rule asks for.
@@ -27,35 +28,6 @@ pub struct Wish {
     pub changes: Vec<Change>,
     /// What to do instead where nothing can be changed on the running system; empty where nothing is to be said then.
     pub otherwise: String,
-}
-
-/// A change of the running system, not yet of any object of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// A value into files.
-    Files {
-        /// Their path; `*` stands for any part of one name.
-        path: String,
-        /// What to write.
-        value: String,
-    },
-    /// The same where somebody has named the files: just that value, stricter or not, in files of any CPU.
-    Named {
-        /// Their path; `*` stands for any part of one name.
-        path: String,
-        /// What to write.
-        value: String,
-    },
-    /// Threads of the kernel.
-    Threads(Threads),
-    /// Threads and interrupts that somebody has named.
-    Handlers(Handlers),
-    /// A program that runs as a service is stopped, by the name that the kernel keeps of it.
-    Stop(String),
-    /// Nothing is swapped anywhere.
-    SwapOff,
-    /// CPUs taken out of load balancing, in a partition of control groups.
-    Partition(CpuList),
 }
 
 /// Threads of the kernel, and what is to become of them.
@@ -118,7 +90,7 @@ pub struct Step {
 
 impl Step {
     pub(crate) fn new(target: Target, old: String, new: String) -> Self {
-        let effects = setting::effect(&target).map(str::to_owned).into_iter().collect();
+        let effects = target.kind().effect().map(str::to_owned).into_iter().collect();
         Self { rules: Vec::new(), target, old, new, why: String::new(), effects }
     }
 }
@@ -158,7 +130,7 @@ pub fn plan(root: &SysRoot, wishes: &[Wish], real_time: &CpuList) -> Plan {
     for wish in wishes {
         add(&mut plan, root, wish, real_time);
     }
-    plan.steps.sort_by_key(|step| step.target.phase());
+    plan.steps.sort_by_key(|step| step.target.kind().phase());
     setting::order_limits(&mut plan.steps);
     plan.conflicts = conflicts(root, &plan.steps);
     plan
@@ -174,7 +146,7 @@ fn add(plan: &mut Plan, root: &SysRoot, wish: &Wish, real_time: &CpuList) {
     for change in &wish.changes {
         let expansion = setting::expand(root, change, real_time);
         for step in expansion.steps {
-            if let Some(why) = setting::heavy(&step.target).filter(|_| !wish.named) {
+            if let Some(why) = step.target.kind().heavy().filter(|_| !wish.named) {
                 let (rule, what) = (wish.rule.clone(), step.target.to_string());
                 plan.refusals.push(Refusal {
                     rule,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use control::Kernel;
 use machine::{latency_request, swaps, tasks};
 use record::Fact;
 use rustix::io::Errno;
@@ -9,7 +10,6 @@ use survey::running;
 use sysroot::{SysRoot, Tree};
 use units::{CpuList, Policy};
 
-use crate::hand::Hand;
 use crate::setting::Form;
 
 /// What goes wrong with one write.
@@ -227,7 +227,7 @@ fn mask_like(old: &str, cpus: &CpuList) -> String {
     padded.map(|(group, width)| format!("{group:0>width$}")).collect::<Vec<_>>().join(",")
 }
 
-impl Hand for Scripted {
+impl Kernel for Scripted {
     fn root(&self) -> SysRoot {
         SysRoot::of(self.tree.clone())
     }
@@ -255,7 +255,7 @@ impl Hand for Scripted {
         })
     }
 
-    fn make_group(&mut self, path: &str) -> Result<(), Errno> {
+    fn make_directory(&mut self, path: &str) -> Result<(), Errno> {
         self.written(|machine, _| {
             if machine.tree.present.contains_key(path) {
                 return Err(Errno::EXIST);
@@ -270,7 +270,7 @@ impl Hand for Scripted {
         })
     }
 
-    fn remove_group(&mut self, path: &str) -> Result<(), Errno> {
+    fn remove_directory(&mut self, path: &str) -> Result<(), Errno> {
         self.written(|machine, _| {
             let is_full = |list: &str| machine.text(list).is_some_and(|text| !text.trim().is_empty());
             if ["cgroup.procs", "tasks"].iter().any(|list| is_full(&format!("{path}/{list}"))) {

@@ -1,14 +1,13 @@
 //! What of a journal holds now, and how what does not is written again.
 
+use control::Kernel;
 use record::Fact;
 use sysroot::SysRoot;
 
 use crate::apply::write;
 use crate::error::Result;
-use crate::hand::Hand;
-use crate::identity::{Found, find, successor};
 use crate::journal::{History, Journal, Line, Taken};
-use crate::setting::Target;
+use crate::setting::Found;
 
 /// How one thing is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +41,13 @@ impl Now {
 
 /// A thread that began anew under its name is judged as the one that ended.
 fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
-    let target = match (find(root, &taken.target), successor(root, &taken.target)) {
+    let target = match (taken.target.find(root), taken.target.successor(root)) {
         (Found::Here(target), _) | (Found::Gone(_), Some(target)) => target,
         (Found::Gone(why), None) => return Now::Gone(why),
         (Found::Unclear(why), _) => return Now::Unclear(why),
     };
     match target.value(root) {
-        Fact::Value(now) if still(&target, &now, ours) => Now::Holds,
+        Fact::Value(now) if target.kind().holds(&now, ours) => Now::Holds,
         Fact::Value(now) if target.same(&now, &taken.old) => Now::AsBefore,
         Fact::Value(now) => Now::Drifted(now),
         Fact::Unreadable(errno) => Now::Unreadable(errno),
@@ -56,33 +55,23 @@ fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
     }
 }
 
-/// A limit of which the lowest counts holds where a lower one does.
-fn still(target: &Target, now: &str, ours: &str) -> bool {
-    match target {
-        Target::LatencyLimit => target.form(now).change(now, ours).is_none(),
-        // Those that came later belong to the others too.
-        Target::Programs(_) => now == ours,
-        _ => target.is_reset_by_the_kernel() || target.same(now, ours),
-    }
-}
-
 /// Writes again what does not hold, found by name where its number is another's; what was written, in that order.
 ///
 /// # Errors
 /// Where the journal cannot be written: what was not written yet stays as it is.
-pub fn reconcile(hand: &mut dyn Hand, journal: &mut Journal, history: &History) -> Result<Vec<Taken>> {
+pub fn reconcile(kernel: &mut dyn Kernel, journal: &mut Journal, history: &History) -> Result<Vec<Taken>> {
     let mut again = Vec::new();
     for taken in history.latest().into_iter().filter(|taken| taken.held()) {
-        let root = hand.root();
-        let Some(target) = successor(&root, &taken.target) else { continue };
+        let root = kernel.root();
+        let Some(target) = taken.target.successor(&root) else { continue };
         let Fact::Value(old) = target.value(&root) else { continue };
-        if still(&target, &old, &taken.new) {
+        if target.kind().holds(&old, &taken.new) {
             continue;
         }
         let (rules, new) = (taken.rules.clone(), taken.new.clone());
         let mut done = Taken { rules, target, old, new, outcome: None };
         let step = journal.intend(&done)?;
-        let outcome = write(hand, &done.target, &done.old, &done.new);
+        let outcome = write(kernel, &done.target, &done.old, &done.new);
         done.outcome = Some(outcome.clone());
         journal.tell(&Line::Done { step, outcome })?;
         again.push(done);

@@ -1,12 +1,11 @@
 //! Puts back what a journal tells of, and proves it. Nothing that somebody else has changed since is overwritten.
 
+use control::Kernel;
 use record::Fact;
 use sysroot::SysRoot;
 
-use crate::hand::Hand;
-use crate::identity::{Found, find};
 use crate::journal::{Outcome, Taken};
-use crate::setting::Target;
+use crate::setting::{Found, Target};
 
 /// What became of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,21 +52,21 @@ pub struct Undone {
 }
 
 /// Puts back `taken`, the last first.
-pub fn restore(hand: &mut dyn Hand, taken: &[Taken]) -> Vec<Undone> {
+pub fn restore(kernel: &mut dyn Kernel, taken: &[Taken]) -> Vec<Undone> {
     let mut undone = Vec::new();
     for step in taken.iter().rev() {
         let Some(ours) = step.ours() else { continue };
-        let back = restore_one(hand, step, ours);
+        let back = restore_one(kernel, step, ours);
         undone.push(Undone { target: step.target.clone(), old: step.old.clone(), back });
     }
-    let root = hand.root();
+    let root = kernel.root();
     undone.iter_mut().filter(|undone| undone.back.is_open()).for_each(|undone| look_again(&root, undone));
     undone
 }
 
 /// What was refused can have gone with something that was put back after it, as a file with its group.
 fn look_again(root: &SysRoot, undone: &mut Undone) {
-    match find(root, &undone.target) {
+    match undone.target.find(root) {
         Found::Gone(why) => undone.back = Back::Gone(why),
         Found::Unclear(why) => undone.back = Back::Unclear(why),
         Found::Here(target) => {
@@ -79,19 +78,19 @@ fn look_again(root: &SysRoot, undone: &mut Undone) {
     }
 }
 
-fn restore_one(hand: &mut dyn Hand, step: &Taken, ours: &str) -> Back {
-    let target = match find(&hand.root(), &step.target) {
+fn restore_one(kernel: &mut dyn Kernel, step: &Taken, ours: &str) -> Back {
+    let target = match step.target.find(&kernel.root()) {
         Found::Here(target) => target,
         Found::Gone(why) => return Back::Gone(why),
         Found::Unclear(why) => return Back::Unclear(why),
     };
-    if target == Target::LatencyLimit {
-        return released(hand, &step.old);
+    if let Some(none) = target.kind().released() {
+        return released(kernel, &target, &none, &step.old);
     }
-    match target.value(&hand.root()) {
+    match target.value(&kernel.root()) {
         Fact::Value(now) if target.same(&now, &step.old) => Back::AsBefore,
         Fact::Value(now) if target.same(&now, ours) || target.is_reset_by_the_kernel() => {
-            put_back(hand, &target, &now, &step.old)
+            put_back(kernel, &target, &now, &step.old)
         }
         Fact::Value(now) => Back::Foreign(now),
         Fact::Unreadable(errno) => Back::Unreadable(errno),
@@ -99,8 +98,8 @@ fn restore_one(hand: &mut dyn Hand, step: &Taken, ours: &str) -> Back {
     }
 }
 
-fn put_back(hand: &mut dyn Hand, target: &Target, ours: &str, old: &str) -> Back {
-    match crate::apply::write(hand, target, ours, old) {
+fn put_back(kernel: &mut dyn Kernel, target: &Target, ours: &str, old: &str) -> Back {
+    match crate::apply::write(kernel, target, ours, old) {
         Outcome::Exact | Outcome::Equal(_) => Back::Restored,
         Outcome::Clamped(now) => Back::Differs(now),
         Outcome::Ignored => Back::Differs(ours.to_owned()),
@@ -108,13 +107,13 @@ fn put_back(hand: &mut dyn Hand, target: &Target, ours: &str, old: &str) -> Back
     }
 }
 
-/// The limit on exit latencies is the lowest of all requests: ours is taken back whatever the others ask for.
-fn released(hand: &mut dyn Hand, old: &str) -> Back {
-    if let Err(errno) = hand.limit_latency(None) {
+/// A request that stands beside others is taken back whatever the others ask for.
+fn released(kernel: &mut dyn Kernel, target: &Target, none: &str, old: &str) -> Back {
+    if let Err(errno) = target.kind().write(kernel, none) {
         return Back::Refused(errno.raw_os_error());
     }
-    match Target::LatencyLimit.value(&hand.root()) {
-        Fact::Value(now) if Target::LatencyLimit.same(&now, old) => Back::Restored,
+    match target.value(&kernel.root()) {
+        Fact::Value(now) if target.same(&now, old) => Back::Restored,
         Fact::Value(now) => Back::Foreign(now),
         Fact::Unreadable(errno) => Back::Unreadable(errno),
         Fact::Absent | Fact::Unsupported => Back::Gone("it is no longer there".to_owned()),
@@ -122,8 +121,7 @@ fn released(hand: &mut dyn Hand, old: &str) -> Back {
 }
 
 /// What does not read as it did before anything was changed, with what it said and says: empty where all does.
-pub fn differences(hand: &dyn Hand, taken: &[Taken]) -> Vec<(Target, String, String)> {
-    let root = hand.root();
+pub fn differences(root: &SysRoot, taken: &[Taken]) -> Vec<(Target, String, String)> {
     let mut seen: Vec<&Target> = Vec::new();
     let mut differences = Vec::new();
     for step in taken.iter().filter(|step| step.ours().is_some()) {
@@ -133,7 +131,7 @@ pub fn differences(hand: &dyn Hand, taken: &[Taken]) -> Vec<(Target, String, Str
             continue;
         }
         seen.push(&step.target);
-        let target = match find(&root, &step.target) {
+        let target = match step.target.find(root) {
             Found::Here(target) => target,
             Found::Gone(_) => continue,
             Found::Unclear(why) => {
@@ -141,7 +139,7 @@ pub fn differences(hand: &dyn Hand, taken: &[Taken]) -> Vec<(Target, String, Str
                 continue;
             }
         };
-        let now = target.value(&root);
+        let now = target.value(root);
         if !now.value().is_some_and(|now| target.same(now, &step.old)) {
             differences.push((target, step.old.clone(), now.to_string()));
         }

@@ -20,8 +20,12 @@ pub fn data(text: &str) -> io::Result<bool> {
     }
 }
 
-/// Writes what another program printed, as it is. A reader that has gone away is no error.
+/// Writes what another program printed: as it is, or printable where it goes to a terminal. A reader that has gone away
+/// is no error.
 pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), CommandError> {
+    let text = is_terminal(stream).then(|| String::from_utf8_lossy(bytes));
+    let text = text.as_ref().map(|text| printable::lines(text));
+    let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
     let write = |to: &mut dyn Write| to.write_all(bytes).and_then(|()| to.flush());
     let written = match stream {
         Stream::Output => write(&mut io::stdout().lock()),
@@ -43,15 +47,20 @@ pub fn final_data(text: &str) -> Result<(), CommandError> {
         .map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
 }
 
-/// Writes words.
+/// Writes words, whoever they are from.
 pub fn words(text: &str) {
+    styled(&printable::lines(text));
+}
+
+/// Writes words of our own, with colours.
+pub fn styled(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Draws over the line that was drawn last, on a terminal.
 pub fn progress(text: &str) {
     let width = style(Stream::Error).width.saturating_sub(1);
-    let text: String = text.chars().take(width).collect();
+    let text: String = printable::line(text).chars().take(width).collect();
     let _ = write!(io::stderr(), "\r{text}\x1b[K");
 }
 

@@ -76,7 +76,7 @@ impl Observer for Progress {
             output::end_progress();
         }
         let rows = rows(live);
-        output::words(
+        output::styled(
             report::live::table(&rows, self.unit, &output::style(output::Stream::Error)).trim_end(),
         );
         Ok(true)

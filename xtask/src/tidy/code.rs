@@ -12,7 +12,8 @@ const PRINTING: [&str; 3] = ["worstcase", "xtask", "guest-tests"];
 const PRINTS: [&str; 5] = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
 
 /// Crates that open kernel files; the tasks read /proc to compare programs, fuzz targets name files that they make up.
-const KERNEL_FILES: [&str; 8] = ["sysroot", "machine", "survey", "trace", "tune", "load", "xtask", "fuzz"];
+const KERNEL_FILES: [&str; 9] =
+    ["sysroot", "control", "machine", "survey", "trace", "tune", "load", "xtask", "fuzz"];
 
 /// The part of a crate that does so too: process 1 of a guest is the init of its system.
 const KERNEL_FOLDER: &str = "crates/lab/src/guest/";
@@ -38,6 +39,23 @@ const EXCEPTIONS: [(&str, &str); 19] = [
     ("lab", "/sys"),
     ("audit", "/dev/cpu_dma_latency"), // what a pasted recipe writes to, not opened
     ("audit", "/proc/sys/"),           // how a write is told as a command, not opened
+];
+
+/// How the standard library opens a file for writing.
+const OPENING: [&str; 4] = ["fs::write", "File::create", "File::create_new", "OpenOptions"];
+
+/// Who opens files for writing: `control` those of the kernel, `files` our own. Beside them, each with its reason.
+const WRITERS: [(&str, &str); 10] = [
+    ("crates/control/", "the kernel's files"),
+    ("crates/files/", "our own files"),
+    ("crates/sys/", "system calls"),
+    ("crates/sysroot/src/lib.rs", "opens so that reading does not wait, and writes nothing"),
+    ("crates/sysroot/src/fake.rs", "trees that tests make up"),
+    ("crates/lab/src/guest/", "process 1 of a guest: its console, its port, its disk"),
+    ("crates/load/src/stressor/", "a load's work is to write files and devices"),
+    ("crates/audit/build.rs", "a build script"),
+    ("crates/report/examples/", "an example"),
+    ("xtask/", "tasks of those who work on this"),
 ];
 
 /// Paths that exist on one machine only. Written in two parts so that this file does not break its own rule.
@@ -111,6 +129,19 @@ fn is_kernel_path(text: &str) -> bool {
     ["/proc", "/sys", "/dev"].into_iter().any(below) && !text.contains(' ')
 }
 
+pub fn writers(tree: &Tree) -> Vec<Finding> {
+    let is_writer = |source: &Source| {
+        let is_named = WRITERS.iter().any(|(place, _)| source.path.starts_with(place));
+        is_named || source.path.ends_with("_tests.rs")
+    };
+    let opening = |line: &str| OPENING.into_iter().find(|way| has_word(line, way));
+    lines(
+        tree.sources.iter().filter(|source| !is_writer(source)),
+        |source| Box::new(source.code()),
+        |line| Some(format!("{} outside of control and files", opening(line)?)),
+    )
+}
+
 type Lines<'a> = Box<dyn Iterator<Item = (usize, &'a str)> + 'a>;
 
 /// One finding for each line that breaks the rule.
@@ -141,6 +172,18 @@ mod tests {
 
     fn places(findings: Vec<Finding>) -> Vec<(String, usize)> {
         findings.into_iter().map(|finding| (finding.path, finding.line)).collect()
+    }
+
+    #[test]
+    fn files_are_opened_for_writing_in_few_places() {
+        let guilty = "fn f() {\n    std::fs::write(path, text)?;\n    File::create_new(path)\n}\n";
+        let found = writers(&tree(&[
+            ("crates/tune/src/apply.rs", guilty),
+            ("crates/files/src/lib.rs", guilty),
+            ("crates/tune/tests/apply.rs", guilty),
+        ]));
+        let place = |line| ("crates/tune/src/apply.rs".to_owned(), line);
+        assert_eq!(places(found), [place(2), place(3)]);
     }
 
     #[test]

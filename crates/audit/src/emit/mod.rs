@@ -6,6 +6,8 @@ mod build;
 mod choice;
 mod patch;
 
+use printable::line;
+
 use crate::finding::{Audit, Finding, Outcome};
 use crate::rule::Rule;
 use crate::rules::Rules;
@@ -85,18 +87,14 @@ fn head(audit: &Audit, what: &str) -> Vec<String> {
 fn reasons(finding: &Finding) -> Vec<String> {
     let seen = finding.evidence.first().map_or_else(String::new, |evidence| evidence.value.to_string());
     let seen = if finding.offenders.is_empty() { seen } else { finding.offenders[0].value.clone() };
-    let next_boot = finding.next_boot.iter().map(|change| format!("#   {}", one_line(change)));
+    let next_boot = finding.next_boot.iter().map(|change| format!("#   {}", line(change)));
     [
-        format!("# {}: {} (here: {})", finding.rule, one_line(&finding.title), one_line(&seen)),
-        format!("#   {}", one_line(&finding.why).trim_start_matches("CONFIG_")),
+        format!("# {}: {} (here: {})", finding.rule, line(&finding.title), line(&seen)),
+        format!("#   {}", line(&finding.why).trim_start_matches("CONFIG_")),
     ]
     .into_iter()
     .chain(next_boot)
     .collect()
-}
-
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// What could not be taken, and why, as comment lines.

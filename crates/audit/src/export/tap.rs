@@ -55,6 +55,5 @@ fn diagnostic(text: &mut String, key: &str, value: &Value) -> std::fmt::Result {
 
 /// In one line, without characters that have a meaning there.
 fn escaped(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    plain.replace('\\', "\\\\").replace('#', "\\#")
+    printable::line(text).replace('\\', "\\\\").replace('#', "\\#")
 }

@@ -127,9 +127,11 @@ fn cures(cure: &Cure) -> Vec<(&'static str, String)> {
     let code = |lines: &[String]| lines.iter().map(|line| format!("`{line}`")).collect::<Vec<_>>().join(", ");
     let writes: Vec<String> =
         cure.runtime.iter().map(|write| format!("`{}` to `{}`", write.value, write.path)).collect();
+    let actions: Vec<String> = cure.actions.iter().map(audit::Action::command).collect();
     let words = |words: &Option<String>| words.clone().unwrap_or_default();
     vec![
         ("cure, now: write", writes.join(", ")),
+        ("cure, now", actions.join("; ")),
         ("cure, now", words(&cure.command)),
         ("cure, boot line", code(&cure.boot)),
         ("cure, kernel config", code(&cure.config)),

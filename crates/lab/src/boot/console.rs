@@ -103,7 +103,7 @@ pub(crate) fn explain(
         (_, Some(panic), _) => (format!("kernel {name} panicked: {panic}"), of_panic(guest, &panic, console)),
         (End::Killed(signal), ..) => killed(*signal),
         (End::Failed(words), ..) => {
-            (format!("QEMU failed: {}", printable(words)), Cure::of(words).hint(guest))
+            (format!("QEMU failed: {}", printable::lines(words)), Cure::of(words).hint(guest))
         }
         (End::GivenUp(cpu), _, boot) => given_up(guest, *cpu, boot, console),
         (End::Ended, _, None) => {
@@ -189,11 +189,14 @@ pub(crate) fn failure(guest: &Guest, words: &str, console: &str) -> Error {
 /// What the kernel gave as the reason of its panic, and what went wrong first.
 fn panic(console: &str) -> Option<String> {
     let (before, reason) = console.split_once("Kernel panic - not syncing: ")?;
-    let reason = printable(reason.lines().next()?.trim_end());
+    let reason = printable::lines(reason.lines().next()?.trim_end());
     let first = before.lines().find_map(|line| {
-        TROUBLES.iter().find_map(|sign| line.find(sign)).map(|start| printable(line[start..].trim_end()))
+        TROUBLES
+            .iter()
+            .find_map(|sign| line.find(sign))
+            .map(|start| printable::lines(line[start..].trim_end()))
     });
-    Some(first.map_or(reason.clone(), |first| format!("{reason}, after {first}")))
+    Some(first.map_or(reason.to_string(), |first| format!("{reason}, after {first}")))
 }
 
 /// The console from the first sign of trouble on, or its last lines, for an error.
@@ -208,7 +211,7 @@ fn excerpt(console: &str) -> String {
         return String::new();
     }
     let shown = &chosen[..chosen.len().min(TROUBLE)];
-    let text = shown.iter().fold(format!("\n{head}"), |text, line| text + "\n  " + &printable(line));
+    let text = shown.iter().fold(format!("\n{head}"), |text, line| text + "\n  " + &printable::lines(line));
     match chosen.len() - shown.len() {
         0 => text,
         more => format!("{text}\n  ({more} more lines)"),
@@ -217,11 +220,6 @@ fn excerpt(console: &str) -> String {
 
 fn has_any(text: &str, signs: &[&str]) -> bool {
     signs.iter().any(|sign| text.contains(sign))
-}
-
-/// A guest does not send commands to the terminal.
-fn printable(line: &str) -> String {
-    line.chars().filter(|character| !character.is_control()).collect()
 }
 
 #[cfg(test)]

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
-use record::{Digest, store};
+use record::Digest;
 
 use super::memory_file::MemoryFile;
 use crate::kernels::{Architecture, Kernel};
 use crate::{Error, hash};
+
+/// No kernel is larger, in bytes.
+const LONGEST: u64 = 1 << 30;
 
 /// A kernel in memory, with what tells it from others.
 #[derive(Debug)]
@@ -48,9 +51,11 @@ fn hashes(place: &Path) -> PathBuf {
 /// What an earlier boot unpacked from this image, with its hash.
 fn kept(kernel: &Kernel, image: &Digest) -> Result<Option<(Vec<u8>, Digest)>, Error> {
     let Some(place) = &kernel.unpacked else { return Ok(None) };
-    let Ok(text) = fs::read_to_string(hashes(place)) else { return Ok(None) };
+    let Ok(text) = files::read_text(&hashes(place), LONGEST) else { return Ok(None) };
     let Some((of_image, of_unpacked)) = text.trim_end().split_once(' ') else { return Ok(None) };
-    let Some(bytes) = fs::read(place).ok().filter(|_| of_image == image.0) else { return Ok(None) };
+    let Some(bytes) = files::read(place, LONGEST).ok().filter(|_| of_image == image.0) else {
+        return Ok(None);
+    };
     let found = hash::of(&bytes);
     match found.0 == of_unpacked {
         true => Ok(Some((bytes, found))),
@@ -72,8 +77,8 @@ fn unpacked(kernel: &Kernel, image: Vec<u8>, of_image: &Digest) -> (Vec<u8>, Dig
         // A cache that is full or of somebody else costs time, and no boot. The hashes come last: without them nothing is
         // taken for kept.
         let both = format!("{of_image} {found}\n");
-        let _ = store::write_whole(place, &unpacked)
-            .and_then(|()| store::write_whole(&hashes(place), both.as_bytes()));
+        let _ = files::write_whole(place, &unpacked)
+            .and_then(|()| files::write_whole(&hashes(place), both.as_bytes()));
     }
     (unpacked, found)
 }

@@ -1,10 +1,11 @@
 //! The port that results leave by, and by which the host asks for them before the command has ended.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
+use control::{Kernel, Live};
 use rustix::termios::{self, OptionalActions};
 
 use super::Result;
@@ -62,5 +63,5 @@ impl AsFd for Port {
 /// (kernel/irq/spurious.c). While the command is silent the kernel watches all others as it does everywhere.
 fn trust_interrupts(trusted: bool) {
     let value = if trusted { "Y" } else { "N" };
-    let _ = fs::write("/sys/module/spurious/parameters/noirqdebug", value);
+    let _ = Live::default().write_file("/sys/module/spurious/parameters/noirqdebug", value);
 }

@@ -1,6 +1,6 @@
 //! A kernel built from source, a base and fragments: every symbol that was asked for is in it, or it is not built.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use machine::KernelConfig;
 use machine::kernel_config::{Dropped, Fragment, Setting, dropped};
 
 use super::add::copy;
-use super::cache::{Draft, Lock, check_name, failed, remove};
+use super::cache::{Draft, Lock, check_name, failed, remove, write};
 use super::program::{Program, last_lines};
 use super::source::{Source, Unpacked};
 use super::{Asked, Base, Cache, Kernel, Progress, image, merge};
@@ -144,7 +144,7 @@ fn start(cache: &Cache, name: &str, inputs: Option<&str>) -> Result<PathBuf, Err
     }
     remove(&directory)?;
     fs::create_dir(&directory).map_err(|error| failed("create", &directory, &error))?;
-    fs::write(&path, inputs.unwrap_or_default()).map_err(|error| failed("write", &path, &error))?;
+    write(&path, inputs.unwrap_or_default().as_bytes())?;
     Ok(directory)
 }
 
@@ -158,7 +158,7 @@ fn configure(kbuild: &Kbuild<'_>, base: &Base, fragment: &Fragment) -> Result<Ke
             read_config(&path)?
         }
     };
-    fs::write(&path, merge::onto(&base, fragment)).map_err(|error| failed("write", &path, &error))?;
+    write(&path, merge::onto(&base, fragment).as_bytes())?;
     kbuild.run("olddefconfig")?;
     read_config(&path)
 }
@@ -264,7 +264,9 @@ impl Kbuild<'_> {
     /// Makes the image, and modules if there are any, on all CPUs; what is said goes to the log.
     fn compile(&self, config: &KernelConfig, progress: &mut Progress<'_>) -> Result<(), Error> {
         let path = self.output.join(LOG);
-        let log = File::create(&path).map_err(|error| failed("create", &path, &error))?;
+        let _ = fs::remove_file(&path);
+        let log = files::create_new(&path, files::READABLE);
+        let log = log.map_err(|error| failed(error.operation, &path, &error.source))?;
         let both = log.try_clone().map_err(|error| failed("create", &path, &error))?;
         let mut make = self.make();
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,6 +1,6 @@
 //! The directory that holds the kernels, one directory each, and how one gets there.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ use crate::{Error, hash};
 
 /// Describes the kernel in whose directory it stands; its paths are relative to that.
 const DESCRIPTION: &str = "kernel.json";
+
+/// No description is longer, in bytes.
+const LONGEST_DESCRIPTION: u64 = 1 << 20;
 
 /// The image as it is unpacked, written by the first boot. It goes away with the directory that the image is in.
 const UNPACKED: &str = "unpacked";
@@ -103,7 +106,8 @@ impl Cache {
         let path = directory.join(DESCRIPTION);
         let broken =
             |error: Error| error.hint("take the directory away, then fetch, add or build the kernel anew");
-        let text = fs::read(&path).map_err(|error| broken(failed("read", &path, &error)))?;
+        let text = files::read(&path, LONGEST_DESCRIPTION);
+        let text = text.map_err(|error| broken(failed(error.operation, &path, &error.source)))?;
         let mut kernel: Kernel = serde_json::from_slice(&text)
             .map_err(|error| broken(Error::new(format!("{}: {error}", path.display()))))?;
         name.clone_into(&mut kernel.name);
@@ -136,8 +140,8 @@ impl Cache {
         check_name(what)?;
         let locks = self.make(".locks")?;
         let path = locks.join(what);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        let file = file.map_err(|error| failed("open", &path, &error))?;
+        let file = files::open_lock(&path, files::READABLE);
+        let file = file.map_err(|error| failed(error.operation, &path, &error.source))?;
         let taken = flock(&file, FlockOperation::NonBlockingLockExclusive).or_else(|_| {
             progress(&format!("waiting: another process holds {what}"));
             flock(&file, FlockOperation::LockExclusive)
@@ -201,7 +205,7 @@ impl Draft<'_> {
         let description = self.path.join(DESCRIPTION);
         let text =
             serde_json::to_vec_pretty(&kernel).map_err(|error| Error::new(format!("kernel: {error}")))?;
-        fs::write(&description, text).map_err(|error| failed("write", &description, &error))?;
+        write(&description, &text)?;
         let place = self.cache.directory.join(&self.name);
         put(&self.path, &place).map_err(|error| failed("put a kernel at", &place, &error))?;
         self.cache.read(&self.name)
@@ -227,6 +231,11 @@ fn put(path: &Path, place: &Path) -> io::Result<()> {
         }
         exchanged => Ok(exchanged?),
     }
+}
+
+/// Writes a file of the cache.
+pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+    files::write_whole(path, content).map_err(|error| failed(error.operation, path, &error.source))
 }
 
 /// Removes a directory if it is there.

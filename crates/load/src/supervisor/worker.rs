@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use control::{Kernel, Live};
 use sys::process::{self, Pid, Resource};
 use units::{Bytes, Nanos};
 
@@ -55,7 +56,7 @@ pub(super) fn enter(
     // Without these the worker still works.
     let _ = process::set_name(&format!("load:{name}"));
     let _ = process::new_group();
-    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let _ = Live::default().write_file("/proc/self/oom_score_adj", "1000");
     let cpus = shop.plan.cpus_of(seat.stressor);
     if let Err(error) = sys::schedule::set_affinity(0, cpus) {
         shop.failure(seat.stressor, &format!("{name} could not be moved to its CPUs: {error}"));

@@ -11,8 +11,8 @@ mod stats;
 use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use control::Directory;
 use record::Fact;
-use rustix::io::Errno;
 use sys::clock::Clock;
 use sysroot::SysRoot;
 use units::{Bytes, CpuId, Nanos};
@@ -36,30 +36,6 @@ const CLOCK: &str = "mono";
 /// Events that need not be enabled, because the tracers write them by themselves.
 const INTERNAL: [&str; 6] = ["print", "bprint", "bputs", "raw_data", "kernel_stack", "user_stack"];
 
-/// Who may change tracefs. Nothing else is written here.
-pub trait Tracefs {
-    /// The machine, to be read.
-    fn root(&self) -> SysRoot;
-
-    /// Makes a directory: an instance.
-    ///
-    /// # Errors
-    /// What the kernel answered.
-    fn make_directory(&mut self, path: &str) -> std::result::Result<(), Errno>;
-
-    /// Takes one away.
-    ///
-    /// # Errors
-    /// What the kernel answered: `EBUSY` where somebody reads it.
-    fn remove_directory(&mut self, path: &str) -> std::result::Result<(), Errno>;
-
-    /// Writes `value` into a file, in one write.
-    ///
-    /// # Errors
-    /// What the kernel answered.
-    fn write(&mut self, path: &str, value: &str) -> std::result::Result<(), Errno>;
-}
-
 /// In which form events are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -70,13 +46,14 @@ pub enum Form {
 }
 
 /// An instance of our own. It is taken away when this is dropped.
-pub struct Instance<T: Tracefs> {
-    tracefs: T,
-    directory: String,
-    top: String,
+pub struct Instance {
+    /// Dropped before the directory, which the kernel does not remove while somebody reads it.
+    reader: Reader,
+    directory: Directory,
+    root: SysRoot,
+    top: &'static str,
     formats: Formats,
     tasks: Tasks,
-    reader: Reader,
 }
 
 enum Reader {
@@ -85,45 +62,38 @@ enum Reader {
     Pipe(Pipe),
 }
 
-impl<T: Tracefs> Instance<T> {
+impl Instance {
     /// Makes one, with the clock `mono` and a buffer of so many bytes for each CPU, or as large as the kernel makes it.
     ///
     /// # Errors
     /// What cannot be done here: there is no tracefs, or the kernel refuses.
-    pub fn make(tracefs: T, buffer: Option<Bytes>) -> Result<Self> {
+    pub fn make(buffer: Option<Bytes>) -> Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        let root = tracefs.root();
+        let root = SysRoot::live();
         let top = place(&root)?;
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let directory = format!("{top}/instances/{}{}-{number}", place::OWN, std::process::id());
-        let mut instance = Self {
-            formats: Formats::new(layout(&root, top)?),
-            tasks: Tasks::live(&root),
-            tracefs,
-            directory,
-            top: top.to_owned(),
-            reader: Reader::None,
-        };
-        let made = instance.tracefs.make_directory(&instance.directory);
-        made.map_err(|errno| Error::new("make", &instance.directory, std::io::Error::from(errno)))?;
+        let path = format!("{top}/instances/{}{}-{number}", place::OWN, std::process::id());
+        let (formats, tasks) = (Formats::new(layout(&root, top)?), Tasks::live(&root));
+        let made = Directory::make(path.clone());
+        let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
+        let mut instance = Self { reader: Reader::None, directory, root, top, formats, tasks };
         instance.set_up(buffer)?;
         Ok(instance)
     }
 
     fn set_up(&mut self, buffer: Option<Bytes>) -> Result<()> {
-        let root = self.tracefs.root();
-        self.formats = Formats::new(layout(&root, &self.directory)?);
+        self.formats = Formats::new(layout(&self.root, self.directory.path())?);
         self.write("trace_clock", CLOCK)?;
-        let clocks = root.read(&self.path("trace_clock"));
+        let clocks = self.read("trace_clock");
         if !clocks.value().is_some_and(|clocks| clocks.contains(&format!("[{CLOCK}]"))) {
             let reason = format!("it reads {clocks} after {CLOCK} was written to it");
-            return Err(Error::new("set", self.path("trace_clock"), reason));
+            return Err(Error::new("set", self.directory.file("trace_clock"), reason));
         }
         if let Some(size) = buffer {
             self.write("buffer_size_kb", &size.0.div_ceil(1024).to_string())?;
         }
         for name in INTERNAL {
-            if let Fact::Value(text) = root.read(&format!("{}/events/ftrace/{name}/format", self.top)) {
+            if let Fact::Value(text) = self.root.read(&format!("{}/events/ftrace/{name}/format", self.top)) {
                 self.formats.add(&text)?;
             }
         }
@@ -132,16 +102,12 @@ impl<T: Tracefs> Instance<T> {
 
     /// Where it is.
     pub fn directory(&self) -> &str {
-        &self.directory
-    }
-
-    fn path(&self, file: &str) -> String {
-        format!("{}/{file}", self.directory)
+        self.directory.path()
     }
 
     /// Reads one of its files.
     pub fn read(&self, file: &str) -> Fact<String> {
-        self.tracefs.root().read(&self.path(file))
+        self.directory.read(file)
     }
 
     /// Writes one of its files: a trigger, `tracing_on`, `trace_marker`.
@@ -149,9 +115,8 @@ impl<T: Tracefs> Instance<T> {
     /// # Errors
     /// What the kernel answered.
     pub fn write(&mut self, file: &str, value: &str) -> Result<()> {
-        let path = self.path(file);
-        let written = self.tracefs.write(&path, value);
-        written.map_err(|errno| Error::new("write", path, std::io::Error::from(errno)))
+        let written = self.directory.write(file, value);
+        written.map_err(|errno| Error::new("write", self.directory.file(file), std::io::Error::from(errno)))
     }
 
     /// Whether the kernel has an event, `system/name`.
@@ -167,7 +132,7 @@ impl<T: Tracefs> Instance<T> {
         let path = format!("events/{event}/format");
         match self.read(&path) {
             Fact::Value(text) => self.formats.add(&text)?,
-            fact => return Err(Error::new("read", self.path(&path), fact)),
+            fact => return Err(Error::new("read", self.directory.file(&path), fact)),
         }
         if let Some(filter) = filter {
             self.write(&format!("events/{event}/filter"), filter)?;
@@ -186,12 +151,11 @@ impl<T: Tracefs> Instance<T> {
     /// What the kernel answered.
     pub fn open(&mut self, form: Form) -> Result<()> {
         self.reader = Reader::None;
-        let root = self.tracefs.root();
         self.reader = match form {
-            Form::Text => Reader::Pipe(Pipe::open(&root, &self.directory)?),
+            Form::Text => Reader::Pipe(Pipe::open(&self.root, self.directory())?),
             Form::Binary => {
                 let size = self.formats.layout().size;
-                let open = |cpu| Ok((cpu, Ring::open(&root, &self.directory, cpu, size)?));
+                let open = |cpu| Ok((cpu, Ring::open(&self.root, self.directory(), cpu, size)?));
                 let rings = self.cpus().into_iter().map(open).collect::<Result<Vec<_>>>()?;
                 Reader::Rings(Merge::new(rings))
             }
@@ -201,7 +165,7 @@ impl<T: Tracefs> Instance<T> {
 
     /// The CPUs that have a buffer: all that may ever be there.
     pub fn cpus(&self) -> Vec<CpuId> {
-        let names = self.tracefs.root().directories(&self.path("per_cpu"));
+        let names = self.root.directories(&self.directory.file("per_cpu"));
         let number = |name: &String| name.strip_prefix("cpu")?.parse().ok().map(CpuId);
         let mut cpus: Vec<CpuId> = names.value().into_iter().flatten().filter_map(number).collect();
         cpus.sort_unstable();
@@ -218,7 +182,7 @@ impl<T: Tracefs> Instance<T> {
             Reader::None => {}
             Reader::Pipe(pipe) => pipe.each(see)?,
             Reader::Rings(rings) => {
-                let saved = self.tracefs.root().read(&format!("{}/saved_cmdlines", self.top));
+                let saved = self.root.read(&format!("{}/saved_cmdlines", self.top));
                 self.tasks.add(saved.value().map_or("", String::as_str));
                 // What is recorded while this reads may stand in one CPU's pages, and in another's only later.
                 let now = Nanos(Clock::Monotonic.now());
@@ -239,7 +203,7 @@ impl<T: Tracefs> Instance<T> {
         let path = format!("per_cpu/cpu{cpu}/stats");
         let text = self.read(&path);
         let stats = text.value().and_then(|text| Stats::parse(text));
-        stats.ok_or_else(|| Error::new("read", self.path(&path), "it has no counts of lost events"))
+        stats.ok_or_else(|| Error::new("read", self.directory.file(&path), "it has no counts of lost events"))
     }
 
     /// Moves the pages that a CPU has into a file, whole ones without a copy through this process. What was moved is
@@ -248,16 +212,7 @@ impl<T: Tracefs> Instance<T> {
     /// # Errors
     /// What the kernel answered.
     pub fn spool(&self, cpu: CpuId, file: &File) -> Result<Spooled> {
-        let root = self.tracefs.root();
-        Ring::open(&root, &self.directory, cpu, self.formats.layout().size)?.spool(file)
-    }
-}
-
-impl<T: Tracefs> Drop for Instance<T> {
-    fn drop(&mut self) {
-        // The kernel does not take away what somebody reads.
-        self.reader = Reader::None;
-        let _ = self.tracefs.remove_directory(&self.directory);
+        Ring::open(&self.root, self.directory(), cpu, self.formats.layout().size)?.spool(file)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Where tracefs is, and which instances in it are ours.
 
+use control::{Kernel, Live};
 use record::Fact;
 use rustix::io::Errno;
 use sysroot::SysRoot;
 
-use super::Tracefs;
 use crate::error::{Error, Result};
 
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -30,11 +30,12 @@ pub fn place(root: &SysRoot) -> Result<&'static str> {
 }
 
 /// Takes away instances of ours whose process is gone; each with what the kernel answered.
-pub fn clear(tracefs: &mut impl Tracefs) -> Vec<(String, std::result::Result<(), Errno>)> {
-    let root = tracefs.root();
+pub fn clear() -> Vec<(String, std::result::Result<(), Errno>)> {
+    let mut kernel = Live::default();
+    let root = kernel.root();
     let left = instances(&root).into_iter().filter(|(_, process)| !is_running(&root, *process));
     left.map(|(directory, _)| {
-        let removed = tracefs.remove_directory(&directory);
+        let removed = kernel.remove_directory(&directory);
         (directory, removed)
     })
     .collect()

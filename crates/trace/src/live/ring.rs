@@ -1,10 +1,8 @@
 //! The pages of one CPU's buffer as the kernel has them: `per_cpu/cpuN/trace_pipe_raw`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use sysroot::SysRoot;
@@ -35,9 +33,7 @@ pub struct Spooled {
 
 /// Opens a file of tracefs so that reading never waits.
 pub(super) fn open(root: &SysRoot, path: &str) -> Result<File> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(root.path(path));
-    file.map_err(|error| Error::new("open", path, error))
+    root.open(path).map_err(|error| Error::new("open", path, error))
 }
 
 impl Ring {

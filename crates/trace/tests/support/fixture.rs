@@ -10,7 +10,7 @@ use trace::page::Layout;
 use trace::{Error, Item, Merge, Order, Pages, Symbols, Tasks};
 use units::{CpuId, Nanos};
 
-use super::kernel::{Direct, instance};
+use super::kernel::instance;
 use trace::live::Instance;
 
 /// What a section of the text begins with; its name follows.
@@ -77,7 +77,7 @@ fn section(text: &mut String, name: &str, content: &str) {
     write!(text, "{MARK}{name}\n{}\n", content.trim_end()).unwrap();
 }
 
-fn pages(text: &mut String, name: &str, instance: &Instance<Direct>, most: usize) {
+fn pages(text: &mut String, name: &str, instance: &Instance, most: usize) {
     let size = instance.formats().layout().size;
     for cpu in instance.cpus() {
         let path = std::env::temp_dir().join(format!("worstcase-fixture-{cpu}"));

@@ -4,43 +4,16 @@ use std::fs;
 use std::io::Write;
 use std::time::Duration;
 
-use rustix::io::Errno;
 use sys::clock::Clock;
 use sysroot::SysRoot;
-use trace::live::{Form, Instance, Tracefs, clear, place};
+use trace::live::{Form, Instance, clear, place};
 use trace::{Item, Losses, Symbols, text};
 use units::{Bytes, CpuList};
 
 use super::{Told, assert_same, told};
 
-/// Writes as anybody would.
-pub struct Direct;
-
-fn errno(error: std::io::Error) -> Errno {
-    Errno::from_io_error(&error).unwrap_or(Errno::IO)
-}
-
-impl Tracefs for Direct {
-    fn root(&self) -> SysRoot {
-        SysRoot::live()
-    }
-
-    fn make_directory(&mut self, path: &str) -> Result<(), Errno> {
-        fs::create_dir(path).map_err(errno)
-    }
-
-    fn remove_directory(&mut self, path: &str) -> Result<(), Errno> {
-        fs::remove_dir(path).map_err(errno)
-    }
-
-    fn write(&mut self, path: &str, value: &str) -> Result<(), Errno> {
-        let file = fs::OpenOptions::new().write(true).open(path);
-        file.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes())).map_err(errno)
-    }
-}
-
-pub fn instance(size: u64) -> Instance<Direct> {
-    Instance::make(Direct, Some(Bytes(size))).unwrap()
+pub fn instance(size: u64) -> Instance {
+    Instance::make(Some(Bytes(size))).unwrap()
 }
 
 /// Events that a thread that sleeps and wakes makes, as far as the kernel has them, and only those of this thread.
@@ -55,7 +28,7 @@ const EVENTS: [(&str, &str); 7] = [
 ];
 
 /// Records some of everything, and stops.
-pub fn recorded() -> Instance<Direct> {
+pub fn recorded() -> Instance {
     let mut instance = instance(1 << 20);
     let me = rustix::thread::gettid().as_raw_nonzero().to_string();
     for (event, filter) in EVENTS {
@@ -69,7 +42,7 @@ pub fn recorded() -> Instance<Direct> {
     instance
 }
 
-pub fn texts(instance: &Instance<Direct>) -> Vec<Told> {
+pub fn texts(instance: &Instance) -> Vec<Told> {
     let all = instance.read("trace");
     let events = all.value().unwrap().lines().filter_map(text::parse);
     events
@@ -80,7 +53,7 @@ pub fn texts(instance: &Instance<Direct>) -> Vec<Told> {
         .collect()
 }
 
-pub fn records(instance: &mut Instance<Direct>, symbols: &Symbols) -> Vec<Told> {
+pub fn records(instance: &mut Instance, symbols: &Symbols) -> Vec<Told> {
     let mut all = Vec::new();
     instance
         .each(&mut |item| match item {
@@ -244,7 +217,7 @@ pub fn nothing_is_left_behind() {
     let left = format!("{}/instances/worstcase-{}-0", place(&SysRoot::live()).unwrap(), child.id());
     fs::create_dir(&left).unwrap();
     let ours = instance(1 << 16);
-    let cleared = clear(&mut Direct);
+    let cleared = clear();
     assert!(cleared.contains(&(left.clone(), Ok(()))), "{cleared:?}");
     assert!(!fs::exists(&left).unwrap() && fs::exists(ours.directory()).unwrap());
 }

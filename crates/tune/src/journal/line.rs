@@ -168,6 +168,32 @@ mod tests {
         );
     }
 
+    /// As version 0.1 wrote them: what an older program changed must be undone.
+    #[test]
+    fn settings_of_older_journals_are_read() {
+        let thread = r#"{"name":"rcu_preempt","pid":15,"tid":15,"start":40}"#;
+        let kinds = [
+            r#"{"file":"/proc/sys/vm/swappiness"}"#.to_owned(),
+            r#"{"interrupt":{"number":24,"identity":"PCI-MSI eth0"}}"#.to_owned(),
+            format!(r#"{{"affinity":{thread}}}"#),
+            format!(r#"{{"freed":{thread}}}"#),
+            format!(r#"{{"scheduling":{thread}}}"#),
+            r#"{"cpuset-below":"/sys/fs/cgroup"}"#.to_owned(),
+            r#"{"group":"/sys/fs/cgroup/worstcase"}"#.to_owned(),
+            r#"{"programs":{"from":"/sys/fs/cgroup/cpuset","to":"/sys/fs/cgroup/cpuset/worstcase-rest"}}"#
+                .to_owned(),
+            r#"{"swap":"/dev/sda2"}"#.to_owned(),
+            r#"{"service":{"program":"irqbalance","manager":"irqbalance.service"}}"#.to_owned(),
+            r#""latency-limit""#.to_owned(),
+        ];
+        for kind in kinds {
+            let json =
+                format!(r#"{{"line":"intend","step":0,"rules":[],"target":{kind},"old":"a","new":"b"}}"#);
+            let line: Line = serde_json::from_str(&json).unwrap();
+            assert_eq!(serde_json::to_string(&line).unwrap(), json);
+        }
+    }
+
     #[test]
     fn a_journal_cut_off_anywhere_is_read_up_to_there() {
         let text = text();

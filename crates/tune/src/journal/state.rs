@@ -1,8 +1,8 @@
 //! The state directory: one journal at a time, one process at a time.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -19,6 +19,9 @@ const LAST: &str = "last-journal";
 const LOCK: &str = "lock";
 /// How what was applied last ended, where it ended by itself.
 const WORDS: &str = "last-words";
+
+/// No file here is longer, in bytes; a setting takes some 300.
+const LONGEST: u64 = 256 << 20;
 
 const HINT: &str = "is there room, and may you write there?";
 
@@ -145,8 +148,7 @@ impl State {
     fn locked(&self, operation: FlockOperation) -> Result<Lock> {
         self.make()?;
         let path = self.directory.join(LOCK);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let file = file.map_err(Error::io("open", &path, HINT))?;
+        let file = files::open_lock(&path, files::PRIVATE).map_err(Error::file(HINT))?;
         flock(&file, operation).map_err(|errno| match errno {
             Errno::WOULDBLOCK => {
                 let reason = "another worstcase changes settings right now";
@@ -177,10 +179,10 @@ impl State {
     /// [`Error`] where it cannot be read.
     pub fn history(&self) -> Result<Option<History>> {
         let path = self.directory.join(JOURNAL);
-        match fs::read(&path) {
+        match files::read(&path, LONGEST) {
             Ok(text) => Ok(Some(History::of(read(&text)))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::new("read", &path, error, "run it as the one who applied it: root")),
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::file("run it as the one who applied it: root")(error)),
         }
     }
 
@@ -190,8 +192,7 @@ impl State {
     /// [`Error`] where there is one, or none can be made.
     pub fn begin(&self, _lock: &Lock) -> Result<Journal> {
         let path = self.directory.join(JOURNAL);
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
-        let file = file.map_err(Error::io("create", &path, HINT))?;
+        let file = files::create_new(&path, files::PRIVATE).map_err(Error::file(HINT))?;
         let _ = fs::remove_file(self.directory.join(WORDS));
         self.sync()?;
         Ok(Journal::new(Box::new(file), &path))
@@ -203,7 +204,7 @@ impl State {
     /// [`Error`] where it cannot be opened.
     pub fn resume(&self, _lock: &Lock, history: &History) -> Result<Journal> {
         let path = self.directory.join(JOURNAL);
-        let file = OpenOptions::new().append(true).open(&path).map_err(Error::io("open", &path, HINT))?;
+        let file = files::append(&path).map_err(Error::file(HINT))?;
         if history.torn {
             file.set_len(history.whole).map_err(Error::io("write", &path, HINT))?;
         }
@@ -222,12 +223,12 @@ impl State {
 
     /// Leaves words about how it ended where nobody was there to read them.
     pub(crate) fn leave_words(&self, words: &str) {
-        let _ = fs::write(self.directory.join(WORDS), words);
+        let _ = files::write_whole(&self.directory.join(WORDS), words.as_bytes());
     }
 
     /// How it ended, where nobody was there to read it.
     pub fn last_words(&self) -> Option<String> {
-        fs::read_to_string(self.directory.join(WORDS)).ok().filter(|words| !words.is_empty())
+        files::read_text(&self.directory.join(WORDS), LONGEST).ok().filter(|words| !words.is_empty())
     }
 
     fn sync(&self) -> Result<()> {

@@ -1,8 +1,8 @@
 //! The narrow door through which ordinary files of a system are changed: each call is one change.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -148,7 +148,7 @@ fn give(file: &File, wanted: Attributes) -> io::Result<()> {
 }
 
 fn write_whole(path: &Path, bytes: &[u8], attributes: Attributes) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = files::create_new(path, files::PRIVATE)?;
     file.write_all(bytes)?;
     give(&file, attributes)?;
     file.sync_all()

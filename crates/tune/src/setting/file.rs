@@ -1,12 +1,16 @@
 //! Files of the kernel by a path with `*`.
 
+use std::fmt;
+
+use control::{Kernel, in_words};
 use machine::latency_request;
+use record::Fact;
+use rustix::io::Errno;
 use survey::matching;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
-use super::{Expansion, Target};
-use crate::error::in_words;
+use super::{Expansion, Form, Kind, Phase, Target, hazard, partition};
 
 /// Whether a path is one of a kernel file: below /proc or /sys, without a way out.
 pub fn is_of_kernel(path: &str) -> bool {
@@ -53,7 +57,7 @@ fn each(
             return expansion;
         }
     };
-    let there = |path: &&String| !matches!(root.read(path), record::Fact::Absent | record::Fact::Unsupported);
+    let there = |path: &&String| !matches!(root.read(path), Fact::Absent | Fact::Unsupported);
     let wanted: Vec<&String> = paths.iter().filter(there).filter(|path| is_wanted(path)).collect();
     if wanted.is_empty() {
         expansion.refuse(pattern, format!("not there ({})", in_words(2)));
@@ -98,6 +102,62 @@ pub(super) fn concerns(root: &SysRoot, path: &str, real_time: &CpuList) -> bool 
             cpus.is_none_or(|mut cpus| cpus.any(|cpu| real_time.contains(CpuId(cpu))))
         }
         _ => true,
+    }
+}
+
+/// A file of the kernel, by its path.
+pub(super) struct File<'a>(pub &'a str);
+
+impl fmt::Display for File<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Kind for File<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        root.read(self.0)
+    }
+
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        kernel.write_file(self.0, value)
+    }
+
+    fn form(&self, text: &str) -> Form {
+        Form::of(self.0, text)
+    }
+
+    fn phase(&self) -> Phase {
+        match self.0 {
+            path if path.ends_with("/online") || path.ends_with("/smt/control") => Phase::First,
+            path if path.contains(hazard::FAIR_SERVER) => Phase::First,
+            path if partition::is_file(path) => Phase::Groups,
+            path if path.contains("/workqueue/") => Phase::WorkQueues,
+            path if path.ends_with("/default_smp_affinity") => Phase::NewInterrupts,
+            path if path.starts_with("/sys/devices/system/cpu/") => Phase::Cpus,
+            _ => Phase::Others,
+        }
+    }
+
+    /// A partition that is not valid separates nothing.
+    fn is_all_or_nothing(&self) -> bool {
+        self.0.ends_with(partition::STATE)
+    }
+
+    fn one_way(&self, old: &str) -> Option<&'static str> {
+        hazard::one_way(self.0, old)
+    }
+
+    fn heavy(&self) -> Option<&'static str> {
+        self.0.ends_with("/smt/control").then_some("CPUs would go offline")
+    }
+
+    fn effect(&self) -> Option<&'static str> {
+        hazard::effect(self.0)
+    }
+
+    fn why_refused(&self, errno: i32) -> Option<&'static str> {
+        hazard::why_refused(self.0, errno)
     }
 }
 

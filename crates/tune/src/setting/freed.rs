@@ -2,11 +2,17 @@
 //! run on all CPUs that are left (`cpuset_update_tasks_cpumask` in kernel/cgroup/cpuset.c). What a program has chosen
 //! itself it remembers since 6.2 (`user_cpus_ptr`), what its own threads were bound to it does not.
 
+use std::fmt;
+
+use control::Kernel;
 use machine::tasks;
+use record::Fact;
+use rustix::io::Errno;
 use sysroot::SysRoot;
 use units::{CpuList, KernelVersion};
 
-use super::{Expansion, Target, Thread, kernel_version};
+use super::thread::Affinity;
+use super::{Expansion, Form, Found, Kind, Phase, Target, Thread, kernel_version};
 use crate::plan::Step;
 
 /// Each such thread that is bound to some CPUs, on those that the partition of `isolated` leaves.
@@ -28,4 +34,47 @@ pub(super) fn expand(root: &SysRoot, expansion: &mut Expansion, isolated: &CpuLi
 /// Whether this kernel is older than 6.2.
 fn forgets_programs(root: &SysRoot) -> bool {
     kernel_version(root).is_none_or(|version| version < KernelVersion::new(6, 2))
+}
+
+/// The CPUs of such a thread.
+pub(super) struct Freed<'a>(pub Affinity<'a>);
+
+impl fmt::Display for Freed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, which a partition resets", self.0)
+    }
+}
+
+impl Kind for Freed<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        self.0.text(root)
+    }
+
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        self.0.write(kernel, value)
+    }
+
+    fn form(&self, text: &str) -> Form {
+        self.0.form(text)
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::First
+    }
+
+    fn may_be_refused(&self) -> bool {
+        true
+    }
+
+    fn is_reset_by_the_kernel(&self) -> bool {
+        true
+    }
+
+    fn holds(&self, _now: &str, _ours: &str) -> bool {
+        true
+    }
+
+    fn find(&self, root: &SysRoot, this: &Target) -> Found {
+        self.0.find(root, this)
+    }
 }

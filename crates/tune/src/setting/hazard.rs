@@ -1,9 +1,7 @@
-//! What must not be changed because it cannot be put back, and what else a change does.
+//! Files that must not be changed because they cannot be put back, and what else a change of a file does.
 
+use control::in_words;
 use rustix::io::Errno;
-
-use super::Target;
-use crate::error::in_words;
 
 /// A file, what it says, and why that cannot be written back.
 const ONE_WAY: [(&str, &str, &str); 7] = [
@@ -24,39 +22,21 @@ const ONE_WAY: [(&str, &str, &str); 7] = [
     ("/scaling_governor", "userspace", "the speed that a program has set would be lost"),
 ];
 
-/// Why `target`, which says `old`, could not be put back.
-pub(crate) fn one_way(target: &Target, old: &str) -> Option<String> {
-    match target {
-        Target::File(path) => {
-            let is_it = |(end, value, _): &&(&str, &str, &str)| path.ends_with(end) && old == *value;
-            ONE_WAY.iter().find(is_it).map(|(_, _, why)| (*why).to_owned())
-        }
-        Target::Scheduling(_) if old.starts_with("deadline") || old.starts_with("unknown") => {
-            Some("its policy could not be given back".to_owned())
-        }
-        _ => None,
-    }
+/// Why the file at `path`, which says `old`, could not be put back.
+pub(super) fn one_way(path: &str, old: &str) -> Option<&'static str> {
+    let is_it = |(end, value, _): &&(&str, &str, &str)| path.ends_with(end) && old == *value;
+    ONE_WAY.iter().find(is_it).map(|(_, _, why)| *why)
 }
 
 /// The part of a path by which the fair server's files are known.
 pub(super) const FAIR_SERVER: &str = "/sched/fair_server/";
 
-/// Why the kernel refuses something, where its answer alone does not say.
-pub fn why_refused(target: &Target, errno: i32) -> Option<&'static str> {
-    match target {
-        Target::File(path) if path.contains(FAIR_SERVER) && errno == Errno::BUSY.raw_os_error() => {
-            Some("the kernel has lost count of what its fair servers take, as 6.12 does until the next boot")
-        }
-        _ => None,
-    }
-}
-
-/// Why something is done only where somebody asks for just that.
-pub(crate) fn heavy(target: &Target) -> Option<&'static str> {
-    match target {
-        Target::File(path) if path.ends_with("/smt/control") => Some("CPUs would go offline"),
-        _ => None,
-    }
+/// Why the kernel refuses to have the file at `path` written, where its answer alone does not say.
+pub(super) fn why_refused(path: &str, errno: i32) -> Option<&'static str> {
+    let is_busy = path.contains(FAIR_SERVER) && errno == Errno::BUSY.raw_os_error();
+    is_busy.then_some(
+        "the kernel has lost count of what its fair servers take, as 6.12 does until the next boot",
+    )
 }
 
 /// What a change does beside what it is for, by a part of the path.
@@ -72,12 +52,8 @@ const EFFECTS: [(&str, &str); 5] = [
 ];
 
 /// What else happens.
-pub(crate) fn effect(target: &Target) -> Option<&'static str> {
-    match target {
-        Target::File(path) => EFFECTS.iter().find(|(part, _)| path.contains(part)).map(|(_, text)| *text),
-        Target::LatencyLimit => Some("keeps all CPUs out of deeper idle states: power and heat"),
-        _ => None,
-    }
+pub(super) fn effect(path: &str) -> Option<&'static str> {
+    EFFECTS.iter().find(|(part, _)| path.contains(part)).map(|(_, text)| *text)
 }
 
 /// Why something cannot be read, and so not be put back.
@@ -94,18 +70,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_back_is_refused() {
-        let file = |path: &str| Target::File(path.to_owned());
-        assert!(one_way(&file("/sys/kernel/tracing/events/enable"), "X").is_some());
-        assert!(one_way(&file("/sys/kernel/tracing/events/enable"), "1").is_none());
-        assert!(one_way(&file("/sys/devices/system/cpu/smt/control"), "on").is_none());
-        assert!(effect(&file("/sys/kernel/mm/ksm/run")).is_some());
+        assert!(one_way("/sys/kernel/tracing/events/enable", "X").is_some());
+        assert!(one_way("/sys/kernel/tracing/events/enable", "1").is_none());
+        assert!(one_way("/sys/devices/system/cpu/smt/control", "on").is_none());
+        assert!(effect("/sys/kernel/mm/ksm/run").is_some());
     }
 
     #[test]
     fn a_fair_server_that_is_busy_is_explained() {
-        let server = Target::File("/sys/kernel/debug/sched/fair_server/cpu1/runtime".into());
-        assert!(why_refused(&server, Errno::BUSY.raw_os_error()).is_some());
-        assert!(why_refused(&server, Errno::INVAL.raw_os_error()).is_none());
+        let server = "/sys/kernel/debug/sched/fair_server/cpu1/runtime";
+        assert!(why_refused(server, Errno::BUSY.raw_os_error()).is_some());
+        assert!(why_refused(server, Errno::INVAL.raw_os_error()).is_none());
     }
 
     #[test]

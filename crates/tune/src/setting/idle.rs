@@ -1,12 +1,17 @@
 //! Idle states: a limit on exit latencies for single CPUs, single states where a kernel has no such limit, and the
 //! limit for all CPUs where it has neither (Documentation/admin-guide/pm/cpuidle.rst).
 
+use std::fmt;
+
+use control::Kernel;
+use machine::latency_request;
 use record::Fact;
+use rustix::io::Errno;
 use survey::matching;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
-use super::{Expansion, Target};
+use super::{Expansion, Form, Kind, Phase, Target};
 
 pub(super) const LIMIT: &str = "pm_qos_resume_latency_us";
 
@@ -41,4 +46,46 @@ fn disable(root: &SysRoot, expansion: &mut Expansion, directory: &str, limit: &s
         expansion.change(root, Target::File(file), "1");
     }
     could
+}
+
+/// The limit on exit latencies for all CPUs: the lowest of all requests.
+pub(super) struct LatencyLimit;
+
+impl fmt::Display for LatencyLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(latency_request::PATH)
+    }
+}
+
+impl Kind for LatencyLimit {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        latency_request::in_effect(root).map(|limit| limit.to_string())
+    }
+
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        let limit = value.parse::<u32>().map_err(|_| Errno::INVAL)?;
+        let is_none = i64::from(limit) >= latency_request::NO_LIMIT;
+        kernel.limit_latency((!is_none).then_some(limit))
+    }
+
+    fn form(&self, _text: &str) -> Form {
+        Form::Lowest
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Latency
+    }
+
+    /// A lower limit of somebody else is as good.
+    fn holds(&self, now: &str, ours: &str) -> bool {
+        self.form(now).change(now, ours).is_none()
+    }
+
+    fn released(&self) -> Option<String> {
+        Some(latency_request::NO_LIMIT.to_string())
+    }
+
+    fn effect(&self) -> Option<&'static str> {
+        Some("keeps all CPUs out of deeper idle states: power and heat")
+    }
 }

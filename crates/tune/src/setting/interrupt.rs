@@ -1,10 +1,15 @@
 //! Interrupts of devices: the CPUs that may be given them (Documentation/core-api/irq/irq-affinity.rst), and the threads
 //! that handle them.
 
+use std::fmt;
+
+use control::Kernel;
 use machine::interrupts::{self, Interrupt};
+use record::Fact;
+use rustix::io::Errno;
 use sysroot::SysRoot;
 
-use super::{Expansion, Target};
+use super::{Expansion, Form, Found, Kind, Phase, Target};
 use crate::plan::Handlers;
 
 /// How rules name the CPUs of all interrupts.
@@ -50,4 +55,58 @@ fn movable(root: &SysRoot, expansion: &mut Expansion, interrupt: &Interrupt) -> 
         return Some(target);
     }
     None
+}
+
+/// The CPUs of an interrupt: see [`Target::Interrupt`].
+pub(super) struct Cpus<'a> {
+    pub number: u32,
+    pub identity: &'a str,
+}
+
+impl Cpus<'_> {
+    fn file(&self) -> String {
+        format!("/proc/irq/{}/smp_affinity_list", self.number)
+    }
+}
+
+impl fmt::Display for Cpus<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CPUs of irq {} ({})", self.number, self.identity)
+    }
+}
+
+impl Kind for Cpus<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        root.read(&self.file())
+    }
+
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        kernel.write_file(&self.file(), value)
+    }
+
+    fn form(&self, _text: &str) -> Form {
+        Form::List
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Interrupts
+    }
+
+    fn may_be_refused(&self) -> bool {
+        true
+    }
+
+    /// By its number, if that has the same identity still; else by its identity, if one interrupt alone has it.
+    fn find(&self, root: &SysRoot, _this: &Target) -> Found {
+        let all = interrupts::all(root);
+        let same = all.iter().filter(|interrupt| interrupt.identity() == self.identity);
+        let numbers: Vec<u32> = same.map(|interrupt| interrupt.number).collect();
+        let here = |number| Found::Here(Target::Interrupt { number, identity: self.identity.to_owned() });
+        match numbers.as_slice() {
+            numbers if numbers.contains(&self.number) => here(self.number),
+            [other] => here(*other),
+            [] => Found::Gone("no interrupt of that name is there now".to_owned()),
+            _ => Found::Unclear("several interrupts have its name now, and none its number".to_owned()),
+        }
+    }
 }

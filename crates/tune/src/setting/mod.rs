@@ -1,4 +1,6 @@
-//! What can be changed, one small file a family: how its objects are found, read, written and compared.
+//! What can be changed, and the list of its kinds: each is a file here that says how its settings are planned, read,
+//! written, compared and found again ([`Kind`]). What is asked for is a variant of [`Change`], what is written one of
+//! [`Target`]; nobody else takes them apart by kind but for who else owns a setting (`conflict`).
 
 mod file;
 mod form;
@@ -7,25 +9,26 @@ mod frequency;
 mod hazard;
 mod idle;
 mod interrupt;
+mod kind;
 mod partition;
 mod service;
 mod swap;
-mod target;
 mod thread;
 
 use record::Fact;
+use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use units::{CpuList, KernelVersion};
 
-use crate::plan::{Change, Refusal, Step};
+use crate::plan::{Handlers, Refusal, Step, Threads};
 
 pub use file::{is_of_kernel, is_setting};
 pub use form::Form;
 pub(crate) use frequency::order_limits;
-pub use hazard::why_refused;
-pub(crate) use hazard::{effect, heavy};
+pub(crate) use kind::{Found, Kind, Phase};
 pub use partition::NAME as PARTITION;
-pub use target::{Target, Thread};
+use partition::Programs;
+pub use thread::Thread;
 
 /// The version of the kernel that runs; none where it cannot be read.
 fn kernel_version(root: &SysRoot) -> Option<KernelVersion> {
@@ -58,21 +61,51 @@ impl Expansion {
     }
 
     fn add(&mut self, root: &SysRoot, target: Target, new: impl FnOnce(Form, &str) -> Option<String>) {
-        let now = match target.text(root) {
+        let now = match target.kind().text(root) {
             Fact::Value(text) => text,
             Fact::Unreadable(errno) => {
                 return self.refuse(target.to_string(), hazard::unreadable(&target.to_string(), errno));
             }
             Fact::Absent | Fact::Unsupported => return,
         };
-        let form = target.form(&now);
+        let form = target.kind().form(&now);
         let Some(new) = new(form, &now) else { return };
         let old = form.value(&now);
-        match hazard::one_way(&target, &old) {
+        let one_way = target.kind().one_way(&old);
+        match one_way {
             Some(why) => self.refuse(target.to_string(), why),
             None => self.steps.push(Step::new(target, old, new)),
         }
     }
+}
+
+/// A change of the running system, not yet of any object of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A value into files.
+    Files {
+        /// Their path; `*` stands for any part of one name.
+        path: String,
+        /// What to write.
+        value: String,
+    },
+    /// The same where somebody has named the files: just that value, stricter or not, in files of any CPU.
+    Named {
+        /// Their path; `*` stands for any part of one name.
+        path: String,
+        /// What to write.
+        value: String,
+    },
+    /// Threads of the kernel.
+    Threads(Threads),
+    /// Threads and interrupts that somebody has named.
+    Handlers(Handlers),
+    /// A program that runs as a service is stopped, by the name that the kernel keeps of it.
+    Stop(String),
+    /// Nothing is swapped anywhere.
+    SwapOff,
+    /// CPUs taken out of load balancing, in a partition of control groups.
+    Partition(CpuList),
 }
 
 /// The changes that `change` comes to on the machine at `root`. Files of single CPUs are changed for the CPUs
@@ -91,5 +124,62 @@ pub(crate) fn expand(root: &SysRoot, change: &Change, real_time: &CpuList) -> Ex
         Change::Stop(program) => service::expand(root, program),
         Change::SwapOff => swap::expand(root),
         Change::Handlers(handlers) => interrupt::handlers(root, handlers),
+    }
+}
+
+/// One thing that can be changed, by a name that outlives numbers. Journals hold it, so that a variant's form stays.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// A file of the kernel.
+    File(String),
+    /// The CPUs that may be given an interrupt.
+    Interrupt {
+        /// Its number now.
+        number: u32,
+        /// Controller, source and handler, which tell it from another that has its number later.
+        identity: String,
+    },
+    /// The CPUs on which a thread may run.
+    Affinity(Thread),
+    /// The same of a thread whose CPUs the kernel forgets when it makes or takes away a partition.
+    Freed(Thread),
+    /// A thread's policy and priority: `fifo 50`, `other 0`.
+    Scheduling(Thread),
+    /// Whether groups right below that one have the cpuset controller: `on` or `off`.
+    CpusetBelow(String),
+    /// A control group: `there` or `none`.
+    Group(String),
+    /// The programs of a control group of v1, in it or in another one.
+    Programs(Programs),
+    /// Memory swapped to a partition or a file: `priority -2`, or `off`.
+    Swap(String),
+    /// A program that runs as a service: `running` or `stopped`.
+    Service {
+        /// The name that the kernel keeps of it.
+        program: String,
+        /// The unit of systemd, or the script, that starts and stops it.
+        manager: String,
+    },
+    /// The limit on exit latencies of idle states for all CPUs, in microseconds, held by an open file.
+    LatencyLimit,
+}
+
+impl Target {
+    /// What its kind makes of it.
+    pub(crate) fn kind(&self) -> Box<dyn Kind + '_> {
+        match self {
+            Self::File(path) => Box::new(file::File(path)),
+            Self::Interrupt { number, identity } => Box::new(interrupt::Cpus { number: *number, identity }),
+            Self::Affinity(thread) => Box::new(thread::Affinity(thread)),
+            Self::Freed(thread) => Box::new(freed::Freed(thread::Affinity(thread))),
+            Self::Scheduling(thread) => Box::new(thread::Scheduling(thread)),
+            Self::CpusetBelow(group) => Box::new(partition::CpusetBelow(group)),
+            Self::Group(group) => Box::new(partition::Group(group)),
+            Self::Programs(programs) => Box::new(partition::Moved(programs)),
+            Self::Swap(path) => Box::new(swap::Swap(path)),
+            Self::Service { program, manager } => Box::new(service::Service { program, manager }),
+            Self::LatencyLimit => Box::new(idle::LatencyLimit),
+        }
     }
 }

@@ -1,14 +1,15 @@
 //! Programs that run as services: stopped, and started again by whoever had started them.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
+use control::Kernel;
 use record::Fact;
 use rustix::io::Errno;
 use survey::running;
 use sysroot::SysRoot;
 
-use super::{Expansion, Target};
-use crate::hand::Hand;
+use super::{Expansion, Found, Kind, Phase, Target};
 use crate::plan::Step;
 
 /// What is said of one that runs, and of one that does not.
@@ -48,23 +49,49 @@ fn manager(root: &SysRoot, program: &str, pid: &str) -> Option<String> {
     unit.filter(|_| has_systemd).or_else(scripted)
 }
 
-/// What is said of it now.
-pub(super) fn text(root: &SysRoot, program: &str) -> String {
-    let is_stopped = running(root, &[program]).is_empty();
-    STATES[usize::from(is_stopped)].to_owned()
+/// A program that runs as a service: see [`Target::Service`].
+pub(super) struct Service<'a> {
+    pub program: &'a str,
+    pub manager: &'a str,
 }
 
-/// Has it started or stopped, and waits until its process is there or gone.
-pub(super) fn write(hand: &mut dyn Hand, program: &str, manager: &str, value: &str) -> Result<(), Errno> {
-    if !STATES.contains(&value) {
-        return Err(Errno::INVAL);
+impl Service<'_> {
+    fn state(&self, root: &SysRoot) -> &'static str {
+        STATES[usize::from(running(root, &[self.program]).is_empty())]
     }
-    hand.service(manager, value == STATES[0])?;
-    let until = Instant::now() + PATIENCE;
-    while text(&hand.root(), program) != value && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(20));
+}
+
+impl fmt::Display for Service<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "service {} by {}", self.program, self.manager)
     }
-    Ok(())
+}
+
+impl Kind for Service<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        Fact::Value(self.state(root).to_owned())
+    }
+
+    /// Has it started or stopped, and waits until its process is there or gone.
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        if !STATES.contains(&value) {
+            return Err(Errno::INVAL);
+        }
+        kernel.service(self.manager, value == STATES[0])?;
+        let until = Instant::now() + PATIENCE;
+        while self.state(&kernel.root()) != value && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::First
+    }
+
+    fn find(&self, _root: &SysRoot, this: &Target) -> Found {
+        Found::Here(this.clone())
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! Swapping: off, where memory suffices for what was swapped out, and on again with the same priority.
 
+use std::fmt;
+
+use control::Kernel;
 use machine::swaps::{self, swaps};
 use record::Fact;
+use rustix::io::Errno;
 use sysroot::SysRoot;
 
-use super::{Expansion, Target};
+use super::{Expansion, Found, Kind, Phase, Target};
 use crate::plan::Step;
 
 /// What is said of memory that is not swapped there.
-pub(super) const OFF: &str = "off";
+const OFF: &str = "off";
 
 /// Nothing is swapped anywhere. The kernel counts negative priorities anew, so that the lowest goes first and comes back
 /// last.
@@ -43,14 +47,8 @@ fn value(priority: i32) -> String {
     format!("priority {priority}")
 }
 
-/// What is said of the swap at `path`.
-pub(super) fn text(root: &SysRoot, path: &str) -> Fact<String> {
-    let of = |swap: Option<swaps::Swap>| swap.map_or_else(|| OFF.to_owned(), |swap| value(swap.priority));
-    swaps(root).map(|all| of(all.into_iter().find(|swap| swap.path == path)))
-}
-
 /// The priority in a text, none for [`OFF`]; nothing at all for a text that is neither.
-pub(super) fn priority(text: &str) -> Option<Option<i32>> {
+fn priority(text: &str) -> Option<Option<i32>> {
     if text == OFF {
         return Some(None);
     }
@@ -63,6 +61,36 @@ fn available_memory(root: &SysRoot) -> Option<u64> {
     let line =
         text.value()?.lines().find_map(|line| line.strip_prefix("MemAvailable:").map(str::to_owned))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// Memory swapped to a partition or a file, by its path.
+pub(super) struct Swap<'a>(pub &'a str);
+
+impl fmt::Display for Swap<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "swap {}", self.0)
+    }
+}
+
+impl Kind for Swap<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        swaps(root).map(|all| match all.into_iter().find(|swap| swap.path == self.0) {
+            Some(swap) => value(swap.priority),
+            None => OFF.to_owned(),
+        })
+    }
+
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        kernel.swap(self.0, priority(value).ok_or(Errno::INVAL)?)
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Others
+    }
+
+    fn find(&self, _root: &SysRoot, this: &Target) -> Found {
+        Found::Here(this.clone())
+    }
 }
 
 #[cfg(test)]

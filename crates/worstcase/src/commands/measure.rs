@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use record::{InstrumentPlan, Out, Record, Request, RunPlan, store};
+use record::{InstrumentPlan, Out, Record, Request, RunPlan};
 use runner::{Means, Observer, Outcome, Page, Run};
 use units::Nanos;
 
@@ -182,7 +182,7 @@ impl Measure {
         if path.as_os_str() == "-" {
             return output::final_data(&text);
         }
-        Ok(store::write_whole(path, text.as_bytes())?)
+        Ok(files::write_named(path, text.as_bytes())?)
     }
 
     /// The verdict: with the table after our own displays, in one line on standard error after other tools' lines.
@@ -200,7 +200,7 @@ impl Measure {
             ))?;
         } else {
             let style = output::style(Stream::Error);
-            output::words(&report::foot::verdict_lines(record, &style).join("\n"));
+            output::styled(&report::foot::verdict_lines(record, &style).join("\n"));
         }
         Ok(())
     }

@@ -46,10 +46,12 @@ impl Report {
         let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
         let page =
             report::page::page_with(&records, self.extreme).map_err(|error| CommandError::new(error, ""))?;
-        match store::write_whole(&path, page.as_bytes()) {
+        let is_named = self.html.is_some();
+        let write = if is_named { files::write_named } else { files::write_whole };
+        match write(&path, page.as_bytes()) {
             Ok(()) => output::words(&format!("report: {}", path.display())),
             // Nobody asked for the page: a record that may only be read can be shown all the same.
-            Err(error) if self.html.is_none() => output::words(&format!("warning: {error}")),
+            Err(error) if !is_named => output::words(&format!("warning: {error}")),
             Err(error) => return Err(error.into()),
         }
         Ok(ExitCode::SUCCESS)

@@ -1,6 +1,5 @@
 //! `worstcase snapshot`: what the rules read of this machine, in one file.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,7 +58,7 @@ fn form(file: &Path) -> Result<Writer> {
 
 /// Never over another file.
 fn save(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).open(file)?.write_all(bytes)
+    files::create_new(file, files::READABLE)?.write_all(bytes)
 }
 
 fn failed(file: &Path, error: &io::Error) -> CommandError {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::Package;
 use crate::Error;
-use crate::kernels::cache::failed;
+use crate::kernels::cache::{failed, write};
 use crate::kernels::program::{Program, only};
 use crate::kernels::{Architecture, Cache};
 
@@ -48,7 +48,7 @@ impl Apt {
             (&directory.join("status"), String::new()),
         ] {
             if fs::read_to_string(path).ok().as_deref() != Some(&text) {
-                fs::write(path, text).map_err(|error| failed("write", path, &error))?;
+                write(path, text.as_bytes())?;
             }
         }
         Ok(Self { own: Some(OwnLists { configuration, lists }) })

@@ -20,6 +20,7 @@ mod tests;
 mod u_boot;
 mod word;
 
+use control::in_words;
 use machine::boot_loader::{self, Request, Requested};
 use machine::command_line::{Word, words};
 use record::Fact;
@@ -27,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 
 use super::{Contents, Edit};
-use crate::error::{Error, Result, in_words};
+use crate::error::{Error, Result};
 
 pub use carry::{Note, System, Undone, carry_out, counted_as, persisted, undo};
 pub use program::{Answer, LivePrograms, NoPrograms, Programs};

@@ -5,17 +5,21 @@ mod programs;
 mod unified;
 mod v1;
 
+use std::fmt;
+
+use control::Kernel;
 use machine::V1;
 use record::Fact;
 use rustix::io::Errno;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, KernelVersion};
 
-use super::{Expansion, Target, kernel_version};
-use crate::hand::Hand;
+use super::{Expansion, Kind, Phase, Target, kernel_version};
 
-pub(super) use programs::Programs;
-pub(super) use unified::{STATE, has_cpuset};
+pub(super) use programs::Moved;
+pub use programs::Programs;
+pub(super) use unified::STATE;
+use unified::has_cpuset;
 
 /// The group that is made.
 pub const NAME: &str = "worstcase";
@@ -66,20 +70,74 @@ fn nodes_of(root: &SysRoot, cpus: &CpuList, all: &CpuList) -> CpuList {
     if near.is_empty() { all.clone() } else { near }
 }
 
-/// Takes the group away. What is in it goes to the group above.
-pub(super) fn remove(hand: &mut dyn Hand, group: &str) -> Result<(), Errno> {
-    let inside = hand.root().read(&format!("{group}/cgroup.procs"));
-    let above = group.rsplit_once('/').map_or("", |(above, _)| above);
-    for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
-        // A process that ends meanwhile is out of the group too.
-        let _ = hand.write_file(&format!("{above}/cgroup.procs"), process);
-    }
-    hand.remove_group(group)
-}
-
 /// Whether a file of a control group is about its CPUs; the old file system of v1 leaves the names' first half out.
 pub(super) fn is_file(path: &str) -> bool {
     const BARE: [&str; 4] = ["cpus", "mems", "cpu_exclusive", "sched_load_balance"];
     let name = path.rsplit('/').next().unwrap_or_default();
     name.starts_with("cpuset.") || BARE.contains(&name)
+}
+
+/// Whether groups right below that one have the cpuset controller.
+pub(super) struct CpusetBelow<'a>(pub &'a str);
+
+impl CpusetBelow<'_> {
+    fn file(&self) -> String {
+        format!("{}/cgroup.subtree_control", self.0)
+    }
+}
+
+impl fmt::Display for CpusetBelow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cpuset controller below {}", self.0)
+    }
+}
+
+impl Kind for CpusetBelow<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        root.read(&self.file()).map(|text| if has_cpuset(&text) { "on" } else { "off" }.to_owned())
+    }
+
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        kernel.write_file(&self.file(), if value == "on" { "+cpuset" } else { "-cpuset" })
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Groups
+    }
+}
+
+/// A control group, by its directory.
+pub(super) struct Group<'a>(pub &'a str);
+
+impl fmt::Display for Group<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "control group {}", self.0)
+    }
+}
+
+impl Kind for Group<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        match root.exists(self.0) {
+            Fact::Absent => Fact::Value("none".to_owned()),
+            there => there.map(|()| "there".to_owned()),
+        }
+    }
+
+    /// What is in a group that is removed goes to the group above.
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        if value == "there" {
+            return kernel.make_directory(self.0);
+        }
+        let inside = kernel.root().read(&format!("{}/cgroup.procs", self.0));
+        let above = self.0.rsplit_once('/').map_or("", |(above, _)| above);
+        for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
+            // A process that ends meanwhile is out of the group too.
+            let _ = kernel.write_file(&format!("{above}/cgroup.procs"), process);
+        }
+        kernel.remove_directory(self.0)
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Groups
+    }
 }

@@ -4,7 +4,9 @@
 //! 2.3). So those that were bound are named in the value, and are bound again after each move.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use control::Kernel;
 use machine::tasks::{self, Task, with_affinity};
 use record::Fact;
 use rustix::io::Errno;
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use units::CpuList;
 
-use crate::hand::Hand;
+use crate::setting::{Kind, Phase};
 
 /// Programs fork while they are moved: so often everything is looked through for more of them.
 const PASSES: usize = 20;
@@ -32,45 +34,62 @@ impl Programs {
     pub const TOGETHER: &str = "together";
     /// The value where all are.
     pub const APART: &str = "apart";
+}
 
-    /// Where the programs are now.
-    pub fn text(&self, root: &SysRoot) -> Fact<String> {
-        let here = threads(root, &self.from);
+/// Where the programs of [`Programs`] are.
+pub(in crate::setting) struct Moved<'a>(pub &'a Programs);
+
+impl fmt::Display for Moved<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "programs of {} and {}", self.0.from, self.0.to)
+    }
+}
+
+impl Kind for Moved<'_> {
+    fn text(&self, root: &SysRoot) -> Fact<String> {
+        let Programs { from, to } = self.0;
+        let here = threads(root, from);
         match here {
-            Fact::Value(here) if threads(root, &self.to).value().is_none_or(Vec::is_empty) => {
-                Fact::Value(Self::TOGETHER.to_owned() + &bound(root, here))
+            Fact::Value(here) if threads(root, to).value().is_none_or(Vec::is_empty) => {
+                Fact::Value(Programs::TOGETHER.to_owned() + &bound(root, here))
             }
             here => here.map(|here| match here.len() {
-                0 => Self::APART.to_owned(),
-                left => format!("{} but for {left}", Self::APART),
+                0 => Programs::APART.to_owned(),
+                left => format!("{} but for {left}", Programs::APART),
             }),
         }
     }
 
-    /// Whether both mean the same: threads come and go.
-    pub fn same(now: &str, wanted: &str) -> bool {
-        let word = |text: &str| text.split_whitespace().next().map(str::to_owned);
-        word(now) == word(wanted)
-    }
-
-    /// Moves them there or back.
-    ///
-    /// # Errors
-    /// What the kernel answered where nobody could be moved any more.
-    pub fn write(&self, hand: &mut dyn Hand, value: &str) -> Result<(), Errno> {
+    /// Moves them there or back: what the kernel answered where nobody could be moved any more.
+    fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
+        let Programs { from, to } = self.0;
         let mut words = value.split_whitespace();
         match words.next() {
-            Some(Self::APART) => moved(hand, &self.from, &self.to),
-            Some(Self::TOGETHER) => {
+            Some(Programs::APART) => moved(kernel, from, to),
+            Some(Programs::TOGETHER) => {
                 // Bound threads first: who is killed in between finds others that are still to be moved, and begins anew.
                 let bound: Vec<Bound> = words.filter_map(Bound::parse).collect();
                 for bound in &bound {
-                    bound.restore(hand, &self.to, &self.from);
+                    bound.restore(kernel, to, from);
                 }
-                moved(hand, &self.to, &self.from)
+                moved(kernel, to, from)
             }
             _ => Err(Errno::INVAL),
         }
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::Groups
+    }
+
+    /// Both mean the same: threads come and go.
+    fn same(&self, now: &str, wanted: &str) -> bool {
+        now.split_whitespace().next() == wanted.split_whitespace().next()
+    }
+
+    /// Those that came later belong to the others too.
+    fn holds(&self, now: &str, ours: &str) -> bool {
+        now == ours
     }
 }
 
@@ -84,18 +103,18 @@ fn threads(root: &SysRoot, group: &str) -> Fact<Vec<Task>> {
 }
 
 /// Moves each thread on its own, since those of one process may be in several groups, and binds it again.
-fn moved(hand: &mut dyn Hand, from: &str, to: &str) -> Result<(), Errno> {
+fn moved(kernel: &mut dyn Kernel, from: &str, to: &str) -> Result<(), Errno> {
     let mut last = Ok(());
     for _ in 0..PASSES {
-        let left = threads(&hand.root(), from).value().cloned().unwrap_or_default();
+        let left = threads(&kernel.root(), from).value().cloned().unwrap_or_default();
         if left.is_empty() {
             return Ok(());
         }
-        let (before, after) = (cpus_of(&hand.root(), from), cpus_of(&hand.root(), to));
+        let (before, after) = (cpus_of(&kernel.root(), from), cpus_of(&kernel.root(), to));
         for task in left {
-            let task = with_affinity(&hand.root(), task);
-            match hand.write_file(&format!("{to}/tasks"), &task.tid.to_string()) {
-                Ok(()) => bind_again(hand, &task, &before, &after),
+            let task = with_affinity(&kernel.root(), task);
+            match kernel.write_file(&format!("{to}/tasks"), &task.tid.to_string()) {
+                Ok(()) => bind_again(kernel, &task, &before, &after),
                 Err(Errno::SRCH) => {}
                 Err(errno) => last = Err(errno),
             }
@@ -105,12 +124,12 @@ fn moved(hand: &mut dyn Hand, from: &str, to: &str) -> Result<(), Errno> {
 }
 
 /// A thread that was bound to fewer CPUs than its group has is bound to those of them that the new one has.
-fn bind_again(hand: &mut dyn Hand, task: &Task, before: &CpuList, after: &CpuList) {
+fn bind_again(kernel: &mut dyn Kernel, task: &Task, before: &CpuList, after: &CpuList) {
     let was_bound = !before.difference(&task.cpus).is_empty();
     let kept = task.cpus.intersection(after);
     if was_bound && !kept.is_empty() && kept != *after {
         // Where it has ended meanwhile, nothing is to be done.
-        let _ = hand.set_affinity(task.tid, &kept);
+        let _ = kernel.set_affinity(task.tid, &kept);
     }
 }
 
@@ -142,18 +161,18 @@ impl Bound {
     }
 
     /// Moves it, if it is in `from`, and binds it. One that has ended needs neither.
-    fn restore(&self, hand: &mut dyn Hand, from: &str, to: &str) {
+    fn restore(&self, kernel: &mut dyn Kernel, from: &str, to: &str) {
         // In /proc a thread's own id leads to its process too.
         let is_it = |task: &Task| task.start == self.start;
-        if !tasks::task(&hand.root(), self.tid, self.tid).as_ref().is_some_and(is_it) {
+        if !tasks::task(&kernel.root(), self.tid, self.tid).as_ref().is_some_and(is_it) {
             return;
         }
         let tid = self.tid.to_string();
-        let inside = hand.root().read(&format!("{from}/tasks"));
+        let inside = kernel.root().read(&format!("{from}/tasks"));
         if inside.value().is_some_and(|text| text.lines().any(|line| line == tid)) {
-            let _ = hand.write_file(&format!("{to}/tasks"), &tid);
+            let _ = kernel.write_file(&format!("{to}/tasks"), &tid);
         }
-        let _ = hand.set_affinity(self.tid, &self.cpus);
+        let _ = kernel.set_affinity(self.tid, &self.cpus);
     }
 }
 
@@ -164,9 +183,11 @@ mod tests {
 
     #[test]
     fn where_programs_are_is_one_word_whoever_is_bound_or_late() {
-        assert!(Programs::same("together 4@5=0", "together"));
-        assert!(Programs::same("apart but for 3", "apart"));
-        assert!(!Programs::same("apart", "together 4@5=0"));
+        let programs = Programs { from: "/a".to_owned(), to: "/b".to_owned() };
+        let moved = Moved(&programs);
+        assert!(moved.same("together 4@5=0", "together"));
+        assert!(moved.same("apart but for 3", "apart"));
+        assert!(!moved.same("apart", "together 4@5=0"));
     }
 
     proptest! {

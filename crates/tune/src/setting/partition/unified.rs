@@ -33,7 +33,7 @@ pub(super) fn top(root: &SysRoot) -> Result<Option<String>, &'static str> {
 }
 
 /// Whether a list of controllers has that of CPUs.
-pub(in crate::setting) fn has_cpuset(controllers: &str) -> bool {
+pub(super) fn has_cpuset(controllers: &str) -> bool {
     controllers.split_whitespace().any(|name| name == "cpuset")
 }
 

@@ -59,9 +59,9 @@ pub(super) fn add(root: &SysRoot, expansion: &mut Expansion, files: &V1, cpus: &
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use control::Kernel;
     use sysroot::Tree;
 
-    use crate::Hand;
     use crate::apply::{Applied, End, OnRefusal, apply};
     use crate::fault_tests::Disk;
     use crate::plan::{Change, Plan, Wish, plan};
@@ -121,7 +121,7 @@ mod tests {
         let history = disk.history();
         let undone = restore(machine, &history.steps);
         assert!(undone.iter().all(|undone| undone.back.is_as_before()), "{what}: {undone:#?}");
-        assert!(differences(machine, &history.steps).is_empty(), "{what}");
+        assert!(differences(&machine.root(), &history.steps).is_empty(), "{what}");
         let (now, before) = (sorted(machine), sorted(&self::machine()));
         let differing = now.files.iter().filter(|(path, text)| before.files.get(*path) != Some(text));
         assert_eq!(differing.map(|(path, _)| path).collect::<Vec<_>>(), Vec::<&String>::new(), "{what}");

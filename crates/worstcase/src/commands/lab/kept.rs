@@ -6,8 +6,8 @@ use std::path::Path;
 
 use lab::boot::{Guest, Left};
 use lab::made_of::MadeOf;
+use record::KernelParameter;
 use record::time::UtcTime;
-use record::{KernelParameter, store};
 use serde::Serialize;
 
 use crate::error::{CommandError, Result};
@@ -88,5 +88,5 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
         },
     };
     let boot = serde_json::to_vec_pretty(&boot).map_err(|error| CommandError::new(error, ""))?;
-    Ok(store::write_whole(&place.join(LAB), &boot)?)
+    Ok(files::write_whole(&place.join(LAB), &boot)?)
 }

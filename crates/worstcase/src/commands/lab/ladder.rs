@@ -300,7 +300,7 @@ fn conditions(ladder: &LadderFile, emulator: Option<&str>) -> Vec<String> {
 fn write_page(directory: &Path, ladder: &report::ladder::Ladder) -> Result<()> {
     let page = report::ladder::page(ladder).map_err(|error| CommandError::new(error, ""))?;
     // The figures are in the records: a page that cannot be written must not keep the tables from being shown.
-    if let Err(error) = store::write_whole(&directory.join(PAGE), page.as_bytes()) {
+    if let Err(error) = files::write_whole(&directory.join(PAGE), page.as_bytes()) {
         output::words(&format!("warning: {error}"));
     }
     Ok(())

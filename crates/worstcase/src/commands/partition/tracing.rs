@@ -3,10 +3,10 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use ::trace::counted::Traced;
 use machine::activity::Tally;
 use sys::signal::Signals;
-use tune::trace::{self, Counting};
+use trace::Counting;
+use trace::counted::Traced;
 use units::CpuList;
 
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl Tracing {
 
     /// Takes away what killed commands have left, and says so.
     pub fn clear() {
-        for (directory, removed) in trace::clear() {
+        for (directory, removed) in trace::live::clear() {
             output::words(&match removed {
                 Ok(()) => format!("{directory} was left by a command that was killed: taken away"),
                 Err(errno) => format!("warning: {directory} was left by a command that was killed: {errno}"),

@@ -1,7 +1,6 @@
 //! The file of choice: what a machine is to apply at each boot. It holds what to choose, not what to write, because the
 //! numbers of interrupts and threads are others at each boot.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -81,11 +80,8 @@ pub fn read(path: &Path) -> Result<Selection> {
 
 /// What stands in the file at `path`.
 fn whole_text(path: &Path) -> Result<String> {
-    let failed = |error| unreadable(path, error, "worstcase tune persist writes one");
-    match fs::metadata(path).map_err(failed)?.len() {
-        ..=LONGEST => fs::read_to_string(path).map_err(failed),
-        _ => Err(unreadable(path, "it is too long for a file of choice", HINT)),
-    }
+    let text = files::read_text(path, LONGEST);
+    text.map_err(|error| unreadable(path, error.source, "worstcase tune persist writes one"))
 }
 
 fn unreadable(path: &Path, why: impl std::fmt::Display, hint: &str) -> CommandError {

@@ -9,7 +9,7 @@ use tune::apply::{Applied, End, OnRefusal, apply};
 use tune::holder::{self, Role};
 use tune::journal::{Begin, History, Journal, Line, Lock};
 use tune::undo::Undone;
-use tune::{Live, Plan, State, Step, boot_id, in_words};
+use tune::{Plan, State, Step, boot_id, in_words, live};
 use units::Nanos;
 
 use super::leftover::why_left;
@@ -81,10 +81,10 @@ impl Course {
             Some(history) => state.resume(&lock, history)?,
             None => begin(&state, &lock, self.seconds(), choice)?,
         };
-        let mut hand = Live::new(state.directory());
+        let mut kernel = live(state.directory());
         let on_refusal = if self.keep_going { OnRefusal::GoOn } else { OnRefusal::RollBack };
         let applied =
-            apply(&mut hand, &mut journal, &plan.steps, on_refusal, &mut |step| !self.ask || agreed(step));
+            apply(&mut kernel, &mut journal, &plan.steps, on_refusal, &mut |step| !self.ask || agreed(step));
         let mut end = Ending { state: &state, lock: &lock, journal, holding };
         self.tell(&mut end, &applied)
     }

@@ -8,7 +8,7 @@ use tune::apply::{End, OnRefusal, apply};
 use tune::holder::{self, Kind};
 use tune::journal::{History, Journal, Line, Taken};
 use tune::status::reconcile;
-use tune::{Live, State, Step, boot_id};
+use tune::{State, Step, boot_id, live};
 
 use super::{StateOption, choice, shown};
 use crate::error::{CommandError, Result};
@@ -47,7 +47,7 @@ impl Keep {
         let mut journal = state.resume(&lock, &history)?;
         let mut text = String::new();
         if self.reconcile {
-            text += &told(&reconcile(&mut Live::new(state.directory()), &mut journal, &history)?);
+            text += &told(&reconcile(&mut live(state.directory()), &mut journal, &history)?);
         }
         if !history.kept && history.begin.as_ref().is_some_and(|begin| begin.seconds.is_some()) {
             journal.promise(&Line::Kept)?;
@@ -77,7 +77,7 @@ fn look_after(state: &State, file: &Path) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let mut journal = state.resume(&lock, &history)?;
-    let again = reconcile(&mut Live::new(state.directory()), &mut journal, &history)?;
+    let again = reconcile(&mut live(state.directory()), &mut journal, &history)?;
     let mut text = told(&again);
     let added = add(state, &mut journal, &history, file)?;
     if !added.is_empty() {
@@ -101,7 +101,7 @@ fn add(state: &State, journal: &mut Journal, history: &History, file: &Path) -> 
     if steps.is_empty() {
         return Ok(Vec::new());
     }
-    let applied = apply(&mut Live::new(state.directory()), journal, &steps, OnRefusal::GoOn, &mut |_| true);
+    let applied = apply(&mut live(state.directory()), journal, &steps, OnRefusal::GoOn, &mut |_| true);
     match applied.end {
         End::JournalFailed(error, _) => Err(error.into()),
         End::Applied | End::RolledBack(_) => Ok(applied.taken),

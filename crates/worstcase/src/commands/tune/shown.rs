@@ -127,7 +127,7 @@ fn taken(taken: &Taken) -> String {
         Some(Outcome::Equal(now)) => format!(", which reads {}", quoted(now)),
         Some(Outcome::Clamped(now)) => format!(": the kernel made it {}", quoted(now)),
         Some(Outcome::Ignored) => ": the kernel said yes and changed nothing".to_owned(),
-        Some(Outcome::Refused(errno)) => match tune::why_refused(&taken.target, *errno) {
+        Some(Outcome::Refused(errno)) => match taken.target.why_refused(*errno) {
             Some(why) => format!(": {} ({why})", in_words(*errno)),
             None => format!(": {}", in_words(*errno)),
         },

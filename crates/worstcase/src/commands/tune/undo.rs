@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use sysroot::SysRoot;
 use tune::holder::{self, Kind};
 use tune::journal::{History, Lock};
 use tune::undo::{Undone, differences, restore};
-use tune::{Live, State, Target, boot_id};
+use tune::{State, Target, boot_id, live};
 
 use super::leftover::left_alone;
 use super::{StateOption, shown};
@@ -40,18 +41,18 @@ impl Undo {
         let lock = state.lock()?;
         let Some(history) = state.history()? else { return Ok(ExitCode::SUCCESS) };
         let (text, _) = undo(&state, &lock, &history)?;
-        let (proof, is_proven) = proof(&Live::new(state.directory()), &history);
+        let (proof, is_proven) = proof(&history);
         output::final_data(&(text + &proof))?;
         Ok(ExitCode::from(u8::from(!is_proven)))
     }
 }
 
 /// What everything says once more, and whether it is as before.
-fn proof(hand: &Live, history: &History) -> (String, bool) {
+fn proof(history: &History) -> (String, bool) {
     if history.is_of_another_boot(&boot_id()) {
         return ("nothing of it holds any more\n".to_owned(), true);
     }
-    let left = differences(hand, &history.steps);
+    let left = differences(&SysRoot::live(), &history.steps);
     if !left.is_empty() {
         let line = |(target, old, now): &(Target, String, String)| {
             format!("  {target}: {} before, {} now\n", shown::quoted(old), shown::quoted(now))
@@ -83,8 +84,7 @@ pub fn undo(state: &State, lock: &Lock, history: &History) -> Result<(String, bo
             "warning: line {line} of the journal is damaged: what it told of is not undone"
         ));
     }
-    let mut hand = Live::new(state.directory());
-    let undone = restore(&mut hand, &history.steps);
+    let undone = restore(&mut live(state.directory()), &history.steps);
     let text = put_back(state, lock, &undone)?;
     Ok((text, !undone.iter().any(|undone| undone.back.is_open())))
 }

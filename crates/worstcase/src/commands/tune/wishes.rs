@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use audit::{Audit, Division, Finding, Outcome, Rule, Rules};
+use audit::{Action, Audit, Division, Finding, Outcome, Rule, Rules};
 use tune::plan::Threads;
 use tune::{Change, Wish};
 
@@ -56,17 +56,12 @@ pub fn reserved_cost(rule: &Rule) -> Option<String> {
 
 /// Whether there is something to do on the running system.
 pub fn has_cure(rule: &Rule) -> bool {
-    let cure = &rule.cure;
-    let lists = [cure.runtime.is_empty(), cure.threads.is_empty(), cure.stop.is_empty()];
-    lists.contains(&false) || cure.partition.is_some() || cure.swap_off
+    !rule.cure.runtime.is_empty() || !rule.cure.actions.is_empty()
 }
 
 fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
     let files = rule.cure.runtime.iter().flat_map(|write| files(&write.path, &write.value, division));
-    let partition = rule.cure.partition.iter().filter_map(|cpus| partition(cpus, division));
-    let threads = rule.cure.threads.iter().filter_map(|threads| moved(threads, division));
-    let stopped = rule.cure.stop.iter().cloned().map(Change::Stop);
-    let swap = rule.cure.swap_off.then_some(Change::SwapOff);
+    let actions = rule.cure.actions.iter().filter_map(|action| change(action, division));
     Wish {
         rule: rule.id.clone(),
         title: rule.title.clone(),
@@ -74,7 +69,7 @@ fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
         costs: rule.costs.iter().map(|(kind, what)| format!("{kind}: {what}")).collect(),
         reserved: reserved(rule),
         named: false,
-        changes: files.chain(threads).chain(partition).chain(stopped).chain(swap).collect(),
+        changes: files.chain(actions).collect(),
         otherwise: finding.cure.first().map_or_else(
             || "nothing on the running system changes it".to_owned(),
             |cure| format!("{}{}", cure.domain.verb(), cure.text),
@@ -97,9 +92,17 @@ fn files(path: &str, value: &str, division: &Division) -> Vec<Change> {
     paths.into_iter().map(|path| Change::Files { path, value: value.clone() }).collect()
 }
 
-fn partition(cpus: &str, division: &Division) -> Option<Change> {
-    let cpus: units::CpuList = division.fill(cpus).parse().ok()?;
-    (!cpus.is_empty()).then_some(Change::Partition(cpus))
+/// What an action comes to. Nothing where it speaks of CPUs set apart and there are none.
+fn change(action: &Action, division: &Division) -> Option<Change> {
+    match action {
+        Action::Threads(threads) => moved(threads, division),
+        Action::Partition(cpus) => {
+            let cpus: units::CpuList = division.fill(cpus).parse().ok()?;
+            (!cpus.is_empty()).then_some(Change::Partition(cpus))
+        }
+        Action::Stop(program) => Some(Change::Stop(program.clone())),
+        Action::SwapOff => Some(Change::SwapOff),
+    }
 }
 
 fn moved(threads: &audit::Threads, division: &Division) -> Option<Change> {

@@ -8,7 +8,7 @@ use sysroot::SysRoot;
 use tune::apply::{End, OnRefusal, apply, rewrite};
 use tune::journal::Lock;
 use tune::undo::differences;
-use tune::{Live, Plan, State};
+use tune::{Plan, State, live};
 use units::CpuList;
 
 use super::setting::{self, Setting};
@@ -68,8 +68,8 @@ impl Block {
     /// The process that undoes waits for the lock, which this one has until it ends: by itself, or killed.
     fn applied(self, state: &State, lock: &Lock, plan: &Plan) -> Result<ExitCode> {
         let mut journal = begin(state, lock, Some(0), None)?;
-        let mut hand = Live::new(state.directory());
-        let applied = apply(&mut hand, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
+        let mut kernel = live(state.directory());
+        let applied = apply(&mut kernel, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
         match &applied.end {
             End::Applied => {}
             End::RolledBack(undone) => {
@@ -89,7 +89,7 @@ impl Block {
         let measured = self.measure();
         let history = state.history()?.unwrap_or_default();
         undo::undo(state, lock, &history)?;
-        let left = differences(&Live::new(state.directory()), &history.steps);
+        let left = differences(&SysRoot::live(), &history.steps);
         match left.first() {
             None => measured,
             Some((target, old, now)) => {
@@ -108,7 +108,7 @@ impl Block {
 fn rewrite_others(state: &State, plan: &Plan, on: &Plan) -> Result<()> {
     let is_other = |step: &&tune::Step| on.steps.iter().all(|own| own.target != step.target);
     let steps: Vec<tune::Step> = plan.steps.iter().filter(is_other).cloned().collect();
-    let moved = rewrite(&mut Live::new(state.directory()), &steps);
+    let moved = rewrite(&mut live(state.directory()), &steps);
     match moved.first() {
         None => Ok(()),
         Some((target, _)) => {

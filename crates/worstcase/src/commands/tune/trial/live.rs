@@ -1,6 +1,6 @@
 //! Blocks that this machine measures, one after the other.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -83,7 +83,8 @@ impl Machine<'_> {
         };
         let _ = fs::remove_dir_all(&draft);
         fs::create_dir_all(&draft).map_err(failed)?;
-        let said = File::create(draft.join(SAID)).map_err(failed)?;
+        let said =
+            files::create_new(&draft.join(SAID), files::READABLE).map_err(|error| failed(error.source))?;
         let own = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(own);
         command.args(["tune", "block", "--state"]).arg(self.state.directory());

@@ -1,28 +1,22 @@
-//! Processes outside the session of whoever typed the command: one undoes when the time has run out, one keeps
-//! /dev/cpu_dma_latency open.
-//!
-//! Each is the same binary, a transient unit where systemd runs, else a process in a session of its own. It announces
-//! itself in the state directory by process id and start time. One that was killed is seen by every later command.
+//! The side that starts, finds and ends holders. It knows nothing of what they do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use machine::{LatencyRequest, tasks};
-use record::store::write_whole;
+use control::KeepLatency;
+use machine::tasks;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use sys::clock::Clock;
 use sys::process::{Pid, leave_session, own_pid};
 use sysroot::SysRoot;
 
-use crate::hand::Live;
-use crate::journal::{History, Lock, State};
-use crate::undo::restore;
-
 /// The first argument that makes the binary a holder.
 pub const ARGUMENT: &str = "--hold-settings";
+
+/// The longest announcement that is read, in bytes.
+const LONGEST: u64 = 4096;
 
 /// How long a holder may take to announce itself, or to go.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -69,7 +63,7 @@ impl Role {
         }
     }
 
-    fn parse(words: &[String]) -> Option<Self> {
+    pub(super) fn parse(words: &[String]) -> Option<Self> {
         match words {
             [kind, seconds, id] if kind == "deadline" => {
                 Some(Self::Deadline(seconds.parse().ok()?, id.clone()))
@@ -95,7 +89,7 @@ fn place(state: &Path, kind: Kind) -> PathBuf {
 }
 
 fn announcement(state: &Path, kind: Kind) -> Option<Announcement> {
-    serde_json::from_slice(&fs::read(place(state, kind)).ok()?).ok()
+    serde_json::from_slice(&files::read(&place(state, kind), LONGEST).ok()?).ok()
 }
 
 /// Whether the holder that announced itself still runs; none where none did.
@@ -187,88 +181,29 @@ fn wait_until_gone(holder: &Announcement) -> Result<(), Errno> {
     Ok(())
 }
 
-/// What the process does that was started with [`ARGUMENT`]; `words` stand behind it. The exit code.
-pub fn main(words: &[String]) -> u8 {
-    let Some((state, role)) =
-        words.split_first().and_then(|(state, words)| Some((state, Role::parse(words)?)))
-    else {
-        return 2;
-    };
-    let _ = sys::process::set_name("worstcase-hold");
-    let state = Path::new(state);
-    match role {
-        Role::Deadline(seconds, id) => wait_and_undo(state, seconds, &id),
-        Role::Latency(limit) => hold(state, limit),
-    }
-}
-
-fn announce(state: &Path, kind: Kind, errno: Option<i32>) -> bool {
+/// Called by a holder: it is there, and holds unless `errno` says why not. Whether anybody can learn of it.
+pub(super) fn announce(state: &Path, kind: Kind, errno: Option<i32>) -> bool {
     let pid = own_pid().as_raw_pid();
     let start = tasks::task(&SysRoot::live(), pid, pid).map_or(0, |task| task.start);
     let text = serde_json::to_vec(&Announcement { pid, start, errno }).unwrap_or_default();
-    write_whole(&place(state, kind), &text).is_ok()
+    files::write_whole(&place(state, kind), &text).is_ok()
 }
 
-/// Until it is killed.
-fn hold(state: &Path, limit: u32) -> u8 {
-    let request = LatencyRequest::hold(limit);
-    let errno = request.as_ref().err().map(|error| error.errno.raw_os_error());
-    if !announce(state, Kind::Latency, errno) || request.is_err() {
-        return 2;
-    }
-    loop {
-        std::thread::sleep(Duration::from_secs(86_400));
-    }
+/// The running kernel; a limit on exit latencies is kept by a holder that is known in the directory `state`.
+pub fn live(state: impl Into<PathBuf>) -> control::Live {
+    control::Live::keeping_latency_by(Holder { state: state.into() })
 }
 
-/// The lock is free when the command that applies has ended: by itself, with all applied, or killed.
-fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
-    // A machine that was closed for the night comes back as it was: the time runs on in suspend.
-    let until = Clock::Boottime.now().saturating_add(seconds.saturating_mul(1_000_000_000));
-    if !announce(state, Kind::Deadline, None) {
-        return 2;
-    }
-    let state = State::at(state);
-    let is_ours = |history: &History| history.begin.as_ref().is_some_and(|begin| begin.id == id);
-    let is_applied = {
-        let Ok(_lock) = state.wait_for_lock() else { return 2 };
-        match state.history() {
-            Ok(Some(history)) if is_ours(&history) => history.applied,
-            _ => return 0,
-        }
-    };
-    if is_applied {
-        while Clock::Boottime.now() < until {
-            let _ = Clock::Boottime.sleep_until(until);
+#[derive(Debug)]
+struct Holder {
+    state: PathBuf,
+}
+
+impl KeepLatency for Holder {
+    fn limit(&mut self, microseconds: Option<u32>) -> Result<(), Errno> {
+        match microseconds {
+            Some(limit) => start(&self.state, Role::Latency(limit)),
+            None => end(&self.state, Kind::Latency),
         }
     }
-    let Ok(lock) = state.wait_for_lock() else { return 2 };
-    match state.history() {
-        Ok(Some(history)) if is_ours(&history) && !history.kept => undo(&state, &lock, &history),
-        _ => 0,
-    }
-}
-
-/// Undoes, and leaves word of it. What could not be put back keeps the journal open.
-fn undo(state: &State, lock: &Lock, history: &History) -> u8 {
-    let undone = restore(&mut Live::new(state.directory()), &history.steps);
-    let is_timed = history.begin.as_ref().is_some_and(|begin| begin.seconds != Some(0));
-    let why = match history.applied && is_timed {
-        true => "their time had run out",
-        false => "the command that applied them was killed",
-    };
-    let left: Vec<String> = undone
-        .iter()
-        .filter(|undone| !undone.back.is_as_before())
-        .map(|undone| format!("{} was {}", undone.target, undone.old))
-        .collect();
-    let end = match left.is_empty() {
-        true => "everything read as before".to_owned(),
-        false => format!("these read otherwise than before: {}", left.join(", ")),
-    };
-    state.leave_words(&format!("the last settings were undone by themselves, because {why}: {end}"));
-    if undone.iter().any(|undone| undone.back.is_open()) {
-        return 1;
-    }
-    u8::from(state.close(lock).is_err())
 }

@@ -2,36 +2,16 @@
 
 use machine::activity::Tally;
 use record::Fact;
-use rustix::io::Errno;
 use sysroot::SysRoot;
-use trace::counted::{self, EVENTS, Traced};
-use trace::live::{Form, Instance, Tracefs};
-use trace::{Item, Losses, Symbols};
 use units::CpuList;
 
-use crate::hand::{Hand, Live};
-
-impl Tracefs for Live {
-    fn root(&self) -> SysRoot {
-        Hand::root(self)
-    }
-
-    fn make_directory(&mut self, path: &str) -> Result<(), Errno> {
-        self.make_group(path)
-    }
-
-    fn remove_directory(&mut self, path: &str) -> Result<(), Errno> {
-        self.remove_group(path)
-    }
-
-    fn write(&mut self, path: &str, value: &str) -> Result<(), Errno> {
-        self.write_file(path, value)
-    }
-}
+use crate::counted::{self, EVENTS, Traced};
+use crate::live::{Form, Instance};
+use crate::{Error, Item, Losses, Result, Symbols};
 
 /// An instance whose events are counted; it is taken away when this is dropped.
 pub struct Counting {
-    instance: Instance<Live>,
+    instance: Instance,
     symbols: Symbols,
     lacking: Vec<&'static Traced>,
     histogram: Option<String>,
@@ -44,9 +24,9 @@ impl Counting {
     ///
     /// # Errors
     /// Why that cannot be done here, in words.
-    pub fn begin(cpus: &CpuList) -> Result<Self, String> {
+    pub fn begin(cpus: &CpuList) -> std::result::Result<Self, String> {
         let symbols = Symbols::live(&SysRoot::live()).unwrap_or_default();
-        let instance = Instance::make(Live::new(""), None).map_err(in_words)?;
+        let instance = Instance::make(None).map_err(in_words)?;
         let (lacking, lost) = (Vec::new(), Losses::default());
         let mut counting = Self { instance, symbols, lacking, histogram: None, lost, failed: None };
         // The kernel prints names of functions also where it hides their addresses.
@@ -56,7 +36,7 @@ impl Counting {
         Ok(counting)
     }
 
-    fn enable(&mut self, cpus: &CpuList) -> trace::Result<()> {
+    fn enable(&mut self, cpus: &CpuList) -> Result<()> {
         for traced in &EVENTS {
             if !self.instance.has(traced.event) {
                 self.lacking.push(traced);
@@ -125,14 +105,9 @@ impl Counting {
     }
 }
 
-fn in_words(error: trace::Error) -> String {
+fn in_words(error: Error) -> String {
     match error.hint.as_str() {
         "" => error.to_string(),
         hint => format!("{error}: {hint}"),
     }
-}
-
-/// Takes away instances whose process has been killed; each with what the kernel answered.
-pub fn clear() -> Vec<(String, Result<(), Errno>)> {
-    trace::live::clear(&mut Live::new(""))
 }

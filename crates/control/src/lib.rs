@@ -1,0 +1,20 @@
+//! The one writer of the kernel's files: plain files, control groups, instances of the trace, limits on exit latencies,
+//! swap, threads and services.
+//!
+//! [`Kernel`] is the trait through which a machine is changed, [`Live`] the running one. What is changed for a while is
+//! held by a guard, [`Directory`] or [`LatencyRequest`], which the kernel or its `Drop` releases. There is no policy
+//! here and no journal: what should be written, and what is put back after a crash, is decided above (`tune`).
+//!
+//! ```
+//! use control::{Kernel, Live};
+//!
+//! assert!(Live::default().write_file("/proc/sys/no/such/file", "1").is_err());
+//! ```
+
+mod directory;
+mod kernel;
+mod latency;
+
+pub use directory::Directory;
+pub use kernel::{Kernel, Live, in_words};
+pub use latency::{Error, KeepLatency, LatencyRequest};

@@ -1,0 +1,69 @@
+//! The one way out for text of others: of guests, programs, the kernel, records and files that somebody else wrote. A
+//! terminal obeys what stands between the letters, so that a process name could clear the screen, set the window's
+//! title or show a line that was never printed.
+//!
+//! ```
+//! assert_eq!(printable::lines("disk\x1b[2Jfull\r\n"), "disk[2Jfull\n");
+//! assert_eq!(printable::line("two\nlines"), "two lines");
+//! ```
+
+use std::borrow::Cow;
+
+/// `text` without what a terminal would obey; newlines and tabs stay.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    let is_kept = |c: char| matches!(c, '\n' | '\t') || !is_obeyed(c);
+    if text.chars().all(is_kept) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().filter(|&c| is_kept(c)).collect())
+}
+
+/// `text` in one line: each character that a terminal would obey is a blank, newlines and tabs too.
+pub fn line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| if is_obeyed(c) { ' ' } else { c }).collect())
+}
+
+/// Control characters, C1 among them, and those that change the direction of what follows (UAX #9): with these a
+/// terminal shows other words than stand there.
+fn is_obeyed(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_harmless_stays_as_it_is() {
+        for text in ["", "CPU 1:\t5 µs\nßχ 漢 \\x1b", "\u{fffd}"] {
+            assert!(matches!(lines(text), Cow::Borrowed(same) if same == text));
+        }
+        assert!(matches!(line("5 µs"), Cow::Borrowed("5 µs")));
+    }
+
+    #[test]
+    fn sequences_lose_what_begins_them() {
+        let hostile = "\x1b]0;title\x07a\u{9b}2Jb\x08\x08c\x7fd\u{202e}e\0";
+        assert_eq!(lines(hostile), "]0;titlea2Jbcde");
+        assert_eq!(line(hostile), " ]0;title a 2Jb  c d e ");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_gets_a_command_through(text in any::<String>(), controls in "[\0-\u{a0}\u{2000}-\u{2070}]{0,40}") {
+            let text = text + &controls;
+            let (lines, line) = (lines(&text), line(&text));
+            prop_assert!(lines.chars().all(|c| c == '\n' || c == '\t' || !is_obeyed(c)));
+            prop_assert!(!line.chars().any(|c| c.is_control()));
+            prop_assert_eq!(line.chars().count(), text.chars().count());
+            let letters = |text: &str| text.chars().filter(|&c| !is_obeyed(c)).collect::<String>();
+            prop_assert_eq!(letters(&lines), letters(&text), "nothing else is lost");
+        }
+    }
+}
