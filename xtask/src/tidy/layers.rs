@@ -21,7 +21,7 @@ const EDGES: [(&str, &[&str]); 22] = [
     ("trace", &["units", "sys", "record", "sysroot", "machine"]),
     ("audit", &["units", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "sys", "record", "sysroot", "machine", "survey", "trace"]),
-    ("trial", &["units", "failure", "histogram", "statistics", "record"]),
+    ("experiment", &["units", "failure", "histogram", "statistics", "record"]),
     ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "machine"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("report", &["units", "histogram", "statistics", "record", "audit"]),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use experiment::{Arm, Bench, Block, Figures, Planned};
 use lab::MadeOf;
 use lab::boot::{Failure, Outcome};
 use lab::kept;
@@ -12,7 +13,6 @@ use lab::ladder::plan::measured;
 use lab::several::{self, Qemu, Watcher};
 use record::store;
 use sys::signal::{Signal, Signals};
-use trial::{Arm, Bench, Block, Figures, Planned};
 use units::Seed;
 
 use super::question::{self, Question};
@@ -42,7 +42,7 @@ pub struct Lab<'a> {
 
 impl Bench for Lab<'_> {
     /// A guest with the same words and seed is not booted twice.
-    fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, trial::Error> {
+    fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, experiment::Error> {
         let wanted: BTreeSet<(Seed, Arm)> =
             blocks.iter().map(|block| (block.seed, block.arm.clone())).collect();
         let is_missing = |(seed, arm): &(Seed, Arm)| !self.place(arm, *seed).join(store::RECORD).is_file();
@@ -52,7 +52,7 @@ impl Bench for Lab<'_> {
         }
         let figures = |block: &Block| {
             let record = store::load(&self.place(&block.arm, block.seed));
-            let record = record.map_err(|error| trial::Error::new(error.to_string(), error.hint))?;
+            let record = record.map_err(|error| experiment::Error::new(error.to_string(), error.hint))?;
             Figures::of(&record)
         };
         blocks.iter().map(figures).collect::<std::result::Result<_, _>>().map(Some)

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use experiment::{Bench, Block, Figures, Planned};
 use record::store;
 use rustix::process::{Pid, Signal as Kill, kill_process};
 use sys::signal::{Signal, Signals, wait_readable};
-use trial::{Bench, Block, Figures, Planned};
 use tune::State;
 
 use super::question::Question;
@@ -38,7 +38,7 @@ pub struct Machine<'a> {
 }
 
 impl Bench for Machine<'_> {
-    fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, trial::Error> {
+    fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, experiment::Error> {
         let mut all = Vec::new();
         for (number, block) in blocks.iter().enumerate() {
             if output::is_terminal(Stream::Error) {

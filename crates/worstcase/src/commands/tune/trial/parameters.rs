@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use experiment::{Answer, Effect};
 use machine::unseen;
 use record::{KernelParameter, LabTime, ParameterAnswer, store};
-use trial::{Answer, Effect};
 
 use super::question::{Place, Question};
 use crate::error::Result;

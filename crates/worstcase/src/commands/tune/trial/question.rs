@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use experiment::{Arm, Design};
 use lab::boot::Guest;
 use lab::kept::Resumable;
 use lab::kernels::Kernel;
@@ -11,7 +12,6 @@ use lab::ladder::state::KernelTold;
 use record::time::UtcTime;
 use record::{LabTime, Unit, Wake};
 use serde::{Deserialize, Serialize};
-use trial::{Arm, Design};
 use units::{Bytes, CpuList, Nanos, Seed};
 
 use super::setting::Setting;
@@ -217,7 +217,7 @@ impl Resumable for Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trial::Kind;
+    use experiment::Kind;
 
     fn question() -> Question {
         let settings = ["threadirqs", "/proc/sys/vm/swappiness=10", "rn-thp"].map(str::to_owned).to_vec();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use experiment::{Arm, Bench};
 use lab::MadeOf;
 use lab::kept::{self, Resumable};
 use lab::kernels::Kernel;
@@ -11,7 +12,6 @@ use lab::several::{Booter, Qemu};
 use record::{KernelParameter, store};
 use serde::Serialize;
 use sys::signal::Signals;
-use trial::{Arm, Bench};
 use tune::State;
 
 use super::guests::Lab;
@@ -43,7 +43,7 @@ impl Run {
     /// What `experiment` makes of the bench.
     pub fn measured<A>(
         &mut self,
-        experiment: impl FnOnce(&mut dyn Bench) -> std::result::Result<Option<A>, trial::Error>,
+        experiment: impl FnOnce(&mut dyn Bench) -> std::result::Result<Option<A>, experiment::Error>,
     ) -> Result<Option<A>> {
         let guests = match &self.question.place {
             Place::Here { .. } => {

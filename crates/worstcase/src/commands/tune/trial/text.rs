@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use experiment::{Answer, Doubt, Effect, Found, Judged, Kind, Measure, Need, Outcome, Planned};
 use record::{KernelParameter, Unit};
-use trial::{Answer, Doubt, Effect, Found, Judged, Kind, Measure, Need, Outcome, Planned};
 use units::Nanos;
 
 use super::parameters;

@@ -12,19 +12,19 @@
 
 mod arm;
 mod bench;
+mod block;
 mod design;
 mod figures;
 mod judge;
-mod schedule;
 mod search;
 mod single;
 
 pub use arm::Arm;
 pub use bench::Bench;
+pub use block::{Block, rounds};
 pub use design::{Design, Kind, Measure};
 pub use failure::Error;
 pub use figures::Figures;
 pub use judge::{Effect, Judged};
-pub use schedule::{Block, rounds};
 pub use search::{Doubt, Found, Kept, Need, Outcome, Planned, Step, search};
 pub use single::{Answer, Tried, trial};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::scripted::{Noise, Scripted, design};
+use experiment::{Answer, Arm, Effect, Judged, Kind, rounds, trial};
 use proptest::prelude::*;
-use trial::{Answer, Arm, Effect, Judged, Kind, rounds, trial};
 use units::Nanos;
 
 const REPETITIONS: u64 = 400;
@@ -124,7 +124,7 @@ fn an_effect_is_found_beside_a_drift_that_is_larger() {
     for seed in 0..200 {
         let script = |arm: &Arm, _| if arm.has(0) { 1.5 } else { 1.0 };
         let mut bench = Scripted::new(seed, 0.05, script).with(Noise::Drift);
-        let asked = trial::Design { blocks: 10, ..design(1, seed) };
+        let asked = experiment::Design { blocks: 10, ..design(1, seed) };
         let answer = trial(&asked, &mut bench).unwrap().unwrap();
         found += u32::from(answer.settings[0].verdict == Effect::Harms);
     }
@@ -159,7 +159,7 @@ fn the_effect_that_is_named_is_found_in_80_percent_of_fresh_trials() {
         // As many rounds as it names find 20 %.
         let Some(blocks) = rounds_for_smallest_effect.filter(|rounds| *rounds < 100) else { continue };
         let acts = |arm: &Arm, _: usize| if arm.has(0) { 1.2 } else { 1.0 };
-        let asked = trial::Design { blocks, ..design(1, seed) };
+        let asked = experiment::Design { blocks, ..design(1, seed) };
         let fresh = trial(&asked, &mut Scripted::new(seed + 20_000, 0.2, acts)).unwrap().unwrap();
         rounds += 1;
         rounds_found += u32::from(fresh.settings[0].measures[0].interval[0] > 1.0);
@@ -186,8 +186,11 @@ fn a_control_arm_that_differs_is_said_and_settings_are_compared_with_it() {
 fn every_measure_is_shown_and_the_one_that_was_asked_for_decides() {
     for (name, kind) in Kind::NAMES {
         let mut bench = Scripted::new(3, 0.02, |arm, _| if arm.has(0) { 0.05 } else { 1.0 });
-        let asked =
-            trial::Design { measure: name.parse().unwrap(), threshold: Some(Nanos(20_000)), ..design(1, 3) };
+        let asked = experiment::Design {
+            measure: name.parse().unwrap(),
+            threshold: Some(Nanos(20_000)),
+            ..design(1, 3)
+        };
         let answer = trial(&asked, &mut bench).unwrap().unwrap();
         let measures = &answer.settings[0].measures;
         assert_eq!(measures[0].measure.kind(), kind);
@@ -218,10 +221,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
     for wrong in [
         design(0, 0),
         design(65, 0),
-        trial::Design { blocks: 5, ..fine.clone() },
-        trial::Design { blocks: 10, ..design(30, 0) },
-        trial::Design { smallest_effect: 0.0, ..fine.clone() },
-        trial::Design { smallest_effect: f64::NAN, ..fine.clone() },
+        experiment::Design { blocks: 5, ..fine.clone() },
+        experiment::Design { blocks: 10, ..design(30, 0) },
+        experiment::Design { smallest_effect: 0.0, ..fine.clone() },
+        experiment::Design { smallest_effect: f64::NAN, ..fine.clone() },
     ] {
         assert!(trial(&wrong, &mut bench).is_err(), "{wrong:?}");
     }
@@ -231,8 +234,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
 #[test]
 fn blocks_that_are_not_equally_exposed_are_not_compared() {
     struct Uneven(Scripted);
-    impl trial::Bench for Uneven {
-        fn measure(&mut self, blocks: &[trial::Block]) -> Result<Option<Vec<trial::Figures>>, trial::Error> {
+    impl experiment::Bench for Uneven {
+        fn measure(
+            &mut self,
+            blocks: &[experiment::Block],
+        ) -> Result<Option<Vec<experiment::Figures>>, experiment::Error> {
             let mut all = Vec::new();
             for block in blocks {
                 self.0.samples = if block.arm == Arm::off() { 200 } else { 100 };
@@ -255,7 +261,7 @@ fn a_trial_that_is_stopped_concludes_nothing() {
 proptest! {
     #[test]
     fn every_round_has_every_arm_once_and_orders_are_drawn(seed in any::<u64>(), settings in 1_usize..6, blocks in 6_u32..30) {
-        let design = trial::Design { blocks, ..design(settings, seed) };
+        let design = experiment::Design { blocks, ..design(settings, seed) };
         let arms: Vec<Arm> = [Arm::off(), Arm::Control].into_iter().chain((0..settings).map(Arm::only)).collect();
         let planned = rounds(&design, 1, 0, blocks, &arms);
         prop_assert_eq!(&planned, &rounds(&design, 1, 0, blocks, &arms));

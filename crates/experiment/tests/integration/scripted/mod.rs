@@ -1,6 +1,6 @@
 //! A bench whose blocks are drawn from a distribution that a test makes up.
 
-use trial::{Arm, Bench, Block, Design, Error, Figures, Kind, Planned};
+use experiment::{Arm, Bench, Block, Design, Error, Figures, Kind, Planned};
 use units::{Nanos, Random, Seed};
 
 /// How many times as long the tail is in an arm, in a block that is the `n`th to be measured.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use crate::scripted::{Noise, Scripted, design};
-use trial::{Arm, Doubt, Effect, Found, Need, Outcome, search};
+use experiment::{Arm, Doubt, Effect, Found, Need, Outcome, search};
 
 fn searched(count: usize, seed: u64, spread: f64, script: impl Fn(&Arm, usize) -> f64 + 'static) -> Found {
     search(&design(count, seed), &mut Scripted::new(seed, spread, script)).unwrap().unwrap()
@@ -114,7 +114,7 @@ fn tally(searches: u64, spread: f64, noise: Noise) -> Tally {
     let mut tally = Tally { searches, ..Tally::default() };
     for seed in 0..searches {
         let mut bench = Scripted::new(seed, spread, two_of_eight).with(noise);
-        let asked = trial::Design { most_blocks: Some(60), ..design(8, seed) };
+        let asked = experiment::Design { most_blocks: Some(60), ..design(8, seed) };
         let found = search(&asked, &mut bench).unwrap().unwrap();
         let kept: Vec<usize> = found
             .kept
@@ -183,7 +183,7 @@ fn too_few_blocks_are_said_before_they_are_measured() {
     assert_eq!(found.planned, Some(planned));
     assert!(planned.rounds == 9 && planned.enough.unwrap() > 16 && planned.chance < 0.5, "{planned:?}");
     let mut bench = Scripted::new(3, 0.2, two_of_eight);
-    let asked = trial::Design { most_blocks: Some(10), ..design(8, 3) };
+    let asked = experiment::Design { most_blocks: Some(10), ..design(8, 3) };
     let found = search(&asked, &mut bench).unwrap().unwrap();
     assert_eq!(found.outcome, Outcome::Inconclusive(Doubt::TooManyBlocks));
     assert_eq!(bench.seen.len(), 27, "nothing is measured that cannot answer");

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use experiment::{Design, Kind};
 use lab::kept::{self, Resumable};
 use lab::ladder::state::KernelTold;
 use lab::parameters;
 use record::{LabTime, Wake};
 use sys::signal::Signals;
 use sysroot::SysRoot;
-use trial::{Design, Kind};
 use units::{Bytes, CpuList, Nanos, Seed};
 
 use super::live;
@@ -29,7 +29,7 @@ const MOST_BLOCKS: u32 = 60;
 
 /// How blocks are measured and judged.
 #[derive(Args)]
-pub struct Experiment {
+pub struct Options {
     /// The load that is measured under: see worstcase load --list
     #[arg(long, value_name = "LOAD", default_value = "cpu")]
     load: String,
@@ -145,7 +145,7 @@ struct InGuests {
     several: Several,
 }
 
-impl Experiment {
+impl Options {
     /// Begins it in a directory of its own, or goes on with it.
     pub fn begin(self, settings: Vec<String>, search: bool) -> Result<Run> {
         let (question, directory) = match &self.resume {
