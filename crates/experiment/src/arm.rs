@@ -1,43 +1,55 @@
-//! Which settings are on.
+//! Which changes are made.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+/// Changes by their places in the experiment's list of them.
+pub type Changes = BTreeSet<usize>;
 
-/// A state of the settings that blocks are measured in.
+/// A set-up that blocks are measured in: what it is compared with, and some of the changes that are looked into made to it.
+/// A trial's changes are settings, a bisection's are what makes the good set-up bad, a ladder's are the steps to the next
+/// rung.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arm {
-    /// These are on, by their places in [`crate::Design::settings`]; the others say what they said. Where any is on, the
-    /// others are rewritten to that, as in [`Self::Control`].
-    With(BTreeSet<usize>),
-    /// All are rewritten to what they say already.
+    /// These are made. Where any is, settings that are not on are rewritten to what they say already, as in
+    /// [`Self::Control`].
+    With(Changes),
+    /// None is made, and something is done all the same that ought to have no effect: settings are rewritten to what they
+    /// say already, guests have a parameter that nobody reads.
     Control,
 }
 
 impl Arm {
-    /// All settings as they were.
+    /// No change is made.
     pub fn off() -> Self {
-        Self::With(BTreeSet::new())
+        Self::all(0)
     }
 
-    /// One setting is on.
-    pub fn only(setting: usize) -> Self {
-        Self::With(BTreeSet::from([setting]))
+    /// One change is made.
+    pub fn only(change: usize) -> Self {
+        Self::With(BTreeSet::from([change]))
     }
 
-    /// All of so many settings are on.
+    /// The first `count` changes are made.
     pub fn all(count: usize) -> Self {
         Self::With((0..count).collect())
     }
 
-    /// Whether that setting is on.
-    pub fn has(&self, setting: usize) -> bool {
-        matches!(self, Self::With(settings) if settings.contains(&setting))
+    /// Whether that change is made.
+    pub fn has(&self, change: usize) -> bool {
+        matches!(self, Self::With(changes) if changes.contains(&change))
+    }
+
+    /// How many changes are made.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::With(changes) => changes.len(),
+            Self::Control => 0,
+        }
     }
 }
 
-/// The name that records lie under: `off`, `control`, `on-1,3`, settings counted from one.
+/// The name that a trial's records lie under: `off`, `control`, `on-1,3`, settings counted from one.
 impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,12 +60,6 @@ impl fmt::Display for Arm {
                 f.pad(&format!("on-{}", numbers.join(",")))
             }
         }
-    }
-}
-
-impl Serialize for Arm {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

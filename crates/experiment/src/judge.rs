@@ -1,11 +1,11 @@
 //! What two arms say of each other.
 
 use serde::Serialize;
-use statistics::{Interval, POWER, Paired, Power, Value, confidence_of, rounds_needed};
+use statistics::{Comparison, POWER, Paired, Power, Value, confidence_of, rounds_needed};
 
 use crate::{Design, Error, Measure};
 
-/// What a change does to the tail.
+/// What a change does to the tail. A smallest effect that matters is given as the ratio of two tails, above one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
@@ -13,15 +13,15 @@ pub enum Effect {
     Helps,
     /// The tail is longer, beyond chance.
     Harms,
-    /// The interval lies within the smallest effect of none.
+    /// Surely none that matters.
     NoneVisible,
     /// The blocks allow an effect that would matter, and none.
     Undecided,
 }
 
 impl Effect {
-    fn of(interval: Interval, ratio: f64) -> Self {
-        let Interval { low, high, .. } = interval;
+    /// Of an interval of ratios. An effect counts whatever its size; none is one that lies within `ratio` either way.
+    fn of([low, high]: [f64; 2], ratio: f64) -> Self {
         match () {
             () if low > ratio.recip() && high < ratio => Self::NoneVisible,
             () if high < 1.0 => Self::Helps,
@@ -33,6 +33,17 @@ impl Effect {
     /// Whether the arms differ.
     pub fn is_difference(self) -> bool {
         matches!(self, Self::Helps | Self::Harms)
+    }
+
+    /// Of a comparison of which only an effect of `ratio` or more counts, and none is one that surely does not harm so much.
+    pub(crate) fn by_ratio(compared: &Comparison, ratio: f64) -> Self {
+        let (low, high) = compared.interval;
+        match () {
+            () if low > 1.0 && compared.ratio >= ratio => Self::Harms,
+            () if high < 1.0 && compared.ratio <= ratio.recip() => Self::Helps,
+            () if high < ratio => Self::NoneVisible,
+            () => Self::Undecided,
+        }
     }
 }
 
@@ -118,7 +129,7 @@ impl Pair {
             probability: self.probability(),
             detectable: power.detectable(POWER),
             rounds_for_smallest_effect: rounds_for(power, rounds, design.ratio(), POWER, confidence),
-            effect: decides.then(|| Effect::of(interval, design.ratio())),
+            effect: decides.then(|| Effect::of([interval.low, interval.high], design.ratio())),
         })
     }
 }
@@ -151,7 +162,7 @@ pub(crate) fn rounds_for(power: Power, rounds: u32, ratio: f64, share: f64, conf
     (high <= MOST_ROUNDS).then_some(high)
 }
 
-fn median(values: &[Value]) -> f64 {
+pub(crate) fn median(values: &[Value]) -> f64 {
     let mut figures: Vec<f64> = values.iter().map(|value| value.figure()).collect();
     figures.sort_unstable_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or_default()
@@ -163,12 +174,27 @@ mod tests {
 
     #[test]
     fn an_effect_that_does_not_matter_is_none_and_a_wide_interval_is_undecided() {
-        let effect = |low, high| Effect::of(Interval { low, high, confidence: 0.96 }, 1.2);
+        let effect = |low, high| Effect::of([low, high], 1.2);
         assert_eq!(effect(0.3, 0.9), Effect::Helps);
         assert_eq!(effect(1.1, 9.0), Effect::Harms);
         assert_eq!(effect(0.9, 0.95), Effect::NoneVisible, "shorter, but not by what matters");
         assert_eq!(effect(0.9, 1.1), Effect::NoneVisible);
         assert_eq!(effect(0.5, 1.1), Effect::Undecided);
         assert_eq!(effect(0.9, 1.3), Effect::Undecided);
+    }
+
+    #[test]
+    fn a_rise_is_one_beyond_the_ratio_and_beyond_the_spread() {
+        let effect = |first: [u64; 5], second: [u64; 5]| {
+            let compared = statistics::compare(&first.map(Value::exact), &second.map(Value::exact));
+            Effect::by_ratio(&compared.unwrap(), 2.0)
+        };
+        let calm = [100, 101, 102, 103, 104];
+        assert_eq!(effect(calm, [300, 310, 320, 330, 340]), Effect::Harms);
+        assert_eq!(effect([300, 310, 320, 330, 340], calm), Effect::Helps);
+        assert_eq!(effect(calm, [150, 151, 152, 153, 154]), Effect::NoneVisible);
+        assert_eq!(effect(calm, [30, 90, 110, 800, 900]), Effect::Undecided);
+        // Surely more, but whether that much more is open.
+        assert_eq!(effect(calm, [120, 160, 180, 400, 900]), Effect::Undecided);
     }
 }

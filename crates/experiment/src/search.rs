@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use statistics::{confidence_of, rounds_needed};
 
+use crate::bench::{Halt, ended};
 use crate::judge::rounds_for;
 use crate::single::{CONFIDENCE, Measured};
-use crate::{Arm, Bench, Design, Effect, Error, Judged, rounds};
+use crate::{Arm, Bench, Changes, Design, Effect, Error, Judged, rounds};
 
 /// The version of the form of [`Found`] in JSON. Fields may be added without raising it.
 const SCHEMA_VERSION: u32 = 2;
@@ -122,10 +123,14 @@ pub enum Doubt {
 /// # Errors
 /// A design that makes no sense, blocks that could not be measured.
 pub fn search(design: &Design, bench: &mut dyn Bench) -> Result<Option<Found>, Error> {
+    ended(found(design, bench))
+}
+
+fn found(design: &Design, bench: &mut dyn Bench) -> Result<Found, Halt> {
     design.check(1)?;
     let all = Arm::all(design.settings.len());
     let first = rounds(design, 1, 0, design.blocks, &[Arm::off(), Arm::Control, all.clone()]);
-    let Some(measured) = Measured::by(bench, first)? else { return Ok(None) };
+    let measured = Measured::by(bench, first)?;
     let control = measured.compared(design, &Arm::off(), &Arm::Control, CONFIDENCE)?;
     let together = measured.compared(design, &Arm::Control, &all, CONFIDENCE)?;
     let outcome = match together.effect {
@@ -145,17 +150,18 @@ pub fn search(design: &Design, bench: &mut dyn Bench) -> Result<Option<Found>, E
         against_all: None,
     };
     if outcome != Outcome::Sufficient {
-        return Ok(Some(found));
+        return Ok(found);
     }
     let planned = *found.planned.insert(plan(design, &measured)?);
     bench.planned(&planned);
     if !planned.goes_on {
         found.outcome = Outcome::Inconclusive(Doubt::TooManyBlocks);
-        return Ok(Some(found));
+        return Ok(found);
     }
     let mut later = Later { design, bench, rounds: planned.rounds, phase: 2 };
-    let Some(left) = later.drop_what_is_not_needed(&mut found.steps)? else { return Ok(None) };
-    Ok(later.confirm(&mut found, &left)?.then_some(found))
+    let left = later.drop_what_is_not_needed(&mut found.steps)?;
+    later.confirm(&mut found, &left)?;
+    Ok(found)
 }
 
 /// What the later phases take, by the spread within the rounds of the first.
@@ -184,8 +190,6 @@ fn plan(design: &Design, measured: &Measured) -> Result<Planned, Error> {
     })
 }
 
-type Settings = BTreeSet<usize>;
-
 /// The phases after the first.
 struct Later<'a> {
     design: &'a Design,
@@ -195,11 +199,11 @@ struct Later<'a> {
 }
 
 impl Later<'_> {
-    /// What is left; none where the bench is stopped.
-    fn drop_what_is_not_needed(&mut self, steps: &mut Vec<Step>) -> Result<Option<Settings>, Error> {
+    /// What is left.
+    fn drop_what_is_not_needed(&mut self, steps: &mut Vec<Step>) -> Result<Changes, Halt> {
         let design = self.design;
         let all = Arm::all(design.settings.len());
-        let mut left: Settings = (0..design.settings.len()).collect();
+        let mut left: Changes = (0..design.settings.len()).collect();
         for setting in 0..design.settings.len() {
             // Without the last one all are off, which is known to be worse.
             if left.len() == 1 {
@@ -208,7 +212,7 @@ impl Later<'_> {
             let without = without(&left, setting);
             let arm = Arm::With(without.clone());
             let blocks = rounds(design, self.phase, 0, self.rounds, &[all.clone(), arm.clone()]);
-            let Some(measured) = Measured::by(self.bench, blocks)? else { return Ok(None) };
+            let measured = Measured::by(self.bench, blocks)?;
             let judged = measured.compared(design, &all, &arm, CONFIDENCE)?;
             let dropped = judged.suffices(design);
             if dropped {
@@ -217,12 +221,12 @@ impl Later<'_> {
             steps.push(Step { setting: design.settings[setting].clone(), without: judged, dropped });
             self.phase += 1;
         }
-        Ok(Some(left))
+        Ok(left)
     }
 
     /// Measures what is left, it without each of its settings, all on and control once more, with seeds of their own: what
-    /// was chosen because it looked well is not to be judged by the same blocks. False where the bench is stopped.
-    fn confirm(&mut self, found: &mut Found, left: &Settings) -> Result<bool, Error> {
+    /// was chosen because it looked well is not to be judged by the same blocks.
+    fn confirm(&mut self, found: &mut Found, left: &Changes) -> Result<(), Halt> {
         let design = self.design;
         let (set, all) = (Arm::With(left.clone()), Arm::all(design.settings.len()));
         // Without its only setting a set is control.
@@ -236,7 +240,7 @@ impl Later<'_> {
         let count = self.rounds.max(rounds_needed(left.len()));
         let arms: Vec<Arm> = arms.into_iter().collect();
         let blocks = rounds(design, self.phase, self.rounds.max(design.blocks), count, &arms);
-        let Some(measured) = Measured::by(self.bench, blocks)? else { return Ok(false) };
+        let measured = Measured::by(self.bench, blocks)?;
         let against_control = measured.compared(design, &Arm::Control, &set, CONFIDENCE)?;
         let against_all = measured.compared(design, &all, &set, CONFIDENCE)?;
         let measure = measured.measures(design)?[0];
@@ -250,7 +254,7 @@ impl Later<'_> {
             found.outcome = Outcome::Inconclusive(Doubt::Unconfirmed);
         }
         (found.against_control, found.against_all) = (Some(against_control), Some(against_all));
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -262,6 +266,6 @@ fn need(design: &Design, price: &Judged) -> Need {
     }
 }
 
-fn without(settings: &Settings, setting: usize) -> Settings {
+fn without(settings: &Changes, setting: usize) -> Changes {
     settings.iter().copied().filter(|&other| other != setting).collect()
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use statistics::{ERROR, holm};
 use units::Nanos;
 
+use crate::bench::{Halt, ended, parameter};
 use crate::judge::Pair;
 use crate::{Arm, Bench, Block, Design, Effect, Error, Figures, Judged, Measure, rounds};
 
@@ -33,7 +34,6 @@ pub struct Tried {
     /// What the measure that decides says.
     pub verdict: Effect,
     /// Why the blocks with the setting say nothing of it: the kernel that measured them did not read it, or refused it.
-    /// Who measures knows; no comparison does.
     pub not_read: Option<String>,
     /// On against control: by the measure that decides, at the confidence of its step of Holm's, and the others.
     pub measures: Vec<Judged>,
@@ -47,19 +47,25 @@ pub(crate) const CONFIDENCE: f64 = 1.0 - ERROR;
 /// # Errors
 /// A design that makes no sense, blocks that could not be measured.
 pub fn trial(design: &Design, bench: &mut dyn Bench) -> Result<Option<Answer>, Error> {
+    ended(answer(design, bench))
+}
+
+fn answer(design: &Design, bench: &mut dyn Bench) -> Result<Answer, Halt> {
     design.check(design.settings.len())?;
     let settings: Vec<Arm> = (0..design.settings.len()).map(Arm::only).collect();
     let arms: Vec<Arm> = [Arm::off(), Arm::Control].into_iter().chain(settings.clone()).collect();
-    let Some(measured) = Measured::by(bench, rounds(design, 1, 0, design.blocks, &arms))? else {
-        return Ok(None);
-    };
+    let measured = Measured::by(bench, rounds(design, 1, 0, design.blocks, &arms))?;
+    let parameters = bench.parameters();
     let measures = measured.measures(design)?;
     let control = measured.all(design, &measures, &Arm::off(), &Arm::Control, CONFIDENCE)?;
     let decisive = measured.confidences(measures[0], settings.iter().map(|arm| (&Arm::Control, arm)))?;
     let tried = |((setting, arm), confidence): ((&String, &Arm), f64)| {
         let measures = measured.all(design, &measures, &Arm::Control, arm, confidence)?;
-        let verdict = measures.first().and_then(|judged| judged.effect).unwrap_or(Effect::Undecided);
-        Ok(Tried { setting: setting.clone(), verdict, not_read: None, measures })
+        let effect = measures.first().and_then(|judged| judged.effect);
+        let not_read = parameter(&parameters, setting).filter(|found| found.answer.is_without_effect());
+        let not_read = not_read.map(|found| format!("{}: {}", found.answer, found.evidence));
+        let verdict = effect.filter(|_| not_read.is_none()).unwrap_or(Effect::Undecided);
+        Ok(Tried { setting: setting.clone(), verdict, not_read, measures })
     };
     let settings = design.settings.iter().zip(&settings).zip(decisive);
     let settings = settings.map(tried).collect::<Result<_, Error>>()?;
@@ -67,12 +73,8 @@ pub fn trial(design: &Design, bench: &mut dyn Bench) -> Result<Option<Answer>, E
         Measure::Tail(statistics::Tail::Exceedances(threshold)) => Some(*threshold),
         _ => None,
     });
-    Ok(Some(Answer {
-        schema_version: SCHEMA_VERSION,
-        threshold: threshold.unwrap_or_default(),
-        control,
-        settings,
-    }))
+    let threshold = threshold.unwrap_or_default();
+    Ok(Answer { schema_version: SCHEMA_VERSION, threshold, control, settings })
 }
 
 /// The blocks of a phase with their figures.
@@ -81,18 +83,19 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Has them measured; none where the bench is stopped.
-    pub fn by(bench: &mut dyn Bench, blocks: Vec<Block>) -> Result<Option<Self>, Error> {
-        let Some(figures) = bench.measure(&blocks)? else { return Ok(None) };
+    /// Has them measured.
+    pub fn by(bench: &mut dyn Bench, blocks: Vec<Block>) -> Result<Self, Halt> {
+        let figures = bench.measure(&blocks)?.ok_or(Halt::Stopped)?;
         let counts = figures.iter().map(|figures| figures.latencies.summary().count);
         if let (Some(least), Some(most)) = (counts.clone().min(), counts.max()) {
             // A CPU can be due once more or less within a block, by its phase.
             if figures.len() != blocks.len() || most - least > 1 + most / 100 {
                 let message = format!("the blocks had {least} to {most} activations: not equally exposed");
-                return Err(Error::new(message, "measure CPUs that stay online, for whole periods"));
+                let hint = "measure CPUs that stay online, for whole periods";
+                return Err(Error::new(message, hint).into());
             }
         }
-        Ok(Some(Self { blocks: blocks.into_iter().zip(figures).collect() }))
+        Ok(Self { blocks: blocks.into_iter().zip(figures).collect() })
     }
 
     /// The measures of the design for these blocks.

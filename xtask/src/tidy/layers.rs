@@ -22,7 +22,7 @@ const EDGES: [(&str, &[&str]); 22] = [
     ("audit", &["units", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "sys", "record", "sysroot", "machine", "survey", "trace"]),
     ("experiment", &["units", "failure", "histogram", "statistics", "record"]),
-    ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "machine"]),
+    ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "machine", "experiment"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     ("report", &["units", "histogram", "statistics", "record", "audit"]),
     (

@@ -7,8 +7,8 @@ use record::LabTime;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
-use super::text;
 use crate::kernels::{Asked, Base, Build, Source};
+use crate::text;
 use crate::{Error, parameters};
 
 /// The ladders that are built into this program, with the fragments that their kernels are built from.

@@ -1,11 +1,10 @@
 //! `worstcase tune trial` and `worstcase tune search`: does a setting help, and which of them suffice?
 
 mod block;
-mod guests;
 mod live;
 mod options;
 mod parameters;
-mod question;
+mod plan;
 mod run;
 mod setting;
 mod text;
@@ -14,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use experiment::{Answer, Effect, Found, Outcome};
+use lab::state::Kind;
 use units::CpuList;
 
 use super::selection::Selection;
@@ -59,27 +59,24 @@ pub struct Search {
 
 impl Trial {
     pub fn run(self) -> Result<ExitCode> {
-        let mut run = self.options.begin(self.settings, false)?;
-        let design = run.question.design.clone();
-        let Some(mut answer) = run.measured(|bench| experiment::trial(&design, bench))? else {
-            return run.stopped();
+        let mut run = self.options.begin(self.settings, Kind::Trial)?;
+        let design = run.state.plan.design.clone();
+        let Some((answer, parameters)) = run.measured(|bench| experiment::trial(&design, bench))? else {
+            return Ok(run.stopped());
         };
-        let parameters = run.parameters()?;
-        parameters::judge(&mut answer, &parameters);
-        run.shown(&answer, &parameters, &text::trial(&run.question, &answer, &parameters))?;
+        run.shown(&answer, &parameters, &text::trial(&run.state.plan, &answer, &parameters))?;
         Ok(ExitCode::from(code_of_trial(&answer)))
     }
 }
 
 impl Search {
     pub fn run(self) -> Result<ExitCode> {
-        let mut run = self.options.begin(self.settings, true)?;
-        let design = run.question.design.clone();
-        let Some(found) = run.measured(|bench| experiment::search(&design, bench))? else {
-            return run.stopped();
+        let mut run = self.options.begin(self.settings, Kind::Search)?;
+        let design = run.state.plan.design.clone();
+        let Some((found, parameters)) = run.measured(|bench| experiment::search(&design, bench))? else {
+            return Ok(run.stopped());
         };
-        let parameters = run.parameters()?;
-        run.shown(&found, &parameters, &text::search(&run.question, &found, &parameters))?;
+        run.shown(&found, &parameters, &text::search(&run.state.plan, &found, &parameters))?;
         Ok(ExitCode::from(code_of_search(&found)))
     }
 }

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use experiment::{Design, Kind};
-use lab::kept::{self, Resumable};
-use lab::ladder::state::KernelTold;
+use experiment::{Design, FIRST_SEED};
 use lab::parameters;
+use lab::state::{Kind, Plan, State};
+use record::time::UtcTime;
 use record::{LabTime, Wake};
 use sys::signal::Signals;
 use sysroot::SysRoot;
 use units::{Bytes, CpuList, Nanos, Seed};
 
 use super::live;
-use super::question::{Conditions, Guests, Place, Question};
+use super::plan::{Conditions, GuestSetup, Place, TrialPlan};
 use super::run::Run;
 use super::setting::{self, Setting};
 use super::text;
@@ -54,7 +54,7 @@ pub struct Options {
     /// What decides: quantile (the finest that a block carries, p99.9 from 1000 samples on), exceedances, maxima (of each
     /// second)
     #[arg(long, value_name = "MEASURE", default_value = "quantile")]
-    measure: Kind,
+    measure: experiment::Kind,
 
     /// From which latency on activations count as exceedances [default: what 99 % of all blocks together stay below]
     #[arg(long, value_name = "TIME", value_parser = options::length)]
@@ -147,39 +147,31 @@ struct InGuests {
 
 impl Options {
     /// Begins it in a directory of its own, or goes on with it.
-    pub fn begin(self, settings: Vec<String>, search: bool) -> Result<Run> {
-        let (question, directory) = match &self.resume {
-            Some(directory) => (self.resumed(directory, search)?, directory.clone()),
-            None => self.begun(settings, search)?,
+    pub fn begin(self, settings: Vec<String>, kind: Kind) -> Result<Run> {
+        let (state, directory) = match &self.resume {
+            Some(directory) => (self.resumed(directory, kind)?, directory.clone()),
+            None => self.begun(settings, kind)?,
         };
-        output::words(&text::plan(&question));
-        let state = self.state.state();
+        output::words(&text::plan(&state.plan));
+        let journal = self.state.state();
         let Self { lab: InGuests { several, .. }, json, .. } = self;
         let directory = std::path::absolute(&directory).unwrap_or(directory);
-        Ok(Run { question, directory, state, several, signals: Signals::take()?, json })
+        Ok(Run { state, directory, journal, several, signals: Signals::take()?, json })
     }
 
-    fn resumed(&self, directory: &Path, search: bool) -> Result<Question> {
-        let question = Question::load(directory)?;
-        if question.search != search {
-            let verb = if question.search { "search" } else { "trial" };
-            let message = format!("{} is not of this verb", directory.display());
-            return Err(CommandError::new(
-                message,
-                format!("worstcase tune {verb} --resume goes on with it"),
-            ));
-        }
-        match &question.place {
+    fn resumed(&self, directory: &Path, kind: Kind) -> Result<State<TrialPlan>> {
+        let state = State::<TrialPlan>::load(directory, kind)?;
+        match &state.plan.place {
             Place::Here { release } if *release != running() => {
                 let message = format!("it was begun with Linux {release}, and this is {}", running());
                 Err(CommandError::new(message, "begin anew: blocks of two kernels do not compare"))
             }
-            Place::Here { .. } => live::check(&self.state.state()).map(|()| question),
-            Place::Guests(_) => Ok(question),
+            Place::Here { .. } => live::check(&self.state.state()).map(|()| state),
+            Place::Guests(_) => Ok(state),
         }
     }
 
-    fn begun(&self, settings: Vec<String>, search: bool) -> Result<(Question, PathBuf)> {
+    fn begun(&self, settings: Vec<String>, kind: Kind) -> Result<(State<TrialPlan>, PathBuf)> {
         self.load_name()?;
         let is_live = self.lab.kernel.is_none();
         let selection = super::selection(&self.profile, self.isolate.as_ref())?;
@@ -196,20 +188,20 @@ impl Options {
             }
             live::check(&self.state.state())?;
         }
+        let search = kind == Kind::Search;
         let design = self.design(settings, is_live, search);
-        design.check(Question::comparisons(search, &design))?;
-        let place = self.place()?;
-        let question = Question::new(search, design, self.conditions(is_live)?, place);
-        let verb = if search { "search" } else { "trial" };
-        let name = || format!("worstcase-{verb}-{}", question.started.compact()).into();
+        let plan = TrialPlan { search, design, conditions: self.conditions(is_live)?, place: self.place()? };
+        plan.check()?;
+        let started = UtcTime(sys::clock::unix_seconds());
+        let name = || format!("worstcase-{}-{}", kind.name(), started.compact()).into();
         let directory: PathBuf = self.out.clone().unwrap_or_else(name);
-        kept::begin(&directory, verb)?;
-        question.save(&directory)?;
-        Ok((question, directory))
+        let state = State::new(plan, env!("CARGO_PKG_VERSION"), started);
+        state.begin(&directory)?;
+        Ok((state, directory))
     }
 
     fn design(&self, settings: Vec<String>, is_live: bool, search: bool) -> Design {
-        let own = || if is_live { runner::plan::drawn_seed() } else { Seed(1) };
+        let own = || if is_live { runner::plan::drawn_seed() } else { FIRST_SEED };
         let needed = statistics::rounds_needed(if search { 1 } else { settings.len() });
         Design {
             settings,
@@ -252,10 +244,10 @@ impl Options {
     fn place(&self) -> Result<Place> {
         let InGuests { kernel, time, append, guest_cpus, memory, disk, with, .. } = &self.lab;
         let Some(name) = kernel else { return Ok(Place::Here { release: running() }) };
-        let kernel = choice::kernel(name.as_ref())?;
-        Ok(Place::Guests(Box::new(Guests {
+        // A kernel that is not there is named before a directory is made.
+        choice::kernel(name.as_ref())?;
+        Ok(Place::Guests(Box::new(GuestSetup {
             kernel: name.clone(),
-            told: KernelTold::of(&kernel),
             time: *time,
             words: parameters::split_all(append)?,
             processors: *guest_cpus,

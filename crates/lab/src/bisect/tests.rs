@@ -1,11 +1,17 @@
 use std::fs;
+use std::path::{Path, PathBuf};
 
+use experiment::Effect;
+use experiment::bisect::{Answer, Doubt, Outcome, bisect, name};
 use record::time::UtcTime;
 
-use super::super::Subject;
-use super::super::{Doubt, Outcome, Reading};
-use super::*;
+use super::{BisectPlan, Subject};
+use crate::Error;
+use crate::bench::{Guests, Means, Observer};
+use crate::kept;
+use crate::kernels::Needed;
 use crate::scripted::{Scripted, kernel, latencies};
+use crate::state::{Kind, State};
 
 /// A guest's tail, where nothing is wrong with it.
 const CALM: u64 = 10_000;
@@ -16,15 +22,31 @@ struct Ear {
     stop_after: Option<usize>,
 }
 
-impl Told for Ear {
-    fn begun(&mut self, _: &Arm, _: Seed) {
+impl Observer for Ear {
+    fn begun(&mut self, _: &str, _: (usize, usize)) {
         self.begun += 1;
     }
 
-    fn answered(&mut self, _: &Step) {}
-
     fn stop(&mut self) -> bool {
         self.stop_after.is_some_and(|count| self.begun > count)
+    }
+}
+
+/// A bisection in its directory.
+struct Run {
+    state: State<BisectPlan>,
+    directory: PathBuf,
+}
+
+impl Run {
+    fn begin(subject: Subject, directory: &Path) -> Result<Self, Error> {
+        let state = State::new(BisectPlan::about(subject), "0", UtcTime(0));
+        state.begin(directory)?;
+        Ok(Self { state, directory: directory.to_path_buf() })
+    }
+
+    fn resume(directory: &Path) -> Result<Self, Error> {
+        Ok(Self { state: State::load(directory, Kind::Bisection)?, directory: directory.to_path_buf() })
     }
 }
 
@@ -35,10 +57,6 @@ fn ten_words() -> Subject {
 
 fn list(names: &str) -> Subject {
     Subject::Kernels { names: names.split(' ').map(str::to_owned).collect(), words: Vec::new() }
-}
-
-fn question(subject: Subject) -> Question {
-    Question::about(subject, "0", UtcTime(0))
 }
 
 /// Guests whose tail is a function of their kernel and words.
@@ -52,8 +70,8 @@ fn guests(tail: impl Fn(&str, &[&str]) -> u64 + Sync + 'static) -> Scripted {
     })
 }
 
-fn run_in(course: &mut Course, booter: &Scripted, ear: &mut Ear) -> Result<Option<Answer>, Error> {
-    course.run(Means {
+fn run_in(run: &mut Run, booter: &Scripted, ear: &mut Ear) -> Result<Option<Answer>, Error> {
+    let means = Means {
         booter,
         kernels: &mut |needed| match needed {
             Needed::Named(name) => Ok(kernel(name)),
@@ -61,18 +79,20 @@ fn run_in(course: &mut Course, booter: &Scripted, ear: &mut Ear) -> Result<Optio
         },
         binary: &|_| Ok("worstcase".into()),
         jobs: 2,
-        told: ear,
-    })
+        observer: ear,
+    };
+    let bisection = run.state.plan.bisection();
+    Ok(bisect(&bisection, &mut Guests::of(&mut run.state, &run.directory, means))?)
 }
 
 fn answer(subject: Subject, booter: &Scripted) -> Result<Answer, Error> {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(question(subject), directory.path()).unwrap();
-    run_in(&mut course, booter, &mut Ear::default()).map(Option::unwrap)
+    let mut run = Run::begin(subject, directory.path()).unwrap();
+    run_in(&mut run, booter, &mut Ear::default()).map(Option::unwrap)
 }
 
-fn readings(answer: &Answer) -> Vec<(String, Reading)> {
-    answer.steps.iter().map(|step| (step.arm.to_string(), step.reading)).collect()
+fn readings(answer: &Answer) -> Vec<(String, Effect)> {
+    answer.steps.iter().filter_map(|step| Some((name(&step.arm), step.reading?))).collect()
 }
 
 #[test]
@@ -82,14 +102,14 @@ fn a_planted_word_among_ten_is_found_and_confirmed_both_ways() {
     assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[6].into()][..]));
     let readings = readings(&answer);
     for expected in [
-        ("control", Reading::Stayed),
-        ("with-1-10", Reading::Rose),
-        ("with-7", Reading::Rose),
-        ("with-1-6,8-10", Reading::Stayed),
+        ("control", Effect::NoneVisible),
+        ("with-1-10", Effect::Harms),
+        ("with-7", Effect::Harms),
+        ("with-1-6,8-10", Effect::NoneVisible),
     ] {
         assert!(readings.contains(&(expected.0.to_owned(), expected.1)), "{expected:?}: {readings:?}");
     }
-    let alone = answer.steps.iter().find(|step| step.arm.to_string() == "with-7").unwrap();
+    let alone = answer.steps.iter().find(|step| name(&step.arm) == "with-7").unwrap();
     let (ratio, [low, high]) = alone.ratio.unwrap();
     assert!(low <= ratio && ratio <= high && (3.0..5.0).contains(&ratio), "{ratio}");
     let fresh = answer.steps.iter().filter(|step| step.fresh).count();
@@ -125,8 +145,8 @@ fn two_words_that_only_act_together_are_told_together() {
     let answer = answer(ten_words(), &booter).unwrap();
     assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[1, 8].into()][..]));
     let readings = readings(&answer);
-    assert!(readings.contains(&("with-2".into(), Reading::Stayed)), "{readings:?}");
-    assert!(readings.contains(&("with-9".into(), Reading::Stayed)), "{readings:?}");
+    assert!(readings.contains(&("with-2".into(), Effect::NoneVisible)), "{readings:?}");
+    assert!(readings.contains(&("with-9".into(), Effect::NoneVisible)), "{readings:?}");
 }
 
 #[test]
@@ -178,7 +198,7 @@ fn in_a_list_of_kernels_the_step_is_found() {
     let answer = answer(list("a b c d e f"), &booter).unwrap();
     assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[2].into()][..]));
     let last = answer.steps.last().unwrap();
-    assert_eq!((last.arm.to_string(), last.against.to_string()), ("with-1-3".into(), "with-1-2".into()));
+    assert_eq!((name(&last.arm), name(&last.against)), ("with-1-3".into(), "with-1-2".into()));
 }
 
 #[test]
@@ -190,7 +210,7 @@ fn a_kernel_that_does_not_boot_widens_the_answer() {
     });
     let answer = answer(list("a b c d e"), &booter).unwrap();
     assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[1, 2].into()][..]));
-    let failed = answer.steps.iter().find(|step| step.reading == Reading::Failed).unwrap();
+    let failed = answer.steps.iter().find(|step| step.reading.is_none()).unwrap();
     assert!(
         failed
             .failure
@@ -244,51 +264,44 @@ fn what_was_measured_is_not_measured_again() {
     let directory = tempfile::tempdir().unwrap();
     let culprit = |words: &[&str]| words.contains(&"word7");
     let booter = guests(move |_, words| if culprit(words) { 40_000 } else { CALM });
-    let mut course = Course::begin(question(ten_words()), directory.path()).unwrap();
-    assert!(!course.has_records());
+    let mut run = Run::begin(ten_words(), directory.path()).unwrap();
+    assert_eq!(kept::records(directory.path()), 0);
     let mut ear = Ear { stop_after: Some(12), ..Ear::default() };
-    assert_eq!(run_in(&mut course, &booter, &mut ear).unwrap(), None);
+    assert_eq!(run_in(&mut run, &booter, &mut ear).unwrap(), None);
     let before = booter.count();
-    assert!(course.has_records());
-    assert!((12..20).contains(&before));
-    assert!(Course::begin(question(ten_words()), directory.path()).is_err(), "nothing is overwritten");
 
-    let kept = walk(directory.path());
-    assert!(kept.len() >= 10, "{kept:?}");
-    let mut course = Course::resume(directory.path()).unwrap();
-    let resumed = run_in(&mut course, &booter, &mut Ear::default()).unwrap().unwrap();
+    assert!((12..20).contains(&before));
+    assert!(Run::begin(ten_words(), directory.path()).is_err(), "nothing is overwritten");
+
+    let kept = kept::records(directory.path());
+    assert!(kept >= 10, "{kept}");
+    let mut run = Run::resume(directory.path()).unwrap();
+    let resumed = run_in(&mut run, &booter, &mut Ear::default()).unwrap().unwrap();
     assert_eq!(
         resumed,
         answer(ten_words(), &guests(move |_, words| if culprit(words) { 40_000 } else { CALM })).unwrap()
     );
     let arms = resumed.steps.len() + 2;
-    assert_eq!(booter.count() - before, 5 * arms - kept.len(), "only what was missing");
-}
-
-/// The directories that hold records.
-fn walk(directory: &Path) -> Vec<PathBuf> {
-    let below = |directory: &Path| fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let arms = below(directory).filter(|path| path.is_dir());
-    arms.flat_map(|arm| below(&arm)).filter(|place| place.join(store::RECORD).is_file()).collect()
+    assert_eq!(booter.count() - before, 5 * arms - kept, "only what was missing");
 }
 
 #[test]
 fn a_record_that_cannot_be_kept_ends_it() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(question(ten_words()), directory.path()).unwrap();
+    let mut run = Run::begin(ten_words(), directory.path()).unwrap();
     fs::write(directory.path().join("good"), "in the way").unwrap();
-    let error = run_in(&mut course, &guests(|_, _| CALM), &mut Ear::default()).unwrap_err();
+    let error = run_in(&mut run, &guests(|_, _| CALM), &mut Ear::default()).unwrap_err();
     assert!(error.message.contains("good/seed-"), "{error}");
 }
 
 #[test]
 fn a_kernel_that_has_changed_since_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(question(ten_words()), directory.path()).unwrap();
-    run_in(&mut course, &guests(|_, _| CALM), &mut Ear { stop_after: Some(2), ..Ear::default() }).unwrap();
-    let mut course = Course::resume(directory.path()).unwrap();
-    course.question.kernels.get_mut("k").unwrap().release = "6.0".into();
-    let error = run_in(&mut course, &guests(|_, _| CALM), &mut Ear::default()).unwrap_err();
+    let mut run = Run::begin(ten_words(), directory.path()).unwrap();
+    run_in(&mut run, &guests(|_, _| CALM), &mut Ear { stop_after: Some(2), ..Ear::default() }).unwrap();
+    let mut run = Run::resume(directory.path()).unwrap();
+    run.state.kernels.get_mut("k").unwrap().release = "6.0".into();
+    let error = run_in(&mut run, &guests(|_, _| CALM), &mut Ear::default()).unwrap_err();
     assert!(error.message.contains("not the kernel that was begun with"), "{error}");
 }
 
@@ -296,13 +309,13 @@ fn a_kernel_that_has_changed_since_is_refused() {
 fn a_bisection_does_not_go_on_with_another_emulator_or_worstcase() {
     let resumed = |change: fn(&mut Scripted)| {
         let directory = tempfile::tempdir().unwrap();
-        let mut course = Course::begin(question(list("a b c d e")), directory.path()).unwrap();
+        let mut run = Run::begin(list("a b c d e"), directory.path()).unwrap();
         let mut ear = Ear { stop_after: Some(7), ..Ear::default() };
-        run_in(&mut course, &guests(|_, _| CALM), &mut ear).unwrap();
+        run_in(&mut run, &guests(|_, _| CALM), &mut ear).unwrap();
         let mut booter = guests(|_, _| CALM);
         change(&mut booter);
-        let mut course = Course::resume(directory.path()).unwrap();
-        run_in(&mut course, &booter, &mut Ear::default()).map(|_| booter.count())
+        let mut run = Run::resume(directory.path()).unwrap();
+        run_in(&mut run, &booter, &mut Ear::default()).map(|_| booter.count())
     };
     assert!(resumed(|_| {}).unwrap() > 0);
     let error = resumed(|booter| booter.emulator = "QEMU 10.0".into()).unwrap_err();

@@ -1,12 +1,12 @@
-//! Which changes it takes, found by halves. The oracle says whether the good set-up with some changes made is bad.
+//! Which changes it takes, found by bisection: `is_bad` says whether the good set-up with some changes made is bad.
 
-use super::arm::Changes;
+use crate::Changes;
 
 /// The least changes of `all` that are bad together, where all of them are. For one culprit among n that takes at most
 /// 2 log2(n) questions, rounded up; for k that only act together some 2 k log2(n / k). This is QuickXplain (Junker,
 /// "QuickXplain: Preferred Explanations and Relaxations for Over-Constrained Problems", AAAI 2004), which takes it that
 /// more changes are never better; so what it finds is then tried without each of its changes.
-pub(crate) fn least<E>(
+pub(super) fn least<E>(
     all: &Changes,
     is_bad: &mut dyn FnMut(&Changes) -> Result<bool, E>,
 ) -> Result<Changes, E> {
@@ -48,9 +48,9 @@ fn divide<E>(
 }
 
 /// Where an ordered list turns from good to bad: the last place that is good and the first that is bad. The first place
-/// is good and the one at `last` is bad. Of a place that the oracle cannot judge it asks the neighbours; only such
+/// is good and the one at `last` is bad. Where `is_bad` cannot judge a place its neighbours are asked; only such
 /// places lie between the two in the end.
-pub(crate) fn turn<E>(
+pub(super) fn turn<E>(
     last: usize,
     is_bad: &mut dyn FnMut(usize) -> Result<Option<bool>, E>,
 ) -> Result<(usize, usize), E> {

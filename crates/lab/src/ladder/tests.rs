@@ -1,13 +1,19 @@
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use record::time::UtcTime;
 
-use super::*;
-use crate::MadeOf;
-use crate::kept::CONSOLE;
-use crate::ladder::LadderFile;
+use super::{LadderFile, LadderPlan};
+use crate::bench::{Guests, Means, Observer};
+use crate::boot::{Failure, Guest, Outcome};
+use crate::kept::{self, CONSOLE};
+use crate::kernels::Kernel;
 use crate::scripted::{Scripted, kernel, latencies};
+use crate::several::Booter;
+use crate::state::{FILE, Kind, State};
+use crate::{Error, MadeOf};
 
 const LADDER: &str = r#"
 name = "small"
@@ -27,18 +33,16 @@ title = "The second"
 kernel = "rt"
 "#;
 
-/// What was told, and after how many ends the run is to be stopped.
+/// What has ended, and after how many ends the run is to be stopped.
 #[derive(Default)]
 struct Ear {
     ended: Vec<(String, bool)>,
     stop_after: Option<usize>,
 }
 
-impl Told for Ear {
-    fn begun(&mut self, _: &Cell) {}
-
-    fn ended(&mut self, cell: &Cell, _: usize) {
-        self.ended.push((cell.record.clone(), matches!(cell.state, CellState::Done { .. })));
+impl Observer for Ear {
+    fn ended(&mut self, name: &str, _: (usize, usize), result: Result<Duration, &Error>) {
+        self.ended.push((name.to_owned(), result.is_ok()));
     }
 
     fn stop(&mut self) -> bool {
@@ -46,28 +50,74 @@ impl Told for Ear {
     }
 }
 
+/// A ladder in its directory.
+struct Run {
+    state: State<LadderPlan>,
+    directory: PathBuf,
+}
+
+impl Run {
+    fn begin(directory: &Path) -> Result<Self, Error> {
+        let run = Self { state: state(), directory: directory.to_path_buf() };
+        run.state.begin(directory).map(|()| run)
+    }
+
+    fn resume(directory: &Path) -> Result<Self, Error> {
+        Ok(Self { state: State::load(directory, Kind::Ladder)?, directory: directory.to_path_buf() })
+    }
+
+    fn with(
+        &mut self,
+        booter: &dyn Booter,
+        kernels: &BTreeMap<String, Kernel>,
+        jobs: usize,
+        ear: &mut Ear,
+    ) -> Result<bool, Error> {
+        let means = Means {
+            booter,
+            kernels: &mut |needed| Ok(kernels[needed.name()].clone()),
+            binary: &|_| Ok("its-place".into()),
+            jobs,
+            observer: ear,
+        };
+        let blocks = self.state.plan.blocks();
+        Guests::of(&mut self.state, &self.directory, means).measure_all(&blocks)
+    }
+
+    /// Why guests have no record, by their places; an empty text where they have not run.
+    fn missing(&self) -> Vec<(String, String)> {
+        let of_rung = |rung| {
+            let runs = self.state.plan.runs(rung, &self.directory).unwrap();
+            let named =
+                |(seed, why): (_, Option<String>)| (kept::name(&rung.name, seed), why.unwrap_or_default());
+            runs.missing.into_iter().map(named).collect::<Vec<_>>()
+        };
+        self.state.plan.ladder.rungs.iter().flat_map(of_rung).collect()
+    }
+}
+
 fn kernels() -> BTreeMap<String, Kernel> {
     ["plain", "rt"].into_iter().map(|name| (name.to_owned(), kernel(name))).collect()
 }
 
-fn state() -> State {
-    State::new(LadderFile::parse(LADDER).unwrap(), &kernels(), "0", UtcTime(0))
+fn state() -> State<LadderPlan> {
+    State::new(LadderPlan { ladder: LadderFile::parse(LADDER).unwrap() }, "0", UtcTime(0))
 }
 
 fn good() -> Scripted {
     Scripted::new(|_, _, seed| Ok(latencies(4_000, 50_000, seed)))
 }
 
-fn run(course: &mut Course, booter: &Scripted, ear: &mut Ear) -> Result<bool, Error> {
-    course.run(booter, &kernels(), Path::new("its-place"), 2, ear)
+fn run(run: &mut Run, booter: &Scripted, ear: &mut Ear) -> Result<bool, Error> {
+    run.with(booter, &kernels(), 2, ear)
 }
 
 #[test]
 fn every_rung_is_measured_with_every_seed_and_its_record_kept() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     let (booter, mut ear) = (good(), Ear::default());
-    assert!(run(&mut course, &booter, &mut ear).unwrap());
+    assert!(run(&mut begun, &booter, &mut ear).unwrap());
     assert_eq!(booter.count(), 6);
     assert!(ear.ended.iter().all(|(_, done)| *done) && ear.ended.len() == 6);
     for cell in ["plain/seed-1", "plain/seed-3", "rt/seed-2"] {
@@ -77,37 +127,26 @@ fn every_rung_is_measured_with_every_seed_and_its_record_kept() {
         assert_eq!(fs::read_to_string(place.join(CONSOLE)).unwrap(), "Booting\n");
         assert!(place.join("sub/more").is_file());
     }
-    let saved = State::load(directory.path()).unwrap();
-    assert_eq!(saved, course.state);
-    assert!(saved.waiting().is_empty());
-    assert_eq!(saved.emulator.as_deref(), Some("QEMU 7.2"));
-    let text = fs::read_to_string(directory.path().join(State::FILE)).unwrap();
+    let saved = Run::resume(directory.path()).unwrap();
+    assert_eq!((&saved.state, saved.missing().len()), (&begun.state, 0));
+    let text = fs::read_to_string(directory.path().join(FILE)).unwrap();
+    assert!(text.contains("QEMU 7.2"), "{text}");
     assert!(!text.contains("its-place") && !text.contains("nowhere"), "no path of this machine");
 }
 
 #[test]
 fn a_guest_that_fails_is_told_and_does_not_stop_the_others() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     let booter = Scripted::new(|guest, load, seed| match (guest.kernel.name.as_str(), load, seed) {
         ("rt", "cpu", 2) => Err("the guest hangs".into()),
         _ => Ok(latencies(4_000, 50_000, seed)),
     });
-    assert!(run(&mut course, &booter, &mut Ear::default()).unwrap());
-    let failed = |course: &Course| -> Vec<String> {
-        let failed = |cell: &Cell| match &cell.state {
-            CellState::Failed(why) => Some(format!("{}: {why}", cell.record)),
-            _ => None,
-        };
-        course.state.cells.iter().filter_map(failed).collect()
-    };
-    let failures = failed(&course);
-    assert!(
-        failures[0]
-            .starts_with("rt/seed-2: the guest hangs\nwhat came back, with its console: rt/seed-2.failed"),
-        "{failures:?}"
-    );
-    assert_eq!(failures.len(), 1);
+    assert!(run(&mut begun, &booter, &mut Ear::default()).unwrap());
+    let failures = begun.missing();
+    assert_eq!((failures.len(), failures[0].0.as_str()), (1, "rt/seed-2"));
+    let why = "the guest hangs\nwhat came back, with its console: rt/seed-2.failed";
+    assert_eq!(failures[0].1, why, "{failures:?}");
     let left = directory.path().join("rt/seed-2.failed");
     for (file, text) in [
         ("console.txt", "Booting\n"),
@@ -117,16 +156,16 @@ fn a_guest_that_fails_is_told_and_does_not_stop_the_others() {
         assert_eq!(fs::read_to_string(left.join(file)).unwrap(), text);
     }
     // It is tried again, and only it.
-    let (mut again, booter) = (Course::resume(directory.path()).unwrap(), good());
+    let (mut again, booter) = (Run::resume(directory.path()).unwrap(), good());
     assert!(run(&mut again, &booter, &mut Ear::default()).unwrap());
-    assert_eq!((booter.count(), failed(&again).len()), (1, 0));
+    assert_eq!((booter.count(), again.missing().len()), (1, 0));
     assert!(!left.exists(), "what failed before is no longer of interest");
 }
 
 #[test]
 fn a_guest_that_measured_too_little_has_failed_and_leaves_its_traces() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     struct Half;
     impl Booter for Half {
         fn made_of(&self, guest: &Guest) -> Result<MadeOf, Error> {
@@ -140,83 +179,95 @@ fn a_guest_that_measured_too_little_has_failed_and_leaves_its_traces() {
             good().boot(&fewer, stop)
         }
     }
-    assert!(course.run(&Half, &kernels(), Path::new("its-place"), 1, &mut Ear::default()).unwrap());
-    for cell in &course.state.cells {
-        let CellState::Failed(why) = &cell.state else { panic!("{cell:?}") };
+    assert!(begun.with(&Half, &kernels(), 1, &mut Ear::default()).unwrap());
+    let missing = begun.missing();
+    assert_eq!(missing.len(), 6);
+    for (_, why) in missing {
         assert!(
             why.contains("did not measure cpu to the end") && why.contains("said before the end"),
             "{why}"
         );
     }
-    assert!(directory.path().join("rt/seed-1/console.txt").is_file());
+    assert!(directory.path().join("rt/seed-1.failed/console.txt").is_file());
 }
 
 #[test]
 fn what_was_finished_before_an_interruption_is_kept_and_the_rest_is_resumed() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     let mut ear = Ear { stop_after: Some(2), ..Ear::default() };
-    assert!(!course.run(&good(), &kernels(), Path::new("its-place"), 1, &mut ear).unwrap());
+    assert!(!begun.with(&good(), &kernels(), 1, &mut ear).unwrap());
     let done = ear.ended.len();
     assert!((2..6).contains(&done), "{done}");
-    let mut again = Course::resume(directory.path()).unwrap();
-    assert_eq!(again.state.waiting().len(), 6 - done);
+    let mut again = Run::resume(directory.path()).unwrap();
+    assert_eq!(again.missing().len(), 6 - done);
     let (booter, mut ear) = (good(), Ear::default());
     assert!(run(&mut again, &booter, &mut ear).unwrap());
-    assert_eq!((booter.count(), again.state.waiting().len()), (6 - done, 0));
+    assert_eq!((booter.count(), again.missing().len()), (6 - done, 0));
 }
 
 #[test]
 fn more_seeds_are_added_to_a_ladder_that_is_done() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
-    run(&mut course, &good(), &mut Ear::default()).unwrap();
-    course.state.ladder.seeds = 5;
-    course.state.plan_cells();
-    assert_eq!(course.state.waiting().len(), 4);
+    let mut begun = Run::begin(directory.path()).unwrap();
+    run(&mut begun, &good(), &mut Ear::default()).unwrap();
+    begun.state.plan.ladder.seeds = 5;
+    assert_eq!(begun.missing().len(), 4);
 }
 
 #[test]
 fn a_directory_that_holds_something_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("mine"), "").unwrap();
-    let error = Course::begin(state(), directory.path()).unwrap_err();
+    let error = Run::begin(directory.path()).err().unwrap();
     assert!(error.message.contains("not empty") && error.hint.unwrap().contains("--resume"));
-    assert!(Course::resume(directory.path()).unwrap_err().message.contains("ladder.json"));
+    assert!(Run::resume(directory.path()).err().unwrap().message.contains(FILE));
 }
 
+/// As the version before wrote it: a cell for each guest, with its state.
 #[test]
-fn a_state_that_names_paths_of_its_own_is_refused() {
+fn a_ladder_of_a_former_version_that_is_done_is_shown_again() {
     let directory = tempfile::tempdir().unwrap();
-    let mut state = state();
-    state.cells[0].record = "../elsewhere".into();
-    state.save(directory.path()).unwrap();
-    assert!(Course::resume(directory.path()).unwrap_err().message.contains("its cells"));
+    let mut begun = Run::begin(directory.path()).unwrap();
+    run(&mut begun, &good(), &mut Ear::default()).unwrap();
+    let mut former = serde_json::to_value(&begun.state).unwrap();
+    let fields = former.as_object_mut().unwrap();
+    fields.remove("kind");
+    fields["schema_version"] = 1.into();
+    fields.insert("emulator".into(), "QEMU 7.2".into());
+    let cell = serde_json::json!({
+        "rung": "plain", "seed": 1, "record": "plain/seed-1", "state": { "done": { "seconds": 1.5 } }
+    });
+    fields.insert("cells".into(), vec![cell].into());
+    fs::remove_file(directory.path().join(FILE)).unwrap();
+    fs::write(directory.path().join("ladder.json"), former.to_string()).unwrap();
+    let again = Run::resume(directory.path()).unwrap();
+    assert_eq!((&again.state, again.missing().len()), (&begun.state, 0));
 }
 
 #[test]
 fn what_cannot_be_kept_ends_the_run() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     fs::write(directory.path().join("plain"), "a file where a directory is to be").unwrap();
-    let error = run(&mut course, &good(), &mut Ear::default()).unwrap_err();
+    let error = run(&mut begun, &good(), &mut Ear::default()).unwrap_err();
     assert!(error.message.contains("plain"), "{error}");
 }
 
 /// What is changed of the guests between the two halves of a ladder, and how it is refused.
 fn resumed_with(change: impl FnOnce(&mut Scripted, &mut BTreeMap<String, Kernel>)) -> Result<bool, Error> {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     let mut ear = Ear { stop_after: Some(2), ..Ear::default() };
-    course.run(&good(), &kernels(), Path::new("its-place"), 1, &mut ear).unwrap();
-    let mut again = Course::resume(directory.path()).unwrap();
+    begun.with(&good(), &kernels(), 1, &mut ear).unwrap();
+    let mut again = Run::resume(directory.path()).unwrap();
     let (mut booter, mut kernels) = (good(), kernels());
     change(&mut booter, &mut kernels);
-    let before = fs::read(directory.path().join(State::FILE)).unwrap();
-    let result = again.run(&booter, &kernels, Path::new("its-place"), 1, &mut Ear::default());
+    let before = fs::read(directory.path().join(FILE)).unwrap();
+    let result = again.with(&booter, &kernels, 1, &mut Ear::default());
     if result.is_err() {
         assert_eq!(booter.count(), 0, "no guest runs");
-        assert_eq!(fs::read(directory.path().join(State::FILE)).unwrap(), before, "nothing is written");
+        assert_eq!(fs::read(directory.path().join(FILE)).unwrap(), before, "nothing is written");
     }
     result
 }
@@ -237,12 +288,12 @@ fn a_ladder_does_not_go_on_with_another_emulator_worstcase_or_kernel() {
 #[test]
 fn a_ladder_of_a_version_that_kept_no_hashes_does_not_go_on() {
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     let mut ear = Ear { stop_after: Some(2), ..Ear::default() };
-    course.run(&good(), &kernels(), Path::new("its-place"), 1, &mut ear).unwrap();
-    let mut again = Course::resume(directory.path()).unwrap();
+    begun.with(&good(), &kernels(), 1, &mut ear).unwrap();
+    let mut again = Run::resume(directory.path()).unwrap();
     again.state.kernels.values_mut().for_each(|kernel| kernel.made_of = None);
-    let error = again.run(&good(), &kernels(), Path::new("its-place"), 1, &mut Ear::default()).unwrap_err();
+    let error = again.with(&good(), &kernels(), 1, &mut Ear::default()).unwrap_err();
     assert!(error.message.contains("did not keep what its guests were made of"), "{error}");
 }
 
@@ -264,9 +315,9 @@ fn a_guest_that_is_made_of_something_else_ends_the_ladder() {
         }
     }
     let directory = tempfile::tempdir().unwrap();
-    let mut course = Course::begin(state(), directory.path()).unwrap();
+    let mut begun = Run::begin(directory.path()).unwrap();
     let mut ear = Ear::default();
-    let error = course.run(&Rebuilt(0.into()), &kernels(), Path::new("its-place"), 1, &mut ear).unwrap_err();
+    let error = begun.with(&Rebuilt(0.into()), &kernels(), 1, &mut ear).unwrap_err();
     assert!(error.message.contains("the guest's worstcase had SHA-256"), "{error}");
     assert_eq!(ear.ended.len(), 2, "what ran before is kept");
 }

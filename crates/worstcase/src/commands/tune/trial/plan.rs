@@ -1,15 +1,14 @@
-//! What is asked, as it stands in `trial.json`: enough to go on with it.
+//! What a trial or a search measures.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use experiment::{Arm, Design};
 use lab::boot::Guest;
-use lab::kept::Resumable;
-use lab::kernels::Kernel;
-use lab::ladder::plan::patience;
-use lab::ladder::state::KernelTold;
-use record::time::UtcTime;
+use lab::kernels::{Kernel, Needed};
+use lab::measure::patience;
+use lab::parameters::INERT;
+use lab::state::{Kind, Plan};
 use record::{LabTime, Unit, Wake};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos, Seed};
@@ -20,13 +19,7 @@ use crate::error::Result;
 /// An experiment and where it is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Question {
-    /// The form's version.
-    pub schema_version: u32,
-    /// The program's version.
-    pub tool: String,
-    /// When it was begun.
-    pub started: UtcTime,
+pub struct TrialPlan {
     /// Whether a set that suffices is searched.
     pub search: bool,
     /// What is tried.
@@ -71,17 +64,15 @@ pub enum Place {
         release: String,
     },
     /// By guests, one a block.
-    Guests(Box<Guests>),
+    Guests(Box<GuestSetup>),
 }
 
 /// What guests are made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Guests {
+pub struct GuestSetup {
     /// The kernel's name in the cache, or its image's path.
     pub kernel: String,
-    /// What it was then.
-    pub told: KernelTold,
     /// What their clocks count.
     pub time: LabTime,
     /// Kernel parameters of all of them.
@@ -96,18 +87,7 @@ pub struct Guests {
     pub programs: Vec<PathBuf>,
 }
 
-impl Question {
-    /// About `design`, begun now.
-    pub fn new(search: bool, design: Design, conditions: Conditions, place: Place) -> Self {
-        let (tool, started) = (env!("CARGO_PKG_VERSION").to_owned(), UtcTime(sys::clock::unix_seconds()));
-        Self { schema_version: Self::VERSION, tool, started, search, design, conditions, place }
-    }
-
-    /// How many comparisons with control are made at once: one for each setting of a trial.
-    pub fn comparisons(search: bool, design: &Design) -> usize {
-        if search { 1 } else { design.settings.len() }
-    }
-
+impl TrialPlan {
     /// The settings.
     pub fn settings(&self) -> Result<Vec<Setting>> {
         self.design.settings.iter().map(|text| Setting::parse(text)).collect()
@@ -118,6 +98,13 @@ impl Question {
         match &self.place {
             Place::Here { .. } => Unit::Microseconds,
             Place::Guests(guests) => guests.time.unit(),
+        }
+    }
+
+    fn setup(&self) -> std::result::Result<&GuestSetup, lab::Error> {
+        match &self.place {
+            Place::Guests(setup) => Ok(setup),
+            Place::Here { .. } => Err(lab::Error::new("this machine measures, and no guest")),
         }
     }
 
@@ -146,35 +133,8 @@ impl Question {
         Ok(words.chain(["--out".into(), out.into()]).collect())
     }
 
-    /// One guest of `guests`, which measures `arm`.
-    pub fn guest(
-        &self,
-        guests: &Guests,
-        kernel: &Kernel,
-        binary: &Path,
-        arm: &Arm,
-        seed: Seed,
-    ) -> Result<Guest> {
-        let Guests { time, words, processors, memory, disk, programs, .. } = guests;
-        let command = self.command(arm, seed, Path::new("."))?;
-        Ok(Guest {
-            kernel: kernel.clone(),
-            words: words.iter().cloned().chain(self.boot_words(arm)?).collect(),
-            processors: *processors,
-            memory: *memory,
-            time: *time,
-            disk: *disk,
-            system: None,
-            binary: binary.to_path_buf(),
-            programs: programs.clone(),
-            command: ["worstcase", "tune", "block"].map(Into::into).into_iter().chain(command).collect(),
-            time_limit: patience(self.conditions.duration + self.conditions.warm_up),
-        })
-    }
-
     /// The kernel parameters that tell `arm` from others. The control arm has one that nobody reads.
     pub fn boot_words(&self, arm: &Arm) -> Result<Vec<String>> {
-        const INERT: &str = "worstcase.control=1";
         let settings = self.settings()?.into_iter().enumerate();
         let words: Vec<(usize, Setting)> = settings.filter(|(_, setting)| setting.is_boot_word()).collect();
         Ok(match arm {
@@ -200,26 +160,65 @@ impl Question {
     }
 }
 
-impl Resumable for Question {
-    const FILE: &'static str = "trial.json";
+impl Plan for TrialPlan {
     /// 2: settings that are off are rewritten in every arm, and rounds are compared. Blocks of version 1 are not like those.
-    const VERSION: u32 = 2;
-    const WHAT: &'static str = "trial";
-    const COMMAND: &'static str = "`worstcase tune trial` or `worstcase tune search`";
+    const FORMER: (&'static str, u32) = ("trial.json", 2);
+
+    fn kind(&self) -> Kind {
+        if self.search { Kind::Search } else { Kind::Trial }
+    }
 
     fn check(&self) -> std::result::Result<(), lab::Error> {
-        self.design
-            .check(Self::comparisons(self.search, &self.design))
-            .map_err(|error| lab::Error::new(error.message).hint(error.hint))
+        // A trial compares each setting with control at once.
+        let comparisons = if self.search { 1 } else { self.design.settings.len() };
+        Ok(self.design.check(comparisons)?)
+    }
+
+    fn name(&self, arm: &Arm) -> String {
+        arm.to_string()
+    }
+
+    fn kernel(&self, _: &Arm) -> std::result::Result<Needed, lab::Error> {
+        Ok(Needed::Named(self.setup()?.kernel.clone()))
+    }
+
+    fn guest(
+        &self,
+        arm: &Arm,
+        seed: Seed,
+        kernel: &Kernel,
+        binary: &Path,
+    ) -> std::result::Result<Guest, lab::Error> {
+        let GuestSetup { time, words, processors, memory, disk, programs, .. } = self.setup()?;
+        let command = self.command(arm, seed, Path::new("."))?;
+        Ok(Guest {
+            kernel: kernel.clone(),
+            words: words.iter().cloned().chain(self.boot_words(arm)?).collect(),
+            processors: *processors,
+            memory: *memory,
+            time: *time,
+            disk: *disk,
+            system: None,
+            binary: binary.to_path_buf(),
+            programs: programs.clone(),
+            command: ["worstcase", "tune", "block"].map(Into::into).into_iter().chain(command).collect(),
+            time_limit: patience(self.conditions.duration + self.conditions.warm_up),
+        })
+    }
+
+    fn loads(&self) -> &[String] {
+        std::slice::from_ref(&self.conditions.load)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use experiment::Kind;
+    use experiment::Kind as Measured;
+    use lab::state::State;
+    use record::time::UtcTime;
 
-    fn question() -> Question {
+    fn plan() -> TrialPlan {
         let settings = ["threadirqs", "/proc/sys/vm/swappiness=10", "rn-thp"].map(str::to_owned).to_vec();
         let design = Design {
             settings,
@@ -227,7 +226,7 @@ mod tests {
             most_blocks: None,
             seed: Seed(7),
             smallest_effect: 0.2,
-            measure: Kind::Quantile,
+            measure: Measured::Quantile,
             threshold: None,
         };
         let conditions = Conditions {
@@ -241,11 +240,11 @@ mod tests {
             profile: vec!["rt".into()],
             isolate: Some("1".parse().unwrap()),
         };
-        Question::new(false, design, conditions, Place::Here { release: "6.1".into() })
+        TrialPlan { search: false, design, conditions, place: Place::Here { release: "6.1".into() } }
     }
 
     fn command(arm: &Arm) -> String {
-        let words = question().command(arm, Seed(9), Path::new("there")).unwrap();
+        let words = plan().command(arm, Seed(9), Path::new("there")).unwrap();
         words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
@@ -259,29 +258,30 @@ mod tests {
         assert_eq!(command(&Arm::only(2)), format!("{head} --rewrite {file} {rule} {bench}"));
         assert_eq!(command(&Arm::only(0)), format!("{head} --rewrite {file} --rewrite {rule} {bench}"));
         assert_eq!(command(&Arm::Control), command(&Arm::only(0)), "they differ by a kernel parameter");
-        let words = |arm: &Arm| question().boot_words(arm).unwrap();
+        let words = |arm: &Arm| plan().boot_words(arm).unwrap();
         assert_eq!([words(&Arm::all(3)), words(&Arm::only(0))], [["threadirqs"], ["threadirqs"]]);
         assert_eq!(words(&Arm::Control), ["worstcase.control=1"]);
         assert!(words(&Arm::off()).is_empty() && words(&Arm::only(1)).is_empty());
     }
 
+    /// As the version before wrote it.
     #[test]
-    fn a_trial_of_another_form_is_refused() {
+    fn a_trial_of_a_former_version_is_still_read() {
         let directory = tempfile::tempdir().unwrap();
-        question().save(directory.path()).unwrap();
-        let path = directory.path().join(Question::FILE);
-        let text =
-            std::fs::read_to_string(&path).unwrap().replace("\"schema-version\": 2", "\"schema-version\": 1");
-        std::fs::write(&path, text).unwrap();
-        let error = Question::load(directory.path()).unwrap_err();
+        let state = State::new(plan(), "0.1.0", UtcTime(0));
+        let mut former = serde_json::to_value(&state).unwrap();
+        let fields = former.as_object_mut().unwrap();
+        fields.retain(|name, _| !["kind", "kernels", "schema_version"].contains(&name.as_str()));
+        fields.insert("schema-version".into(), 2.into());
+        let path = directory.path().join(TrialPlan::FORMER.0);
+        std::fs::write(&path, former.to_string()).unwrap();
+        assert_eq!(State::load(directory.path(), Kind::Trial).unwrap(), state);
+        let error = State::<TrialPlan>::load(directory.path(), Kind::Search).unwrap_err();
+        assert!(error.message.ends_with("it is a trial, no search"), "{error}");
+        former["schema-version"] = 1.into();
+        std::fs::write(&path, former.to_string()).unwrap();
+        let error = State::<TrialPlan>::load(directory.path(), Kind::Trial).unwrap_err();
         assert!(error.message.contains("version 1, not 2"), "{error}");
         assert!(error.hint.unwrap().contains("begin anew"));
-    }
-
-    #[test]
-    fn it_is_read_back_as_it_was_written() {
-        let directory = tempfile::tempdir().unwrap();
-        question().save(directory.path()).unwrap();
-        assert_eq!(Question::load(directory.path()).unwrap(), question());
     }
 }

@@ -8,54 +8,18 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use record::KernelParameter;
+use record::{KernelParameter, ParameterAnswer};
 use serde::Serialize;
 use statistics::{Value, compare_among, runs_needed};
 
-use super::arm::Changes;
-use super::search::{least, turn};
-use super::{Arm, Reading, Step};
+use super::halving::{least, turn};
+use super::{Bisection, Step, name};
+use crate::bench::{Halt, Parameters, parameter};
+use crate::judge::median;
+use crate::{Arm, Bench, Block, Changes, Effect, Error, FIRST_SEED, Figures, Measure};
 
-/// Seeds of guests.
-pub(super) type Seeds = RangeInclusive<u32>;
 /// The guests' tails, or why there are none.
-pub(super) type Tails = Result<Vec<Value>, String>;
-
-/// What measures arms.
-pub(super) trait Oracle {
-    /// Why it ends before the answer.
-    type Halt;
-
-    /// The tails of the guests of `arm` with these seeds.
-    fn tails(&mut self, arm: &Arm, seeds: Seeds) -> Result<Tails, Self::Halt>;
-    /// The changes that cannot do anything: the kernel of those who were measured did not read them, or refused them.
-    fn without_effect(&self) -> Changes {
-        Changes::new()
-    }
-    /// Parameters that the kernel did not read, refused, or of which it is not known.
-    fn parameters(&self) -> Vec<KernelParameter> {
-        Vec::new()
-    }
-    /// A question is answered.
-    fn answered(&mut self, step: &Step);
-    /// It cannot go on.
-    fn failed(&self, message: String) -> Self::Halt;
-}
-
-/// What is asked.
-#[derive(Clone, Debug)]
-pub(super) struct Asked {
-    /// How many changes there are.
-    pub count: usize,
-    /// The bad set-up.
-    pub bad: Arm,
-    /// Whether they are steps of a list.
-    pub is_ordered: bool,
-    /// By which factor a culprit moves the tail at least.
-    pub ratio: f64,
-    /// How many guests each arm has in the search.
-    pub seeds: u32,
-}
+type Tails = Result<Vec<Value>, String>;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -114,72 +78,94 @@ enum Sample {
 }
 
 impl Sample {
-    fn seeds(self, searched: u32) -> Seeds {
+    /// Its phase, and its rounds: fresh guests have the seeds after those of the search.
+    fn rounds(self, searched: u32) -> (u32, RangeInclusive<u32>) {
         match self {
-            Self::Searched => 1..=searched,
-            Self::Fresh(count) => searched + 1..=searched + count,
+            Self::Searched => (1, 1..=searched),
+            Self::Fresh(count) => (2, searched + 1..=searched + count),
         }
     }
 }
 
-/// One search.
-pub(super) struct Judge<'a, O: Oracle> {
-    asked: Asked,
-    oracle: &'a mut O,
+/// One bisection.
+pub(super) struct Judge<'a> {
+    asked: &'a Bisection,
+    bench: &'a mut dyn Bench,
     tails: BTreeMap<(Sample, Arm), Tails>,
     steps: Vec<Step>,
 }
 
-impl<'a, O: Oracle> Judge<'a, O> {
-    pub fn of(asked: Asked, oracle: &'a mut O) -> Self {
-        Self { asked, oracle, tails: BTreeMap::new(), steps: Vec::new() }
+impl<'a> Judge<'a> {
+    pub fn of(asked: &'a Bisection, bench: &'a mut dyn Bench) -> Self {
+        Self { asked, bench, tails: BTreeMap::new(), steps: Vec::new() }
     }
 
     /// Finds the answer.
-    pub fn answer(mut self) -> Result<Answer, O::Halt> {
+    pub fn answer(mut self) -> Result<Answer, Halt> {
         let (outcome, culprits) = self.outcome()?;
-        let good = self.tails.get(&(Sample::Searched, Arm::good())).and_then(|tails| tails.as_ref().ok());
+        let good = self.tails.get(&(Sample::Searched, Arm::off())).and_then(|tails| tails.as_ref().ok());
         let good = good.map_or(0.0, |tails| median(tails));
-        let (without_effect, parameters) = (self.oracle.without_effect(), self.oracle.parameters());
+        let parameters = doubtful(&self.bench.parameters(), &self.bad());
+        let without_effect = self.without_effect();
         Ok(Answer { outcome, culprits, good, steps: self.steps, without_effect, parameters })
     }
 
-    fn outcome(&mut self) -> Result<(Outcome, Vec<Changes>), O::Halt> {
-        let all: Changes = (0..self.asked.count).collect();
-        let bad = self.asked.bad.clone();
-        for arm in [Arm::good(), Arm::Control, bad.clone()] {
+    /// All changes made.
+    fn bad(&self) -> Arm {
+        Arm::all(self.asked.changes.len())
+    }
+
+    /// The changes that cannot do anything: the kernel of those who were measured read none of their parameters, or refused
+    /// them.
+    fn without_effect(&self) -> Changes {
+        let parameters = self.bench.parameters();
+        let is_without = |word: &String| {
+            parameter(&parameters, word).is_some_and(|found| found.answer.is_without_effect())
+        };
+        let changes = self.asked.changes.iter().enumerate();
+        changes
+            .filter(|(_, words)| !words.is_empty() && words.iter().all(is_without))
+            .map(|(place, _)| place)
+            .collect()
+    }
+
+    fn outcome(&mut self) -> Result<(Outcome, Vec<Changes>), Halt> {
+        let all: Changes = (0..self.asked.changes.len()).collect();
+        let bad = self.bad();
+        for arm in [Arm::off(), Arm::Control, bad.clone()] {
             if let Err(reason) = self.measured(Sample::Searched, &arm)? {
-                return Err(self.oracle.failed(format!("{arm} cannot be measured: {reason}")));
+                let message = format!("{} cannot be measured: {reason}", name(&arm));
+                return Err(Error::new(message, "").into());
             }
         }
         let none = |doubt| Ok((Outcome::Inconclusive(doubt), Vec::new()));
-        if self.oracle.without_effect() == all {
+        if self.without_effect() == all {
             return none(Doubt::NotRead);
         }
         match (self.with_good(&Arm::Control)?, self.with_good(&bad)?) {
-            (Reading::Rose | Reading::Fell, _) => none(Doubt::Control),
-            (_, Reading::Rose) if self.asked.is_ordered => self.turning_point(all.len()),
-            (_, Reading::Rose) => self.culprits(all),
-            (_, Reading::Fell) => none(Doubt::Reversed),
-            (_, Reading::Unclear | Reading::Failed) => none(Doubt::Spread),
-            (_, Reading::Stayed) => Ok((Outcome::NoneGuilty, Vec::new())),
+            (Some(Effect::Harms | Effect::Helps), _) => none(Doubt::Control),
+            (_, Some(Effect::Harms)) if self.asked.is_ordered => self.turning_point(all.len()),
+            (_, Some(Effect::Harms)) => self.culprits(all),
+            (_, Some(Effect::Helps)) => none(Doubt::Reversed),
+            (_, Some(Effect::Undecided) | None) => none(Doubt::Spread),
+            (_, Some(Effect::NoneVisible)) => Ok((Outcome::NoneGuilty, Vec::new())),
         }
     }
 
     /// Group after group of changes that are bad by themselves, until what is left is not.
-    fn culprits(&mut self, all: Changes) -> Result<(Outcome, Vec<Changes>), O::Halt> {
+    fn culprits(&mut self, all: Changes) -> Result<(Outcome, Vec<Changes>), Halt> {
         let (mut left, mut culprits) = (all, Vec::new());
         loop {
-            let found = least::<O::Halt>(&left, &mut |made| {
-                Ok(self.with_good(&Arm::With(made.clone()))? == Reading::Rose)
+            let found = least::<Halt>(&left, &mut |made| {
+                Ok(self.with_good(&Arm::With(made.clone()))? == Some(Effect::Harms))
             })?;
             left = left.difference(&found).copied().collect();
             let alone = self.with_good(&Arm::With(found.clone()))?;
             culprits.push(found);
-            let goes_on = alone == Reading::Rose && !left.is_empty();
-            if !goes_on || self.with_good(&Arm::With(left.clone()))? != Reading::Rose {
+            let goes_on = alone == Some(Effect::Harms) && !left.is_empty();
+            if !goes_on || self.with_good(&Arm::With(left.clone()))? != Some(Effect::Harms) {
                 // Any other text on its command line sends a guest along another path: that is all such a change did.
-                let without_effect = self.oracle.without_effect();
+                let without_effect = self.without_effect();
                 let outcome = match culprits.iter().any(|group| group.is_subset(&without_effect)) {
                     true => Outcome::Inconclusive(Doubt::NotRead),
                     false => self.confirmed(&culprits, &left)?,
@@ -191,7 +177,7 @@ impl<'a, O: Oracle> Judge<'a, O> {
 
     /// Judges by fresh guests: each culprit makes good bad, each of its changes adds to that, and without all of them bad is
     /// good.
-    fn confirmed(&mut self, culprits: &[Changes], left: &Changes) -> Result<Outcome, O::Halt> {
+    fn confirmed(&mut self, culprits: &[Changes], left: &Changes) -> Result<Outcome, Halt> {
         let among: usize = culprits.iter().map(Changes::len).sum();
         let fresh = Sample::Fresh(self.asked.seeds.max(runs_needed(among) as u32));
         if let Some(doubt) = self.control_moves(fresh)? {
@@ -200,7 +186,7 @@ impl<'a, O: Oracle> Judge<'a, O> {
         let mut holds = true;
         for culprit in culprits {
             let arm = Arm::With(culprit.clone());
-            holds &= self.ask(&arm, &Arm::good(), fresh, among)? == Reading::Rose;
+            holds &= self.ask(&arm, &Arm::off(), fresh, among)? == Some(Effect::Harms);
             // Of a single change good is what is left without it.
             for &change in culprit.iter().filter(|_| culprit.len() > 1) {
                 let others = culprit.iter().copied().filter(|&other| other != change).collect();
@@ -208,52 +194,59 @@ impl<'a, O: Oracle> Judge<'a, O> {
             }
         }
         if !left.is_empty() {
-            let rest = self.ask(&Arm::With(left.clone()), &Arm::good(), fresh, 1)?;
-            holds &= matches!(rest, Reading::Stayed | Reading::Fell);
+            let rest = self.ask(&Arm::With(left.clone()), &Arm::off(), fresh, 1)?;
+            holds &= matches!(rest, Some(Effect::NoneVisible | Effect::Helps));
         }
         Ok(if holds { Outcome::Guilty } else { Outcome::Inconclusive(Doubt::Unconfirmed) })
     }
 
     /// The step of a list that made it bad: in fresh guests the kernel after it is bad against the one before.
-    fn turning_point(&mut self, last: usize) -> Result<(Outcome, Vec<Changes>), O::Halt> {
-        let first = |count: usize| Arm::With((0..count).collect());
-        let (low, high) = turn::<O::Halt>(last, &mut |place| {
-            Ok(match self.with_good(&first(place))? {
-                Reading::Rose => Some(true),
-                Reading::Stayed | Reading::Fell => Some(false),
-                Reading::Unclear | Reading::Failed => None,
+    fn turning_point(&mut self, last: usize) -> Result<(Outcome, Vec<Changes>), Halt> {
+        let (low, high) = turn::<Halt>(last, &mut |place| {
+            Ok(match self.with_good(&Arm::all(place))? {
+                Some(Effect::Harms) => Some(true),
+                Some(Effect::NoneVisible | Effect::Helps) => Some(false),
+                Some(Effect::Undecided) | None => None,
             })
         })?;
         let fresh = Sample::Fresh(self.asked.seeds);
         let outcome = match self.control_moves(fresh)? {
             Some(doubt) => doubt,
-            None if self.ask(&first(high), &first(low), fresh, 1)? == Reading::Rose => Outcome::Guilty,
+            None if self.ask(&Arm::all(high), &Arm::all(low), fresh, 1)? == Some(Effect::Harms) => {
+                Outcome::Guilty
+            }
             None => Outcome::Inconclusive(Doubt::Unconfirmed),
         };
         Ok((outcome, vec![(low..high).collect()]))
     }
 
-    fn control_moves(&mut self, fresh: Sample) -> Result<Option<Outcome>, O::Halt> {
+    fn control_moves(&mut self, fresh: Sample) -> Result<Option<Outcome>, Halt> {
         let moves = matches!(
-            self.ask(&Arm::Control, &Arm::good(), fresh, 1)?,
-            Reading::Rose | Reading::Fell | Reading::Failed
+            self.ask(&Arm::Control, &Arm::off(), fresh, 1)?,
+            Some(Effect::Harms | Effect::Helps) | None
         );
         Ok(moves.then_some(Outcome::Inconclusive(Doubt::Control)))
     }
 
-    fn with_good(&mut self, arm: &Arm) -> Result<Reading, O::Halt> {
-        self.ask(arm, &Arm::good(), Sample::Searched, 1)
+    fn with_good(&mut self, arm: &Arm) -> Result<Option<Effect>, Halt> {
+        self.ask(arm, &Arm::off(), Sample::Searched, 1)
     }
 
     /// Whether `arm` is higher than `against`, by any ratio.
-    fn is_higher(&mut self, arm: &Arm, against: &Arm, sample: Sample, among: usize) -> Result<bool, O::Halt> {
+    fn is_higher(&mut self, arm: &Arm, against: &Arm, sample: Sample, among: usize) -> Result<bool, Halt> {
         self.ask(arm, against, sample, among)?;
         let step = self.steps.iter().find(|step| step.is_of(arm, against, sample != Sample::Searched));
         Ok(step.and_then(|step| step.ratio).is_some_and(|(_, [low, _])| low > 1.0))
     }
 
     /// Compares two arms as one of `among` comparisons, and measures what is not measured yet.
-    fn ask(&mut self, arm: &Arm, against: &Arm, sample: Sample, among: usize) -> Result<Reading, O::Halt> {
+    fn ask(
+        &mut self,
+        arm: &Arm,
+        against: &Arm,
+        sample: Sample,
+        among: usize,
+    ) -> Result<Option<Effect>, Halt> {
         let is_fresh = sample != Sample::Searched;
         let before = self.steps.iter().find(|step| step.is_of(arm, against, is_fresh));
         if let Some(before) = before {
@@ -266,7 +259,7 @@ impl<'a, O: Oracle> Judge<'a, O> {
             fresh: is_fresh,
             tail: None,
             ratio: None,
-            reading: Reading::Failed,
+            reading: None,
             failure: None,
         };
         let step = match (first, second) {
@@ -274,34 +267,52 @@ impl<'a, O: Oracle> Judge<'a, O> {
                 Ok(compared) => Step {
                     tail: Some(median(&second)),
                     ratio: Some((compared.ratio, [compared.interval.0, compared.interval.1])),
-                    reading: Reading::of(&compared, self.asked.ratio),
+                    reading: Some(Effect::by_ratio(&compared, self.asked.ratio)),
                     ..step
                 },
-                Err(error) => return Err(self.oracle.failed(error.to_string())),
+                Err(error) => return Err(Error::new(error.to_string(), "").into()),
             },
             (Err(reason), _) | (_, Err(reason)) => Step { failure: Some(reason), ..step },
         };
-        self.oracle.answered(&step);
+        self.bench.compared(&step);
         let reading = step.reading;
         self.steps.push(step);
         Ok(reading)
     }
 
-    fn measured(&mut self, sample: Sample, arm: &Arm) -> Result<Tails, O::Halt> {
+    fn measured(&mut self, sample: Sample, arm: &Arm) -> Result<Tails, Halt> {
         let place = (sample, arm.clone());
         if let Some(tails) = self.tails.get(&place) {
             return Ok(tails.clone());
         }
-        let tails = self.oracle.tails(arm, sample.seeds(self.asked.seeds))?;
+        let (phase, rounds) = sample.rounds(self.asked.seeds);
+        let blocks: Vec<Block> =
+            rounds.map(|round| Block::of(arm.clone(), phase, round, FIRST_SEED)).collect();
+        let tails = match self.bench.attempt(&blocks)?.ok_or(Halt::Stopped)? {
+            Ok(figures) => Ok(figures.iter().map(|block| self.tail(block)).collect::<Result<_, _>>()?),
+            Err(reason) => Err(reason),
+        };
         self.tails.insert(place, tails.clone());
         Ok(tails)
     }
+
+    fn tail(&self, block: &Figures) -> Result<Value, Error> {
+        Measure::Tail(self.asked.tail).of(block).ok_or_else(|| {
+            let message = format!("a record has too few samples for {}", self.asked.tail);
+            Error::new(message, "measure longer (--duration), or compare another tail (--tail)")
+        })
+    }
 }
 
-fn median(tails: &[Value]) -> f64 {
-    let mut figures: Vec<f64> = tails.iter().map(|tail| tail.figure()).collect();
-    figures.sort_unstable_by(f64::total_cmp);
-    figures[figures.len() / 2]
+/// Parameters of the good and the bad set-up that the kernel did not simply read, each once.
+fn doubtful(parameters: &Parameters, bad: &Arm) -> Vec<KernelParameter> {
+    let mut all: Vec<KernelParameter> = Vec::new();
+    for parameter in [&Arm::off(), bad].into_iter().filter_map(|arm| parameters.get(arm)).flatten() {
+        if parameter.answer != ParameterAnswer::Read && !all.contains(parameter) {
+            all.push(parameter.clone());
+        }
+    }
+    all
 }
 
 #[cfg(test)]

@@ -1,17 +1,26 @@
-use std::convert::Infallible;
+use std::collections::BTreeSet;
 
-use units::Random;
-use units::Seed;
+use statistics::Tail;
+use units::{Nanos, Random, Seed};
 
+use super::super::bisect;
 use super::*;
+use crate::bench::Attempt;
+
+/// A thousand activations of one latency.
+fn figures(latency: u64) -> Figures {
+    let mut figures = Figures::default();
+    (0..1_000).for_each(|_| figures.latencies.record(Nanos(latency)));
+    figures
+}
 
 /// Guests whose tails are drawn: what an arm makes of them, and by how much they scatter (of the logarithm).
 struct Drawn<'a> {
     random: Random,
     spread: f64,
     factor: &'a dyn Fn(&Changes) -> f64,
-    /// The seeds that were asked for.
-    seen: Vec<(Arm, Seeds)>,
+    /// What was measured.
+    seen: Vec<Block>,
 }
 
 impl Drawn<'_> {
@@ -21,24 +30,17 @@ impl Drawn<'_> {
     }
 }
 
-impl Oracle for Drawn<'_> {
-    type Halt = Infallible;
-
-    fn tails(&mut self, arm: &Arm, seeds: Seeds) -> Result<Tails, Infallible> {
-        self.seen.push((arm.clone(), seeds.clone()));
-        let factor = match arm {
-            Arm::Control => 1.0,
-            Arm::With(changes) => (self.factor)(changes),
+impl Bench for Drawn<'_> {
+    fn measure(&mut self, blocks: &[Block]) -> Result<Option<Vec<Figures>>, Error> {
+        self.seen.extend(blocks.iter().cloned());
+        let mut figure = |block: &Block| {
+            let factor = match &block.arm {
+                Arm::Control => 1.0,
+                Arm::With(changes) => (self.factor)(changes),
+            };
+            figures((1e6 * factor * (self.spread * self.normal()).exp()) as u64)
         };
-        Ok(Ok(seeds
-            .map(|_| Value::exact((1e6 * factor * (self.spread * self.normal()).exp()) as u64))
-            .collect()))
-    }
-
-    fn answered(&mut self, _: &Step) {}
-
-    fn failed(&self, message: String) -> Infallible {
-        panic!("{message}")
+        Ok(Some(blocks.iter().map(&mut figure).collect()))
     }
 }
 
@@ -48,9 +50,13 @@ fn drawn(seed: u64, spread: f64, factor: &dyn Fn(&Changes) -> f64) -> Drawn<'_> 
     Drawn { random: Seed(seed).stream("guests"), spread, factor, seen: Vec::new() }
 }
 
-fn asked() -> Asked {
-    let bad = Arm::With((0..CHANGES).collect());
-    Asked { count: CHANGES, bad, is_ordered: false, ratio: 2.0, seeds: 5 }
+fn asked() -> Bisection {
+    let changes = vec![Vec::new(); CHANGES];
+    Bisection { changes, is_ordered: false, ratio: 2.0, seeds: 5, tail: Tail::Quantile(0.999) }
+}
+
+fn answer(bench: &mut dyn Bench) -> Answer {
+    bisect(&asked(), bench).unwrap().unwrap()
 }
 
 /// What bisections came to where the seventh change makes the tail `factor` times as long and the others do nothing.
@@ -68,7 +74,7 @@ fn tally(bisections: u64, spread: f64, factor: f64) -> Tally {
     let mut tally = Tally::default();
     for seed in 0..bisections {
         let script = |changes: &Changes| if changes.contains(&6) { factor } else { 1.0 };
-        let Ok(answer) = Judge::of(asked(), &mut drawn(seed, spread, &script)).answer();
+        let answer = answer(&mut drawn(seed, spread, &script));
         tally.missed += u32::from(answer.outcome == Outcome::NoneGuilty && factor >= asked().ratio);
         if answer.outcome == Outcome::Guilty {
             let innocent = answer.culprits.iter().flatten().any(|&change| change != 6 || factor <= 1.0);
@@ -118,32 +124,35 @@ fn a_culprit_that_stands_out_is_found() {
 fn what_is_found_is_judged_by_guests_that_the_search_has_not_seen() {
     let script = |changes: &Changes| if changes.contains(&6) { 8.0 } else { 1.0 };
     let mut guests = drawn(1, 0.05, &script);
-    let Ok(answer) = Judge::of(asked(), &mut guests).answer();
+    let answer = answer(&mut guests);
     assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[6].into()][..]));
-    let fresh: Vec<String> =
-        guests.seen.iter().filter(|(_, seeds)| *seeds == (6..=10)).map(|(arm, _)| arm.to_string()).collect();
+    let seeds = |phase: u32| -> BTreeSet<u64> {
+        guests.seen.iter().filter(|block| block.phase == phase).map(|block| block.seed.0).collect()
+    };
+    assert_eq!((seeds(1), seeds(2)), ((1..=5).collect(), (6..=10).collect()));
+    let first_fresh = |block: &&Block| block.seed == Seed(6);
+    let fresh: Vec<String> = guests.seen.iter().filter(first_fresh).map(|block| name(&block.arm)).collect();
     assert_eq!(fresh, ["good", "control", "with-7", "with-1-6,8-10"]);
-    assert!(guests.seen.iter().all(|(_, seeds)| [1..=5, 6..=10].contains(seeds)));
 }
 
 #[test]
 fn an_effect_that_the_fresh_guests_do_not_have_is_a_suspicion() {
     // The first guests of the seventh change are late by chance, and none after them.
     struct Once;
-    impl Oracle for Once {
-        type Halt = Infallible;
-        fn tails(&mut self, arm: &Arm, seeds: Seeds) -> Result<Tails, Infallible> {
-            let late = matches!(arm, Arm::With(changes) if changes.contains(&6)) && *seeds.start() == 1;
-            Ok(Ok(seeds
-                .map(|seed| Value::exact(if late { 9_000 } else { 1_000 } + u64::from(seed)))
-                .collect()))
+    impl Bench for Once {
+        fn measure(&mut self, _: &[Block]) -> Result<Option<Vec<Figures>>, Error> {
+            unreachable!("a bisection measures by attempts")
         }
-        fn answered(&mut self, _: &Step) {}
-        fn failed(&self, message: String) -> Infallible {
-            panic!("{message}")
+
+        fn attempt(&mut self, blocks: &[Block]) -> Result<Option<Attempt>, Error> {
+            let figure = |block: &Block| {
+                let late = block.arm.has(6) && block.seed < Seed(6);
+                figures(if late { 9_000 } else { 1_000 } + block.seed.0)
+            };
+            Ok(Some(Ok(blocks.iter().map(figure).collect())))
         }
     }
-    let Ok(answer) = Judge::of(asked(), &mut Once).answer();
+    let answer = answer(&mut Once);
     assert_eq!(answer.outcome, Outcome::Inconclusive(Doubt::Unconfirmed));
     assert_eq!(answer.culprits, [[6].into()]);
 }
@@ -152,13 +161,13 @@ fn an_effect_that_the_fresh_guests_do_not_have_is_a_suspicion() {
 fn each_change_of_a_group_is_judged_by_what_it_adds() {
     let script = |changes: &Changes| if changes.contains(&1) && changes.contains(&8) { 8.0 } else { 1.0 };
     let mut guests = drawn(1, 0.05, &script);
-    let Ok(answer) = Judge::of(asked(), &mut guests).answer();
+    let answer = answer(&mut guests);
     assert_eq!((answer.outcome, &answer.culprits[..]), (Outcome::Guilty, &[[1, 8].into()][..]));
     let fresh: Vec<(String, String)> = answer
         .steps
         .iter()
         .filter(|step| step.fresh)
-        .map(|step| (step.arm.to_string(), step.against.to_string()))
+        .map(|step| (name(&step.arm), name(&step.against)))
         .collect();
     for pair in [("with-2,9", "good"), ("with-2,9", "with-9"), ("with-2,9", "with-2")] {
         assert!(fresh.contains(&(pair.0.to_owned(), pair.1.to_owned())), "{fresh:?}");
