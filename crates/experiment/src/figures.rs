@@ -25,18 +25,21 @@ impl Figures {
     /// Where that was not measured as it was planned, or nothing came of it: a block without its load would look better than
     /// it is. Blocks have no limit, so that doubts about the environment alone leave them measured.
     pub fn of(record: &Record) -> Result<Self, Error> {
-        let broken = |why: String| {
-            let hint = "its record says more: worstcase report DIR; --resume measures it again";
-            Error::new(format!("a block was not measured as planned: {why}"), hint)
-        };
+        incomplete(&record.judgement).map_or(Ok(()), |why| Err(broken(why)))?;
+        Self::without_judgement(record)
+    }
+
+    /// The same of guests under loads of which their record cannot prove that they ran: in a guest of one CPU the grinder
+    /// leaves the recorder too little time for that.
+    ///
+    /// # Errors
+    /// Where the scenario did not come to its end.
+    pub fn without_judgement(record: &Record) -> Result<Self, Error> {
         let [scenario] = record.scenarios.as_slice() else {
             return Err(broken(format!("it has {} scenarios, and not one", record.scenarios.len())));
         };
         if scenario.end != ScenarioEnd::Complete {
             return Err(broken(format!("{:?}", scenario.end)));
-        }
-        if let Some(why) = incomplete(&record.judgement) {
-            return Err(broken(why));
         }
         let mut figures = Self { unit: record.header.machine.unit(), ..Self::default() };
         for series in &scenario.series {
@@ -49,6 +52,11 @@ impl Figures {
             _ => Ok(figures),
         }
     }
+}
+
+fn broken(why: String) -> Error {
+    let hint = "its record says more: worstcase report DIR; --resume measures it again";
+    Error::new(format!("a block was not measured as planned: {why}"), hint)
 }
 
 /// Why a run without a limit was not measured as planned: it ended early, its probe failed, or its load did not run.

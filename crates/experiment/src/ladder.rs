@@ -3,7 +3,23 @@
 //! Rung `n` is the arm with the first `n` steps made. Rungs are not put in random order: each guest boots by itself, and
 //! seed after seed leaves a ladder that is cut short with as many guests of every rung.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use crate::{Arm, Block, FIRST_SEED};
+
+/// Somebody else's figures of a rung.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Published {
+    /// Where they stand: `S0, table A.2`.
+    pub source: String,
+    /// In what they are: `us`.
+    pub unit: String,
+    /// For each load its minimum, average and maximum.
+    pub latencies: BTreeMap<String, [u64; 3]>,
+}
 
 /// The blocks of so many rungs: seed after seed, rung after rung.
 pub fn blocks(rungs: usize, seeds: u32) -> Vec<Block> {

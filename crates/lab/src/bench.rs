@@ -175,7 +175,7 @@ impl<'a, P: Plan> Guests<'a, P> {
         let mut all = Vec::new();
         for block in blocks {
             let record = self.record(block)?;
-            all.push(Figures::of(&record).map_err(Error::from)?);
+            all.push(self.state.plan.figures(&record).map_err(Error::from)?);
             let parameters = record.header.machine.lab.and_then(|lab| lab.parameters).unwrap_or_default();
             self.parameters.entry(block.arm.clone()).or_insert(parameters);
         }
@@ -269,7 +269,7 @@ impl<P: Plan> Keeper<'_, P> {
         let record = measure::measured(ended, self.plan.loads(), job.guest.time)?;
         match self.on_failure {
             OnFailure::GoOn => Ok(()),
-            OnFailure::End => Ok(Figures::of(&record).map(drop)?),
+            OnFailure::End => Ok(self.plan.figures(&record).map(drop)?),
         }
     }
 }

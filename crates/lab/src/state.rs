@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use experiment::Arm;
-use record::LabImages;
+use experiment::{Arm, Figures};
 use record::time::UtcTime;
+use record::{LabImages, Record};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use units::Seed;
@@ -88,6 +88,14 @@ pub trait Plan: Serialize + DeserializeOwned {
 
     /// The loads that each guest measures.
     fn loads(&self) -> &[String];
+
+    /// What a guest of one load came to.
+    ///
+    /// # Errors
+    /// Where it did not measure as it was planned.
+    fn figures(&self, record: &Record) -> Result<Figures, failure::Error> {
+        Figures::of(record)
+    }
 }
 
 /// An experiment that was begun.

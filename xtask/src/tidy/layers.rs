@@ -24,7 +24,7 @@ const EDGES: [(&str, &[&str]); 22] = [
     ("experiment", &["units", "failure", "histogram", "statistics", "record"]),
     ("lab", &["units", "failure", "statistics", "sys", "record", "sysroot", "machine", "experiment"]),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
-    ("report", &["units", "histogram", "statistics", "record", "audit"]),
+    ("report", &["units", "histogram", "statistics", "record", "audit", "experiment"]),
     (
         "runner",
         &["units", "failure", "histogram", "sys", "record", "sysroot", "machine", "probe", "load", "tune"],

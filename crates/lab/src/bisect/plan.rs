@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use experiment::bisect::Bisection;
-use experiment::{Arm, bisect};
-use record::LabTime;
+use experiment::{Arm, Figures, bisect};
+use record::{LabTime, Record};
 use serde::{Deserialize, Serialize};
 use statistics::{LEAST_RUNS, Tail};
 use units::{Bytes, Nanos, Seed};
@@ -140,6 +140,10 @@ impl Plan for BisectPlan {
 
     fn loads(&self) -> &[String] {
         std::slice::from_ref(&self.load)
+    }
+
+    fn figures(&self, record: &Record) -> Result<Figures, failure::Error> {
+        Figures::without_judgement(record)
     }
 }
 

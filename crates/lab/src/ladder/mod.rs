@@ -10,5 +10,5 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Building, Home, LadderFile, Published, Rung};
+pub use file::{Building, Home, LadderFile, Rung};
 pub use plan::{LadderPlan, RungRuns};

@@ -216,11 +216,7 @@ fn shown(state: &State<LadderPlan>, runs: Vec<RungRuns>) -> report::ladder::Ladd
             booted: [vec![rung.kernel.clone()], rung.all_words()].concat().join(" ") + &release,
             notes: notes(rung, ladder.time, records.first()),
             missing: missing.collect(),
-            published: rung.published.as_ref().map(|published| report::ladder::Published {
-                source: published.source.clone(),
-                unit: published.unit.clone(),
-                latencies: published.latencies.clone(),
-            }),
+            published: rung.published.clone(),
             runs: records,
         }
     };

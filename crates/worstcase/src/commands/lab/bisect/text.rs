@@ -7,7 +7,8 @@ use experiment::{Arm, Effect};
 use lab::bisect::BisectPlan;
 use lab::state::State;
 use machine::unseen;
-use record::KernelParameter;
+use record::{KernelParameter, Unit};
+use units::Nanos;
 
 use crate::error::{CommandError, Result};
 
@@ -170,13 +171,8 @@ fn word(reading: Option<Effect>) -> &'static str {
     }
 }
 
-/// With its thousands parted.
 fn whole(figure: f64) -> String {
-    let digits = format!("{figure:.0}");
-    let place = |index: usize| (digits.len() - index) % 3 == 0 && index > 0;
-    digits.chars().enumerate().fold(String::new(), |text, (index, digit)| {
-        text + if place(index) { "," } else { "" } + digit.encode_utf8(&mut [0; 4])
-    })
+    Unit::Instructions.figure(Nanos(figure.round() as u64))
 }
 
 #[cfg(test)]
@@ -223,11 +219,6 @@ mod tests {
         let reading = Some(reading);
         let (tail, ratio) = (Some(12_345.0), Some((3.0, [2.5, 3.5])));
         Step { arm, against: Arm::off(), fresh: false, tail, ratio, reading, failure: None }
-    }
-
-    #[test]
-    fn thousands_are_parted() {
-        assert_eq!([0.0, 999.4, 1_000.0, 1_234_567.0].map(whole), ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]
