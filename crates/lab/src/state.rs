@@ -65,6 +65,11 @@ pub trait Plan: Serialize + DeserializeOwned {
     /// Of which sort it is.
     fn kind(&self) -> Kind;
 
+    /// The kernel of its guests, where files of former versions had it among what was asked.
+    fn former_kernel(&mut self) -> Option<(String, KnownKernel)> {
+        None
+    }
+
     /// Refuses what cannot be answered.
     ///
     /// # Errors
@@ -194,7 +199,8 @@ impl<P: Plan> State<P> {
         if let Some(found) = head.kind.filter(|found| *found != kind) {
             return Err(other(found));
         }
-        let state: Self = serde_json::from_slice(&bytes).map_err(is_none)?;
+        let mut state: Self = serde_json::from_slice(&bytes).map_err(is_none)?;
+        state.kernels.extend(state.plan.former_kernel());
         if state.plan.kind() != kind {
             return Err(other(state.plan.kind()));
         }

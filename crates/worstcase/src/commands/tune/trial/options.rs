@@ -248,6 +248,7 @@ impl Options {
         choice::kernel(name.as_ref())?;
         Ok(Place::Guests(Box::new(GuestSetup {
             kernel: name.clone(),
+            told: None,
             time: *time,
             words: parameters::split_all(append)?,
             processors: *guest_cpus,

@@ -8,7 +8,7 @@ use lab::boot::Guest;
 use lab::kernels::{Kernel, Needed};
 use lab::measure::patience;
 use lab::parameters::INERT;
-use lab::state::{Kind, Plan};
+use lab::state::{Kind, KnownKernel, Plan};
 use record::{LabTime, Unit, Wake};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos, Seed};
@@ -73,6 +73,9 @@ pub enum Place {
 pub struct GuestSetup {
     /// The kernel's name in the cache, or its image's path.
     pub kernel: String,
+    /// What it was then, in files of former versions.
+    #[serde(default, skip_serializing)]
+    pub told: Option<KnownKernel>,
     /// What their clocks count.
     pub time: LabTime,
     /// Kernel parameters of all of them.
@@ -166,6 +169,12 @@ impl Plan for TrialPlan {
 
     fn kind(&self) -> Kind {
         if self.search { Kind::Search } else { Kind::Trial }
+    }
+
+    fn former_kernel(&mut self) -> Option<(String, KnownKernel)> {
+        let Place::Guests(setup) = &mut self.place else { return None };
+        let name = Path::new(&setup.kernel).file_name()?.to_string_lossy().into_owned();
+        Some((name, setup.told.take()?))
     }
 
     fn check(&self) -> std::result::Result<(), lab::Error> {
@@ -262,6 +271,18 @@ mod tests {
         assert_eq!([words(&Arm::all(3)), words(&Arm::only(0))], [["threadirqs"], ["threadirqs"]]);
         assert_eq!(words(&Arm::Control), ["worstcase.control=1"]);
         assert!(words(&Arm::off()).is_empty() && words(&Arm::only(1)).is_empty());
+    }
+
+    #[test]
+    fn the_kernel_of_a_former_version_s_guests_is_known() {
+        let setup = serde_json::json!({ "guests": {
+            "kernel": "./bzImage", "told": { "release": "6.1", "origin": "an image" }, "time": "instructions",
+            "words": [], "processors": 1, "memory": Bytes::from_mebibytes(512), "disk": null, "programs": [],
+        }});
+        let mut former = TrialPlan { place: serde_json::from_value(setup).unwrap(), ..plan() };
+        let (name, kernel) = former.former_kernel().unwrap();
+        assert_eq!((name.as_str(), kernel.release.as_str()), ("bzImage", "6.1"));
+        assert!(!serde_json::to_string(&former).unwrap().contains("told"));
     }
 
     /// As the version before wrote it.
