@@ -141,7 +141,7 @@ impl Bisect {
         let observer = &mut Terminal::of(&signals);
         let time = LabTime::Instructions;
         let run = |guests: &mut Guests<'_, BisectPlan>| bisect(&bisection, guests);
-        Ok(self.several.with_guests(state, directory, time, kernels, observer, run)?)
+        self.several.with_guests(state, directory, time, kernels, observer, run)
     }
 }
 
