@@ -35,3 +35,9 @@ impl From<Error> for failure::Error {
         Self::new(&error, error.hint.as_deref().unwrap_or_default())
     }
 }
+
+impl From<failure::Error> for Error {
+    fn from(error: failure::Error) -> Self {
+        Self::new(error.message).hint(error.hint)
+    }
+}

@@ -1,11 +1,11 @@
-//! What guests left, kept in directories of their own, and beside it what was asked, so that a run can be gone on with.
+//! What guests left, kept in directories of their own.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use record::store;
+use units::Seed;
 
 use crate::Error;
 use crate::boot::{Failure, Left};
@@ -16,71 +16,22 @@ pub const CONSOLE: &str = "console.txt";
 const LEFT_OUT: &str = "left-out.txt";
 /// The ending of a directory with what a guest left that failed.
 const FAILED: &str = "failed";
+/// Why it failed.
+const FAILURE: &str = "failure.txt";
+/// The ending of a directory that is being written.
+const DRAFT: &str = "draft";
 
-/// No file of what was asked is longer, in bytes.
-const LONGEST: u64 = 64 << 20;
-
-/// What was asked, as it stands in the run's directory: enough to go on with it.
-pub trait Resumable: Serialize + DeserializeOwned {
-    /// The file's name.
-    const FILE: &'static str;
-    /// The version of its form that this program writes and reads: `schema_version` or `schema-version` in the file.
-    const VERSION: u32;
-    /// What it is: `bisection`.
-    const WHAT: &'static str;
-    /// The commands that begin one.
-    const COMMAND: &'static str;
-
-    /// Refuses what cannot be gone on with.
-    ///
-    /// # Errors
-    /// The first thing that makes no sense.
-    fn check(&self) -> Result<(), Error>;
-
-    /// The one that was begun in `directory`.
-    ///
-    /// # Errors
-    /// Where there is none, or none that this program can go on with.
-    fn load(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join(Self::FILE);
-        let failed = |reason: String| {
-            Error::new(format!("read {}: {reason}", path.display()))
-                .hint(format!("give the directory that {} made", Self::COMMAND))
-        };
-        let is_none = |error| failed(format!("it is no {}: {error}", Self::WHAT));
-        let bytes = files::read(&path, LONGEST).map_err(|error| failed(error.source.to_string()))?;
-        let Version { found } = serde_json::from_slice(&bytes).map_err(is_none)?;
-        if found != Self::VERSION {
-            let hint = format!(
-                "another version of worstcase began this {}: finish it with that one, or begin anew ({})",
-                Self::WHAT,
-                Self::COMMAND
-            );
-            let refused = failed(format!("its form has version {found}, not {}", Self::VERSION));
-            return Err(Error { hint: Some(hint), ..refused });
-        }
-        let asked: Self = serde_json::from_slice(&bytes).map_err(is_none)?;
-        asked.check().map_err(|Error { message, hint }| {
-            let refused = failed(message);
-            Error { hint: hint.or(refused.hint), message: refused.message }
-        })?;
-        Ok(asked)
-    }
-
-    /// Writes it, whole or not at all.
-    ///
-    /// # Errors
-    /// Where there is no room, or it may not be written there.
-    fn save(&self, directory: &Path) -> Result<(), Error> {
-        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::new(error.to_string()))?;
-        write(&directory.join(Self::FILE), &text)
-    }
+/// The directory of the guest with `seed` in that of its `arm`.
+pub fn name(arm: &str, seed: Seed) -> String {
+    format!("{arm}/seed-{seed}")
 }
 
-#[derive(Deserialize)]
-struct Version {
-    #[serde(rename = "schema_version", alias = "schema-version")]
-    found: u32,
+/// How many records lie below `directory`: guests and blocks that have measured to their end, no drafts and none that failed.
+pub fn records(directory: &Path) -> usize {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_whole = |path: &PathBuf| path.extension().is_none_or(|end| end != DRAFT && end != FAILED);
+    let count = |path: PathBuf| usize::from(path.ends_with(store::RECORD)) + records(&path);
+    entries.filter(is_whole).map(count).sum()
 }
 
 /// Makes the directory in which `what` is kept; one that holds something is refused.
@@ -105,7 +56,7 @@ pub fn begin(directory: &Path, what: &str) -> Result<(), Error> {
 /// # Errors
 /// Where there is no room, or it may not be written there.
 pub fn keep(place: &Path, left: &Left) -> Result<(), Error> {
-    let draft = place.with_extension("draft");
+    let draft = place.with_extension(DRAFT);
     remove(&draft)?;
     put(&draft, left)?;
     remove(place)?;
@@ -117,22 +68,34 @@ pub fn keep(place: &Path, left: &Left) -> Result<(), Error> {
 /// happened in one line, and where the rest is, as seen from the experiment's `directory`.
 pub fn keep_failed(directory: &Path, place: &Path, failure: Failure) -> Error {
     let Failure { error, left } = failure;
-    let Some(left) = left else { return error };
-    let place = failed_place(place);
-    let first = error.message.lines().next().unwrap_or_default().to_owned();
-    let message = match remove(&place).and_then(|()| put_failed(&place, &left, &error)) {
-        Ok(()) => {
-            let shown = place.strip_prefix(directory).unwrap_or(&place);
-            format!("{first}\nwhat came back, with its console: {}", shown.display())
-        }
+    let put = |failed: &Path| match &left {
+        Some(left) => put_failed(failed, left, &error),
+        None => write(&failed.join(FAILURE), format!("{error}\n").as_bytes()),
+    };
+    let failed = failed_place(place);
+    let message = match remove(&failed).and_then(|()| put(&failed)) {
+        Ok(()) if left.is_some() => shown(directory, &failed, &error.message),
+        Ok(()) => error.message,
         Err(lost) => format!("{}\nwhat came back could not be kept: {lost}", error.message),
     };
     Error { message, ..error }
 }
 
-/// Whether a directory holds what a guest left that failed.
-pub fn is_of_failed(place: &Path) -> bool {
-    place.extension().is_some_and(|end| end == FAILED)
+/// Why the guest that was to leave its record in `place` failed, if it did.
+pub fn failure(directory: &Path, place: &Path) -> Option<String> {
+    let failed = failed_place(place);
+    let text = fs::read_to_string(failed.join(FAILURE)).ok()?;
+    Some(if failed.join(CONSOLE).is_file() {
+        shown(directory, &failed, &text)
+    } else {
+        text.trim_end().to_owned()
+    })
+}
+
+fn shown(directory: &Path, failed: &Path, message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    let place = failed.strip_prefix(directory).unwrap_or(failed);
+    format!("{first}\nwhat came back, with its console: {}", place.display())
 }
 
 fn failed_place(place: &Path) -> PathBuf {
@@ -164,7 +127,7 @@ pub fn put_failed(place: &Path, left: &Left, error: &Error) -> Result<(), Error>
             write(&place.join(name), bytes)?;
         }
     }
-    write(&place.join("failure.txt"), format!("{error}\n").as_bytes())
+    write(&place.join(FAILURE), format!("{error}\n").as_bytes())
 }
 
 fn remove(place: &Path) -> Result<(), Error> {
@@ -174,7 +137,8 @@ fn remove(place: &Path) -> Result<(), Error> {
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+/// Writes a file whole or not at all, and the directories above it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(|error| failed("create", directory, &error))?;
     }
@@ -183,51 +147,4 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     Error::new(format!("{what} {}: {error}", path.display())).hint("make room; --resume goes on from here")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Serialize, Deserialize)]
-    struct Asked {
-        schema_version: u32,
-        guests: u32,
-    }
-
-    impl Resumable for Asked {
-        const FILE: &'static str = "asked.json";
-        const VERSION: u32 = 2;
-        const WHAT: &'static str = "experiment";
-        const COMMAND: &'static str = "`worstcase try`";
-
-        fn check(&self) -> Result<(), Error> {
-            if self.guests == 0 { Err(Error::new("no guests")) } else { Ok(()) }
-        }
-    }
-
-    fn refused(text: &str) -> String {
-        let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join(Asked::FILE), text).unwrap();
-        let error = Asked::load(directory.path()).err().unwrap();
-        assert!(error.hint.unwrap().contains("`worstcase try`"));
-        error.message.rsplit_once(Asked::FILE).unwrap().1.to_owned()
-    }
-
-    #[test]
-    fn what_cannot_be_gone_on_with_says_why() {
-        assert!(refused("{").starts_with(": it is no experiment: EOF"));
-        assert!(refused("{}").starts_with(": it is no experiment: missing field"));
-        assert!(
-            refused(r#"{ "schema_version": 2 }"#)
-                .starts_with(": it is no experiment: missing field `guests`")
-        );
-        assert_eq!(refused(r#"{ "schema_version": 2, "guests": 0 }"#), ": no guests");
-    }
-
-    #[test]
-    fn another_version_is_told_as_such_whatever_else_it_holds() {
-        assert_eq!(refused(r#"{ "schema_version": 3 }"#), ": its form has version 3, not 2");
-        assert_eq!(refused(r#"{ "schema-version": 1, "seeds": 5 }"#), ": its form has version 1, not 2");
-    }
 }

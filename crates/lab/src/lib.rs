@@ -1,7 +1,8 @@
 //! Guests in QEMU: the same questions put to kernels that need no board.
 //!
 //! [`kernels`] keeps kernels in a cache, [`boot`] runs one command in one guest and brings its results back, [`guest`]
-//! is the other end of that: what process 1 does inside. [`ladder`] and [`bisect`] run many guests and compare them.
+//! is the other end of that: what process 1 does inside. [`mod@bench`] boots the many guests of an experiment, [`state`] is
+//! what stands in its file, [`ladder`] and [`mod@bisect`] are two of them.
 //!
 //! ```
 //! use lab::ladder::LadderFile;
@@ -28,6 +29,7 @@
 //! assert_eq!(ladder.unwrap().rungs.len(), 2);
 //! ```
 
+pub mod bench;
 pub mod bisect;
 mod blocks;
 pub mod boot;
@@ -40,11 +42,14 @@ pub mod kept;
 pub mod kernels;
 pub mod ladder;
 pub mod made_of;
+pub mod measure;
 pub mod parameters;
 mod qemu;
 #[cfg(test)]
 mod scripted;
 pub mod several;
+pub mod state;
+mod text;
 
 pub use error::Error;
 pub use initramfs::programs::find as find_program;

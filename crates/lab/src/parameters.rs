@@ -4,6 +4,9 @@ use machine::command_line;
 
 use crate::Error;
 
+/// A kernel parameter that nobody reads: what the control arms of guests have.
+pub const INERT: &str = "worstcase.control=1";
+
 /// The parameters in `text`, each as it stands there with its quotes, in their order: blanks in quotes do not part, as for
 /// `next_arg` in lib/cmdline.c.
 ///

@@ -40,7 +40,7 @@ impl Booter for Qemu {
     }
 }
 
-/// Who follows what happens. All is told in one thread.
+/// Follows what happens, in one thread.
 pub trait Watcher {
     /// Guest `index` boots.
     fn begun(&mut self, index: usize);
@@ -52,7 +52,7 @@ pub trait Watcher {
     fn ended(&mut self, index: usize, result: Result<Outcome, Failure>, taken: Duration)
     -> Result<(), Error>;
 
-    /// Asked several times a second; true ends all guests, of which then nothing is told.
+    /// Asked several times a second; true ends all guests, and of those nothing more is reported.
     fn stop(&mut self) -> bool;
 }
 
@@ -82,7 +82,7 @@ pub fn run(
             match receiver.recv_timeout(TICK) {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
-                // What ends after it was told to end says nothing.
+                // What ends because it was ended says nothing.
                 Ok(_) if stopped.load(Ordering::Relaxed) => {}
                 Ok(Event::Begun(index)) => watcher.begun(index),
                 Ok(Event::Ended(index, outcome, taken)) => result = watcher.ended(index, *outcome, taken),

@@ -24,7 +24,7 @@ const EDGES: [(&str, &[&str]); 25] = [
     ("trace", &["units", "sys", "record", "sysroot", "control", "machine"]),
     ("audit", &["units", "printable", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine", "survey"]),
-    ("trial", &["units", "failure", "histogram", "statistics", "record"]),
+    ("experiment", &["units", "failure", "histogram", "statistics", "record"]),
     (
         "lab",
         &[
@@ -38,10 +38,11 @@ const EDGES: [(&str, &[&str]); 25] = [
             "sysroot",
             "control",
             "machine",
+            "experiment",
         ],
     ),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
-    ("report", &["units", "printable", "histogram", "statistics", "record", "audit"]),
+    ("report", &["units", "printable", "histogram", "statistics", "record", "audit", "experiment"]),
     (
         "runner",
         &[

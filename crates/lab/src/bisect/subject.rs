@@ -1,19 +1,16 @@
 //! What differs between the good and the bad set-up.
 
 use std::fmt;
-use std::path::Path;
 
+use experiment::Arm;
 use serde::{Deserialize, Serialize};
 
-use super::Arm;
-use super::arm::Changes;
-use crate::kernels::{self, Asked, Base, Build, Cache, Kernel, Progress, Source};
+use crate::kernels::{self, Asked, Base, Build, Needed, Source};
+use crate::parameters::INERT;
 use crate::{Error, parameters};
 
 /// More changes than this at once would take days; and their numbers become a directory's name.
 const MOST: usize = 100;
-/// A kernel parameter that nobody reads.
-const INERT: &str = "worstcase.control=1";
 
 /// One change: what stands in the good set-up and what in the bad one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,29 +73,6 @@ enum Part {
     Bad(usize),
 }
 
-/// The kernel that an arm boots.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Needed {
-    /// One in the cache, one of Debian's, or an image's path.
-    Named(String),
-    /// One that is built.
-    Built(Box<Build>),
-}
-
-impl Needed {
-    /// Finds, fetches or builds it.
-    ///
-    /// # Errors
-    /// Where it cannot be had.
-    pub fn get(&self, cache: &Cache, progress: &mut Progress<'_>) -> Result<Kernel, Error> {
-        match self {
-            Self::Named(path) if path.contains('/') => Kernel::of_image(Path::new(path)),
-            Self::Named(name) => kernels::named(cache, name, progress),
-            Self::Built(build) => Ok(kernels::build(cache, build, progress)?.kernel),
-        }
-    }
-}
-
 impl Subject {
     /// Kernel parameters: `good` against `bad`. Their order is kept; a parameter that stands elsewhere is a change too.
     pub fn words(kernel: String, good: &[String], bad: &[String]) -> Self {
@@ -134,7 +108,7 @@ impl Subject {
 
     /// The bad set-up: all changes made.
     pub fn bad(&self) -> Arm {
-        Arm::With((0..self.count()).collect())
+        Arm::all(self.count())
     }
 
     /// Whether a change can only be made after those before it.
@@ -158,7 +132,7 @@ impl Subject {
         }
     }
 
-    /// Refuses what is no question.
+    /// Refuses what cannot be searched.
     ///
     /// # Errors
     /// No change, or too many.
@@ -192,7 +166,7 @@ impl Subject {
         Ok(match self {
             Self::Words { kernel, .. } => Needed::Named(kernel.clone()),
             // The changes that are made are the first ones.
-            Self::Kernels { names, .. } => Needed::Named(names[made_in(arm).len()].clone()),
+            Self::Kernels { names, .. } => Needed::Named(names[arm.count()].clone()),
             Self::Symbols { source, base, common, changes, .. } => {
                 let text = made(common, changes, arm).join("\n") + "\n";
                 let fragment = Asked { name: "bisect".into(), text };
@@ -208,30 +182,21 @@ impl Subject {
     }
 }
 
-fn made_in(arm: &Arm) -> Changes {
-    match arm {
-        Arm::With(changes) => changes.clone(),
-        Arm::Control => Changes::new(),
-    }
-}
-
 /// What both have, and of each change what the arm has.
 fn made(common: &[String], changes: &[Change], arm: &Arm) -> Vec<String> {
-    let made = made_in(arm);
     let side = |(place, change)| -> &[String] {
         let change: &Change = change;
-        if made.contains(&place) { &change.bad } else { &change.good }
+        if arm.has(place) { &change.bad } else { &change.good }
     };
     common.iter().chain(changes.iter().enumerate().flat_map(side)).cloned().collect()
 }
 
 /// What stands on an arm's command line.
 fn on(line: &[Slot], arm: &Arm) -> Vec<String> {
-    let made = made_in(arm);
     let stands = |slot: &&Slot| match slot.of {
         None => true,
-        Some(Part::Good(change)) => !made.contains(&change),
-        Some(Part::Bad(change)) => made.contains(&change),
+        Some(Part::Good(change)) => !arm.has(change),
+        Some(Part::Bad(change)) => arm.has(change),
     };
     line.iter().filter(stands).map(|slot| slot.word.clone()).collect()
 }
@@ -349,7 +314,7 @@ mod tests {
             names(&subject),
             ["preempt=full -> preempt=none", "without nosmt", "skew-tick=1 -> skew_tick=0", "threadirqs"]
         );
-        assert_eq!(subject.boot_words(&Arm::good()), good);
+        assert_eq!(subject.boot_words(&Arm::off()), good);
         assert_eq!(subject.boot_words(&subject.bad()), bad);
         assert_eq!(
             subject.boot_words(&Arm::With([0, 3].into())),
@@ -364,7 +329,7 @@ mod tests {
         let subject = Subject::words("k".into(), &words("quiet"), &bad);
         assert_eq!(names(&subject), ["dyndbg=\"file drivers/tty/* +p\""]);
         assert_eq!(subject.boot_words(&subject.bad()), bad);
-        assert_eq!(subject.boot_words(&Arm::good()), ["quiet"]);
+        assert_eq!(subject.boot_words(&Arm::off()), ["quiet"]);
     }
 
     #[test]
@@ -373,7 +338,7 @@ mod tests {
             (words("console=ttyS0 console=tty0 quiet"), words("console=tty0 console=ttyS0 quiet"));
         let subject = Subject::words("k".into(), &good, &bad);
         assert_eq!(names(&subject), ["console=ttyS0 at another place"]);
-        assert_eq!((subject.boot_words(&Arm::good()), subject.boot_words(&subject.bad())), (good, bad));
+        assert_eq!((subject.boot_words(&Arm::off()), subject.boot_words(&subject.bad())), (good, bad));
     }
 
     proptest! {
@@ -381,14 +346,14 @@ mod tests {
         fn both_command_lines_come_out_as_they_went_in(good in "([a-c](=[12])? ){0,8}", bad in "([a-c](=[12])? ){0,8}") {
             let (good, bad) = (words(&good), words(&bad));
             let subject = Subject::words("k".into(), &good, &bad);
-            prop_assert_eq!(subject.boot_words(&Arm::good()), good.clone());
+            prop_assert_eq!(subject.boot_words(&Arm::off()), good.clone());
             prop_assert_eq!(subject.boot_words(&subject.bad()), bad.clone());
             prop_assert_eq!(subject.count() == 0, good == bad);
         }
     }
 
     #[test]
-    fn equal_set_ups_are_no_question() {
+    fn equal_set_ups_are_refused() {
         let subject = Subject::words("k".into(), &words("a b"), &words("a b"));
         assert!(subject.check().unwrap_err().message.contains("do not differ"));
         let many: Vec<String> = (0..101).map(|number| format!("w{number}")).collect();
@@ -424,7 +389,7 @@ mod tests {
             build.fragments[0].text,
             "CONFIG_64BIT=y\n# CONFIG_HZ_100 is not set\nCONFIG_PREEMPT=y\nCONFIG_HZ_1000=y\n"
         );
-        let Needed::Built(other) = subject.kernel(&Arm::good()).unwrap() else { panic!() };
+        let Needed::Built(other) = subject.kernel(&Arm::off()).unwrap() else { panic!() };
         assert_ne!(build.name, other.name);
     }
 }

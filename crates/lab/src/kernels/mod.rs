@@ -26,7 +26,7 @@ pub use cache::{Cache, Entry};
 pub use debian::{Flavour, Wanted, fetch};
 pub use merge::{Asked, Base};
 pub(crate) use merge::{lines_of, symbol_of};
-pub use named::named;
+pub use named::{Needed, named};
 pub use source::Source;
 
 use crate::{Error, hash};

@@ -1,6 +1,8 @@
 //! Kernels by the names that people write into files and commands.
 
-use super::{Cache, Kernel, Progress, Wanted, fetch};
+use std::path::Path;
+
+use super::{Build, Cache, Kernel, Progress, Wanted, build, fetch};
 use crate::Error;
 
 /// The kernel called `name` in the cache, which is fetched where it is not there and is one of Debian's
@@ -16,5 +18,36 @@ pub fn named(cache: &Cache, name: &str, progress: &mut Progress<'_>) -> Result<K
     match name.parse::<Wanted>() {
         Ok(wanted) => fetch(cache, &wanted, progress),
         Err(_) => Err(missing),
+    }
+}
+
+/// The kernel that guests boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needed {
+    /// One in the cache, one of Debian's, or an image's path.
+    Named(String),
+    /// One that is built.
+    Built(Box<Build>),
+}
+
+impl Needed {
+    /// Finds, fetches or builds it.
+    ///
+    /// # Errors
+    /// Where it cannot be had.
+    pub fn get(&self, cache: &Cache, progress: &mut Progress<'_>) -> Result<Kernel, Error> {
+        match self {
+            Self::Named(path) if path.contains('/') => Kernel::of_image(Path::new(path)),
+            Self::Named(name) => named(cache, name, progress),
+            Self::Built(wanted) => Ok(build(cache, wanted, progress)?.kernel),
+        }
+    }
+
+    /// Its name in the cache, or its image's path.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => name,
+            Self::Built(build) => &build.name,
+        }
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use experiment::ladder::Published;
 use record::LabTime;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
-use super::text;
 use crate::kernels::{Asked, Base, Build, Source};
+use crate::text;
 use crate::{Error, parameters};
 
 /// The ladders that are built into this program, with the fragments that their kernels are built from.
@@ -102,18 +103,6 @@ pub struct Building {
     pub base: String,
     /// Fragments, the last one that names a symbol wins. Files, seen from the ladder's own directory.
     pub fragments: Vec<PathBuf>,
-}
-
-/// Somebody else's figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Published {
-    /// Where they stand: `S0, table A.2`.
-    pub source: String,
-    /// In what they are: `us`.
-    pub unit: String,
-    /// For each load its minimum, average and maximum.
-    pub latencies: BTreeMap<String, [u64; 3]>,
 }
 
 fn warm_up() -> Nanos {

@@ -1,120 +1,132 @@
-//! A ladder's guests, and the kernels that they need.
+//! A ladder's guests, and what they have measured.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
 
-use record::{LabTime, Record, ScenarioEnd};
-use units::{Nanos, Seed};
+use experiment::{Arm, Block, ladder};
+use record::{Record, store};
+use serde::{Deserialize, Serialize};
+use units::Seed;
 
-use super::file::Home;
-use super::{LadderFile, Rung};
-use crate::Error;
-use crate::boot::{Guest, Outcome};
-use crate::kernels::{self, Cache, Kernel, Progress};
+use super::{Home, LadderFile, Rung};
+use crate::boot::Guest;
+use crate::kernels::{Kernel, Needed};
+use crate::state::{Kind, Plan};
+use crate::{Error, kept, measure};
 
-/// A guest is given up after this, and this many times the time that it is to measure: under the heaviest loads a second
-/// of instructions takes a quiet host 10 s.
-const PATIENCE: (Duration, u32) = (Duration::from_secs(900), 100);
-/// Lines of what a guest said that explain why it failed.
-const LAST_LINES: usize = 3;
+/// What is run on what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LadderPlan {
+    /// As a person wrote it.
+    pub ladder: LadderFile,
+}
 
-/// The kernels of all rungs: those in the cache, else fetched or built.
-///
-/// # Errors
-/// Where one is not there and cannot be had.
-pub fn kernels(
-    ladder: &LadderFile,
-    home: Option<&Home>,
-    cache: &Cache,
-    progress: &mut Progress<'_>,
-) -> Result<BTreeMap<String, Kernel>, Error> {
-    let mut found = BTreeMap::new();
-    for rung in &ladder.rungs {
-        if !found.contains_key(&rung.kernel) {
-            found.insert(rung.kernel.clone(), kernel(rung, home, cache, progress)?);
+/// The guests of a rung, in the order of their seeds.
+#[derive(Debug, Default)]
+pub struct RungRuns {
+    /// The records of those that have measured all loads.
+    pub records: Vec<Record>,
+    /// The others, with the reason if one has failed.
+    pub missing: Vec<(Seed, Option<String>)>,
+}
+
+impl LadderPlan {
+    /// All its guests.
+    pub fn blocks(&self) -> Vec<Block> {
+        ladder::blocks(self.ladder.rungs.len(), self.ladder.seeds)
+    }
+
+    /// The kernels of all rungs, each once: to be built where `home` has what they are built from.
+    ///
+    /// # Errors
+    /// Where that cannot be read.
+    pub fn kernels(&self, home: Option<&Home>) -> Result<Vec<Needed>, Error> {
+        let mut all = Vec::new();
+        for rung in &self.ladder.rungs {
+            let build = home.map(|home| rung.to_build(home)).transpose()?.flatten();
+            let needed =
+                build.map_or(Needed::Named(rung.kernel.clone()), |build| Needed::Built(Box::new(build)));
+            if !all.iter().any(|other: &Needed| other.name() == needed.name()) {
+                all.push(needed);
+            }
         }
+        Ok(all)
     }
-    Ok(found)
-}
 
-fn kernel(
-    rung: &Rung,
-    home: Option<&Home>,
-    cache: &Cache,
-    progress: &mut Progress<'_>,
-) -> Result<Kernel, Error> {
-    if let Some(build) = home.map(|home| rung.to_build(home)).transpose()?.flatten() {
-        return Ok(kernels::build(cache, &build, progress)?.kernel);
+    /// What the guests of `rung` left below `directory`.
+    ///
+    /// # Errors
+    /// Where a record cannot be read.
+    pub fn runs(&self, rung: &Rung, directory: &Path) -> Result<RungRuns, Error> {
+        let mut runs = RungRuns::default();
+        let of_rung = |block: &Block| self.rung(&block.arm).is_some_and(|other| other.name == rung.name);
+        for Block { seed, .. } in self.blocks().into_iter().filter(of_rung) {
+            let place = directory.join(kept::name(&rung.name, seed));
+            if !place.join(store::RECORD).is_file() {
+                runs.missing.push((seed, kept::failure(directory, &place)));
+                continue;
+            }
+            let record =
+                store::load(&place).map_err(|error| Error::new(error.to_string()).hint(error.hint))?;
+            // Former versions kept a guest that had measured too little in the place of one that had not.
+            match measure::unfinished(&record, &self.ladder.loads) {
+                None => runs.records.push(record),
+                Some(load) => {
+                    let reason = format!("{load} was not measured to its end: remove {}", place.display());
+                    runs.missing.push((seed, Some(reason)));
+                }
+            }
+        }
+        Ok(runs)
     }
-    kernels::named(cache, &rung.kernel, progress)
-}
 
-/// The guest of `rung` with `seed`: all loads in one boot.
-pub fn guest(ladder: &LadderFile, rung: &Rung, kernel: &Kernel, seed: Seed, binary: &Path) -> Guest {
-    let measured = (ladder.duration + ladder.warm_up).saturating_mul(ladder.loads.len() as u64);
-    Guest {
-        kernel: kernel.clone(),
-        words: rung.all_words(),
-        processors: ladder.processors,
-        memory: ladder.memory,
-        time: ladder.time,
-        disk: ladder.disk,
-        system: None,
-        binary: binary.to_path_buf(),
-        programs: Vec::new(),
-        command: bench(&ladder.loads, ladder.duration, ladder.warm_up, seed),
-        time_limit: patience(measured),
+    fn rung(&self, arm: &Arm) -> Option<&Rung> {
+        self.ladder.rungs.get(arm.count())
+    }
+
+    fn known(&self, arm: &Arm) -> Result<&Rung, Error> {
+        self.rung(arm).ok_or_else(|| Error::new("the ladder has no such rung"))
     }
 }
 
-/// When a guest is given up that is to measure for so long.
-pub fn patience(measured: Nanos) -> Duration {
-    PATIENCE.0 + measured.duration() * PATIENCE.1
-}
+impl Plan for LadderPlan {
+    const FORMER: (&'static str, u32) = ("ladder.json", 1);
 
-/// The command that measures `loads` in a guest.
-pub(crate) fn bench(loads: &[String], duration: Nanos, warm_up: Nanos, seed: Seed) -> Vec<OsString> {
-    let (duration, warm_up) = (duration.to_string(), warm_up.to_string());
-    let (loads, seed) = (loads.join(","), seed.to_string());
-    let words = ["worstcase", "bench", "--loads", &loads, "--duration", &duration, "--warm-up", &warm_up];
-    let words = words.into_iter().chain(["--seed", &seed, "--out", "."]);
-    words.map(OsString::from).collect()
-}
+    fn kind(&self) -> Kind {
+        Kind::Ladder
+    }
 
-/// The record that a guest left, if it has measured all of `loads` to their end.
-///
-/// # Errors
-/// What is missing, with the last that the guest said.
-pub fn measured(outcome: &Outcome, loads: &[String], time: LabTime) -> Result<Record, Error> {
-    let said = || {
-        let text = String::from_utf8_lossy(&outcome.left.errors).into_owned();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(LAST_LINES)..].join("; ")
-    };
-    let broken = |what: String| Error::new(format!("{what} (exit code {}): {}", outcome.code, said()));
-    let file = outcome.left.files.iter().find(|(path, _)| path == Path::new(record::store::RECORD));
-    let left_out = || {
-        let out = outcome.left.left_out.iter();
-        let out = out.map(|(path, why)| format!(" ({} did not come back: {why})", path.display()));
-        out.collect::<String>()
-    };
-    let (_, bytes) = file.ok_or_else(|| broken(format!("the guest left no record{}", left_out())))?;
-    let record: Record = record::store::parse(bytes)
-        .map_err(|error| broken(format!("the guest's record cannot be read: {error}")))?;
-    let complete = |load: &String| {
-        record.scenarios.iter().any(|scenario| {
-            scenario.head.planned.load == *load
-                && scenario.end == ScenarioEnd::Complete
-                && !scenario.series.is_empty()
+    fn check(&self) -> Result<(), Error> {
+        self.ladder.check()
+    }
+
+    fn name(&self, arm: &Arm) -> String {
+        self.rung(arm).map_or_else(|| arm.to_string(), |rung| rung.name.clone())
+    }
+
+    fn kernel(&self, arm: &Arm) -> Result<Needed, Error> {
+        Ok(Needed::Named(self.known(arm)?.kernel.clone()))
+    }
+
+    /// All loads in one boot.
+    fn guest(&self, arm: &Arm, seed: Seed, kernel: &Kernel, binary: &Path) -> Result<Guest, Error> {
+        let LadderFile { loads, duration, warm_up, .. } = &self.ladder;
+        let measured = (*duration + *warm_up).saturating_mul(loads.len() as u64);
+        Ok(Guest {
+            kernel: kernel.clone(),
+            words: self.known(arm)?.all_words(),
+            processors: self.ladder.processors,
+            memory: self.ladder.memory,
+            time: self.ladder.time,
+            disk: self.ladder.disk,
+            system: None,
+            binary: binary.to_path_buf(),
+            programs: Vec::new(),
+            command: measure::bench(loads, *duration, *warm_up, seed),
+            time_limit: measure::patience(measured),
         })
-    };
-    if let Some(load) = loads.iter().find(|load| !complete(load)) {
-        return Err(broken(format!("the guest did not measure {load} to the end")));
     }
-    match record.header.machine.lab.as_ref().map(|lab| lab.time) {
-        Some(told) if told == time => Ok(record),
-        _ => Err(broken("the guest's record does not say that it is one".into())),
+
+    fn loads(&self) -> &[String] {
+        &self.ladder.loads
     }
 }

@@ -1,5 +1,6 @@
 //! What is reckoned of a ladder's records.
 
+use experiment::ladder::steps;
 use histogram::Summary;
 use statistics::tail::Tail;
 use statistics::{Comparison, Value, Verdict, compare};
@@ -55,12 +56,6 @@ impl<'a> Reckoned<'a> {
     pub fn tail_name(&self) -> String {
         self.tail.map_or_else(|| "tail".into(), |tail| tail.to_string())
     }
-}
-
-/// Each rung from the one before; where there are more than two, the last from the first.
-fn steps(rungs: usize) -> impl Iterator<Item = (usize, usize)> {
-    let whole = (rungs > 2).then(|| (0, rungs - 1));
-    (1..rungs).map(|to| (to - 1, to)).chain(whole)
 }
 
 impl Place {

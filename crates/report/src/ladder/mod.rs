@@ -10,8 +10,7 @@ mod page;
 mod published;
 mod text;
 
-use std::collections::BTreeMap;
-
+pub use experiment::ladder::Published;
 use record::{Record, Unit};
 
 pub use json::json;
@@ -54,17 +53,6 @@ pub struct Rung {
     pub notes: Vec<String>,
     /// Figures that the source gives.
     pub published: Option<Published>,
-}
-
-/// Somebody else's figures.
-#[derive(Clone, Debug)]
-pub struct Published {
-    /// Where they stand.
-    pub source: String,
-    /// In what they are.
-    pub unit: String,
-    /// For each load its minimum, average and maximum.
-    pub latencies: BTreeMap<String, [u64; 3]>,
 }
 
 /// What must be known before any of a ladder's figures is used.

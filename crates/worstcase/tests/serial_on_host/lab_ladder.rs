@@ -132,7 +132,7 @@ fn refuses_other_guests(directory: &Path) {
     fs::set_permissions(&emulator, fs::Permissions::from_mode(0o755)).unwrap();
     let altered = programs.join("worstcase");
     fs::write(&altered, [fs::read(PROGRAM).unwrap(), vec![0]].concat()).unwrap();
-    let state = fs::read(directory.join("out/ladder.json")).unwrap();
+    let state = fs::read(directory.join("out/experiment.json")).unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut other_emulator = in_directory(directory, &["--resume", "out"]);
     other_emulator.env("PATH", path);
@@ -145,7 +145,7 @@ fn refuses_other_guests(directory: &Path) {
         assert_eq!(refused.status.code(), Some(2), "{said}");
         assert!(said.contains(words) && said.contains("hint: ") && said.contains("begin anew"), "{said}");
     }
-    assert!(fs::read(directory.join("out/ladder.json")).unwrap() == state, "nothing was written");
+    assert!(fs::read(directory.join("out/experiment.json")).unwrap() == state, "nothing was written");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_ladder_that_cannot_be_run_is_one_clear_error_and_leaves_nothing() {
         // A directory of that name is no ladder: the built-in one is meant.
         (vec!["stock", "--rungs", "third"], "stock has no rung third"),
         (vec!["small.toml", "--seeds", "0"], "seeds"),
-        (vec!["--resume", "."], "ladder.json"),
+        (vec!["--resume", "."], "experiment.json"),
     ] {
         let ran = in_directory(directory.path(), &arguments).output().unwrap();
         let said = text(&ran.stderr);

@@ -1,22 +1,21 @@
 //! `worstcase lab ladder`: the same loads on one kernel after the other, several guests each.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::kernels::{Cache, Kernel};
-use lab::ladder::state::KernelTold;
-use lab::ladder::{Cell, CellState, Course, LadderFile, Rung, State, Told, plan};
-use lab::several::Qemu;
+use lab::bench::Guests;
+use lab::kept;
+use lab::kernels::{Cache, Needed, named};
+use lab::ladder::{LadderFile, LadderPlan, Rung, RungRuns};
+use lab::state::{Kind, KnownKernel, State};
 use machine::unseen;
 use record::time::UtcTime;
-use record::{LabTime, ParameterAnswer, Record, store};
-use sys::signal::{Signal, Signals};
+use record::{LabTime, ParameterAnswer, Record};
+use sys::signal::Signals;
 use units::Nanos;
 
-use super::several::Several;
+use super::several::{Several, Terminal};
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
@@ -73,67 +72,66 @@ pub struct Ladder {
 
 impl Ladder {
     pub fn run(self) -> Result<ExitCode> {
-        let cache = Cache::of_user()?;
-        let (mut course, kernels) = match &self.resume {
-            Some(directory) => self.resumed(directory, &cache)?,
-            None => self.begun(&cache)?,
+        let (mut state, directory) = match &self.resume {
+            Some(directory) => (self.resumed(directory)?, directory.clone()),
+            None => self.begun()?,
         };
-        let whole = course.state.waiting().is_empty() || self.measure(&mut course, &kernels)?;
-        let ladder = told(&course)?;
-        write_page(course.directory(), &ladder)?;
+        self.measure(&mut state, &directory)?;
+        let rungs = state.plan.ladder.rungs.iter();
+        let runs = rungs.map(|rung| Ok(state.plan.runs(rung, &directory)?)).collect::<Result<Vec<_>>>()?;
+        let code = code(&runs);
+        let ladder = shown(&state, runs);
+        write_page(&directory, &ladder)?;
         output::final_data(&match self.json {
             true => report::ladder::json(&ladder),
             false => report::ladder::text(&ladder, &output::style(Stream::Output)),
         })?;
-        let place = course.directory().display();
-        output::words(&format!("report: {}", course.directory().join(PAGE).display()));
-        if !course.state.waiting().is_empty() {
-            output::words(&format!("go on with: worstcase lab ladder --resume {place}"));
+        output::words(&format!("report: {}", directory.join(PAGE).display()));
+        if code != 0 {
+            output::words(&format!(
+                "go on with: {} --resume {}",
+                Kind::Ladder.command(),
+                directory.display()
+            ));
         }
-        Ok(ExitCode::from(code(&course.state, whole)))
+        Ok(ExitCode::from(code))
     }
 
     /// A new ladder in a new directory, with its kernels.
-    fn begun(&self, cache: &Cache) -> Result<(Course, BTreeMap<String, Kernel>)> {
+    fn begun(&self) -> Result<(State<LadderPlan>, PathBuf)> {
         let (mut ladder, home) = LadderFile::named(self.ladder.as_deref().unwrap_or(Path::new("")))?;
         self.narrow(&mut ladder)?;
         let started = UtcTime(sys::clock::unix_seconds());
         let name = || format!("worstcase-ladder-{}-{}", started.compact(), ladder.name).into();
         let directory = self.out.clone().unwrap_or_else(name);
         super::kept::check(&directory)?;
-        let kernels = plan::kernels(&ladder, Some(&home), cache, &mut output::words)?;
-        let state = State::new(ladder, &kernels, env!("CARGO_PKG_VERSION"), started);
-        Ok((Course::begin(state, &directory)?, kernels))
+        let cache = Cache::of_user()?;
+        let mut state = State::new(LadderPlan { ladder }, env!("CARGO_PKG_VERSION"), started);
+        for needed in state.plan.kernels(Some(&home))? {
+            let kernel = needed.get(&cache, &mut output::words)?;
+            state.kernels.insert(needed.name().to_owned(), KnownKernel::of(&kernel));
+        }
+        state.begin(&directory)?;
+        Ok((state, directory))
     }
 
-    /// The ladder in `directory`, with the kernels that it was begun with. More seeds can be added.
-    fn resumed(&self, directory: &Path, cache: &Cache) -> Result<(Course, BTreeMap<String, Kernel>)> {
-        let mut course = Course::resume(directory)?;
-        if let Some(seeds) = self.seeds {
-            if seeds < course.state.ladder.seeds {
-                return Err(CommandError::new(
-                    format!("{} has {} seeds already", directory.display(), course.state.ladder.seeds),
-                    "--seeds can add some to a ladder, not take them away",
-                ));
-            }
-            course.state.ladder.seeds = seeds;
-            course.state.ladder.check()?;
-            course.state.plan_cells();
+    /// The ladder in `directory`. More seeds can be added.
+    fn resumed(&self, directory: &Path) -> Result<State<LadderPlan>> {
+        let mut state = State::<LadderPlan>::load(directory, Kind::Ladder)?;
+        let ladder = &mut state.plan.ladder;
+        let seeds = self.seeds.unwrap_or(ladder.seeds);
+        if seeds < ladder.seeds {
+            return Err(CommandError::new(
+                format!("{} has {} seeds already", directory.display(), ladder.seeds),
+                "--seeds can add some to a ladder, not take them away",
+            ));
         }
-        if course.state.waiting().is_empty() {
-            return Ok((course, BTreeMap::new()));
+        if seeds > ladder.seeds {
+            ladder.seeds = seeds;
+            ladder.check()?;
+            state.save(directory)?;
         }
-        let kernels = plan::kernels(&course.state.ladder, None, cache, &mut output::words)?;
-        for (name, kernel) in &kernels {
-            let is_same = |begun: &KernelTold| begun.is_of_same_kernel(&KernelTold::of(kernel));
-            if !course.state.kernels.get(name).is_some_and(is_same) {
-                return Err(CommandError::new(
-                    format!("{name} is not the kernel that this ladder was begun with"),
-                    "begin anew: figures of two kernels must not stand on one rung",
-                ));
-            }
-        }
-        Ok((course, kernels))
+        Ok(state)
     }
 
     /// What the arguments change of the file.
@@ -160,112 +158,77 @@ impl Ladder {
         Ok(ladder.check()?)
     }
 
-    /// Boots what is still to be booted. Gives back whether all was.
-    fn measure(&self, course: &mut Course, kernels: &BTreeMap<String, Kernel>) -> Result<bool> {
-        let architecture = kernels.values().next().map(|kernel| kernel.architecture);
-        let architecture = architecture.ok_or_else(|| CommandError::new("the ladder has no kernel", ""))?;
-        let binary = self.several.binary(architecture)?;
-        let jobs = self.several.jobs(course.state.ladder.time);
-        output::words(&announcement(course, jobs));
-        let mut told = Progress { signals: Signals::take()?, of: course.state.cells.len() };
-        Ok(course.run(&Qemu, kernels, &binary, jobs, &mut told)?)
+    /// Boots what is still to be booted.
+    fn measure(&self, state: &mut State<LadderPlan>, directory: &Path) -> Result<()> {
+        let (blocks, ladder) = (state.plan.blocks(), &state.plan.ladder);
+        let left = blocks.len().saturating_sub(kept::records(directory));
+        if left == 0 {
+            return Ok(());
+        }
+        output::words(&announcement(ladder, left, directory));
+        let (cache, time) = (Cache::of_user()?, ladder.time);
+        let kernels = &mut |needed: &Needed| named(&cache, needed.name(), &mut output::words);
+        let signals = Signals::take()?;
+        let observer = &mut Terminal { lists: true, ..Terminal::of(&signals) };
+        let run = |guests: &mut Guests<'_, LadderPlan>| guests.measure_all(&blocks);
+        self.several.with_guests(state, directory, time, kernels, observer, run)?;
+        Ok(())
     }
 }
 
 /// What is about to be run.
-fn announcement(course: &Course, jobs: usize) -> String {
-    let ladder = &course.state.ladder;
+fn announcement(ladder: &LadderFile, left: usize, directory: &Path) -> String {
+    let LadderFile { name, rungs, seeds, loads, duration, .. } = ladder;
     format!(
-        "{}: {} rungs, {} seeds, {} loads of {} each: {} guests, {jobs} side by side\nrecords: {}",
-        ladder.name,
-        ladder.rungs.len(),
-        ladder.seeds,
-        ladder.loads.len(),
-        ladder.duration,
-        course.state.waiting().len(),
-        course.directory().display()
+        "{name}: {} rungs, {seeds} seeds, {} loads of {duration} each: {left} guests\nrecords: {}",
+        rungs.len(),
+        loads.len(),
+        directory.display()
     )
 }
 
-/// A line for each guest that ended.
-struct Progress {
-    signals: Signals,
-    of: usize,
-}
-
-impl Told for Progress {
-    fn begun(&mut self, _: &Cell) {}
-
-    fn ended(&mut self, cell: &Cell, left: usize) {
-        let mut line = format!("[{}/{}] {}, seed {}: ", self.of - left, self.of, cell.rung, cell.seed);
-        let _ = match &cell.state {
-            CellState::Done { seconds } => write!(line, "{seconds} s"),
-            CellState::Failed(why) => write!(line, "failed: {why}"),
-            CellState::Waiting => write!(line, "not run"),
-        };
-        output::words(&line);
-    }
-
-    fn stop(&mut self) -> bool {
-        self.signals.next().is_some_and(|signal| signal != Signal::User1)
-    }
-}
-
 /// 0 where all was measured, 2 where a guest failed, 3 where some are still to be run, 130 where none was.
-fn code(state: &State, whole: bool) -> u8 {
-    let done = |cell: &Cell| matches!(cell.state, CellState::Done { .. });
-    let failed = |cell: &Cell| matches!(cell.state, CellState::Failed(_));
+fn code(runs: &[RungRuns]) -> u8 {
+    let missing = || runs.iter().flat_map(|rung| &rung.missing);
     match () {
-        () if state.cells.iter().any(failed) => 2,
-        () if state.cells.iter().all(done) => 0,
-        () if !whole && !state.cells.iter().any(done) => 130,
+        () if missing().any(|(_, failure)| failure.is_some()) => 2,
+        () if missing().next().is_none() => 0,
+        () if runs.iter().all(|rung| rung.records.is_empty()) => 130,
         () => 3,
     }
 }
 
 /// The ladder as it is shown: what was planned, with the records that are there.
-fn told(course: &Course) -> Result<report::ladder::Ladder> {
-    let State { ladder, kernels, emulator, cells, .. } = &course.state;
-    let rungs = ladder.rungs.iter().map(|rung| {
-        let mut runs = Vec::new();
-        let mut missing = Vec::new();
-        for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.rung == rung.name) {
-            match &cell.state {
-                CellState::Done { .. } => {
-                    runs.push(store::load(&course.state.place(course.directory(), index))?)
-                }
-                CellState::Failed(why) => missing.push(format!("seed {} failed: {why}", cell.seed)),
-                CellState::Waiting => missing.push(format!("seed {} was not run", cell.seed)),
-            }
-        }
-        let notes = notes(rung, ladder.time, runs.first());
-        let release =
-            kernels.get(&rung.kernel).map_or(String::new(), |kernel| format!(", Linux {}", kernel.release));
-        let booted = [vec![rung.kernel.clone()], rung.all_words()].concat().join(" ") + &release;
-        let published = rung.published.as_ref().map(|published| report::ladder::Published {
-            source: published.source.clone(),
-            unit: published.unit.clone(),
-            latencies: published.latencies.clone(),
+fn shown(state: &State<LadderPlan>, runs: Vec<RungRuns>) -> report::ladder::Ladder {
+    let ladder = &state.plan.ladder;
+    let emulator = runs.iter().flat_map(|rung| &rung.records).find_map(|run| run.header.machine.lab.as_ref());
+    let conditions = conditions(ladder, emulator.map(|lab| lab.emulator.as_str()));
+    let rung = |(rung, RungRuns { records, missing }): (&Rung, RungRuns)| {
+        let kernel = state.kernels.get(&rung.kernel);
+        let release = kernel.map_or(String::new(), |kernel| format!(", Linux {}", kernel.release));
+        let missing = missing.into_iter().map(|(seed, failure)| match failure {
+            Some(why) => format!("seed {seed} failed: {why}"),
+            None => format!("seed {seed} was not run"),
         });
-        Ok(report::ladder::Rung {
+        report::ladder::Rung {
             name: rung.name.clone(),
             title: rung.title.clone(),
-            booted,
-            runs,
-            missing,
-            notes,
-            published,
-        })
-    });
-    Ok(report::ladder::Ladder {
+            booted: [vec![rung.kernel.clone()], rung.all_words()].concat().join(" ") + &release,
+            notes: notes(rung, ladder.time, records.first()),
+            missing: missing.collect(),
+            published: rung.published.clone(),
+            runs: records,
+        }
+    };
+    report::ladder::Ladder {
         title: ladder.title.clone(),
         source: ladder.source.clone(),
         differs: ladder.differs.clone(),
-        conditions: conditions(ladder, emulator.as_deref()),
+        conditions,
         unit: ladder.time.unit(),
         loads: ladder.loads.clone(),
-        rungs: rungs.collect::<Result<_>>()?,
-    })
+        rungs: ladder.rungs.iter().zip(runs).map(rung).collect(),
+    }
 }
 
 /// What has to be known of a rung's parameters: what its kernel did not take, and what instruction time cannot show.

@@ -1,13 +1,23 @@
-//! The options of whatever boots several guests.
+//! What boots several guests: its options, its progress, its end before the end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
-use lab::kernels::Architecture;
+use experiment::Planned;
+use experiment::bisect::Step;
+use lab::bench::{Guests, Means, Observer};
+use lab::kept;
+use lab::kernels::{Architecture, Kernel, Needed};
+use lab::several::Qemu;
+use lab::state::{Kind, Plan, State};
 use record::LabTime;
+use sys::signal::{Signal, Signals};
 
-use super::binary;
+use super::{binary, bisect};
 use crate::error::Result;
+use crate::output::{self, Stream};
 
 /// How many at once, and what runs in them.
 #[derive(Args)]
@@ -23,7 +33,7 @@ pub struct Several {
 
 impl Several {
     /// How many run side by side. In wall time they would disturb each other, so it takes the user's word.
-    pub fn jobs(&self, time: LabTime) -> usize {
+    fn jobs(&self, time: LabTime) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         match (self.jobs, time) {
             (Some(jobs), _) => jobs as usize,
@@ -32,10 +42,105 @@ impl Several {
         }
     }
 
+    /// What `run` makes of the guests of `state`, which QEMU boots.
+    pub fn with_guests<P: Plan, A>(
+        &self,
+        state: &mut State<P>,
+        directory: &Path,
+        time: LabTime,
+        kernels: &mut dyn FnMut(&Needed) -> std::result::Result<Kernel, lab::Error>,
+        observer: &mut dyn Observer,
+        run: impl FnOnce(&mut Guests<'_, P>) -> A,
+    ) -> A {
+        let binary = |kernel: &Kernel| Ok(self.binary(kernel.architecture)?);
+        let means = Means { booter: &Qemu, kernels, binary: &binary, jobs: self.jobs(time), observer };
+        run(&mut Guests::of(state, directory, means))
+    }
+
     /// The program that runs in guests of that architecture.
-    pub fn binary(&self, architecture: Architecture) -> Result<PathBuf> {
+    fn binary(&self, architecture: Architecture) -> Result<PathBuf> {
         binary::choose(self.guest_binary.as_deref(), architecture)
     }
+}
+
+/// Follows guests on standard error, and ends them at Ctrl-C.
+pub struct Terminal<'a> {
+    /// Ctrl-C and the like.
+    pub signals: &'a Signals,
+    /// A line for each guest that has ended, also where no person reads.
+    pub lists: bool,
+    /// What a search is going to measure, in words.
+    pub planned: &'a dyn Fn(&Planned) -> String,
+}
+
+impl<'a> Terminal<'a> {
+    /// For what is no search.
+    pub fn of(signals: &'a Signals) -> Self {
+        Self { signals, lists: false, planned: &|_| String::new() }
+    }
+
+    fn line(&self, text: &str) {
+        if output::is_terminal(Stream::Error) {
+            output::end_progress();
+        }
+        output::words(text);
+    }
+}
+
+impl Observer for Terminal<'_> {
+    fn begun(&mut self, name: &str, (done, of): (usize, usize)) {
+        if output::is_terminal(Stream::Error) {
+            output::progress(&format!("{done} of {of} guests done; {name} boots"));
+        }
+    }
+
+    fn ended(
+        &mut self,
+        name: &str,
+        (done, of): (usize, usize),
+        result: std::result::Result<Duration, &lab::Error>,
+    ) {
+        if self.lists {
+            let end = match result {
+                Ok(taken) => format!("{:.1} s", taken.as_secs_f64()),
+                Err(error) => format!("failed: {}", error.clone().with_hint()),
+            };
+            self.line(&format!("[{done}/{of}] {name}: {end}"));
+        }
+    }
+
+    fn planned(&mut self, planned: &Planned) {
+        self.line(&(self.planned)(planned));
+    }
+
+    fn compared(&mut self, step: &Step) {
+        self.line(&bisect::text::step(step));
+    }
+
+    fn stop(&mut self) -> bool {
+        self.signals.next().is_some_and(|signal| signal != Signal::User1)
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        if output::is_terminal(Stream::Error) {
+            output::end_progress();
+        }
+    }
+}
+
+/// Says that an experiment was interrupted, and how it is gone on with. What is measured is kept.
+pub fn stopped(kind: Kind, directory: &Path) -> ExitCode {
+    let records = kept::records(directory);
+    let done = match records {
+        0 => "no block was measured".to_owned(),
+        1 => "1 block is measured and kept".to_owned(),
+        blocks => format!("{blocks} blocks are measured and kept"),
+    };
+    output::words(&format!("inconclusive: interrupted; {done}"));
+    output::words(&format!("go on with: {} --resume {}", kind.command(), directory.display()));
+    ExitCode::from(if records > 0 { 3 } else { 130 })
 }
 
 #[cfg(test)]

@@ -1,27 +1,29 @@
 //! `worstcase lab bisect`: which single change moved the tail.
 
 mod subject;
-mod text;
+pub(super) mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::bisect::{Answer, Arm, Course, Means, Needed, Outcome, Question, Step, Told};
-use lab::kept::Resumable;
-use lab::kernels::Cache;
-use lab::several::Qemu;
+use experiment::Arm;
+use experiment::bisect::{Answer, Outcome, bisect};
+use lab::bench::Guests;
+use lab::bisect::BisectPlan;
+use lab::kernels::{Cache, Needed};
+use lab::state::{Kind, Plan, State};
 use record::LabTime;
 use record::time::UtcTime;
 use statistics::Tail;
-use sys::signal::{Signal, Signals};
-use units::{Bytes, Nanos, Seed};
+use sys::signal::Signals;
+use units::{Bytes, Nanos};
 
 use super::kept;
-use super::several::Several;
-use crate::error::{CommandError, Result};
+use super::several::{Several, Terminal, stopped};
+use crate::error::Result;
 use crate::options;
-use crate::output::{self, Stream};
+use crate::output;
 use subject::Asked;
 
 /// Find the single change that moved the tail: a kernel parameter, a kernel of a list, a symbol of a configuration
@@ -92,69 +94,62 @@ pub struct Bisect {
 
 impl Bisect {
     pub fn run(self) -> Result<ExitCode> {
-        let (mut course, directory) = match &self.resume {
-            Some(directory) => (Course::resume(directory)?, directory.clone()),
+        let (mut state, directory) = match &self.resume {
+            Some(directory) => (State::load(directory, Kind::Bisection)?, directory.clone()),
             None => self.begun()?,
         };
-        let question = course.question.clone();
-        output::words(&text::plan(&question));
-        let signals = Signals::take()?;
-        let mut ear = Ear { signals };
-        let Some(answer) = self.search(&mut course, &mut ear)? else {
-            output::words(&format!("go on with: worstcase lab bisect --resume {}", directory.display()));
-            return Ok(ExitCode::from(if course.has_records() { 3 } else { 130 }));
+        output::words(&text::plan(&state.plan));
+        let Some(answer) = self.search(&mut state, &directory)? else {
+            return Ok(stopped(Kind::Bisection, &directory));
         };
         output::final_data(&match self.json {
-            true => text::json(&question, &answer)?,
-            false => text::answer(&question, &answer),
+            true => text::json(&state, &answer)?,
+            false => text::answer(&state.plan, &answer),
         })?;
         output::words(&format!("records: {}", directory.display()));
         Ok(ExitCode::from(code(&answer)))
     }
 
-    fn begun(&self) -> Result<(Course, PathBuf)> {
+    fn begun(&self) -> Result<(State<BisectPlan>, PathBuf)> {
         load::Catalogue::shipped()?.get(&self.load)?;
         let started = UtcTime(sys::clock::unix_seconds());
-        let question = Question {
+        let plan = BisectPlan {
             load: self.load.clone(),
             duration: self.duration,
             warm_up: self.warm_up,
             seeds: self.seeds,
             ratio: self.ratio,
-            tail: self.tail.map_or_else(|| Question::finest(self.duration), Ok)?,
+            tail: self.tail.map_or_else(|| BisectPlan::finest(self.duration), Ok)?,
             memory: self.memory,
             disk: self.disk,
-            ..Question::about(self.asked.subject()?, env!("CARGO_PKG_VERSION"), started)
+            ..BisectPlan::about(self.asked.subject()?)
         };
         let name = || format!("worstcase-bisect-{}", started.compact()).into();
         let directory: PathBuf = self.out.clone().unwrap_or_else(name);
         kept::check(&directory)?;
-        question.check()?;
-        look_for_kernels(&question)?;
-        Ok((Course::begin(question, &directory)?, directory))
+        plan.check()?;
+        look_for_kernels(&plan)?;
+        let state = State::new(plan, env!("CARGO_PKG_VERSION"), started);
+        state.begin(&directory)?;
+        Ok((state, directory))
     }
 
-    fn search(&self, course: &mut Course, ear: &mut Ear) -> Result<Option<Answer>> {
-        let cache = Cache::of_user()?;
-        let binary = |kernel: &lab::kernels::Kernel| {
-            let binary = self.several.binary(kernel.architecture);
-            binary.map_err(|CommandError { message, hint, .. }| lab::Error::new(message).hint(hint))
-        };
-        Ok(course.run(Means {
-            booter: &Qemu,
-            kernels: &mut |needed| needed.get(&cache, &mut output::words),
-            binary: &binary,
-            jobs: self.several.jobs(LabTime::Instructions),
-            told: ear,
-        })?)
+    fn search(&self, state: &mut State<BisectPlan>, directory: &Path) -> Result<Option<Answer>> {
+        let (cache, bisection) = (Cache::of_user()?, state.plan.bisection());
+        let kernels = &mut |needed: &Needed| needed.get(&cache, &mut output::words);
+        let signals = Signals::take()?;
+        let observer = &mut Terminal::of(&signals);
+        let time = LabTime::Instructions;
+        let run = |guests: &mut Guests<'_, BisectPlan>| bisect(&bisection, guests);
+        self.several.with_guests(state, directory, time, kernels, observer, run)
     }
 }
 
-/// A kernel of the good or the bad set-up that is not there is told before a directory is made.
-fn look_for_kernels(question: &Question) -> Result<()> {
+/// A kernel of the good or the bad set-up that is not there is named before a directory is made.
+fn look_for_kernels(plan: &BisectPlan) -> Result<()> {
     let cache = Cache::of_user()?;
-    for arm in [Arm::good(), question.subject.bad()] {
-        let needed = question.subject.kernel(&arm)?;
+    for arm in [Arm::off(), plan.subject.bad()] {
+        let needed = plan.kernel(&arm)?;
         if matches!(needed, Needed::Named(_)) {
             needed.get(&cache, &mut output::words)?;
         }
@@ -168,29 +163,5 @@ fn code(answer: &Answer) -> u8 {
         Outcome::NoneGuilty => 0,
         Outcome::Guilty => 1,
         Outcome::Inconclusive(_) => 3,
-    }
-}
-
-/// Says what happens, and listens for Ctrl-C.
-struct Ear {
-    signals: Signals,
-}
-
-impl Told for Ear {
-    fn begun(&mut self, arm: &Arm, seed: Seed) {
-        if output::is_terminal(Stream::Error) {
-            output::progress(&format!("{arm}: guest with seed {seed}"));
-        }
-    }
-
-    fn answered(&mut self, step: &Step) {
-        if output::is_terminal(Stream::Error) {
-            output::end_progress();
-        }
-        output::words(&text::step(step));
-    }
-
-    fn stop(&mut self) -> bool {
-        self.signals.next().is_some_and(|signal| signal != Signal::User1)
     }
 }

@@ -2,15 +2,19 @@
 
 use std::fmt::Write;
 
-use lab::bisect::{Answer, Arm, Doubt, Outcome, Question, Reading, Step};
+use experiment::bisect::{Answer, Doubt, Outcome, Step, name};
+use experiment::{Arm, Effect};
+use lab::bisect::BisectPlan;
+use lab::state::State;
 use machine::unseen;
-use record::KernelParameter;
+use record::{KernelParameter, Unit};
+use units::Nanos;
 
 use crate::error::{CommandError, Result};
 
 /// What is going to be measured.
-pub fn plan(question: &Question) -> String {
-    let Question { load, duration, seeds, ratio, tail, subject, .. } = question;
+pub fn plan(plan: &BisectPlan) -> String {
+    let BisectPlan { load, duration, seeds, ratio, tail, subject, .. } = plan;
     let changes: String =
         (0..subject.count()).map(|place| format!("\n  {} {}", place + 1, subject.change(place))).collect();
     format!(
@@ -24,6 +28,7 @@ pub fn plan(question: &Question) -> String {
 pub fn step(step: &Step) -> String {
     let Step { arm, against, fresh, tail, ratio, reading, failure } = step;
     let fresh = if *fresh { ", fresh guests" } else { "" };
+    let (arm, against) = (name(arm), name(against));
     match (tail, ratio) {
         (Some(tail), Some((ratio, [low, high]))) => format!(
             "{arm}: {} instructions, {ratio:.2} times {against} ({low:.2} to {high:.2}): {}{fresh}",
@@ -35,56 +40,56 @@ pub fn step(step: &Step) -> String {
 }
 
 /// The table of all steps, and the answer below it.
-pub fn answer(question: &Question, answer: &Answer) -> String {
-    let mut text = table(answer, &format!("{} under {}", question.tail, question.load));
+pub fn answer(plan: &BisectPlan, answer: &Answer) -> String {
+    let mut text = table(answer, &format!("{} under {}", plan.tail, plan.load));
     let _ = writeln!(text);
-    text.push_str(&verdict(question, answer));
-    text.push_str(&notes(question, answer));
+    text.push_str(&verdict(plan, answer));
+    text.push_str(&notes(plan, answer));
     text
 }
 
 /// What has to be known before the answer is believed: parameters that the kernel did not take, and what instruction time
 /// cannot show.
-fn notes(question: &Question, answer: &Answer) -> String {
+fn notes(plan: &BisectPlan, answer: &Answer) -> String {
     let mut text = String::new();
     for KernelParameter { word, answer, evidence } in &answer.parameters {
         let _ = writeln!(text, "note: {word}: {answer}: {evidence}");
     }
-    for (what, note) in unseen(question) {
+    for (what, note) in unseen(plan) {
         let _ = writeln!(text, "note: {what}: these guests cannot tell: {note}");
     }
     text
 }
 
 /// The changes of which instruction time does not show all.
-fn unseen(question: &Question) -> Vec<(String, &'static str)> {
+fn unseen(plan: &BisectPlan) -> Vec<(String, &'static str)> {
     let of = |change: usize| {
-        let words = question.subject.parameters(change);
+        let words = plan.subject.parameters(change);
         let note = words.into_iter().find_map(|word| unseen::note(word));
-        note.map(|note| (question.subject.change(change), note))
+        note.map(|note| (plan.subject.change(change), note))
     };
-    (0..question.subject.count()).filter_map(of).collect()
+    (0..plan.subject.count()).filter_map(of).collect()
 }
 
-/// The question and the answer for programs.
-pub fn json(question: &Question, answer: &Answer) -> Result<String> {
-    let unseen: Vec<_> = unseen(question)
+/// What was asked and the answer for programs.
+pub fn json(state: &State<BisectPlan>, answer: &Answer) -> Result<String> {
+    let unseen: Vec<_> = unseen(&state.plan)
         .into_iter()
         .map(|(change, note)| serde_json::json!({ "change": change, "note": note }))
         .collect();
-    let both = serde_json::json!({ "question": question, "answer": answer, "unseen": unseen });
+    let both = serde_json::json!({ "question": state, "answer": answer, "unseen": unseen });
     let text = serde_json::to_string(&both).map_err(|error| CommandError::new(error, ""))?;
     Ok(text + "\n")
 }
 
 fn table(answer: &Answer, title: &str) -> String {
     let steps = &answer.steps;
-    let width = steps.iter().map(|step| step.arm.to_string().len()).chain([title.len()]).max().unwrap_or(0);
+    let width = steps.iter().map(|step| name(&step.arm).len()).chain([title.len()]).max().unwrap_or(0);
     let mut text = format!("{title:width$}  instructions   times  interval\n");
-    let _ = writeln!(text, "{:width$}  {:>12}", Arm::good().to_string(), whole(answer.good));
+    let _ = writeln!(text, "{:width$}  {:>12}", name(&Arm::off()), whole(answer.good));
     for step in steps {
         let against =
-            if step.against == Arm::good() { String::new() } else { format!(" ({})", step.against) };
+            if step.against == Arm::off() { String::new() } else { format!(" ({})", name(&step.against)) };
         let figures = match (step.tail, step.ratio) {
             (Some(tail), Some((ratio, [low, high]))) => {
                 format!("{:>12}  {ratio:>6.2}  {:<16}", whole(tail), format!("{low:.2} to {high:.2}"))
@@ -92,18 +97,18 @@ fn table(answer: &Answer, title: &str) -> String {
             _ => format!("{:38}", ""),
         };
         let fresh = if step.fresh { ", fresh" } else { "" };
-        let (arm, reading) = (step.arm.to_string(), word(step.reading));
+        let (arm, reading) = (name(&step.arm), word(step.reading));
         let _ = writeln!(text, "{arm:width$}  {figures}  {reading}{against}{fresh}");
     }
     text
 }
 
-fn verdict(question: &Question, answer: &Answer) -> String {
+fn verdict(plan: &BisectPlan, answer: &Answer) -> String {
     let names = |places: &mut dyn Iterator<Item = &usize>| {
-        places.map(|&place| question.subject.change(place)).collect::<Vec<_>>()
+        places.map(|&place| plan.subject.change(place)).collect::<Vec<_>>()
     };
     let groups = answer.culprits.iter().map(|group| {
-        let ordered = question.subject.is_ordered();
+        let ordered = plan.subject.is_ordered();
         let (joint, note) = match group.len() {
             1 => ("", ""),
             _ if ordered => (", ", " (one of these: what lies between could not be judged)"),
@@ -112,11 +117,11 @@ fn verdict(question: &Question, answer: &Answer) -> String {
         names(&mut group.iter()).join(joint) + note
     });
     let groups: Vec<String> = groups.collect();
-    let ratio = question.ratio;
+    let ratio = plan.ratio;
     match answer.outcome {
         Outcome::Guilty => {
             let lines: String = groups.iter().map(|group| format!("guilty: {group}\n")).collect();
-            let both_ways = if question.subject.is_ordered() {
+            let both_ways = if plan.subject.is_ordered() {
                 "confirmed by fresh guests: the kernel after it is bad against the one before it\n"
             } else {
                 "confirmed by fresh guests: good with it is bad, bad without it is not\n"
@@ -156,37 +161,26 @@ fn doubted(doubt: Doubt) -> &'static str {
     }
 }
 
-fn word(reading: Reading) -> &'static str {
+fn word(reading: Option<Effect>) -> &'static str {
     match reading {
-        Reading::Rose => "rose",
-        Reading::Fell => "fell",
-        Reading::Stayed => "no change",
-        Reading::Unclear => "unclear",
-        Reading::Failed => "cannot be measured",
+        Some(Effect::Harms) => "rose",
+        Some(Effect::Helps) => "fell",
+        Some(Effect::NoneVisible) => "no change",
+        Some(Effect::Undecided) => "unclear",
+        None => "cannot be measured",
     }
 }
 
-/// With its thousands parted.
 fn whole(figure: f64) -> String {
-    let digits = format!("{figure:.0}");
-    let place = |index: usize| (digits.len() - index) % 3 == 0 && index > 0;
-    digits.chars().enumerate().fold(String::new(), |text, (index, digit)| {
-        text + if place(index) { "," } else { "" } + digit.encode_utf8(&mut [0; 4])
-    })
+    Unit::Instructions.figure(Nanos(figure.round() as u64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use lab::bisect::Subject;
-    use record::time::UtcTime;
-
-    fn asked(subject: Subject) -> Question {
-        Question::about(subject, "0", UtcTime(0))
-    }
-
-    fn words() -> Question {
-        asked(Subject::words("k".into(), &[], &["a=1".into(), "b".into(), "c".into()]))
+    fn words() -> BisectPlan {
+        BisectPlan::about(Subject::words("k".into(), &[], &["a=1".into(), "b".into(), "c".into()]))
     }
 
     fn empty() -> Answer {
@@ -208,45 +202,38 @@ mod tests {
             answer: record::ParameterAnswer::NotRead,
             evidence: "the log names it".into(),
         };
-        let question = asked(Subject::words("k".into(), &[], &bad));
-        let told = answer(&question, &Answer { parameters: vec![parameter], ..empty() });
+        let plan = BisectPlan::about(Subject::words("k".into(), &[], &bad));
+        let told = answer(&plan, &Answer { parameters: vec![parameter], ..empty() });
         assert!(told.contains("\nnote: thredirqs: not read by this kernel: the log names it\n"), "{told}");
         assert!(
             told.contains("\nnote: idle=poll: these guests cannot tell: instruction time has no idle"),
             "{told}"
         );
         assert!(
-            verdict(&question, &Answer { outcome: Outcome::Inconclusive(Doubt::NotRead), ..empty() })
+            verdict(&plan, &Answer { outcome: Outcome::Inconclusive(Doubt::NotRead), ..empty() })
                 .starts_with("inconclusive: the kernel read none of these changes")
         );
     }
 
-    fn step_of(arm: Arm, reading: Reading) -> Step {
+    fn step_of(arm: Arm, reading: Effect) -> Step {
+        let reading = Some(reading);
         let (tail, ratio) = (Some(12_345.0), Some((3.0, [2.5, 3.5])));
-        Step { arm, against: Arm::good(), fresh: false, tail, ratio, reading, failure: None }
-    }
-
-    #[test]
-    fn thousands_are_parted() {
-        assert_eq!([0.0, 999.4, 1_000.0, 1_234_567.0].map(whole), ["0", "999", "1,000", "1,234,567"]);
+        Step { arm, against: Arm::off(), fresh: false, tail, ratio, reading, failure: None }
     }
 
     #[test]
     fn a_step_is_one_line() {
-        let rose = step_of(Arm::With([0, 1].into()), Reading::Rose);
+        let rose = step_of(Arm::With([0, 1].into()), Effect::Harms);
         assert_eq!(step(&rose), "with-1-2: 12,345 instructions, 3.00 times good (2.50 to 3.50): rose");
         let failed = Step { tail: None, ratio: None, failure: Some("panicked".into()), ..rose };
-        assert_eq!(
-            step(&Step { reading: Reading::Failed, ..failed }),
-            "with-1-2: cannot be measured: panicked"
-        );
+        assert_eq!(step(&Step { reading: None, ..failed }), "with-1-2: cannot be measured: panicked");
     }
 
     #[test]
     fn each_outcome_is_told_in_its_own_words() {
-        let told = |question: &Question, outcome, culprits: &[&[usize]]| {
+        let told = |plan: &BisectPlan, outcome, culprits: &[&[usize]]| {
             let culprits = culprits.iter().map(|group| group.iter().copied().collect()).collect();
-            verdict(question, &Answer { outcome, culprits, good: 5_000.0, ..empty() })
+            verdict(plan, &Answer { outcome, culprits, good: 5_000.0, ..empty() })
         };
         let guilty = told(&words(), Outcome::Guilty, &[&[0]]);
         assert!(guilty.starts_with("guilty: a=1\nconfirmed by fresh guests"), "{guilty}");
@@ -257,7 +244,7 @@ mod tests {
         let suspect = told(&words(), Outcome::Inconclusive(Doubt::Unconfirmed), &[&[1]]);
         assert!(suspect.starts_with("suspect: b\ninconclusive: "), "{suspect}");
         let names = ["x", "y", "z"].map(str::to_owned).to_vec();
-        let list = asked(Subject::Kernels { names, words: Vec::new() });
+        let list = BisectPlan::about(Subject::Kernels { names, words: Vec::new() });
         let steps = told(&list, Outcome::Guilty, &[&[0, 1]]);
         assert!(steps.starts_with("guilty: x -> y, y -> z (one of these"), "{steps}");
     }
@@ -267,9 +254,9 @@ mod tests {
         let direct = Step {
             against: Arm::With([0].into()),
             fresh: true,
-            ..step_of(Arm::With([0, 1].into()), Reading::Rose)
+            ..step_of(Arm::With([0, 1].into()), Effect::Harms)
         };
-        let steps = vec![step_of(Arm::Control, Reading::Stayed), direct];
+        let steps = vec![step_of(Arm::Control, Effect::NoneVisible), direct];
         let answer = Answer { good: 4_115.0, steps, ..empty() };
         let text = table(&answer, "p99.9 under cpu");
         let lines: Vec<&str> = text.lines().collect();

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use experiment::{Bench, Block, Figures, Planned};
 use record::store;
 use rustix::process::{Pid, Signal as Kill, kill_process};
 use sys::signal::{Signal, Signals, wait_readable};
-use trial::{Bench, Block, Figures, Planned};
 use tune::State;
 
-use super::question::Question;
+use super::plan::TrialPlan;
 use super::text;
 use crate::commands::tune::course::clear;
 use crate::error::{CommandError, Result};
@@ -27,8 +27,8 @@ const SAID: &str = "console.txt";
 
 /// This machine.
 pub struct Machine<'a> {
-    /// What is asked.
-    pub question: &'a Question,
+    /// What is measured.
+    pub plan: &'a TrialPlan,
     /// Where records are kept.
     pub directory: &'a Path,
     /// Where the journal of the settings is.
@@ -38,7 +38,7 @@ pub struct Machine<'a> {
 }
 
 impl Bench for Machine<'_> {
-    fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, trial::Error> {
+    fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, failure::Error> {
         let mut all = Vec::new();
         for (number, block) in blocks.iter().enumerate() {
             if output::is_terminal(Stream::Error) {
@@ -58,7 +58,7 @@ impl Bench for Machine<'_> {
     }
 
     fn planned(&mut self, planned: &Planned) {
-        output::words(&text::planned(self.question, planned));
+        output::words(&text::planned(self.plan, planned));
     }
 }
 
@@ -88,7 +88,7 @@ impl Machine<'_> {
         let own = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(own);
         command.args(["tune", "block", "--state"]).arg(self.state.directory());
-        command.args(self.question.command(&block.arm, block.seed, &draft)?);
+        command.args(self.plan.command(&block.arm, block.seed, &draft)?);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         sys::process::end_with_parent(&mut command);
         let child = command.spawn().map_err(failed)?;

@@ -1,11 +1,10 @@
 //! `worstcase tune trial` and `worstcase tune search`: does a setting help, and which of them suffice?
 
 mod block;
-mod experiment;
-mod guests;
 mod live;
+mod options;
 mod parameters;
-mod question;
+mod plan;
 mod run;
 mod setting;
 mod text;
@@ -13,12 +12,13 @@ mod text;
 use std::process::ExitCode;
 
 use clap::Args;
-use trial::{Answer, Effect, Found, Outcome};
+use experiment::{Answer, Effect, Found, Outcome};
+use lab::state::Kind;
 use units::CpuList;
 
 use super::selection::Selection;
 use crate::error::{CommandError, Result};
-use experiment::Experiment;
+use options::Options;
 
 pub use block::Block;
 
@@ -37,7 +37,7 @@ pub struct Trial {
     settings: Vec<String>,
 
     #[command(flatten)]
-    experiment: Experiment,
+    options: Options,
 }
 
 /// Find a set of settings that does what all of them do together
@@ -54,30 +54,29 @@ pub struct Search {
     settings: Vec<String>,
 
     #[command(flatten)]
-    experiment: Experiment,
+    options: Options,
 }
 
 impl Trial {
     pub fn run(self) -> Result<ExitCode> {
-        let mut run = self.experiment.begin(self.settings, false)?;
-        let design = run.question.design.clone();
-        let Some(mut answer) = run.measured(|bench| trial::trial(&design, bench))? else {
-            return run.stopped();
+        let mut run = self.options.begin(self.settings, Kind::Trial)?;
+        let design = run.state.plan.design.clone();
+        let Some((answer, parameters)) = run.measured(|bench| experiment::trial(&design, bench))? else {
+            return Ok(run.stopped());
         };
-        let parameters = run.parameters()?;
-        parameters::judge(&mut answer, &parameters);
-        run.shown(&answer, &parameters, &text::trial(&run.question, &answer, &parameters))?;
+        run.shown(&answer, &parameters, &text::trial(&run.state.plan, &answer, &parameters))?;
         Ok(ExitCode::from(code_of_trial(&answer)))
     }
 }
 
 impl Search {
     pub fn run(self) -> Result<ExitCode> {
-        let mut run = self.experiment.begin(self.settings, true)?;
-        let design = run.question.design.clone();
-        let Some(found) = run.measured(|bench| trial::search(&design, bench))? else { return run.stopped() };
-        let parameters = run.parameters()?;
-        run.shown(&found, &parameters, &text::search(&run.question, &found, &parameters))?;
+        let mut run = self.options.begin(self.settings, Kind::Search)?;
+        let design = run.state.plan.design.clone();
+        let Some((found, parameters)) = run.measured(|bench| experiment::search(&design, bench))? else {
+            return Ok(run.stopped());
+        };
+        run.shown(&found, &parameters, &text::search(&run.state.plan, &found, &parameters))?;
         Ok(ExitCode::from(code_of_search(&found)))
     }
 }

@@ -2,26 +2,26 @@
 
 use std::fmt::Write;
 
+use experiment::{Answer, Doubt, Effect, Found, Judged, Kind, Measure, Need, Outcome, Planned};
 use record::{KernelParameter, Unit};
-use trial::{Answer, Doubt, Effect, Found, Judged, Kind, Measure, Need, Outcome, Planned};
 use units::Nanos;
 
 use super::parameters;
-use super::question::{Conditions, Place, Question};
+use super::plan::{Conditions, Place, TrialPlan};
 
 /// What is going to be measured.
-pub fn plan(question: &Question) -> String {
-    let Question { design, conditions: Conditions { load, duration, warm_up, wake, .. }, .. } = question;
-    let place = match &question.place {
+pub fn plan(plan: &TrialPlan) -> String {
+    let TrialPlan { design, conditions: Conditions { load, duration, warm_up, wake, .. }, .. } = plan;
+    let place = match &plan.place {
         Place::Here { release } => format!("this machine, Linux {release}"),
         Place::Guests(guests) => format!("guests, {}, {} time", guests.kernel, guests.time),
     };
     let settings: String =
         design.settings.iter().enumerate().map(|(place, name)| format!("\n  {} {name}", place + 1)).collect();
     let (blocks, seed) = (design.blocks, design.seed);
-    let arms = if question.search { 3 } else { design.settings.len() as u64 + 2 };
-    let first = if question.search { "first phase: " } else { "" };
-    let length = length(question, u64::from(blocks) * arms);
+    let arms = if plan.search { 3 } else { design.settings.len() as u64 + 2 };
+    let first = if plan.search { "first phase: " } else { "" };
+    let length = length(plan, u64::from(blocks) * arms);
     format!(
         "{place}; load {load}, woken by {wake}; seed {seed}\n\
          {first}{blocks} rounds of {arms} blocks in random order, {duration} each after {warm_up} of warm-up{length}\n\
@@ -30,18 +30,18 @@ pub fn plan(question: &Question) -> String {
 }
 
 /// How long so many blocks take on this machine; how long a guest takes depends on the host.
-fn length(question: &Question, blocks: u64) -> String {
-    let Conditions { duration, warm_up, .. } = question.conditions;
-    match &question.place {
+fn length(plan: &TrialPlan, blocks: u64) -> String {
+    let Conditions { duration, warm_up, .. } = plan.conditions;
+    match &plan.place {
         Place::Here { .. } => format!(": about {}", (duration + warm_up).saturating_mul(blocks).rounded()),
         Place::Guests(_) => String::new(),
     }
 }
 
 /// What the later phases of a search take.
-pub fn planned(question: &Question, planned: &Planned) -> String {
+pub fn planned(plan: &TrialPlan, planned: &Planned) -> String {
     let Planned { enough, rounds, chance, blocks, goes_on } = *planned;
-    let effect = percent(question);
+    let effect = percent(plan);
     let needed = |enough: Option<u32>| match enough {
         Some(enough) => format!("{enough} rounds"),
         None => "more than 1000 rounds".to_owned(),
@@ -53,7 +53,7 @@ pub fn planned(question: &Question, planned: &Planned) -> String {
             needed(enough)
         );
     }
-    let length = length(question, u64::from(blocks));
+    let length = length(plan, u64::from(blocks));
     let text = format!(
         "all on helps; next: up to {blocks} blocks in rounds of 2 or more{length}\n\
          At this spread {rounds} rounds leave out a setting that does nothing (less than\n\
@@ -67,28 +67,28 @@ pub fn planned(question: &Question, planned: &Planned) -> String {
 }
 
 /// What came of a trial.
-pub fn trial(question: &Question, answer: &Answer, parameters: &[KernelParameter]) -> String {
-    let unit = question.unit();
+pub fn trial(plan: &TrialPlan, answer: &Answer, parameters: &[KernelParameter]) -> String {
+    let unit = plan.unit();
     let mut text = head(unit, "control", "on");
     for tried in &answer.settings {
         if tried.not_read.is_some() {
             let _ = writeln!(text, "\n{}: not read by this kernel", tried.setting);
             text += "  its blocks are those of a kernel without it: what differs is chance\n";
         } else {
-            let _ = writeln!(text, "\n{}: {}", tried.setting, verdict(question, tried.verdict));
+            let _ = writeln!(text, "\n{}: {}", tried.setting, verdict(plan, tried.verdict));
             tried.measures.iter().for_each(|judged| text += &row(judged, unit));
             if tried.verdict == Effect::Undecided {
-                tried.measures.iter().take(1).for_each(|judged| text += &power(question, judged));
+                tried.measures.iter().take(1).for_each(|judged| text += &power(plan, judged));
             }
         }
-        text += &notes(question, &tried.setting, parameters);
+        text += &notes(plan, &tried.setting, parameters);
     }
     text += "\n";
     text += &head(unit, "off", "control");
     text += "\ncontrol: every setting rewritten to what it says already\n";
     answer.control.iter().for_each(|judged| text += &row(judged, unit));
     text += written(answer.control.first());
-    text + &method(question)
+    text + &method(plan)
 }
 
 /// What writing by itself does, where that is seen.
@@ -105,8 +105,8 @@ fn written(control: Option<&Judged>) -> &'static str {
 }
 
 /// How it was judged, and how far that can be trusted.
-fn method(question: &Question) -> String {
-    let among = match question.design.settings.len() {
+fn method(plan: &TrialPlan) -> String {
+    let among = match plan.design.settings.len() {
         1 => ".".to_owned(),
         settings => format!(",\nall {settings} settings together (Holm)."),
     };
@@ -118,8 +118,8 @@ fn method(question: &Question) -> String {
 }
 
 /// What came of a search.
-pub fn search(question: &Question, found: &Found, parameters: &[KernelParameter]) -> String {
-    let unit = question.unit();
+pub fn search(plan: &TrialPlan, found: &Found, parameters: &[KernelParameter]) -> String {
+    let unit = plan.unit();
     let mut text = head(unit, "before", "after");
     let mut part = |title: &str, judged: &Judged| {
         let _ = writeln!(text, "\n{title}");
@@ -136,17 +136,17 @@ pub fn search(question: &Question, found: &Found, parameters: &[KernelParameter]
     }
     text += "\n";
     text += written(Some(&found.control)).trim_start();
-    text += &outcome(question, found);
+    text += &outcome(plan, found);
     for kept in &found.kept {
         let Judged { ratio, interval: [low, high], .. } = &kept.price;
         let price = format!("{} times ({} to {})", times(*ratio), times(*low), times(*high));
-        let _ = writeln!(text, "  {}\n    {price}: {}", kept.setting, need(question, kept.need));
+        let _ = writeln!(text, "  {}\n    {price}: {}", kept.setting, need(plan, kept.need));
     }
     if found.outcome == Outcome::Sufficient {
         text += "Smaller sets may suffice as well: settings were left out one after the other.\n";
     }
-    for setting in &question.design.settings {
-        let notes = notes(question, setting, parameters);
+    for setting in &plan.design.settings {
+        let notes = notes(plan, setting, parameters);
         if !notes.is_empty() {
             let _ = write!(text, "{setting}:\n{notes}");
         }
@@ -155,10 +155,10 @@ pub fn search(question: &Question, found: &Found, parameters: &[KernelParameter]
 }
 
 /// What has to be known of a setting before its answer is believed, in 80 columns.
-fn notes(question: &Question, setting: &str, parameters: &[KernelParameter]) -> String {
+fn notes(plan: &TrialPlan, setting: &str, parameters: &[KernelParameter]) -> String {
     const WIDTH: usize = 76;
     let mut text = String::new();
-    for note in parameters::notes(question, setting, parameters) {
+    for note in parameters::notes(plan, setting, parameters) {
         let mut line = String::from("  note:");
         for word in note.split_whitespace() {
             if line.chars().count() + 1 + word.chars().count() > WIDTH {
@@ -171,29 +171,26 @@ fn notes(question: &Question, setting: &str, parameters: &[KernelParameter]) -> 
     text
 }
 
-fn need(question: &Question, need: Need) -> String {
+fn need(plan: &TrialPlan, need: Need) -> String {
     match need {
         Need::Shown => "needed".to_owned(),
         Need::NotShown => "not shown to be needed".to_owned(),
-        Need::Spare => format!("not needed beside the others (less than {})", percent(question)),
+        Need::Spare => format!("not needed beside the others (less than {})", percent(plan)),
     }
 }
 
-fn outcome(question: &Question, found: &Found) -> String {
+fn outcome(plan: &TrialPlan, found: &Found) -> String {
     const PRICES: &str = "and what leaving each out makes of the tail:";
     match found.outcome {
         Outcome::Sufficient => {
-            let effect = percent(question);
+            let effect = percent(plan);
             format!(
                 "a set that suffices: in fresh blocks it helps, and all on is not better by {effect};\n{PRICES}\n"
             )
         }
         Outcome::NothingHelps => "all together do not help: there is nothing to search\n".to_owned(),
         Outcome::Inconclusive(Doubt::Spread) => {
-            format!(
-                "inconclusive: the spread hides whether all together help\n{}",
-                power(question, &found.all)
-            )
+            format!("inconclusive: the spread hides whether all together help\n{}", power(plan, &found.all))
         }
         Outcome::Inconclusive(Doubt::TooManyBlocks) => {
             let enough = found.planned.and_then(|planned| planned.enough);
@@ -211,18 +208,18 @@ fn outcome(question: &Question, found: &Found) -> String {
 }
 
 /// `no effect of 20 % or more`.
-fn verdict(question: &Question, effect: Effect) -> String {
+fn verdict(plan: &TrialPlan, effect: Effect) -> String {
     match effect {
         Effect::Helps => "helps".to_owned(),
         Effect::Harms => "harms".to_owned(),
-        Effect::NoneVisible => format!("no effect of {} or more", percent(question)),
+        Effect::NoneVisible => format!("no effect of {} or more", percent(plan)),
         Effect::Undecided => "undecided".to_owned(),
     }
 }
 
 /// `20 %`.
-fn percent(question: &Question) -> String {
-    let percent = question.design.smallest_effect * 100.0;
+fn percent(plan: &TrialPlan) -> String {
+    let percent = plan.design.smallest_effect * 100.0;
     if percent.fract() < 1e-9 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
@@ -241,8 +238,8 @@ fn row(judged: &Judged, unit: Unit) -> String {
 }
 
 /// What rounds like these find, where they decided nothing.
-fn power(question: &Question, judged: &Judged) -> String {
-    let effect = percent(question);
+fn power(plan: &TrialPlan, judged: &Judged) -> String {
+    let effect = percent(plan);
     let rounds = match judged.rounds_for_smallest_effect {
         Some(rounds) => format!("about {rounds} rounds (--blocks)"),
         None => "more than 1000 rounds".to_owned(),
@@ -251,7 +248,7 @@ fn power(question: &Question, judged: &Judged) -> String {
     format!(
         "  With this spread {} rounds find a tail {longer} or {shorter} times as long in 4 of 5\n  \
          trials; {effect} takes {rounds}, or longer blocks.\n",
-        question.design.blocks
+        plan.design.blocks
     )
 }
 

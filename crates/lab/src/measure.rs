@@ -1,0 +1,72 @@
+//! What a guest is to measure, and whether it did.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use record::{LabTime, Record, ScenarioEnd};
+use units::{Nanos, Seed};
+
+use crate::Error;
+use crate::boot::Outcome;
+
+/// A guest is given up after this, and this many times the time that it is to measure: under the heaviest loads a second
+/// of instructions takes a quiet host 10 s.
+const PATIENCE: (Duration, u32) = (Duration::from_secs(900), 100);
+/// Lines of what a guest said that explain why it failed.
+const LAST_LINES: usize = 3;
+
+/// When a guest is given up that is to measure for so long.
+pub fn patience(measured: Nanos) -> Duration {
+    PATIENCE.0 + measured.duration() * PATIENCE.1
+}
+
+/// The command that measures `loads` in a guest.
+pub(crate) fn bench(loads: &[String], duration: Nanos, warm_up: Nanos, seed: Seed) -> Vec<OsString> {
+    let (duration, warm_up) = (duration.to_string(), warm_up.to_string());
+    let (loads, seed) = (loads.join(","), seed.to_string());
+    let words = ["worstcase", "bench", "--loads", &loads, "--duration", &duration, "--warm-up", &warm_up];
+    let words = words.into_iter().chain(["--seed", &seed, "--out", "."]);
+    words.map(OsString::from).collect()
+}
+
+/// The record that a guest left, if it has measured all of `loads` to their end.
+///
+/// # Errors
+/// What is missing, with the last that the guest said.
+pub(crate) fn measured(outcome: &Outcome, loads: &[String], time: LabTime) -> Result<Record, Error> {
+    let said = || {
+        let text = String::from_utf8_lossy(&outcome.left.errors).into_owned();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("; ")
+    };
+    let broken = |what: String| Error::new(format!("{what} (exit code {}): {}", outcome.code, said()));
+    let file = outcome.left.files.iter().find(|(path, _)| path == Path::new(record::store::RECORD));
+    let left_out = || {
+        let out = outcome.left.left_out.iter();
+        let out = out.map(|(path, why)| format!(" ({} did not come back: {why})", path.display()));
+        out.collect::<String>()
+    };
+    let (_, bytes) = file.ok_or_else(|| broken(format!("the guest left no record{}", left_out())))?;
+    let record: Record = record::store::parse(bytes)
+        .map_err(|error| broken(format!("the guest's record cannot be read: {error}")))?;
+    if let Some(load) = unfinished(&record, loads) {
+        return Err(broken(format!("the guest did not measure {load} to the end")));
+    }
+    match record.header.machine.lab.as_ref().map(|lab| lab.time) {
+        Some(found) if found == time => Ok(record),
+        _ => Err(broken("the guest's record does not say that it is one".into())),
+    }
+}
+
+/// The first of `loads` that was not measured to its end.
+pub(crate) fn unfinished<'a>(record: &Record, loads: &'a [String]) -> Option<&'a String> {
+    let complete = |load: &&String| {
+        record.scenarios.iter().any(|scenario| {
+            scenario.head.planned.load == **load
+                && scenario.end == ScenarioEnd::Complete
+                && !scenario.series.is_empty()
+        })
+    };
+    loads.iter().find(|load| !complete(load))
+}

@@ -1,0 +1,308 @@
+//! What a trial or a search measures.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use experiment::{Arm, Design};
+use lab::boot::Guest;
+use lab::kernels::{Kernel, Needed};
+use lab::measure::patience;
+use lab::parameters::INERT;
+use lab::state::{Kind, KnownKernel, Plan};
+use record::{LabTime, Unit, Wake};
+use serde::{Deserialize, Serialize};
+use units::{Bytes, CpuList, Nanos, Seed};
+
+use super::setting::Setting;
+use crate::error::Result;
+
+/// An experiment and where it is made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TrialPlan {
+    /// Whether a set that suffices is searched.
+    pub search: bool,
+    /// What is tried.
+    pub design: Design,
+    /// What each block is measured under.
+    pub conditions: Conditions,
+    /// By what.
+    pub place: Place,
+}
+
+/// What each block is measured under.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Conditions {
+    /// The load, as the record calls it.
+    pub load: String,
+    /// The command that it is, if it is not of the catalogue.
+    pub load_command: Option<String>,
+    /// How long a block is, in nanoseconds.
+    pub duration: Nanos,
+    /// How long the load runs before that, the settings written already.
+    pub warm_up: Nanos,
+    /// The period of the activations.
+    pub interval: Nanos,
+    /// What wakes the measuring threads.
+    pub wake: Wake,
+    /// CPUs that are measured; none for all.
+    pub cpus: Option<CpuList>,
+    /// Profiles of rules, as they were given.
+    pub profile: Vec<String>,
+    /// CPUs for real time alone.
+    pub isolate: Option<CpuList>,
+}
+
+/// By what blocks are measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// By this machine, which ran this kernel.
+    Here {
+        /// `uname -r`.
+        release: String,
+    },
+    /// By guests, one a block.
+    Guests(Box<GuestSetup>),
+}
+
+/// What guests are made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GuestSetup {
+    /// The kernel's name in the cache, or its image's path.
+    pub kernel: String,
+    /// What it was then, in files of former versions.
+    #[serde(default, skip_serializing)]
+    pub told: Option<KnownKernel>,
+    /// What their clocks count.
+    pub time: LabTime,
+    /// Kernel parameters of all of them.
+    pub words: Vec<String>,
+    /// CPUs.
+    pub processors: u32,
+    /// Memory.
+    pub memory: Bytes,
+    /// A disk for loads that write.
+    pub disk: Option<Bytes>,
+    /// Programs of this machine that they have.
+    pub programs: Vec<PathBuf>,
+}
+
+impl TrialPlan {
+    /// The settings.
+    pub fn settings(&self) -> Result<Vec<Setting>> {
+        self.design.settings.iter().map(|text| Setting::parse(text)).collect()
+    }
+
+    /// What figures count.
+    pub fn unit(&self) -> Unit {
+        match &self.place {
+            Place::Here { .. } => Unit::Microseconds,
+            Place::Guests(guests) => guests.time.unit(),
+        }
+    }
+
+    fn setup(&self) -> std::result::Result<&GuestSetup, lab::Error> {
+        match &self.place {
+            Place::Guests(setup) => Ok(setup),
+            Place::Here { .. } => Err(lab::Error::new("this machine measures, and no guest")),
+        }
+    }
+
+    /// The words behind `worstcase tune block` that measure one block in `arm` and leave its record in `out`.
+    pub fn command(&self, arm: &Arm, seed: Seed, out: &Path) -> Result<Vec<OsString>> {
+        let Conditions { load, duration, warm_up, interval, wake, cpus, profile, isolate, .. } =
+            &self.conditions;
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        profile.iter().for_each(|profile| option("--profile", profile.clone()));
+        isolate.iter().for_each(|cpus| option("--isolate", cpus.to_string()));
+        let (on, rewritten) = self.written(arm)?;
+        rewritten.iter().for_each(|setting| option("--rewrite", setting.clone()));
+        words.extend(on);
+        words.extend(["--", "bench"].map(str::to_owned));
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        option("--loads", load.clone());
+        self.conditions.load_command.iter().for_each(|command| option("--load-command", command.clone()));
+        option("--duration", duration.to_string());
+        option("--warm-up", warm_up.to_string());
+        option("--interval", interval.to_string());
+        option("--wake", wake.to_string());
+        option("--seed", seed.to_string());
+        cpus.iter().for_each(|cpus| option("--cpus", cpus.to_string()));
+        let words = words.into_iter().map(OsString::from);
+        Ok(words.chain(["--out".into(), out.into()]).collect())
+    }
+
+    /// The kernel parameters that tell `arm` from others. The control arm has one that nobody reads.
+    pub fn boot_words(&self, arm: &Arm) -> Result<Vec<String>> {
+        let settings = self.settings()?.into_iter().enumerate();
+        let words: Vec<(usize, Setting)> = settings.filter(|(_, setting)| setting.is_boot_word()).collect();
+        Ok(match arm {
+            Arm::Control if !words.is_empty() => vec![INERT.to_owned()],
+            Arm::Control => Vec::new(),
+            Arm::With(_) => {
+                let on = words.into_iter().filter(|(place, _)| arm.has(*place));
+                on.map(|(_, setting)| setting.to_string()).collect()
+            }
+        })
+    }
+
+    /// The settings of the running system that `arm` has on, and those that it rewrites to what they say already: in every
+    /// arm but off each is written in one way or the other, so that two of them differ by values alone.
+    fn written(&self, arm: &Arm) -> Result<(Vec<String>, Vec<String>)> {
+        let settings = self.settings()?.into_iter().enumerate();
+        let settings = settings.filter(|(_, setting)| *arm != Arm::off() && !setting.is_boot_word());
+        let (on, rewritten): (Vec<_>, Vec<_>) = settings.partition(|(place, _)| arm.has(*place));
+        let text = |settings: Vec<(usize, Setting)>| {
+            settings.into_iter().map(|(_, setting)| setting.to_string()).collect()
+        };
+        Ok((text(on), text(rewritten)))
+    }
+}
+
+impl Plan for TrialPlan {
+    /// 2: settings that are off are rewritten in every arm, and rounds are compared. Blocks of version 1 are not like those.
+    const FORMER: (&'static str, u32) = ("trial.json", 2);
+
+    fn kind(&self) -> Kind {
+        if self.search { Kind::Search } else { Kind::Trial }
+    }
+
+    fn former_kernel(&mut self) -> Option<(String, KnownKernel)> {
+        let Place::Guests(setup) = &mut self.place else { return None };
+        let name = Path::new(&setup.kernel).file_name()?.to_string_lossy().into_owned();
+        Some((name, setup.told.take()?))
+    }
+
+    fn check(&self) -> std::result::Result<(), lab::Error> {
+        // A trial compares each setting with control at once.
+        let comparisons = if self.search { 1 } else { self.design.settings.len() };
+        Ok(self.design.check(comparisons)?)
+    }
+
+    fn name(&self, arm: &Arm) -> String {
+        arm.to_string()
+    }
+
+    fn kernel(&self, _: &Arm) -> std::result::Result<Needed, lab::Error> {
+        Ok(Needed::Named(self.setup()?.kernel.clone()))
+    }
+
+    fn guest(
+        &self,
+        arm: &Arm,
+        seed: Seed,
+        kernel: &Kernel,
+        binary: &Path,
+    ) -> std::result::Result<Guest, lab::Error> {
+        let GuestSetup { time, words, processors, memory, disk, programs, .. } = self.setup()?;
+        let command = self.command(arm, seed, Path::new("."))?;
+        Ok(Guest {
+            kernel: kernel.clone(),
+            words: words.iter().cloned().chain(self.boot_words(arm)?).collect(),
+            processors: *processors,
+            memory: *memory,
+            time: *time,
+            disk: *disk,
+            system: None,
+            binary: binary.to_path_buf(),
+            programs: programs.clone(),
+            command: ["worstcase", "tune", "block"].map(Into::into).into_iter().chain(command).collect(),
+            time_limit: patience(self.conditions.duration + self.conditions.warm_up),
+        })
+    }
+
+    fn loads(&self) -> &[String] {
+        std::slice::from_ref(&self.conditions.load)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::Kind as Measured;
+    use lab::state::State;
+    use record::time::UtcTime;
+
+    fn plan() -> TrialPlan {
+        let settings = ["threadirqs", "/proc/sys/vm/swappiness=10", "rn-thp"].map(str::to_owned).to_vec();
+        let design = Design {
+            settings,
+            blocks: 7,
+            most_blocks: None,
+            seed: Seed(7),
+            smallest_effect: 0.2,
+            measure: Measured::Quantile,
+            threshold: None,
+        };
+        let conditions = Conditions {
+            load: "cpu".into(),
+            load_command: None,
+            duration: Nanos::from_secs(1),
+            warm_up: Nanos::from_millis(200),
+            interval: Nanos::from_millis(1),
+            wake: Wake::Timerfd,
+            cpus: None,
+            profile: vec!["rt".into()],
+            isolate: Some("1".parse().unwrap()),
+        };
+        TrialPlan { search: false, design, conditions, place: Place::Here { release: "6.1".into() } }
+    }
+
+    fn command(arm: &Arm) -> String {
+        let words = plan().command(arm, Seed(9), Path::new("there")).unwrap();
+        words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn each_arm_writes_what_is_its_own() {
+        let bench = "-- bench --loads cpu --duration 1s --warm-up 200ms --interval 1ms --wake timerfd --seed 9 --out there";
+        let head = "--profile rt --isolate 1";
+        assert_eq!(command(&Arm::off()), format!("{head} {bench}"));
+        let (file, rule) = ("/proc/sys/vm/swappiness=10", "rn-thp");
+        assert_eq!(command(&Arm::all(3)), format!("{head} {file} {rule} {bench}"));
+        assert_eq!(command(&Arm::only(2)), format!("{head} --rewrite {file} {rule} {bench}"));
+        assert_eq!(command(&Arm::only(0)), format!("{head} --rewrite {file} --rewrite {rule} {bench}"));
+        assert_eq!(command(&Arm::Control), command(&Arm::only(0)), "they differ by a kernel parameter");
+        let words = |arm: &Arm| plan().boot_words(arm).unwrap();
+        assert_eq!([words(&Arm::all(3)), words(&Arm::only(0))], [["threadirqs"], ["threadirqs"]]);
+        assert_eq!(words(&Arm::Control), ["worstcase.control=1"]);
+        assert!(words(&Arm::off()).is_empty() && words(&Arm::only(1)).is_empty());
+    }
+
+    #[test]
+    fn the_kernel_of_a_former_version_s_guests_is_known() {
+        let setup = serde_json::json!({ "guests": {
+            "kernel": "./bzImage", "told": { "release": "6.1", "origin": "an image" }, "time": "instructions",
+            "words": [], "processors": 1, "memory": Bytes::from_mebibytes(512), "disk": null, "programs": [],
+        }});
+        let mut former = TrialPlan { place: serde_json::from_value(setup).unwrap(), ..plan() };
+        let (name, kernel) = former.former_kernel().unwrap();
+        assert_eq!((name.as_str(), kernel.release.as_str()), ("bzImage", "6.1"));
+        assert!(!serde_json::to_string(&former).unwrap().contains("told"));
+    }
+
+    /// As the version before wrote it.
+    #[test]
+    fn a_trial_of_a_former_version_is_still_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::new(plan(), "0.1.0", UtcTime(0));
+        let mut former = serde_json::to_value(&state).unwrap();
+        let fields = former.as_object_mut().unwrap();
+        fields.retain(|name, _| !["kind", "kernels", "schema_version"].contains(&name.as_str()));
+        fields.insert("schema-version".into(), 2.into());
+        let path = directory.path().join(TrialPlan::FORMER.0);
+        std::fs::write(&path, former.to_string()).unwrap();
+        assert_eq!(State::load(directory.path(), Kind::Trial).unwrap(), state);
+        let error = State::<TrialPlan>::load(directory.path(), Kind::Search).unwrap_err();
+        assert!(error.message.ends_with("it is a trial, no search"), "{error}");
+        former["schema-version"] = 1.into();
+        std::fs::write(&path, former.to_string()).unwrap();
+        let error = State::<TrialPlan>::load(directory.path(), Kind::Trial).unwrap_err();
+        assert!(error.message.contains("version 1, not 2"), "{error}");
+        assert!(error.hint.unwrap().contains("begin anew"));
+    }
+}
