@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use record::{LabTime, Record, ScenarioEnd};
+use record::instrument::timer::TimerPlan;
+use record::{InstrumentPlan, LabTime, Out, Record, Request, ScenarioEnd, Wake};
 use units::{Nanos, Seed};
 
 use crate::Error;
@@ -21,13 +22,18 @@ pub fn patience(measured: Nanos) -> Duration {
     PATIENCE.0 + measured.duration() * PATIENCE.1
 }
 
-/// The command that measures `loads` in a guest.
-pub(crate) fn bench(loads: &[String], duration: Nanos, warm_up: Nanos, seed: Seed) -> Vec<OsString> {
-    let (duration, warm_up) = (duration.to_string(), warm_up.to_string());
-    let (loads, seed) = (loads.join(","), seed.to_string());
-    let words = ["worstcase", "bench", "--loads", &loads, "--duration", &duration, "--warm-up", &warm_up];
-    let words = words.into_iter().chain(["--seed", &seed, "--out", "."]);
-    words.map(OsString::from).collect()
+/// The command that measures `loads` in a guest, in the guest's directory.
+pub(crate) fn command(loads: &[String], duration: Nanos, warm_up: Nanos, seed: Seed) -> Vec<OsString> {
+    let request = Request {
+        loads: loads.to_vec(),
+        instrument: InstrumentPlan::Timer(TimerPlan::every(Nanos::from_millis(1), Wake::default())),
+        duration: Some(duration),
+        warm_up,
+        seed: Some(seed),
+        out: Some(Out::Directory(".".into())),
+        ..Request::default()
+    };
+    std::iter::once("worstcase".into()).chain(request.arguments().map(OsString::from)).collect()
 }
 
 /// The record that a guest left, if it has measured all of `loads` to their end.

@@ -19,13 +19,13 @@ fn as_helper() -> Option<ExitCode> {
     }
     runner::enter();
     let mut arguments = std::env::args_os().skip(1);
-    match arguments.next()?.to_str()? {
-        record::Request::ARGUMENT => Some(worstcase::commands::measure(arguments.next()?.to_str()?)),
+    let first = arguments.next()?;
+    match first.to_str()? {
         lab::guest::ARGUMENT => Some(lab::guest::command()),
         tune::holder::ARGUMENT => {
             let words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
             Some(ExitCode::from(tune::holder::main(&words)))
         }
-        _ => None,
+        first => worstcase::commands::answer(first, arguments.next()?.to_str()?),
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use control::{Kernel, Live};
+use rustix::fs::{Mode, OFlags};
 use sys::process::{self, Pid, Resource};
 use units::{Bytes, Nanos};
 
@@ -148,7 +149,7 @@ fn set_ceiling(ceiling: Bytes) -> sys::Result<()> {
 
 /// Neither reads nor prints: the pipes of the supervisor's standard input and output are not the worker's.
 fn quiet() {
-    if let Ok(null) = fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+    if let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);

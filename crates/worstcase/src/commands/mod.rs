@@ -13,7 +13,6 @@ mod samples;
 mod snapshot;
 mod tune;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -50,15 +49,17 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command that is given in words.
-fn run(words: impl IntoIterator<Item = OsString>) -> Result<ExitCode> {
-    let words = std::iter::once(OsString::from("worstcase")).chain(words);
-    let arguments = Arguments::try_parse_from(words).map_err(|error| CommandError::new(error, ""))?;
-    arguments.command.run()
+/// What `worstcase` does in place of a command where another process of it sent a message: a request, or a block of a
+/// trial. None where the first argument says neither.
+pub fn answer(argument: &str, message: &str) -> Option<ExitCode> {
+    match argument {
+        Request::ARGUMENT => Some(measure(message)),
+        tune::trial::BLOCK => Some(tune::trial::block(message)),
+        _ => None,
+    }
 }
 
-/// What `worstcase` does in place of a command: another process of it sent a request.
-pub fn measure(request: &str) -> ExitCode {
+fn measure(request: &str) -> ExitCode {
     let request = serde_json::from_str(request);
     let request = request.map_err(|error| CommandError::new(format!("read a request: {error}"), ""));
     output::ended(request.and_then(measured))

@@ -60,6 +60,13 @@ pub struct TimerSeries {
 }
 
 impl TimerPlan {
+    /// As `bench` measures where nothing else is asked for: activations sweep past every phase of the tick, but those of a
+    /// reservation, whose periods lie where the kernel wants them.
+    pub fn every(interval: Nanos, wake: Wake) -> Self {
+        let phase = if wake == Wake::Deadline { Phase::Random } else { Phase::Sweep };
+        Self { intervals: vec![interval], wake, phase, ..Self::default() }
+    }
+
     /// A latency is the time from when an activation was due until its wake-up.
     pub const WORDS: &Words = &Words {
         value: "latency",

@@ -15,7 +15,7 @@ mod selection;
 mod settings_tests;
 mod shown;
 mod status;
-mod trial;
+pub mod trial;
 mod undo;
 mod wishes;
 
@@ -56,8 +56,6 @@ enum Verb {
     Persist(persist::Persist),
     Trial(Box<trial::Trial>),
     Search(Box<trial::Search>),
-    #[command(hide = true)]
-    Block(Box<trial::Block>),
 }
 
 impl Tune {
@@ -72,7 +70,6 @@ impl Tune {
             Verb::Persist(persist) => persist.run(),
             Verb::Trial(trial) => trial.run(),
             Verb::Search(search) => search.run(),
-            Verb::Block(block) => block.run(),
         }
     }
 }

@@ -1,9 +1,11 @@
-//! `worstcase tune block`: one block in one arm. It is what trials start, on this machine and in guests.
+//! One block in one arm: measures with settings on, which are undone at its end, however it comes. Trials start it as a
+//! process of its own, on this machine and in guests.
 
-use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use record::Request;
+use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use tune::apply::{End, OnRefusal, apply, rewrite};
 use tune::journal::Lock;
@@ -12,46 +14,58 @@ use tune::{Plan, State, live};
 use units::CpuList;
 
 use super::setting::{self, Setting};
+use crate::commands::measured;
 use crate::commands::tune::course::{begin, clear};
-use crate::commands::tune::{StateOption, shown, undo};
+use crate::commands::tune::{leftover, shown, undo};
 use crate::error::{CommandError, Result};
+use crate::output;
 
-/// Measure with settings on; they are undone at its end, however it comes
-#[derive(Args)]
+/// The first argument by which the binary knows that its second one is a [`Block`].
+pub const ARGUMENT: &str = "__block";
+
+/// What passes to the process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Block {
-    /// Write to this setting what it says already; can be given several times
-    #[arg(long, value_name = "SETTING")]
-    rewrite: Vec<String>,
+    /// Where the journal is; none where it is unless said otherwise.
+    pub state: Option<PathBuf>,
+    /// The settings that are on.
+    pub on: Vec<String>,
+    /// Those that are rewritten to what they say already.
+    pub rewritten: Vec<String>,
+    /// Profiles of rules.
+    pub profile: Vec<String>,
+    /// CPUs for real time alone.
+    pub isolate: Option<CpuList>,
+    /// The measuring.
+    pub request: Request,
+}
 
-    /// Profiles of rules
-    #[arg(long, value_name = "PROFILE")]
-    profile: Vec<String>,
-
-    /// CPUs for real time alone
-    #[arg(long, value_name = "CPUS")]
-    isolate: Option<CpuList>,
-
-    #[command(flatten)]
-    state: StateOption,
-
-    /// The settings
-    settings: Vec<String>,
-
-    /// The measuring
-    #[arg(last = true, required = true)]
-    bench: Vec<OsString>,
+/// Measures the block in `message`. What went wrong is one line of JSON on standard output.
+pub fn main(message: &str) -> ExitCode {
+    let block = serde_json::from_str::<Block>(message);
+    let block = block.map_err(|error| CommandError::new(format!("read a block: {error}"), ""));
+    let result = block.and_then(Block::run);
+    if let Err(error) = &result {
+        let _ = output::data(&(serde_json::to_string(error).unwrap_or_default() + "\n"));
+    }
+    output::ended(result)
 }
 
 impl Block {
-    pub fn run(self) -> Result<ExitCode> {
+    /// The arguments that make a worstcase binary measure this.
+    pub fn arguments(&self) -> [String; 2] {
+        [ARGUMENT.to_owned(), serde_json::to_string(self).unwrap_or_default()]
+    }
+
+    fn run(self) -> Result<ExitCode> {
         let parsed = |settings: &[String]| {
             settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()
         };
-        let (on, rewritten) = (parsed(&self.settings)?, parsed(&self.rewrite)?);
+        let (on, rewritten) = (parsed(&self.on)?, parsed(&self.rewritten)?);
         if on.is_empty() && rewritten.is_empty() {
-            return self.measure();
+            return measured(self.request);
         }
-        let state = self.state.state();
+        let state = State::at(self.state.as_deref().unwrap_or(Path::new(leftover::STATE)));
         let lock = state.lock()?;
         if clear(&state, &lock)?.is_some() {
             return Err(super::live::applied_already());
@@ -60,7 +74,7 @@ impl Block {
         let on = setting::plan(&on, &selection, &SysRoot::live())?;
         rewrite_others(&state, &setting::plan(&rewritten, &selection, &SysRoot::live())?, &on)?;
         if on.steps.is_empty() {
-            return self.measure();
+            return measured(self.request);
         }
         self.applied(&state, &lock, &on)
     }
@@ -86,7 +100,7 @@ impl Block {
                 return Err(CommandError::new(error, "what was written was put back"));
             }
         }
-        let measured = self.measure();
+        let measured = measured(self.request);
         let history = state.history()?.unwrap_or_default();
         undo::undo(state, lock, &history)?;
         let left = differences(&SysRoot::live(), &history.steps);
@@ -97,10 +111,6 @@ impl Block {
                 Err(CommandError::new(message, "somebody else changes it: worstcase tune plan names who may"))
             }
         }
-    }
-
-    fn measure(&self) -> Result<ExitCode> {
-        crate::commands::run(self.bench.iter().cloned())
     }
 }
 

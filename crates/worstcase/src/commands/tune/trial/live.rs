@@ -1,6 +1,7 @@
 //! Blocks that this machine measures, one after the other.
 
 use std::fs;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -87,13 +88,13 @@ impl Machine<'_> {
             files::create_new(&draft.join(SAID), files::READABLE).map_err(|error| failed(error.source))?;
         let own = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(own);
-        command.args(["tune", "block", "--state"]).arg(self.state.directory());
-        command.args(self.plan.command(&block.arm, block.seed, &draft)?);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        let message = self.plan.block(&block.arm, block.seed, &draft, Some(self.state.directory()))?;
+        command.args(message.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(said);
         sys::process::end_with_parent(&mut command);
-        let child = command.spawn().map_err(failed)?;
+        let mut child = command.spawn().map_err(failed)?;
+        let answer = child.stdout.take();
         let Some(status) = self.wait(child)? else { return Ok(false) };
-        whole(&draft, status)?;
+        whole(&draft, status, answer)?;
         fs::rename(&draft, place).map_err(failed)?;
         Ok(true)
     }
@@ -119,15 +120,16 @@ impl Machine<'_> {
     }
 }
 
-/// Refuses a block that did not come to its end, with what it said.
-fn whole(draft: &Path, status: ExitStatus) -> Result<()> {
-    let said = fs::read_to_string(draft.join(SAID)).unwrap_or_default();
-    let told = |head: &str| said.lines().filter_map(|line| line.strip_prefix(head)).next_back();
+/// Refuses a block that did not come to its end, with what it answered.
+fn whole(draft: &Path, status: ExitStatus, answer: Option<impl Read>) -> Result<()> {
+    let mut text = String::new();
+    // A block says no more than one line: it has ended.
+    let _ = answer.map(|mut answer| answer.read_to_string(&mut text));
+    let answer = serde_json::from_str::<CommandError>(&text).ok();
     let broken = |what: String| {
-        let why = told("error: ").map_or(what, str::to_owned);
-        let hint =
-            told("hint: ").unwrap_or("is there room for its record? what it said is in console.txt there");
-        CommandError::new(format!("a block was not measured: {why}"), hint)
+        let hint = "is there room for its record? what it said is in console.txt there";
+        let CommandError { message, hint, .. } = answer.clone().unwrap_or(CommandError::new(what, hint));
+        CommandError::new(format!("a block was not measured: {message}"), hint)
     };
     if !matches!(status.code(), Some(0 | 1 | 3)) {
         return Err(broken(format!("it ended with {status}")));

@@ -20,7 +20,7 @@ use super::selection::Selection;
 use crate::error::{CommandError, Result};
 use options::Options;
 
-pub use block::Block;
+pub use block::{ARGUMENT as BLOCK, main as block};
 
 /// Measure whether settings help: off and on in random order, equal exposure, the same load
 ///

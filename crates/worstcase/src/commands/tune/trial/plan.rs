@@ -1,6 +1,5 @@
 //! What a trial or a search measures.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use experiment::{Arm, Design};
@@ -9,10 +8,12 @@ use lab::kernels::{Kernel, Needed};
 use lab::measure::patience;
 use lab::parameters::INERT;
 use lab::state::{Kind, KnownKernel, Plan};
-use record::{LabTime, Unit, Wake};
+use record::instrument::timer::TimerPlan;
+use record::{CommandLoad, InstrumentPlan, LabTime, Out, Request, Unit, Wake};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos, Seed};
 
+use super::block::Block;
 use super::setting::Setting;
 use crate::error::Result;
 
@@ -111,29 +112,29 @@ impl TrialPlan {
         }
     }
 
-    /// The words behind `worstcase tune block` that measure one block in `arm` and leave its record in `out`.
-    pub fn command(&self, arm: &Arm, seed: Seed, out: &Path) -> Result<Vec<OsString>> {
-        let Conditions { load, duration, warm_up, interval, wake, cpus, profile, isolate, .. } =
-            &self.conditions;
-        let mut words = Vec::new();
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        profile.iter().for_each(|profile| option("--profile", profile.clone()));
-        isolate.iter().for_each(|cpus| option("--isolate", cpus.to_string()));
+    /// The block of `arm`, which leaves its record in `out`. `state` is where the journal of settings is.
+    pub fn block(&self, arm: &Arm, seed: Seed, out: &Path, state: Option<&Path>) -> Result<Block> {
         let (on, rewritten) = self.written(arm)?;
-        rewritten.iter().for_each(|setting| option("--rewrite", setting.clone()));
-        words.extend(on);
-        words.extend(["--", "bench"].map(str::to_owned));
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        option("--loads", load.clone());
-        self.conditions.load_command.iter().for_each(|command| option("--load-command", command.clone()));
-        option("--duration", duration.to_string());
-        option("--warm-up", warm_up.to_string());
-        option("--interval", interval.to_string());
-        option("--wake", wake.to_string());
-        option("--seed", seed.to_string());
-        cpus.iter().for_each(|cpus| option("--cpus", cpus.to_string()));
-        let words = words.into_iter().map(OsString::from);
-        Ok(words.chain(["--out".into(), out.into()]).collect())
+        let Conditions { profile, isolate, .. } = self.conditions.clone();
+        let state = state.map(Path::to_path_buf);
+        Ok(Block { state, on, rewritten, profile, isolate, request: self.request(seed, out) })
+    }
+
+    fn request(&self, seed: Seed, out: &Path) -> Request {
+        let Conditions { load, load_command, duration, warm_up, interval, wake, cpus, .. } =
+            self.conditions.clone();
+        let request = Request {
+            instrument: InstrumentPlan::Timer(TimerPlan::every(interval, wake)),
+            loads: vec![load],
+            command: load_command.map(|command| CommandLoad { command, proof: None }),
+            cpus,
+            duration: Some(duration),
+            warm_up,
+            seed: Some(seed),
+            out: Some(Out::Directory(out.to_owned())),
+            ..Request::default()
+        };
+        Request { priority: request.priority.filter(|_| wake != Wake::Deadline), ..request }
     }
 
     /// The kernel parameters that tell `arm` from others. The control arm has one that nobody reads.
@@ -199,7 +200,7 @@ impl Plan for TrialPlan {
         binary: &Path,
     ) -> std::result::Result<Guest, lab::Error> {
         let GuestSetup { time, words, processors, memory, disk, programs, .. } = self.setup()?;
-        let command = self.command(arm, seed, Path::new("."))?;
+        let block = self.block(arm, seed, Path::new("."), None)?;
         Ok(Guest {
             kernel: kernel.clone(),
             words: words.iter().cloned().chain(self.boot_words(arm)?).collect(),
@@ -210,7 +211,10 @@ impl Plan for TrialPlan {
             system: None,
             binary: binary.to_path_buf(),
             programs: programs.clone(),
-            command: ["worstcase", "tune", "block"].map(Into::into).into_iter().chain(command).collect(),
+            command: std::iter::once("worstcase".to_owned())
+                .chain(block.arguments())
+                .map(Into::into)
+                .collect(),
             time_limit: patience(self.conditions.duration + self.conditions.warm_up),
         })
     }
@@ -252,25 +256,39 @@ mod tests {
         TrialPlan { search: false, design, conditions, place: Place::Here { release: "6.1".into() } }
     }
 
-    fn command(arm: &Arm) -> String {
-        let words = plan().command(arm, Seed(9), Path::new("there")).unwrap();
-        words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    fn block(arm: &Arm) -> Block {
+        plan().block(arm, Seed(9), Path::new("there"), None).unwrap()
     }
 
     #[test]
     fn each_arm_writes_what_is_its_own() {
-        let bench = "-- bench --loads cpu --duration 1s --warm-up 200ms --interval 1ms --wake timerfd --seed 9 --out there";
-        let head = "--profile rt --isolate 1";
-        assert_eq!(command(&Arm::off()), format!("{head} {bench}"));
+        let written = |arm: &Arm| (block(arm).on.join(" "), block(arm).rewritten.join(" "));
         let (file, rule) = ("/proc/sys/vm/swappiness=10", "rn-thp");
-        assert_eq!(command(&Arm::all(3)), format!("{head} {file} {rule} {bench}"));
-        assert_eq!(command(&Arm::only(2)), format!("{head} --rewrite {file} {rule} {bench}"));
-        assert_eq!(command(&Arm::only(0)), format!("{head} --rewrite {file} --rewrite {rule} {bench}"));
-        assert_eq!(command(&Arm::Control), command(&Arm::only(0)), "they differ by a kernel parameter");
+        let both = format!("{file} {rule}");
+        assert_eq!(written(&Arm::off()), (String::new(), String::new()));
+        assert_eq!(written(&Arm::all(3)), (both.clone(), String::new()));
+        assert_eq!(written(&Arm::only(2)), (rule.to_owned(), file.to_owned()));
+        assert_eq!(written(&Arm::only(0)), (String::new(), both));
+        assert_eq!(block(&Arm::Control), block(&Arm::only(0)), "they differ by a kernel parameter");
         let words = |arm: &Arm| plan().boot_words(arm).unwrap();
         assert_eq!([words(&Arm::all(3)), words(&Arm::only(0))], [["threadirqs"], ["threadirqs"]]);
         assert_eq!(words(&Arm::Control), ["worstcase.control=1"]);
         assert!(words(&Arm::off()).is_empty() && words(&Arm::only(1)).is_empty());
+    }
+
+    #[test]
+    fn a_block_passes_what_it_is_measured_under() {
+        let [argument, message] = block(&Arm::off()).arguments();
+        let sent: Block = serde_json::from_str(&message).unwrap();
+        assert_eq!((argument.as_str(), &sent), ("__block", &block(&Arm::off())));
+        let Request { loads, duration, warm_up, seed, instrument, out, .. } = sent.request;
+        assert_eq!(
+            (loads, seed, out),
+            (vec!["cpu".to_owned()], Some(Seed(9)), Some(Out::Directory("there".into())))
+        );
+        assert_eq!((duration, warm_up), (Some(Nanos::from_secs(1)), Nanos::from_millis(200)));
+        assert_eq!(instrument, InstrumentPlan::Timer(TimerPlan::every(Nanos::from_millis(1), Wake::Timerfd)));
+        assert_eq!((sent.profile, sent.isolate), (vec!["rt".to_owned()], "1".parse().ok()));
     }
 
     #[test]
