@@ -1,6 +1,6 @@
 //! Guests that a test makes up: what comes back is a function of what was asked for.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use record::time::UtcTime;
 use record::verdict::{Judgement, Verdict};
 use record::{
     CStates, Evidence, Header, KernelParameter, Lab, LabImages, LabTime, LoadEvidence, Machine,
-    ParameterAnswer, PlannedScenario, Record, RunPlan, Scenario, ScenarioEnd, ScenarioHead, Series, Setup,
-    Tool,
+    ParameterAnswer, PlannedScenario, Record, Request, RunPlan, Scenario, ScenarioEnd, ScenarioHead, Series,
+    Setup, Tool,
 };
 use units::{Bytes, Nanos, Seed};
 
@@ -57,10 +57,12 @@ impl Booter for Scripted {
         if stop() {
             return Err(Error::new("ended before its time").into());
         }
-        let seed = after(guest, "--seed").parse().unwrap();
+        let request = request(guest);
+        let seed = request.seed.unwrap().0;
         self.booted.lock().unwrap().push((guest.words.clone(), seed));
-        let scenarios: Result<Vec<Scenario>, String> = after(guest, "--loads")
-            .split(',')
+        let scenarios: Result<Vec<Scenario>, String> = request
+            .loads
+            .iter()
             .map(|load| (self.script)(guest, load, seed).map(|latencies| scenario(load, &latencies)))
             .collect();
         let mut left = Left {
@@ -105,10 +107,10 @@ impl Scripted {
     }
 }
 
-/// The word after `option` on the guest's command line.
-fn after(guest: &Guest, option: &str) -> String {
-    let place = guest.command.iter().position(|word| word == OsStr::new(option)).unwrap();
-    guest.command[place + 1].to_str().unwrap().to_owned()
+/// What the guest is to measure.
+fn request(guest: &Guest) -> Request {
+    assert_eq!(guest.command[..2], ["worstcase", Request::ARGUMENT].map(OsString::from));
+    serde_json::from_str(guest.command[2].to_str().unwrap()).unwrap()
 }
 
 fn scenario(load: &str, latencies: &[u64]) -> Scenario {
