@@ -7,6 +7,7 @@ use survey::{Reading, Survey, Value};
 
 use crate::condition::Condition;
 use crate::division::Division;
+use crate::evidence::{evidence, shown};
 use crate::finding::{Evidence, Finding, Offender, Outcome, Remedy};
 use crate::next_boot;
 use crate::profile::{Asker, Profiles};
@@ -196,19 +197,6 @@ fn absent(rule: &Rule, want: &Want) -> Judgement {
     match outcome {
         Outcome::NotApplicable => Judgement::new(outcome, "absent here"),
         outcome => Judgement::plain(outcome),
-    }
-}
-
-pub(crate) fn evidence(name: &str, reading: Reading) -> Evidence {
-    Evidence { fact: name.to_owned(), value: reading.value.map(|value| shown(&value)), from: reading.from }
-}
-
-/// A value for a reader: an empty one must be seen.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Text(text) if text.is_empty() => "set, without a value".to_owned(),
-        Value::Cpus(cpus) if cpus.is_empty() => "no CPU".to_owned(),
-        value => value.to_string(),
     }
 }
 

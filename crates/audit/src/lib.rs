@@ -23,6 +23,7 @@ mod choice;
 mod condition;
 mod division;
 pub mod emit;
+mod evidence;
 pub mod export;
 mod finding;
 pub mod fragment;

@@ -6,8 +6,8 @@ use record::Fact;
 use survey::{Survey, Value};
 
 use crate::division::Division;
+use crate::evidence::evidence;
 use crate::finding::{Evidence, Outcome};
-use crate::judge::evidence;
 use crate::rule::{Absent, Rule};
 use crate::want::Want;
 

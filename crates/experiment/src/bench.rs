@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use failure::Error;
 use record::KernelParameter;
 
-use crate::bisect::Step;
+use crate::bisect::step::Step;
 use crate::{Arm, Block, Figures, Planned};
 
 /// The figures of blocks of one arm, or why that arm cannot be measured.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos};
 
-use crate::stressor::About;
+use crate::stressor::about::About;
 
 /// Debian packages of programs that loads and `--load-command` are likely to name.
 const PACKAGES: [(&str, &str); 12] = [

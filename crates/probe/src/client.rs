@@ -11,7 +11,8 @@ use sys::shared::SharedWords;
 
 use crate::board::{self, View};
 use crate::plan::ProbePlan;
-use crate::process::{ARGUMENT, Failure, Message, clock_of};
+use crate::plan::clock_of;
+use crate::process::{ARGUMENT, Message};
 
 /// This very program, whatever became of its file.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -42,8 +43,8 @@ pub enum ProbeError {
     #[error(transparent)]
     System(#[from] sys::Error),
     /// The probe could not prepare itself.
-    #[error("{}", .0.error)]
-    Failed(Failure),
+    #[error("{0}")]
+    Failed(failure::Error),
     /// The process ended without a report.
     #[error("the probe's process ended without a report ({0})")]
     Died(String),
@@ -78,7 +79,7 @@ impl Probe {
     pub fn start_at(
         executable: &Path,
         plan: ProbePlan,
-        place: impl FnOnce(u32) -> Result<(), Failure>,
+        place: impl FnOnce(u32) -> failure::Result<()>,
     ) -> Result<Self, ProbeError> {
         let words = board::words(plan.threads.len(), plan.every_sample);
         let (board, file) = SharedWords::create(words)?;

@@ -11,6 +11,7 @@ pub mod noise;
 pub mod plan;
 pub mod process;
 pub mod timer;
+mod used;
 
 pub use client::{Probe, ProbeError};
 pub use plan::{Job, NoiseJob, ProbePlan, TimerJob};

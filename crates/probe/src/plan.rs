@@ -4,6 +4,7 @@ use record::instrument::noise::NoiseSetup;
 use record::instrument::timer::TimerSetup;
 use record::{ClockName, Grid, Wake};
 use serde::{Deserialize, Serialize};
+use sys::clock::Clock;
 use units::{CpuId, CpuList, Nanos, Policy, Priority};
 
 /// One measurement: which threads, what each does, for how long.
@@ -121,5 +122,14 @@ impl TimerJob {
     pub fn grid(&self, thread: usize, origin: u64) -> Grid {
         let sweep = self.setup.sweeps.get(thread).copied();
         Grid { origin, interval: self.setup.interval.0.max(1), sweep }
+    }
+}
+
+/// The clock that a plan names.
+pub fn clock_of(name: ClockName) -> Clock {
+    match name {
+        ClockName::Monotonic => Clock::Monotonic,
+        ClockName::Realtime => Clock::Realtime,
+        ClockName::Tai => Clock::Tai,
     }
 }

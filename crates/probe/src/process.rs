@@ -10,17 +10,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
+use failure::Error;
 use record::{ClockName, CpuReading, ThreadEvidence};
 use serde::{Deserialize, Serialize};
-use sys::clock::Clock;
 use sys::cpu::{CpuReader, Way};
 use sys::schedule::{self, Scheduling};
 use sys::shared::{SharedWords, Word};
 use sys::timer::TimerFd;
-use units::{CpuId, CpuList, Nanos};
+use units::{CpuList, Nanos};
 
 use crate::board::{self, Recorder, View};
-use crate::plan::{Job, NoiseJob, ProbePlan};
+use crate::plan::{Job, NoiseJob, ProbePlan, clock_of};
+use crate::used::Used;
 use crate::{noise, timer};
 
 /// The first argument by which the binary knows that it is to be a probe.
@@ -36,18 +37,9 @@ pub enum Message {
     /// All threads are prepared and wait: their kernel ids, in the plan's order.
     Ready(Vec<i32>),
     /// The probe could not be prepared.
-    Failed(Failure),
+    Failed(Error),
     /// All threads have ended.
     Done(Vec<ThreadEvidence>),
-}
-
-/// Why a probe could not be prepared.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// What was tried and what the kernel answered.
-    pub error: String,
-    /// What to do about it.
-    pub hint: String,
 }
 
 /// Runs as the probe; `descriptor` is that of the board. Returns the exit code.
@@ -70,10 +62,10 @@ fn say(message: &Message) {
     let _ = std::io::stdout().write_all(line.as_bytes());
 }
 
-fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<(), Failure> {
-    let plan: ProbePlan = serde_json::from_str(&line(input)).map_err(|error| Failure::bare(&error))?;
+fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<(), Error> {
+    let plan: ProbePlan = serde_json::from_str(&line(input)).map_err(|error| Error::new(error, ""))?;
     let words = board::words(plan.threads.len(), plan.every_sample);
-    let board = SharedWords::open(descriptor, words).map_err(|error| Failure::bare(&error))?;
+    let board = SharedWords::open(descriptor, words)?;
     let clock = clock_of(plan.clock());
     let clock_is_system_call = clock.is_system_call();
     if !plan.housekeeping.is_empty() {
@@ -82,9 +74,9 @@ fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<
     }
     let memory_locked = sys::memory::lock_all().is_ok();
     board.touch();
-    sys::signal::make_sleeps_interruptible().map_err(|error| Failure::bare(&error))?;
-    let crew = Crew::new(&plan, &board, memory_locked, clock_is_system_call)?;
-    crew.work(input)
+    sys::signal::make_sleeps_interruptible()?;
+    let group = ThreadGroup::new(&plan, &board, memory_locked, clock_is_system_call)?;
+    group.work(input)
 }
 
 /// One line, read byte by byte so that nothing of the next is taken.
@@ -97,23 +89,8 @@ fn line(input: &mut impl Read) -> String {
     String::from_utf8_lossy(&line).into_owned()
 }
 
-/// The clock that a plan names.
-pub fn clock_of(name: ClockName) -> Clock {
-    match name {
-        ClockName::Monotonic => Clock::Monotonic,
-        ClockName::Realtime => Clock::Realtime,
-        ClockName::Tai => Clock::Tai,
-    }
-}
-
-impl Failure {
-    fn bare(error: &dyn std::fmt::Display) -> Self {
-        Self { error: error.to_string(), hint: String::new() }
-    }
-}
-
 /// What the threads share while they prepare, start and end.
-struct Crew<'a> {
+struct ThreadGroup<'a> {
     plan: &'a ProbePlan,
     board: &'a [Word],
     memory_locked: bool,
@@ -131,16 +108,16 @@ struct Crew<'a> {
 }
 
 /// What a thread says when it is prepared: its place in the plan and its id, or why it cannot measure.
-type Prepared = Result<(usize, i32), Failure>;
+type Prepared = Result<(usize, i32), Error>;
 
-impl<'a> Crew<'a> {
+impl<'a> ThreadGroup<'a> {
     fn new(
         plan: &'a ProbePlan,
         board: &'a [Word],
         memory_locked: bool,
         clock_is_system_call: bool,
-    ) -> Result<Self, Failure> {
-        let (bell, listener) = UnixStream::pair().map_err(|error| Failure::bare(&error))?;
+    ) -> Result<Self, Error> {
+        let (bell, listener) = UnixStream::pair().map_err(|error| Error::new(error, ""))?;
         Ok(Self {
             plan,
             board,
@@ -156,7 +133,7 @@ impl<'a> Crew<'a> {
         })
     }
 
-    fn work(&self, input: &mut impl Read) -> Result<(), Failure> {
+    fn work(&self, input: &mut impl Read) -> Result<(), Error> {
         std::thread::scope(|scope| {
             let (sender, prepared) = mpsc::channel::<Prepared>();
             let mut threads = Vec::new();
@@ -166,7 +143,7 @@ impl<'a> Crew<'a> {
                 let body = move || self.live(index, &sender);
                 let spawned =
                     std::thread::Builder::new().name(name).stack_size(STACK).spawn_scoped(scope, body);
-                threads.push(spawned.map_err(|error| self.abandon(Failure::of_thread(&error)))?);
+                threads.push(spawned.map_err(|error| self.abandon(of_thread(error)))?);
             }
             let tids = self.all_prepared(&prepared)?;
             say(&Message::Ready(tids.clone()));
@@ -182,10 +159,10 @@ impl<'a> Crew<'a> {
     }
 
     /// Waits until every thread is prepared, or lets those that are go home.
-    fn all_prepared(&self, prepared: &mpsc::Receiver<Prepared>) -> Result<Vec<i32>, Failure> {
+    fn all_prepared(&self, prepared: &mpsc::Receiver<Prepared>) -> Result<Vec<i32>, Error> {
         let next = || {
             let answer = prepared.recv();
-            answer.unwrap_or_else(|_| Err(Failure::bare(&"a measuring thread died while it prepared")))
+            answer.unwrap_or_else(|_| Err(Error::new("a measuring thread died while it prepared", "")))
         };
         let threads = self.plan.threads.iter().map(|_| next().map_err(|failure| self.abandon(failure)));
         // They answer in the order in which they get ready.
@@ -195,7 +172,7 @@ impl<'a> Crew<'a> {
     }
 
     /// A process that cannot measure says why and ends at once, its waiting threads with it.
-    fn abandon(&self, failure: Failure) -> Failure {
+    fn abandon(&self, failure: Error) -> Error {
         say(&Message::Failed(failure));
         std::process::exit(2)
     }
@@ -266,12 +243,12 @@ impl<'a> Crew<'a> {
 
     /// Pins the thread and gives it its policy. Where that is not permitted it measures as an ordinary thread: its
     /// evidence says what it was.
-    fn prepare(&self, index: usize) -> Result<Ready<'a>, Failure> {
+    fn prepare(&self, index: usize) -> Result<Ready<'a>, Error> {
         // Without a CPU of its own, everywhere that the cpuset lets it: a reservation must be able to run in its
         // whole root domain.
         let cpus = self.plan.threads[index]
             .map_or_else(|| (0..units::MAX_CPUS).collect(), |cpu| CpuList::from_iter([cpu]));
-        schedule::set_affinity(0, &cpus).map_err(|error| Failure::of_affinity(&error))?;
+        schedule::set_affinity(0, &cpus).map_err(of_affinity)?;
         // Real-time threads have no slack whatever is set; SCHED_OTHER ones do.
         let _ = schedule::set_timer_slack(Nanos(1));
         sys::memory::touch_stack();
@@ -280,9 +257,9 @@ impl<'a> Crew<'a> {
         let scheduling = reservation.unwrap_or(Scheduling::new(self.plan.policy, self.plan.priority));
         match schedule::set(scheduling) {
             Ok(()) => {}
-            Err(error) if deadline => return Err(Failure::of_reservation(&error)),
+            Err(error) if deadline => return Err(of_reservation(error)),
             Err(error) if error.errno == sys::Errno::PERM => {}
-            Err(error) => return Err(Failure::bare(&error)),
+            Err(error) => return Err(error.into()),
         }
         Ready::prepare(self.plan, index)
     }
@@ -341,7 +318,7 @@ enum Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn prepare(plan: &'a ProbePlan, index: usize) -> Result<Self, Failure> {
+    fn prepare(plan: &'a ProbePlan, index: usize) -> Result<Self, Error> {
         let stop_at = plan.stop_at.map_or(u64::MAX, |value| value.0);
         match &plan.job {
             Job::Timer(job) => {
@@ -359,61 +336,29 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// What the calling thread used in its run phase.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Used {
-    usage: sys::usage::Usage,
-    cpu_time: Nanos,
+fn of_thread(error: std::io::Error) -> Error {
+    let hint = "raise the limit of locked memory (ulimit -l) or of processes (ulimit -u)";
+    Error::new(format!("a measuring thread could not be started: {error}"), hint).caused_by(error)
 }
 
-/// What `run_phase` uses.
-pub(crate) fn used_by(run_phase: impl FnOnce()) -> Used {
-    let (usage, cpu_time) = (sys::usage::thread(), sys::clock::thread_cpu_time());
-    run_phase();
-    Used {
-        usage: sys::usage::thread() - usage,
-        cpu_time: Nanos(sys::clock::thread_cpu_time().saturating_sub(cpu_time)),
-    }
+fn of_affinity(error: sys::Error) -> Error {
+    let hint = "the CPU is offline or belongs to another cgroup's cpuset; choose others with --cpus";
+    Error::from(error).with_hint(hint)
 }
 
-impl Failure {
-    pub(crate) fn of_timer(error: &sys::Error, cpu: Option<CpuId>) -> Self {
-        let place = cpu.map_or(String::new(), |cpu| format!("CPU {cpu}: "));
-        Self {
-            error: format!("{place}{error}"),
-            hint: "choose another way to be woken: --wake nanosleep needs no timer of its own".into(),
+fn of_reservation(error: sys::Error) -> Error {
+    let hint = match error.errno {
+        sys::Errno::PERM => {
+            "SCHED_DEADLINE needs root (CAP_SYS_NICE) and an affinity that spans the thread's whole root domain: \
+             run it outside cpusets that are not exclusive, or in an isolated cpuset partition"
         }
-    }
-
-    fn of_thread(error: &std::io::Error) -> Self {
-        Self {
-            error: format!("a measuring thread could not be started: {error}"),
-            hint: "raise the limit of locked memory (ulimit -l) or of processes (ulimit -u)".into(),
+        sys::Errno::BUSY => {
+            "the kernel's admission control has no room: lower --runtime, or raise \
+             /proc/sys/kernel/sched_rt_runtime_us, which caps all deadline reservations together"
         }
-    }
-
-    fn of_affinity(error: &sys::Error) -> Self {
-        Self {
-            error: error.to_string(),
-            hint: "the CPU is offline or belongs to another cgroup's cpuset; choose others with --cpus"
-                .into(),
-        }
-    }
-
-    fn of_reservation(error: &sys::Error) -> Self {
-        let hint = match error.errno {
-            sys::Errno::PERM => {
-                "SCHED_DEADLINE needs root (CAP_SYS_NICE) and an affinity that spans the thread's whole root domain: \
-                 run it outside cpusets that are not exclusive, or in an isolated cpuset partition"
-            }
-            sys::Errno::BUSY => {
-                "the kernel's admission control has no room: lower --runtime, or raise \
-                 /proc/sys/kernel/sched_rt_runtime_us, which caps all deadline reservations together"
-            }
-            _ => "the kernel wants 1024 ns <= runtime <= interval, and an interval between 100 us and 4 s",
-        };
-        Self { error: error.to_string(), hint: hint.into() }
-    }
+        _ => "the kernel wants 1024 ns <= runtime <= interval, and an interval between 100 us and 4 s",
+    };
+    Error::from(error).with_hint(hint)
 }
 
 /// What was read; what could not be is named in `unread`.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use control::LatencyRequest;
 use load::{LoadPlan, RunningLoad};
 use machine::{Heat, Snapshot};
-use probe::process::Failure;
 use probe::{Job, NoiseJob, Probe, ProbeError, ProbePlan, TimerJob};
 use record::PlannedScenario;
 use record::instrument::timer::{TimerPlan, TimerSetup};
@@ -117,9 +116,9 @@ pub fn measure(
 }
 
 /// Puts a probe into the partition that the run is for, if there is one.
-fn put_inside(session: &Session, pid: u32) -> std::result::Result<(), Failure> {
+fn put_inside(session: &Session, pid: u32) -> Result<()> {
     let Some(partition) = &session.division.partition else { return Ok(()) };
-    put(partition, pid).map_err(|error| Failure { error: error.message, hint: error.hint })
+    put(partition, pid)
 }
 
 fn id_of(process: u32) -> i32 {

@@ -19,8 +19,8 @@
 use units::Nanos;
 
 use crate::Sequence;
+use crate::ranks::likeness;
 use crate::sequence::whole;
-use crate::stationarity::likeness;
 
 /// Below this many samples nothing is said about the share that exceeds a level: a condition that fills a hundredth of
 /// the time in stretches of a hundred samples might not have been met, or met so seldom that its clusters cannot be

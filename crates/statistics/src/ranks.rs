@@ -94,6 +94,15 @@ impl SignedRanks {
     }
 }
 
+/// How much figures are like the ones before them: the rank correlation of lag 1, from -1 to 1; 0 where all are equal.
+pub(crate) fn likeness(figures: &[f64]) -> f64 {
+    let (ranks, count) = (mid_ranks(figures), figures.len() as f64);
+    let middle = (count + 1.0) / 2.0;
+    let spread: f64 = ranks.iter().map(|rank| (rank - middle).powi(2)).sum();
+    let together: f64 = ranks.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle)).sum();
+    if spread == 0.0 { 0.0 } else { together / spread }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

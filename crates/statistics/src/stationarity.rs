@@ -10,7 +10,7 @@
 use crate::Sequence;
 use crate::dependence::LEAST_BLOCKS;
 use crate::numeric::two_sided;
-use crate::ranks::mid_ranks;
+use crate::ranks::{likeness, mid_ranks};
 
 /// How probable it is, were the run alike throughout, that it would look as uneven as it does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,15 +59,6 @@ fn neighbours(figures: &[f64]) -> f64 {
     }
     let z = (likeness(figures) + 1.0 / count) * count.sqrt();
     if z > 0.0 { two_sided(z) / 2.0 } else { 1.0 - two_sided(z) / 2.0 }
-}
-
-/// How much figures are like the ones before them: the rank correlation of lag 1, from -1 to 1; 0 where all are equal.
-pub(crate) fn likeness(figures: &[f64]) -> f64 {
-    let (ranks, count) = (mid_ranks(figures), figures.len() as f64);
-    let middle = (count + 1.0) / 2.0;
-    let spread: f64 = ranks.iter().map(|rank| (rank - middle).powi(2)).sum();
-    let together: f64 = ranks.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle)).sum();
-    if spread == 0.0 { 0.0 } else { together / spread }
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use units::{CpuId, CpuList, Nanos};
 use crate::Symbols;
 use crate::format::{Format, Formats};
 use crate::page::Damage;
-use crate::text::Details;
+use crate::text_details::Details;
+use crate::value::Value;
 
 /// One step of a stream of events.
 #[derive(Clone, Debug)]
@@ -59,19 +60,6 @@ pub struct Event<'a> {
 pub(crate) enum Body<'a> {
     Record { id: u16, format: Option<&'a Format>, formats: &'a Formats, data: &'a [u8] },
     Text { name: &'a str, details: Details<'a> },
-}
-
-/// What a field holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// An unsigned number, or an address.
-    Unsigned(u64),
-    /// A signed number.
-    Signed(i64),
-    /// A text.
-    Text(Cow<'a, str>),
-    /// Anything else: arrays of numbers, masks, structures.
-    Bytes(&'a [u8]),
 }
 
 impl<'a> Event<'a> {
@@ -206,17 +194,6 @@ fn mask(words: impl Iterator<Item = u64>, bits: usize) -> CpuList {
         ones.filter_map(move |bit| u32::try_from(index * bits + bit).ok().map(CpuId))
     };
     words.enumerate().flat_map(set).take_while(|cpu| cpu.0 < units::MAX_CPUS).collect()
-}
-
-impl fmt::Display for Value<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unsigned(number) => number.fmt(f),
-            Self::Signed(number) => number.fmt(f),
-            Self::Text(text) => f.write_str(text),
-            Self::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
-        }
-    }
 }
 
 /// How many events each CPU lost.

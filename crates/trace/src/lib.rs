@@ -33,11 +33,14 @@ pub mod saved;
 mod symbols;
 mod tasks;
 pub mod text;
+mod text_details;
+mod value;
 
 pub use bytes::Order;
 pub use counting::Counting;
 pub use error::{Error, Result};
-pub use event::{Cause, Event, Item, Losses, Lost, Value};
+pub use event::{Cause, Event, Item, Losses, Lost};
 pub use merge::{Merge, Pages};
 pub use symbols::Symbols;
 pub use tasks::Tasks;
+pub use value::Value;

@@ -11,7 +11,7 @@ use units::Nanos;
 
 use crate::bytes::Order;
 use crate::error::{Error, Result};
-use crate::format::field_line;
+use crate::format::field::field_line;
 
 /// Bits of the commit word.
 const LENGTH: u64 = (1 << 27) - 1;

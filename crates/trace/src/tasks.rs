@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use sysroot::SysRoot;
 
 use crate::bytes::Order;
-use crate::event::Value;
 use crate::format::{Field, Format};
+use crate::value::Value;
 
 /// What the kernel's text calls an idle CPU.
 const IDLE: &str = "<idle>";

@@ -2,20 +2,16 @@
 //!
 //! `  kworker/1:2-47      [001] d..2.    12.345678: workqueue_execute_start: work struct 00000000c0: function vmstat_update`
 
-use std::borrow::Cow;
-
 use units::{CpuId, Nanos};
 
-use crate::event::{Body, Cause, Event, Item, Lost, Value};
+use crate::event::{Body, Cause, Event, Item, Lost};
+use crate::text_details::Details;
 
 /// What the kernel's text calls a thread whose name it does not know.
 const UNNAMED: &str = "<...>";
 
 /// What events are called in text that have another name in their format.
 const NAMES: [(&str, &str); 1] = [("tracing_mark_write", "print")];
-
-/// Fields that have another name in an event's text than in its format.
-const FIELDS: [(&str, &str, &str); 2] = [("sys_enter", "id", "NR"), ("sys_exit", "id", "NR")];
 
 /// What a line says; none for a line that is neither an event nor lost ones: comments, frames of a stack.
 pub fn parse(line: &str) -> Option<Item<'_>> {
@@ -80,58 +76,6 @@ fn time(word: &str) -> Option<Nanos> {
     let places = u32::try_from(fraction.len()).ok().filter(|places| (1..=9).contains(places))?;
     let fraction = decimal::<u64>(fraction)? * 10_u64.pow(9 - places);
     decimal::<u64>(seconds)?.checked_mul(1_000_000_000)?.checked_add(fraction).map(Nanos)
-}
-
-/// What stands behind the name of an event: `comm=a b pid=7 ==> ..`, in words of its own for each event.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Details<'a> {
-    name: &'a str,
-    text: &'a str,
-}
-
-impl<'a> Details<'a> {
-    /// The text of a field: what stands after `key=` up to the next key, else the word after `key`.
-    pub fn find(self, field: &str) -> Option<&'a str> {
-        if (self.name, field) == ("print", "buf") {
-            return Some(self.text);
-        }
-        let is_same = |(name, format, _): &&(&str, &str, &str)| (*name, *format) == (self.name, field);
-        let key = FIELDS.iter().find(is_same).map_or(field, |(.., text)| *text);
-        if let Some(rest) = self.after(key, '=') {
-            return Some(rest[..end(rest)].trim_end());
-        }
-        self.after(key, ' ')?.split_whitespace().next()
-    }
-
-    fn after(self, key: &str, sign: char) -> Option<&'a str> {
-        let begins = |place: &usize| *place == 0 || self.text[..*place].ends_with(' ');
-        let places = self.text.match_indices(key).map(|(place, _)| place).filter(begins);
-        let mut rests = places.map(|place| &self.text[place + key.len()..]);
-        rests.find_map(|rest| rest.strip_prefix(sign))
-    }
-
-    /// The same as a number, where its first word is one.
-    pub fn value(self, field: &str) -> Option<Value<'a>> {
-        let text = self.find(field)?;
-        let word = text.split_whitespace().next().unwrap_or_default();
-        let hexadecimal = word.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
-        Some(match (hexadecimal, word.parse::<u64>(), word.parse::<i64>()) {
-            (Some(Ok(number)), ..) | (None, Ok(number), _) => Value::Unsigned(number),
-            (None, Err(_), Ok(number)) => Value::Signed(number),
-            _ => Value::Text(Cow::Borrowed(text)),
-        })
-    }
-}
-
-/// Where a value ends: at ` key=` or ` ==> `. Names of threads hold blanks.
-fn end(rest: &str) -> usize {
-    let is_end = |place: &usize| {
-        let word = rest[place + 1..].split(' ').next().unwrap_or_default();
-        let key = word.split_once('=').map(|(key, _)| key);
-        let is_name = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        word == "==>" || key.is_some_and(|key| !key.is_empty() && is_name(key))
-    };
-    rest.match_indices(' ').map(|(place, _)| place).find(is_end).unwrap_or(rest.len())
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub mod scripted;
 mod setting;
 pub mod status;
 pub mod undo;
+mod write;
 
 pub use control::in_words;
 pub use error::{Error, Result};

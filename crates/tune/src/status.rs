@@ -4,10 +4,10 @@ use control::Kernel;
 use record::Fact;
 use sysroot::SysRoot;
 
-use crate::apply::write;
 use crate::error::Result;
 use crate::journal::{History, Journal, Line, Taken};
 use crate::setting::Found;
+use crate::write::write;
 
 /// How one thing is now.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -99,7 +99,7 @@ fn restore_one(kernel: &mut dyn Kernel, step: &Taken, ours: &str) -> Back {
 }
 
 fn put_back(kernel: &mut dyn Kernel, target: &Target, ours: &str, old: &str) -> Back {
-    match crate::apply::write(kernel, target, ours, old) {
+    match crate::write::write(kernel, target, ours, old) {
         Outcome::Exact | Outcome::Equal(_) => Back::Restored,
         Outcome::Clamped(now) => Back::Differs(now),
         Outcome::Ignored => Back::Differs(ours.to_owned()),

@@ -7,6 +7,7 @@
 
 mod ideas;
 mod known;
+mod nearest;
 mod shell;
 mod statements;
 mod symbols;

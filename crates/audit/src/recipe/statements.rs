@@ -3,7 +3,7 @@
 use machine::parameters;
 
 use super::known::KNOWN;
-use super::words::nearest;
+use super::nearest::nearest;
 
 /// One thing that a recipe says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 
 mod halving;
 mod judge;
-mod step;
+pub(crate) mod step;
 
 use statistics::Tail;
 

@@ -6,7 +6,7 @@
 //! A stressor is one file here: a type with its options, as `loads/*.toml` gives them, that is [`BuiltIn`]. It stands in
 //! the list below, and nobody else knows it.
 
-mod about;
+pub(crate) mod about;
 mod copy;
 mod counters;
 mod cpu;

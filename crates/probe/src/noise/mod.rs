@@ -7,8 +7,8 @@ use sys::shared::Word;
 
 use crate::board::Recorder;
 use crate::plan::NoiseJob;
-use crate::process::{Used, used_by};
 use crate::timer::source::Nanosleep;
+use crate::used::{Used, used_by};
 use engine::Task;
 
 /// Warms up and watches; the threads start together at `start`.

@@ -13,7 +13,8 @@ use units::CpuId;
 
 use crate::board::Recorder;
 use crate::plan::TimerJob;
-use crate::process::{Failure, Used, clock_of, used_by};
+use crate::plan::clock_of;
+use crate::used::{Used, used_by};
 use engine::Task;
 use source::{Nanosleep, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads};
 
@@ -60,8 +61,8 @@ impl<'a> Thread<'a> {
         index: usize,
         cpu: Option<CpuId>,
         stop_at: u64,
-    ) -> Result<Self, Failure> {
-        let waking = Waking::prepare(job).map_err(|error| Failure::of_timer(&error, cpu))?;
+    ) -> failure::Result<Self> {
+        let waking = Waking::prepare(job).map_err(|error| of_timer(error, cpu))?;
         Ok(Self { job, index, stop_at, waking })
     }
 
@@ -119,4 +120,10 @@ pub fn sleeping_call(wake: Wake) -> &'static str {
         Wake::PosixTimer => "sigwaitinfo",
         Wake::Deadline => "sched_yield",
     }
+}
+
+fn of_timer(error: sys::Error, cpu: Option<CpuId>) -> failure::Error {
+    let place = cpu.map_or(String::new(), |cpu| format!("CPU {cpu}: "));
+    let hint = "choose another way to be woken: --wake nanosleep needs no timer of its own";
+    failure::Error::new(format!("{place}{error}"), hint).caused_by(error)
 }

@@ -1,7 +1,7 @@
 //! One field: where it stands in a record, and what it holds.
 
 use crate::bytes::{Order, signed};
-use crate::event::Value;
+use crate::value::Value;
 
 /// A field of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 //! Formats differ between kernels (`prev_state`, `sched_waking`'s `success`), and numbers between boots: they are read
 //! from the kernel that was traced, each time.
 
-mod field;
+pub(crate) mod field;
 mod label;
 
 use std::fmt;
 
 pub use field::Field;
-pub(crate) use field::field_line;
+use field::field_line;
 
 use crate::error::{Error, Result};
 use crate::page::Layout;

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Order;
-use crate::event::Value;
 use crate::made_up::{MACHINES, SWITCH};
+use crate::value::Value;
 
 /// A format with a field of each sort.
 const ALL: &str = "name: all

@@ -1,3 +1,4 @@
+use crate::Value;
 use proptest::prelude::*;
 
 use super::*;
