@@ -2,6 +2,7 @@
 //! runs at a time.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod agent;
 mod bisect;
 mod check;
 mod evidence;
