@@ -8,8 +8,8 @@ use sys::process::{self, Ended, Pid};
 use sys::{Errno, namespace};
 
 use super::cgroup::Group;
-use super::crew::Crew;
-use super::{Shop, hung_up, processes};
+use super::workers::WorkerSet;
+use super::{Context, hung_up, processes};
 use crate::error::Trying;
 use crate::message::Message;
 use crate::pipe::pipe;
@@ -18,18 +18,18 @@ use crate::{Containment, Error};
 /// The status of a first process that could not make itself at home in its namespace.
 const NOT_AT_HOME: u8 = 3;
 
-/// Runs the crew in the strongest containment that this system offers, or in the one that the plan names, until the
+/// Runs the workers in the strongest containment that this system offers, or in the one that the plan names, until the
 /// parent lets go of the leash; then sees to it that nothing is left.
-pub(super) fn run(shop: &Shop) -> Result<(), Error> {
-    let ways: &[Containment] = match &shop.plan.containment {
+pub(super) fn run(context: &Context) -> Result<(), Error> {
+    let ways: &[Containment] = match &context.plan.containment {
         Some(way) => std::slice::from_ref(way),
         None => &Containment::ALL,
     };
     for way in ways {
         let done = match way {
-            Containment::PidNamespace => in_namespace(shop)?,
-            Containment::Cgroup => in_cgroup(shop)?,
-            Containment::Walk => in_the_open(shop, None).map(|()| true)?,
+            Containment::PidNamespace => in_namespace(context)?,
+            Containment::Cgroup => in_cgroup(context)?,
+            Containment::Walk => in_the_open(context, None).map(|()| true)?,
         };
         if done {
             return Ok(());
@@ -38,16 +38,16 @@ pub(super) fn run(shop: &Shop) -> Result<(), Error> {
     Err(Error::Supervisor("this system does not offer the containment asked for".into()))
 }
 
-/// False where there are no namespaces to be had. The first process of the new one runs the crew. It watches the
+/// False where there are no namespaces to be had. The first process of the new one runs the workers. It watches the
 /// leash, a pipe from this process, and this process's death: each of the three ends it, and the kernel ends the rest.
-fn in_namespace(shop: &Shop) -> Result<bool, Error> {
+fn in_namespace(context: &Context) -> Result<bool, Error> {
     let Ok(former) = namespace::separate() else { return Ok(false) };
     let (keeper, held) = pipe().trying("a pipe to the first process of the namespace")?;
     // The writing end stays here. Its copy in the child must go, or the pipe would not end with this process.
     let held = Cell::new(Some(held));
     let first = process::fork(|| {
         drop(held.take());
-        first_process(shop, keeper)
+        first_process(context, keeper)
     });
     let first = first.trying("starting the first process of the namespace")?;
     let ended = wait_or_kill(first)?;
@@ -62,13 +62,13 @@ fn in_namespace(shop: &Shop) -> Result<bool, Error> {
 }
 
 /// The namespace's first process. Its parent cannot be seen from inside, hence the pipe beside the signal.
-fn first_process(shop: &Shop, keeper: OwnedFd) -> u8 {
+fn first_process(context: &Context, keeper: OwnedFd) -> u8 {
     if process::die_with(None).is_err() || namespace::mount_proc().is_err() {
         return NOT_AT_HOME;
     }
     let _ = process::set_name("load:init");
-    shop.reporter.tell(&Message::Contained(Containment::PidNamespace));
-    Crew::new(shop, None).run(Some(keeper.as_fd()));
+    context.reporter.tell(&Message::Contained(Containment::PidNamespace));
+    WorkerSet::new(context, None).run(Some(keeper.as_fd()));
     0
 }
 
@@ -87,17 +87,17 @@ fn wait_or_kill(first: Pid) -> Result<Ended, Error> {
     }
 }
 
-fn in_cgroup(shop: &Shop) -> Result<bool, Error> {
+fn in_cgroup(context: &Context) -> Result<bool, Error> {
     let Some(group) = Group::make() else { return Ok(false) };
-    in_the_open(shop, Some(&group))?;
+    in_the_open(context, Some(&group))?;
     Ok(true)
 }
 
-/// Runs the crew in this process and afterwards kills every descendant until none is left.
-fn in_the_open(shop: &Shop, group: Option<&Group>) -> Result<(), Error> {
+/// Runs the workers in this process and afterwards kills every descendant until none is left.
+fn in_the_open(context: &Context, group: Option<&Group>) -> Result<(), Error> {
     let way = if group.is_some() { Containment::Cgroup } else { Containment::Walk };
-    shop.reporter.tell(&Message::Contained(way));
-    Crew::new(shop, group).run(None);
+    context.reporter.tell(&Message::Contained(way));
+    WorkerSet::new(context, group).run(None);
     end_descendants(group);
     Ok(())
 }

@@ -27,7 +27,7 @@ fn by_pid(processes: &[Process]) -> HashMap<Pid, &Process> {
 /// Which stressor each child belongs to, and what was used.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// Children of the crew: workers, and orphans that came to it.
+    /// Children of the process that runs the workers: they, and orphans that came to it.
     owners: HashMap<Pid, usize>,
     /// CPU time of children that have ended, by stressor.
     ended: HashMap<usize, Nanos>,
@@ -58,16 +58,16 @@ impl Ledger {
 
     /// Takes in `processes` and returns what each stressor has of them. Of the CPU time, a process whose parent does not
     /// wait for it takes its own with it.
-    pub fn take(&mut self, processes: &[Process], crew: Pid) -> HashMap<usize, Account> {
+    pub fn take(&mut self, processes: &[Process], parent: Pid) -> HashMap<usize, Account> {
         let only = self.only_program;
-        self.adopt(processes, crew, |pid| marked(pid).or(only));
+        self.adopt(processes, parent, |pid| marked(pid).or(only));
         let mut accounts: HashMap<usize, Account> = HashMap::new();
-        for (stressor, cpu_time) in self.add_up(processes, crew) {
+        for (stressor, cpu_time) in self.add_up(processes, parent) {
             accounts.entry(*stressor).or_default().cpu_time = *cpu_time;
         }
         let parents = by_pid(processes);
         for process in processes {
-            if let Some(stressor) = self.owner(process, &parents, crew) {
+            if let Some(stressor) = self.owner(process, &parents, parent) {
                 accounts.entry(stressor).or_default().processes.push(*process);
             }
         }
@@ -75,18 +75,18 @@ impl Ledger {
     }
 
     /// Finds out whose the orphans are.
-    fn adopt(&mut self, processes: &[Process], crew: Pid, owner: impl Fn(Pid) -> Option<usize>) {
-        let children = processes.iter().filter(|process| process.parent == crew.as_raw_pid());
+    fn adopt(&mut self, processes: &[Process], parent: Pid, owner: impl Fn(Pid) -> Option<usize>) {
+        let children = processes.iter().filter(|process| process.parent == parent.as_raw_pid());
         let unknown: Vec<Pid> =
             children.map(|child| child.pid).filter(|pid| !self.owners.contains_key(pid)).collect();
         self.owners.extend(unknown.into_iter().filter_map(|pid| Some((pid, owner(pid)?))));
     }
 
-    fn add_up(&mut self, processes: &[Process], crew: Pid) -> &HashMap<usize, Nanos> {
+    fn add_up(&mut self, processes: &[Process], parent: Pid) -> &HashMap<usize, Nanos> {
         let parents = by_pid(processes);
         let mut totals = self.ended.clone();
         for process in processes {
-            if let Some(stressor) = self.owner(process, &parents, crew) {
+            if let Some(stressor) = self.owner(process, &parents, parent) {
                 let total = totals.entry(stressor).or_default();
                 *total += process.cpu_time;
             }
@@ -98,12 +98,12 @@ impl Ledger {
         &self.found
     }
 
-    /// Goes up from `process` to a child of the crew.
-    fn owner(&self, process: &Process, parents: &HashMap<Pid, &Process>, crew: Pid) -> Option<usize> {
+    /// Goes up from `process` to a child of the process that runs the workers.
+    fn owner(&self, process: &Process, parents: &HashMap<Pid, &Process>, parent: Pid) -> Option<usize> {
         let mut process = process;
         // No chain is longer than there are processes; one that is read while it changes may be a circle.
         for _ in 0..parents.len() {
-            if process.parent == crew.as_raw_pid() {
+            if process.parent == parent.as_raw_pid() {
                 return self.owners.get(&process.pid).copied();
             }
             process = parents.get(&Pid::from_raw(process.parent)?)?;
@@ -111,13 +111,13 @@ impl Ledger {
         None
     }
 
-    /// Whether any living descendant of `crew` belongs to `stressor`.
-    pub fn has_living(&mut self, stressor: usize, crew: Pid) -> bool {
+    /// Whether any living descendant of `parent` belongs to `stressor`.
+    pub fn has_living(&mut self, stressor: usize, parent: Pid) -> bool {
         let processes = processes::all();
         let only = self.only_program;
-        self.adopt(&processes, crew, |pid| marked(pid).or(only));
+        self.adopt(&processes, parent, |pid| marked(pid).or(only));
         let parents = by_pid(&processes);
-        processes.iter().any(|process| self.owner(process, &parents, crew) == Some(stressor))
+        processes.iter().any(|process| self.owner(process, &parents, parent) == Some(stressor))
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use sys::process::Ended;
 
-    const CREW: i32 = 1;
+    const PARENT: i32 = 1;
 
     fn process((pid, parent, nanos): (i32, i32, u64)) -> Process {
         Process { pid: Pid::from_raw(pid).unwrap(), parent, state: b'R', cpu_time: Nanos(nanos) }
@@ -143,10 +143,10 @@ mod tests {
 
     fn totals(ledger: &mut Ledger, table: &[(i32, i32, u64)]) -> Vec<(usize, u64)> {
         let processes: Vec<Process> = table.iter().copied().map(process).collect();
-        let crew = Pid::from_raw(CREW).unwrap();
-        ledger.adopt(&processes, crew, |pid| (pid.as_raw_pid() == 30).then_some(1));
+        let parent = Pid::from_raw(PARENT).unwrap();
+        ledger.adopt(&processes, parent, |pid| (pid.as_raw_pid() == 30).then_some(1));
         let mut totals: Vec<_> =
-            ledger.add_up(&processes, crew).iter().map(|(&key, nanos)| (key, nanos.0)).collect();
+            ledger.add_up(&processes, parent).iter().map(|(&key, nanos)| (key, nanos.0)).collect();
         totals.sort_unstable();
         totals
     }
@@ -159,7 +159,7 @@ mod tests {
         let table =
             [(1, 0, 1000), (10, 1, 5), (11, 10, 6), (12, 11, 7), (20, 1, 1), (99, 0, 500), (50, 1, 100)];
         assert_eq!(totals(&mut ledger, &table), [(0, 18), (1, 1)]);
-        // 20 ends, its orphan 30 comes to the crew, and 10 drops a child that it does not wait for.
+        // 20 ends, its orphan 30 comes to the process that runs the workers, and 10 drops a child that it does not wait for.
         let cpu_time = Nanos(3);
         ledger.close(&Reaped { pid: Pid::from_raw(20).unwrap(), ended: Ended::Exited(0), cpu_time });
         assert_eq!(totals(&mut ledger, &[(1, 0, 0), (10, 1, 6), (11, 10, 7), (30, 1, 4)]), [(0, 18), (1, 7)]);

@@ -1,4 +1,4 @@
-//! What the crew finds out of its workers ten times a second: CPU time, whether they are ready, whether they are stopped.
+//! What is read of the workers ten times a second: CPU time, whether they are ready, whether they are stopped.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use record::LoadProof;
 use sys::clock::{Clock, process_cpu_time};
 use units::Nanos;
 
-use super::crew::Crew;
 use super::processes::{self, Process};
+use super::workers::WorkerSet;
 use crate::Stressor;
 
 /// The shortest time between two looks: that of a slot, by which exposure is judged.
@@ -21,7 +21,7 @@ const PRICE: u32 = 50;
 /// this thread waited for a CPU.
 const LATE: u64 = 4;
 
-/// When the crew looks, and what it has added up.
+/// When the workers are looked at, and what was added up.
 #[derive(Debug)]
 pub(super) struct Looks {
     next: Instant,
@@ -47,7 +47,7 @@ impl Looks {
     }
 }
 
-impl Crew<'_> {
+impl WorkerSet<'_> {
     /// Looks, if it is time.
     pub fn look_if_due(&mut self) {
         if self.looks.patience().is_zero() {
@@ -64,7 +64,7 @@ impl Crew<'_> {
         let waited = processes::own_run_delay().unwrap_or_default();
         let late = waited.saturating_sub(std::mem::replace(&mut self.looks.waited, waited));
         let since = since.min(Nanos::from(self.looks.every).saturating_mul(LATE) + late);
-        let stressors = &self.shop.plan.load.stressors;
+        let stressors = &self.context.plan.load.stressors;
         // Going through all processes is dear; workers that start none of their own are known.
         let all = stressors.iter().any(|stressor| stressor.work.about().forks);
         let processes = if all { processes::all() } else { processes::these(self.pids()) };
@@ -78,7 +78,7 @@ impl Crew<'_> {
             cpu_times.push(account.cpu_time);
         }
         let ready = &self.looks.ready;
-        self.shop.board.write_look(at, &cpu_times, |stressor, worker| ready[stressor][worker]);
+        self.context.board.write_look(at, &cpu_times, |stressor, worker| ready[stressor][worker]);
         let price = Duration::from_nanos(process_cpu_time().saturating_sub(price));
         self.looks.every = SHORTEST.max(price * PRICE);
         self.looks.next = Instant::now() + self.looks.every;

@@ -1,16 +1,16 @@
 //! The supervisor: a process of its own that owns every worker and ends with its parent.
 //!
 //! It is the leader of its own session, ignores Ctrl-C, and adopts orphans. While the pipe from the parent is open, it
-//! runs the [`crew`]; when that ends, for whatever reason, it kills all descendants until none is left, removes what
+//! runs the [`workers`]; when they end, for whatever reason, it kills all descendants until none is left, removes what
 //! they left in the file system, and ends.
 
 mod cgroup;
 mod contain;
-mod crew;
 mod ledger;
 mod look;
 mod processes;
 mod worker;
+mod workers;
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
@@ -33,9 +33,9 @@ pub(crate) struct Orders {
     pub board: RawFd,
 }
 
-/// What the supervisor, the crew and every worker share.
+/// What the supervisor and every worker share.
 #[derive(Debug)]
-pub(crate) struct Shop {
+pub(crate) struct Context {
     pub plan: LoadPlan,
     pub board: Board,
     pub reporter: Reporter,
@@ -51,11 +51,11 @@ pub(crate) struct Shop {
 pub fn main() -> u8 {
     let Ok(reports) = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3) else { return 2 };
     let reporter = Reporter::new(reports);
-    match Shop::open(reporter) {
-        Ok(mut shop) => {
-            let result = shop.make_scratch().and_then(|()| contain::run(&shop));
-            shop.remove_scratch();
-            shop.end(result)
+    match Context::open(reporter) {
+        Ok(mut context) => {
+            let result = context.make_scratch().and_then(|()| contain::run(&context));
+            context.remove_scratch();
+            context.end(result)
         }
         Err((reporter, error)) => {
             reporter.tell(&Message::Fatal(error.to_string()));
@@ -64,7 +64,7 @@ pub fn main() -> u8 {
     }
 }
 
-impl Shop {
+impl Context {
     fn open(reporter: Reporter) -> Result<Self, (Reporter, Error)> {
         match orders().and_then(|orders| Ok((board(&orders)?, orders.plan))) {
             Ok((board, plan)) => {
@@ -143,7 +143,7 @@ fn board(orders: &Orders) -> Result<Board, Error> {
     Board::open(&orders.plan, file.as_fd()).trying("mapping the shared memory")
 }
 
-/// Reads standard input up to the end of the line and not a byte further: what follows is for the crew.
+/// Reads standard input up to the end of the line and not a byte further: what follows is for the workers.
 fn read_line() -> std::io::Result<Vec<u8>> {
     let (mut line, mut byte) = (Vec::new(), [0_u8]);
     let mut input = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?);

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use sys::process::{self, Pid, Resource};
 use units::{Bytes, Nanos};
 
-use super::{Shop, ledger};
+use super::{Context, ledger};
 use crate::board::State;
 use crate::program::{Given, Program};
 use crate::stressor::{Space, Surroundings, Work, Worker};
@@ -22,9 +22,9 @@ pub(super) const GAVE_UP: u8 = 4;
 /// The status for a program that could not be executed: the shell's own.
 const NOT_FOUND: u8 = 127;
 
-/// A worker's place in the plan.
+/// Which worker of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct WorkerId {
     pub stressor: usize,
     pub worker: usize,
     /// Which step of a program's sequence.
@@ -33,15 +33,15 @@ pub(super) struct Seat {
 
 /// A built-in worker's ties to the board and to the parent.
 struct Ties<'a> {
-    shop: &'a Shop,
-    seat: Seat,
+    context: &'a Context,
+    id: WorkerId,
 }
 
 /// The life of a worker, from just after the fork. It begins its work after `delay`, and returns only where it could not
 /// go on.
 pub(super) fn enter(
-    shop: &Shop,
-    seat: Seat,
+    context: &Context,
+    id: WorkerId,
     delay: Nanos,
     parent: Pid,
     join: impl FnOnce(),
@@ -51,51 +51,52 @@ pub(super) fn enter(
         return GAVE_UP;
     }
     join();
-    let stressor = &shop.plan.load.stressors[seat.stressor];
+    let stressor = &context.plan.load.stressors[id.stressor];
     let name = stressor.name();
     process::reset_signals();
     // Without these the worker still works.
     let _ = process::set_name(&format!("load:{name}"));
     let _ = process::new_group();
     let _ = Live::default().write_file("/proc/self/oom_score_adj", "1000");
-    let cpus = shop.plan.cpus_of(seat.stressor);
+    let cpus = context.plan.cpus_of(id.stressor);
     if let Err(error) = sys::schedule::set_affinity(0, cpus) {
-        shop.failure(seat.stressor, &format!("{name} could not be moved to its CPUs: {error}"));
+        context.failure(id.stressor, &format!("{name} could not be moved to its CPUs: {error}"));
     }
     std::thread::sleep(delay.duration());
-    let random = shop.plan.seed.stream(&format!("{}/{}/{}", shop.plan.load.name, seat.stressor, seat.worker));
+    let random =
+        context.plan.seed.stream(&format!("{}/{}/{}", context.plan.load.name, id.stressor, id.worker));
     match &stressor.work {
-        Work::Program(program) => execute(shop, seat, program, errors),
+        Work::Program(program) => execute(context, id, program, errors),
         work => {
-            let ties = Ties { shop, seat };
-            let counters = shop.board.counters(seat.stressor, seat.worker);
-            ties.work(work, Worker::new(random, counters, shop.ceiling(seat.stressor), ties.space(), &ties))
+            let ties = Ties { context, id };
+            let counters = context.board.counters(id.stressor, id.worker);
+            ties.work(work, Worker::new(random, counters, context.ceiling(id.stressor), ties.space(), &ties))
         }
     }
 }
 
 /// Becomes the program. Its memory is bound by what it maps to write to, each process for itself.
-fn execute(shop: &Shop, seat: Seat, program: &Program, errors: Option<OwnedFd>) -> u8 {
-    let cpus = shop.plan.cpus_of(seat.stressor);
-    let workers = shop.plan.load.stressors[seat.stressor].count(cpus);
-    let given = Given { workers, cpus, duration: shop.plan.duration, step: seat.step };
-    if let Err(error) = process::limit(Resource::Data, shop.ceiling(seat.stressor).0) {
-        shop.failure(seat.stressor, &format!("no memory ceiling for {}: {error}", program.shown()));
+fn execute(context: &Context, id: WorkerId, program: &Program, errors: Option<OwnedFd>) -> u8 {
+    let cpus = context.plan.cpus_of(id.stressor);
+    let workers = context.plan.load.stressors[id.stressor].count(cpus);
+    let given = Given { workers, cpus, duration: context.plan.duration, step: id.step };
+    if let Err(error) = process::limit(Resource::Data, context.ceiling(id.stressor).0) {
+        context.failure(id.stressor, &format!("no memory ceiling for {}: {error}", program.shown()));
     }
     let error = Command::new(&program.program)
         .args(program.filled(&given))
-        .env(ledger::MARK, seat.stressor.to_string())
+        .env(ledger::MARK, id.stressor.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(errors.map_or_else(Stdio::null, Stdio::from))
         .exec();
-    shop.failure(seat.stressor, &format!("executing {}: {error}", program.program));
+    context.failure(id.stressor, &format!("executing {}: {error}", program.program));
     NOT_FOUND
 }
 
 impl Ties<'_> {
     fn work(&self, work: &Work, mut worker: Worker<'_>) -> u8 {
-        if let Err(error) = set_ceiling(self.shop.ceiling(self.seat.stressor)) {
+        if let Err(error) = set_ceiling(self.context.ceiling(self.id.stressor)) {
             self.failed(&format!("no memory ceiling: {error}"));
         }
         quiet();
@@ -106,18 +107,18 @@ impl Ties<'_> {
     }
 
     fn set_state(&self, state: State) {
-        self.shop.board.set_state(self.seat.stressor, self.seat.worker, state);
+        self.context.board.set_state(self.id.stressor, self.id.worker, state);
     }
 
     /// Where the load may write.
     fn space(&self) -> Option<Space> {
-        let (shop, seat) = (self.shop, self.seat);
-        let name = format!("{}-{}", seat.stressor, seat.worker);
+        let (context, id) = (self.context, self.id);
+        let name = format!("{}-{}", id.stressor, id.worker);
         Some(Space {
-            directory: PathBuf::from(&shop.plan.directory.as_ref()?.path),
-            name: shop.scratch.as_ref().map(|scratch| scratch.join(name)),
-            workers: shop.board.workers(seat.stressor) as u64,
-            floor: shop.plan.limits.disk_floor,
+            directory: PathBuf::from(&context.plan.directory.as_ref()?.path),
+            name: context.scratch.as_ref().map(|scratch| scratch.join(name)),
+            workers: context.board.workers(id.stressor) as u64,
+            floor: context.plan.limits.disk_floor,
         })
     }
 }
@@ -128,14 +129,14 @@ impl Surroundings for Ties<'_> {
     }
 
     fn failed(&self, text: &str) {
-        self.shop.failure(self.seat.stressor, text);
+        self.context.failure(self.id.stressor, text);
     }
 
     fn others_are_starting(&self) -> bool {
-        let stressors = &self.shop.plan.load.stressors;
-        let own = discriminant(&stressors[self.seat.stressor].work);
+        let stressors = &self.context.plan.load.stressors;
+        let own = discriminant(&stressors[self.id.stressor].work);
         stressors.iter().enumerate().any(|(index, stressor)| {
-            discriminant(&stressor.work) != own && self.shop.board.is_starting(index)
+            discriminant(&stressor.work) != own && self.context.board.is_starting(index)
         })
     }
 }

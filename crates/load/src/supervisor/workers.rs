@@ -1,4 +1,4 @@
-//! The crew: starts workers, answers requests for samples, starts programs again, and says what went wrong.
+//! The set of workers: starts them, answers requests for samples, starts programs again, and says what went wrong.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use sys::process::{self, Ended, Pid, Reaped};
 use sys::schedule;
 use units::Nanos;
 
-use super::Shop;
+use super::Context;
 use super::cgroup::Group;
 use super::ledger::Ledger;
 use super::look::Looks;
-use super::worker::{self, Seat};
+use super::worker::{self, WorkerId};
 use crate::board::State;
 use crate::message::Message;
 use crate::pipe::{pipe, read_available};
@@ -29,8 +29,8 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 const ERRORS_KEPT: usize = 600;
 
 /// All workers, children of this process.
-pub(super) struct Crew<'a> {
-    pub(super) shop: &'a Shop,
+pub(super) struct WorkerSet<'a> {
+    pub(super) context: &'a Context,
     group: Option<&'a Group>,
     pub(super) own: Pid,
     members: Vec<Member>,
@@ -40,7 +40,7 @@ pub(super) struct Crew<'a> {
 
 /// A worker's place, whether or not it is taken.
 struct Member {
-    seat: Seat,
+    id: WorkerId,
     pid: Option<Pid>,
     started: Instant,
     /// When the program was asked to end to make room for the next step.
@@ -51,26 +51,26 @@ struct Member {
     text: Vec<u8>,
 }
 
-impl<'a> Crew<'a> {
-    pub fn new(shop: &'a Shop, group: Option<&'a Group>) -> Self {
-        let seats = (0..shop.plan.load.stressors.len()).flat_map(|stressor| {
-            (0..shop.board.workers(stressor)).map(move |worker| Seat { stressor, worker, step: 0 })
+impl<'a> WorkerSet<'a> {
+    pub fn new(context: &'a Context, group: Option<&'a Group>) -> Self {
+        let ids = (0..context.plan.load.stressors.len()).flat_map(|stressor| {
+            (0..context.board.workers(stressor)).map(move |worker| WorkerId { stressor, worker, step: 0 })
         });
-        let members = seats.map(Member::new).collect();
-        let stressors = shop.plan.load.stressors.iter().enumerate();
+        let members = ids.map(Member::new).collect();
+        let stressors = context.plan.load.stressors.iter().enumerate();
         let mut programs = stressors.filter(|(_, stressor)| matches!(stressor.work, Work::Program(_)));
         let only_program = programs.next().map(|(index, _)| index).filter(|_| programs.next().is_none());
         let workers: Vec<usize> =
-            (0..shop.plan.load.stressors.len()).map(|stressor| shop.board.workers(stressor)).collect();
+            (0..context.plan.load.stressors.len()).map(|stressor| context.board.workers(stressor)).collect();
         let (ledger, looks) = (Ledger::new(only_program), Looks::of(&workers));
-        Self { shop, group, own: process::own_pid(), members, ledger, looks }
+        Self { context, group, own: process::own_pid(), members, ledger, looks }
     }
 
     /// Starts everybody and goes on until the parent lets go of the leash or the keeper of this process ends.
     pub fn run(mut self, keeper: Option<BorrowedFd<'_>>) {
         for index in 0..self.members.len() {
-            let seat = self.members[index].seat;
-            self.launch(index, self.shop.plan.start_offset(seat.stressor, seat.worker));
+            let id = self.members[index].id;
+            self.launch(index, self.context.plan.start_offset(id.stressor, id.worker));
         }
         while self.attend(keeper) {
             self.reap();
@@ -86,11 +86,11 @@ impl<'a> Crew<'a> {
 
     /// Which of its stressor's workers a process is.
     pub(super) fn worker_of(&self, pid: Pid) -> Option<usize> {
-        self.members.iter().find(|member| member.pid == Some(pid)).map(|member| member.seat.worker)
+        self.members.iter().find(|member| member.pid == Some(pid)).map(|member| member.id.worker)
     }
 
     fn work(&self, index: usize) -> &'a Work {
-        &self.shop.plan.load.stressors[self.members[index].seat.stressor].work
+        &self.context.plan.load.stressors[self.members[index].id.stressor].work
     }
 
     fn program(&self, index: usize) -> Option<&'a Program> {
@@ -101,17 +101,17 @@ impl<'a> Crew<'a> {
     }
 
     fn launch(&mut self, index: usize, delay: Nanos) {
-        let (shop, group, own) = (self.shop, self.group, self.own);
+        let (context, group, own) = (self.context, self.group, self.own);
         let errors = self.program(index).and_then(|_| pipe().ok());
         let member = &mut self.members[index];
-        let (seat, (read, write)) = (member.seat, errors.unzip());
-        match process::fork(|| worker::enter(shop, seat, delay, own, || join(group), write)) {
+        let (id, (read, write)) = (member.id, errors.unzip());
+        match process::fork(|| worker::enter(context, id, delay, own, || join(group), write)) {
             Ok(pid) => {
                 member.restart(pid, read);
-                self.ledger.enter(pid, seat.stressor);
+                self.ledger.enter(pid, id.stressor);
                 if matches!(self.work(index), Work::Program(_)) {
-                    shop.board.set_state(seat.stressor, seat.worker, State::Running);
-                    shop.reporter.tell(&Message::Step { stressor: seat.stressor, step: seat.step });
+                    context.board.set_state(id.stressor, id.worker, State::Running);
+                    context.reporter.tell(&Message::Step { stressor: id.stressor, step: id.step });
                 }
             }
             Err(error) => self.fail(index, &format!("a worker could not be started: {error}")),
@@ -119,10 +119,10 @@ impl<'a> Crew<'a> {
     }
 
     fn fail(&self, index: usize, text: &str) {
-        let seat = self.members[index].seat;
+        let id = self.members[index].id;
         // First the reason: the parent asks for it as soon as it sees the state.
-        self.shop.failure(seat.stressor, text);
-        self.shop.board.set_state(seat.stressor, seat.worker, State::Failed);
+        self.context.failure(id.stressor, text);
+        self.context.board.set_state(id.stressor, id.worker, State::Failed);
     }
 
     /// Waits for something to do; false when it is time to end.
@@ -161,7 +161,7 @@ impl<'a> Crew<'a> {
         };
         // Whatever is asked for is asked for now: what the load did meanwhile would count for it.
         schedule::before_ordinary(|| self.look());
-        let board = &self.shop.board;
+        let board = &self.context.board;
         board.answered().publish(board.answered().get() + count);
         true
     }
@@ -184,7 +184,7 @@ impl<'a> Crew<'a> {
     /// A built-in worker ends only where it has said why or was killed.
     fn worker_ended(&mut self, index: usize, ended: Ended) {
         if ended != Ended::Exited(i32::from(worker::GAVE_UP)) {
-            let name = self.shop.plan.load.stressors[self.members[index].seat.stressor].name();
+            let name = self.context.plan.load.stressors[self.members[index].id.stressor].name();
             self.fail(index, &format!("a worker of {name} {ended}; it is not replaced"));
         }
     }
@@ -215,7 +215,7 @@ impl<'a> Crew<'a> {
     /// A program that has put itself into the background goes on; one that has left nobody is a load that is over.
     fn ended_by_itself(&mut self, index: usize, program: &Program) {
         let member = &self.members[index];
-        if !self.ledger.has_living(member.seat.stressor, self.own) {
+        if !self.ledger.has_living(member.id.stressor, self.own) {
             let text = format!("{} ended by itself after {:.1?}", program.shown(), member.started.elapsed());
             self.fail(index, &text);
         }
@@ -223,7 +223,7 @@ impl<'a> Crew<'a> {
 
     fn next_step(&mut self, index: usize, program: &Program, after: Duration) {
         let member = &mut self.members[index];
-        member.seat.step = (member.seat.step + 1) % program.steps.len().max(1);
+        member.id.step = (member.id.step + 1) % program.steps.len().max(1);
         member.again = Some(Instant::now() + after);
     }
 
@@ -236,7 +236,7 @@ impl<'a> Crew<'a> {
                 (None, Some(again)) if again <= Instant::now() => self.launch(index, Nanos::ZERO),
                 (Some(pid), _) if !program.steps.is_empty() => {
                     let length =
-                        step_length(self.shop.plan.duration.map(Nanos::duration), program.steps.len());
+                        step_length(self.context.plan.duration.map(Nanos::duration), program.steps.len());
                     member.end_step(pid, length);
                 }
                 _ => {}
@@ -262,13 +262,13 @@ fn join(group: Option<&Group>) {
 }
 
 impl Member {
-    fn new(seat: Seat) -> Self {
+    fn new(id: WorkerId) -> Self {
         let (pid, ending, again, errors) = (None, None, None, None);
-        Self { seat, pid, started: Instant::now(), ending, again, errors, text: Vec::new() }
+        Self { id, pid, started: Instant::now(), ending, again, errors, text: Vec::new() }
     }
 
     fn restart(&mut self, pid: Pid, errors: Option<OwnedFd>) {
-        *self = Self { pid: Some(pid), errors, ..Self::new(self.seat) };
+        *self = Self { pid: Some(pid), errors, ..Self::new(self.id) };
     }
 
     /// Takes in what the program printed, and keeps the end of it.
@@ -296,7 +296,7 @@ impl Member {
 
     /// How the program ended, and its last words.
     fn why(&self, program: &Program, ended: Ended) -> String {
-        let step = program.steps.get(self.seat.step).map(|step| format!(" {step}")).unwrap_or_default();
+        let step = program.steps.get(self.id.step).map(|step| format!(" {step}")).unwrap_or_default();
         let text = String::from_utf8_lossy(&self.text);
         let last: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = last[last.len().saturating_sub(2)..].join("; ");
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named_with_its_package() {
-        let mut member = Member::new(Seat { stressor: 0, worker: 0, step: 0 });
+        let mut member = Member::new(WorkerId { stressor: 0, worker: 0, step: 0 });
         member.text = b"\nsh: 1: hackbench: not found\n".to_vec();
         let program = Program::shell("hackbench -l 1");
         let text = member.why(&program, Ended::Exited(127));
