@@ -23,7 +23,12 @@ pub fn patience(measured: Nanos) -> Duration {
 }
 
 /// The command that measures `loads` in a guest, in the guest's directory.
-pub(crate) fn command(loads: &[String], duration: Nanos, warm_up: Nanos, seed: Seed) -> Vec<OsString> {
+pub(crate) fn command(
+    loads: &[String],
+    duration: Nanos,
+    warm_up: Nanos,
+    seed: Seed,
+) -> Result<Vec<OsString>, Error> {
     let request = Request {
         loads: loads.to_vec(),
         instrument: InstrumentPlan::Timer(TimerPlan::every(Nanos::from_millis(1), Wake::default())),
@@ -33,7 +38,12 @@ pub(crate) fn command(loads: &[String], duration: Nanos, warm_up: Nanos, seed: S
         out: Some(Out::Directory(".".into())),
         ..Request::default()
     };
-    std::iter::once("worstcase".into()).chain(request.arguments().map(OsString::from)).collect()
+    Ok(worstcase(request.arguments()?))
+}
+
+/// The command of a guest that runs worstcase with `arguments`.
+pub fn worstcase(arguments: [String; 2]) -> Vec<OsString> {
+    std::iter::once("worstcase".into()).chain(arguments.map(OsString::from)).collect()
 }
 
 /// The record that a guest left, if it has measured all of `loads` to their end.

@@ -10,9 +10,6 @@ use units::{CpuList, Nanos, Policy, Priority, Seed};
 
 use crate::error::CommandError;
 
-/// S1's advice: above interrupt threads, below what the kernel keeps for itself.
-const PRIORITY: u8 = 98;
-
 /// latmus' and cyclictest's default.
 const INTERVAL: Nanos = Nanos::from_millis(1);
 
@@ -183,7 +180,6 @@ impl Measuring {
 
     /// The part of a request that these options decide.
     pub fn request(&self, preset: Option<Priority>) -> Result<Request, CommandError> {
-        let default = Priority::try_from(PRIORITY).ok();
         let takes_priority = self.policy.is_real_time() && self.wake != Wake::Deadline;
         if self.priority.is_some() && !takes_priority {
             let message = "--priority means nothing to --policy other and --wake deadline";
@@ -195,7 +191,7 @@ impl Measuring {
             samples: self.samples,
             warm_up: self.warm_up,
             policy: self.policy,
-            priority: self.priority.or(preset).or(default).filter(|_| takes_priority),
+            priority: self.priority.or(preset).or(Request::default().priority).filter(|_| takes_priority),
             seed: self.seed,
             limit: self.limit,
             stop_at: self.stop_at,

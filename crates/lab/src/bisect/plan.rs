@@ -133,7 +133,7 @@ impl Plan for BisectPlan {
             system: None,
             binary: binary.to_path_buf(),
             programs: Vec::new(),
-            command: measure::command(self.loads(), self.duration, self.warm_up, seed),
+            command: measure::command(self.loads(), self.duration, self.warm_up, seed)?,
             time_limit: measure::patience(self.duration + self.warm_up),
         })
     }

@@ -121,7 +121,7 @@ impl Plan for LadderPlan {
             system: None,
             binary: binary.to_path_buf(),
             programs: Vec::new(),
-            command: measure::command(loads, *duration, *warm_up, seed),
+            command: measure::command(loads, *duration, *warm_up, seed)?,
             time_limit: measure::patience(measured),
         })
     }

@@ -27,7 +27,7 @@ pub use load::*;
 pub use machine::*;
 pub use maxima::*;
 pub use plan::*;
-pub use request::{CommandLoad, Out, Request};
+pub use request::{CommandLoad, Out, Request, message};
 pub use run::*;
 pub use scenario::*;
 pub use tick::TickPhases;

@@ -68,9 +68,24 @@ impl Request {
     pub const ARGUMENT: &str = "__measure";
 
     /// The arguments that make a worstcase binary measure this.
-    pub fn arguments(&self) -> [String; 2] {
-        [Self::ARGUMENT.to_owned(), serde_json::to_string(self).unwrap_or_default()]
+    ///
+    /// # Errors
+    /// As for [`message`].
+    pub fn arguments(&self) -> failure::Result<[String; 2]> {
+        message(Self::ARGUMENT, self)
     }
+}
+
+/// The arguments of a worstcase binary that is to do what `content` says: `argument`, and that as JSON.
+///
+/// # Errors
+/// A path in it that is not UTF-8.
+pub fn message(argument: &str, content: &impl Serialize) -> failure::Result<[String; 2]> {
+    let text = serde_json::to_string(content).map_err(|error| {
+        let hint = "choose directories and files whose names are UTF-8";
+        failure::Error::new(format!("send a request to another process: {error}"), hint).caused_by(error)
+    })?;
+    Ok([argument.to_owned(), text])
 }
 
 /// A command of the user's own as a load, run by the shell.
@@ -141,8 +156,17 @@ mod tests {
             out: Some(Out::Directory("there".into())),
             ..Request::default()
         };
-        let text = serde_json::to_string(&request).unwrap();
+        let [_, text] = request.arguments().unwrap();
         assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
         assert_eq!(serde_json::from_str::<Request>("{}").unwrap(), Request::default());
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_sent_is_an_error_and_no_empty_message() {
+        use std::os::unix::ffi::OsStringExt;
+        let path = PathBuf::from(std::ffi::OsString::from_vec(vec![b'a', 0xff]));
+        let request = Request { out: Some(Out::Directory(path)), ..Request::default() };
+        let error = request.arguments().unwrap_err();
+        assert!(error.message.contains("UTF-8") && !error.hint.is_empty(), "{error:?}");
     }
 }

@@ -53,8 +53,8 @@ pub fn main(message: &str) -> ExitCode {
 
 impl Block {
     /// The arguments that make a worstcase binary measure this.
-    pub fn arguments(&self) -> [String; 2] {
-        [ARGUMENT.to_owned(), serde_json::to_string(self).unwrap_or_default()]
+    pub fn arguments(&self) -> Result<[String; 2]> {
+        record::message(ARGUMENT, self)
     }
 
     fn run(self) -> Result<ExitCode> {

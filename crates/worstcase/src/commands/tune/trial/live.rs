@@ -89,7 +89,7 @@ impl Machine<'_> {
         let own = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(own);
         let message = self.plan.block(&block.arm, block.seed, &draft, Some(self.state.directory()))?;
-        command.args(message.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(said);
+        command.args(message.arguments()?).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(said);
         sys::process::end_with_parent(&mut command);
         let mut child = command.spawn().map_err(failed)?;
         let answer = child.stdout.take();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use experiment::{Arm, Design};
 use lab::boot::Guest;
 use lab::kernels::{Kernel, Needed};
-use lab::measure::patience;
+use lab::measure::{patience, worstcase};
 use lab::parameters::INERT;
 use lab::state::{Kind, KnownKernel, Plan};
 use record::instrument::timer::TimerPlan;
@@ -211,10 +211,7 @@ impl Plan for TrialPlan {
             system: None,
             binary: binary.to_path_buf(),
             programs: programs.clone(),
-            command: std::iter::once("worstcase".to_owned())
-                .chain(block.arguments())
-                .map(Into::into)
-                .collect(),
+            command: worstcase(block.arguments()?),
             time_limit: patience(self.conditions.duration + self.conditions.warm_up),
         })
     }
@@ -278,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_block_passes_what_it_is_measured_under() {
-        let [argument, message] = block(&Arm::off()).arguments();
+        let [argument, message] = block(&Arm::off()).arguments().unwrap();
         let sent: Block = serde_json::from_str(&message).unwrap();
         assert_eq!((argument.as_str(), &sent), ("__block", &block(&Arm::off())));
         let Request { loads, duration, warm_up, seed, instrument, out, .. } = sent.request;
