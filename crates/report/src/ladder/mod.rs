@@ -1,4 +1,4 @@
-//! A ladder: the same loads on one kernel or boot line after the other, as S0 lays four kernels beside each other. A
+//! A ladder: the same loads on one kernel or kernel command line after the other, as S0 lays four kernels beside each other. A
 //! table a rung, the worst case of every load on every rung, and what each step gained.
 //!
 //! A rung has several runs with different seeds, because a single run is one draw. Tails are compared by the method of

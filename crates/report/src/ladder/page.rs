@@ -158,11 +158,11 @@ fn published_side(reckoned: &Reckoned<'_>) -> Option<Section> {
             draws: Vec::new(),
         })
     };
-    let row = |(rung, told): (usize, &Rung)| {
+    let row = |(rung, each): (usize, &Rung)| {
         let cell =
             |load| figures(rung, load).map_or_else(|| "–".into(), |[a, b, c]| format!("{a} / {b} / {c}"));
         let cells = (0..ladder.loads.len()).map(|load| Cell::number(cell(load)));
-        std::iter::once(Cell::text(&told.name)).chain(cells).collect()
+        std::iter::once(Cell::text(&each.name)).chain(cells).collect()
     };
     let table = DataTable::new(
         format!("min / avg / max, {unit}"),

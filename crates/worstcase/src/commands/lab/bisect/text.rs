@@ -203,11 +203,11 @@ mod tests {
             evidence: "the log names it".into(),
         };
         let plan = BisectPlan::about(Subject::words("k".into(), &[], &bad));
-        let told = answer(&plan, &Answer { parameters: vec![parameter], ..empty() });
-        assert!(told.contains("\nnote: thredirqs: not read by this kernel: the log names it\n"), "{told}");
+        let text = answer(&plan, &Answer { parameters: vec![parameter], ..empty() });
+        assert!(text.contains("\nnote: thredirqs: not read by this kernel: the log names it\n"), "{text}");
         assert!(
-            told.contains("\nnote: idle=poll: these guests cannot tell: instruction time has no idle"),
-            "{told}"
+            text.contains("\nnote: idle=poll: these guests cannot tell: instruction time has no idle"),
+            "{text}"
         );
         assert!(
             verdict(&plan, &Answer { outcome: Outcome::Inconclusive(Doubt::NotRead), ..empty() })
@@ -230,22 +230,22 @@ mod tests {
     }
 
     #[test]
-    fn each_outcome_is_told_in_its_own_words() {
-        let told = |plan: &BisectPlan, outcome, culprits: &[&[usize]]| {
+    fn each_outcome_is_reported_in_its_own_words() {
+        let text = |plan: &BisectPlan, outcome, culprits: &[&[usize]]| {
             let culprits = culprits.iter().map(|group| group.iter().copied().collect()).collect();
             verdict(plan, &Answer { outcome, culprits, good: 5_000.0, ..empty() })
         };
-        let guilty = told(&words(), Outcome::Guilty, &[&[0]]);
+        let guilty = text(&words(), Outcome::Guilty, &[&[0]]);
         assert!(guilty.starts_with("guilty: a=1\nconfirmed by fresh guests"), "{guilty}");
-        let pair = told(&words(), Outcome::Guilty, &[&[0, 2]]);
+        let pair = text(&words(), Outcome::Guilty, &[&[0, 2]]);
         assert!(pair.starts_with("guilty: a=1 + c (together"), "{pair}");
-        let none = told(&words(), Outcome::NoneGuilty, &[]);
+        let none = text(&words(), Outcome::NoneGuilty, &[]);
         assert!(none.starts_with("none guilty beyond the ratio"), "{none}");
-        let suspect = told(&words(), Outcome::Inconclusive(Doubt::Unconfirmed), &[&[1]]);
+        let suspect = text(&words(), Outcome::Inconclusive(Doubt::Unconfirmed), &[&[1]]);
         assert!(suspect.starts_with("suspect: b\ninconclusive: "), "{suspect}");
         let names = ["x", "y", "z"].map(str::to_owned).to_vec();
         let list = BisectPlan::about(Subject::Kernels { names, words: Vec::new() });
-        let steps = told(&list, Outcome::Guilty, &[&[0, 1]]);
+        let steps = text(&list, Outcome::Guilty, &[&[0, 1]]);
         assert!(steps.starts_with("guilty: x -> y, y -> z (one of these"), "{steps}");
     }
 
