@@ -10,6 +10,7 @@
 
 pub mod against;
 pub mod compare;
+pub mod explanation;
 pub mod extreme;
 pub mod findings;
 pub mod foot;
