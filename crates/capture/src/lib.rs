@@ -15,7 +15,7 @@ mod hits;
 mod rings;
 
 use failure::{Error, Result};
-use record::{Hit, Tracing};
+use record::{Class, Hit, Tracing};
 use sysroot::SysRoot;
 use trace::Symbols;
 use trace::live::{Form, Instance};
@@ -79,6 +79,13 @@ pub struct Capture {
     symbols: Symbols,
     tracing: Tracing,
     hits: Hits,
+}
+
+/// Whether recording the trace made more than a tenth of a latency: the first stack on a CPU takes a third of a
+/// millisecond, because the tables for unwinding are cold.
+fn is_own(hit: &Hit) -> bool {
+    let own = hit.causes.iter().filter(|cause| cause.class == Class::Tracing);
+    own.fold(0, |sum, cause| sum + cause.length.0) > hit.latency.0 / 10
 }
 
 impl Capture {
@@ -158,6 +165,7 @@ impl Capture {
         self.tracing.freezes += 1;
         for late in late {
             match rings.explain(late) {
+                Some(hit) if is_own(&hit) => self.tracing.own += 1,
                 Some(hit) => self.hits.add(hit),
                 None => self.tracing.blind += 1,
             }

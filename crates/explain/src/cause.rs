@@ -222,7 +222,7 @@ impl Judge<'_> {
                 )
             }
             Interrupted::Unknown => self.stolen_found(piece, &format!("{thread} ran")).unwrap_or_else(|| {
-                let witness = "interrupts were off, or the host had the CPU: no stack says";
+                let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";
                 Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
             }),
         }
@@ -233,7 +233,7 @@ impl Judge<'_> {
         let stolen = self.account.stolen;
         let share = stolen.0.saturating_mul(100) / piece.length.0.max(1);
         (share >= STOLEN && stolen > Nanos::ZERO).then(|| {
-            let witness = format!("{} of steal; {witness}", stolen.rounded());
+            let witness = format!("{stolen} of steal; {witness}");
             Found::new(Class::Host, "", Certainty::Sure, witness)
         })
     }
@@ -268,11 +268,16 @@ impl Judge<'_> {
             GaveWay::Preempted(frames) => {
                 held(Class::PreemptionOff, frames, "preempted there as soon as it could be")
             }
-            GaveWay::ToUser => held(Class::NoPreemption, &[], "it gave way on its way to user space"),
+            GaveWay::ToUser => match stack::interrupted(&self.account.waking_stack) {
+                Interrupted::Kernel(frames) => {
+                    held(Class::NoPreemption, frames, "it gave way on its way to user space")
+                }
+                Interrupted::User | Interrupted::Unknown => self.path(piece),
+            },
             GaveWay::Slept(frames) => held(Class::NoPreemption, frames, "it gave way when it slept"),
             GaveWay::Unknown => {
                 let witness = "a thread of lower priority ran on: no stack says where";
-                Found::new(Class::PreemptionOff, thread, Certainty::Unknown, witness)
+                Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
             }
         }
     }

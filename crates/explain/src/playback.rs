@@ -33,7 +33,8 @@ impl Playback {
 
     /// Whether the events let this one follow: the thread that it names is the one that runs.
     pub fn expects(&self, event: &Event) -> bool {
-        self.running.is_none_or(|running| running == event.task)
+        // A stack belongs to the event before it: one of a switch still names the thread that gave way.
+        matches!(event.kind, Kind::Stack(_)) || self.running.is_none_or(|running| running == event.task)
     }
 
     /// Goes on by one event of this CPU.
@@ -41,6 +42,9 @@ impl Playback {
         if !self.expects(event) {
             self.hidden += 1;
             self.switch_to(event.task);
+        }
+        if matches!(event.kind, Kind::Stack(_)) {
+            return;
         }
         self.running = Some(event.task);
         match &event.kind {

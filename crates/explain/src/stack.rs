@@ -30,7 +30,7 @@ pub enum GaveWay<'a> {
 const ENTRIES: [&str; 8] = [
     "asm_sysvec_",
     "asm_common_interrupt",
-    "asm_exc_",
+    "asm_exc_nmi",
     "el1_interrupt",
     "el1h_64_irq",
     "el0_interrupt",
@@ -122,7 +122,19 @@ pub fn common<'a>(one: &'a [String], other: &[String]) -> Option<&'a str> {
     function(common).filter(|name| {
         !begins_with_any(
             name,
-            &["do_syscall_64", "entry_", "x64_sys_call", "ret_from_fork", "kthread", "worker_thread"],
+            &[
+                "do_syscall_64",
+                "entry_",
+                "x64_sys_call",
+                "ret_from_fork",
+                "kthread",
+                "worker_thread",
+                "asm_exc_",
+                "exc_",
+                "irqentry_",
+                "el0",
+                "el1",
+            ],
         )
     })
 }

@@ -84,6 +84,10 @@ fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
             unit.with_name(tracing.threshold)
         ));
     }
+    if tracing.own > 0 {
+        let own = count_of(tracing.own, "wake-up");
+        doubts.push(format!("  {own} left out: tracing itself made more than a tenth of the latency"));
+    }
     let without: Vec<&str> = explain::EVENTS
         .iter()
         .filter(|event| tracing.absent.iter().any(|absent| absent == event.event))
@@ -106,15 +110,11 @@ fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
 
 fn causes(explanation: &Explanation, unit: Unit, style: &Style) -> Vec<String> {
     let totals = totals(&explanation.hits);
-    let named = style.width.saturating_sub(34).max(20);
-    let mut lines = vec![format!("{:named$}  hits  {:>9}  share  {:>9}", "cause", "time", "worst")];
+    let named = style.width.saturating_sub(37).clamp(20, 60);
+    let mut lines = vec![format!("{:named$}  hits  {:>9}    share  {:>9}", "cause", "time", "worst")];
     let row = |name: &str, hits: String, time: Nanos, worst: String| {
         let share = percent(time.0, totals.time.0);
-        format!(
-            "{:named$}  {hits:>4}  {:>9}  {share:>3.3} %  {worst:>9}",
-            clip(name, named),
-            unit.figure(time)
-        )
+        format!("{:named$}  {hits:>4}  {:>9}  {share:>5} %  {worst:>9}", clip(name, named), unit.figure(time))
     };
     for cause in totals.causes.iter().take(CAUSES) {
         lines.push(row(&words(cause), cause.hits.to_string(), cause.time, unit.figure(cause.worst)));
@@ -182,7 +182,7 @@ fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
         hit.cpu,
         hit.activation
     )];
-    let room = style.width.saturating_sub(34).max(20);
+    let room = style.width.saturating_sub(34).clamp(20, 60);
     let mut at = Nanos::ZERO;
     // Of more pieces than fit, the longest are shown, in their order.
     let mut longest: Vec<usize> = (0..hit.pieces.len()).collect();

@@ -104,10 +104,13 @@ fn a_thread_that_gave_way_late_is_named_with_the_function_that_held_the_cpu() {
             .switch(900_000, OWN, OTHER)
             .timer(1_002_000, OTHER, woken)
             .switch(4_000_000, OTHER, OWN)
-            .stack(4_000_400, OWN, stack)
+            // The kernel records it before the switch is done: it names the thread that gave way.
+            .stack(4_000_400, OTHER, stack)
             .window(4_001_000);
         let found = main_cause(&window);
         assert_eq!((found.0, found.1.as_str()), (class, culprit));
+        let last = account(&window, Some(&USUAL)).pieces.pop().unwrap();
+        assert!(matches!(last.activity, Activity::Thread { tid: OWN, .. }), "{last:?}");
         assert!(found.3 >= 99);
     }
 }

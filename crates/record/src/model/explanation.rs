@@ -35,6 +35,9 @@ pub struct Tracing {
     pub freezes: u64,
     /// Wake-ups above the threshold that came while the buffers were read: no trace has them.
     pub blind: u64,
+    /// Wake-ups that are left out because recording the trace made more than a tenth of their latency.
+    #[serde(default)]
+    pub own: u64,
     /// Why nothing, or no more, could be traced; none where all went well.
     pub failure: Option<String>,
 }

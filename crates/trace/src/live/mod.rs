@@ -3,6 +3,7 @@
 //! An instance (`instances/NAME`) has buffers, clock and events of its own, so that whoever else traces is not disturbed
 //! and does not disturb. The top instance is never touched.
 
+mod keeper;
 mod pipe;
 mod place;
 mod ring;
@@ -27,6 +28,7 @@ use crate::format::Formats;
 use crate::merge::Merge;
 use crate::page::Layout;
 use crate::{Order, Tasks};
+use keeper::Keeper;
 use pipe::Pipe;
 use ring::Ring;
 
@@ -50,6 +52,8 @@ pub struct Instance {
     /// Dropped before the directory, which the kernel does not remove while somebody reads it.
     reader: Reader,
     directory: Directory,
+    /// After the directory: it then has nothing to do.
+    _keeper: Option<Keeper>,
     root: SysRoot,
     top: &'static str,
     formats: Formats,
@@ -76,7 +80,9 @@ impl Instance {
         let (formats, tasks) = (Formats::new(layout(&root, top)?), Tasks::live(&root));
         let made = Directory::make(path.clone());
         let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
-        let mut instance = Self { reader: Reader::None, directory, root, top, formats, tasks };
+        let keeper = Keeper::start(directory.path());
+        let mut instance =
+            Self { reader: Reader::None, directory, _keeper: keeper, root, top, formats, tasks };
         instance.set_up(buffer)?;
         Ok(instance)
     }

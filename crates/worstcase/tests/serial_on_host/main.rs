@@ -6,6 +6,7 @@ mod agent;
 mod bisect;
 mod check;
 mod evidence;
+mod explain;
 mod kernels;
 mod lab;
 mod lab_clock;
