@@ -63,8 +63,11 @@ impl Answer {
     /// Each setting against control by every measure, then control against off.
     pub fn comparisons(&self) -> Vec<Compared> {
         let tried = self.settings.iter().enumerate().flat_map(|(place, tried)| {
-            let of = move |judged| Compared::of(judged, Arm::only(place), Arm::Control, false);
-            tried.measures.iter().map(of)
+            tried.measures.iter().map(move |judged| {
+                // Blocks with a setting that no kernel read differ by chance, whatever their figures say.
+                let effect = judged.effect.map(|_| tried.verdict);
+                Compared::of(&Judged { effect, ..judged.clone() }, Arm::only(place), Arm::Control, false)
+            })
         });
         let control = self.control.iter();
         tried.chain(control.map(|judged| Compared::of(judged, Arm::Control, Arm::off(), false))).collect()

@@ -51,7 +51,7 @@ pub(crate) fn summary(prepared: &Prepared<'_>) -> Summary {
 }
 
 /// Host, kernel, CPU and time.
-fn place(header: &record::Header) -> Vec<String> {
+pub(crate) fn place(header: &record::Header) -> Vec<String> {
     let machine = &header.machine;
     let preemption =
         machine.kernel.preemption.value().map_or(String::new(), |mode| format!(", preemption {mode}"));
@@ -65,7 +65,8 @@ fn place(header: &record::Header) -> Vec<String> {
     place
 }
 
-fn sign(verdict: Verdict) -> &'static str {
+/// What stands beside a verdict's word.
+pub(crate) fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Measured => "•",
         Verdict::Pass => "✓",

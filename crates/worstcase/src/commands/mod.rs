@@ -3,6 +3,7 @@
 pub mod agent;
 mod bench;
 mod check;
+mod experiments;
 mod lab;
 mod load;
 mod measure;
