@@ -1,4 +1,4 @@
-//! Any boot line is answered: each word has a value, none of those for init has, and the last of a name wins.
+//! Any kernel command line is answered: each word has a value, none of those for init has, and the last of a name wins.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -33,7 +33,7 @@ const PROGRAMS: [(&str, &[&str]); 27] = [
     ("busybox", &["busybox", "busybox-static"]),
     ("systemd-analyze", &["systemd"]), // this and the next: what is written for the next boot is read by them
     ("dash", &["dash"]),
-    ("grub-mkconfig", &["grub-common"]), // this and the next: menus that are made of boot words
+    ("grub-mkconfig", &["grub-common"]), // this and the next: menus that are made of kernel parameters
     ("debootstrap", &["debootstrap"]),
     ("extlinux", &["extlinux"]), // this and the rest: guests that other boot loaders boot
     ("mkimage", &["u-boot-tools"]),

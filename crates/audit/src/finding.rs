@@ -135,7 +135,7 @@ pub struct Offender {
 pub enum Domain {
     /// On the running system, until it is rebooted.
     Runtime,
-    /// On the boot line.
+    /// On the kernel command line.
     Boot,
     /// In the kernel's configuration: another kernel, or a rebuilt one.
     Config,
@@ -154,7 +154,7 @@ pub enum Domain {
 pub struct Remedy {
     /// What is changed by it.
     pub domain: Domain,
-    /// A command, words for the boot line, lines of a configuration, or words.
+    /// A command, kernel parameters, lines of a configuration, or words.
     pub text: String,
 }
 
@@ -174,7 +174,7 @@ impl Domain {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runtime => "now",
-            Self::Boot => "boot line",
+            Self::Boot => "kernel command line",
             Self::Config => "kernel config",
             Self::Firmware => "firmware",
             Self::Application => "application",

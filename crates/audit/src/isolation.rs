@@ -86,9 +86,9 @@ pub struct Judged {
 /// Judges what was counted in `time`. What the CPUs are for is never too much.
 pub fn judge(residues: Vec<Residue>, time: Nanos, allowance: &Allowance) -> Vec<Judged> {
     let residents: Vec<String> =
-        residues.iter().filter(|one| one.kind == Kind::Resident).map(|one| one.words.clone()).collect();
+        residues.iter().filter(|one| one.kind == Kind::PinnedThread).map(|one| one.words.clone()).collect();
     let is_theirs = |residue: &Residue| match residue.kind {
-        Kind::Resident => true,
+        Kind::PinnedThread => true,
         Kind::SystemCall | Kind::Passing => {
             residue.words.split(' ').next().is_some_and(|tid| residents.iter().any(|own| own == tid))
         }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_thread_that_keeps_the_cpu_is_too_much_however_few_its_slices_are() {
         let over = |time| {
-            let residue = Residue { time, ..residue(Kind::Stranger, "spinner", 1) };
+            let residue = Residue { time, ..residue(Kind::UnpinnedThread, "spinner", 1) };
             judge(vec![residue], Nanos::from_secs(3), &allowance(&["1"]))[0].over
         };
         assert!(!over(Nanos::from_millis(3)) && over(Nanos::from_millis(1348)));
@@ -152,8 +152,11 @@ mod tests {
 
     #[test]
     fn what_the_cpus_are_for_is_never_too_much() {
-        let judged =
-            judge(vec![residue(Kind::Resident, "robot", 1000)], Nanos::from_secs(1), &Allowance::default());
+        let judged = judge(
+            vec![residue(Kind::PinnedThread, "robot", 1000)],
+            Nanos::from_secs(1),
+            &Allowance::default(),
+        );
         assert!(!judged[0].over);
     }
 
@@ -165,8 +168,8 @@ mod tests {
             let judged = judge(residues, Nanos::from_secs(1), &Allowance::default());
             judged.iter().filter(|judged| judged.over).count()
         };
-        assert_eq!(over(vec![call.clone(), of(Kind::Resident, "70")]), 0);
-        assert_eq!(over(vec![call, of(Kind::Resident, "7")]), 1);
+        assert_eq!(over(vec![call.clone(), of(Kind::PinnedThread, "70")]), 0);
+        assert_eq!(over(vec![call, of(Kind::PinnedThread, "7")]), 1);
     }
 
     #[test]

@@ -67,24 +67,27 @@ mod tests {
         Division::new(isolated.parse().unwrap(), &"0-3".parse().unwrap())
     }
 
-    fn told(path: &str, value: &str, isolated: &str) -> String {
+    fn command_of(path: &str, value: &str, isolated: &str) -> String {
         command(&Write { path: path.into(), value: value.into() }, &division(isolated))
     }
 
     #[test]
     fn a_write_is_a_command_for_any_shell() {
-        assert_eq!(told("/sys/kernel/mm/ksm/run", "0", ""), "echo 0 > /sys/kernel/mm/ksm/run");
-        assert_eq!(told("/proc/sys/vm/swappiness", "10", ""), "sysctl -w vm.swappiness=10");
+        assert_eq!(command_of("/sys/kernel/mm/ksm/run", "0", ""), "echo 0 > /sys/kernel/mm/ksm/run");
+        assert_eq!(command_of("/proc/sys/vm/swappiness", "10", ""), "sysctl -w vm.swappiness=10");
         assert_eq!(
-            told("/proc/sys/net/ipv4/conf/eth0.1/x", "1", ""),
+            command_of("/proc/sys/net/ipv4/conf/eth0.1/x", "1", ""),
             "echo 1 > /proc/sys/net/ipv4/conf/eth0.1/x"
         );
-        assert_eq!(told("/sys/p*/governor", "a b", ""), "echo 'a b' | tee /sys/p*/governor");
+        assert_eq!(command_of("/sys/p*/governor", "a b", ""), "echo 'a b' | tee /sys/p*/governor");
         assert_eq!(
-            told("/sys/cpu{isolated}/state*/disable", "1", "2-3"),
+            command_of("/sys/cpu{isolated}/state*/disable", "1", "2-3"),
             "for cpu in 2 3; do echo 1 | tee /sys/cpu$cpu/state*/disable; done"
         );
-        assert_eq!(told("/proc/irq/default", "{housekeeping-mask}", "2-3"), "echo 3 > /proc/irq/default");
+        assert_eq!(
+            command_of("/proc/irq/default", "{housekeeping-mask}", "2-3"),
+            "echo 3 > /proc/irq/default"
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct Rule {
     /// `kernel >= 5.12`, `config:NO_HZ_FULL = y`, `guest = none`.
     #[serde(default)]
     pub applies: Vec<Condition>,
-    /// Conditions none of which may be known to hold: a boot word that overrides what is judged, a file that shows the
+    /// Conditions none of which may be known to hold: a kernel parameter that overrides what is judged, a file that shows the
     /// effective value where the rule judges the configured one. What is not known does not hold, so that a
     /// configuration can be judged alone.
     #[serde(default)]
@@ -133,7 +133,7 @@ pub struct Cure {
     pub actions: Vec<Action>,
     /// A command for the running system, where none of these is the way, or another one there is.
     pub command: Option<String>,
-    /// Words for the boot line.
+    /// Words for the kernel command line.
     #[serde(default)]
     pub boot: Vec<String>,
     /// Lines for a kernel configuration: `CONFIG_X=y`, `# CONFIG_X is not set`.

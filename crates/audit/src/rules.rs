@@ -155,7 +155,7 @@ fn rule_faults(rule: &Rule) -> Vec<String> {
 
 fn cure_faults(cure: &Cure) -> Vec<String> {
     let boot = cure.boot.iter().filter(|word| word.split_whitespace().count() != 1);
-    let boot = boot.map(|word| format!("`{word}` is not one word of a boot line"));
+    let boot = boot.map(|word| format!("`{word}` is not one word of a kernel command line"));
     let config = cure.config.iter().filter(|line| !is_config_line(line));
     let config = config.map(|line| format!("`{line}` is neither `CONFIG_X=...` nor `# CONFIG_X is not set`"));
     let paths = cure.runtime.iter().filter(|write| !write.path.starts_with('/'));

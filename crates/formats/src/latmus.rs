@@ -98,7 +98,7 @@ pub struct Dump<'a> {
     pub command_line: Option<&'a str>,
     /// The clock source.
     pub clock_source: Option<&'a str>,
-    /// Whether reading the clock is a system call. If not, which of Dovetail's fast ways it is cannot be told from
+    /// Whether reading the clock is a system call. If not, which of Dovetail's fast ways it is cannot be known from
     /// user space, and nothing is written.
     pub clock_is_system_call: bool,
     /// The measuring thread.

@@ -1,4 +1,4 @@
-//! Tests that run in a guest, as root, with the kernel, the boot words and the CPUs that they ask for.
+//! Tests that run in a guest, as root, with the kernel, the kernel parameters and the CPUs that they ask for.
 //!
 //! ```no_run
 //! use guest_tests::Guests;
@@ -63,7 +63,7 @@ enum Hindrance {
 }
 
 impl Guests {
-    /// One CPU, `kernel` as it is called in the lab's cache (it is fetched where it is not there), and boot words, all
+    /// One CPU, `kernel` as it is called in the lab's cache (it is fetched where it is not there), and kernel parameters, all
     /// of which the kernel must know: process 1 gets the others as arguments.
     pub const fn new(kernel: &'static str, words: &'static str) -> Self {
         Self { kernel, words, processors: 1, programs: &[], report: OnceLock::new() }
@@ -100,11 +100,12 @@ impl Guests {
         let name = thread.name().unwrap_or_default();
         match self.report.get_or_init(|| self.boot()) {
             Ok(report) => {
-                let told = report.of(name);
-                let printed =
-                    told.as_ref().map_or_else(|reason| reason.clone(), |printed| (*printed).to_owned());
+                let printed_result = report.of(name);
+                let printed = printed_result
+                    .as_ref()
+                    .map_or_else(|reason| reason.clone(), |printed| (*printed).to_owned());
                 print!("{printed}");
-                assert!(told.is_ok(), "{name} failed in the guest");
+                assert!(printed_result.is_ok(), "{name} failed in the guest");
             }
             Err(Hindrance::Missing(what)) => println!("skipped: {what}"),
             Err(Hindrance::Failed(why)) => panic!("{why}"),
@@ -121,7 +122,7 @@ impl Guests {
         lab.words == self.all_words() && lab.processors == self.processors
     }
 
-    /// With one that nobody reads and that names the kernel: a guest is told no name of its kernel.
+    /// With one that nobody reads and that names the kernel: a guest does not learn its kernel's name.
     fn all_words(&self) -> Vec<String> {
         let named = format!("worstcase.guest={}", self.kernel);
         self.words.split_whitespace().map(str::to_owned).chain([named]).collect()
@@ -191,7 +192,7 @@ fn become_process_one() {
     }
 }
 
-/// What the lab told of the guest that this process is in.
+/// What the lab says about the guest that this process runs in.
 fn lab_of_this_guest() -> Option<Lab> {
     serde_json::from_str(&std::env::var(LAB).ok()?).ok()
 }

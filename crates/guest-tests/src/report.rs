@@ -10,7 +10,7 @@ pub struct Report {
     passed: BTreeMap<String, bool>,
     /// What each test printed.
     printed: BTreeMap<String, String>,
-    /// All that was said, for a test of which nothing is told.
+    /// The whole output, for a test that the guest did not report.
     all: String,
 }
 

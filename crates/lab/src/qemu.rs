@@ -21,16 +21,16 @@ pub(crate) struct Machine {
     package: &'static str,
     /// The machine and its devices.
     board: &'static [&'static str],
-    /// The CPU in instruction time: without instructions that draw by lot or whose length depends on the emulator, and
+    /// The CPU in instruction time: without instructions that return random numbers or whose length depends on the emulator, and
     /// without five-level page tables, which cost the host time and change no path (equal records with and without).
     steady_cpu: &'static str,
     /// The CPU in wall time.
     cpu: &'static str,
-    /// The console that the kernel is told.
+    /// The kernel's `console=`.
     console: &'static str,
     /// The port for results, in the guest.
     pub port: &'static str,
-    /// How QEMU is told of that port.
+    /// QEMU's option for that port.
     port_device: &'static [&'static str],
     /// The clock source that a guest must have.
     pub clock_source: &'static str,
@@ -97,7 +97,7 @@ impl Emulator {
     }
 }
 
-/// The CPU model that QEMU is told.
+/// QEMU's `-cpu`.
 pub(crate) fn cpu_model(guest: &Guest) -> &'static str {
     let machine = machine(guest.kernel.architecture);
     match guest.time {
@@ -220,7 +220,10 @@ mod tests {
     fn a_ram_disk_that_is_built_in_gets_its_size_on_the_boot_line() {
         let sized = |guest: &Guest| words(guest).contains(&"brd.rd_size=65536".to_owned());
         assert!(sized(&guest(Time::Instructions, None)));
-        assert!(!sized(&guest(Time::Instructions, Some("modules"))), "a module is told when it is loaded");
+        assert!(
+            !sized(&guest(Time::Instructions, Some("modules"))),
+            "a module gets its size when it is loaded"
+        );
         assert!(!sized(&guest(Time::Wall, None)), "a virtio disk has a size of its own");
         let words = words(&guest(Time::Instructions, None));
         assert_eq!(words.last().map(String::as_str), Some("threadirqs"), "the user's words come last");

@@ -4,7 +4,7 @@
 //! every worker: the parent lives or dies, and with it all that it started. [`RunningLoad`] watches it and returns the
 //! evidence that it ran.
 //!
-//! Two processes of the same binary work together: the parent calls [`start`], and the child, told so by
+//! Two processes of the same binary work together: the parent calls [`start`], and the child, which knows itself by
 //! [`SUPERVISOR_ARGUMENT`], calls [`supervisor::main`]. Between them stand a pipe down (the orders, then requests for
 //! samples; its end is the order to stop), a pipe up ([`message`]), and a board of shared words ([`board`]) on which
 //! workers count their work.

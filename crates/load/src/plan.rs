@@ -116,7 +116,7 @@ impl LoadPlan {
         (0..self.load.stressors.len()).fold(CpuList::new(), |cpus, index| cpus.union(self.cpus_of(index)))
     }
 
-    /// How long worker `worker` of stressor `index` waits before it begins: drawn by lot, so that another seed puts the
+    /// How long worker `worker` of stressor `index` waits before it begins: random, so that another seed puts the
     /// stressors into another relation to each other and to the probe.
     pub fn start_offset(&self, index: usize, worker: usize) -> Nanos {
         let mut drawn = self.seed.stream(&format!("{}/{index}/{worker}/start", self.load.name));

@@ -35,8 +35,8 @@ fn main() -> ExitCode {
         ("workers_that_are_starved_are_not_loaded", workers_that_are_starved_are_not_loaded),
         ("a_command_is_judged_as_its_user_says", a_command_is_judged_as_its_user_says),
         (
-            "what_reaches_the_disk_is_told_from_what_is_written",
-            what_reaches_the_disk_is_told_from_what_is_written,
+            "what_reaches_the_disk_is_distinguished_from_what_is_written",
+            what_reaches_the_disk_is_distinguished_from_what_is_written,
         ),
     ];
     harness::run(&tests, &arguments)
@@ -343,7 +343,7 @@ fn a_command_is_judged_as_its_user_says() {
     assert_eq!(found, [idle, idle, None]);
 }
 
-fn what_reaches_the_disk_is_told_from_what_is_written() {
+fn what_reaches_the_disk_is_distinguished_from_what_is_written() {
     if directory().is_in_memory() {
         return println!("skipped: needs a disk: the temporary directory is in memory");
     }

@@ -58,9 +58,9 @@ pub enum Kind {
     /// A thread of the kernel; events are slices of time that it got.
     KernelThread,
     /// A thread of a program that may run elsewhere too; events are slices of time.
-    Stranger,
+    UnpinnedThread,
     /// A thread that is bound to the CPUs in question: what they are for. Events are slices of time.
-    Resident,
+    PinnedThread,
     /// Page faults of a thread of a program.
     PageFault,
     /// Slices of threads that had ended, or had gone elsewhere, when they were looked for.
@@ -231,7 +231,7 @@ impl Tally {
             let same = |one: &&Residue| match one.kind {
                 // Of a worker the looks say what it works on, too: `kworker/1:1-events`.
                 Kind::KernelThread => one.name.split('-').next() == Some(&passing.name),
-                Kind::Stranger | Kind::Resident => one.name == passing.name,
+                Kind::UnpinnedThread | Kind::PinnedThread => one.name == passing.name,
                 _ => false,
             };
             all.iter().filter(|one| one.cpu == passing.cpu).any(|one| same(&one))
@@ -275,9 +275,9 @@ impl Tally {
         let kind = if *kernel {
             Kind::KernelThread
         } else if !cpus.is_empty() && cpus.difference(&self.cpus).is_empty() {
-            Kind::Resident
+            Kind::PinnedThread
         } else {
-            Kind::Stranger
+            Kind::UnpinnedThread
         };
         let words = if *kernel { String::new() } else { tid.to_string() };
         let events = slices.max(u64::from(time > Nanos::ZERO));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_told_from_what_they_handle() {
+    fn threads_are_distinguished_from_what_they_handle() {
         assert_eq!(handled("irq/25-s-eth1-tx-0"), Some((25, "eth1-tx-0")));
         assert_eq!(handled("ktimers/0"), None);
         let version = |text| FakeTree::new(&[("/proc/sys/kernel/version", text), ("/proc/cmdline", "quiet")]);

@@ -63,7 +63,7 @@ fn is_per_cpu(chip: &str, source: &str, name: &str) -> bool {
     chip.starts_with("GIC") && below_32 || chip == "riscv-intc" || OWN.iter().any(|own| name.starts_with(own))
 }
 
-/// Whether the kernel manages the affinity itself. Told only by debugfs (kernel/irq/debugfs.c).
+/// Whether the kernel manages the affinity itself. Known from debugfs only (kernel/irq/debugfs.c).
 pub fn is_managed(root: &SysRoot, number: u32) -> bool {
     let state = root.read(&format!("/sys/kernel/debug/irq/irqs/{number}"));
     state.value().is_some_and(|text| text.contains("IRQD_AFFINITY_MANAGED"))
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_of_devices_are_told_from_the_rest() {
+    fn interrupts_of_devices_are_distinguished_from_the_rest() {
         assert_eq!(
             names(TEXT),
             [

@@ -17,7 +17,7 @@ const RECORD: usize = 16 << 10;
 /// More than the kernel's log can hold by default, so that a flood cannot fill memory.
 const LONGEST_LOG: usize = 16 << 20;
 
-/// The most lines that are told; how many more there were is said.
+/// The most lines that are shown; a last line counts the rest.
 const MOST_LINES: usize = 50;
 
 /// Parts of messages that speak of time taken from threads, of broken clocks and of broken hardware.
@@ -81,7 +81,7 @@ pub struct KernelLog {
 }
 
 impl KernelLog {
-    /// Opens the log at its end. That it cannot be read is told by [`KernelLog::since`].
+    /// Opens the log at its end. [`KernelLog::since`] reports that it cannot be read.
     pub fn open(root: &SysRoot) -> Self {
         Self { file: fact(root.open(PATH).and_then(|mut file| file.seek(SeekFrom::End(0)).map(|_| file))) }
     }
@@ -90,7 +90,7 @@ impl KernelLog {
     pub fn since(&mut self) -> Fact<Vec<String>> {
         match &mut self.file {
             Fact::Value(file) => match drain(file) {
-                Ok(Drained { text, overran }) => Fact::Value(told(&text, overran)),
+                Ok(Drained { text, overran }) => Fact::Value(summary(&text, overran)),
                 Err(error) => absent_or_unreadable(&error),
             },
             Fact::Absent => Fact::Absent,
@@ -211,8 +211,8 @@ fn drain(file: &mut File) -> io::Result<Drained> {
     Ok(Drained { text: String::from_utf8_lossy(&bytes).into_owned(), overran })
 }
 
-/// The lines that matter, with a last one for what is not told.
-fn told(text: &str, overran: bool) -> Vec<String> {
+/// The lines that matter, with a last one for what is not shown.
+fn summary(text: &str, overran: bool) -> Vec<String> {
     let mut lines: Vec<String> =
         text.lines().filter_map(kernel_message).filter(|line| matters(line)).map(str::to_owned).collect();
     let more = lines.len().saturating_sub(MOST_LINES);
@@ -263,8 +263,8 @@ mod tests {
         6,5,500,-;hrtimer: interrupt took 31415 ns\n";
 
     #[test]
-    fn only_the_kernels_complaints_are_told() {
-        let lines = told(TEXT, false);
+    fn only_the_kernels_complaints_are_reported() {
+        let lines = summary(TEXT, false);
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].ends_with("RT throttling activated") && lines[1].starts_with("CPU3"));
     }
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_flood_is_counted_and_an_overrun_said() {
         let text = "4,2,200,-;sched: RT throttling activated\n".repeat(MOST_LINES + 7);
-        let lines = told(&text, true);
+        let lines = summary(&text, true);
         assert_eq!(lines.len(), MOST_LINES + 2);
         assert_eq!(lines[MOST_LINES], "(7 more such lines)");
         assert!(lines[MOST_LINES + 1].contains("overran"));
@@ -334,7 +334,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_answered_without_a_panic(text in "([0-9]{0,3},?){0,4};?.{0,20}\n?|.{0,60}") {
-            let _ = told(&text, false);
+            let _ = summary(&text, false);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The names of the boot line's words that the kernel's own documents have, by version; and who reads the others.
+//! The names of the kernel command line's words that the kernel's own documents have, by version; and who reads the others.
 //!
 //! The kernel hands a word that it does not know to init without a sound (or, since 5.14, with one line in its log that
 //! also names words which work, `nokaslr` among them): so the documents judge, not the log.

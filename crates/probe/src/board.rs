@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_add_up_to_the_whole_and_a_late_reader_is_told_what_it_lost() {
+    fn seconds_add_up_to_the_whole_and_a_late_reader_is_reported_what_it_lost() {
         with_recorder(250_000_000, false, |recorder, view| {
             for activation in 0..4 * 3000 {
                 recorder.observed(activation, 1_000);

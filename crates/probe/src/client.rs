@@ -74,7 +74,7 @@ impl Probe {
         Self::start_at(executable, plan, |_| Ok(()))
     }
 
-    /// The same; `place` puts the process where it is to be before it prepares itself. What it could not do is told as
+    /// The same; `place` puts the process where it is to be before it prepares itself. What it could not do is reported as
     /// [`ProbeError::Failed`].
     pub fn start_at(
         executable: &Path,

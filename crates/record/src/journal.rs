@@ -1,4 +1,4 @@
-//! The run told while it happens: one JSON text a line, appended every second.
+//! The run as it happens: one JSON text a line, appended every second.
 //!
 //! Killed at any moment, a run can be reported up to the last second from this file alone; after power loss up to the
 //! last fsync. A line that was cut in the middle is skipped. Cells of the running scenario's histograms are saved as
@@ -178,7 +178,7 @@ impl Journal {
 
 /// What a journal tells.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct Recovered {
     /// The record, with a judgement only where the run was finished.
     pub record: Record,
     /// Whether the run came to its end.
@@ -188,8 +188,8 @@ pub struct Told {
 }
 
 /// Reads a journal. None where not even its first line is whole.
-pub fn read(lines: impl BufRead) -> Option<Told> {
-    let mut told: Option<Told> = None;
+pub fn read(lines: impl BufRead) -> Option<Recovered> {
+    let mut recovered: Option<Recovered> = None;
     let mut open: Option<Open> = None;
     let (mut unreadable_lines, mut is_old) = (0, false);
     for line in lines.split(b'\n') {
@@ -197,35 +197,36 @@ pub fn read(lines: impl BufRead) -> Option<Told> {
         if line.is_empty() {
             continue;
         }
-        is_old |= told.is_none() && begins_old(&line);
+        is_old |= recovered.is_none() && begins_old(&line);
         let Ok(line) = parse(&line, is_old) else {
             unreadable_lines += 1;
             continue;
         };
-        match (line, &mut told) {
-            (Line::Begin(header), None) => told = Some(Told::begin(*header)),
-            (Line::Scenario(head), Some(told)) => {
-                told.record.scenarios.extend(open.replace(Open::new(head)).map(Open::cut_off));
+        match (line, &mut recovered) {
+            (Line::Begin(header), None) => recovered = Some(Recovered::begin(*header)),
+            (Line::Scenario(head), Some(recovered)) => {
+                recovered.record.scenarios.extend(open.replace(Open::new(head)).map(Open::cut_off));
             }
             (Line::Seconds(seconds), _) => open.iter_mut().for_each(|open| open.seconds(&seconds)),
             (Line::Clock(clock), _) => open.iter_mut().for_each(|open| open.look(&clock)),
             (Line::Growth(growth), _) => open.iter_mut().for_each(|open| open.grow(&growth)),
             (Line::Load(seconds), _) => open.iter_mut().for_each(|open| open.load(&seconds)),
-            (Line::Ended(scenario), Some(told)) => {
+            (Line::Ended(scenario), Some(recovered)) => {
                 open = None;
-                told.record.scenarios.push(*scenario);
+                recovered.record.scenarios.push(*scenario);
             }
-            (Line::Finished { at, warnings, judgement }, Some(told)) => {
-                told.finished = true;
-                told.record = Record { ended: Some(at), warnings, judgement, ..told.record.clone() };
+            (Line::Finished { at, warnings, judgement }, Some(recovered)) => {
+                recovered.finished = true;
+                recovered.record =
+                    Record { ended: Some(at), warnings, judgement, ..recovered.record.clone() };
             }
             _ => unreadable_lines += 1,
         }
     }
-    let mut told = told?;
-    told.record.scenarios.extend(open.map(Open::cut_off));
-    told.unreadable_lines = unreadable_lines;
-    Some(told)
+    let mut recovered = recovered?;
+    recovered.record.scenarios.extend(open.map(Open::cut_off));
+    recovered.unreadable_lines = unreadable_lines;
+    Some(recovered)
 }
 
 /// Whether a first line is that of an older program.
@@ -244,7 +245,7 @@ fn parse(line: &[u8], is_old: bool) -> serde_json::Result<Line> {
     serde_json::from_value(old)
 }
 
-impl Told {
+impl Recovered {
     fn begin(header: Header) -> Self {
         let record = Record {
             header,
@@ -475,9 +476,9 @@ mod tests {
 
     #[test]
     fn a_killed_run_reads_up_to_its_last_second() {
-        let told = read(text(&lines()).as_bytes()).unwrap();
-        assert!(!told.finished);
-        let scenario = &told.record.scenarios[0];
+        let recovered = read(text(&lines()).as_bytes()).unwrap();
+        assert!(!recovered.finished);
+        let scenario = &recovered.record.scenarios[0];
         assert_eq!((&scenario.end, scenario.length), (&ScenarioEnd::CutOff, Nanos::from_secs(2)));
         let series = &scenario.series[0];
         assert_eq!(series.cpu, Some(CpuId(3)));
@@ -513,8 +514,8 @@ mod tests {
     fn a_killed_run_knows_what_its_load_did() {
         let mut lines = lines();
         lines.push(Line::Load(vec![vec![0, 980, 70, 5], vec![1, 1000, 80, 6], vec![]]));
-        let told = read(text(&lines).as_bytes()).unwrap();
-        let blocks = &told.record.scenarios[0].load.timeline.blocks;
+        let recovered = read(text(&lines).as_bytes()).unwrap();
+        let blocks = &recovered.record.scenarios[0].load.timeline.blocks;
         assert_eq!(blocks.iter().map(|block| block.work.clone()).collect::<Vec<_>>(), [[70, 5], [80, 6]]);
         assert_eq!(blocks[0].busy(), Some(980));
     }
@@ -523,15 +524,15 @@ mod tests {
     fn a_line_cut_in_the_middle_loses_only_itself() {
         let whole = text(&lines());
         let last = text(&lines()[6..]).len();
-        let told = read(&whole.as_bytes()[..whole.len() - last / 2]).unwrap();
-        assert_eq!(told.unreadable_lines, 1);
-        let series = &told.record.scenarios[0].series[0];
+        let recovered = read(&whole.as_bytes()[..whole.len() - last / 2]).unwrap();
+        assert_eq!(recovered.unreadable_lines, 1);
+        let series = &recovered.record.scenarios[0].series[0];
         assert_eq!(series.observed.summary().max, 2_500_000, "the maximum is in the seconds already");
         assert_eq!((series.observed.summary().count, series.observed.cell_count()), (4, 2));
     }
 
     #[test]
-    fn a_full_disk_is_told_and_what_follows_is_readable_again() {
+    fn a_full_disk_is_reported_and_what_follows_is_readable_again() {
         let mut file = tempfile::tempfile().unwrap();
         let mut journal = Journal::new(file.try_clone().unwrap());
         journal.append(&lines()[0]);
@@ -544,8 +545,8 @@ mod tests {
         let mut written = String::new();
         file.rewind().unwrap();
         file.read_to_string(&mut written).unwrap();
-        let told = read(written.as_bytes()).unwrap();
-        assert_eq!((told.unreadable_lines, told.record.scenarios.len()), (1, 1));
+        let recovered = read(written.as_bytes()).unwrap();
+        assert_eq!((recovered.unreadable_lines, recovered.record.scenarios.len()), (1, 1));
         assert!(journal.failure().unwrap().contains("No space"));
     }
 

@@ -1,6 +1,6 @@
 //! The record of a run: what was planned, on which machine, what came out, and how far it can be trusted.
 //!
-//! [`model`] holds the types that `record.json` is made of. [`journal`] is the same told while it happens: a file
+//! [`model`] holds the types that `record.json` is made of. [`journal`] is the same, written while it happens: a file
 //! that is appended to every second, from which a run that was cut off can still be read. [`validity`] turns
 //! evidence into warnings, [`verdict`] turns warnings and latencies into pass, fail, inconclusive or error; [`claims`]
 //! says what the figures mean for latencies that were not seen.

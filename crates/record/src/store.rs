@@ -172,10 +172,10 @@ struct VersionedHeader {
 fn load_journal(path: &Path) -> Result<Record, StoreError> {
     const HINT: &str = "give a directory that `worstcase bench` left";
     let file = files::open(path).map_err(|error| StoreError::of(error, HINT))?;
-    let told = journal::read(BufReader::new(file))
+    let recovered = journal::read(BufReader::new(file))
         .ok_or_else(|| StoreError::new("read", path, "its first line is not whole", HINT))?;
-    let mut record = told.record;
-    if !told.finished {
+    let mut record = recovered.record;
+    if !recovered.finished {
         judge_cut_off(&mut record);
     }
     Ok(record)

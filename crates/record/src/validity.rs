@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn serial_lines_are_told_from_screens() {
+    fn serial_lines_are_distinguished_from_screens() {
         for (name, serial) in [
             ("ttyS0", true),
             ("ttyAMA0", true),

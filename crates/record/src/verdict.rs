@@ -383,7 +383,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_latency_that_stops_a_guest_in_wall_time_is_told_and_is_no_failure() {
+    fn a_latency_that_stops_a_guest_in_wall_time_is_reported_and_is_no_failure() {
         let mut header = header();
         header.plan.stop_at = Some(Nanos::from_micros(100));
         let mut scenario = scenario(&[5_000, 200_000]);

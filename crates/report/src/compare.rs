@@ -10,7 +10,7 @@ use units::Nanos;
 pub use crate::differences::{Difference, Weight, differences};
 use crate::figures::{Figures, Row, Terms};
 use crate::grid::{Cell, Column, Grid};
-use crate::group::{Group, Key, Told, groups};
+use crate::group::{Group, HeadParts, Key, groups};
 use crate::style::{Style, Tone};
 use crate::tails::{Tail, uneven};
 use crate::text::{aligned, wrap};
@@ -59,7 +59,7 @@ pub(crate) const TABLES: [(Row, &str); 4] =
     [(Row::Maximum, "max"), (Row::Percentile(1), "p99.9"), (Row::Average, "avg"), (Row::Minimum, "min")];
 
 /// What must be known of maxima in instructions before they are compared.
-pub(crate) const ONE_DRAW: &str = "In instruction time a run is one draw, the same each time: another seed or another boot word can move a maximum \
+pub(crate) const ONE_DRAW: &str = "In instruction time a run is one draw, the same each time: another seed or another kernel parameter can move a maximum \
      fivefold. Compare several seeds of each, and tails before maxima.";
 
 /// What stands where the tables would.
@@ -105,8 +105,8 @@ impl<'a> Comparison<'a> {
 
     /// The heads of the columns.
     pub fn heads(&self) -> Vec<Vec<String>> {
-        let told = Told::of(&self.columns);
-        self.columns.iter().map(|key| key.head(told)).collect()
+        let parts = HeadParts::of(&self.columns);
+        self.columns.iter().map(|key| key.head(parts)).collect()
     }
 
     fn latency(&self, record: usize, column: usize, row: Row) -> Option<Nanos> {

@@ -9,7 +9,7 @@ use crate::instrument::{self, Shown};
 /// The percentiles that every table shows.
 pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
-/// What latencies of a record are told in, and held against.
+/// The unit of a record's latencies, and what they are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub unit: Unit,

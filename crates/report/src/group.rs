@@ -15,7 +15,7 @@ pub(crate) struct Key {
 
 /// Which parts of a key, besides the load, must stand in the head because they differ from column to column.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct HeadParts {
     interval: bool,
     cstates: bool,
 }
@@ -24,14 +24,14 @@ pub(crate) struct Told {
 pub(crate) struct Group<'a> {
     pub key: Key,
     pub scenarios: Vec<&'a Scenario>,
-    told: Told,
+    parts: HeadParts,
     limit: Option<Nanos>,
 }
 
 /// The columns of a record, in the order in which they were first measured.
 pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
     let plan = &record.header.plan;
-    let told = Told {
+    let parts = HeadParts {
         interval: plan.timer().is_some_and(|timer| timer.intervals.len() > 1),
         cstates: plan.cstates.len() > 1,
     };
@@ -45,14 +45,14 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
         };
         match groups.iter_mut().find(|group| group.key == key) {
             Some(group) => group.scenarios.push(scenario),
-            None => groups.push(Group { key, scenarios: vec![scenario], told, limit: plan.limit }),
+            None => groups.push(Group { key, scenarios: vec![scenario], parts, limit: plan.limit }),
         }
     }
     groups
 }
 
-impl Told {
-    /// What must be told of `keys` that stand side by side.
+impl HeadParts {
+    /// What distinguishes `keys` that stand side by side.
     pub fn of(keys: &[Key]) -> Self {
         let differ = |same: fn(&Key, &Key) -> bool| keys.iter().any(|key| !same(key, &keys[0]));
         Self {
@@ -64,12 +64,12 @@ impl Told {
 
 impl Key {
     /// The column's head: the load, and what else tells it from other columns.
-    pub fn head(&self, told: Told) -> Vec<String> {
+    pub fn head(&self, parts: HeadParts) -> Vec<String> {
         let mut head = vec![self.load.clone()];
-        if told.interval {
+        if parts.interval {
             head.extend(self.interval.map(|interval| interval.to_string()));
         }
-        if told.cstates {
+        if parts.cstates {
             head.push(self.cstates.to_string());
         }
         head
@@ -79,7 +79,7 @@ impl Key {
 impl Group<'_> {
     /// The column's head in lines.
     pub fn head(&self) -> Vec<String> {
-        self.key.head(self.told)
+        self.key.head(self.parts)
     }
 
     /// The head in one line: `hdd 1ms as-is`.

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_met_the_same_are_told_once_and_others_by_the_least_of_them() {
+    fn threads_that_met_the_same_are_reported_once_and_others_by_the_least_of_them() {
         let (here, there) = (met(213_000, false, 4), met(870_000, false, 4));
         let (some, more, all) = (met(5, true, 160), met(9, true, 170), met(9, true, 1000));
         for (facts, text) in [

@@ -20,7 +20,7 @@ pub fn recipe(examination: &Examination, name: &str, style: &Style) -> String {
 /// What was understood: a recipe of which nothing was is not a sound one.
 fn contents(examination: &Examination, name: &str) -> String {
     let counts = [
-        (examination.boot_words, "boot word"),
+        (examination.parameters, "kernel parameter"),
         (examination.symbols, "configuration symbol"),
         (examination.sysctls, "sysctl"),
         (examination.commands, "command"),
@@ -29,7 +29,7 @@ fn contents(examination: &Examination, name: &str) -> String {
     let parts: Vec<String> = present.map(|(count, what)| count_of(*count as u64, what)).collect();
     match examination.is_understood() {
         true => format!("{name}: {}", parts.join(", ")),
-        false => format!("{name}: no command, boot word or setting was found in it"),
+        false => format!("{name}: no command, kernel parameter or setting was found in it"),
     }
 }
 

@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_change_that_was_taken_back_has_its_times() {
         let tracker = tracked(&["98", "98", "3", "3", "98", "98", "7", "5"]);
-        let told: Vec<_> = tracker
+        let found: Vec<_> = tracker
             .changes
             .iter()
             .map(|change| {
@@ -243,7 +243,7 @@ mod tests {
             .collect();
         let expected =
             [("98", "3", 500, Some(1_000)), ("98", "7", 1_500, Some(1_750)), ("98", "5", 1_750, None)];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
         assert_eq!(tracker.readings, 8);
         assert!(tracked(&["98"; 5]).changes.is_empty());
     }

@@ -11,7 +11,7 @@
 //! **Why this one.** Latency tails are heavy, and a chaotic system's are bimodal: means and variances of a handful of
 //! runs say nothing, a bootstrap of five figures cannot see beyond them, and a t test believes in a shape that is not
 //! there. Ranks need no shape, only that the runs of an arm are draws from one distribution, which different seeds make
-//! them. Nothing is drawn by lot, so that the same records always give the same verdict. The price: a difference that
+//! them. Nothing is random, so that the same records always give the same verdict. The price: a difference that
 //! only widens the spread, without a shift, is not seen.
 //!
 //! **Several comparisons.** [`compare`] judges one pair of arms: of many pairs that do not differ one in thirty looks

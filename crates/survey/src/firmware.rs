@@ -47,7 +47,7 @@ fn mains(survey: &Survey) -> Reading {
     Reading::new(value, &[&format!("{SUPPLIES}/*/online")])
 }
 
-/// By the boot line, else as built: off by default with PREEMPT_RT, whatever symbol says so (drivers/firmware/efi/efi.c).
+/// By the kernel command line, else as built: off by default with PREEMPT_RT, whatever symbol says so (drivers/firmware/efi/efi.c).
 fn efi_runtime(survey: &Survey) -> Reading {
     match survey.root.exists(EFI) {
         Fact::Value(()) => {}

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use sysroot::parsed;
 use units::{CpuId, CpuList};
 
-use super::boot_line::cpus_of;
+use super::command_line::cpus_of;
 use super::kernel::LOG;
 use crate::survey::{COMMAND_LINE, NamedFact, Survey, fact};
 use crate::value::{Reading, lost};
@@ -50,8 +50,9 @@ const OFFLOADED: &str = "Offload RCU callbacks from CPUs:";
 /// By the kernel's log; where that is lost, by what the words mean: `nohz_full=` offloads, too (from 4.13 on).
 fn offloaded(survey: &Survey) -> Reading {
     let log = kernel_log::boot_log(&survey.root);
-    let told = log.value().and_then(|log| log.lines.iter().rev().find_map(|line| line.split_once(OFFLOADED)));
-    if let Some((_, list)) = told {
+    let reading =
+        log.value().and_then(|log| log.lines.iter().rev().find_map(|line| line.split_once(OFFLOADED)));
+    if let Some((_, list)) = reading {
         let list = list.trim().trim_end_matches('.');
         let cpus = if list == "(none)" { Fact::Value(CpuList::new()) } else { parsed(list.parse()) };
         return Reading::new(cpus, &[LOG]);

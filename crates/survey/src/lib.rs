@@ -31,8 +31,8 @@
 //! assert_eq!(survey.read("boot:isolcpus").value.to_string(), "2-3");
 //! ```
 
-mod boot_line;
 mod cgroups;
+mod command_line;
 mod consoles;
 mod files;
 mod firmware;
@@ -54,7 +54,7 @@ mod tests;
 
 use record::Fact;
 
-pub use boot_line::cpus_of;
+pub use command_line::cpus_of;
 pub use files::{chosen, is_mask, matching};
 pub use runtime::services::running;
 pub use snapshot::{asked, snapshot};
@@ -66,7 +66,7 @@ const TABLES: &[&[NamedFact]] = &[
     kernel::FACTS,
     place::FACTS,
     processors::FACTS,
-    boot_line::FACTS,
+    command_line::FACTS,
     next_boot::FACTS,
     consoles::FACTS,
     firmware::FACTS,

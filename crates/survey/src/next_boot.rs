@@ -69,7 +69,7 @@ fn item(requested: &Requested) -> Item {
     Item { name: words(&requested.word), value: shown(&requested.place) }
 }
 
-/// As it stands on a boot line.
+/// As it stands on a kernel command line.
 pub(super) fn words(word: &Word) -> String {
     word.value.as_ref().map_or_else(|| word.name.clone(), |value| format!("{}={value}", word.name))
 }

@@ -65,11 +65,11 @@ mod tests {
             ("/sys/devices/system/node/node0/cpulist", "0-3"),
             ("/sys/devices/system/node/node1/cpulist", "4-7"),
         ]);
-        let told = |isolated: &str, name: &str| {
+        let reading = |isolated: &str, name: &str| {
             Survey::new(tree.root.clone(), isolated.parse().unwrap()).read(name).value.to_string()
         };
-        assert_eq!(told("3-4", "nodes.isolated"), "node 0: 3, node 1: 4");
-        assert_eq!((told("2-3", "nodes.isolated.count"), told("", "nodes")), ("1".into(), "2".into()));
-        assert_eq!(told("", "nodes.isolated"), "unknown");
+        assert_eq!(reading("3-4", "nodes.isolated"), "node 0: 3, node 1: 4");
+        assert_eq!((reading("2-3", "nodes.isolated.count"), reading("", "nodes")), ("1".into(), "2".into()));
+        assert_eq!(reading("", "nodes.isolated"), "unknown");
     }
 }

@@ -11,7 +11,7 @@ fn survey(files: &[(&str, &str)]) -> (FakeTree, Survey) {
 }
 
 /// A value, or the state in words.
-fn told(survey: &Survey, name: &str) -> String {
+fn reading(survey: &Survey, name: &str) -> String {
     survey.read(name).value.to_string()
 }
 
@@ -59,7 +59,7 @@ fn kinds_of_facts_read_files() {
         ),
         ("each:/sys/class/net/*/threaded", "absent"),
     ] {
-        assert_eq!(told(&survey, name), value, "{name}");
+        assert_eq!(reading(&survey, name), value, "{name}");
     }
     assert_eq!(survey.read("config:HZ").value, Fact::Value(Value::Number(250)));
     assert_eq!(survey.read("config:HZ").from, ["CONFIG_HZ in /boot/config-6.1.0-rt"]);
@@ -133,7 +133,7 @@ fn what_was_given_is_all_that_is_known() {
         ("vendor", "unknown"),
         ("bootloader", "unknown"),
     ] {
-        assert_eq!(told(&survey, name), value, "{name}");
+        assert_eq!(reading(&survey, name), value, "{name}");
     }
     assert_eq!(survey.read("architecture").from, ["debian.config"]);
 }

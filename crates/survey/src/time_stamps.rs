@@ -38,10 +38,10 @@ mod tests {
 
     #[test]
     fn promises_are_read_from_the_cpus_identity() {
-        let told = |features: &str| promises(&format!("cpu:type:x86,ven0000:feature:,{features},"));
-        assert_eq!(told("0000,0004,0068,0078,0121"), Fact::Value("constant nonstop adjustable".into()));
-        assert_eq!(told("0004"), Fact::Value(String::new()));
-        assert_eq!(told("0068"), Fact::Absent);
+        let reading = |features: &str| promises(&format!("cpu:type:x86,ven0000:feature:,{features},"));
+        assert_eq!(reading("0000,0004,0068,0078,0121"), Fact::Value("constant nonstop adjustable".into()));
+        assert_eq!(reading("0004"), Fact::Value(String::new()));
+        assert_eq!(reading("0068"), Fact::Absent);
         assert_eq!(promises("of:NcpuT"), Fact::Absent);
     }
 }

@@ -11,7 +11,7 @@ static SET_APART: Guests =
 static ORDINARY: Guests = Guests::new("debian-6.1-amd64", "quiet").processors(2);
 
 /// The fact as it is shown, asked of this machine.
-fn told(fact: &str) -> String {
+fn shown(fact: &str) -> String {
     let survey = Survey::new(SysRoot::live(), CpuList::new());
     survey.read(fact).value.to_string()
 }
@@ -19,11 +19,11 @@ fn told(fact: &str) -> String {
 #[test]
 fn a_cpu_that_is_set_apart_is_seen_to_be() {
     SET_APART.run(|| {
-        assert_eq!(told("cpus.online"), "0-1");
+        assert_eq!(shown("cpus.online"), "0-1");
         for fact in ["cpus.isolated", "cpus.nohz_full", "cpus.rcu_nocbs"] {
-            assert_eq!(told(fact), "1", "{fact}");
+            assert_eq!(shown(fact), "1", "{fact}");
         }
-        assert_eq!(told("cpus.init"), "0", "process 1 stays off an isolated CPU");
+        assert_eq!(shown("cpus.init"), "0", "process 1 stays off an isolated CPU");
         let facts = machine::machine(&SysRoot::live());
         assert_eq!(facts.cpus.isolated.value().unwrap().to_string(), "1");
         assert_eq!(facts.cpus.nohz_full.value().unwrap().to_string(), "1");
@@ -33,11 +33,11 @@ fn a_cpu_that_is_set_apart_is_seen_to_be() {
 #[test]
 fn a_cpu_that_is_not_set_apart_is_seen_not_to_be() {
     ORDINARY.run(|| {
-        assert_eq!(told("cpus.online"), "0-1");
+        assert_eq!(shown("cpus.online"), "0-1");
         for fact in ["cpus.isolated", "cpus.nohz_full", "cpus.rcu_nocbs"] {
-            assert_eq!(told(fact), "", "{fact}");
+            assert_eq!(shown(fact), "", "{fact}");
         }
-        assert_eq!(told("cpus.init"), "0-1");
+        assert_eq!(shown("cpus.init"), "0-1");
         let facts = machine::machine(&SysRoot::live());
         assert!(facts.cpus.isolated.value().unwrap().is_empty());
     });

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_system_call_is_told_from_none() {
+    fn a_bare_system_call_is_distinguished_from_none() {
         let quiet = survives_without_system_calls(|| {
             std::hint::black_box(1 + 1);
         });

@@ -269,14 +269,14 @@ mod tests {
 
     #[test]
     fn another_threads_policy_is_read_and_one_that_is_gone_is_no_answer() {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send, receive) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
             set_policy(0, Policy::Batch, 0).unwrap();
-            tell.send(thread_id()).unwrap();
+            send.send(thread_id()).unwrap();
             let _ = ended.recv();
         });
-        let tid = told.recv().unwrap();
+        let tid = receive.recv().unwrap();
         assert_eq!(of_thread(tid).unwrap(), (Policy::Batch, 0));
         drop(end);
         other.join().unwrap();

@@ -86,33 +86,33 @@ fn what_was_read_is_remembered_and_read_once() {
 }
 
 #[test]
-fn places_are_told_apart() {
+fn places_are_distinguished() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| {
         let path = directory.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         path
     };
-    let told = |path: &Path| {
+    let shown = |path: &Path| {
         SysRoot::open_tree(path)
             .map(|root| root.read("/proc/cmdline"))
             .map_err(|error| error.to_string().replace(&directory.path().display().to_string(), ""))
     };
     let quiet = Ok(Fact::Value("quiet".into()));
-    assert_eq!(told(&write("a.tar.gz", &tree().archive().unwrap())), quiet);
-    assert_eq!(told(&write("a.txt", tree().text().as_bytes())), quiet);
-    assert_eq!(told(directory.path()), Ok(Fact::Absent));
+    assert_eq!(shown(&write("a.tar.gz", &tree().archive().unwrap())), quiet);
+    assert_eq!(shown(&write("a.txt", tree().text().as_bytes())), quiet);
+    assert_eq!(shown(directory.path()), Ok(Fact::Absent));
     assert_eq!(
-        told(&write("notes", b"hello")),
+        shown(&write("notes", b"hello")),
         Err("/notes is not a snapshot: it is neither compressed nor a text with `=== ` lines".into())
     );
     assert_eq!(
-        told(&write("bad", b"=== file\n")),
+        shown(&write("bad", b"=== file\n")),
         Err("/bad is not a snapshot: line 1 of the list is `file`: it has no kind, state and path".into())
     );
     let cut = tree().archive().unwrap();
-    assert!(told(&write("cut", &cut[..cut.len() / 2])).unwrap_err().contains("cannot be decompressed"));
-    assert!(told(&directory.path().join("none")).unwrap_err().starts_with("read /none: No such file"));
+    assert!(shown(&write("cut", &cut[..cut.len() / 2])).unwrap_err().contains("cannot be decompressed"));
+    assert!(shown(&directory.path().join("none")).unwrap_err().starts_with("read /none: No such file"));
 }
 
 /// A header as other programs write it.
@@ -137,22 +137,22 @@ fn compressed(blocks: &[Vec<u8>]) -> Vec<u8> {
 
 #[test]
 fn a_hostile_archive_reaches_nothing() {
-    let told = |blocks: &[Vec<u8>]| Tree::of_archive(&compressed(blocks)).map_err(|error| error.to_string());
-    let escaping = told(&[header("proc/../../etc/passwd", b'0', "0", "")]);
+    let shown = |blocks: &[Vec<u8>]| Tree::of_archive(&compressed(blocks)).map_err(|error| error.to_string());
+    let escaping = shown(&[header("proc/../../etc/passwd", b'0', "0", "")]);
     assert_eq!(escaping, Err("its member `proc/../../etc/passwd` reaches out of the archive".into()));
     let devices =
         [header("dev/sda", b'4', "0", ""), header("dev/null", b'3', "0", ""), header("pipe", b'6', "7", "")];
-    assert_eq!(told(&devices), Ok(Tree::default()));
-    let link = SysRoot::of(told(&[header("proc/cmdline", b'2', "0", "/etc/hostname")]).unwrap());
+    assert_eq!(shown(&devices), Ok(Tree::default()));
+    let link = SysRoot::of(shown(&[header("proc/cmdline", b'2', "0", "/etc/hostname")]).unwrap());
     assert_eq!(link.read("/proc/cmdline"), Fact::Absent);
     assert_eq!(
-        told(&[header("a", b'0', "777777777777", "")]),
+        shown(&[header("a", b'0', "777777777777", "")]),
         Err("it is not a tar archive, or is cut off, at byte 512".into())
     );
-    assert_eq!(told(&[vec![b'x'; 512]]), Err("it is not a tar archive, or is cut off, at byte 0".into()));
-    assert_eq!(told(&[vec![0; 100]]), Err("it is not a tar archive, or is cut off, at byte 0".into()));
+    assert_eq!(shown(&[vec![b'x'; 512]]), Err("it is not a tar archive, or is cut off, at byte 0".into()));
+    assert_eq!(shown(&[vec![0; 100]]), Err("it is not a tar archive, or is cut off, at byte 0".into()));
     let bomb = vec![0; 512 << 10];
-    assert_eq!(told(&vec![bomb; 130]), Err("it holds more than 64 MiB".into()));
+    assert_eq!(shown(&vec![bomb; 130]), Err("it holds more than 64 MiB".into()));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_file_is_read_without_its_newline_and_nuls() {
 }
 
 #[test]
-fn absent_is_told_from_unreadable() {
+fn absent_is_distinguished_from_unreadable() {
     let tree = FakeTree::new::<&[u8]>(&[("/sys/a", b"n/a")]);
     let root = &tree.root;
     assert_eq!(root.read("/sys/none"), Fact::Absent);

@@ -4,7 +4,7 @@
 mod support;
 
 use support::fixture::Fixture;
-use support::{Told, assert_same, told};
+use support::{EventText, assert_same, shown};
 use trace::{Item, Losses, Symbols, text};
 
 const KERNELS: [(&str, &str); 3] = [
@@ -18,9 +18,9 @@ fn pages_are_read_as_the_kernel_prints_them() {
     for (kernel, fixture) in KERNELS {
         let fixture = Fixture::parse(fixture);
         let events = fixture.trace.lines().filter_map(text::parse);
-        let texts: Vec<Told> = events
+        let texts: Vec<EventText> = events
             .map(|item| match item {
-                Item::Event(event) => told(&event, &Symbols::default()),
+                Item::Event(event) => shown(&event, &Symbols::default()),
                 Item::Lost(lost) => panic!("{kernel}: {lost:?}"),
             })
             .collect();
@@ -28,7 +28,7 @@ fn pages_are_read_as_the_kernel_prints_them() {
         fixture.each("page", |item| match item {
             // Text shows a stack in lines of its own.
             Item::Event(event) if event.name() == "kernel_stack" => {}
-            Item::Event(event) => records.push(told(event, &fixture.symbols)),
+            Item::Event(event) => records.push(shown(event, &fixture.symbols)),
             Item::Lost(lost) => panic!("{kernel}: {lost:?}"),
         });
         assert!(records.len() > 20, "{kernel}: {}", records.len());

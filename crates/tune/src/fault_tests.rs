@@ -13,7 +13,7 @@ use units::CpuList;
 
 use crate::apply::{End, OnRefusal, apply, rewrite};
 use crate::journal::{Begin, History, Journal, Line, Outcome, Store, read};
-use crate::plan::{Change, Plan, Threads, Wish, plan};
+use crate::plan::{Change, Plan, Request, Threads, plan};
 use crate::scripted::{Fault, Killed, Scripted};
 use crate::setting::Target;
 use crate::status::{Now, now, reconcile};
@@ -51,24 +51,24 @@ fn machine() -> Scripted {
     machine
 }
 
-fn files(path: &str, value: &str) -> Wish {
+fn files(path: &str, value: &str) -> Request {
     let change = Change::Files { path: path.to_owned(), value: value.to_owned() };
-    Wish {
+    Request {
         rule: format!("rule-{}", path.rsplit('/').next().unwrap()),
         changes: vec![change],
-        ..Wish::default()
+        ..Request::default()
     }
 }
 
-fn wishes() -> Vec<Wish> {
+fn requests() -> Vec<Request> {
     let moved =
         Threads { named: vec!["rcu*".into()], cpus: Some("0-1".parse().unwrap()), ..Threads::default() };
     let raised =
         Threads { named: vec!["rcu*".into()], priority: Some(4.try_into().unwrap()), ..Threads::default() };
-    let threads = |rule: &str, threads| Wish {
+    let threads = |rule: &str, threads| Request {
         rule: rule.to_owned(),
         changes: vec![Change::Threads(threads)],
-        ..Wish::default()
+        ..Request::default()
     };
     vec![
         files("/proc/sys/vm/swappiness", "10"),
@@ -80,16 +80,16 @@ fn wishes() -> Vec<Wish> {
         files("/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us", "10"),
         threads("moved", moved),
         threads("raised", raised),
-        Wish {
+        Request {
             rule: "apart".into(),
             changes: vec![Change::Partition("2-3".parse().unwrap())],
-            ..Wish::default()
+            ..Request::default()
         },
     ]
 }
 
 fn planned(machine: &Scripted) -> Plan {
-    plan(&machine.root(), &wishes(), &"2-3".parse().unwrap())
+    plan(&machine.root(), &requests(), &"2-3".parse().unwrap())
 }
 
 /// A disk: what was written, what of it is safe from a power cut, and at which call it fails.
@@ -167,12 +167,12 @@ fn undone_from(disk: &Disk, machine: &mut Scripted, what: &str) {
 }
 
 #[test]
-fn the_plan_is_what_the_wishes_come_to() {
+fn the_plan_is_what_the_requests_come_to() {
     let plan = planned(&machine());
-    let told: Vec<String> =
+    let shown: Vec<String> =
         plan.steps.iter().map(|step| format!("{}: {} -> {}", step.target, step.old, step.new)).collect();
     assert_eq!(
-        told,
+        shown,
         [
             "cpuset controller below /sys/fs/cgroup: off -> on",
             "control group /sys/fs/cgroup/worstcase: none -> there",
@@ -227,13 +227,13 @@ fn a_refusal_at_any_step_takes_everything_back() {
 }
 
 #[test]
-fn what_is_ignored_or_clamped_is_told_and_can_be_undone() {
+fn what_is_ignored_or_clamped_is_reported_and_can_be_undone() {
     for step in 0..steps() {
         let (mut machine, disk) = (machine().with(step, Fault::Ignore), Disk::default());
         let applied = run(&mut machine, &disk, OnRefusal::GoOn);
         assert_eq!(applied.taken[step].outcome, Some(Outcome::Ignored), "step {step}");
         let held = applied.taken.iter().filter(|taken| taken.held()).count();
-        assert_eq!(held + applied.left_out.len(), steps() - 1, "what is not there is told");
+        assert_eq!(held + applied.left_out.len(), steps() - 1, "what is not there is reported");
         undone_from(&disk, &mut machine, "ignored");
     }
     let clamped = [(4, "0"), (6, "0"), (10, "20")];
@@ -292,7 +292,7 @@ fn threads_get_back_the_cpus_that_a_partition_made_the_kernel_forget() {
         ..Threads::default()
     });
     let changes = vec![Change::Partition("2-3".parse().unwrap()), narrowed];
-    let plan = plan(&before.root(), &[Wish { changes, ..Wish::default() }], &CpuList::new());
+    let plan = plan(&before.root(), &[Request { changes, ..Request::default() }], &CpuList::new());
     let (mut machine, disk) = (before.clone(), Disk::default());
     apply(&mut machine, &mut disk.journal(), &plan.steps, OnRefusal::RollBack, &mut |_| true);
     assert_eq!(
@@ -436,7 +436,7 @@ fn an_interrupt_with_another_number_is_found_and_one_in_its_place_is_spared() {
 }
 
 #[test]
-fn of_several_interrupts_of_a_name_none_is_touched_and_that_is_told() {
+fn of_several_interrupts_of_a_name_none_is_touched_and_that_is_reported() {
     let (mut machine, disk) = (machine(), Disk::default());
     run(&mut machine, &disk, OnRefusal::RollBack);
     let line =
@@ -450,7 +450,7 @@ fn of_several_interrupts_of_a_name_none_is_touched_and_that_is_told() {
 }
 
 #[test]
-fn a_thread_that_ended_is_told_and_one_with_its_id_is_spared() {
+fn a_thread_that_ended_is_reported_and_one_with_its_id_is_spared() {
     let (mut machine, disk) = (machine(), Disk::default());
     run(&mut machine, &disk, OnRefusal::RollBack);
     let stat = machine.text("/proc/15/task/15/stat").unwrap().replace(" 40 0 0 ", " 41 0 0 ");

@@ -37,5 +37,5 @@ pub use control::in_words;
 pub use error::{Error, Result};
 pub use holder::live;
 pub use journal::{Journal, State, boot_id};
-pub use plan::{Change, Plan, Refusal, Step, Wish, plan};
+pub use plan::{Change, Plan, Refusal, Request, Step, plan};
 pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting};

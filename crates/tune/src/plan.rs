@@ -11,7 +11,7 @@ use crate::setting::{self, Target, Thread};
 
 /// What a rule asks for.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct Request {
     /// The rule's id.
     pub rule: String,
     /// What should be.
@@ -124,11 +124,11 @@ pub struct Plan {
     pub conflicts: Vec<Conflict>,
 }
 
-/// What the wishes come to on the machine at `root`, whose CPUs for real time are `real_time`: those set apart, else all.
-pub fn plan(root: &SysRoot, wishes: &[Wish], real_time: &CpuList) -> Plan {
+/// What the requests come to on the machine at `root`, whose CPUs for real time are `real_time`: those set apart, else all.
+pub fn plan(root: &SysRoot, requests: &[Request], real_time: &CpuList) -> Plan {
     let mut plan = Plan { schema_version: SCHEMA_VERSION, ..Plan::default() };
-    for wish in wishes {
-        add(&mut plan, root, wish, real_time);
+    for request in requests {
+        add(&mut plan, root, request, real_time);
     }
     plan.steps.sort_by_key(|step| step.target.kind().phase());
     setting::order_limits(&mut plan.steps);
@@ -136,18 +136,22 @@ pub fn plan(root: &SysRoot, wishes: &[Wish], real_time: &CpuList) -> Plan {
     plan
 }
 
-fn add(plan: &mut Plan, root: &SysRoot, wish: &Wish, real_time: &CpuList) {
-    if let Some(why) = wish.reserved.as_ref().filter(|_| !wish.named) {
+fn add(plan: &mut Plan, root: &SysRoot, request: &Request, real_time: &CpuList) {
+    if let Some(why) = request.reserved.as_ref().filter(|_| !request.named) {
         let why_not = format!("{why}: only if --only names the rule");
-        return plan.refusals.push(Refusal { rule: wish.rule.clone(), what: wish.title.clone(), why_not });
+        return plan.refusals.push(Refusal {
+            rule: request.rule.clone(),
+            what: request.title.clone(),
+            why_not,
+        });
     }
     let before = plan.steps.len() + plan.refusals.len();
     let mut wanted_already = false;
-    for change in &wish.changes {
+    for change in &request.changes {
         let expansion = setting::expand(root, change, real_time);
         for step in expansion.steps {
-            if let Some(why) = step.target.kind().heavy().filter(|_| !wish.named) {
-                let (rule, what) = (wish.rule.clone(), step.target.to_string());
+            if let Some(why) = step.target.kind().heavy().filter(|_| !request.named) {
+                let (rule, what) = (request.rule.clone(), step.target.to_string());
                 plan.refusals.push(Refusal {
                     rule,
                     what,
@@ -155,24 +159,24 @@ fn add(plan: &mut Plan, root: &SysRoot, wish: &Wish, real_time: &CpuList) {
                 });
                 continue;
             }
-            wanted_already |= !merge(&mut plan.steps, &mut plan.refusals, step, wish);
+            wanted_already |= !merge(&mut plan.steps, &mut plan.refusals, step, request);
         }
         let of_rule =
-            expansion.refusals.into_iter().map(|refusal| Refusal { rule: wish.rule.clone(), ..refusal });
+            expansion.refusals.into_iter().map(|refusal| Refusal { rule: request.rule.clone(), ..refusal });
         plan.refusals.extend(of_rule);
     }
     let nothing_done = plan.steps.len() + plan.refusals.len() == before && !wanted_already;
-    if nothing_done && !wish.otherwise.is_empty() {
-        let (rule, what, why_not) = (wish.rule.clone(), wish.title.clone(), wish.otherwise.clone());
+    if nothing_done && !request.otherwise.is_empty() {
+        let (rule, what, why_not) = (request.rule.clone(), request.title.clone(), request.otherwise.clone());
         plan.refusals.push(Refusal { rule, what, why_not });
     }
 }
 
 /// Adds a step, or the rule to the step that does the same; false for the latter. Of two values for one object the
 /// first one stays.
-fn merge(steps: &mut Vec<Step>, refusals: &mut Vec<Refusal>, step: Step, wish: &Wish) -> bool {
+fn merge(steps: &mut Vec<Step>, refusals: &mut Vec<Refusal>, step: Step, request: &Request) -> bool {
     match steps.iter_mut().find(|other| other.target == step.target) {
-        Some(same) if same.target.same(&same.new, &step.new) => same.rules.push(wish.rule.clone()),
+        Some(same) if same.target.same(&same.new, &step.new) => same.rules.push(request.rule.clone()),
         Some(other) => {
             let why_not = format!(
                 "{} has it written to {}, this one to {}",
@@ -180,11 +184,11 @@ fn merge(steps: &mut Vec<Step>, refusals: &mut Vec<Refusal>, step: Step, wish: &
                 other.new,
                 step.new
             );
-            refusals.push(Refusal { rule: wish.rule.clone(), what: step.target.to_string(), why_not });
+            refusals.push(Refusal { rule: request.rule.clone(), what: step.target.to_string(), why_not });
         }
         None => {
-            let effects = wish.costs.iter().cloned().chain(step.effects).collect();
-            let (rules, why) = (vec![wish.rule.clone()], wish.why.clone());
+            let effects = request.costs.iter().cloned().chain(step.effects).collect();
+            let (rules, why) = (vec![request.rule.clone()], request.why.clone());
             steps.push(Step { rules, why, effects, ..step });
             return true;
         }

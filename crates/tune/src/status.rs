@@ -20,7 +20,7 @@ pub enum Now {
     Drifted(String),
     /// It is gone, and why that is believed: there is nothing that could hold or not.
     Gone(String),
-    /// It cannot be told which one it is.
+    /// Which one it is is unknown.
     Unclear(String),
     /// It cannot be read: the errno.
     Unreadable(i32),

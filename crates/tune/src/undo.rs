@@ -18,7 +18,7 @@ pub enum Back {
     Foreign(String),
     /// It is gone, and why that is believed.
     Gone(String),
-    /// It cannot be told which one it is, so that nothing was written.
+    /// Which one it is is unknown, so nothing was written.
     Unclear(String),
     /// The kernel refused it: its errno.
     Refused(i32),

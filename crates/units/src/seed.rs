@@ -1,4 +1,4 @@
-//! Seeds: everything that a run draws by lot comes from one recorded number.
+//! Seeds: everything random in a run comes from one recorded number.
 
 use std::fmt;
 use std::str::FromStr;
@@ -64,7 +64,7 @@ impl Random {
         ((u128::from(self.next_u64()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Puts `items` into an order drawn by lot (Fisher and Yates).
+    /// Puts `items` into a random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);

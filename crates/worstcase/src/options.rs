@@ -82,7 +82,7 @@ pub struct Measuring {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = warm_up)]
     pub warm_up: Nanos,
 
-    /// Seed of everything drawn by lot: phases, loads, order [default: drawn, and recorded]
+    /// Seed of everything random: phases, loads, order [default: random, and recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<Seed>,
 

@@ -11,7 +11,7 @@ use runner::Outcome;
 
 use crate::error::CommandError;
 
-/// Writes data. A reader that has gone away is no error, and told as `false`.
+/// Writes data. A reader that has gone away is no error: returns `false`.
 pub fn data(text: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -67,10 +67,10 @@ impl Lab {
     fn boot(&self, time: &str) -> Result<f64> {
         ended(self.guest(0, time, &["measure", "--samples", "10", "--warm-up", "10ms"])?)?;
         let path = self.out(0).join("lab.json");
-        let told: Value = serde_json::from_slice(&read(&path)?)?;
+        let metadata: Value = serde_json::from_slice(&read(&path)?)?;
         self.clear()?;
         let milliseconds =
-            told["boot_milliseconds"].as_f64().context("lab.json tells no boot_milliseconds")?;
+            metadata["boot_milliseconds"].as_f64().context("lab.json tells no boot_milliseconds")?;
         Ok(milliseconds / 1e3)
     }
 

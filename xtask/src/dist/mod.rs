@@ -145,7 +145,7 @@ fn aim(cargo: &mut Command, target: &Target) -> Result<()> {
     let variable = format!("CARGO_TARGET_{}", target.triple.to_uppercase().replace('-', "_"));
     let linker = target.linker().ok_or_else(|| anyhow!("no linker for {}", target.triple))?;
     cargo.args(["--target", target.triple]);
-    // Told to use `cc`, rustc takes it for a plain one; left to itself it calls it with its own lld.
+    // With `linker=cc`, rustc takes it for a plain one; left to itself it calls it with its own lld.
     if linker != "cc" {
         cargo.env(format!("{variable}_LINKER"), linker);
     }
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dynamic_program_is_told_from_a_static_one() {
+    fn a_dynamic_program_is_distinguished_from_a_static_one() {
         let me = std::env::current_exe().unwrap();
         assert!(!is_static(&me).unwrap(), "the test itself is linked with the shared C library");
     }

@@ -38,7 +38,7 @@ const EXCEPTIONS: [(&str, &str); 19] = [
     ("lab", "/proc"),
     ("lab", "/sys"),
     ("audit", "/dev/cpu_dma_latency"), // what a pasted recipe writes to, not opened
-    ("audit", "/proc/sys/"),           // how a write is told as a command, not opened
+    ("audit", "/proc/sys/"),           // how a write is shown as a command, not opened
 ];
 
 /// How the standard library opens a file for writing.

@@ -6,6 +6,7 @@ mod layers;
 mod scrub;
 mod size;
 mod source;
+mod words;
 
 use std::fmt;
 use std::process::Command;
@@ -57,13 +58,14 @@ struct Demand {
     check: fn(&Tree) -> Vec<Finding>,
 }
 
-const DEMANDS: [Demand; 11] = [
+const DEMANDS: [Demand; 12] = [
     Demand { name: "unsafe code stays in sys", check: code::unsafe_outside_sys },
     Demand { name: "libraries do not print", check: code::printing },
     Demand { name: "few crates name kernel files", check: code::kernel_paths },
     Demand { name: "files are opened for writing by control and files", check: code::writers },
     Demand { name: "no path of one machine", check: code::machine_paths },
     Demand { name: "no merge is left half done", check: code::conflicts },
+    Demand { name: "the field's words", check: words::private },
     Demand { name: "files are short", check: size::files },
     Demand { name: "functions are short", check: size::functions },
     Demand { name: "crates know those that the table in layers.rs allows them", check: layers::edges },

@@ -1,4 +1,4 @@
-//! Words for a boot line, and the files in which boot loaders take them.
+//! Words for a kernel command line, and the files in which boot loaders take them.
 
 use super::choice::Chosen;
 use super::{head, left_out, reasons};
@@ -54,12 +54,14 @@ pub(super) fn comments(boot: &Chosen) -> Vec<String> {
     let elsewhere = match others {
         0 => Vec::new(),
         _ => {
-            vec![format!("# Failed rules that no word of a boot line cures: {others}; see worstcase check.")]
+            vec![format!(
+                "# Failed rules that no word of a kernel command line cures: {others}; see worstcase check."
+            )]
         }
     };
     let mut lines: Vec<String> = cured.chain(left_out(boot)).chain(elsewhere).collect();
     if boot.cures.is_empty() {
-        lines.push("# No failed rule asks for a word of the boot line.".to_owned());
+        lines.push("# No failed rule asks for a parameter on the kernel command line.".to_owned());
     }
     lines
 }

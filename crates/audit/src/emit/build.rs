@@ -32,7 +32,10 @@ pub(super) fn yocto(audit: &Audit, config: &Chosen, boot: &Chosen) -> String {
         "# Recipes that name fragments in KERNEL_FEATURES take it in files/cfg, as cfg/00051-latency, last."
             .into(),
     );
-    append.extend(boot_words(boot, "# Boot words, for APPEND or UBOOT_EXTLINUX_KERNEL_ARGS of the machine:"));
+    append.extend(parameters(
+        boot,
+        "# Kernel parameters, for APPEND or UBOOT_EXTLINUX_KERNEL_ARGS of the machine:",
+    ));
     append.push("FILESEXTRAPATHS:prepend := \"${THISDIR}/files:\"".into());
     append.push(format!("SRC_URI += \"file://{FRAGMENT}\""));
     patch(
@@ -50,12 +53,15 @@ pub(super) fn buildroot(audit: &Audit, config: &Chosen, boot: &Chosen) -> String
     let line = format!("BR2_LINUX_KERNEL_CONFIG_FRAGMENT_FILES=\"{path}\"");
     let mut text =
         vec!["# Name it in the board's defconfig, behind other fragments:".to_owned(), format!("#   {line}")];
-    text.extend(boot_words(boot, "# Boot words, for the boot loader's own file in BR2_ROOTFS_OVERLAY:"));
+    text.extend(parameters(
+        boot,
+        "# Kernel parameters, for the boot loader's own file in BR2_ROOTFS_OVERLAY:",
+    ));
     let text = format!("{}\n{}", text.join("\n"), fragment(audit, config));
     patch(&format!("Apply in Buildroot's tree with patch -p1, then set {line}"), &[added(&path, &text)])
 }
 
-fn boot_words(boot: &Chosen, head: &str) -> Vec<String> {
+fn parameters(boot: &Chosen, head: &str) -> Vec<String> {
     let words = boot.parts();
     if words.is_empty() {
         return Vec::new();

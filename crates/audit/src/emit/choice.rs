@@ -36,7 +36,7 @@ impl<'a> Choice<'a> {
         Self::new(|rule| &rule.cure.config, |line| symbol(line).to_owned())
     }
 
-    /// Of words of a boot line.
+    /// Of words of a kernel command line.
     pub fn of_boot() -> Self {
         Self::new(|rule| &rule.cure.boot, |word| word.split('=').next().unwrap_or_default().replace('-', "_"))
     }

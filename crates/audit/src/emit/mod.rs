@@ -1,4 +1,4 @@
-//! Findings turned into what makes them pass: a fragment of a kernel configuration, words for a boot line, and the files
+//! Findings turned into what makes them pass: a fragment of a kernel configuration, words for a kernel command line, and the files
 //! in which build systems and boot loaders take them. Reasons stand in comments.
 
 mod boot;
@@ -47,9 +47,9 @@ pub fn emit(form: Form, audit: &Audit, rules: &Rules) -> String {
     }
 }
 
-/// The words of a boot line that make the failed rules of `audit` pass.
+/// The words of a kernel command line that make the failed rules of `audit` pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BootWords {
+pub struct Parameters {
     /// Each key once, the worse finding's first.
     pub words: Vec<String>,
     /// Rules that a word would help and that got none, each with the reason.
@@ -57,10 +57,13 @@ pub struct BootWords {
 }
 
 /// What [`Form::Cmdline`] has in its last line, without the reasons.
-pub fn boot_words(audit: &Audit, rules: &Rules) -> BootWords {
+pub fn parameters(audit: &Audit, rules: &Rules) -> Parameters {
     let chosen = chosen(audit, rules, Choice::of_boot());
     let left_out = chosen.left_out.iter().map(|(finding, why)| (finding.rule.clone(), why.clone()));
-    BootWords { words: chosen.parts().into_iter().map(str::to_owned).collect(), left_out: left_out.collect() }
+    Parameters {
+        words: chosen.parts().into_iter().map(str::to_owned).collect(),
+        left_out: left_out.collect(),
+    }
 }
 
 fn chosen<'a>(audit: &'a Audit, rules: &'a Rules, mut choice: Choice<'a>) -> Chosen<'a> {

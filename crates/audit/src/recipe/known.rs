@@ -19,7 +19,7 @@ pub struct Known {
     pub sysctl: Vec<Sysctl>,
 }
 
-/// A word of the boot line that the kernel's documents do not have.
+/// A parameter on the kernel command line that the kernel's documents do not have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Word {

@@ -1,4 +1,4 @@
-//! What is wrong with a pasted recipe: a boot line, a GRUB file, U-Boot commands, a list of sysctls, a fragment of a
+//! What is wrong with a pasted recipe: a kernel command line, a GRUB file, U-Boot commands, a list of sysctls, a fragment of a
 //! kernel configuration, shell commands, or a whole page with all of them.
 //!
 //! [`statements`] finds what a machine would read among what a person reads; [`words`], [`symbols`], [`shell`] and
@@ -111,8 +111,8 @@ impl Remark {
 /// What was looked at, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Examination {
-    /// How many words of boot lines were found.
-    pub boot_words: usize,
+    /// How many words of kernel command lines were found.
+    pub parameters: usize,
     /// How many symbols of a kernel configuration.
     pub symbols: usize,
     /// How many settings of /proc/sys.
@@ -126,7 +126,7 @@ pub struct Examination {
 impl Examination {
     /// Whether anything was found that a machine would read.
     pub fn is_understood(&self) -> bool {
-        self.boot_words + self.symbols + self.sysctls + self.commands > 0
+        self.parameters + self.symbols + self.sysctls + self.commands > 0
     }
 }
 
@@ -143,7 +143,7 @@ pub fn examine(text: &str, target: Target) -> Examination {
     let count =
         |wanted: fn(&Statement) -> bool| statements.iter().filter(|statement| wanted(statement)).count();
     Examination {
-        boot_words: count(|statement| matches!(statement, Statement::Word(_))),
+        parameters: count(|statement| matches!(statement, Statement::Word(_))),
         symbols: count(|statement| matches!(statement, Statement::Symbol(_))),
         sysctls: count(|statement| matches!(statement, Statement::Sysctl { .. })),
         commands: count(|statement| matches!(statement, Statement::Command { .. })),

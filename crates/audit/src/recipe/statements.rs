@@ -8,7 +8,7 @@ use super::nearest::nearest;
 /// One thing that a recipe says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statement {
-    /// A word for the boot line.
+    /// A word for the kernel command line.
     Word(Word),
     /// A line or mention of the kernel's configuration.
     Symbol(Symbol),
@@ -18,14 +18,14 @@ pub enum Statement {
     Command { line: usize, words: Vec<String> },
 }
 
-/// A word for the boot line.
+/// A word for the kernel command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     pub line: usize,
     pub name: String,
     pub value: Option<String>,
-    /// Whether it stands on a boot line, all of whose words are meant for the kernel; else it was met in prose.
-    pub on_boot_line: bool,
+    /// Whether it stands on a kernel command line, all of whose words are meant for the kernel; else it was met in prose.
+    pub on_command_line: bool,
 }
 
 /// A symbol of the kernel's configuration, without `CONFIG_`.
@@ -47,8 +47,8 @@ fn of_line(number: usize, line: &str) -> Vec<Statement> {
     if let Some(symbol) = symbol_line(number, line) {
         return vec![Statement::Symbol(symbol)];
     }
-    if let Some(words) = boot_line(line) {
-        return words.iter().map(|word| Statement::Word(boot_word(number, word, true))).collect();
+    if let Some(words) = command_line(line) {
+        return words.iter().map(|word| Statement::Word(parameter(number, word, true))).collect();
     }
     if let Some((name, value)) = sysctl_line(line) {
         return vec![Statement::Sysctl { line: number, name, value }];
@@ -84,8 +84,8 @@ fn symbol_name(text: &str) -> &str {
     &text[..end]
 }
 
-/// The words of a boot line, in whatever wrapping.
-fn boot_line(line: &str) -> Option<Vec<String>> {
+/// The words of a kernel command line, in whatever wrapping.
+fn command_line(line: &str) -> Option<Vec<String>> {
     let assignments = ["GRUB_CMDLINE_LINUX_DEFAULT", "GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_XEN_DEFAULT"];
     let after_assignment = assignments.iter().find_map(|name| {
         let rest = line.trim_start_matches("export ").strip_prefix(name)?;
@@ -148,12 +148,12 @@ fn name_of(word: &str) -> &str {
     word.split('=').next().unwrap_or(word)
 }
 
-fn boot_word(line: usize, word: &str, on_boot_line: bool) -> Word {
+fn parameter(line: usize, word: &str, on_command_line: bool) -> Word {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (word, None),
     };
-    Word { line, name: name.to_owned(), value, on_boot_line }
+    Word { line, name: name.to_owned(), value, on_command_line }
 }
 
 /// `kernel.sched_rt_runtime_us = -1`, also behind `sysctl -w`.
@@ -209,7 +209,7 @@ fn mentions(number: usize, line: &str) -> Vec<Statement> {
             return (!name.is_empty())
                 .then(|| Statement::Symbol(Symbol { line: number, name: name.to_owned(), value }));
         }
-        let word = boot_word(number, word, false);
+        let word = parameter(number, word, false);
         let looks_like_one = word.value.is_some() && (is_known(&word.name) || nearest(&word.name).is_some());
         looks_like_one.then_some(Statement::Word(word))
     };

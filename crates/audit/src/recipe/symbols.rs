@@ -54,7 +54,7 @@ fn gone(symbol: &Symbol, target: Target) -> Option<Remark> {
     )
 }
 
-/// A symbol that is set for the sake of a boot word which the recipe does not have.
+/// A symbol that is set for the sake of a kernel parameter which the recipe does not have.
 fn alone(symbols: &[&Symbol], statements: &[Statement]) -> Vec<Remark> {
     let has_word = |need: &str| {
         let (name, flag) = need.split_once('=').map_or((need, None), |(name, flag)| (name, Some(flag)));

@@ -11,13 +11,13 @@ fn nothing_is_found_in_a_sound_recipe() {
                  kernel.sched_rt_runtime_us = 950000\nCONFIG_PREEMPT_RT=y\n# CONFIG_DEBUG_PREEMPT is not set\n";
     assert_eq!(found(sound), []);
     let examination = examine(sound, Target::default());
-    assert_eq!((examination.boot_words, examination.symbols, examination.sysctls), (5, 2, 1));
+    assert_eq!((examination.parameters, examination.symbols, examination.sysctls), (5, 2, 1));
 }
 
 #[test]
-fn a_misspelt_word_is_told_the_right_one() {
+fn a_misspelt_word_gets_a_suggestion() {
     let remarks =
         examine("quiet root=/dev/sda1 isolcpu=2 evl.oobcpus=1 nohz-full=2\n", Target::default()).remarks;
-    let told: Vec<_> = remarks.iter().map(|remark| (remark.id, remark.instead.as_deref())).collect();
-    assert_eq!(told, [(RemarkId::Misspelt, Some("evl.oob_cpus")), (RemarkId::Misspelt, Some("isolcpus"))]);
+    let shown: Vec<_> = remarks.iter().map(|remark| (remark.id, remark.instead.as_deref())).collect();
+    assert_eq!(shown, [(RemarkId::Misspelt, Some("evl.oob_cpus")), (RemarkId::Misspelt, Some("isolcpus"))]);
 }

@@ -63,7 +63,7 @@ fn others(number: usize, line: &str) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let machine = line.contains("bootargs") || line.contains("GRUB_CMDLINE");
     if machine && line.contains('\u{2026}') {
-        remarks.push(Remark::new(number, RemarkId::Typography, Severity::Warning, excerpt(line), "the ellipsis stands for words that are left out: copied as it is, it becomes a word of the boot line"));
+        remarks.push(Remark::new(number, RemarkId::Typography, Severity::Warning, excerpt(line), "the ellipsis stands for words that are left out: copied as it is, it becomes a parameter on the kernel command line"));
     }
     if line.contains('=') && line.contains(['\u{a0}', '\u{202f}', '\u{2009}']) {
         remarks.push(

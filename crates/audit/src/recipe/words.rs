@@ -1,4 +1,4 @@
-//! Words of the boot line.
+//! Kernel parameters.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ const LISTS: [&str; 6] =
 /// The flags that isolcpus has (kernel/sched/isolation.c).
 const FLAGS: [&str; 3] = ["nohz", "domain", "managed_irq"];
 
-/// Bytes of a boot line on x86 and arm64 (COMMAND_LINE_SIZE).
+/// Bytes of a kernel command line on x86 and arm64 (COMMAND_LINE_SIZE).
 const LONGEST_LINE: usize = 2048;
 
 /// What is wrong with the words, one by one and together.
@@ -46,7 +46,7 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
         .collect();
     let mut remarks: Vec<Remark> = words.iter().flat_map(|word| of_one(word, target)).collect();
     let mut lines: BTreeMap<usize, Vec<&Word>> = BTreeMap::new();
-    for word in words.into_iter().filter(|word| word.on_boot_line) {
+    for word in words.into_iter().filter(|word| word.on_command_line) {
         lines.entry(word.line).or_default().push(word);
     }
     remarks.extend(lines.values().flat_map(|line| together(line)));
@@ -109,7 +109,8 @@ fn name(word: &Word, target: Target) -> Option<Remark> {
         return Some(of(RemarkId::Misspelt, Severity::Error, message).instead(nearest));
     }
     // A word with a dot may be a parameter of a module that the documents do not name.
-    let judged = word.on_boot_line && parameters::reader_of(&word.name).is_none() && !word.name.contains('.');
+    let judged =
+        word.on_command_line && parameters::reader_of(&word.name).is_none() && !word.name.contains('.');
     judged.then(|| {
         of(
             RemarkId::Unknown,
@@ -216,7 +217,7 @@ fn supposes_siblings(list: &str) -> bool {
     }
 }
 
-/// Words of one boot line that do not go together.
+/// Words of one kernel command line that do not go together.
 fn together(words: &[&Word]) -> Vec<Remark> {
     let mut remarks = duplicates(words);
     let list = |name: &str| {

@@ -11,7 +11,7 @@
 //! of a case are added to it.
 //!
 //! A case with `files` is a whole machine, bare and with four CPUs, that has these files besides; one without is a
-//! configuration or a boot line alone.
+//! configuration or a kernel command line alone.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::BTreeMap;

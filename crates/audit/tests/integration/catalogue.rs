@@ -133,7 +133,7 @@ fn cures(cure: &Cure) -> Vec<(&'static str, String)> {
         ("cure, now: write", writes.join(", ")),
         ("cure, now", actions.join("; ")),
         ("cure, now", words(&cure.command)),
-        ("cure, boot line", code(&cure.boot)),
+        ("cure, kernel command line", code(&cure.boot)),
         ("cure, kernel config", code(&cure.config)),
         ("cure, firmware", words(&cure.firmware)),
         ("cure, application", words(&cure.application)),

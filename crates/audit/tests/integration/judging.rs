@@ -7,7 +7,7 @@ use record::Fact;
 use record::verdict::Verdict;
 
 #[test]
-fn every_outcome_is_told_from_the_others() {
+fn every_outcome_is_distinguished_from_the_others() {
     let audit = audit_of_everything(&rules());
     for (rule, outcome, reason) in [
         ("kc-rt", Outcome::Failed, None),
@@ -114,15 +114,18 @@ fn profiles_are_those_of_the_machine_and_the_reasons_are_said() {
         let audit = audit_with(&rules(), &machine, isolated, &Request { profiles: asked, rules: Vec::new() });
         (audit.profiles.to_string(), audit.reasons.join(", "))
     };
-    let told = |profiles: &str, reasons: &str| (profiles.to_owned(), reasons.to_owned());
+    let expected = |profiles: &str, reasons: &str| (profiles.to_owned(), reasons.to_owned());
     let rt = ("/proc/sys/kernel/version", "#1 SMP PREEMPT_RT Debian 6.1.90-1\n");
     let guest = ("/proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor\n");
     let tickless = ("/sys/devices/system/cpu/nohz_full", "2-3\n");
     assert_eq!(
         chosen(&[rt], "", Vec::new()),
-        told("rt,general", "rt (PREEMPT_RT), general (no CPU is isolated)")
+        expected("rt,general", "rt (PREEMPT_RT), general (no CPU is isolated)")
     );
-    assert_eq!(chosen(&[rt], "2-3", Vec::new()), told("rt,isolated", "rt (PREEMPT_RT), isolated (CPUs 2-3)"));
+    assert_eq!(
+        chosen(&[rt], "2-3", Vec::new()),
+        expected("rt,isolated", "rt (PREEMPT_RT), isolated (CPUs 2-3)")
+    );
     assert_eq!(chosen(&[rt, tickless], "3", Vec::new()).0, "rt,poll");
     assert_eq!(chosen(&[rt, tickless], "1", Vec::new()).0, "rt,isolated");
     assert_eq!(chosen(&[guest, rt], "", Vec::new()).0, "guest,rt,general");
@@ -238,22 +241,22 @@ source = ["a kernel document"]
 #[test]
 fn what_the_next_boot_changes_is_said() {
     let rules = Rules::parse(&[("boot", BOOT_RULES)]).unwrap();
-    let told = |given: &str, requested: &str, isolated: &str| {
+    let expected = |given: &str, requested: &str, isolated: &str| {
         let machine = machine();
         machine.write("/proc/cmdline", given);
         machine.write("/boot/extlinux/extlinux.conf", &format!("label l0\nappend quiet {requested}\n"));
         machine.write("/sys/devices/system/cpu/isolated", isolated);
         let audit = audit_with(&rules, &machine, "2-3", &Request::default());
-        let told = |rule| {
+        let expected = |rule| {
             let finding = finding(&audit, rule);
             let facts: Vec<String> =
                 finding.evidence.iter().map(|of| format!("{}: {}", of.fact, of.value)).collect();
             (finding.outcome, finding.next_boot.clone().unwrap_or_default(), facts)
         };
-        (told("bt-word"), told("bt-effect"))
+        (expected("bt-word"), expected("bt-effect"))
     };
     let place = "/boot/extlinux/extlinux.conf, line 2";
-    let (word, effect) = told("quiet", "threadirqs isolcpus=2-3", "");
+    let (word, effect) = expected("quiet", "threadirqs isolcpus=2-3", "");
     assert_eq!(
         (word.0, word.1),
         (Outcome::Failed, format!("takes effect at the next boot: {place} asks for it"))
@@ -269,10 +272,10 @@ fn what_the_next_boot_changes_is_said() {
         &rules,
     );
     assert!(emitted.contains(&format!("#   takes effect at the next boot: {place}")), "{emitted}");
-    let (word, effect) = told("quiet threadirqs isolcpus=2-3", "", "2-3");
+    let (word, effect) = expected("quiet threadirqs isolcpus=2-3", "", "2-3");
     assert_eq!((word.0, word.1.contains("gone after the next boot")), (Outcome::Passed, true));
     assert_eq!((effect.0, effect.1.contains("gone after the next boot")), (Outcome::Passed, true));
-    let (word, effect) = told("quiet isolcpus=2-3", "isolcpus=2-3", "2-3");
+    let (word, effect) = expected("quiet isolcpus=2-3", "isolcpus=2-3", "2-3");
     assert_eq!(
         (word.0, word.1, word.2),
         (Outcome::Failed, String::new(), vec!["boot:threadirqs: absent".into()])

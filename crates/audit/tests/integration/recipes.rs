@@ -1,4 +1,4 @@
-//! The seeds' own lines, and what their readers must be told.
+//! The seeds' own lines, and what their readers must learn.
 #![allow(clippy::unwrap_used)]
 
 use audit::Severity;
@@ -116,7 +116,7 @@ fn versions_decide_what_is_gone() {
 }
 
 #[test]
-fn a_mask_is_told_from_a_number() {
+fn a_mask_is_distinguished_from_a_number() {
     let remark = |text: &str| {
         examine(text, Target::default()).remarks.pop().map(|remark| (remark.severity, remark.message))
     };

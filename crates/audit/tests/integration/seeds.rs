@@ -239,15 +239,15 @@ fn every_recommendation_of_the_seeds_has_a_rule_or_a_reason() {
 #[test]
 fn what_rules_say_of_seeds_stands_in_the_table() {
     let rules = Rules::built_in().unwrap();
-    let mut told: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut cured: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (seed, _, answer) in SEEDS.iter().copied().flatten() {
         if let By(ids) = answer {
-            told.extend(ids.iter().map(|id| (*seed, *id)));
+            cured.extend(ids.iter().map(|id| (*seed, *id)));
         }
     }
     let said =
         rules.all().iter().flat_map(|rule| rule.seeds.iter().map(|seed| (seed.as_str(), rule.id.as_str())));
-    let lacking: Vec<_> = said.filter(|pair| !told.contains(pair)).collect();
+    let lacking: Vec<_> = said.filter(|pair| !cured.contains(pair)).collect();
     assert!(
         lacking.is_empty(),
         "{} rules name a seed that the table does not give them: {lacking:?}",

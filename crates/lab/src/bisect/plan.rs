@@ -125,7 +125,7 @@ impl Plan for BisectPlan {
     fn guest(&self, arm: &Arm, seed: Seed, kernel: &Kernel, binary: &Path) -> Result<Guest, Error> {
         Ok(Guest {
             kernel: kernel.clone(),
-            words: self.subject.boot_words(arm),
+            words: self.subject.parameters_of(arm),
             processors: 1,
             memory: self.memory,
             time: LabTime::Instructions,

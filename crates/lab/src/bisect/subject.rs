@@ -149,7 +149,7 @@ impl Subject {
     }
 
     /// The kernel parameters of an arm.
-    pub fn boot_words(&self, arm: &Arm) -> Vec<String> {
+    pub fn parameters_of(&self, arm: &Arm) -> Vec<String> {
         let inert = (*arm == Arm::Control).then(|| INERT.to_owned());
         let words = match self {
             Self::Words { line, .. } => on(line, arm),
@@ -314,13 +314,13 @@ mod tests {
             names(&subject),
             ["preempt=full -> preempt=none", "without nosmt", "skew-tick=1 -> skew_tick=0", "threadirqs"]
         );
-        assert_eq!(subject.boot_words(&Arm::off()), good);
-        assert_eq!(subject.boot_words(&subject.bad()), bad);
+        assert_eq!(subject.parameters_of(&Arm::off()), good);
+        assert_eq!(subject.parameters_of(&subject.bad()), bad);
         assert_eq!(
-            subject.boot_words(&Arm::With([0, 3].into())),
+            subject.parameters_of(&Arm::With([0, 3].into())),
             words("quiet nosmt skew-tick=1 preempt=none threadirqs")
         );
-        assert_eq!(subject.boot_words(&Arm::Control).pop().as_deref(), Some(INERT));
+        assert_eq!(subject.parameters_of(&Arm::Control).pop().as_deref(), Some(INERT));
     }
 
     #[test]
@@ -328,8 +328,8 @@ mod tests {
         let bad = crate::parameters::split("dyndbg=\"file drivers/tty/* +p\" quiet").unwrap();
         let subject = Subject::words("k".into(), &words("quiet"), &bad);
         assert_eq!(names(&subject), ["dyndbg=\"file drivers/tty/* +p\""]);
-        assert_eq!(subject.boot_words(&subject.bad()), bad);
-        assert_eq!(subject.boot_words(&Arm::off()), ["quiet"]);
+        assert_eq!(subject.parameters_of(&subject.bad()), bad);
+        assert_eq!(subject.parameters_of(&Arm::off()), ["quiet"]);
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
             (words("console=ttyS0 console=tty0 quiet"), words("console=tty0 console=ttyS0 quiet"));
         let subject = Subject::words("k".into(), &good, &bad);
         assert_eq!(names(&subject), ["console=ttyS0 at another place"]);
-        assert_eq!((subject.boot_words(&Arm::off()), subject.boot_words(&subject.bad())), (good, bad));
+        assert_eq!((subject.parameters_of(&Arm::off()), subject.parameters_of(&subject.bad())), (good, bad));
     }
 
     proptest! {
@@ -346,8 +346,8 @@ mod tests {
         fn both_command_lines_come_out_as_they_went_in(good in "([a-c](=[12])? ){0,8}", bad in "([a-c](=[12])? ){0,8}") {
             let (good, bad) = (words(&good), words(&bad));
             let subject = Subject::words("k".into(), &good, &bad);
-            prop_assert_eq!(subject.boot_words(&Arm::off()), good.clone());
-            prop_assert_eq!(subject.boot_words(&subject.bad()), bad.clone());
+            prop_assert_eq!(subject.parameters_of(&Arm::off()), good.clone());
+            prop_assert_eq!(subject.parameters_of(&subject.bad()), bad.clone());
             prop_assert_eq!(subject.count() == 0, good == bad);
         }
     }

@@ -154,7 +154,7 @@ fn ten_inert_words_leave_none_guilty_after_three_arms() {
 }
 
 #[test]
-fn two_words_that_only_act_together_are_told_together() {
+fn two_words_that_only_act_together_are_reported_together() {
     let both = |words: &[&str]| words.contains(&"word2") && words.contains(&"word9");
     let booter = guests(move |_, words| if both(words) { 40_000 } else { CALM });
     let answer = answer(ten_words(), &booter).unwrap();
@@ -184,7 +184,7 @@ fn a_control_that_moves_makes_every_answer_worthless() {
 }
 
 #[test]
-fn a_bad_set_up_that_is_better_is_told_so() {
+fn a_bad_set_up_that_is_better_is_reported_so() {
     let answer = answer(ten_words(), &guests(|_, words| if words.len() > 8 { CALM } else { 40_000 }));
     assert_eq!(answer.unwrap().outcome, Outcome::Inconclusive(Doubt::Reversed));
 }

@@ -54,7 +54,7 @@ impl Disk {
         }
     }
 
-    /// What process 1 is told of it.
+    /// What process 1 needs to mount it.
     pub fn in_guest(&self) -> plan::Disk {
         match self {
             Self::Memory(..) => plan::Disk::Memory("/dev/ram0".into()),
@@ -72,7 +72,7 @@ impl Disk {
 }
 
 /// The parameters of brd, the RAM block device, for one disk of `size`: of the module, or with `brd.` before each on the
-/// boot line where it is built in.
+/// kernel command line where it is built in.
 pub(crate) fn of_ram_disk(size: Bytes) -> [String; 2] {
     ["rd_nr=1".to_owned(), format!("rd_size={}", size.0.div_ceil(1024))]
 }
@@ -90,7 +90,7 @@ fn blocks_of(image: &MemoryFile) -> Result<Vec<u8>, Error> {
     Ok(blocks)
 }
 
-/// mke2fs(8) with everything fixed that it draws by lot.
+/// mke2fs(8) with everything fixed that is random by default.
 fn image(size: Bytes) -> Result<MemoryFile, Error> {
     if size < LEAST {
         return Err(Error::new(format!("a disk of {size} is too small for ext4: at least {LEAST}")));

@@ -123,7 +123,7 @@ fn filter(command: &mut Command, bytes: &[u8]) -> Option<Vec<u8>> {
     .map(|output| output.stdout)
 }
 
-/// Whether QEMU can start the unpacked kernel: an ELF file with the entry point that Xen's PVH defined, told in a note
+/// Whether QEMU can start the unpacked kernel: an ELF file with the entry point that Xen's PVH defines, given in a note
 /// (`XEN_ELFNOTE_PHYS32_ENTRY`, 18; CONFIG_PVH).
 fn starts_by_itself(vmlinux: &[u8]) -> bool {
     const NOTE: &[u8] = b"\x12\0\0\0Xen\0";

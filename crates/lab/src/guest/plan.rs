@@ -1,4 +1,4 @@
-//! What process 1 is told: a file in the guest's root.
+//! The plan of process 1: a file in the guest's root.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

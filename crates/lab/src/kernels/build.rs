@@ -33,11 +33,11 @@ const SIGNS: [(&str, &str); 4] = [
     ("openssl/", PACKAGES),
 ];
 
-/// Of a build that failed, so many lines of its log are told.
+/// Lines of the log that a failed build prints.
 const LAST_LINES: usize = 8;
 
-/// How often it is told how far a build is.
-const TOLD_EVERY: Duration = Duration::from_secs(30);
+/// How often a build reports its progress.
+const PROGRESS_EVERY: Duration = Duration::from_secs(30);
 
 /// What stands in every image in place of date, user, machine and count, so that equal inputs give equal images.
 const IDENTITY: [(&str, &str); 4] = [
@@ -275,7 +275,7 @@ impl Kbuild<'_> {
         // What make starts outlives a make that is killed: until all of it has ended, the name stays locked.
         sys::process::pass_on(&mut make, self.lock.share()?);
         let mut child = make.stdout(log).stderr(both).spawn().map_err(|error| MAKE.not_started(&error))?;
-        let mut told = Instant::now();
+        let mut last = Instant::now();
         let status = loop {
             if let Some(status) =
                 child.try_wait().map_err(|error| failed("wait for make in", self.output, &error))?
@@ -283,8 +283,8 @@ impl Kbuild<'_> {
                 break status;
             }
             std::thread::sleep(Duration::from_millis(100));
-            if told.elapsed() >= TOLD_EVERY {
-                told = Instant::now();
+            if last.elapsed() >= PROGRESS_EVERY {
+                last = Instant::now();
                 progress(&format!("building {}: {} steps so far", self.name, steps(&path)));
             }
         };

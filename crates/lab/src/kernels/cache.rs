@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_directory_is_told_and_spoils_no_other() {
+    fn a_broken_directory_is_reported_and_spoils_no_other() {
         let (_directory, cache) = empty();
         put_in(&cache, "good", "6.1");
         put_in(&cache, "no-image", "6.1");
@@ -393,11 +393,11 @@ mod tests {
         let lock = cache.lock("mine", &mut |_| ()).unwrap();
         let shared = lock.share().unwrap();
         drop(lock);
-        let (told, hears) = std::sync::mpsc::channel();
+        let (progress, hears) = std::sync::mpsc::channel();
         let other = cache.clone();
         let waiter = std::thread::spawn(move || {
-            let mut told = |words: &str| told.send(words.to_owned()).unwrap();
-            other.lock("mine", &mut told).map(drop)
+            let mut progress = |words: &str| progress.send(words.to_owned()).unwrap();
+            other.lock("mine", &mut progress).map(drop)
         });
         assert_eq!(hears.recv().unwrap(), "waiting: another process holds mine");
         drop(shared);

@@ -12,7 +12,7 @@ use crate::Error;
 /// No image is longer; Debian's arm64 Image has 31 MB.
 const LONGEST: u64 = 256 << 20;
 
-/// What is told about an image.
+/// What is known about an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Image {
     pub architecture: Architecture,

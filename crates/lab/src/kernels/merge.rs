@@ -9,10 +9,10 @@ use machine::kernel_config::{Fragment, KernelConfig, Setting, line_of};
 use super::cache::failed;
 use crate::Error;
 
-/// Of what is wrong with a fragment, so much is told.
+/// The most complaints about one fragment that an error lists.
 const MOST_COMPLAINTS: usize = 5;
 
-/// A fragment with the name that it is told by.
+/// A fragment with the name that messages give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Its file's name.
@@ -73,8 +73,8 @@ impl Asked {
         if fragment.complaints.is_empty() {
             return Ok(fragment);
         }
-        let told = fragment.complaints.iter().take(MOST_COMPLAINTS);
-        let lines: Vec<String> = told.map(|complaint| format!("{} {complaint}", self.name)).collect();
+        let complaints = fragment.complaints.iter().take(MOST_COMPLAINTS);
+        let lines: Vec<String> = complaints.map(|complaint| format!("{} {complaint}", self.name)).collect();
         let more = fragment.complaints.len().saturating_sub(MOST_COMPLAINTS);
         let more = if more == 0 { String::new() } else { format!("\nand {more} more such lines") };
         Err(Error::new(format!("{}{more}", lines.join("\n")))

@@ -1,4 +1,4 @@
-//! Programs that do a part of the work: apt, dpkg-deb, make. Found on PATH, told what failed in their own words.
+//! Programs that do a part of the work: apt, dpkg-deb, make. Found on PATH; a failure carries their own words.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::Error;
 
-/// Of what a program complains of, the last lines are told.
+/// How many of the last lines of a failed program's complaints an error shows.
 const MOST_LINES: usize = 5;
 
 /// A program, and what to do where it is missing.

@@ -83,7 +83,7 @@ pub struct Rung {
     /// Kernel parameters, one each: blanks stand in quotes.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Settings of sysctl(8), which the kernel makes before process 1 begins (the boot word `sysctl.`, Linux 5.8).
+    /// Settings of sysctl(8), which the kernel makes before process 1 begins (the kernel parameter `sysctl.`, Linux 5.8).
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// How the kernel is built, if it is.

@@ -134,7 +134,7 @@ fn every_rung_is_measured_with_every_seed_and_its_record_kept() {
 }
 
 #[test]
-fn a_guest_that_fails_is_told_and_does_not_stop_the_others() {
+fn a_guest_that_fails_is_reported_and_does_not_stop_the_others() {
     let directory = tempfile::tempdir().unwrap();
     let mut begun = Run::begin(directory.path()).unwrap();
     let booter = Scripted::new(|guest, load, seed| match (guest.kernel.name.as_str(), load, seed) {

@@ -8,7 +8,7 @@
 //! A slot counts as loaded if its worker did a fair part of what it usually does ([`slots`]), or did less and was ready all
 //! the same: waiting for a CPU, or for a device where that is its work. In either case the stressor must have had a fair
 //! share of the CPU time that it could have had in that second. A busy machine makes a load slower and does not stop it;
-//! a quota that is smaller than what other programs leave cannot be told from them here, and stands in the evidence of the
+//! a quota that is smaller than what other programs leave cannot be distinguished from them here, and stands in the evidence of the
 //! run.
 
 mod slots;

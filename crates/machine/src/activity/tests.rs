@@ -34,7 +34,7 @@ fn one() -> CpuList {
     "1".parse().unwrap()
 }
 
-fn told(before: &Activity, after: &Activity) -> Vec<String> {
+fn shown(before: &Activity, after: &Activity) -> Vec<String> {
     let mut tally = Tally::new(one());
     tally.add(before, after);
     let line = |residue: Residue| {
@@ -56,25 +56,25 @@ fn rows_of_interrupts_and_softirqs_count_for_their_cpu() {
     let before = activity(&interrupts(5, 100), &softirqs(1), 0, &[]);
     let after = activity(&interrupts(8, 350), &softirqs(2), 0, &[]);
     assert_eq!(
-        told(&before, &after),
+        shown(&before, &after),
         [
             "1 Interrupt LOC [Local timer interrupts] 250 0",
             "1 Interrupt 24 [IO-APIC 4-edge ttyS0] 3 0",
             "1 Softirq TIMER [] 1 0",
         ]
     );
-    assert!(told(&after, &after).is_empty());
+    assert!(shown(&after, &after).is_empty());
 }
 
 #[test]
 fn a_number_that_another_device_has_now_is_counted_from_nothing() {
     let before = activity(" CPU0 CPU1\n 24: 0 900 IO-APIC 4-edge ttyS0\n", "", 0, &[]);
     let after = activity(" CPU0 CPU1\n 24: 0 3 PCI-MSI 1-edge nvme0q1\n", "", 0, &[]);
-    assert_eq!(told(&before, &after), ["1 Interrupt 24 [PCI-MSI 1-edge nvme0q1] 3 0"]);
+    assert_eq!(shown(&before, &after), ["1 Interrupt 24 [PCI-MSI 1-edge nvme0q1] 3 0"]);
 }
 
 #[test]
-fn threads_are_told_apart_by_what_they_are_and_slices_of_nobody_are_told() {
+fn threads_are_distinguished_by_what_they_are_and_slices_of_nobody_are_reported() {
     let before = activity(
         "",
         "",
@@ -98,11 +98,11 @@ fn threads_are_told_apart_by_what_they_are_and_slices_of_nobody_are_told() {
         ],
     );
     assert_eq!(
-        told(&before, &after),
+        shown(&before, &after),
         [
             "1 KernelThread kworker/1:1 [] 4 500",
-            "1 Stranger daemon [30] 3 500",
-            "1 Resident robot [40] 6 8000",
+            "1 UnpinnedThread daemon [30] 3 500",
+            "1 PinnedThread robot [40] 6 8000",
             "1 PageFault daemon [30] 3 0",
             "1 Unseen  [] 7 0",
         ]
@@ -110,23 +110,26 @@ fn threads_are_told_apart_by_what_they_are_and_slices_of_nobody_are_told() {
 }
 
 #[test]
-fn a_thread_that_left_meanwhile_and_one_that_never_gives_way_are_told() {
+fn a_thread_that_left_meanwhile_and_one_that_never_gives_way_are_reported() {
     let before =
         activity("", "", 0, &[(30, "left", 0, 1, 0, 10, 1, "0-1"), (31, "spins", 0, 1, 0, 10, 1, "0-1")]);
     let after =
         activity("", "", 0, &[(30, "left", 0, 0, 0, 20, 2, "0-1"), (31, "spins", 0, 1, 0, 90, 1, "0-1")]);
-    assert_eq!(told(&before, &after), ["1 Stranger left [30] 1 10", "1 Stranger spins [31] 1 80"]);
+    assert_eq!(
+        shown(&before, &after),
+        ["1 UnpinnedThread left [30] 1 10", "1 UnpinnedThread spins [31] 1 80"]
+    );
 }
 
 #[test]
 fn a_thread_that_was_moved_while_it_slept_did_not_run_where_it_ran_last() {
     let before = activity("", "", 0, &[(30, "khugepaged", KERNEL, 1, 0, 10, 1, "0")]);
     let after = activity("", "", 0, &[(30, "khugepaged", KERNEL, 0, 0, 90, 4, "0")]);
-    assert!(told(&before, &after).is_empty());
+    assert!(shown(&before, &after).is_empty());
 }
 
 #[test]
-fn a_thread_that_tracing_saw_pass_by_is_told_where_no_look_found_it() {
+fn a_thread_that_tracing_saw_pass_by_is_reported_where_no_look_found_it() {
     let mut tally = Tally::new(one());
     let before = activity("", "", 0, &[(30, "spins", 0, 1, 0, 10, 1, "0-1")]);
     let after = activity("", "", 0, &[(30, "spins", 0, 1, 0, 90, 2, "0-1")]);

@@ -39,7 +39,7 @@ pub(super) struct ShellWord<'a> {
     is_known: bool,
 }
 
-/// No word of a boot line is longer, in bytes; a variable that holds itself twice would soon be.
+/// No word of a kernel command line is longer, in bytes; a variable that holds itself twice would soon be.
 const LONGEST: usize = 64 << 10;
 
 impl ShellWord<'_> {

@@ -4,7 +4,7 @@ use sysroot::FakeTree;
 use super::*;
 
 /// The words, each with its place.
-fn told(words: &[Requested]) -> Vec<String> {
+fn shown(words: &[Requested]) -> Vec<String> {
     let word = |of: &Requested| match &of.word.value {
         Some(value) => format!("{}={value} @{}", of.word.name, of.place.line),
         None => format!("{} @{}", of.word.name, of.place.line),
@@ -18,7 +18,7 @@ fn found(files: &[(&str, &str)]) -> Fact<Request> {
 
 fn words(files: &[(&str, &str)]) -> Vec<String> {
     match found(files) {
-        Fact::Value(request) => told(&request.words),
+        Fact::Value(request) => shown(&request.words),
         other => panic!("{other:?}"),
     }
 }
@@ -26,7 +26,7 @@ fn words(files: &[(&str, &str)]) -> Vec<String> {
 fn sourced(text: &str) -> Option<Vec<String>> {
     let mut variables = Variables::default();
     source("/etc/default/grub", text, &mut variables);
-    defaults(&variables).as_deref().map(told)
+    defaults(&variables).as_deref().map(shown)
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn words_are_quoted_for_the_shell_and_for_grub() {
 #[test]
 fn an_argument_that_quotes_keep_together_is_one_word() {
     let menu = "menuentry x {\nlinux /v 'memmap=1$2' \"dyndbg=file a +p\" 'a;b'\n}\n";
-    let told = words(&[("/boot/grub/grub.cfg", menu)]);
-    assert_eq!(told, ["memmap=1$2 @2", "dyndbg=file a +p @2", "a;b @2"]);
+    let shown = words(&[("/boot/grub/grub.cfg", menu)]);
+    assert_eq!(shown, ["memmap=1$2 @2", "dyndbg=file a +p @2", "a;b @2"]);
 }
 
 #[test]
@@ -121,11 +121,11 @@ fn files_that_may_not_be_read_are_not_guessed() {
     let defaults = b"GRUB_CMDLINE_LINUX=isolcpus=3\n".to_vec();
     tree.files.insert("/etc/default/grub".into(), Fact::Value(defaults));
     let Fact::Value(request) = find(&SysRoot::of(tree)) else { panic!() };
-    assert_eq!((told(&request.words), request.is_whole), (vec!["isolcpus=3 @1".to_owned()], false));
+    assert_eq!((shown(&request.words), request.is_whole), (vec!["isolcpus=3 @1".to_owned()], false));
 }
 
 #[test]
-fn what_waits_for_update_grub_is_told_apart() {
+fn what_waits_for_update_grub_is_distinguished() {
     let files = [
         ("/boot/grub/grub.cfg", MENU),
         ("/etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"),
@@ -136,7 +136,7 @@ fn what_waits_for_update_grub_is_told_apart() {
         ("/etc/default/grub.d/README", "GRUB_CMDLINE_LINUX=no\n"),
     ];
     let Fact::Value(request) = found(&files) else { panic!() };
-    assert_eq!(told(&request.sources), ["quiet @1", "nohlt @1"]);
+    assert_eq!(shown(&request.sources), ["quiet @1", "nohlt @1"]);
     assert_eq!(request.sources[1].place.path, "/etc/default/grub.d/90-rt.cfg");
     assert_eq!((request.loader, request.generator, request.is_whole), ("grub", "update-grub", true));
 }
@@ -187,7 +187,7 @@ fn systemd_boot_takes_its_default_or_the_newest() {
     let image = [with("").as_slice(), &[("/efi/EFI/Linux/a.efi", "MZ")]].concat();
     assert_eq!(found(&image), Fact::Unsupported);
     let Fact::Value(request) = found(&with("")) else { panic!() };
-    assert_eq!(told(&request.sources), ["quiet @1", "nohlt @2"]);
+    assert_eq!(shown(&request.sources), ["quiet @1", "nohlt @2"]);
 }
 
 const LOADER_ENTRY_DEFAULT: &str =
@@ -205,7 +205,7 @@ fn booted(settings: &str, entries: &[(&str, &str)], variable: Option<&str>) -> F
     let variable =
         variable.map(|value| format!("\x06\0\0\0{}\0\0", value.replace("", "\0").trim_start_matches('\0')));
     files.extend(variable.as_deref().map(|value| (LOADER_ENTRY_DEFAULT, value)));
-    found(&files).map(|request| told(&request.words))
+    found(&files).map(|request| shown(&request.words))
 }
 
 #[test]

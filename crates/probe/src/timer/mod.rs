@@ -79,7 +79,7 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// What the loop is told, whatever wakes it.
+/// What the loop needs to know, whatever wakes it.
 struct Measurement<'a> {
     job: &'a TimerJob,
     index: usize,

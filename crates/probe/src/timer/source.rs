@@ -144,7 +144,7 @@ impl ClockPair for SystemClocks {
     }
 }
 
-/// A source on a clock that can be set while the thread sleeps. A step is told from a late wake-up by the offset to a
+/// A source on a clock that can be set while the thread sleeps. A step differs from a late wake-up by the offset to a
 /// clock that cannot be set.
 pub struct Settable<S, C> {
     source: S,

@@ -98,7 +98,7 @@ pub struct RunPlan {
     pub cstates: Vec<CStates>,
     /// How often each scenario is measured.
     pub repeat: u32,
-    /// From which everything drawn by lot is drawn.
+    /// Seed of everything random.
     pub seed: Option<Seed>,
     /// The requirement: a latency above it is a failure.
     pub limit: Option<Nanos>,

@@ -32,18 +32,18 @@ mod tests {
             Partition { group, state, cpus: "0".parse().unwrap() }
         };
         let (mut header, mut scenario) = (header(), scenario(&[5_000]));
-        let mut told = |asked: Option<Partition>, was: Option<Partition>| {
+        let mut found = |asked: Option<Partition>, was: Option<Partition>| {
             (header.plan.partition, scenario.evidence.partition) = (asked, was);
             let warnings = of_scenario(&header, &scenario);
             warnings.iter().map(|warning| (warning.id, warning.effect)).collect::<Vec<_>>()
         };
         let (valid, lost) = (of("/a", "isolated"), of("/a", "isolated invalid (why)"));
         let warning = [(Id::PartitionInvalid, Effect::Inconclusive)];
-        assert_eq!(told(Some(valid.clone()), Some(valid.clone())), []);
-        assert_eq!(told(None, Some(valid.clone())), []);
-        assert_eq!(told(Some(valid.clone()), None), warning);
-        assert_eq!(told(Some(valid.clone()), Some(of("/b", "isolated"))), warning);
-        assert_eq!(told(Some(valid), Some(lost.clone())), warning);
-        assert_eq!(told(None, Some(lost)), warning);
+        assert_eq!(found(Some(valid.clone()), Some(valid.clone())), []);
+        assert_eq!(found(None, Some(valid.clone())), []);
+        assert_eq!(found(Some(valid.clone()), None), warning);
+        assert_eq!(found(Some(valid.clone()), Some(of("/b", "isolated"))), warning);
+        assert_eq!(found(Some(valid), Some(lost.clone())), warning);
+        assert_eq!(found(None, Some(lost)), warning);
     }
 }

@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    fn told_of(thread: NeverAsleep) -> Vec<Warning> {
+    fn warnings_of(thread: NeverAsleep) -> Vec<Warning> {
         let (mut header, mut scenario) = (header(), scenario(&[5_000]));
         let throttling = &mut header.machine.throttling;
         (throttling.runtime_us, throttling.period_us) = (Fact::Value(200_000), Fact::Value(1_000_000));
@@ -115,15 +115,15 @@ mod tests {
 
     #[test]
     fn a_spinner_that_did_not_get_its_cpu_is_throttling_and_one_that_did_is_not() {
-        let warnings = told_of(spinner(400, 2_000));
+        let warnings = warnings_of(spinner(400, 2_000));
         assert_eq!((warnings[0].id, warnings[0].effect), (Id::Throttled, Effect::Note));
         let evidence = &warnings[0].evidence;
         assert!(
             evidence.contains("got 400 of 2000 ms") && evidence.contains("200000 of 1000000"),
             "{evidence}"
         );
-        assert!(told_of(spinner(1_998, 2_000)).is_empty());
-        assert!(told_of(spinner(10, 100)).is_empty(), "too short a look");
+        assert!(warnings_of(spinner(1_998, 2_000)).is_empty());
+        assert!(warnings_of(spinner(10, 100)).is_empty(), "too short a look");
     }
 
     #[test]

@@ -77,13 +77,13 @@ mod tests {
             change(Attribute::Priority, "98", "3", Some(5)),
             change(Attribute::LockedMemory, "locked", "not locked", None),
         ];
-        let told: Vec<_> =
+        let found: Vec<_> =
             of_threads(&scenario).into_iter().map(|one| (one.id, one.effect, one.evidence)).collect();
         let expected = [
             (Effect::Inconclusive, "the thread of CPU 0: priority 98 -> 3 from 4.00 s to 5.00 s"),
             (Effect::Note, "the probe: memory locked -> not locked from 4.00 s to the end"),
         ];
-        assert_eq!(told, expected.map(|(effect, text)| (Id::SetUpChanged, effect, text.to_owned())));
+        assert_eq!(found, expected.map(|(effect, text)| (Id::SetUpChanged, effect, text.to_owned())));
     }
 
     #[test]

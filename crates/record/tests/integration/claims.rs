@@ -247,7 +247,7 @@ fn ratios(count: usize, runs: u64) {
 }
 
 #[test]
-fn runs_of_one_family_are_not_told_apart() {
+fn runs_of_one_family_are_not_distinguished() {
     ratios(10_000, 60);
 }
 
@@ -313,6 +313,6 @@ fn levels_hold_in_three_hundred_runs_of_each_family() {
 
 #[test]
 #[ignore = "long: a minute of simulation"]
-fn runs_of_one_family_are_not_told_apart_in_a_thousand_of_each() {
+fn runs_of_one_family_are_not_distinguished_in_a_thousand_of_each() {
     ratios(10_000, 1_000);
 }

@@ -179,7 +179,7 @@ fn foot(audit: &Audit, style: &Style) -> Vec<String> {
     );
     let mut lines = wrap("", &summary, 2, style.width);
     if count(Outcome::Failed) > 0 {
-        let next = "check --explain RULE tells why, at what price, and every cure; check --emit cmdline the boot line";
+        let next = "check --explain RULE tells why, at what price, and every cure; check --emit cmdline the kernel command line";
         lines.extend(wrap("", next, 2, style.width));
     }
     lines.extend(verdict(audit, &by_severity).map(|text| style.paint(verdict_tone(audit.verdict), &text)));

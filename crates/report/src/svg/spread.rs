@@ -127,7 +127,7 @@ fn power(count: f64) -> String {
 }
 
 /// The steps over the bins: a closed shape goes down to the base on both sides of every gap; a line leaves gaps
-/// open, so that several lines over one another can be told apart.
+/// open, so that several lines over one another can be distinguished.
 fn outline(axes: &Axes, counts: &[u64], x: &Log, y: &Log, closed: bool) -> String {
     let mut path = Path::default();
     let mut open = false;

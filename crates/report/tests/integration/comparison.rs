@@ -115,7 +115,7 @@ fn every_condition_of_the_plan_forbids_a_comparison() {
 }
 
 #[test]
-fn runs_that_met_other_phases_of_the_tick_are_told_apart() {
+fn runs_that_met_other_phases_of_the_tick_are_distinguished() {
     let met = |first| record::TickPhases {
         tick: Nanos::from_millis(4),
         first: Nanos(first),
@@ -166,7 +166,7 @@ fn instructions_and_microseconds_never_stand_side_by_side() {
 }
 
 #[test]
-fn guests_are_told_apart_by_what_was_booted_and_their_seed() {
+fn guests_are_distinguished_by_what_was_booted_and_their_seed() {
     let run = |seed| Spec { loads: vec!["idle"], cpus: 1, seed, ..Spec::default() }.record();
     let guests = [1, 2].map(|seed| in_lab(run(seed), LabTime::Instructions));
     let text = compare::compare(&guests, &plain());
@@ -181,8 +181,8 @@ fn guests_are_told_apart_by_what_was_booted_and_their_seed() {
     What differs:
       A / B: seed: 1 / 2
     In instruction time a run is one draw, the same each time: another seed or
-    another boot word can move a maximum fivefold. Compare several seeds of each,
-    and tails before maxima.
+    another kernel parameter can move a maximum fivefold. Compare several seeds of
+    each, and tails before maxima.
 
     max, instructions      idle
     A                    29,624

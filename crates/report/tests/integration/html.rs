@@ -232,7 +232,7 @@ fn a_day_on_64_cpus_fits_into_2_mb() {
     assert!(cells > 150_000, "the record itself is large: {cells} cells");
     let begun = Instant::now();
     let html = page(&[record]).unwrap();
-    let told = format!("{} bytes from {cells} cells in {:?}\n", html.len(), begun.elapsed());
-    std::io::stdout().write_all(told.as_bytes()).unwrap();
+    let shown = format!("{} bytes from {cells} cells in {:?}\n", html.len(), begun.elapsed());
+    std::io::stdout().write_all(shown.as_bytes()).unwrap();
     assert!(html.len() <= 2_000_000, "{}", html.len());
 }

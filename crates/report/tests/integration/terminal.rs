@@ -262,7 +262,7 @@ fn threads_that_are_not_pinned_are_not_called_a_cpu() {
 }
 
 #[test]
-fn doubts_are_told_once_and_weighty_ones_first() {
+fn doubts_are_reported_once_and_weighty_ones_first() {
     let mut record = failed();
     let cure = "echo -1 > /proc/sys/kernel/sched_rt_runtime_us";
     for scenario in &mut record.scenarios {

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn two_groups_are_told_from_one() {
+    fn two_groups_are_distinguished_from_one() {
         let one: Vec<f64> = (1..=100).map(|n| 1e5 - 2e4 * (-(f64::from(n) / 101.0).ln()).ln()).collect();
         assert!(!in_two_groups(&one));
         let far: Vec<f64> =

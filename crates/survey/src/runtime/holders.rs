@@ -85,9 +85,9 @@ mod tests {
         link(&tree, "/proc/10/fd/5", "/dev/cpu_dma_latency");
         link(&tree, "/proc/11/fd/5", "/dev/cpu_dma_latency");
         link(&tree, "/proc/12/fd/7", "anon_inode:[perf_event]");
-        let told = |name: &str| shown(&tree, Isolated::None, name);
-        assert_eq!(told("idle.request-holders"), "tuned: 10, cyclictest: 11");
-        assert_eq!(told("idle.request-by-tests"), "cyclictest: 11");
-        assert_eq!(told("perf.holders"), "perf: 12");
+        let reading = |name: &str| shown(&tree, Isolated::None, name);
+        assert_eq!(reading("idle.request-holders"), "tuned: 10, cyclictest: 11");
+        assert_eq!(reading("idle.request-by-tests"), "cyclictest: 11");
+        assert_eq!(reading("perf.holders"), "perf: 12");
     }
 }

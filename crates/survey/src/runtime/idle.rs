@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_states_are_told_with_their_cpus() {
+    fn deep_states_are_reported_with_their_cpus() {
         let tree = machine();
         assert_eq!(shown(&tree, Isolated::None, "idle.deep"), "C6 (133 us): 0-3, C10 (890 us): 0-3");
         assert_eq!(shown(&tree, Isolated::Cpus("2-3"), "idle.deep"), "C6 (133 us): 2-3, C10 (890 us): 2-3");

@@ -174,14 +174,14 @@ mod tests {
     #[test]
     fn where_interrupts_fire_and_may_fire() {
         let tree = machine();
-        let told = |name: &str| shown(&tree, Isolated::Cpus("2-3"), name);
+        let reading = |name: &str| shown(&tree, Isolated::Cpus("2-3"), name);
         assert_eq!(
-            told("interrupts.on-isolated"),
+            reading("interrupts.on-isolated"),
             "irq 16 ehci_hcd:usb1, snd hda: 2, irq 36 virtio1-req.0: 3"
         );
-        assert_eq!(told("interrupts.allowed-on-isolated"), "irq 1 i8042: 2-3");
-        assert_eq!(told("interrupts.managed-on-isolated"), "absent");
-        assert_eq!(told("interrupts.shared"), "irq 16: ehci_hcd:usb1, snd hda");
+        assert_eq!(reading("interrupts.allowed-on-isolated"), "irq 1 i8042: 2-3");
+        assert_eq!(reading("interrupts.managed-on-isolated"), "absent");
+        assert_eq!(reading("interrupts.shared"), "irq 16: ehci_hcd:usb1, snd hda");
         assert_eq!(shown(&tree, Isolated::None, "interrupts.on-isolated"), "unknown");
     }
 
@@ -189,9 +189,9 @@ mod tests {
     fn managed_interrupts_stand_apart() {
         let tree = machine();
         tree.write("/sys/kernel/debug/irq/irqs/36", "handler: handle_edge_irq\nIRQD_AFFINITY_MANAGED\n");
-        let told = |name: &str| shown(&tree, Isolated::Cpus("2-3"), name);
-        assert_eq!(told("interrupts.on-isolated"), "irq 16 ehci_hcd:usb1, snd hda: 2");
-        assert_eq!(told("interrupts.managed-on-isolated"), "irq 36 virtio1-req.0: 3");
+        let reading = |name: &str| shown(&tree, Isolated::Cpus("2-3"), name);
+        assert_eq!(reading("interrupts.on-isolated"), "irq 16 ehci_hcd:usb1, snd hda: 2");
+        assert_eq!(reading("interrupts.managed-on-isolated"), "irq 36 virtio1-req.0: 3");
     }
 
     #[test]
@@ -203,15 +203,15 @@ mod tests {
     #[test]
     fn threads_of_interrupts_and_how_many_are_raised() {
         let tree = FakeTree::empty();
-        let told = |name: &str| shown(&tree, Isolated::None, name);
+        let reading = |name: &str| shown(&tree, Isolated::None, name);
         assert_eq!(
-            (told("interrupts.threads"), told("interrupts.raised-threads")),
+            (reading("interrupts.threads"), reading("interrupts.raised-threads")),
             ("absent".into(), "absent".into())
         );
         thread(&tree, (50, 50), "irq/16-ehci", 0x0020_0000, (1, 50), "0-3");
         thread(&tree, (51, 51), "irq/36-gpio", 0x0020_0000, (1, 90), "0-3");
         thread(&tree, (52, 52), "irq/fake", 0, (1, 90), "0-3");
-        assert_eq!(told("interrupts.threads"), "irq/16-ehci (50): fifo 50, irq/36-gpio (51): fifo 90");
-        assert_eq!(told("interrupts.raised-threads"), "1");
+        assert_eq!(reading("interrupts.threads"), "irq/16-ehci (50): fifo 50, irq/36-gpio (51): fifo 90");
+        assert_eq!(reading("interrupts.raised-threads"), "1");
     }
 }

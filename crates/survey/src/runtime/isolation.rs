@@ -1,4 +1,4 @@
-//! How far CPUs are set apart from the scheduler's load balancing: the boot line's list, partitions of cgroup v2,
+//! How far CPUs are set apart from the scheduler's load balancing: the kernel command line's list, partitions of cgroup v2,
 //! exclusive cpusets of v1 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst).
 
 use machine::cgroups::is_v2;
@@ -140,8 +140,8 @@ fn tasks_on_isolated(survey: &Survey) -> Reading {
     let all = tasks::all(&survey.root);
     let real_time: Vec<i32> =
         all.iter().filter(|task| task.policy.is_real_time()).map(|task| task.pid).collect();
-    let strangers = all.into_iter().filter(|task| !task.kernel && !real_time.contains(&task.pid));
-    list(placed(&survey.root, strangers, &apart), FROM)
+    let programs = all.into_iter().filter(|task| !task.kernel && !real_time.contains(&task.pid));
+    list(placed(&survey.root, programs, &apart), FROM)
 }
 
 /// Those that may run on some of `cpus`, each with these.
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_threads_of_programs_without_real_time() {
+    fn rivals_are_threads_of_programs_without_real_time() {
         let tree = FakeTree::new(&[("/sys/devices/system/cpu/isolated", "2-3")]);
         thread(&tree, (10, 10), "shell", 0, (0, 0), "0-1");
         thread(&tree, (11, 11), "lost", 0, (0, 0), "0-2");

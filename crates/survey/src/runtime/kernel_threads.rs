@@ -41,7 +41,7 @@ mod tests {
     const BOUND: u64 = 0x0400_0000;
 
     #[test]
-    fn only_what_can_be_moved_is_told() {
+    fn only_what_can_be_moved_is_reported() {
         let tree = FakeTree::empty();
         thread(&tree, (2, 2), "kthreadd", KERNEL, (0, 0), "0-3");
         thread(&tree, (3, 3), "kswapd0", KERNEL, (0, 0), "0-1");

@@ -25,12 +25,12 @@ pub(super) const FACTS: &[NamedFact] = &[
 /// Lines that hold one of `signs`; unreadable (ENODATA) where there is none and the log has lost its beginning.
 fn complaints(survey: &Survey, signs: &[&str]) -> Reading {
     let value = kernel_log::boot_log(&survey.root).and_then(|log| {
-        let told: Vec<_> =
+        let reading: Vec<_> =
             log.lines.iter().filter(|line| signs.iter().any(|sign| line.contains(sign))).collect();
-        if told.is_empty() && !log.is_whole {
+        if reading.is_empty() && !log.is_whole {
             Fact::Unreadable(Errno::NODATA.raw_os_error())
         } else {
-            Fact::Value(Value::List(told.into_iter().map(|line| item("log", line)).collect()))
+            Fact::Value(Value::List(reading.into_iter().map(|line| item("log", line)).collect()))
         }
     });
     reading(value, "the kernel's log")
@@ -42,22 +42,22 @@ mod tests {
     use sysroot::FakeTree;
 
     #[test]
-    fn complaints_are_told_by_kind() {
+    fn complaints_are_reported_by_kind() {
         let log = "5,0,0,-;Linux version 6.1\n4,1,9,-;sched: RT throttling activated\n\
             6,2,9,-;hrtimer: interrupt took 31415 ns\n4,4,9,-;tsc: Marking TSC unstable due to clocksource watchdog\n12,3,9,-;app: soft lockup\n";
         let tree = FakeTree::new(&[("/dev/kmsg", log)]);
-        let told = |name: &str| shown(&tree, Isolated::None, name);
-        assert_eq!(told("log.throttling"), "log: sched: RT throttling activated");
-        assert_eq!(told("log.long-interrupts"), "log: hrtimer: interrupt took 31415 ns");
-        assert_eq!(told("log.clocks"), "log: tsc: Marking TSC unstable due to clocksource watchdog");
-        assert_eq!(told("log.stalls"), "none");
+        let reading = |name: &str| shown(&tree, Isolated::None, name);
+        assert_eq!(reading("log.throttling"), "log: sched: RT throttling activated");
+        assert_eq!(reading("log.long-interrupts"), "log: hrtimer: interrupt took 31415 ns");
+        assert_eq!(reading("log.clocks"), "log: tsc: Marking TSC unstable due to clocksource watchdog");
+        assert_eq!(reading("log.stalls"), "none");
     }
 
     #[test]
     fn a_log_without_its_beginning_proves_nothing() {
         let tree = FakeTree::new(&[("/dev/kmsg", "4,7,9,-;sched: RT throttling activated\n")]);
-        let told = |name: &str| shown(&tree, Isolated::None, name);
-        assert_eq!(told("log.throttling"), "log: sched: RT throttling activated");
-        assert!(told("log.stalls").starts_with("unreadable"), "{}", told("log.stalls"));
+        let reading = |name: &str| shown(&tree, Isolated::None, name);
+        assert_eq!(reading("log.throttling"), "log: sched: RT throttling activated");
+        assert!(reading("log.stalls").starts_with("unreadable"), "{}", reading("log.stalls"));
     }
 }

@@ -20,13 +20,13 @@ mod tests {
     use sysroot::FakeTree;
 
     #[test]
-    fn swap_areas_are_told() {
+    fn swap_areas_are_reported() {
         const TITLES: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
-        let told =
+        let reading =
             |text: &str| shown(&FakeTree::new(&[("/proc/swaps", text)]), Isolated::None, "swap.devices");
-        assert_eq!(told(TITLES), "none");
+        assert_eq!(reading(TITLES), "none");
         assert_eq!(
-            told(&format!("{TITLES}/dev/dm-1      partition\t1000444\t\t0\t\t-2\n")),
+            reading(&format!("{TITLES}/dev/dm-1      partition\t1000444\t\t0\t\t-2\n")),
             "/dev/dm-1: partition"
         );
         assert_eq!(shown(&FakeTree::empty(), Isolated::None, "swap.devices"), "absent");

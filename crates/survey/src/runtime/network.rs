@@ -89,23 +89,23 @@ mod tests {
     }
 
     #[test]
-    fn queues_that_send_are_told_too() {
-        let told = |isolated| shown(&machine(), isolated, "network.sending-from-isolated");
-        assert_eq!(told(Isolated::Cpus("2-3")), "eth0 tx-0: 2");
-        assert_eq!(told(Isolated::Cpus("3")), "none");
+    fn queues_that_send_are_reported_too() {
+        let reading = |isolated| shown(&machine(), isolated, "network.sending-from-isolated");
+        assert_eq!(reading(Isolated::Cpus("2-3")), "eth0 tx-0: 2");
+        assert_eq!(reading(Isolated::Cpus("3")), "none");
     }
 
     #[test]
-    fn steering_to_cpus_set_apart_is_told_by_queue() {
-        let told = |isolated| shown(&machine(), isolated, "network.steered-to-isolated");
-        assert_eq!(told(Isolated::Cpus("2-3")), "eth0 rx-0: 2-3, eth0 rx-2: 3");
-        assert_eq!(told(Isolated::None), "unknown");
+    fn steering_to_cpus_set_apart_is_reported_by_queue() {
+        let reading = |isolated| shown(&machine(), isolated, "network.steered-to-isolated");
+        assert_eq!(reading(Isolated::Cpus("2-3")), "eth0 rx-0: 2-3, eth0 rx-2: 3");
+        assert_eq!(reading(Isolated::None), "unknown");
     }
 
     #[test]
     fn only_devices_have_surplus_queues() {
-        let told = |cpus| shown(&machine(), Isolated::Cpus(cpus), "network.surplus-queues");
-        assert_eq!(told("2-3"), "eth0: 3 receive queues");
-        assert_eq!(told("3"), "none");
+        let reading = |cpus| shown(&machine(), Isolated::Cpus(cpus), "network.surplus-queues");
+        assert_eq!(reading("2-3"), "eth0: 3 receive queues");
+        assert_eq!(reading("3"), "none");
     }
 }

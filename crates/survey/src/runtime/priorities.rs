@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_and_99s_are_told() {
+    fn equals_and_99s_are_reported() {
         let tree = FakeTree::empty();
         thread(&tree, (30, 30), "a", 0, (1, 99), "2");
         thread(&tree, (31, 31), "b", 0, (2, 99), "2-3");

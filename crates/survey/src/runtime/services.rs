@@ -200,43 +200,43 @@ mod tests {
 
     #[test]
     fn settings_of_irqbalance_parse() {
-        let told = |text: &str| banned(text).map(|cpus| cpus.to_string());
-        assert_eq!(told("IRQBALANCE_BANNED_CPUS=000000fc"), Some("2-7".into()));
-        assert_eq!(told("IRQBALANCE_BANNED_CPULIST=\n"), None);
-        assert_eq!(told("IRQBALANCE_ONESHOT=1"), None);
-        assert_eq!(told("IRQBALANCE_BANNED_CPULIST=x"), None);
+        let reading = |text: &str| banned(text).map(|cpus| cpus.to_string());
+        assert_eq!(reading("IRQBALANCE_BANNED_CPUS=000000fc"), Some("2-7".into()));
+        assert_eq!(reading("IRQBALANCE_BANNED_CPULIST=\n"), None);
+        assert_eq!(reading("IRQBALANCE_ONESHOT=1"), None);
+        assert_eq!(reading("IRQBALANCE_BANNED_CPULIST=x"), None);
     }
 
     #[test]
     fn several_power_daemons_are_rivals() {
         let tree = FakeTree::empty();
-        let told = |name: &str| shown(&tree, Isolated::None, name);
+        let reading = |name: &str| shown(&tree, Isolated::None, name);
         thread(&tree, (7, 7), "tuned", 0, (0, 0), "0-7");
-        assert_eq!((told("daemons.power"), told("daemons.rivals")), ("tuned: 7".into(), "none".into()));
+        assert_eq!((reading("daemons.power"), reading("daemons.rivals")), ("tuned: 7".into(), "none".into()));
         thread(&tree, (8, 8), "power-profiles-", 0, (0, 0), "0-7");
-        assert_eq!(told("daemons.rivals"), "tuned: 7, power-profiles-: 8");
+        assert_eq!(reading("daemons.rivals"), "tuned: 7, power-profiles-: 8");
     }
 
     #[test]
-    fn enabled_timers_that_are_not_masked_are_told_once() {
+    fn enabled_timers_that_are_not_masked_are_reported_once() {
         let tree = FakeTree::empty();
-        let told = || shown(&tree, Isolated::None, "timers.bursty");
-        assert_eq!(told(), "absent");
+        let reading = || shown(&tree, Isolated::None, "timers.bursty");
+        assert_eq!(reading(), "absent");
         for name in ["apt-daily.timer", "fstrim.timer", "logrotate.timer"] {
             tree.write(&format!("/etc/systemd/system/timers.target.wants/{name}"), "");
             tree.write(&format!("/usr/lib/systemd/system/timers.target.wants/{name}"), "");
         }
         link(&tree, "/etc/systemd/system/fstrim.timer", "/dev/null");
-        assert_eq!(told(), "apt-daily.timer: /etc/systemd/system/timers.target.wants");
+        assert_eq!(reading(), "apt-daily.timer: /etc/systemd/system/timers.target.wants");
     }
 
     #[test]
     fn a_machine_sleeps_unless_it_is_masked() {
         let tree = FakeTree::new(&[("/sys/power/state", "freeze mem disk"), ("/run/systemd/system/x", "")]);
-        let told = || shown(&tree, Isolated::None, "sleep.allowed");
-        assert_eq!(told(), "yes");
+        let reading = || shown(&tree, Isolated::None, "sleep.allowed");
+        assert_eq!(reading(), "yes");
         link(&tree, "/etc/systemd/system/sleep.target", "/dev/null");
-        assert_eq!(told(), "no");
+        assert_eq!(reading(), "no");
         let other = FakeTree::new(&[("/sys/power/state", "disk"), ("/run/systemd/system/x", "")]);
         assert_eq!(shown(&other, Isolated::None, "sleep.allowed"), "absent");
     }

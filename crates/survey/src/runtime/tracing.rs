@@ -48,7 +48,7 @@ mod tests {
     use sysroot::FakeTree;
 
     #[test]
-    fn tracers_and_events_are_told_by_instance() {
+    fn tracers_and_events_are_reported_by_instance() {
         let tree = FakeTree::new(&[
             ("/sys/kernel/tracing/current_tracer", "nop"),
             ("/sys/kernel/tracing/set_event", ""),

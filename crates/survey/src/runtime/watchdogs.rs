@@ -33,10 +33,10 @@ mod tests {
 
     #[test]
     fn detectors_run_on_the_cpus_of_their_mask() {
-        let told = |files: &[(&str, &str)]| shown(&FakeTree::new(files), Isolated::None, "watchdog.cpus");
-        assert_eq!(told(&[(ON, "1"), (MASK, "0-1")]), "0-1");
-        assert_eq!(told(&[(ON, "0"), (MASK, "0-1")]), "");
-        assert_eq!(told(&[(ON, "1"), ("/sys/devices/system/cpu/online", "0-3")]), "0-3");
-        assert_eq!(told(&[]), "absent");
+        let reading = |files: &[(&str, &str)]| shown(&FakeTree::new(files), Isolated::None, "watchdog.cpus");
+        assert_eq!(reading(&[(ON, "1"), (MASK, "0-1")]), "0-1");
+        assert_eq!(reading(&[(ON, "0"), (MASK, "0-1")]), "");
+        assert_eq!(reading(&[(ON, "1"), ("/sys/devices/system/cpu/online", "0-3")]), "0-3");
+        assert_eq!(reading(&[]), "absent");
     }
 }

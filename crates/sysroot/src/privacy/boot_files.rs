@@ -77,7 +77,7 @@ fn is_between(c: char) -> bool {
     c.is_ascii_whitespace() || QUOTES.contains(&c) || c == '>'
 }
 
-/// A line in which the words are crossed out that a boot line loses, wherever quotes stand.
+/// A line in which the words are crossed out that a kernel command line loses, wherever quotes stand.
 fn masked(line: &str) -> String {
     let mut masked = String::with_capacity(line.len());
     let mut secret_until = None;
@@ -104,7 +104,7 @@ fn name_of(word: &str) -> &str {
     word.rsplit('=').next().unwrap_or(word)
 }
 
-/// As a word of the boot line; what a file's own variable holds begins behind its `=`.
+/// As a parameter on the kernel command line; what a file's own variable holds begins behind its `=`.
 fn masked_word(word: &str) -> String {
     if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_variable(name)) {
         return format!("{name}={}", masked_word(value));

@@ -10,7 +10,7 @@ use trace::live::{Form, Instance, clear, place};
 use trace::{Item, Losses, Symbols, text};
 use units::{Bytes, CpuList};
 
-use super::{Told, assert_same, told};
+use super::{EventText, assert_same, shown};
 
 pub fn instance(size: u64) -> Instance {
     Instance::make(Some(Bytes(size))).unwrap()
@@ -42,22 +42,22 @@ pub fn recorded() -> Instance {
     instance
 }
 
-pub fn texts(instance: &Instance) -> Vec<Told> {
+pub fn texts(instance: &Instance) -> Vec<EventText> {
     let all = instance.read("trace");
     let events = all.value().unwrap().lines().filter_map(text::parse);
     events
         .map(|item| match item {
-            Item::Event(event) => told(&event, &Symbols::default()),
+            Item::Event(event) => shown(&event, &Symbols::default()),
             Item::Lost(lost) => panic!("{lost:?}"),
         })
         .collect()
 }
 
-pub fn records(instance: &mut Instance, symbols: &Symbols) -> Vec<Told> {
+pub fn records(instance: &mut Instance, symbols: &Symbols) -> Vec<EventText> {
     let mut all = Vec::new();
     instance
         .each(&mut |item| match item {
-            Item::Event(event) => all.push(told(event, symbols)),
+            Item::Event(event) => all.push(shown(event, symbols)),
             Item::Lost(lost) => panic!("{lost:?}"),
         })
         .unwrap();
@@ -107,12 +107,12 @@ pub fn binary_and_text_agree() {
     instance.open(Form::Binary).unwrap();
     let records = records(&mut instance, &symbols);
     for name in ["sched_switch", "sched_waking", "hrtimer_expire_entry", "sys_enter", "print"] {
-        assert!(records.iter().filter(|told| told.name == name).count() >= 5, "{name}: {records:#?}");
+        assert!(records.iter().filter(|shown| shown.name == name).count() >= 5, "{name}: {records:#?}");
     }
     println!(
         "{} events, of which {} are printed in full",
         records.len(),
-        records.iter().filter(|told| !told.fields.is_empty()).count()
+        records.iter().filter(|shown| !shown.fields.is_empty()).count()
     );
     assert_same(&records, &texts);
 }

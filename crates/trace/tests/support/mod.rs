@@ -8,7 +8,7 @@ use trace::{Event, Symbols};
 
 /// An event in words that a record and its text must share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct EventText {
     /// In microseconds, which is what text has.
     pub micros: u64,
     pub cpu: u32,
@@ -49,7 +49,7 @@ const FIELDS: [(&str, &[(&str, Form)]); 8] = [
 ];
 
 /// What both forms of an event say.
-pub fn told(event: &Event<'_>, symbols: &Symbols) -> Told {
+pub fn shown(event: &Event<'_>, symbols: &Symbols) -> EventText {
     let fields = FIELDS.iter().find(|(name, _)| *name == event.name()).map_or(&[][..], |(_, fields)| fields);
     let value = |(field, form): &(&str, Form)| {
         let value = match form {
@@ -59,7 +59,7 @@ pub fn told(event: &Event<'_>, symbols: &Symbols) -> Told {
         };
         format!("{field}={}", value.unwrap_or_else(|| panic!("{} has no {field}: {event:?}", event.name())))
     };
-    Told {
+    EventText {
         // The kernel rounds.
         micros: (event.time.0 + 500) / 1000,
         cpu: event.cpu.0,
@@ -70,7 +70,7 @@ pub fn told(event: &Event<'_>, symbols: &Symbols) -> Told {
 }
 
 /// Fails at the first event that two readings do not share.
-pub fn assert_same(left: &[Told], right: &[Told]) {
+pub fn assert_same(left: &[EventText], right: &[EventText]) {
     for (place, (left, right)) in left.iter().zip(right).enumerate() {
         assert_eq!(left, right, "event {place}");
     }

@@ -3,7 +3,7 @@
 //! A transaction has a directory of its own below [`super::STATE`]. In it are, whole, each file as it was
 //! (`0-before`) and as it is to be (`0-after`), and a journal that names them; it is there before anything is changed.
 //! What was changed is found by looking at the files, so that a process that was killed, or a machine that lost its
-//! power, leaves nothing that cannot be told: a file is as before, ours, or somebody else's.
+//! power, leaves nothing that is unclear: a file is as before, ours, or somebody else's.
 
 use std::io;
 
@@ -67,7 +67,7 @@ pub struct PutBack {
 
 /// What a transaction's journal tells.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct Recorded {
     /// What its maker wrote down with it.
     pub note: Value,
     /// The files that it changes.
@@ -159,12 +159,12 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Begins a transaction that changes nothing yet. `note` is what its maker wants to be told later.
+    /// Begins a transaction that changes nothing yet. `note` is kept for whoever reads the transaction later.
     ///
     /// # Errors
     /// [`Error`] where there is one already, or its journal cannot be written.
     pub fn begin(&mut self, note: &Value) -> Result<()> {
-        if self.told()?.is_some() {
+        if self.recorded()?.is_some() {
             let hint = "undo it first: worstcase tune persist --undo";
             return Err(Error::new("begin", self.directory.as_ref(), "it is there already", hint));
         }
@@ -286,11 +286,11 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// [`Error`] where it cannot be read.
-    pub fn told(&self) -> Result<Option<Told>> {
+    pub fn recorded(&self) -> Result<Option<Recorded>> {
         let Some(journal) = self.journal()? else { return Ok(None) };
         let is_whole = self.bytes(&self.own(DONE))?.is_some();
         let paths = journal.edits.into_iter().map(|noted| noted.path).collect();
-        Ok(Some(Told { note: journal.note, paths, is_whole }))
+        Ok(Some(Recorded { note: journal.note, paths, is_whole }))
     }
 
     /// Each file of the transaction, and how it is now.

@@ -53,7 +53,7 @@ fn undone(disk: &mut ScriptedDisk, what: &str) {
     let undone = files(disk).undo().unwrap();
     assert!(undone.iter().all(|file| file.back.is_as_before()), "{what}: {undone:?}");
     assert_eq!(without_own(&disk.now), self::disk().now, "{what}");
-    assert_eq!(files(disk).told().unwrap(), None, "{what}");
+    assert_eq!(files(disk).recorded().unwrap(), None, "{what}");
 }
 
 /// How many changes a write comes to.
@@ -72,8 +72,8 @@ fn write_then_undo_is_the_identity() {
     assert_eq!(disk.text("/boot/old.conf"), None);
     let kept = disk.now.files["/etc/default/grub"].attributes;
     assert_eq!(kept, Attributes { mode: 0o640, owner: Some((7, 8)) });
-    let told = files(&mut disk).told().unwrap().unwrap();
-    assert_eq!((told.note, told.paths.len(), told.is_whole), (json!("note"), 4, true));
+    let recorded = files(&mut disk).recorded().unwrap().unwrap();
+    assert_eq!((recorded.note, recorded.paths.len(), recorded.is_whole), (json!("note"), 4, true));
     assert!(files(&mut disk).now().unwrap().iter().all(|(_, now)| *now == Now::Holds));
     let again = write(&mut disk).unwrap_err();
     assert!(again.to_string().contains("there already"), "{again}");
@@ -96,7 +96,7 @@ fn a_refusal_at_any_step_takes_everything_back() {
 }
 
 #[test]
-fn what_reads_otherwise_than_written_is_taken_back_or_told() {
+fn what_reads_otherwise_than_written_is_taken_back_or_reported() {
     for step in 0..changes() {
         let mut disk = disk().with(step, Fault::Garble);
         let written = write(&mut disk);
@@ -122,8 +122,8 @@ fn a_process_killed_at_any_step_leaves_what_undo_needs() {
             let mut disk = disk().with(step, fault);
             let end = catch_unwind(AssertUnwindSafe(|| write(&mut disk)));
             assert!(end.is_err(), "step {step}");
-            let told = files(&mut disk).told().unwrap();
-            let is_said = told.is_some_and(|told| !told.is_whole);
+            let recorded = files(&mut disk).recorded().unwrap();
+            let is_said = recorded.is_some_and(|recorded| !recorded.is_whole);
             let is_touched = without_own(&disk.now) != self::disk().now;
             assert!(is_said || !is_touched || step + 2 >= changes(), "step {step}: half done and unsaid");
             undone(&mut disk, &format!("killed at {step}, {fault:?}"));
@@ -208,7 +208,7 @@ fn a_file_that_changed_since_it_was_looked_at_is_not_touched() {
 }
 
 #[test]
-fn a_damaged_backup_is_told_and_never_written() {
+fn a_damaged_backup_is_reported_and_never_written() {
     let mut disk = disk();
     write(&mut disk).unwrap();
     disk.put(&format!("{STATE}/test/2-before"), "damaged");
@@ -225,7 +225,7 @@ fn edits_can_be_added_and_are_taken_back_together() {
     files.begin(&Value::Null).unwrap();
     files.add(&edits[..2]).unwrap();
     files.add(&edits[2..]).unwrap();
-    assert!(!files.told().unwrap().unwrap().is_whole);
+    assert!(!files.recorded().unwrap().unwrap().is_whole);
     files.finish().unwrap();
     assert_eq!(files.now().unwrap().len(), 4);
     undone(&mut disk, "all of them");

@@ -10,7 +10,7 @@ mod scripted_disk;
 pub mod startup;
 
 pub use disk::{Attributes, Contents, Disk, Found, Live};
-pub use files::{Edit, Files, PutBack, Told};
+pub use files::{Edit, Files, PutBack, Recorded};
 pub use startup::{Init, StartupFile};
 
 /// Where backups and journals are, below the root of the system that is changed. Each transaction has a directory in it.

@@ -177,10 +177,10 @@ mod tests {
     fn a_word_that_the_kernel_does_not_offer_is_not_written() {
         let beside = CLOCK.replace("current", "available");
         let root = root(&[(CLOCK, "acpi_pm\n"), (&beside, "hpet acpi_pm \n")]);
-        let told = |value: &str| expand(&root, CLOCK, value, &CpuList::new());
-        assert_eq!(told("tsc").refusals[0].why_not, "the kernel offers hpet, acpi_pm, and not tsc");
-        assert!(told("tsc").steps.is_empty());
-        assert_eq!(told("hpet").steps[0].new, "hpet");
+        let expansion = |value: &str| expand(&root, CLOCK, value, &CpuList::new());
+        assert_eq!(expansion("tsc").refusals[0].why_not, "the kernel offers hpet, acpi_pm, and not tsc");
+        assert!(expansion("tsc").steps.is_empty());
+        assert_eq!(expansion("hpet").steps[0].new, "hpet");
     }
 
     #[test]
@@ -204,17 +204,19 @@ mod tests {
         let (mask, bias) =
             ("/proc/irq/default_smp_affinity", "/sys/devices/system/cpu/cpu0/power/energy_perf_bias");
         let root = root(&[(mask, "3\n"), (bias, "6\n"), ("/proc/irq/24/smp_affinity_list", "0\n")]);
-        let told = |path: &str, value: &str| named(&root, path, value);
-        assert_eq!(told(mask, "f").steps[0].new, "f", "a set of CPUs is widened");
+        let expansion = |path: &str, value: &str| named(&root, path, value);
+        assert_eq!(expansion(mask, "f").steps[0].new, "f", "a set of CPUs is widened");
         assert!(expand(&root, mask, "f", &CpuList::new()).steps.is_empty(), "a rule never widens one");
-        assert_eq!(told(bias, "0").steps[0].new, "0", "of a CPU that is not for real time too");
-        assert!(told(mask, "3").steps.is_empty() && told(mask, "3").refusals.is_empty());
-        assert!(told("/proc/irq/*/smp_affinity_list", "1").refusals[0].why_not.contains("another number"));
+        assert_eq!(expansion(bias, "0").steps[0].new, "0", "of a CPU that is not for real time too");
+        assert!(expansion(mask, "3").steps.is_empty() && expansion(mask, "3").refusals.is_empty());
+        assert!(
+            expansion("/proc/irq/*/smp_affinity_list", "1").refusals[0].why_not.contains("another number")
+        );
     }
 
     #[test]
     fn what_this_kernel_lacks_is_said() {
-        let told = expand(&root(&[]), "/proc/sys/kernel/nosuch", "0", &CpuList::new());
-        assert_eq!(told.refusals[0].why_not, "not there (No such file or directory)");
+        let expansion = expand(&root(&[]), "/proc/sys/kernel/nosuch", "0", &CpuList::new());
+        assert_eq!(expansion.refusals[0].why_not, "not there (No such file or directory)");
     }
 }

@@ -132,7 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_form_is_told_by_name_and_text() {
+    fn the_form_is_reported_by_name_and_text() {
         assert_eq!(Form::of("/proc/irq/default_smp_affinity", "3"), Form::Mask);
         assert_eq!(Form::of("/proc/irq/24/smp_affinity_list", "0-1"), Form::List);
         assert_eq!(Form::of("/sys/kernel/mm/transparent_hugepage/enabled", "always [never]"), Form::Choice);
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_changed_as_told_needs_no_change(text in "[0-9a-z ,/-]{0,12}", wanted in "[0-9,a-f-]{1,6}") {
+        fn what_is_changed_as_reported_needs_no_change(text in "[0-9a-z ,/-]{0,12}", wanted in "[0-9,a-f-]{1,6}") {
             for form in [Form::Fields, Form::List, Form::Mask, Form::Limit, Form::Lowest] {
                 if let Some(new) = form.change(&text, &wanted) {
                     prop_assert_eq!(form.change(&new, &wanted), None, "{:?}", form);

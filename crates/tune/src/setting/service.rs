@@ -101,7 +101,7 @@ mod tests {
 
     const STAT: &str = "700 (irqbalance) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 
-    fn told(files: &[(&str, &str)]) -> Expansion {
+    fn expansion(files: &[(&str, &str)]) -> Expansion {
         let own = [("/proc/700/task/700/stat", STAT), ("/proc/700/stat", STAT)];
         let all = own.iter().chain(files);
         expand(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn target(files: &[(&str, &str)]) -> Option<String> {
-        Some(told(files).steps.first()?.target.to_string())
+        Some(expansion(files).steps.first()?.target.to_string())
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
             target(&[("/proc/700/cgroup", "0::/\n"), script]).as_deref(),
             Some("service irqbalance by /etc/init.d/irqbalance")
         );
-        let nobody = told(&[unit]);
+        let nobody = expansion(&[unit]);
         assert!(
             nobody.steps.is_empty() && nobody.refusals[0].why_not.contains("stop it yourself"),
             "{nobody:?}"

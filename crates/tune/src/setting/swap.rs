@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use sysroot::Tree;
 
-    fn told(swaps: &str, available: &str) -> Expansion {
+    fn planned(swaps: &str, available: &str) -> Expansion {
         let text = format!("Filename Type Size Used Priority\n{swaps}");
         let memory = format!("MemTotal: 9 kB\nMemAvailable:   {available} kB\n");
         expand(&SysRoot::of(Tree::whole([
@@ -109,17 +109,17 @@ mod tests {
 
     #[test]
     fn the_lowest_priority_goes_first() {
-        let steps = told("/dev/a partition 100 0 5\n/b file 100 0 -3\n/c file 100 0 -2\n", "1000").steps;
-        let told: Vec<String> = steps.iter().map(|step| format!("{}: {}", step.target, step.old)).collect();
-        assert_eq!(told, ["swap /b: priority -3", "swap /c: priority -2", "swap /dev/a: priority 5"]);
+        let steps = planned("/dev/a partition 100 0 5\n/b file 100 0 -3\n/c file 100 0 -2\n", "1000").steps;
+        let lines: Vec<String> = steps.iter().map(|step| format!("{}: {}", step.target, step.old)).collect();
+        assert_eq!(lines, ["swap /b: priority -3", "swap /c: priority -2", "swap /dev/a: priority 5"]);
     }
 
     #[test]
     fn what_would_not_fit_into_memory_stays_swapped_out() {
-        let expansion = told("/dev/a partition 1000 600 -2\n", "1000");
+        let expansion = planned("/dev/a partition 1000 600 -2\n", "1000");
         assert!(expansion.steps.is_empty());
         assert!(expansion.refusals[0].why_not.starts_with("600 KiB are swapped out"), "{expansion:?}");
-        assert_eq!(told("/dev/a partition 1000 500 -2\n", "1000").steps.len(), 1);
+        assert_eq!(planned("/dev/a partition 1000 500 -2\n", "1000").steps.len(), 1);
     }
 
     #[test]

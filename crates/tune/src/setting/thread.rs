@@ -45,7 +45,7 @@ fn serves(task: &Task, cpus: &CpuList) -> bool {
     cpu.is_none_or(|cpu| cpus.contains(CpuId(cpu)))
 }
 
-/// A thread, told from another with a recycled id by its name and start.
+/// A thread, distinguished from another with a recycled id by its name and start time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Thread {

@@ -57,7 +57,7 @@ pub struct Load {
     #[arg(long, value_name = "DIR")]
     load_dir: Option<PathBuf>,
 
-    /// Seed of what it draws by lot
+    /// Seed of everything random in it
     #[arg(long, value_name = "N", default_value = "0")]
     seed: Seed,
 
@@ -119,7 +119,7 @@ impl Load {
         if self.json {
             output::final_data(&(serde_json::to_string(evidence).unwrap_or_default() + "\n"))?;
         } else {
-            output::final_data(&told(evidence))?;
+            output::final_data(&text(evidence))?;
         }
         Ok(ExitCode::from(judge(evidence).exit_code()))
     }
@@ -155,7 +155,7 @@ fn judge(evidence: &record::LoadEvidence) -> Verdict {
 }
 
 /// What a load did, a line a stressor.
-fn told(evidence: &record::LoadEvidence) -> String {
+fn text(evidence: &record::LoadEvidence) -> String {
     let mut text = String::new();
     for stressor in &evidence.stressors {
         let record::StressorEvidence { name, workers, work, unit, cpu_time, exposure, .. } = stressor;

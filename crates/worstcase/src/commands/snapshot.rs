@@ -13,7 +13,7 @@ use crate::output;
 /// Write what the rules read of this machine into one file, for check --root elsewhere
 ///
 /// Prints what it takes. Names of programs, devices and network interfaces are in it; no host name, address, serial
-/// number or UUID, and of the boot line and the boot loader's files no value that could hold one, nor a password. Run it
+/// number or UUID, and of the kernel command line and the boot loader's files no value that could hold one, nor a password. Run it
 /// as root, or what only root may read is missing.
 #[derive(Args)]
 pub struct Snapshot {

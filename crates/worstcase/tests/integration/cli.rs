@@ -50,7 +50,7 @@ fn worstcase(arguments: &[&str]) -> Command {
     command
 }
 
-fn told(output: &Output) -> (Option<i32>, String, String) {
+fn shown(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -76,7 +76,7 @@ fn a_pipe_that_nobody_reads_is_no_error() {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         drop(reader);
         let output = Command::new(BINARY).args(&arguments).stdout(writer).output().unwrap();
-        assert_eq!(told(&output), (Some(code), String::new(), String::new()), "{arguments:?}");
+        assert_eq!(shown(&output), (Some(code), String::new(), String::new()), "{arguments:?}");
     }
 }
 
@@ -88,7 +88,7 @@ fn words_that_nobody_reads_change_nothing() {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         drop(reader);
         let output = Command::new(BINARY).args(arguments).stderr(writer).output().unwrap();
-        assert_eq!(told(&output), (Some(code), String::new(), String::new()), "{arguments:?}");
+        assert_eq!(shown(&output), (Some(code), String::new(), String::new()), "{arguments:?}");
     }
 }
 
@@ -97,7 +97,7 @@ fn output_that_is_lost_is_an_error() {
     for (arguments, _) in printing() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = Command::new(BINARY).args(&arguments).stdout(full).output().unwrap();
-        let (code, _, said) = told(&output);
+        let (code, _, said) = shown(&output);
         assert_eq!(code, Some(2), "{arguments:?}: {said}");
         assert!(
             said.starts_with("error: write to standard output: No space left on device"),
@@ -110,7 +110,7 @@ fn output_that_is_lost_is_an_error() {
 fn a_reader_that_takes_one_line_gets_it() {
     let script = format!("'{BINARY}' load --list | head -n 1; exit ${{PIPESTATUS[0]}}");
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
-    assert_eq!(told(&output), (Some(0), "idle: Nothing but the machine itself\n".into(), String::new()));
+    assert_eq!(shown(&output), (Some(0), "idle: Nothing but the machine itself\n".into(), String::new()));
 }
 
 #[test]
@@ -119,14 +119,14 @@ fn any_bytes_are_answered() {
         [&[&b"\xff"[..]][..], &[b"report", b"\xff"], &[b"bench", b"--loads", b"\xff"], &[b"samples", b"\xff"]]
     {
         let words = arguments.iter().map(|bytes| OsStr::from_bytes(bytes));
-        let (code, _, said) = told(&Command::new(BINARY).args(words).output().unwrap());
+        let (code, _, said) = shown(&Command::new(BINARY).args(words).output().unwrap());
         assert!(code == Some(2) && said.starts_with("error: "), "{arguments:?}: {said}");
     }
 }
 
 #[test]
 fn every_load_is_explained() {
-    let (code, out, said) = told(&worstcase(&["load", "--list"]).output().unwrap());
+    let (code, out, said) = shown(&worstcase(&["load", "--list"]).output().unwrap());
     assert_eq!((code, said.as_str()), (Some(0), ""));
     let catalogue = load::Catalogue::shipped().unwrap();
     for load in catalogue.loads() {
@@ -138,7 +138,7 @@ fn every_load_is_explained() {
         );
     }
     assert!(out.lines().all(|line| line.chars().count() <= 80));
-    let (_, json, _) = told(&worstcase(&["load", "--list", "--json"]).output().unwrap());
+    let (_, json, _) = shown(&worstcase(&["load", "--list", "--json"]).output().unwrap());
     let explained: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     assert_eq!(explained.len(), catalogue.loads().len());
 }
@@ -149,9 +149,9 @@ fn report_json_is_the_record() {
     let records: Vec<Record> =
         paths.iter().map(|path| record::store::load(Path::new(path)).unwrap()).collect();
     let (_, one, _) =
-        told(&worstcase(&["report", "--json", &format!("{}/record.json", paths[0])]).output().unwrap());
+        shown(&worstcase(&["report", "--json", &format!("{}/record.json", paths[0])]).output().unwrap());
     assert_eq!(serde_json::from_str::<Record>(&one).unwrap(), records[0]);
-    let (_, both, _) = told(&worstcase(&["report", "--json", &paths[0], &paths[1]]).output().unwrap());
+    let (_, both, _) = shown(&worstcase(&["report", "--json", &paths[0], &paths[1]]).output().unwrap());
     assert_eq!(serde_json::from_str::<Vec<Record>>(&both).unwrap(), records);
 }
 
@@ -159,11 +159,11 @@ fn report_json_is_the_record() {
 fn report_writes_the_page_where_it_is_wanted() {
     let directory = tempfile::tempdir().unwrap();
     fs::copy(record("first").join("record.json"), directory.path().join("record.json")).unwrap();
-    let (code, _, said) = told(&worstcase(&["report", "."]).current_dir(&directory).output().unwrap());
+    let (code, _, said) = shown(&worstcase(&["report", "."]).current_dir(&directory).output().unwrap());
     assert_eq!((code, said.as_str()), (Some(0), "report: ./report.html\n"));
     let (first, again) = (record("first").display().to_string(), record("again").display().to_string());
     let both = ["report", &first, &again, "--html", "both.html"];
-    assert_eq!(told(&worstcase(&both).current_dir(&directory).output().unwrap()).0, Some(0));
+    assert_eq!(shown(&worstcase(&both).current_dir(&directory).output().unwrap()).0, Some(0));
     for page in ["report.html", "both.html"] {
         let page = fs::read_to_string(directory.path().join(page)).unwrap();
         assert!(page.starts_with("<!DOCTYPE html>") && page.contains("bench of the first board"));
@@ -183,7 +183,7 @@ fn a_journal_cut_anywhere_is_reported_or_refused() {
     for part in 0..=40 {
         let cut = journal.len() * part / 40;
         File::create(&path).unwrap().write_all(&journal[..cut]).unwrap();
-        let (code, out, said) = told(&worstcase(&["report", path.to_str().unwrap()]).output().unwrap());
+        let (code, out, said) = shown(&worstcase(&["report", path.to_str().unwrap()]).output().unwrap());
         if cut < first_line {
             assert_eq!(code, Some(2), "cut at {cut}: {said}");
             assert!(

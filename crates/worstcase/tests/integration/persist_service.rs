@@ -77,7 +77,7 @@ fn a_service_is_written_for_each_init_and_undo_is_the_identity() {
         assert!(choice.ends_with("profile = [\"isolated\", \"rt\"]\nisolate = \"2-3\"\n"), "{choice}");
         let (code, said) = persist(root.path(), &["--status"]);
         let (words, files) = said.split_once('\n').unwrap();
-        assert_eq!(words, "no boot words were written");
+        assert_eq!(words, "no kernel parameters were written");
         assert!(code == Some(0) && files.lines().all(|line| line.starts_with("holds ")), "{said}");
         let (code, said) = persist(root.path(), &["--undo"]);
         assert!(code == Some(0) && said.ends_with("proof: every file is as before\n"), "{said}");
@@ -100,7 +100,7 @@ fn a_dry_run_shows_the_files_and_writes_none() {
 }
 
 #[test]
-fn what_the_administrator_has_changed_since_is_left_and_told() {
+fn what_the_administrator_has_changed_since_is_left_and_reported() {
     let root = system(INITS[0].0);
     assert_eq!(persist(root.path(), &["--isolate", "1"]).0, Some(0));
     let choice = root.path().join("etc/worstcase/tune.toml");

@@ -90,12 +90,12 @@ fn check_sees_the_isolated_cpu() {
     GUEST.run(|| {
         let output = worstcase(&["check", "--json"]).output().unwrap();
         assert!([Some(0), Some(1), Some(3)].contains(&output.status.code()), "{}", text(&output));
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(
-            (&told["division"]["isolated"], &told["division"]["housekeeping"]),
+            (&shown["division"]["isolated"], &shown["division"]["housekeeping"]),
             (&"1".into(), &"0".into())
         );
-        let findings = told["findings"].as_array().unwrap();
+        let findings = shown["findings"].as_array().unwrap();
         for rule in
             ["bt-nohz-full", "bt-rcu-nocbs", "rn-isolated-online", "rn-tasks-on-iso", "kc-cpu-isolation"]
         {
@@ -122,15 +122,15 @@ fn set_clock(seconds: i64) {
     clock_settime(ClockId::Realtime, to).unwrap();
 }
 
-/// Waits until so many seconds are told in the journal of the one scenario.
+/// Waits until so many seconds stand in the journal of the one scenario.
 fn wait_for_seconds(directory: &str, count: usize) {
-    let told = || {
+    let shown = || {
         let journal = fs::read_to_string(Path::new(directory).join("journal.ndjson")).unwrap_or_default();
         let lines = journal.lines().filter_map(|line| serde_json::from_str(line).ok());
         lines.filter(|line| matches!(line, Line::Seconds(_))).count()
     };
     let until = Instant::now() + Duration::from_secs(60);
-    while told() < count {
+    while shown() < count {
         assert!(Instant::now() < until, "{count} seconds were not measured");
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -163,8 +163,8 @@ fn the_probe_alone_is_inside(top: &str) {
     assert_eq!(plan["partition"]["group"], format!("{top}/worstcase"));
     assert_eq!(plan["partition"], scenario["evidence"]["partition"]);
     assert!(scenario["series"][0]["timer"]["expected"].as_u64().unwrap() > 1000, "{scenario}");
-    let told = record.to_string();
-    assert!(!told.contains("partition-invalid") && !told.contains("not-isolated"), "{told}");
+    let shown = record.to_string();
+    assert!(!shown.contains("partition-invalid") && !shown.contains("not-isolated"), "{shown}");
 }
 
 fn processes() -> impl Iterator<Item = u32> {
@@ -319,13 +319,16 @@ fn a_kernel_without_a_tick_and_without_cpusets_of_v1_makes_one_too() {
 #[ignore = "long: one more guest"]
 fn a_boot_line_that_isolates_leaves_the_rest_to_create() {
     BOOTED.run(|| {
-        // A guest has no boot loader: the words are told all the same.
+        // A guest has no boot loader: the parameters are printed all the same.
         let (_, text) = answer("create --rt 1 --kind boot --dry-run");
         let line = text.lines().find(|line| line.starts_with("isolcpus=") && line.contains(' ')).unwrap();
         let booted = fs::read_to_string("/proc/cmdline").unwrap();
         assert!(line.split(' ').all(|word| booted.contains(word)), "{line}: {booted}");
         let (code, text) = answer("create --rt 1");
-        assert!(code == Some(0) && text.contains("the boot line isolates CPUs 1 already"), "{text}");
+        assert!(
+            code == Some(0) && text.contains("the kernel command line isolates CPUs 1 already"),
+            "{text}"
+        );
         assert!(text.contains("/proc/sys/vm/stat_interval: 1 -> 10"), "{text}");
         println!("left on an idle CPU: {:?}", found());
         let busy = Command::new("yes").stdout(Stdio::null()).spawn().unwrap();

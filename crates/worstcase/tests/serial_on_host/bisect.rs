@@ -39,8 +39,8 @@ fn ten_inert_words_leave_none_guilty() {
     }
     let directory = tempfile::tempdir().unwrap();
     let output = bisect(&format!("{INERT} inert.10=10"), directory.path());
-    let told = answer(&output);
-    assert_eq!(told["answer"]["outcome"], "none-guilty", "{told:#}");
+    let shown = answer(&output);
+    assert_eq!(shown["answer"]["outcome"], "none-guilty", "{shown:#}");
     assert_eq!(output.status.code(), Some(0));
 }
 
@@ -53,9 +53,9 @@ fn a_debug_option_that_lengthens_a_known_path_shows_up_as_longer() {
     }
     let directory = tempfile::tempdir().unwrap();
     let output = bisect("ftrace=function", directory.path());
-    let told = answer(&output);
-    assert_eq!(told["answer"]["outcome"], "guilty", "{told:#}");
-    let steps = told["answer"]["steps"].as_array().unwrap();
+    let shown = answer(&output);
+    assert_eq!(shown["answer"]["outcome"], "guilty", "{shown:#}");
+    let steps = shown["answer"]["steps"].as_array().unwrap();
     let step = |arm: &str| steps.iter().find(|step| step["arm"] == arm).unwrap();
     assert_eq!(step("control")["reading"], "stayed");
     assert_eq!(step("with-1")["reading"], "rose");
@@ -71,8 +71,8 @@ fn the_planted_one_of_ten_words_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let words = INERT.replacen("inert.7", "ftrace=function inert.7", 1);
     let output = bisect(&words, directory.path());
-    let told = answer(&output);
-    assert_eq!(told["answer"]["outcome"], "guilty", "{told:#}");
-    assert_eq!(told["answer"]["culprits"], serde_json::json!([[6]]), "{told:#}");
+    let shown = answer(&output);
+    assert_eq!(shown["answer"]["outcome"], "guilty", "{shown:#}");
+    assert_eq!(shown["answer"]["culprits"], serde_json::json!([[6]]), "{shown:#}");
     assert_eq!(output.status.code(), Some(1));
 }

@@ -144,7 +144,7 @@ fn a_snapshot_writes_its_own_file_alone() {
 
 /// The fault that is looked for is found where it is.
 #[test]
-fn faults_are_told_from_reading() {
+fn faults_are_distinguished_from_reading() {
     for (call, expected) in [
         ("openat(AT_FDCWD</tmp>, \"/proc/stat\", O_RDONLY|O_CLOEXEC) = 3</proc/stat>", None),
         ("openat(AT_FDCWD</tmp>, \"/dev/cpu_dma_latency\", O_RDWR) = 3", Some("opens for writing")),

@@ -159,8 +159,8 @@ fn failed(directory: &Path, out: &str, arguments: &[&str]) -> String {
     let said = text(&ran.stderr);
     assert_eq!(ran.status.code(), Some(2), "{said}");
     assert!(said.contains("hint:") && said.contains(&format!("{out}/console.txt")), "{said}");
-    let told = fs::read_to_string(directory.join(out).join("lab.json")).unwrap();
-    assert!(told.contains("\"exit_code\": null") && told.contains("\"failure\": \""), "{told}");
+    let shown = fs::read_to_string(directory.join(out).join("lab.json")).unwrap();
+    assert!(shown.contains("\"exit_code\": null") && shown.contains("\"failure\": \""), "{shown}");
     said
 }
 
@@ -242,12 +242,12 @@ fn parameters_go_in_as_they_were_quoted_and_those_that_were_not_read_are_named()
     assert!(!said.contains(": skew_tick") && !said.contains(": dyndbg"), "{said}");
     let file = |name: &str| fs::read_to_string(directory.path().join("out").join(name)).unwrap();
     assert_eq!(file("small"), "kept\n");
-    let told: serde_json::Value = serde_json::from_str(&file("lab.json")).unwrap();
+    let shown: serde_json::Value = serde_json::from_str(&file("lab.json")).unwrap();
     assert_eq!(
-        (&told["parameters"][0]["word"], &told["parameters"][0]["answer"]),
+        (&shown["parameters"][0]["word"], &shown["parameters"][0]["answer"]),
         (&quoted.into(), &"read".into())
     );
-    assert_eq!(told["left_out"][0]["path"], "huge");
+    assert_eq!(shown["left_out"][0]["path"], "huge");
     let refused = run(&["--append", "quiet -- single", "--", "true"]);
     assert!(text(&refused.stderr).contains("for init alone"), "{}", text(&refused.stderr));
 }
@@ -291,8 +291,8 @@ fn a_kernel_under_another_name_gives_the_same_bytes() {
     };
     let (short, long) = (record("k"), record("a-kernel-with-a-name-of-forty-letters-xy"));
     assert_eq!(differences(&short, &long), Vec::<String>::new());
-    let told = record::store::load(&directory.path().join("of-k")).unwrap().header.machine.lab.unwrap();
-    assert!(told.images.is_some_and(|images| images.kernel.0.len() == 64) && told.kernel.is_none());
+    let shown = record::store::load(&directory.path().join("of-k")).unwrap().header.machine.lab.unwrap();
+    assert!(shown.images.is_some_and(|images| images.kernel.0.len() == 64) && shown.kernel.is_none());
     // An image that was altered is not booted under its name.
     fs::write(own.join("k/unpacked"), "another kernel").unwrap();
     let refused = Command::new(PROGRAM)

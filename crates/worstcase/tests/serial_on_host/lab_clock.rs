@@ -81,7 +81,7 @@ fn no_step_of_a_clock_is_a_latency_however_a_thread_is_woken() {
 /// the tick, and what was measured there.
 type ByPhase = BTreeMap<i64, Vec<u64>>;
 
-/// Parts of the tick's period that are told apart: shorter than what the tick does to its neighbours.
+/// Parts of the tick's period that are distinguished: shorter than what the tick does to its neighbours.
 const PART: i64 = 2_000;
 
 /// A run under the load `cpu`, and its latencies by phase.

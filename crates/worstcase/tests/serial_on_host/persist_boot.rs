@@ -1,4 +1,4 @@
-//! Boot words through a GRUB that boots: QEMU starts a disk with GRUB's own boot sector and core, a file system, and the menu
+//! Kernel parameters through a GRUB that boots: QEMU starts a disk with GRUB's own boot sector and core, a file system, and the menu
 //! that grub-mkconfig makes there.
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Boot words through an extlinux that boots: QEMU starts a disk with Syslinux's own boot sector, a file system on which
+//! Kernel parameters through an extlinux that boots: QEMU starts a disk with Syslinux's own boot sector, a file system on which
 //! `extlinux --install` was run, and a file of labels as people write it.
 #![allow(clippy::unwrap_used)]
 

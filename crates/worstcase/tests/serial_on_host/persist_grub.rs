@@ -1,4 +1,4 @@
-//! Boot words through GRUB's own programs: grub-mkconfig makes the menu, grub-script-check reads it, a strict shell sources
+//! Kernel parameters through GRUB's own programs: grub-mkconfig makes the menu, grub-script-check reads it, a strict shell sources
 //! the drop-in. On this machine's programs with directories of the test's own in the place of /boot and the like; and in a
 //! root that debootstrap makes.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -149,7 +149,7 @@ fn strictly_sourced(place: &Place) {
     assert!(output.status.success() && output.stderr.is_empty());
 }
 
-/// kill -9 while grub-mkconfig runs: what was done is told, and taken back.
+/// kill -9 while grub-mkconfig runs: what was done is listed, and taken back.
 fn killed(place: &Place, words: &[&str]) {
     let command = [&["worstcase", "tune", "persist", "--boot"], words].concat();
     let mut child = place.command(&command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

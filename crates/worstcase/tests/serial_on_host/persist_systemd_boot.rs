@@ -1,4 +1,4 @@
-//! Boot words through a systemd-boot that boots: QEMU's UEFI firmware starts it from a FAT file system, and what is to be
+//! Kernel parameters through a systemd-boot that boots: QEMU's UEFI firmware starts it from a FAT file system, and what is to be
 //! done is done inside, where the firmware's variables are. Every boot ends by pulling the plug.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

@@ -1,4 +1,4 @@
-//! Boot words through a U-Boot that boots an arm64 machine of QEMU's: by labels, as distributions for boards have them,
+//! Kernel parameters through a U-Boot that boots an arm64 machine of QEMU's: by labels, as distributions for boards have them,
 //! and by a script that reads variables from a text, as boards have it. The kernel itself says what it was given.
 #![allow(clippy::unwrap_used)]
 

@@ -143,7 +143,7 @@ fn child_of(pid: u32) -> u32 {
     children.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-fn told(output: &Output) -> Value {
+fn shown(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
@@ -152,7 +152,7 @@ fn told(output: &Output) -> Value {
 fn a_trial_here_measures_every_arm_as_often_and_leaves_nothing() {
     let Some(here) = Here::new() else { return };
     let output = here.command("50ms").output().unwrap();
-    let answer = &told(&output)["answer"];
+    let answer = &shown(&output)["answer"];
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output:?}");
     assert_eq!(answer["schema-version"], 2);
     assert_eq!(answer["settings"][0]["measures"].as_array().unwrap().len(), 3);
@@ -163,7 +163,7 @@ fn a_trial_here_measures_every_arm_as_often_and_leaves_nothing() {
 }
 
 #[test]
-fn a_trial_that_is_told_to_end_leaves_the_machine_as_it_was_and_goes_on_later() {
+fn a_trial_that_is_reported_to_end_leaves_the_machine_as_it_was_and_goes_on_later() {
     let Some(here) = Here::new() else { return };
     let trial = here.in_a_block();
     send(trial.id(), Signal::TERM);
@@ -174,7 +174,7 @@ fn a_trial_that_is_told_to_end_leaves_the_machine_as_it_was_and_goes_on_later() 
     assert!(String::from_utf8_lossy(&output.stderr).contains("go on with: worstcase tune trial --resume"));
     assert_eq!((read(INTERVAL).as_str(), here.status().as_str()), ("1", "nothing is applied\n"));
     let resumed = here.command("").output().unwrap();
-    assert_eq!(told(&resumed)["question"]["design"]["blocks"], 6);
+    assert_eq!(shown(&resumed)["question"]["design"]["blocks"], 6);
     assert_eq!((here.records(), read(INTERVAL).as_str()), (18, "1"));
     here.arms_met_the_same_phases();
 }
@@ -294,7 +294,7 @@ impl Case {
         command.args(["tune", "trial", "--kernel", self.kernel, "--json", "--seed", &seed.to_string()]);
         command.args(self.options).args(self.settings.iter().map(|(setting, _)| setting));
         let output = command.arg("--out").arg(directory.path()).stdin(Stdio::null()).output().unwrap();
-        (output.status.code(), told(&output)["answer"].clone())
+        (output.status.code(), shown(&output)["answer"].clone())
     }
 
     /// Whether each verdict is the true one; says so, and what it is where it is not.
@@ -362,7 +362,7 @@ fn of_three_boot_words_and_files_the_one_that_acts_is_left() {
     command.args(["tune", "search", "preempt=full", "threadirqs", "/sys/kernel/mm/ksm/run=1"]);
     command.args(["--kernel", PREEMPTION.kernel, "--json"]).args(PREEMPTION.options);
     let output = command.arg("--out").arg(directory.path()).stdin(Stdio::null()).output().unwrap();
-    let found = &told(&output)["answer"];
+    let found = &shown(&output)["answer"];
     // So short blocks find it and its price; whether they confirm that it does all is open.
     let kept: Vec<&Value> = found["kept"].as_array().unwrap().iter().map(|kept| &kept["setting"]).collect();
     assert_eq!(kept, ["preempt=full"]);

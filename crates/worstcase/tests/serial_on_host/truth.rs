@@ -56,7 +56,7 @@ impl Run {
         });
     }
 
-    /// The probe's process: the child that was told to be one.
+    /// The probe's process: the child that was started as one.
     fn probe(&self) -> i32 {
         let parent = self.child.id().to_string();
         let mut found = None;
@@ -187,7 +187,7 @@ fn a_hog_of_higher_priority_is_one_late_wake_up_and_its_missed_activations() {
     check_stall(&record.scenarios[0].series[0], 5_000, end - start - 2 * INTERVAL, end - start + 50 * MS);
 }
 
-/// Holds of 5 ms at times drawn by lot, and how many had to be repeated.
+/// Holds of 5 ms at random times, and how many had to be repeated.
 fn hogs(cpu: CpuId, count: usize, random: &mut Random) -> Result<(Vec<(u64, u64)>, u32), sys::Error> {
     const LENGTH: u64 = 5 * MS;
     let (mut held, mut repeated) = (Vec::new(), 0);

@@ -69,7 +69,7 @@ impl Tuned {
 
     /// Exit code, what was said, what was warned of.
     fn run(&self, verb: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
-        told(self.command(verb, arguments).output().unwrap())
+        shown(self.command(verb, arguments).output().unwrap())
     }
 
     /// The last CPU set apart, or the only one's rules.
@@ -95,7 +95,7 @@ impl Drop for Tuned {
     }
 }
 
-fn told(output: Output) -> (Option<i32>, String, String) {
+fn shown(output: Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -167,7 +167,7 @@ fn what_is_applied_is_not_applied_twice() {
 }
 
 #[test]
-fn somebody_elses_change_is_told_and_left() {
+fn somebody_elses_change_is_reported_and_left() {
     let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
     assert_eq!(tuned.apply(&[]).0, Some(0));
     fs::write(INTERVAL, "5\n").unwrap();
@@ -230,11 +230,11 @@ fn what_is_kept_outlives_its_time() {
 }
 
 #[test]
-fn a_dead_holder_is_told_and_undone_at_the_next_start() {
+fn a_dead_holder_is_reported_and_undone_at_the_next_start() {
     let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
     assert_eq!(tuned.apply(&["--for", "10m"]).0, Some(0));
     kill(tuned.holder("deadline"));
-    wait_until("told", || {
+    wait_until("shown", || {
         tuned.run("status", &[]).2.contains("the process that was to undo them was killed")
     });
     assert_eq!(tuned.run("status", &[]).0, Some(1));
@@ -543,7 +543,7 @@ fn the_init_script_applies_and_undoes_under_each_shell() {
     let file = chosen(&tuned, &format!("only = [\"rn-compaction\"]\n[settings]\n\"{INTERVAL}\" = \"7\"\n"));
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", SCRIPTED, "sh", BINARY, &file, &dash, &busybox]);
-    let (code, out, err) = told(command.output().unwrap());
+    let (code, out, err) = shown(command.output().unwrap());
     let expected = "status 3 1\nstart 0 7\nstart 0 7\nstatus 0 7\n\
                     status 1 1\nreconcile 0 7\nrestart 0 7\nstop 0 1\nstop 0 1\nnonsense 2 1\n";
     assert_eq!((code, out.as_str()), (Some(0), expected.repeat(2).as_str()), "{err}");

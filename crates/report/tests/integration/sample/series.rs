@@ -1,4 +1,4 @@
-//! Latencies drawn by lot: a narrow peak, a skewed shoulder, a thin tail.
+//! Random latencies: a narrow peak, a skewed shoulder, a thin tail.
 
 use histogram::{Histogram, Summary, layout, record_missed};
 use record::instrument::timer::TimerSeries;

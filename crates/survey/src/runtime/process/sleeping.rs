@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sleeps_are_told_by_their_numbers() {
+    fn sleeps_are_reported_by_their_numbers() {
         let absolute = "230 0x1 0x1 0x7ffd3a2f10b0 0x0 0x0 0x0 0x7ffd3a2f1090 0x7f1c2f4e0c5a";
         assert_eq!(parse(absolute, "x86_64"), Some(Sleep { clock: 1, absolute: true }));
         assert_eq!(parse("115 0x0 0x0 0x1", "aarch64"), Some(Sleep { clock: 0, absolute: false }));

@@ -33,73 +33,73 @@ fn status(tree: &FakeTree, capabilities: &str, tracer: &str) {
     tree.write("/proc/30/status", text);
 }
 
-fn told(tree: &FakeTree, name: &str) -> String {
+fn reading(tree: &FakeTree, name: &str) -> String {
     shown_about(tree, Isolated::Cpus("2-3"), 30, name)
 }
 
 #[test]
 fn threads_are_counted_and_placed() {
     let tree = machine();
-    assert_eq!(told(&tree, "process"), "control (30)");
-    assert_eq!(told(&tree, "process.real-time-threads"), "1");
-    assert_eq!(told(&tree, "process.top-priority"), "80");
-    assert_eq!(told(&tree, "process.equals"), "other (40) fifo 80: CPUs 2");
+    assert_eq!(reading(&tree, "process"), "control (30)");
+    assert_eq!(reading(&tree, "process.real-time-threads"), "1");
+    assert_eq!(reading(&tree, "process.top-priority"), "80");
+    assert_eq!(reading(&tree, "process.equals"), "other (40) fifo 80: CPUs 2");
     assert_eq!(
-        (told(&tree, "process.wandering"), told(&tree, "process.off-isolated")),
+        (reading(&tree, "process.wandering"), reading(&tree, "process.off-isolated")),
         ("none".into(), "none".into())
     );
     thread(&tree, (30, 31), "control/rt", 0, (1, 80), "1-2");
-    assert_eq!(told(&tree, "process.wandering"), "control/rt (31) fifo 80: CPUs 1-2");
-    assert_eq!(told(&tree, "process.off-isolated"), "control/rt (31) fifo 80: CPUs 1-2");
+    assert_eq!(reading(&tree, "process.wandering"), "control/rt (31) fifo 80: CPUs 1-2");
+    assert_eq!(reading(&tree, "process.off-isolated"), "control/rt (31) fifo 80: CPUs 1-2");
 }
 
 #[test]
-fn two_equals_of_one_process_are_told_once() {
+fn two_equals_of_one_process_are_reported_once() {
     let tree = machine();
     thread(&tree, (40, 40), "other", 0, (0, 0), "0-3");
     thread(&tree, (30, 32), "control/b", 0, (1, 80), "2");
-    assert_eq!(told(&tree, "process.equals"), "control/b (32) fifo 80: CPUs 2");
+    assert_eq!(reading(&tree, "process.equals"), "control/b (32) fifo 80: CPUs 2");
 }
 
 #[test]
 fn memory_is_locked_or_not() {
     let tree = machine();
-    assert_eq!(told(&tree, "process.unlocked-kib"), "3096");
-    assert_eq!(told(&tree, "process.swapped-kib"), "12");
-    assert_eq!(told(&tree, "process.major-faults"), "none");
+    assert_eq!(reading(&tree, "process.unlocked-kib"), "3096");
+    assert_eq!(reading(&tree, "process.swapped-kib"), "12");
+    assert_eq!(reading(&tree, "process.major-faults"), "none");
     let stat = "31 (control/rt) S 1 1 1 0 -1 0 5 0 3 0 5 6 0 0 -100 0 1 0 4711 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 17 0 80 1";
     tree.write("/proc/30/task/31/stat", stat);
-    assert_eq!(told(&tree, "process.major-faults"), "control/rt (31): 3");
+    assert_eq!(reading(&tree, "process.major-faults"), "control/rt (31): 3");
 }
 
 #[test]
 fn what_it_may_comes_from_capabilities_or_limits() {
     let tree = machine();
-    let may = || (told(&tree, "process.may-be-real-time"), told(&tree, "process.may-lock-memory"));
+    let may = || (reading(&tree, "process.may-be-real-time"), reading(&tree, "process.may-lock-memory"));
     assert_eq!(may(), ("no".into(), "no".into()));
     status(&tree, "0000000000800000", "0");
     assert_eq!(may(), ("yes".into(), "no".into()));
     status(&tree, "0000000000004000", "0");
     assert_eq!(may(), ("no".into(), "yes".into()));
-    assert_eq!(told(&tree, "process.run-time-limit"), "unlimited");
+    assert_eq!(reading(&tree, "process.run-time-limit"), "unlimited");
 }
 
 #[test]
 fn quotas_of_groups_above_count() {
-    assert_eq!(told(&machine(), "process.cpu-quotas"), "/app.slice: 50000 100000");
+    assert_eq!(reading(&machine(), "process.cpu-quotas"), "/app.slice: 50000 100000");
 }
 
 #[test]
-fn a_tracer_and_children_are_told() {
+fn a_tracer_and_children_are_reported() {
     let tree = machine();
-    assert_eq!(told(&tree, "process.tracer"), "0");
+    assert_eq!(reading(&tree, "process.tracer"), "0");
     status(&tree, "0", "77");
-    assert_eq!(told(&tree, "process.tracer"), "77");
-    assert_eq!(told(&tree, "process.real-time-children"), "none");
+    assert_eq!(reading(&tree, "process.tracer"), "77");
+    assert_eq!(reading(&tree, "process.real-time-children"), "none");
     thread(&tree, (50, 50), "child", 0, (1, 80), "2");
     let stat = std::fs::read_to_string(tree.root.path("/proc/50/task/50/stat")).unwrap();
     tree.write("/proc/50/task/50/stat", stat.replace(") S 1 ", ") S 30 "));
-    assert_eq!(told(&tree, "process.real-time-children"), "child (50) fifo 80: process 50");
+    assert_eq!(reading(&tree, "process.real-time-children"), "child (50) fifo 80: process 50");
 }
 
 #[test]
@@ -107,26 +107,26 @@ fn devices_wait_behind_threads_of_the_program() {
     let tree = machine();
     link(&tree, "/proc/30/fd/3", "/dev/uio0");
     link(&tree, "/proc/30/fd/4", "/dev/null");
-    assert_eq!(told(&tree, "process.devices-behind"), "absent");
+    assert_eq!(reading(&tree, "process.devices-behind"), "absent");
     thread(&tree, (60, 60), "irq/9-uio", 0x0020_0000, (1, 50), "0-3");
     assert_eq!(
-        told(&tree, "process.devices-behind"),
+        reading(&tree, "process.devices-behind"),
         "/dev/uio0: interrupt threads up to 50, the program from 80 on"
     );
     thread(&tree, (60, 60), "irq/9-uio", 0x0020_0000, (1, 90), "0-3");
-    assert_eq!(told(&tree, "process.devices-behind"), "none");
+    assert_eq!(reading(&tree, "process.devices-behind"), "none");
 }
 
 #[test]
 fn sleeps_are_seen_in_system_calls() {
     let tree = machine();
-    assert_eq!(told(&tree, "process.relative-sleeps"), "absent");
+    assert_eq!(reading(&tree, "process.relative-sleeps"), "absent");
     tree.write("/proc/30/task/31/syscall", "230 0x0 0x1 0x7ffd3a2f10b0 0x0 0x0 0x0 0x7ffd 0x7f1c");
-    assert_eq!(told(&tree, "process.relative-sleeps"), "none");
-    assert_eq!(told(&tree, "process.settable-clock"), "control/rt (31): sleeps until a time of clock 0");
+    assert_eq!(reading(&tree, "process.relative-sleeps"), "none");
+    assert_eq!(reading(&tree, "process.settable-clock"), "control/rt (31): sleeps until a time of clock 0");
     tree.write("/proc/30/task/31/syscall", "230 0x1 0x0 0x7ffd3a2f10b0 0x0 0x0 0x0 0x7ffd 0x7f1c");
-    assert_eq!(told(&tree, "process.relative-sleeps"), "control/rt (31): sleeps for a time of clock 1");
-    assert_eq!(told(&tree, "process.settable-clock"), "none");
+    assert_eq!(reading(&tree, "process.relative-sleeps"), "control/rt (31): sleeps for a time of clock 1");
+    assert_eq!(reading(&tree, "process.settable-clock"), "none");
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn slack_matters_without_real_time() {
     let tree = machine();
     tree.write("/proc/30/timerslack_ns", "50000");
     tree.write("/proc/31/timerslack_ns", "1");
-    assert_eq!(told(&tree, "process.timer-slack"), "absent");
+    assert_eq!(reading(&tree, "process.timer-slack"), "absent");
     thread(&tree, (30, 31), "control/rt", 0, (0, 0), "2");
-    assert_eq!(told(&tree, "process.timer-slack"), "50000");
+    assert_eq!(reading(&tree, "process.timer-slack"), "50000");
 }
 
 #[test]

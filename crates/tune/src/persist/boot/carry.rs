@@ -9,7 +9,7 @@ use sysroot::SysRoot;
 
 use super::program::Programs;
 use super::setting::{Setting, run};
-use super::word::{Wish, line, written};
+use super::word::{ParameterEdit, line, written};
 use super::{Generated, Manner, Plan, back_end, base, reader, words_only};
 use crate::error::{Error, Result};
 use crate::journal::boot_id;
@@ -23,7 +23,7 @@ pub struct Note {
     pub loader: String,
     /// In which way.
     pub manner: Manner,
-    /// The words that were asked for, as on a boot line.
+    /// The words that were asked for, as on a kernel command line.
     pub words: String,
     /// Names of words that were taken away.
     pub removed: Vec<String>,
@@ -64,15 +64,15 @@ pub struct Undone {
     pub left: Vec<Word>,
 }
 
-/// What the journal tells of boot words, and whether all was done that was to be done.
+/// What the journal tells of kernel parameters, and whether all was done that was to be done.
 ///
 /// # Errors
 /// [`Error`] where it cannot be read.
 pub fn persisted(files: &Files<'_>) -> Result<Option<(Note, bool)>> {
-    let Some(told) = files.told()? else { return Ok(None) };
+    let Some(recorded) = files.recorded()? else { return Ok(None) };
     let failed =
         |error| Error::new("understand", "the journal".as_ref(), error, "was it written by a newer version?");
-    Ok(Some((serde_json::from_value(told.note).map_err(failed)?, told.is_whole)))
+    Ok(Some((serde_json::from_value(recorded.note).map_err(failed)?, recorded.is_whole)))
 }
 
 /// Does what is planned. Where something fails or reads otherwise than it should, all is as before when this returns.
@@ -87,9 +87,9 @@ pub fn carry_out(system: &mut System<'_>, plan: &Plan) -> Result<()> {
     let note = Note {
         loader: plan.loader.to_owned(),
         manner: plan.manner,
-        words: line(&plan.wish.set),
-        removed: plan.wish.remove.clone(),
-        replace: plan.wish.replace,
+        words: line(&plan.edit.set),
+        removed: plan.edit.remove.clone(),
+        replace: plan.edit.replace,
         before: line(&words_only(&plan.before.words)),
         boot_id: boot_id(),
         counted: plan.draft.edits.first().filter(|_| plan.draft.takes_over).map(|edit| edit.path.clone()),
@@ -195,10 +195,10 @@ fn holds(plan: &Plan, now: &Request, seen: &[Word]) -> bool {
         return sorted(seen) == sorted(&plan.merged.line);
     }
     let is_there = |word: &&Word| seen.contains(word);
-    let others = seen.iter().filter(|word| !plan.wish.is_about(word));
+    let others = seen.iter().filter(|word| !plan.edit.is_about(word));
     plan.merged.added.iter().all(|word| is_there(&word))
         && !plan.merged.dropped.iter().any(|of| seen.contains(&of.word))
-        && others.eq(plan.merged.line.iter().filter(|word| !plan.wish.is_about(word)))
+        && others.eq(plan.merged.line.iter().filter(|word| !plan.edit.is_about(word)))
 }
 
 /// Takes everything back, from the journal alone. Nothing that somebody else has changed since is overwritten; a file that
@@ -248,9 +248,9 @@ pub fn counted_as(files: &Files<'_>, note: &Note) -> Result<Option<String>> {
 fn left(root: &SysRoot, note: &Note) -> Vec<Word> {
     let Fact::Value(request) = boot_loader::find_of(root, reader(&note.loader)) else { return Vec::new() };
     let before = machine::CommandLine::parse(&note.before).words;
-    let wish = Wish::of(&note.words).unwrap_or_default();
+    let edit = ParameterEdit::of(&note.words).unwrap_or_default();
     let is_left = |word: &Word| !before.contains(word) && words_only(&base(&request)).contains(word);
-    wish.set.into_iter().filter(is_left).collect()
+    edit.set.into_iter().filter(is_left).collect()
 }
 
 /// A setting is put back where it is still ours. One that the loader forgets by itself may be gone.

@@ -123,11 +123,11 @@ fn seen(survey: &Survey, word: &Word) -> Option<Effect> {
         Shown::Same => same(&now, word.text()),
         Shown::Chosen => chosen(&now)? == word.text(),
     };
-    let told = format!("{from} says {}", if now.is_empty() { "nothing" } else { &now });
-    Some(if is_so { Effect::InForce(told) } else { Effect::Differs(told) })
+    let shown = format!("{from} says {}", if now.is_empty() { "nothing" } else { &now });
+    Some(if is_so { Effect::InForce(shown) } else { Effect::Differs(shown) })
 }
 
-/// What a file says, or a fact that was not read from the boot line itself; and where it stands.
+/// What a file says, or a fact that was not read from the kernel command line itself; and where it stands.
 fn now(survey: &Survey, path: &str) -> Option<(String, String)> {
     if path.starts_with('/') {
         return Some((survey.root().read(path).value()?.clone(), path.to_owned()));

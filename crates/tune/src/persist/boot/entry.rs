@@ -18,15 +18,15 @@ pub(super) fn changed(case: &Case<'_>) -> Result<Vec<Edit>> {
     let mut edits = vec![edit(path, Some(old), new)];
     if let Some(old) = text_if_any(case.root, SOURCE)? {
         let line = old.trim_end_matches('\n');
-        let placed = boot_words(SOURCE, line);
-        let merged = case.wish.merged(&placed)?;
+        let placed = parameters(SOURCE, line);
+        let merged = case.edit.merged(&placed)?;
         let new = super::edited(line, &merged) + &old[line.len()..];
         edits.push(edit(SOURCE, Some(old), new));
     }
     Ok(edits)
 }
 
-fn boot_words(path: &str, line: &str) -> Vec<Requested> {
+fn parameters(path: &str, line: &str) -> Vec<Requested> {
     machine::boot_loader::cmdline_txt(path, &line.replace('\n', " "))
 }
 

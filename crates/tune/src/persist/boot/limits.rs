@@ -23,7 +23,7 @@ pub(super) fn refuse_forced_line(root: &SysRoot) -> Result<()> {
         Some(symbol) => {
             let reason = format!("CONFIG_{symbol}=y: this kernel has its line within and looks at no other");
             let hint = "put the words into CONFIG_CMDLINE and build the kernel anew";
-            Err(Error::new("set", "the boot line".as_ref(), reason, hint))
+            Err(Error::new("set", "the kernel command line".as_ref(), reason, hint))
         }
     }
 }
@@ -42,5 +42,5 @@ pub(super) fn refuse_long_line(root: &SysRoot, before: &[Word], words: &[Word]) 
         return Ok(());
     }
     let reason = format!("it would have {length} bytes, and this kernel cuts off all above {longest}");
-    Err(Error::new("set", "the boot line".as_ref(), reason, "leave words out"))
+    Err(Error::new("set", "the kernel command line".as_ref(), reason, "leave words out"))
 }

@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 pub use carry::{Note, System, Undone, carry_out, counted_as, persisted, undo};
 pub use program::{Answer, LivePrograms, NoPrograms, Programs};
 pub use setting::Setting;
-pub use word::{Merged, Wish, line, written};
+pub use word::{Merged, ParameterEdit, line, written};
 
 /// What our own entries, labels and files are called.
 const OWN: &str = "worstcase";
@@ -62,7 +62,7 @@ pub struct Plan {
     /// In which way.
     pub manner: Manner,
     /// What was asked for.
-    pub wish: Wish,
+    pub edit: ParameterEdit,
     /// What comes of it.
     pub merged: Merged,
     /// What the default boots now.
@@ -102,7 +102,7 @@ struct Case<'a> {
     root: &'a SysRoot,
     programs: &'a mut dyn Programs,
     request: &'a Request,
-    wish: &'a Wish,
+    edit: &'a ParameterEdit,
     merged: &'a Merged,
     manner: Manner,
 }
@@ -139,7 +139,7 @@ fn reader(loader: &str) -> &str {
     if loader == "bls" { "grub" } else { loader }
 }
 
-/// What would be written so that the next boots have the words of `wish`. `loader` is one of [`loaders`], for where
+/// What would be written so that the next boots have the words of `edit`. `loader` is one of [`loaders`], for where
 /// several have left files. Nothing is changed, and programs are only asked.
 ///
 /// # Errors
@@ -149,22 +149,22 @@ pub fn plan(
     root: &SysRoot,
     programs: &mut dyn Programs,
     loader: Option<&str>,
-    wish: &Wish,
+    edit: &ParameterEdit,
     manner: Manner,
 ) -> Result<Plan> {
     let request = request(root, programs, loader)?;
     limits::refuse_forced_line(root)?;
     let back_end = of_request(&request)?;
-    let merged = wish.merged(&base(&request))?;
+    let merged = edit.merged(&base(&request))?;
     if merged.added.is_empty() && merged.dropped.is_empty() {
         let hint = "there is nothing to do; worstcase check says what is not in force";
         return Err(Error::new("change", request.file.as_ref(), "its words are so already", hint));
     }
     limits::refuse_long_line(root, &words_only(&request.words), &merged.line)?;
     let draft =
-        (back_end.plan)(&mut Case { root, programs, request: &request, wish, merged: &merged, manner })?;
-    let wish = wish.clone();
-    Ok(Plan { loader: back_end.name, manner, wish, merged, before: request, draft })
+        (back_end.plan)(&mut Case { root, programs, request: &request, edit, merged: &merged, manner })?;
+    let edit = edit.clone();
+    Ok(Plan { loader: back_end.name, manner, edit, merged, before: request, draft })
 }
 
 fn of_request(request: &Request) -> Result<&'static BackEnd> {
@@ -211,7 +211,7 @@ fn request(root: &SysRoot, programs: &mut dyn Programs, loader: Option<&str>) ->
     }
 }
 
-/// The words that a wish meets: those of the next boot, each where somebody wrote it rather than where a program put it,
+/// The words that a edit meets: those of the next boot, each where somebody wrote it rather than where a program put it,
 /// and those that wait for that program.
 fn base(request: &Request) -> Vec<Requested> {
     if request.loader != "grub" {

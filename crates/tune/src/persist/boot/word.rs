@@ -1,4 +1,4 @@
-//! What is to become of a boot line: words that are set, words that are taken away, and how both meet what is there.
+//! What is to become of a kernel command line: words that are set, words that are taken away, and how both meet what is there.
 
 use machine::CommandLine;
 use machine::boot_loader::Requested;
@@ -6,9 +6,9 @@ use machine::command_line::{Word, each_counts, same_name};
 
 use crate::error::{Error, Result};
 
-/// What is to become of the boot line, key by key.
+/// What is to become of the kernel command line, key by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct ParameterEdit {
     /// Words to be there.
     pub set: Vec<Word>,
     /// Names of words that are to go.
@@ -17,7 +17,7 @@ pub struct Wish {
     pub replace: bool,
 }
 
-/// A line that a wish makes of another.
+/// A line that a edit makes of another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// All of it.
@@ -32,8 +32,8 @@ fn refused(word: &str, reason: &str, hint: &'static str) -> Error {
     Error::new("take", word.as_ref(), reason, hint)
 }
 
-impl Wish {
-    /// Words as they stand on a boot line, `isolcpus=2-3 dyndbg="file a.c +p"`.
+impl ParameterEdit {
+    /// Words as they stand on a kernel command line, `isolcpus=2-3 dyndbg="file a.c +p"`.
     ///
     /// # Errors
     /// [`Error`] for what is not plain ASCII, a quote that does not end or stands within a word, words for init, and a
@@ -52,7 +52,7 @@ impl Wish {
                 "leave it out",
             ));
         }
-        let wish = Self { set: line.words, ..Self::default() };
+        let edit = Self { set: line.words, ..Self::default() };
         if text.matches('"').count() % 2 == 1 {
             return Err(refused(
                 text,
@@ -60,16 +60,16 @@ impl Wish {
                 "quote a value with blanks whole: name=\"a b\"",
             ));
         }
-        wish.set.iter().try_for_each(is_sound)?;
+        edit.set.iter().try_for_each(is_sound)?;
         let twice = |(number, word): &(usize, &Word)| {
             !each_counts(&word.name)
-                && wish.set[..*number].iter().any(|before| same_name(&before.name, &word.name))
+                && edit.set[..*number].iter().any(|before| same_name(&before.name, &word.name))
         };
-        match wish.set.iter().enumerate().find(twice) {
+        match edit.set.iter().enumerate().find(twice) {
             Some((_, word)) => {
                 Err(refused(&word.name, "it is given twice", "the kernel takes one of them: say which"))
             }
-            None => Ok(wish),
+            None => Ok(edit),
         }
     }
 
@@ -122,7 +122,7 @@ fn is_sound(word: &Word) -> Result<()> {
     }
 }
 
-/// As it stands on a boot line.
+/// As it stands on a kernel command line.
 pub fn written(word: &Word) -> String {
     match &word.value {
         None => word.name.clone(),
@@ -131,7 +131,7 @@ pub fn written(word: &Word) -> String {
     }
 }
 
-/// As they stand on a boot line.
+/// As they stand on a kernel command line.
 pub fn line(words: &[Word]) -> String {
     words.iter().map(written).collect::<Vec<_>>().join(" ")
 }

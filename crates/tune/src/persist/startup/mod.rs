@@ -72,7 +72,7 @@ impl Init {
         }
     }
 
-    /// What starts services in the system at `root`; none where that cannot be told. What runs counts more than what is
+    /// What starts services in the system at `root`; none where that is unknown. What runs counts more than what is
     /// installed.
     pub fn of(root: &SysRoot) -> Option<Self> {
         let has = |path: &str| root.exists(path).value().is_some();

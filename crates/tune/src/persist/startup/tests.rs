@@ -40,8 +40,8 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     for unit in [SERVICE_UNIT, AGAIN_UNIT, TIMER] {
         let path = root.path().join("etc/systemd/system").join(unit);
         let Some(output) = say("systemd-analyze", &["verify", "--man=no"], &path) else { return };
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && told.is_empty(), "{unit}: {told}");
+        let lines = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && lines.is_empty(), "{unit}: {lines}");
     }
 }
 
@@ -107,7 +107,7 @@ fn nothing_is_left_to_be_filled_in() {
 }
 
 #[test]
-fn what_starts_services_is_told_by_what_runs_and_then_by_what_is_installed() {
+fn what_starts_services_is_reported_by_what_runs_and_then_by_what_is_installed() {
     let of = |paths: &[&str]| {
         let files = paths.iter().map(|path| ((*path).to_owned(), Vec::new()));
         Init::of(&SysRoot::of(Tree::whole(files)))

@@ -59,7 +59,7 @@ fn in_the_way(root: &SysRoot, group: &str) -> Option<String> {
         .then(|| format!("{group} is there already: not by this journal"))
 }
 
-/// The memory nodes that `cpus` are on; all where they cannot be told.
+/// The memory nodes that `cpus` are on; all where they are unknown.
 fn nodes_of(root: &SysRoot, cpus: &CpuList, all: &CpuList) -> CpuList {
     const NODES: &str = "/sys/devices/system/node";
     let is_near = |CpuId(node): &CpuId| {

@@ -146,7 +146,7 @@ fn bound(root: &SysRoot, threads: Vec<Task>) -> String {
     bound.map(|task| format!(" {}@{}={}", task.tid, task.start, task.cpus)).collect()
 }
 
-/// A thread, told by its start from another with its id, and the CPUs to which it was bound.
+/// A thread, identified by id and start time, and the CPUs to which it was bound.
 struct Bound {
     tid: i32,
     start: u64,

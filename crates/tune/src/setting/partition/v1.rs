@@ -64,7 +64,7 @@ mod tests {
 
     use crate::apply::{Applied, End, OnRefusal, apply};
     use crate::fault_tests::Disk;
-    use crate::plan::{Change, Plan, Wish, plan};
+    use crate::plan::{Change, Plan, Request, plan};
     use crate::scripted::{Fault, Scripted};
     use crate::status::{Now, now};
     use crate::undo::{differences, restore};
@@ -107,9 +107,12 @@ mod tests {
 
     fn planned(machine: &Scripted) -> Plan {
         let cpus: units::CpuList = "2-3".parse().unwrap();
-        let wish =
-            Wish { rule: "apart".into(), changes: vec![Change::Partition(cpus.clone())], ..Wish::default() };
-        plan(&machine.root(), &[wish], &cpus)
+        let request = Request {
+            rule: "apart".into(),
+            changes: vec![Change::Partition(cpus.clone())],
+            ..Request::default()
+        };
+        plan(&machine.root(), &[request], &cpus)
     }
 
     fn run(machine: &mut Scripted, disk: &Disk) -> Applied {
@@ -142,7 +145,7 @@ mod tests {
     #[test]
     fn the_plan_makes_two_groups_and_has_the_top_one_balance_no_longer() {
         let plan = planned(&machine());
-        let told: Vec<String> =
+        let lines: Vec<String> =
             plan.steps.iter().map(|step| format!("{}: {} -> {}", step.target, step.old, step.new)).collect();
         let expected = [
             "TOP/docker/cpuset.cpus: 1-2 -> 1",
@@ -157,7 +160,7 @@ mod tests {
             "programs of TOP and TOP/worstcase-rest: together -> apart",
             "TOP/cpuset.sched_load_balance: 1 -> 0",
         ];
-        assert_eq!(told, expected.map(|line| line.replace("TOP", TOP)));
+        assert_eq!(lines, expected.map(|line| line.replace("TOP", TOP)));
         assert!(plan.refusals.is_empty(), "{:?}", plan.refusals);
     }
 
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_later_goes_back_too_and_who_came_to_the_top_is_told() {
+    fn who_came_later_goes_back_too_and_who_came_to_the_top_is_reported() {
         let (mut machine, disk) = (machine(), Disk::default());
         run(&mut machine, &disk);
         let kept = |machine: &Scripted| {
@@ -218,13 +221,13 @@ mod tests {
 
     #[test]
     fn without_any_cpuset_controller_it_is_said_why() {
-        let told = |release: &str| {
+        let lines = |release: &str| {
             let mut machine = machine();
             machine.put("/proc/self/mountinfo", "");
             machine.put("/proc/sys/kernel/osrelease", release);
             planned(&machine).refusals[0].why_not.clone()
         };
-        assert!(told("6.12.117+deb12-amd64\n").contains("CONFIG_CPUSETS_V1"));
-        assert!(told("6.1.0-56-amd64\n").ends_with("mount -t cgroup2 none /sys/fs/cgroup"));
+        assert!(lines("6.12.117+deb12-amd64\n").contains("CONFIG_CPUSETS_V1"));
+        assert!(lines("6.1.0-56-amd64\n").ends_with("mount -t cgroup2 none /sys/fs/cgroup"));
     }
 }

@@ -78,7 +78,7 @@ enum Format {
 enum Emitted {
     /// A fragment of a kernel configuration
     Kconfig,
-    /// Words for the boot line
+    /// Words for the kernel command line
     Cmdline,
     /// A patch for a layer
     Yocto,

@@ -22,7 +22,7 @@ use crate::output::{self, Stream};
 /// Questions that are not the rules'.
 #[derive(Args)]
 pub struct Papers {
-    /// Look through a pasted recipe (boot line, GRUB file, U-Boot commands, sysctls, fragment, shell commands); - for standard input
+    /// Look through a pasted recipe (kernel command line, GRUB file, U-Boot commands, sysctls, fragment, shell commands); - for standard input
     #[arg(long, value_name = "FILE", group = "paper", conflicts_with_all = ["explain", "emit", "format", "rules"])]
     recipe: Option<PathBuf>,
 
@@ -91,7 +91,7 @@ impl Papers {
 
     /// Fails where something in the recipe is an error; inconclusive where nothing in it was understood.
     fn recipe(&self, path: &Path, context: &Context) -> Result<Answer> {
-        let (name, text) = read(path, "name a file with boot words, settings or commands")?;
+        let (name, text) = read(path, "name a file with kernel parameters, settings or commands")?;
         let examination = examine(&text, self.target(context.survey));
         let fails = examination.remarks.iter().any(|remark| remark.severity == Severity::Error);
         let text = match context.json {

@@ -34,7 +34,7 @@ pub struct SubjectOptions {
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
 
-    /// Judge a boot line: only what it says is asked
+    /// Judge a kernel command line: only what it says is asked
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     cmdline: Option<String>,
 

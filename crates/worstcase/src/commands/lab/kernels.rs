@@ -154,14 +154,14 @@ impl Fetch {
             CommandError::new("guests cannot be what this machine is", "name one by --arch: amd64, arm64")
         })?;
         let wanted = Wanted { version: self.version, flavour: self.flavour, architecture };
-        told(&kernels::fetch(cache, &wanted, &mut output::words)?)
+        text(&kernels::fetch(cache, &wanted, &mut output::words)?)
     }
 }
 
 impl Add {
     fn run(self, cache: &Cache) -> Result<ExitCode> {
         let Self { name, image, modules, config } = self;
-        told(&kernels::add(cache, &Addition { name, image, modules, config }, &mut output::words)?)
+        text(&kernels::add(cache, &Addition { name, image, modules, config }, &mut output::words)?)
     }
 }
 
@@ -179,12 +179,12 @@ impl Builds {
         for dropped in dropped {
             output::words(&format!("warning: {dropped}"));
         }
-        told(&kernel)
+        text(&kernel)
     }
 }
 
 /// What now is in the cache.
-fn told(kernel: &Kernel) -> Result<ExitCode> {
+fn text(kernel: &Kernel) -> Result<ExitCode> {
     output::final_data(&format!("{}: {} ({})\n", kernel.name, kernel.release, kernel.origin))?;
     Ok(ExitCode::SUCCESS)
 }

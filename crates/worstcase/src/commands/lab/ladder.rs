@@ -24,7 +24,7 @@ use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output;
 
-/// Run the same loads on one kernel or boot line after the other, and say what each step gained
+/// Run the same loads on one kernel or kernel command line after the other, and say what each step gained
 ///
 /// Every rung is booted several times, each time with another seed, and measured under every load in each boot. Ends
 /// with a table a rung, the worst case of every load on every rung, and for each step how many times the tail before it

@@ -167,7 +167,7 @@ impl Run {
             ));
         }
         let size = rustix::termios::tcgetwinsize(std::io::stdin());
-        // A terminal that was never told its size says 0.
+        // A terminal whose size was never set says 0.
         let size = size.ok().filter(|size| size.ws_row > 0 && size.ws_col > 0);
         let size = size.map_or((24, 80), |size| (size.ws_row, size.ws_col));
         output::words("the guest's console: leave it with `exit`, or with Ctrl-A X");

@@ -1,5 +1,5 @@
-//! The words of a boot line that set CPUs apart from the start (Documentation/admin-guide/kernel-parameters.txt): what a
-//! running system cannot be told any more, the tick and RCU's callbacks above all.
+//! The words of a kernel command line that set CPUs apart from the start (Documentation/admin-guide/kernel-parameters.txt): what a
+//! running system cannot change any more, the tick and RCU's callbacks above all.
 
 use machine::KernelConfig;
 use record::Fact;
@@ -27,7 +27,7 @@ const WORDS: [Word; 4] = [
     Word { text: "irqaffinity={others}", does: "interrupts of devices elsewhere", needs: None },
 ];
 
-/// A word of the boot line, and why it is left out, if it is.
+/// A parameter on the kernel command line, and why it is left out, if it is.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The word.
@@ -48,7 +48,7 @@ pub fn words(rt: &CpuList, others: &CpuList, config: &Fact<KernelConfig>) -> Vec
 }
 
 /// They on one line, and below it what each is for.
-pub fn told(wanted: &[Wanted]) -> (String, String) {
+pub fn text(wanted: &[Wanted]) -> (String, String) {
     let taken = wanted.iter().filter(|one| one.lacks.is_none());
     let line = taken.map(|one| one.word.clone()).collect::<Vec<_>>().join(" ");
     let reason = |one: &Wanted| match one.lacks {
@@ -64,7 +64,7 @@ mod tests {
 
     fn of(config: Fact<&str>) -> (String, String) {
         let config = config.map(KernelConfig::parse);
-        told(&words(&"2-3".parse().unwrap(), &"0-1".parse().unwrap(), &config))
+        text(&words(&"2-3".parse().unwrap(), &"0-1".parse().unwrap(), &config))
     }
 
     #[test]

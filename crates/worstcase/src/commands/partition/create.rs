@@ -10,7 +10,7 @@ use units::{CpuList, Nanos};
 
 use super::{boot, lockout};
 use crate::commands::check::subject::{set, survey_of};
-use crate::commands::tune::{Apply, Selection, StateOption, told, wait_time, write_words};
+use crate::commands::tune::{Apply, Selection, StateOption, plan_text, wait_time, write_words};
 use crate::error::{CommandError, Result};
 use crate::output;
 
@@ -36,7 +36,7 @@ pub(super) const RULES: [&str; 13] = [
 enum Kind {
     /// Control groups of the running system, v2 or v1
     Cgroup,
-    /// Words of the boot line, as tune persist writes them: for what a running kernel cannot be told too, the tick above all
+    /// Kernel parameters, as tune persist writes them: they also cover what a running kernel cannot change, the tick above all
     Boot,
 }
 
@@ -85,7 +85,7 @@ impl Create {
     fn by_words(self, root: &SysRoot, machine: &Machine) -> Result<ExitCode> {
         let survey = survey_of(root, Some(&self.rt))?;
         let others = machine.cpus.online.difference(&self.rt);
-        let (line, reasons) = boot::told(&boot::words(&self.rt, &others, survey.kernel_config()));
+        let (line, reasons) = boot::text(&boot::words(&self.rt, &others, survey.kernel_config()));
         output::words(reasons.trim_end());
         output::final_data(&format!("{line}\n"))?;
         let code = write_words(line, self.dry_run)?;
@@ -112,13 +112,13 @@ impl Create {
         let isolated = machine.cpus.isolated.value().is_some_and(|cpus| self.rt.difference(cpus).is_empty());
         if isolated {
             output::words(&format!(
-                "the boot line isolates CPUs {} already: no group is made, and what else can be moved is; bind programs with \
+                "the kernel command line isolates CPUs {} already: no group is made, and what else can be moved is; bind programs with \
                  taskset -c {}",
                 self.rt, self.rt
             ));
         }
         if self.dry_run {
-            output::final_data(&told(&plan))?;
+            output::final_data(&plan_text(&plan))?;
             return Ok(ExitCode::SUCCESS);
         }
         lockout::warn_of_starvation(&machine.throttling);

@@ -80,7 +80,7 @@ impl Verify {
         };
         output::final_data(&match self.json {
             true => serde_json::to_string_pretty(&proof).unwrap_or_default() + "\n",
-            false => told(&proof, output::style(Stream::Output).width),
+            false => text(&proof, output::style(Stream::Output).width),
         })?;
         Ok(ExitCode::from(code))
     }
@@ -138,11 +138,11 @@ fn verdict(residues: &[Judged], missing: &[String]) -> &'static str {
 }
 
 /// The proof in words: what is over the allowance with its source and remedy, the rest in a line each.
-fn told(proof: &Proof, width: usize) -> String {
+fn text(proof: &Proof, width: usize) -> String {
     let mut text = format!("CPUs {} for {}\n", proof.cpus, proof.time.rounded());
     let cpus: CpuList = proof.cpus.parse().unwrap_or_default();
     for cpu in cpus.iter() {
-        told_of_cpu(&mut text, proof, cpu, width);
+        cpu_text(&mut text, proof, cpu, width);
     }
     for missing in &proof.missing {
         text += &report::paragraph(&format!("not counted: {missing}"), 2, width);
@@ -159,7 +159,7 @@ fn told(proof: &Proof, width: usize) -> String {
     text
 }
 
-fn told_of_cpu(text: &mut String, proof: &Proof, cpu: CpuId, width: usize) {
+fn cpu_text(text: &mut String, proof: &Proof, cpu: CpuId, width: usize) {
     let here: Vec<&Judged> = proof.residues.iter().filter(|judged| judged.residue.cpu == cpu).collect();
     let _ = writeln!(text, "CPU {cpu}{}", if here.is_empty() { ": nothing" } else { "" });
     for judged in here {
@@ -177,8 +177,8 @@ fn line(judged: &Judged) -> String {
         Kind::Interrupt => ("interrupt", "times"),
         Kind::Softirq => ("softirq", "times"),
         Kind::KernelThread => ("kernel thread", "slices"),
-        Kind::Stranger => ("program", "slices"),
-        Kind::Resident => ("bound here", "slices"),
+        Kind::UnpinnedThread => ("program", "slices"),
+        Kind::PinnedThread => ("bound here", "slices"),
         Kind::PageFault => ("page faults of", "faults"),
         Kind::Unseen => ("threads that ended or passed by", "slices"),
         Kind::Passing => ("passed by", "slices"),
@@ -226,12 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_told_with_source_and_cure_and_a_quiet_cpu_is_called_so() {
+    fn what_is_over_is_reported_with_source_and_cure_and_a_quiet_cpu_is_called_so() {
         let residues = residues(Kind::Interrupt, "LOC", 250);
         let (cpus, time) = ("1-2".to_owned(), Nanos::from_secs(1));
         let (missing, unnamed) = (vec![], vec!["functions of calls".to_owned()]);
         let proof = Proof { schema_version: 1, cpus, time, verdict: "fail", missing, unnamed, residues };
-        let text = told(&proof, 100);
+        let text = text(&proof, 100);
         assert!(text.contains("over interrupt LOC: 250 times\n"), "{text}");
         assert!(
             text.contains("from: the timer tick") && text.contains("cure: boot with nohz_full="),

@@ -6,31 +6,34 @@ use clap::Args;
 use units::Nanos;
 
 use super::StateOption;
+use super::apply_options::{ApplyOptions, Beside};
 use super::choice::Choice;
-use super::course::{Beside, Course};
 use super::selection::Selection;
 use crate::error::Result;
 
 /// Write what plan shows, read back each write, and keep a journal
 ///
 /// Where the kernel refuses something, everything is put back. That it keeps interrupts and threads where they are is
-/// told and no refusal.
+/// reported; they cause no rollback.
 #[derive(Args)]
 pub struct Apply {
     #[command(flatten)]
     choice: Choice,
 
     #[command(flatten)]
-    course: Course,
+    options: ApplyOptions,
 }
 
 impl Apply {
     /// Of these settings, as `tune apply` does it, undone after `time` if there is one.
     pub fn of(selection: Selection, time: Option<Nanos>, state: StateOption) -> Self {
-        Self { choice: Choice::of(selection), course: Course { time, ask: false, keep_going: false, state } }
+        Self {
+            choice: Choice::of(selection),
+            options: ApplyOptions { time, ask: false, keep_going: false, state },
+        }
     }
 
     pub fn run(self) -> Result<ExitCode> {
-        self.course.run(self.choice.source(), Beside::Nothing, || self.choice.plan(None))
+        self.options.run(self.choice.source(), Beside::Nothing, || self.choice.plan(None))
     }
 }

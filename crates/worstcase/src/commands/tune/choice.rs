@@ -185,8 +185,8 @@ mod tests {
             ("[settings]\n\"/proc/../etc/passwd\" = \"1\"", "is no file below"),
             ("[settings]\n\"/proc/sys/vm/swappiness\" = 1", "expected a string"),
         ] {
-            let told = parse(text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 }

@@ -118,7 +118,7 @@ fn apply_then_undo_is_the_identity_on_every_machine() {
 }
 
 /// What a plan for the machine with everything comes to, tried there and back.
-fn told(profile: &[Profile], only: &[&str]) -> Vec<String> {
+fn shown(profile: &[Profile], only: &[&str]) -> Vec<String> {
     let tree = Tree::of_text(ALL).unwrap();
     let isolate = Some("2-3".parse().unwrap());
     let selection = Selection {
@@ -134,9 +134,9 @@ fn told(profile: &[Profile], only: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_family_of_settings_takes_effect_and_is_undone() {
-    let told = told(&[Profile::Poll, Profile::Rt], &[]);
+    let shown = shown(&[Profile::Poll, Profile::Rt], &[]);
     assert_eq!(
-        told,
+        shown,
         [
             "/sys/devices/virtual/workqueue/cpumask: 0f -> 3",
             "/proc/irq/default_smp_affinity: f -> 3",
@@ -158,9 +158,9 @@ fn every_family_of_settings_takes_effect_and_is_undone() {
 
 #[test]
 fn what_costs_safety_or_cpus_is_changed_only_where_it_is_named() {
-    let told = told(&[Profile::Poll, Profile::Rt], &["fw-smt-off", "rn-rt-throttle"]);
+    let shown = shown(&[Profile::Poll, Profile::Rt], &["fw-smt-off", "rn-rt-throttle"]);
     assert_eq!(
-        told,
+        shown,
         [
             "/sys/devices/system/cpu/smt/control: on -> off",
             "/proc/sys/kernel/sched_rt_runtime_us: 950000 -> -1",
@@ -170,8 +170,8 @@ fn what_costs_safety_or_cpus_is_changed_only_where_it_is_named() {
 
 #[test]
 fn idle_states_are_limited_for_one_cpu_and_disabled_on_one_that_has_no_limit() {
-    let told = told(&[Profile::Isolated, Profile::Rt], &[]);
-    let cpus: Vec<&String> = told.iter().filter(|line| line.contains("/cpu/cpu")).collect();
+    let shown = shown(&[Profile::Isolated, Profile::Rt], &[]);
+    let cpus: Vec<&String> = shown.iter().filter(|line| line.contains("/cpu/cpu")).collect();
     let cpus: Vec<&String> = cpus.into_iter().filter(|line| !line.contains("cpufreq")).collect();
     assert_eq!(
         cpus,

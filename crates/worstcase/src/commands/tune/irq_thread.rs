@@ -8,10 +8,10 @@ use machine::tasks::Task;
 use sysroot::SysRoot;
 use tune::conflict::Conflict;
 use tune::plan::Handlers as Wanted;
-use tune::{Change, Plan, Thread, Wish};
+use tune::{Change, Plan, Request, Thread};
 use units::{CpuList, Policy, Priority};
 
-use super::course::{Beside, Course};
+use super::apply_options::{ApplyOptions, Beside};
 use super::shown;
 use crate::error::{CommandError, Result};
 use crate::output;
@@ -34,7 +34,7 @@ pub struct IrqThread {
     plan: bool,
 
     #[command(flatten)]
-    course: Course,
+    options: ApplyOptions,
 }
 
 /// Which threads, and what is to become of them.
@@ -67,13 +67,13 @@ fn policy(text: &str) -> std::result::Result<Policy, String> {
 
 impl IrqThread {
     pub fn run(self) -> Result<ExitCode> {
-        let Self { which, plan, course } = self;
+        let Self { which, plan, options } = self;
         if plan {
             let plan = which.plan(&SysRoot::live())?;
             output::final_data(&(shown::plan(&plan) + &shown::what_next(&plan, "the same without --plan")))?;
             return Ok(ExitCode::SUCCESS);
         }
-        course.run(None, Beside::WhatHolds, || which.plan(&SysRoot::live()))
+        options.run(None, Beside::WhatHolds, || which.plan(&SysRoot::live()))
     }
 }
 
@@ -88,14 +88,14 @@ impl Which {
             cpus: self.cpus.clone(),
         };
         let title = format!("{} {}", self.policy, self.priority);
-        let wish = Wish {
+        let request = Request {
             rule: format!("irq-thread {}", self.name),
             title: title.clone(),
             why: "asked for".to_owned(),
             changes: vec![Change::Handlers(wanted)],
-            ..Wish::default()
+            ..Request::default()
         };
-        let mut plan = tune::plan(root, &[wish], &CpuList::new());
+        let mut plan = tune::plan(root, &[request], &CpuList::new());
         if plan.steps.is_empty() {
             // Nothing of what was found has to change: that is no refusal.
             plan.refusals.retain(|refusal| refusal.what != title);

@@ -47,7 +47,7 @@ impl Keep {
         let mut journal = state.resume(&lock, &history)?;
         let mut text = String::new();
         if self.reconcile {
-            text += &told(&reconcile(&mut live(state.directory()), &mut journal, &history)?);
+            text += &reconciled(&reconcile(&mut live(state.directory()), &mut journal, &history)?);
         }
         if !history.kept && history.begin.as_ref().is_some_and(|begin| begin.seconds.is_some()) {
             journal.promise(&Line::Kept)?;
@@ -63,7 +63,7 @@ impl Keep {
     }
 }
 
-fn told(again: &[Taken]) -> String {
+fn reconciled(again: &[Taken]) -> String {
     shown::all_taken(again) + &format!("{} written again\n", shown::settings(again.len()))
 }
 
@@ -78,7 +78,7 @@ fn look_after(state: &State, file: &Path) -> Result<ExitCode> {
     };
     let mut journal = state.resume(&lock, &history)?;
     let again = reconcile(&mut live(state.directory()), &mut journal, &history)?;
-    let mut text = told(&again);
+    let mut text = reconciled(&again);
     let added = add(state, &mut journal, &history, file)?;
     if !added.is_empty() {
         text += &(shown::all_taken(&added) + &format!("{} added\n", shown::settings(added.len())));

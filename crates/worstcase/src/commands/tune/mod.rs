@@ -1,8 +1,8 @@
 //! `worstcase tune`: changes the running system so that rules pass, proves it, and undoes it.
 
 mod apply;
+mod apply_options;
 mod choice;
-mod course;
 #[cfg(test)]
 mod fixture_tests;
 mod irq_thread;
@@ -10,6 +10,7 @@ mod keep;
 mod leftover;
 mod persist;
 mod plan;
+mod requests;
 mod selection;
 #[cfg(test)]
 mod settings_tests;
@@ -17,7 +18,6 @@ mod shown;
 mod status;
 pub mod trial;
 mod undo;
-mod wishes;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,11 +28,11 @@ use tune::State;
 use crate::error::Result;
 
 pub use apply::Apply;
-pub use course::time as wait_time;
+pub use apply_options::time as wait_time;
 pub use leftover::warn_of_leftovers;
 pub use persist::write_words;
 pub use selection::Selection;
-pub use shown::plan as told;
+pub use shown::plan as plan_text;
 pub use undo::Undo;
 
 /// Change the running system so that rules pass; prove it, undo it

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use audit::emit::BootWords;
+use audit::emit::Parameters;
 use audit::{Profile, Request, Rules};
 use clap::Args;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use sysroot::SysRoot;
 use tune::Plan;
 use units::CpuList;
 
-use super::wishes::{idle, own, reserved_cost, wishes};
+use super::requests::{idle, own, requests, reserved_cost};
 use crate::commands::check;
 use crate::commands::check::subject::{root_at, set, survey_of};
 use crate::error::{CommandError, Result};
@@ -41,7 +41,7 @@ pub struct Selection {
     #[arg(skip)]
     pub(super) settings: BTreeMap<String, String>,
 
-    /// Whether a command named the rules, so that nobody waits to be told of those that ask for nothing.
+    /// Whether a command named the rules, so that rules that ask for nothing need no line.
     #[arg(skip)]
     #[serde(skip)]
     pub(super) silent: bool,
@@ -65,9 +65,9 @@ impl Selection {
         [&self.only, &self.except].into_iter().try_for_each(|named| check::ids(&rules, named).map(drop))
     }
 
-    /// The words that failed rules ask for on the boot line of the machine at `root`. What costs safety or security is
+    /// The words that failed rules ask for on the kernel command line of the machine at `root`. What costs safety or security is
     /// among them only where its rule is named.
-    pub fn boot_words(&self, root: &SysRoot) -> Result<BootWords> {
+    pub fn parameters(&self, root: &SysRoot) -> Result<Parameters> {
         let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
         let (only, except) = (check::ids(&rules, &self.only)?, check::ids(&rules, &self.except)?);
         let survey = survey_of(root, self.isolate.as_ref())?;
@@ -82,27 +82,27 @@ impl Selection {
                 .extend(cost.iter().filter(|_| is_failed).map(|cost| (finding.rule.clone(), cost.clone())));
             cost.is_none() && !except.contains(&finding.rule)
         });
-        let mut words = audit::emit::boot_words(&audit, &rules);
+        let mut words = audit::emit::parameters(&audit, &rules);
         words.left_out.extend(reserved);
         Ok(words)
     }
 
     /// What would be written on the machine at `root`.
     pub(super) fn plan_for(&self, root: &SysRoot) -> Result<Plan> {
-        let (wishes, real_time) = self.wishes_for(root)?;
-        Ok(tune::plan(root, &wishes, &real_time))
+        let (requests, real_time) = self.requests_for(root)?;
+        Ok(tune::plan(root, &requests, &real_time))
     }
 
     /// What is asked for on the machine at `root`, and its CPUs for real time.
-    pub(super) fn wishes_for(&self, root: &SysRoot) -> Result<(Vec<tune::Wish>, CpuList)> {
+    pub(super) fn requests_for(&self, root: &SysRoot) -> Result<(Vec<tune::Request>, CpuList)> {
         let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
         let (only, except) = (check::ids(&rules, &self.only)?, check::ids(&rules, &self.except)?);
         let survey = survey_of(root, self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: only };
         let audit = audit::audit(&survey, rules.all(), &request);
         let in_vain = idle(&audit, &self.only).filter(|_| !self.silent);
-        let of_rules = wishes(&audit, &rules, &self.only).into_iter().chain(in_vain);
-        let of_rules = of_rules.filter(|wish| !except.contains(&wish.rule));
+        let of_rules = requests(&audit, &rules, &self.only).into_iter().chain(in_vain);
+        let of_rules = of_rules.filter(|request| !except.contains(&request.rule));
         Ok((own(&self.settings).chain(of_rules).collect(), real_time(&survey)))
     }
 

@@ -116,11 +116,11 @@ fn each_setting_takes_effect_on_a_fixture_and_is_undone() {
         let Some(fixture) = &setting.fixture else { continue };
         let tree = setting.tree();
         let plan = setting.selection().plan_for(&SysRoot::of(tree.clone())).unwrap();
-        let told: Vec<String> =
+        let lines: Vec<String> =
             plan.steps.iter().map(|step| format!("{}: {} -> {}", step.target, step.old, step.new)).collect();
         assert!(
-            told.iter().any(|line| line.contains(fixture)),
-            "{}: {told:#?} {:#?}",
+            lines.iter().any(|line| line.contains(fixture)),
+            "{}: {lines:#?} {:#?}",
             setting.name,
             plan.refusals
         );

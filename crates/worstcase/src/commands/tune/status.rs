@@ -62,7 +62,7 @@ pub fn of(state: &State, history: &History) -> (String, bool) {
     (text, drifted == 0 && left.is_none())
 }
 
-/// What is told where nothing is applied: how the last ones ended, if they ended by themselves.
+/// Where nothing is applied: how the last ones ended, if they ended by themselves.
 fn nothing(state: &State) -> String {
     match state.last_words() {
         Some(words) => format!("nothing is applied; {words}\n"),

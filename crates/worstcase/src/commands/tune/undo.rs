@@ -16,7 +16,7 @@ use crate::output;
 
 /// Put back what apply has changed, from the journal alone, and prove it
 ///
-/// What somebody else has changed since is left as it is and told. Exit code 1 if something does not read as before.
+/// What somebody else has changed since is left as it is and listed. Exit code 1 if something does not read as before.
 #[derive(Args)]
 pub struct Undo {
     /// Only what a command or a process that was killed has left, as nobody answers for it
@@ -81,7 +81,7 @@ pub fn undo(state: &State, lock: &Lock, history: &History) -> Result<(String, bo
     }
     for line in &history.damaged {
         output::words(&format!(
-            "warning: line {line} of the journal is damaged: what it told of is not undone"
+            "warning: line {line} of the journal is damaged: what it recorded is not undone"
         ));
     }
     let undone = restore(&mut live(state.directory()), &history.steps);

@@ -142,7 +142,7 @@ fn lists_of_the_caches_own_are_read_where_the_systems_do_not_do() {
 }
 
 #[test]
-fn what_stops_a_fetch_is_told_and_leaves_nothing() {
+fn what_stops_a_fetch_is_reported_and_leaves_nothing() {
     let no_network = debian();
     fs::remove_file(no_network.path("network")).unwrap();
     no_network.run(&FETCH).is_error(&format!("E: Failed to fetch {NEWEST}-{OWN}"), "is there a network");

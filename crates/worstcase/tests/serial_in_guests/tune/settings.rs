@@ -43,7 +43,7 @@ impl Setting {
     }
 }
 
-/// All of them; what does not take effect is told together.
+/// All of them; what does not take effect is listed together.
 pub fn take_effect(kernel: &str) {
     let before = MachineState::at_first();
     let table: Table = toml::from_str(TABLE).unwrap();
@@ -85,7 +85,7 @@ fn prepared(files: &BTreeMap<String, String>) -> Vec<(String, String)> {
     files.iter().map(replaced).collect()
 }
 
-/// Linux 6.12 takes less for its fair servers, or says that it is busy, as it has kept count of them: told, and undone.
+/// Linux 6.12 takes less for its fair servers, or says that it is busy, as it has kept count of them: reported, and undone.
 fn fair_server(kernel: &str) {
     const RUNTIME: &str = "/sys/kernel/debug/sched/fair_server/cpu1/runtime";
     let words = "apply --isolate 1 --profile poll,rt --only rn-fair-server";

@@ -29,21 +29,21 @@ fn measured(series: &Series) -> (u64, u64) {
 }
 
 #[test]
-fn a_latency_at_the_stop_ends_the_run_and_is_told() {
-    let command = "echo \"$WORSTCASE_CPU $WORSTCASE_LATENCY_NS\" >told";
+fn a_latency_at_the_stop_ends_the_run_and_is_reported() {
+    let command = "echo \"$WORSTCASE_CPU $WORSTCASE_LATENCY_NS\" >shown";
     let arguments =
         ["--loads", "idle,cpu", "--duration", "20s", "--stop-at", "1us", "--stop-command", command];
     let ended = Run::bench(&[&SHORT[..], &arguments].concat()).end();
     let record = ended.record();
     assert_eq!((ended.code(), record.scenarios.len()), (Some(1), 1));
     assert_eq!(record.scenarios[0].end, ScenarioEnd::StopAt);
-    let told = fs::read_to_string(ended.path("told")).unwrap();
-    let (cpu, latency) = told.trim().split_once(' ').unwrap();
+    let shown = fs::read_to_string(ended.path("shown")).unwrap();
+    let (cpu, latency) = shown.trim().split_once(' ').unwrap();
     let (cpu, latency): (u32, u64) = (cpu.parse().unwrap(), latency.parse().unwrap());
     let series = record.scenarios[0].series.iter().find(|series| series.cpu == Some(CpuId(cpu))).unwrap();
     assert!(
         latency >= 1000 && series.worst.iter().any(|sample| sample.latency == Nanos(latency)),
-        "{told}: {series:?}"
+        "{shown}: {series:?}"
     );
     let (worst, _, place) = record.worst().unwrap();
     let said = format!(
@@ -122,9 +122,15 @@ fn a_samples_file_survives_a_kill() {
     let (blocks, all) = samples(&run.path("all"));
     for ((_, number), latencies) in &all {
         let series = &record.scenarios[0].series[usize::from(*number)];
-        let told = series.observed.summary();
-        assert!(latencies.len() as u64 >= told.count, "{} samples, {told:?} in {seconds} s", latencies.len());
-        assert!(latencies.contains(&told.maximum().unwrap()) && latencies.contains(&told.minimum().unwrap()));
+        let shown = series.observed.summary();
+        assert!(
+            latencies.len() as u64 >= shown.count,
+            "{} samples, {shown:?} in {seconds} s",
+            latencies.len()
+        );
+        assert!(
+            latencies.contains(&shown.maximum().unwrap()) && latencies.contains(&shown.minimum().unwrap())
+        );
     }
     assert_eq!(all.len(), cpus().len());
     let last =
@@ -255,7 +261,7 @@ fn one_load_alone_says_what_it_did() {
     assert!(evidence.stressors[0].work > 0 && evidence.shares.len() == cpus().len());
     let failed = Run::start(&["load", "--load-command", "exit 3", "--duration", "300ms"]).end();
     assert_eq!(failed.code(), Some(2));
-    // Told as an error where it fails before it counts as started, else in the evidence.
+    // An error where it fails before it counts as started, else in the evidence.
     let said = failed.out + &failed.err;
     assert!(said.contains("ended with status 3"), "{said}");
 }

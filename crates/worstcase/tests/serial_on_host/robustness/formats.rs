@@ -28,9 +28,9 @@ fn latmus_lines_are_as_latmus_has_them() {
     );
     let fields: Vec<&str> = lines[6].split('|').map(str::trim).collect();
     let observed = series(&record)[0].observed.summary();
-    let told =
+    let shown =
         |latency: Option<Nanos>| format!("{}.{:03}", latency.unwrap().0 / 1000, latency.unwrap().0 % 1000);
-    let expected = [observed.minimum(), observed.average(), observed.maximum()].map(told);
+    let expected = [observed.minimum(), observed.average(), observed.maximum()].map(shown);
     assert_eq!(fields[1..4], expected, "{}", ended.out);
     let missed = series(&record)[0].missed().summary().count.to_string();
     assert_eq!(fields[4..], [missed.as_str(), "0", "00:00:02/00:00:02"], "{}", ended.out);

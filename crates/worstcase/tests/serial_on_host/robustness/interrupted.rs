@@ -275,7 +275,7 @@ fn measure_tells_how_it_stands_and_goes_on() {
 }
 
 #[test]
-fn cyclictest_lines_are_told_on_request() {
+fn cyclictest_lines_are_reported_on_request() {
     let mut run = Run::measure(&["--format", "cyclictest", "--duration", "2s", "--warm-up", "100ms"]);
     run.wait_measured("idle", 1);
     run.signal(Signal::USR1);

@@ -23,9 +23,9 @@ enum Moment {
     StartUp(Duration),
     /// The load is up, the probe warms up.
     WarmUp,
-    /// Two seconds are told, the third is not.
+    /// Two seconds are written, the third is not.
     MidScenario,
-    /// As soon as the end of a scenario is told.
+    /// As soon as the end of a scenario is written.
     BetweenScenarios,
 }
 
@@ -72,14 +72,14 @@ fn wait(run: &mut Run, moment: Moment, load: &str) -> Duration {
         }
         Moment::MidScenario => {
             run.wait_measured(load, 1);
-            let first_told = Instant::now();
+            let first_reported = Instant::now();
             run.wait_measured(load, 2);
             std::thread::sleep(Duration::from_millis(400));
             assert!(
                 run.processes().len() > 4,
                 "parent, probe, supervisor, the first of a namespace, and no worker?"
             );
-            return Duration::from_secs(1) + first_told.elapsed();
+            return Duration::from_secs(1) + first_reported.elapsed();
         }
         Moment::BetweenScenarios => run.wait_until("a scenario's end", |run| {
             run.journal().iter().any(|line| matches!(line, Line::Ended(_)))
@@ -111,9 +111,9 @@ fn check_report(run: &Run, measured: Duration, what: &str) {
         Duration::from_secs(seconds),
         "{what}: not all that the journal tells"
     );
-    // A second is told when it is over and the recorder, an ordinary process beside a load, has come around to it.
+    // A second is written when it is over and the recorder, an ordinary process beside a load, has come around to it.
     let late = Duration::from_millis(2500);
-    assert!(last.length.duration() + late >= measured, "{what}: {seconds} s told of {measured:?}");
+    assert!(last.length.duration() + late >= measured, "{what}: {seconds} s shown of {measured:?}");
     for series in &last.series {
         assert!(
             series.expected() >= 999 * seconds,
@@ -206,7 +206,7 @@ fn a_probe_that_is_killed_leaves_it_open_and_what_it_measured_is_saved() {
 }
 
 #[test]
-fn a_supervisor_that_is_killed_takes_its_load_along_and_that_is_told() {
+fn a_supervisor_that_is_killed_takes_its_load_along_and_that_is_reported() {
     let mut run = Run::bench(&["--loads", "scary-grinder", "--duration", "3s", "--warm-up", "100ms"]);
     run.wait_measured("scary-grinder", 1);
     let supervisor = run.helper(load::SUPERVISOR_ARGUMENT);

@@ -1,4 +1,4 @@
-//! Output that cannot be written: measuring goes on where it can, the loss is told, what could be saved can be read.
+//! Output that cannot be written: measuring goes on where it can, the loss is reported, what could be saved can be read.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -134,8 +134,8 @@ fn a_samples_file_that_grows_too_large_is_an_error_and_measuring_goes_on() {
     assert!(ended.out.contains(&format!("write {}: No space left", file.display())), "{}", ended.out);
     assert!(record.scenarios[0].series.iter().all(|series| series.expected() == 40_000));
     let output = Command::new(BINARY).arg("samples").arg(&file).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.lines().count() > 10_000, "what fitted in is readable: {} lines", told.lines().count());
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.lines().count() > 10_000, "what fitted in is readable: {} lines", shown.lines().count());
 }
 
 #[test]

@@ -213,18 +213,18 @@ impl Disk {
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut guest = boot.spawn().unwrap();
-        let told = told(guest.stdout.take().unwrap(), loader.mark);
+        let shown = shown(guest.stdout.take().unwrap(), loader.mark);
         // `timeout` hands the signal on.
         kill_process(Pid::from_child(&guest), Signal::TERM).unwrap();
         guest.wait().unwrap();
-        let told = told.unwrap_or_else(|said| panic!("no kernel said what it was given: {said}"));
-        self.runs(&told);
-        told
+        let shown = shown.unwrap_or_else(|said| panic!("no kernel said what it was given: {said}"));
+        self.runs(&shown);
+        shown
     }
 }
 
 /// What a kernel was given, from what the console says; all that it says where it does not come to that.
-fn told(console: impl Read, mark: &str) -> Result<String, String> {
+fn shown(console: impl Read, mark: &str) -> Result<String, String> {
     let (mut said, mut lines) = (String::new(), BufReader::new(console));
     loop {
         let mut line = Vec::new();
@@ -232,8 +232,8 @@ fn told(console: impl Read, mark: &str) -> Result<String, String> {
             return Err(said);
         }
         let line = String::from_utf8_lossy(&line);
-        if let Some((_, told)) = line.split_once(mark) {
-            return Ok(told.trim_end().to_owned());
+        if let Some((_, shown)) = line.split_once(mark) {
+            return Ok(shown.trim_end().to_owned());
         }
         said.push_str(&line);
     }

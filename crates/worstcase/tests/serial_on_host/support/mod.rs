@@ -117,9 +117,9 @@ impl Run {
         let until = Instant::now() + PATIENCE;
         while !event(self) {
             let ended = self.child.try_wait().unwrap();
-            let told = (self.text("stdout"), self.text("stderr"));
-            assert!(ended.is_none() || event(self), "{what}: ended before: {ended:?} {told:#?}");
-            assert!(Instant::now() < until, "{what}: did not come: {told:#?}");
+            let shown = (self.text("stdout"), self.text("stderr"));
+            assert!(ended.is_none() || event(self), "{what}: ended before: {ended:?} {shown:#?}");
+            assert!(Instant::now() < until, "{what}: did not come: {shown:#?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -258,15 +258,15 @@ pub fn lines(text: &str) -> Vec<Line> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// The load of the scenario that has not ended, and how many of its seconds are told.
+/// The load of the scenario that has not ended, and how many of its seconds are written.
 pub fn open_scenario(journal: &[Line]) -> Option<(String, u64)> {
     let mut open = None;
     for line in journal {
         match line {
             Line::Scenario(head) => open = Some((head.planned.load.clone(), 0)),
             Line::Seconds(seconds) => {
-                let told = seconds.iter().map(|figures| figures[1] + 1).max().unwrap_or(0);
-                open.iter_mut().for_each(|open| open.1 = open.1.max(told));
+                let shown = seconds.iter().map(|figures| figures[1] + 1).max().unwrap_or(0);
+                open.iter_mut().for_each(|open| open.1 = open.1.max(shown));
             }
             Line::Ended(_) => open = None,
             _ => {}

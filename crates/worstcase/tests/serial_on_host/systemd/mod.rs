@@ -65,7 +65,7 @@ systemctl start worstcase-tune
 cp -r /var/lib/worstcase/tune state
 "#;
 
-/// The second boot of the same machine, which lost its power, with the service masked on the boot line.
+/// The second boot of the same machine, which lost its power, with the service masked on the kernel command line.
 const SECOND: &str = r#"
 systemctl show -p LoadState,ActiveState worstcase-tune > unit.txt
 cat /proc/sys/vm/stat_interval > masked.txt
@@ -177,7 +177,11 @@ fn a_service_applies_at_boot_and_all_of_it_comes_back() {
     let (_third, read) = boot(system.path(), "systemd.show_status=no", THIRD);
     assert!(read("log.txt").contains("settings of an earlier boot are gone with it"), "{}", read("log.txt"));
     assert!(read("status.txt").ends_with("all as written\n"), "{}", read("status.txt"));
-    assert_eq!(read("failed.txt"), "failed\ndegraded\n", "a choice that cannot be read is told, and no more");
+    assert_eq!(
+        read("failed.txt"),
+        "failed\ndegraded\n",
+        "a choice that cannot be read is shown, and no more"
+    );
     assert!(read("why.txt").contains("Result=exit-code"), "{}", read("why.txt"));
     assert!(read("undo.txt").ends_with("proof: every file is as before\n"), "{}", read("undo.txt"));
     assert_eq!(read("after.txt"), "1\nLoadState=not-found\n", "nothing of it is left");

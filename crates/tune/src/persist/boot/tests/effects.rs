@@ -3,10 +3,10 @@
 use super::super::effect::{Effect, effects, still_there};
 use super::*;
 
-fn told(files: &[(&str, &str)], words: &str) -> Vec<String> {
+fn shown(files: &[(&str, &str)], words: &str) -> Vec<String> {
     let machine = Machine::new(files);
     machine.put("/sys/devices/system/cpu/possible", "0-3\n");
-    let effects = effects(&machine.root(), &Wish::of(words).unwrap().set);
+    let effects = effects(&machine.root(), &ParameterEdit::of(words).unwrap().set);
     let word = |effect: &Effect| match effect {
         Effect::InForce(why) => format!("in force: {why}"),
         Effect::Given => "given".to_owned(),
@@ -18,7 +18,7 @@ fn told(files: &[(&str, &str)], words: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_word_is_told_by_what_the_running_kernel_shows() {
+fn each_word_is_reported_by_what_the_running_kernel_shows() {
     let files = [
         (
             "/proc/cmdline",
@@ -31,7 +31,7 @@ fn each_word_is_told_by_what_the_running_kernel_shows() {
     ];
     let words = "isolcpus=domain,2-N nohz_full=2-3 threadirqs irqaffinity=0-1 kvm.nx_huge_pages=off nosmt skew_tick=1";
     assert_eq!(
-        told(&files, words),
+        shown(&files, words),
         [
             "in force: /sys/devices/system/cpu/isolated says 2-3",
             "differs: /sys/devices/system/cpu/nohz_full says 3",
@@ -45,7 +45,7 @@ fn each_word_is_told_by_what_the_running_kernel_shows() {
 }
 
 #[test]
-fn what_the_kernel_does_not_know_or_has_not_is_told() {
+fn what_the_kernel_does_not_know_or_has_not_is_reported() {
     let files = [
         ("/proc/cmdline", "noht nohz_full=2-3 rcu_nocbs=2-3\n"),
         ("/proc/sys/kernel/osrelease", "6.1.0"),
@@ -53,7 +53,7 @@ fn what_the_kernel_does_not_know_or_has_not_is_told() {
         ("/dev/kmsg", "5,0,0,-;Linux version 6.1\n5,9,100,-;rcu: \tOffload RCU callbacks from CPUs: 2-3.\n"),
     ];
     assert_eq!(
-        told(&files, "noht nohz_full=2-3 rcu_nocbs=2-3"),
+        shown(&files, "noht nohz_full=2-3 rcu_nocbs=2-3"),
         [
             "ignored: the kernel does not know it: in no document, but the log does not name it: a patched kernel?",
             "ignored: this kernel was built without it: needs CONFIG_NO_HZ_FULL",

@@ -138,17 +138,17 @@ fn a_key_that_somebody_else_has_set_is_a_conflict() {
     machine.put("/etc/default/grub", &DEFAULTS.replace("quiet", "quiet isolcpus=1 splash"));
     let why = machine.refusal("isolcpus=2-3", Manner::Default);
     assert!(why.contains("/etc/default/grub, line 7 says isolcpus=1") && why.contains("--replace"), "{why}");
-    let wish = Wish { replace: true, ..Wish::of("isolcpus=2-3").unwrap() };
-    let plan = machine.plan_of(&wish, Manner::Default).unwrap();
+    let edit = ParameterEdit { replace: true, ..ParameterEdit::of("isolcpus=2-3").unwrap() };
+    let plan = machine.plan_of(&edit, Manner::Default).unwrap();
     machine.write(&plan).unwrap();
     assert_eq!(machine.next(), "root=UUID=1 ro audit=0 quiet splash isolcpus=2-3");
     machine.undo();
-    let remove = Wish { remove: vec!["audit".into(), "quiet".into()], ..Wish::default() };
+    let remove = ParameterEdit { remove: vec!["audit".into(), "quiet".into()], ..ParameterEdit::default() };
     let plan = machine.plan_of(&remove, Manner::Default).unwrap();
     machine.write(&plan).unwrap();
     assert_eq!(machine.next(), "root=UUID=1 ro isolcpus=1 splash");
     machine.undo();
-    let root = Wish { remove: vec!["root".into()], ..Wish::default() };
+    let root = ParameterEdit { remove: vec!["root".into()], ..ParameterEdit::default() };
     let error = machine.plan_of(&root, Manner::Default).unwrap_err();
     assert!(error.reason.contains("none of GRUB's defaults"), "{error}");
 }
@@ -167,8 +167,8 @@ fn what_only_a_shell_could_tell_is_refused() {
         assert!(why.contains("only a shell could tell"), "{text}: {why}");
     }
     machine.put("/etc/default/grub", &DEFAULTS.replace("quiet", "a='b c' isolcpus=1"));
-    let wish = Wish { replace: true, ..Wish::of("isolcpus=2-3").unwrap() };
-    assert!(machine.plan_of(&wish, Manner::Default).is_err(), "quotes within are not taken apart");
+    let edit = ParameterEdit { replace: true, ..ParameterEdit::of("isolcpus=2-3").unwrap() };
+    assert!(machine.plan_of(&edit, Manner::Default).is_err(), "quotes within are not taken apart");
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn a_process_killed_around_any_program_leaves_what_undo_needs() {
             let (before, plan) = (machine.files(), machine.plan(WORDS, Manner::Trial).unwrap());
             machine.programs.kills = Some((number, is_after));
             assert!(catch_unwind(AssertUnwindSafe(|| machine.write(&plan))).is_err());
-            let told = machine.on(|system| persisted(&system.files)).unwrap();
-            assert!(told.is_none_or(|(_, is_whole)| !is_whole), "half done and unsaid: {number}");
+            let shown = machine.on(|system| persisted(&system.files)).unwrap();
+            assert!(shown.is_none_or(|(_, is_whole)| !is_whole), "half done and unsaid: {number}");
             if let Some(undone) = machine.on(undo).unwrap() {
                 assert!(undone.files.iter().all(|file| file.back.is_as_before()), "{undone:?}");
             }
@@ -261,7 +261,7 @@ fn a_menu_that_others_made_anew_is_made_anew_without_our_words() {
 
 /// The journal stays until the menu is made: a kill in between is no end.
 #[test]
-fn a_menu_that_cannot_be_made_anew_is_told_and_a_killed_undo_tries_again() {
+fn a_menu_that_cannot_be_made_anew_is_reported_and_a_killed_undo_tries_again() {
     let made_anew = || {
         let mut machine = debian();
         machine.persist(WORDS, Manner::Default).unwrap();
@@ -292,7 +292,7 @@ fn without_drop_ins_the_defaults_get_lines_of_ours() {
     assert!(machine.text("/etc/default/grub").starts_with(DEFAULTS));
 }
 
-/// In an image no program of it is run: what waits for it is told.
+/// In an image no program of it is run: what waits for it is listed.
 #[test]
 fn in_an_image_the_menu_waits() {
     let mut machine = debian();

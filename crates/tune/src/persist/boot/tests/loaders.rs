@@ -52,8 +52,8 @@ fn words_behind_kernelopts_are_added_and_those_within_are_not_taken_away() {
     let mut machine = fedora("$kernelopts");
     assert_eq!(machine.next(), "root=/dev/sda3 ro");
     machine.round_trip(WORDS, Manner::Default);
-    let wish = Wish { remove: vec!["ro".into()], ..Wish::default() };
-    let error = machine.plan_of(&wish, Manner::Default).unwrap_err();
+    let edit = ParameterEdit { remove: vec!["ro".into()], ..ParameterEdit::default() };
+    let error = machine.plan_of(&edit, Manner::Default).unwrap_err();
     assert!(error.reason.contains("/boot/grub2/grubenv"), "{error}");
 }
 
@@ -99,7 +99,7 @@ fn systemd_boot_gets_a_changed_entry_one_beside_or_one_that_may_fail_once() {
 }
 
 #[test]
-fn systemd_boot_boots_once_what_the_firmware_is_told() {
+fn systemd_boot_boots_once_what_the_firmware_is_reported() {
     let mut machine = systemd_boot("timeout 3\n", "").with(&["bootctl"]);
     machine.put("/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f", "x");
     machine.round_trip(WORDS, Manner::Trial);
@@ -237,8 +237,8 @@ fn extlinux_that_boots_no_kernel_is_refused_and_a_line_without_words_is_none() {
     let mut machine = Machine::new(&[(EXTLINUX_PATH, "default a\nlabel a\n  localboot 0\n")]);
     assert!(machine.refusal(WORDS, Manner::Default).contains("boots no kernel"));
     machine.put(EXTLINUX_PATH, "default a\nlabel a\n  linux /v\n  append quiet\n");
-    let wish = Wish { remove: vec!["quiet".into()], ..Wish::default() };
-    let plan = machine.plan_of(&wish, Manner::Default).unwrap();
+    let edit = ParameterEdit { remove: vec!["quiet".into()], ..ParameterEdit::default() };
+    let plan = machine.plan_of(&edit, Manner::Default).unwrap();
     machine.write(&plan).unwrap();
     assert!(
         machine.text(EXTLINUX_PATH).ends_with("\tappend -\n"),
@@ -333,7 +333,7 @@ fn the_environment_of_u_boot_gets_a_variable_of_ours_where_it_names_it() {
         &machine.root(),
         &mut machine.programs,
         Some("grub"),
-        &Wish::of(WORDS).unwrap(),
+        &ParameterEdit::of(WORDS).unwrap(),
         Manner::Default,
     );
     assert!(
@@ -398,6 +398,6 @@ fn others_changes_are_never_overwritten() {
     machine.put(path, "root=/dev/sda2 isolcpus=2-3 mine\n");
     let undone = machine.undo();
     assert_eq!(undone.files[0].back, Back::Foreign("changed".into()));
-    assert_eq!(line(&undone.left), "isolcpus=2-3", "what the next boot still has is told");
+    assert_eq!(line(&undone.left), "isolcpus=2-3", "what the next boot still has is listed");
     assert_eq!(machine.text(path), "root=/dev/sda2 isolcpus=2-3 mine\n");
 }

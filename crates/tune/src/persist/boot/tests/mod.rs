@@ -155,11 +155,11 @@ impl Machine {
     }
 
     pub fn plan(&mut self, words: &str, manner: Manner) -> Result<Plan> {
-        self.plan_of(&Wish::of(words)?, manner)
+        self.plan_of(&ParameterEdit::of(words)?, manner)
     }
 
-    pub fn plan_of(&mut self, wish: &Wish, manner: Manner) -> Result<Plan> {
-        plan(&self.root(), &mut self.programs, None, wish, manner)
+    pub fn plan_of(&mut self, edit: &ParameterEdit, manner: Manner) -> Result<Plan> {
+        plan(&self.root(), &mut self.programs, None, edit, manner)
     }
 
     pub fn on<T>(&mut self, work: impl FnOnce(&mut System<'_>) -> T) -> T {
@@ -217,7 +217,7 @@ impl Machine {
         plan
     }
 
-    /// Nothing is written; what is told instead.
+    /// Nothing is written; the error instead.
     pub fn refusal(&mut self, words: &str, manner: Manner) -> String {
         let before = self.files();
         let error = self.persist(words, manner).unwrap_err();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Words with all characters that a boot line may have.
+/// Words with all characters that a kernel command line may have.
 fn words() -> impl Strategy<Value = String> {
     let word = "[a-z][a-z_.]{0,6}(=[a-zA-Z0-9,.:/$;&|<>{}`#!*?~@%^()+=-]{0,8}|=\"[a-z;$ ]{1,6}\"|)";
     proptest::collection::vec(word, 1..5).prop_map(|words| words.join(" "))
@@ -38,10 +38,10 @@ proptest! {
 
     #[test]
     fn well_formed_words_come_back_or_are_refused_and_undo_is_the_identity(text in words()) {
-        let Ok(wish) = Wish::of(&text) else { return Ok(()) };
+        let Ok(edit) = ParameterEdit::of(&text) else { return Ok(()) };
         for (name, mut machine) in machines() {
             let (before, was) = (machine.files(), machine.next());
-            let plan = match machine.plan_of(&wish, Manner::Default) {
+            let plan = match machine.plan_of(&edit, Manner::Default) {
                 Ok(plan) => plan,
                 Err(error) => {
                     prop_assert!(error.reason.contains("hand on") || error.reason.contains("says"), "{name}: {error}");
@@ -51,7 +51,7 @@ proptest! {
             let written = machine.write(&plan);
             prop_assert!(written.is_ok(), "{name}: {written:?} {plan:#?}");
             let now = machine_words(&machine.next());
-            prop_assert!(wish.set.iter().all(|word| now.contains(word)), "{name}: {now:?}");
+            prop_assert!(edit.set.iter().all(|word| now.contains(word)), "{name}: {now:?}");
             machine.undo();
             prop_assert_eq!(machine.next(), was);
             prop_assert_eq!(machine.files(), before);
@@ -60,8 +60,8 @@ proptest! {
 
     #[test]
     fn any_text_is_taken_or_refused_without_a_panic(text in ".{0,40}|[a-z=\" -]{0,30}") {
-        if let Ok(wish) = Wish::of(&text) {
-            prop_assert_eq!(machine_words(&line(&wish.set)), wish.set);
+        if let Ok(edit) = ParameterEdit::of(&text) {
+            prop_assert_eq!(machine_words(&line(&edit.set)), edit.set);
         }
     }
 }

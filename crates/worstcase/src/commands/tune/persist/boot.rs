@@ -1,4 +1,4 @@
-//! Words of the boot line, where the boot loader has them.
+//! Kernel parameters, where the boot loader has them.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,8 @@ use sysroot::SysRoot;
 use tune::boot_id;
 use tune::persist::boot::effect::{Effect, effects, still_there};
 use tune::persist::boot::{
-    self, LivePrograms, Manner, NoPrograms, Note, Plan, Programs, Undone, Wish, line, loaders, written,
+    self, LivePrograms, Manner, NoPrograms, Note, ParameterEdit, Plan, Programs, Undone, line, loaders,
+    written,
 };
 use tune::persist::{Contents, Edit, Files, Live, STATE};
 
@@ -24,7 +25,7 @@ const NAME: &str = "boot";
 /// Which words, and in which way.
 #[derive(Args, Default)]
 pub struct BootOptions {
-    /// Write the words of the boot line that failing rules ask for, instead of the service
+    /// Write the kernel parameters that failing rules ask for, instead of the service
     #[arg(long)]
     boot: bool,
 
@@ -32,7 +33,7 @@ pub struct BootOptions {
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     words: Option<String>,
 
-    /// Take words with these names off the boot line
+    /// Take words with these names off the kernel command line
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     remove: Vec<String>,
 
@@ -84,7 +85,7 @@ impl BootOptions {
         Self { words: Some(words), ..Self::default() }
     }
 
-    /// Whether it is the boot line that is to be changed.
+    /// Whether it is the kernel command line that is to be changed.
     pub fn is_asked(&self) -> bool {
         self.boot || self.words.is_some() || !self.remove.is_empty() || self.is_of_words()
     }
@@ -107,15 +108,16 @@ impl BootOptions {
             return keep(system, &mut parts, dry_run);
         }
         if let Some((note, _)) = boot::persisted(&parts.system().files)? {
-            let message = format!("words were written already: {}", line(&Wish::of(&note.words)?.set));
+            let message =
+                format!("parameters were written already: {}", line(&ParameterEdit::of(&note.words)?.set));
             let hint = "take them back first: worstcase tune persist --boot --undo";
             return Err(CommandError::new(message, hint));
         }
-        let wish = self.wish(&parts.root, choice)?;
+        let edit = self.edit(&parts.root, choice)?;
         let plan =
-            boot::plan(&parts.root, parts.programs.as_mut(), self.loader.as_deref(), &wish, self.manner())?;
+            boot::plan(&parts.root, parts.programs.as_mut(), self.loader.as_deref(), &edit, self.manner())?;
         if dry_run {
-            output::final_data(&told(&plan))?;
+            output::final_data(&text(&plan))?;
             return Ok(ExitCode::SUCCESS);
         }
         let _lock = system.state().lock()?;
@@ -123,26 +125,26 @@ impl BootOptions {
     }
 
     /// The words that were given, else those that failing rules ask for.
-    fn wish(&self, root: &SysRoot, choice: &Choice) -> Result<Wish> {
+    fn edit(&self, root: &SysRoot, choice: &Choice) -> Result<ParameterEdit> {
         let text = match &self.words {
             Some(words) => words.clone(),
             None if self.remove.is_empty() => of_rules(root, choice)?,
             None => String::new(),
         };
         let remove = self.remove.clone();
-        Ok(Wish { remove, replace: self.replace, ..Wish::of(&text)? })
+        Ok(ParameterEdit { remove, replace: self.replace, ..ParameterEdit::of(&text)? })
     }
 }
 
 fn of_rules(root: &SysRoot, choice: &Choice) -> Result<String> {
-    let words = choice.selection()?.boot_words(root)?;
+    let words = choice.selection()?.parameters(root)?;
     for (rule, why) in &words.left_out {
         output::words(&format!("left out: {rule}: {why}"));
     }
     match words.words.is_empty() {
         false => Ok(words.words.join(" ")),
         true => Err(CommandError::new(
-            "no failing rule asks for a word of the boot line",
+            "no failing rule asks for a parameter on the kernel command line",
             "--isolate 2-3 says which CPUs are to be set apart; or give the words: --words",
         )),
     }
@@ -171,7 +173,7 @@ fn ending(plan: &Plan) -> String {
 }
 
 /// What would be done.
-fn told(plan: &Plan) -> String {
+fn text(plan: &Plan) -> String {
     let mut text = format!("boot loader: {}\n", plan.loader);
     text += &plan.draft.edits.iter().map(difference).collect::<String>();
     if let Some(generated) = &plan.draft.generated {
@@ -204,16 +206,20 @@ fn difference(edit: &Edit) -> String {
 fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
     let Some((note, _)) = boot::persisted(&parts.system().files)? else {
         return Err(CommandError::new(
-            "no boot words were written",
+            "no kernel parameters were written",
             "worstcase tune persist --trial writes them",
         ));
     };
     if note.manner == Manner::Default {
         return Err(CommandError::new("the words are the default already", ""));
     }
-    let wish = Wish { remove: note.removed.clone(), replace: note.replace, ..Wish::of(&note.words)? };
+    let edit = ParameterEdit {
+        remove: note.removed.clone(),
+        replace: note.replace,
+        ..ParameterEdit::of(&note.words)?
+    };
     if note.boot_id == boot_id()
-        || !effects(&parts.root, &wish.set).iter().any(|(_, effect)| !effect.is_off())
+        || !effects(&parts.root, &edit.set).iter().any(|(_, effect)| !effect.is_off())
     {
         let message = "keep words that this machine was not booted with";
         return Err(CommandError::new(
@@ -222,7 +228,7 @@ fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
         ));
     }
     if dry_run {
-        output::final_data(&format!("{} would be the default\n", line(&wish.set)))?;
+        output::final_data(&format!("{} would be the default\n", line(&edit.set)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let _lock = system.state().lock()?;
@@ -231,7 +237,7 @@ fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
         let hint = "mend that, then write the words anew: worstcase tune persist --words";
         return Err(CommandError::new("the trial could not be taken back whole", hint));
     }
-    let plan = boot::plan(&parts.root, parts.programs.as_mut(), Some(&note.loader), &wish, Manner::Default)?;
+    let plan = boot::plan(&parts.root, parts.programs.as_mut(), Some(&note.loader), &edit, Manner::Default)?;
     carry_out(parts, &plan)
 }
 
@@ -239,7 +245,7 @@ fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
 pub fn undo(system: &System) -> Result<ExitCode> {
     let mut parts = Parts::of(system);
     if boot::persisted(&parts.system().files)?.is_none() {
-        output::final_data("no boot words were written\n")?;
+        output::final_data("no kernel parameters were written\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     let _lock = system.state().lock()?;
@@ -282,7 +288,7 @@ pub fn status(system: &System) -> Result<ExitCode> {
     let mut parts = Parts::of(system);
     let parts_of = parts.system();
     let Some((note, is_whole)) = boot::persisted(&parts_of.files)? else {
-        output::final_data("no boot words were written\n")?;
+        output::final_data("no kernel parameters were written\n")?;
         return Ok(ExitCode::SUCCESS);
     };
     let mut text = String::new();
@@ -314,7 +320,7 @@ fn at_this_boot(root: &SysRoot, note: &Note) -> Result<(String, bool)> {
     if note.boot_id == boot_id() {
         return Ok((format!("{}: not booted since\n", note.words), true));
     }
-    let effects = effects(root, &Wish::of(&note.words)?.set);
+    let effects = effects(root, &ParameterEdit::of(&note.words)?.set);
     let mut text: String = effects.iter().map(|(word, effect)| of_word(&written(word), effect)).collect();
     let still = still_there(root, &note.removed);
     text += &still

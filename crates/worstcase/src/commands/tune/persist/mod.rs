@@ -20,7 +20,7 @@ use crate::output;
 /// Have it hold from the next boot on
 ///
 /// Writes a service that applies a file of choice at each boot, by the plan that tune plan --file then makes; or, with
-/// --boot or --words, words of the boot line where the boot loader has them. Nothing is changed before the next boot.
+/// --boot or --words, kernel parameters where the boot loader has them. Nothing is changed before the next boot.
 /// Every file is kept as it was, and --undo takes all back.
 #[derive(Args)]
 pub struct Persist {
@@ -41,7 +41,7 @@ pub struct Persist {
     #[arg(long)]
     dry_run: bool,
 
-    /// Take it all back; what others have changed since is left and told, with exit code 1
+    /// Take it all back; what others have changed since is left and listed, with exit code 1
     #[arg(long, conflicts_with_all = ["status", "dry_run"])]
     undo: bool,
 
@@ -72,7 +72,7 @@ impl Persist {
 }
 
 impl Persist {
-    /// What became of the boot words and of the service: the worse of both; of the words alone where only they are asked
+    /// What became of the kernel parameters and of the service: the worse of both; of the words alone where only they are asked
     /// for.
     fn both(&self, words: Result<ExitCode>, service: impl FnOnce() -> Result<ExitCode>) -> Result<ExitCode> {
         let words = words?;
@@ -84,7 +84,7 @@ impl Persist {
     }
 }
 
-/// Makes words part of the boot line of the system that runs, as `tune persist --words` does.
+/// Makes words part of the kernel command line of the system that runs, as `tune persist --words` does.
 pub fn write_words(words: String, dry_run: bool) -> Result<ExitCode> {
     boot::BootOptions::of_words(words).run(&System::at(None)?, &Choice::of(Selection::default()), dry_run)
 }

@@ -86,14 +86,14 @@ impl Wanted {
         Files::at(&mut disk, STATE, NAME).write(&note, &self.edits)?;
         let mut text: String = self.edits.iter().map(|edit| format!("written   {}\n", edit.path)).collect();
         if system.is_live() {
-            text += self.told_to_init();
+            text += self.notify_init();
         }
         output::final_data(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 
     /// What starts services hears of the new one.
-    fn told_to_init(&self) -> &'static str {
+    fn notify_init(&self) -> &'static str {
         if self.init != Init::Systemd {
             return "applied at the next boot; the script's start applies it now\n";
         }
@@ -120,7 +120,7 @@ fn systemctl(words: &[&str]) -> std::result::Result<String, String> {
 pub fn undo(system: &System) -> Result<ExitCode> {
     let mut disk = system.disk();
     let mut files = Files::at(&mut disk, STATE, NAME);
-    if files.told()?.is_none() {
+    if files.recorded()?.is_none() {
         output::final_data("no service was written\n")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -167,14 +167,14 @@ fn is_of_service(history: &History) -> bool {
 pub fn status(system: &System) -> Result<ExitCode> {
     let mut disk = system.disk();
     let files = Files::at(&mut disk, STATE, NAME);
-    let Some(told) = files.told()? else {
+    let Some(recorded) = files.recorded()? else {
         output::final_data("no service was written\n")?;
         return Ok(ExitCode::SUCCESS);
     };
     let now = files.now()?;
     let mut text: String = now.iter().map(|(path, now)| of_file(path, now)).collect();
-    let mut is_fine = told.is_whole && now.iter().all(|(path, now)| *now == Now::Holds || path == CHOICE);
-    if !told.is_whole {
+    let mut is_fine = recorded.is_whole && now.iter().all(|(path, now)| *now == Now::Holds || path == CHOICE);
+    if !recorded.is_whole {
         text += "the command that wrote them was killed: worstcase tune persist --undo takes them back\n";
     }
     if system.is_live() {

@@ -15,7 +15,7 @@ use units::CpuList;
 
 use super::setting::{self, Setting};
 use crate::commands::measured;
-use crate::commands::tune::course::{begin, clear};
+use crate::commands::tune::apply_options::{begin, clear};
 use crate::commands::tune::{leftover, shown, undo};
 use crate::error::{CommandError, Result};
 use crate::output;
@@ -88,8 +88,8 @@ impl Block {
             End::Applied => {}
             End::RolledBack(undone) => {
                 undo::put_back(state, lock, undone)?;
-                let told = shown::all_taken(&applied.taken);
-                let refused = told.lines().last().unwrap_or_default().trim().to_owned();
+                let lines = shown::all_taken(&applied.taken);
+                let refused = lines.lines().last().unwrap_or_default().trim().to_owned();
                 return Err(CommandError::new(
                     format!("a setting could not be written: {refused}"),
                     "it was put back",

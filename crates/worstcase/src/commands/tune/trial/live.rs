@@ -16,7 +16,7 @@ use tune::State;
 
 use super::plan::TrialPlan;
 use super::text;
-use crate::commands::tune::course::clear;
+use crate::commands::tune::apply_options::clear;
 use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
 
@@ -65,7 +65,7 @@ impl Bench for Machine<'_> {
 }
 
 impl Machine<'_> {
-    /// The figures of a block that was measured before, or is now. None where it was told to stop.
+    /// The figures of a block that was measured before, or is now. None where a signal asked it to stop.
     fn block(&self, block: &Block) -> Result<Option<Figures>> {
         let place = self.directory.join(self.plan.place(block));
         if !place.join(store::RECORD).is_file() && !self.run(block, &place)? {
@@ -98,7 +98,7 @@ impl Machine<'_> {
         Ok(true)
     }
 
-    /// How it ended; none where it was told to, and has undone what it had written.
+    /// How it ended; none where a signal asked it to, and has undone what it had written.
     fn wait(&self, mut child: Child) -> Result<Option<ExitStatus>> {
         let mut stopped = false;
         loop {

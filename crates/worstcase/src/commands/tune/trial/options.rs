@@ -255,7 +255,7 @@ impl Options {
         let Some(name) = kernel else { return Ok(Place::Here { release: running() }) };
         Ok(Place::Guests(Box::new(GuestSetup {
             kernel: name.clone(),
-            told: None,
+            known: None,
             time: *time,
             words: parameters::split_all(append)?,
             processors: *guest_cpus,
@@ -278,7 +278,7 @@ fn failing_rules(plan: &tune::Plan) -> Vec<String> {
 }
 
 fn refuse_boot_words(settings: &[Setting]) -> Result<()> {
-    let Some(word) = settings.iter().find(|setting| setting.is_boot_word()) else { return Ok(()) };
+    let Some(word) = settings.iter().find(|setting| setting.is_parameter()) else { return Ok(()) };
     let hint = "try it in guests: --kernel NAME (worstcase lab kernels list); a rule, a file or threads are written as \
                 worstcase tune trial --help says";
     Err(CommandError::new(

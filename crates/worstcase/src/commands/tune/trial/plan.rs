@@ -75,8 +75,8 @@ pub struct GuestSetup {
     /// The kernel's name in the cache, or its image's path.
     pub kernel: String,
     /// What it was then, in files of former versions.
-    #[serde(default, skip_serializing)]
-    pub told: Option<KnownKernel>,
+    #[serde(default, rename = "told", skip_serializing)]
+    pub known: Option<KnownKernel>,
     /// What their clocks count.
     pub time: LabTime,
     /// Kernel parameters of all of them.
@@ -138,9 +138,9 @@ impl TrialPlan {
     }
 
     /// The kernel parameters that tell `arm` from others. The control arm has one that nobody reads.
-    pub fn boot_words(&self, arm: &Arm) -> Result<Vec<String>> {
+    pub fn parameters(&self, arm: &Arm) -> Result<Vec<String>> {
         let settings = self.settings()?.into_iter().enumerate();
-        let words: Vec<(usize, Setting)> = settings.filter(|(_, setting)| setting.is_boot_word()).collect();
+        let words: Vec<(usize, Setting)> = settings.filter(|(_, setting)| setting.is_parameter()).collect();
         Ok(match arm {
             Arm::Control if !words.is_empty() => vec![INERT.to_owned()],
             Arm::Control => Vec::new(),
@@ -155,7 +155,7 @@ impl TrialPlan {
     /// arm but off each is written in one way or the other, so that two of them differ by values alone.
     fn written(&self, arm: &Arm) -> Result<(Vec<String>, Vec<String>)> {
         let settings = self.settings()?.into_iter().enumerate();
-        let settings = settings.filter(|(_, setting)| *arm != Arm::off() && !setting.is_boot_word());
+        let settings = settings.filter(|(_, setting)| *arm != Arm::off() && !setting.is_parameter());
         let (on, rewritten): (Vec<_>, Vec<_>) = settings.partition(|(place, _)| arm.has(*place));
         let text = |settings: Vec<(usize, Setting)>| {
             settings.into_iter().map(|(_, setting)| setting.to_string()).collect()
@@ -175,7 +175,7 @@ impl Plan for TrialPlan {
     fn former_kernel(&mut self) -> Option<(String, KnownKernel)> {
         let Place::Guests(setup) = &mut self.place else { return None };
         let name = Path::new(&setup.kernel).file_name()?.to_string_lossy().into_owned();
-        Some((name, setup.told.take()?))
+        Some((name, setup.known.take()?))
     }
 
     fn check(&self) -> std::result::Result<(), lab::Error> {
@@ -211,7 +211,7 @@ impl Plan for TrialPlan {
         let block = self.block(arm, seed, Path::new("."), None)?;
         Ok(Guest {
             kernel: kernel.clone(),
-            words: words.iter().cloned().chain(self.boot_words(arm)?).collect(),
+            words: words.iter().cloned().chain(self.parameters(arm)?).collect(),
             processors: *processors,
             memory: *memory,
             time: *time,
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(written(&Arm::only(2)), (rule.to_owned(), file.to_owned()));
         assert_eq!(written(&Arm::only(0)), (String::new(), both));
         assert_eq!(block(&Arm::Control), block(&Arm::only(0)), "they differ by a kernel parameter");
-        let words = |arm: &Arm| plan().boot_words(arm).unwrap();
+        let words = |arm: &Arm| plan().parameters(arm).unwrap();
         assert_eq!([words(&Arm::all(3)), words(&Arm::only(0))], [["threadirqs"], ["threadirqs"]]);
         assert_eq!(words(&Arm::Control), ["worstcase.control=1"]);
         assert!(words(&Arm::off()).is_empty() && words(&Arm::only(1)).is_empty());

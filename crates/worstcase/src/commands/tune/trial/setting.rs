@@ -6,11 +6,11 @@ use audit::Rules;
 use lab::parameters;
 use sysroot::SysRoot;
 use tune::plan::Threads;
-use tune::{Change, Plan, Wish};
+use tune::{Change, Plan, Request};
 use units::CpuList;
 
+use crate::commands::tune::requests::has_cure;
 use crate::commands::tune::selection::Selection;
-use crate::commands::tune::wishes::has_cure;
 use crate::error::{CommandError, Result};
 
 /// How a setting is written, for --help.
@@ -37,7 +37,7 @@ pub struct Setting {
 enum Kind {
     Rule,
     Change(Change),
-    BootWord,
+    Parameter,
 }
 
 /// What ids of rules begin with.
@@ -53,14 +53,14 @@ impl Setting {
             _ if text.starts_with('/') => Kind::Change(file(text)?),
             Some((name, value)) if value.starts_with("fifo:") => Kind::Change(threads(text, name, value)?),
             _ if LAYERS.iter().any(|layer| text.starts_with(layer)) => rule(text)?,
-            _ => Kind::BootWord,
+            _ => Kind::Parameter,
         };
         Ok(Self { text: text.to_owned(), kind })
     }
 
     /// Whether it takes effect at the next boot only.
-    pub fn is_boot_word(&self) -> bool {
-        self.kind == Kind::BootWord
+    pub fn is_parameter(&self) -> bool {
+        self.kind == Kind::Parameter
     }
 
     /// Whether it is what a rule asks for.
@@ -78,31 +78,31 @@ impl Setting {
                     |cure: &audit::Cure| cure.runtime.iter().map(|write| write.path.clone()).collect();
                 cure.map(files).unwrap_or_default()
             }
-            Kind::Change(_) | Kind::BootWord => vec![self.text.clone()],
+            Kind::Change(_) | Kind::Parameter => vec![self.text.clone()],
         }
     }
 
     /// What it asks for on the machine at `root`, and the machine's CPUs for real time.
-    fn wishes(&self, selection: &Selection, root: &SysRoot) -> Result<(Vec<Wish>, CpuList)> {
+    fn requests(&self, selection: &Selection, root: &SysRoot) -> Result<(Vec<Request>, CpuList)> {
         match &self.kind {
-            Kind::Rule => Selection { only: vec![self.text.clone()], ..selection.clone() }.wishes_for(root),
+            Kind::Rule => Selection { only: vec![self.text.clone()], ..selection.clone() }.requests_for(root),
             Kind::Change(change) => {
                 let otherwise = match change {
                     Change::Threads(_) => "no thread of the kernel has that name and a lower priority",
                     _ => "it says so already, or more than that",
                 };
-                let wish = Wish {
+                let request = Request {
                     rule: self.text.clone(),
                     title: self.text.clone(),
                     why: "asked for".to_owned(),
                     otherwise: otherwise.to_owned(),
                     named: true,
                     changes: vec![change.clone()],
-                    ..Wish::default()
+                    ..Request::default()
                 };
-                Ok((vec![wish], selection.real_time(root)?))
+                Ok((vec![request], selection.real_time(root)?))
             }
-            Kind::BootWord => Ok((Vec::new(), CpuList::new())),
+            Kind::Parameter => Ok((Vec::new(), CpuList::new())),
         }
     }
 }
@@ -154,19 +154,19 @@ fn rule(text: &str) -> Result<Kind> {
 
 /// What `settings` come to on the machine at `root`. Each has to change something.
 pub fn plan(settings: &[Setting], selection: &Selection, root: &SysRoot) -> Result<Plan> {
-    let (mut wishes, mut real_time) = (Vec::new(), CpuList::new());
-    for setting in settings.iter().filter(|setting| !setting.is_boot_word()) {
-        let (own, cpus) = setting.wishes(selection, root)?;
+    let (mut requests, mut real_time) = (Vec::new(), CpuList::new());
+    for setting in settings.iter().filter(|setting| !setting.is_parameter()) {
+        let (own, cpus) = setting.requests(selection, root)?;
         let alone = tune::plan(root, &own, &cpus);
         if alone.steps.is_empty() {
             let why = alone.refusals.first().map(|refusal| refusal.why_not.clone());
             let hint = why.unwrap_or_else(|| "worstcase check passes that rule here".to_owned());
             return Err(CommandError::new(format!("{setting} would change nothing here"), hint));
         }
-        wishes.extend(own);
+        requests.extend(own);
         real_time = cpus;
     }
-    Ok(tune::plan(root, &wishes, &real_time))
+    Ok(tune::plan(root, &requests, &real_time))
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
         for word in
             ["threadirqs", "isolcpus=managed_irq,1", "preempt=full", "rcu_nocbs=1", "dyndbg=\"file a.c +p\""]
         {
-            assert!(Setting::parse(word).unwrap().is_boot_word(), "{word}");
+            assert!(Setting::parse(word).unwrap().is_parameter(), "{word}");
         }
     }
 

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use audit::{Action, Audit, Division, Finding, Outcome, Rule, Rules};
 use tune::plan::Threads;
-use tune::{Change, Wish};
+use tune::{Change, Request};
 
-/// One wish for each rule that fails, the worst first. `named` are those that somebody asks for by name.
-pub fn wishes(audit: &Audit, rules: &Rules, named: &[String]) -> Vec<Wish> {
+/// One request for each rule that fails, the worst first. `named` are those that somebody asks for by name.
+pub fn requests(audit: &Audit, rules: &Rules, named: &[String]) -> Vec<Request> {
     let of = |finding: &Finding| {
-        let wish = wish(finding, rules.get(&finding.rule)?, &audit.division);
-        Some(Wish { named: named.contains(&wish.rule), ..wish })
+        let request = request(finding, rules.get(&finding.rule)?, &audit.division);
+        Some(Request { named: named.contains(&request.rule), ..request })
     };
     audit.with(Outcome::Failed).filter_map(of).collect()
 }
 
 /// Rules that somebody asks for by name and that do not fail: nothing is to be done, and why.
-pub fn idle<'a>(audit: &'a Audit, named: &'a [String]) -> impl Iterator<Item = Wish> + use<'a> {
+pub fn idle<'a>(audit: &'a Audit, named: &'a [String]) -> impl Iterator<Item = Request> + use<'a> {
     let in_vain = |finding: &&Finding| finding.outcome != Outcome::Failed && named.contains(&finding.rule);
     audit.findings.iter().filter(in_vain).map(|finding| {
         let head = match finding.outcome {
@@ -25,19 +25,19 @@ pub fn idle<'a>(audit: &'a Audit, named: &'a [String]) -> impl Iterator<Item = W
             Outcome::NotApplicable => "the rule is not about this machine",
         };
         let otherwise = finding.reason.as_ref().map_or(head.to_owned(), |reason| format!("{head}: {reason}"));
-        Wish { rule: finding.rule.clone(), title: finding.title.clone(), otherwise, ..Wish::default() }
+        Request { rule: finding.rule.clone(), title: finding.title.clone(), otherwise, ..Request::default() }
     })
 }
 
 /// What somebody wants in files, whatever rules say. These come first: of two values for one file the first one counts.
-pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Wish> {
-    settings.iter().map(|(path, value)| Wish {
+pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Request> {
+    settings.iter().map(|(path, value)| Request {
         rule: "own setting".to_owned(),
         title: format!("{path} says {value}"),
         why: "the file of choice says so".to_owned(),
         named: true,
         changes: vec![Change::Named { path: path.clone(), value: value.clone() }],
-        ..Wish::default()
+        ..Request::default()
     })
 }
 
@@ -59,10 +59,10 @@ pub fn has_cure(rule: &Rule) -> bool {
     !rule.cure.runtime.is_empty() || !rule.cure.actions.is_empty()
 }
 
-fn wish(finding: &Finding, rule: &Rule, division: &Division) -> Wish {
+fn request(finding: &Finding, rule: &Rule, division: &Division) -> Request {
     let files = rule.cure.runtime.iter().flat_map(|write| files(&write.path, &write.value, division));
     let actions = rule.cure.actions.iter().filter_map(|action| change(action, division));
-    Wish {
+    Request {
         rule: rule.id.clone(),
         title: rule.title.clone(),
         why: rule.why.clone(),

@@ -1,4 +1,4 @@
-//! What is common to commands that change settings: the journal, the time, what is told.
+//! What is common to commands that change settings: the journal, the time limit, the summary.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use crate::output;
 
 /// How settings are written, and for how long.
 #[derive(Args)]
-pub struct Course {
+pub struct ApplyOptions {
     /// Undo by itself after this time, unless tune keep is typed; also when the terminal is gone
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     pub(super) time: Option<Nanos>,
@@ -53,7 +53,7 @@ pub fn time(text: &str) -> std::result::Result<Nanos, String> {
     }
 }
 
-impl Course {
+impl ApplyOptions {
     /// Writes what `plan` comes to once nothing is left of commands that were killed. `choice` is the file that asks
     /// for it.
     pub fn run(

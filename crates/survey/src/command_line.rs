@@ -1,4 +1,4 @@
-//! Words of the boot line that do not do what they seem to (Documentation/admin-guide/kernel-parameters.txt).
+//! Kernel parameters that do not do what they seem to (Documentation/admin-guide/kernel-parameters.txt).
 
 use machine::command_line::{CommandLine, Word};
 use machine::{kernel_log, parameters};
@@ -25,7 +25,7 @@ pub(super) const FACTS: &[NamedFact] = &[
         odd,
     ),
     fact("boot.repeated", "words that a later one of the same name overrides", repeated),
-    fact("boot.room", "bytes left on the boot line before the kernel cuts it off", room),
+    fact("boot.room", "bytes left on the kernel command line before the kernel cuts it off", room),
     fact("boot.isolcpus.unknown", "flags of isolcpus= that the kernel skips", unknown_flags),
     fact("boot.cpus.missing", "CPU lists that name CPUs that cannot exist, or are no lists", missing_cpus),
 ];
@@ -53,7 +53,7 @@ fn unknown(survey: &Survey) -> Reading {
     let message = log.value().and_then(|log| log.lines.iter().find(|line| line.contains(UNKNOWN)));
     let named = message.map(|line| named_in(line)).unwrap_or_default();
     let would_tell = log.value().is_some_and(|log| log.is_whole) && version >= Some(TELLS);
-    let told = |word: &Word| {
+    let reading = |word: &Word| {
         let is_named = named.words.iter().chain(&named.for_init).any(|named| named == word);
         let beside = if is_named {
             ", and the kernel's log names it"
@@ -68,7 +68,7 @@ fn unknown(survey: &Survey) -> Reading {
         parameters::reader_of(&word.name).is_none()
             && parameters::is_taken(&word.name, version) == Some(false)
     };
-    let mut reading = of_line(survey, |line| line.words.iter().filter(is_unknown).map(told).collect());
+    let mut reading = of_line(survey, |line| line.words.iter().filter(is_unknown).map(reading).collect());
     reading.from.extend(log.value().map(|_| LOG.to_owned()));
     reading
 }
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use sysroot::FakeTree;
 
-    fn told(files: &[(&str, &str)], name: &str) -> String {
+    fn reading(files: &[(&str, &str)], name: &str) -> String {
         let tree = FakeTree::new(files);
         tree.write("/sys/devices/system/cpu/possible", "0-3");
         Survey::new(tree.root.clone(), CpuList::new()).read(name).value.to_string()
@@ -248,23 +248,26 @@ mod tests {
         let line = |text| ("/proc/cmdline", text);
         let config = ("/proc/config.gz", "CONFIG_NO_HZ_FULL=y\n# CONFIG_RCU_NOCB_CPU is not set\n");
         assert_eq!(
-            told(&[line("nohz_full=1 rcu_nocbs=1 quiet"), config], "boot.dead"),
+            reading(&[line("nohz_full=1 rcu_nocbs=1 quiet"), config], "boot.dead"),
             "rcu_nocbs: needs CONFIG_RCU_NOCB_CPU"
         );
-        assert_eq!(told(&[line("a=1 a=1 b=1 console=x console=y b=2")], "boot.repeated"), "b: 1, then 2");
+        assert_eq!(reading(&[line("a=1 a=1 b=1 console=x console=y b=2")], "boot.repeated"), "b: 1, then 2");
         assert_eq!(
-            told(&[line("quiet \u{201c}isolcpus=1\u{201d} x=\"y")], "boot.odd"),
+            reading(&[line("quiet \u{201c}isolcpus=1\u{201d} x=\"y")], "boot.odd"),
             "\u{201c}isolcpus=1\u{201d}: not plain ASCII, \": a quote that does not end"
         );
-        assert_eq!(told(&[line("isolcpus=managed,domain,2-3")], "boot.isolcpus.unknown"), "managed: skipped");
         assert_eq!(
-            told(
+            reading(&[line("isolcpus=managed,domain,2-3")], "boot.isolcpus.unknown"),
+            "managed: skipped"
+        );
+        assert_eq!(
+            reading(
                 &[line("isolcpus=domain,2-9 nohz_full=3-N rcu_nocbs=all irqaffinity=0,x")],
                 "boot.cpus.missing"
             ),
             "isolcpus: there is no CPU 4-9, irqaffinity: `0,x` is no CPU list"
         );
-        assert_eq!(told(&[line("quiet")], "boot.cpus.missing"), "none");
+        assert_eq!(reading(&[line("quiet")], "boot.cpus.missing"), "none");
     }
 
     /// The log leaves out what has a dot and names what works: it only stands beside the judgement.
@@ -274,13 +277,13 @@ mod tests {
         let line =
             ("/proc/cmdline", "BOOT_IMAGE=/vmlinuz nokaslr noht igb.x=1 workqueue.unbound_cpus=0 rd.a quiet");
         let unbound = "workqueue.unbound_cpus=0: in no document";
-        assert_eq!(told(&[version, line], "boot.unknown"), format!("noht: in no document, {unbound}"));
+        assert_eq!(reading(&[version, line], "boot.unknown"), format!("noht: in no document, {unbound}"));
         let message = "Unknown kernel command line parameters \"BOOT_IMAGE=/vmlinuz nokaslr noht\", will be passed to user space.";
         let log = format!("5,0,0,-;Linux version 6.1\n5,9,100,-;{message}\n");
         let expected = format!("noht: in no document, and the kernel's log names it, {unbound}");
-        assert_eq!(told(&[version, line, ("/dev/kmsg", &log)], "boot.unknown"), expected);
-        assert_eq!(told(&[line], "boot.unknown"), "noht: in no document");
-        let patched = told(&[version, line, ("/dev/kmsg", "5,0,0,-;Linux version 6.1\n")], "boot.unknown");
+        assert_eq!(reading(&[version, line, ("/dev/kmsg", &log)], "boot.unknown"), expected);
+        assert_eq!(reading(&[line], "boot.unknown"), "noht: in no document");
+        let patched = reading(&[version, line, ("/dev/kmsg", "5,0,0,-;Linux version 6.1\n")], "boot.unknown");
         assert_eq!(
             patched,
             format!("noht: in no document, but the log does not name it: a patched kernel?, {unbound}")
@@ -296,8 +299,8 @@ mod tests {
                 ("/proc/cmdline", "quiet\n"),
             ]
         };
-        assert_eq!(told(&files("x86_64", "6.1.0"), "boot.room"), "2042");
-        assert_eq!(told(&files("ppc", "3.12.19"), "boot.room"), "506");
-        assert_eq!(told(&files("sparc64", "6.1.0"), "boot.room"), "unknown");
+        assert_eq!(reading(&files("x86_64", "6.1.0"), "boot.room"), "2042");
+        assert_eq!(reading(&files("ppc", "3.12.19"), "boot.room"), "506");
+        assert_eq!(reading(&files("sparc64", "6.1.0"), "boot.room"), "unknown");
     }
 }
