@@ -383,7 +383,7 @@ pub(super) fn method(reckoned: &Reckoned<'_>) -> Vec<String> {
                     "Each rung is compared with the one before, the last with the first, by the Mann-Whitney statistic. \
                      undecided: no more than the spread from seed to seed. Of steps that change nothing one in {:.0} looks as \
                      if it did.",
-                    1.0 / (1.0 - least)
+                    (1.0 / (1.0 - least)).floor()
                 )
             },
         )),

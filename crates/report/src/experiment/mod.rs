@@ -27,6 +27,8 @@ pub struct Experiment {
     pub kind: &'static str,
     /// What it is about, in a few words.
     pub title: String,
+    /// When it was begun, by the clock of whoever began it.
+    pub begun: String,
     /// What was asked, in one sentence.
     pub question: String,
     /// What came of it; none where it was not finished.
@@ -63,7 +65,7 @@ pub enum Answer {
     /// Each setting by itself.
     Trial(experiment::Answer),
     /// A set that suffices.
-    Search(experiment::Found),
+    Search(Box<experiment::Found>),
     /// The changes that moved the tail.
     Bisection {
         /// What was found.

@@ -1,6 +1,6 @@
 //! An experiment as a page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::Effect;
 use units::Nanos;
@@ -39,8 +39,26 @@ pub fn page(experiment: &Experiment) -> Result<String, std::fmt::Error> {
     sections.push(blocks(&reckoned));
     sections.extend(doubts_section(experiment));
     sections.push(conditions(experiment));
-    let place = experiment.blocks.first().map_or_else(Vec::new, |one| summary::place(&one.record.header));
-    crate::page::of_sections(&experiment.title, experiment.kind, place, experiment.unit, sections)
+    crate::page::of_sections(&experiment.title, experiment.kind, place(experiment), experiment.unit, sections)
+}
+
+/// Where and when. Guests have a clock of their own, and one experiment can have several kernels.
+fn place(experiment: &Experiment) -> Vec<String> {
+    let machines = || experiment.blocks.iter().map(|one| &one.record.header.machine);
+    let mut place = Vec::new();
+    if let Some(machine) = machines().next() {
+        place.push(machine.lab.as_ref().map_or_else(
+            || machine.host.clone(),
+            |lab| format!("guests of the lab in {}, clock: {}", lab.emulator, lab.time),
+        ));
+        let kernels: BTreeSet<&str> = machines().map(|machine| machine.kernel.release.as_str()).collect();
+        place.push(match kernels.len() {
+            1 => format!("Linux {}", machine.kernel.release),
+            several => format!("{several} kernels"),
+        });
+    }
+    place.push(experiment.begun.clone());
+    place
 }
 
 /// The question, the verdict, and what to do next.

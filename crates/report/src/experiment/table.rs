@@ -143,7 +143,7 @@ pub(super) fn comparisons(reckoned: &Reckoned<'_>) -> Option<Table> {
             "How many times the {measure} of one arm is in the other's, with the interval that the blocks allow"
         ),
         corner: format!("{}, {}", short(measure, experiment.unit), experiment.unit.name()),
-        heads: ["times", "interval", "", "sure", "before", "after"].map(str::to_owned).to_vec(),
+        heads: ["times", "interval", "tail", "sure", "before", "after"].map(str::to_owned).to_vec(),
         rows: Vec::new(),
         unit: experiment.unit,
     };

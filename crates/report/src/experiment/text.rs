@@ -32,6 +32,10 @@ pub fn text(experiment: &Experiment, style: &Style) -> String {
     if experiment.answer.is_some() {
         out.wrapped("", &noise(&reckoned), 2, Tone::Plain);
     }
+    if let Some((source, differs)) = &experiment.source {
+        out.wrapped("", &format!("Source: {source}"), 2, Tone::Plain);
+        differs.iter().for_each(|line| out.wrapped("- ", line, 2, Tone::Plain));
+    }
     let sentences = method(&reckoned).into_iter().chain(published::agreement(&reckoned));
     let sentences: Vec<String> = sentences.chain(experiment.caution().map(str::to_owned)).collect();
     sentences.iter().for_each(|sentence| out.wrapped("", sentence, 2, Tone::Plain));

@@ -51,7 +51,7 @@ pub(crate) fn summary(prepared: &Prepared<'_>) -> Summary {
 }
 
 /// Host, kernel, CPU and time.
-pub(crate) fn place(header: &record::Header) -> Vec<String> {
+fn place(header: &record::Header) -> Vec<String> {
     let machine = &header.machine;
     let preemption =
         machine.kernel.preemption.value().map_or(String::new(), |mode| format!(", preemption {mode}"));

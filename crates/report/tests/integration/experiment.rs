@@ -57,6 +57,7 @@ fn of(kind: &'static str, factor: f64, answer: impl FnOnce(&mut MadeUp) -> Answe
     Experiment {
         kind,
         title: format!("A {kind}"),
+        begun: "2026-11-23T16:13:42Z".into(),
         question: format!("What does this {kind} ask?"),
         answer,
         changes: vec![change("first=1"), change("second=1")],
@@ -91,7 +92,7 @@ fn trial() -> Experiment {
 }
 
 fn search() -> Experiment {
-    of("search", 0.3, |bench| Answer::Search(engine::search(&design(), bench).unwrap().unwrap()))
+    of("search", 0.3, |bench| Answer::Search(Box::new(engine::search(&design(), bench).unwrap().unwrap())))
 }
 
 fn bisection() -> Experiment {

@@ -94,6 +94,7 @@ pub fn begin<P: Plan>(
     Ok(Experiment {
         kind: kind.name(),
         title: String::new(),
+        begun: state.started.to_string(),
         question: String::new(),
         answer: None,
         changes: Vec::new(),
@@ -104,19 +105,25 @@ pub fn begin<P: Plan>(
         unit: Default::default(),
         tail: None,
         conditions: vec![
-            ("Begun".to_owned(), state.started.to_string()),
             ("By".to_owned(), format!("worstcase {}", state.tool)),
             ("Records".to_owned(), kept::records(directory).to_string()),
         ],
         source: None,
         command: kind.command().split(' ').map(str::to_owned).collect(),
-        resume: format!("{} --resume {}", kind.command(), directory.display()),
+        resume: format!("{} --resume {}", kind.command(), from_here(directory).display()),
         blocks: replay
             .measured
             .into_iter()
             .map(|lab::replay::Measured { block, place, record }| Measured { block, place, record })
             .collect(),
     })
+}
+
+/// As the directory is called from the working directory, if it is below that.
+fn from_here(directory: &Path) -> &Path {
+    let below = std::env::current_dir().ok();
+    let below = below.and_then(|here| directory.strip_prefix(here).ok());
+    below.filter(|below| *below != Path::new("")).unwrap_or(directory)
 }
 
 /// Appends an option with its value, where it is not the one that holds anyway.

@@ -61,7 +61,9 @@ fn what(plan: &BisectPlan, arm: &Arm) -> String {
     match arm {
         Arm::Control => format!("good, with a parameter that nobody reads ({INERT})"),
         Arm::With(made) if made.is_empty() => match &plan.subject {
-            Subject::Words { kernel, .. } => format!("{kernel} {}", plan.subject.boot_words(arm).join(" ")),
+            Subject::Words { kernel, .. } => {
+                format!("{kernel} {}", plan.subject.parameters_of(arm).join(" "))
+            }
             Subject::Kernels { names, .. } => names.first().cloned().unwrap_or_default(),
             Subject::Symbols { source, base, .. } => format!("{source}, {base}, the good fragment"),
         },
@@ -85,7 +87,7 @@ fn conditions(plan: &BisectPlan) -> Vec<(String, String)> {
 
 /// The command that asks the same. Fragments were files, of which the lines are known and not the names.
 fn again(plan: &BisectPlan, command: &mut Vec<String>) {
-    let side = |arm: &Arm| plan.subject.boot_words(arm).join(" ");
+    let side = |arm: &Arm| plan.subject.parameters_of(arm).join(" ");
     let mut with = |name: &str, value: String| command.extend([name.to_owned(), value]);
     match &plan.subject {
         Subject::Words { kernel, .. } => {

@@ -28,7 +28,7 @@ pub fn shown(directory: &Path) -> Result<Shown> {
             let found = experiment::search(&plan.design, &mut replay)?;
             let tried = tried(plan, &replay);
             let json = json(&state, &found, &tried)?;
-            (found.map(Answer::Search), tried, json)
+            (found.map(|found| Answer::Search(Box::new(found))), tried, json)
         }
         false => {
             let answer = experiment::trial(&plan.design, &mut replay)?;
@@ -100,9 +100,9 @@ fn what(plan: &TrialPlan, arm: &Arm) -> Result<String> {
             .collect::<Vec<_>>()
             .join(", "),
         Arm::Control => {
-            let word = settings.iter().any(Setting::is_boot_word);
+            let word = settings.iter().any(Setting::is_parameter);
             let word = word.then(|| format!("a parameter that nobody reads ({INERT})"));
-            let written = settings.iter().any(|setting| !setting.is_boot_word());
+            let written = settings.iter().any(|setting| !setting.is_parameter());
             let written = written.then(|| "each setting rewritten to what it says already".to_owned());
             word.into_iter().chain(written).collect::<Vec<_>>().join("; ")
         }
