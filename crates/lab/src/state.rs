@@ -157,7 +157,7 @@ struct Head {
     tool: Option<String>,
 }
 
-/// Of which sort the experiment in `directory` is; none where none was begun there. A file of a former version that holds
+/// Of which sort the experiment in `directory` is; none where none was begun there, or its file cannot be read. A file of a former version that holds
 /// trials and searches alike is called a trial.
 pub fn kind(directory: &Path) -> Option<Kind> {
     const FORMER: [(&str, Kind); 3] =

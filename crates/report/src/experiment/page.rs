@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::Effect;
+use record::{Effect, Unit};
 use units::Nanos;
 
 use super::conclusion::{conclusion, method, noise, shell};
@@ -108,21 +108,13 @@ fn arms(experiment: &Experiment) -> Section {
 /// The figures of each arm: drawn, then as a table.
 fn figures(reckoned: &Reckoned<'_>) -> Section {
     let unit = reckoned.experiment.unit;
-    let rows = ranges_of(reckoned);
-    let names = reckoned.experiment.arms.iter().map(|arm| arm.name.clone());
-    let figure = Figure {
-        caption: format!(
-            "From the least over the average (upright stroke) to the greatest latency (marker){}; small strokes: the {} of \
-             each block",
-            in_unit(unit),
-            reckoned.tail_name()
-        ),
-        legend: if reckoned.experiment.loads.len() > 1 { legend(names, true) } else { Vec::new() },
-        svg: both(ranges::frame(&rows, 1040.0), ranges::frame(&rows, 400.0), |frame| {
-            ranges::plot(&rows, unit, frame)
-        }),
-        tables: Vec::new(),
-    };
+    let caption = format!(
+        "From the least over the average (upright stroke) to the greatest latency (marker){}; small strokes: the {} of each \
+         block",
+        in_unit(unit),
+        reckoned.tail_name()
+    );
+    let figure = ranges_figure(reckoned.experiment, &ranges_of(reckoned), unit, caption);
     let blocks = vec![Block::Figure(figure), Block::Table(table::arms(reckoned).on_page())];
     Section::new("figures", "The arms side by side", "", blocks)
 }
@@ -149,12 +141,31 @@ fn ranges_of(reckoned: &Reckoned<'_>) -> Vec<ranges::Row> {
         };
         return arms.filter_map(row).collect();
     }
+    by_load(experiment, range)
+}
+
+/// A row a load with a line an arm.
+fn by_load(experiment: &Experiment, range: impl Fn(usize, usize) -> Option<Range>) -> Vec<ranges::Row> {
     let row = |(load, name): (usize, &String)| ranges::Row {
         name: name.clone(),
         first: 0,
-        ranges: arms.clone().map(|arm| range(arm, load)).collect(),
+        ranges: (0..experiment.arms.len()).map(|arm| range(arm, load)).collect(),
     };
     experiment.loads.iter().enumerate().map(row).collect()
+}
+
+/// From the least over the average to the greatest, with a legend where a line has no name of its own.
+fn ranges_figure(experiment: &Experiment, rows: &[ranges::Row], unit: Unit, caption: String) -> Figure {
+    let names = experiment.arms.iter().map(|arm| arm.name.clone());
+    let has_names = rows.iter().all(|row| row.ranges.len() == 1);
+    Figure {
+        caption,
+        legend: if has_names { Vec::new() } else { legend(names, true) },
+        svg: both(ranges::frame(rows, 1040.0), ranges::frame(rows, 400.0), |frame| {
+            ranges::plot(rows, unit, frame)
+        }),
+        tables: Vec::new(),
+    }
 }
 
 fn comparisons(reckoned: &Reckoned<'_>) -> Option<Section> {
@@ -188,25 +199,14 @@ fn source(reckoned: &Reckoned<'_>) -> Option<Section> {
 }
 
 fn drawn_source(experiment: &Experiment) -> Figure {
-    let range = |arm: &Arm, load: &String| {
-        let [minimum, average, maximum] =
-            arm.published.as_ref()?.latencies.get(load)?.map(|figure| Nanos(figure * 1_000));
+    let range = |arm: usize, load: usize| {
+        let arm = &experiment.arms[arm];
+        let latencies = arm.published.as_ref()?.latencies.get(&experiment.loads[load])?;
+        let [minimum, average, maximum] = latencies.map(|figure| Nanos(figure * 1_000));
         Some(Range { name: arm.name.clone(), minimum, average, maximum, draws: Vec::new() })
     };
-    let row = |load: &String| ranges::Row {
-        name: load.clone(),
-        first: 0,
-        ranges: experiment.arms.iter().map(|arm| range(arm, load)).collect(),
-    };
-    let rows: Vec<ranges::Row> = experiment.loads.iter().map(row).collect();
-    Figure {
-        caption: "The source's own latencies: least, average, greatest".into(),
-        legend: legend(experiment.arms.iter().map(|arm| arm.name.clone()), true),
-        svg: both(ranges::frame(&rows, 1040.0), ranges::frame(&rows, 400.0), |frame| {
-            ranges::plot(&rows, record::Unit::Microseconds, frame)
-        }),
-        tables: Vec::new(),
-    }
+    let caption = "The source's own latencies: least, average, greatest".to_owned();
+    ranges_figure(experiment, &by_load(experiment, range), Unit::Microseconds, caption)
 }
 
 /// For each load the tails of the arms in one plot, and a histogram an arm; all on the same axes.

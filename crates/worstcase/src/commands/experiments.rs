@@ -24,7 +24,17 @@ pub struct Shown {
 
 /// The experiment in `directory`; none where none was begun there.
 pub fn find(directory: &Path) -> Option<Result<Shown>> {
-    state::kind(directory).map(|kind| of_kind(kind, directory))
+    let file = directory.join(state::FILE);
+    let broken = || {
+        CommandError::new(
+            format!("read {}: it is no experiment", file.display()),
+            "was it cut off or edited?",
+        )
+    };
+    match state::kind(directory) {
+        Some(kind) => Some(of_kind(kind, directory)),
+        None => file.is_file().then(|| Err(broken())),
+    }
 }
 
 fn of_kind(kind: Kind, directory: &Path) -> Result<Shown> {
@@ -136,4 +146,18 @@ pub fn option(command: &mut Vec<String>, name: &str, value: Option<impl ToString
 /// A size as options take it: `512M`.
 pub fn size(bytes: Bytes) -> String {
     bytes.to_string().replace([' ', 'B', 'i'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_without_an_experiment_is_none_and_a_broken_file_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(find(directory.path()).is_none());
+        std::fs::write(directory.path().join(state::FILE), "{").unwrap();
+        let error = find(directory.path()).unwrap().err().unwrap();
+        assert!(error.message.ends_with("experiment.json: it is no experiment"), "{error:?}");
+    }
 }
