@@ -154,11 +154,17 @@ fn aim(cargo: &mut Command, target: &Target) -> Result<()> {
 }
 
 /// Static; without unwind tables, because a panic ends the program anyway; and where the linker is lld (the default of
-/// this one target from Rust 1.90 on), with equal functions folded.
+/// this one target from Rust 1.90 on), with equal functions folded and the tables of both standard libraries left out.
 fn flags(target: &Target, linker: &str) -> String {
     let lld = target.triple == "x86_64-unknown-linux-gnu" && linker == "cc" && cfg!(target_arch = "x86_64");
-    let folded = if lld { " -C link-arg=-Wl,--icf=all" } else { "" };
-    format!("-C target-feature=+crt-static -C force-unwind-tables=no{folded}")
+    let script = workspace::root().join("xtask/src/dist/no_unwind_tables.ld").display().to_string();
+    let smaller = match lld {
+        // Cargo divides the flags at blanks.
+        true if !script.contains(' ') => format!(" -C link-arg=-Wl,--icf=all -C link-arg=-Wl,-T,{script}"),
+        true => " -C link-arg=-Wl,--icf=all".to_owned(),
+        false => String::new(),
+    };
+    format!("-C target-feature=+crt-static -C force-unwind-tables=no{smaller}")
 }
 
 /// Puts a program that was built into `dist/`.
