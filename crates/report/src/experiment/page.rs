@@ -227,7 +227,7 @@ fn distributions<'a>(reckoned: &'a Reckoned<'a>) -> [Section; 2] {
             .filter(|(_, (_, places))| places[load].blocks > 0)
             .map(|(place, (arm, places))| (place, arm, &places[load].together))
             .collect();
-        // More lines than colours could not be told apart.
+        // Lines beyond the number of colours would look alike.
         for some in measured.chunks(SERIES_CLASSES) {
             let line = |(_, arm, figures): &(usize, &'_ Arm, &'a Figures)| Line {
                 name: arm.name.clone(),

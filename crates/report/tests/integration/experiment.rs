@@ -207,7 +207,7 @@ fn what_no_kernel_read_is_no_effect_and_what_is_undecided_says_what_it_takes() {
 
 #[test]
 fn a_bisection_names_groups_and_doubts_in_their_own_words() {
-    let told = |outcome, culprits: &[usize], is_ordered| {
+    let said = |outcome, culprits: &[usize], is_ordered| {
         let mut experiment = bisection();
         let Some(Answer::Bisection { found, is_ordered: ordered }) = &mut experiment.answer else { panic!() };
         (found.outcome, *ordered) = (outcome, is_ordered);
@@ -215,14 +215,14 @@ fn a_bisection_names_groups_and_doubts_in_their_own_words() {
         shown(&experiment).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert!(
-        told(Outcome::Guilty, &[0, 1], false).contains("guilty: first=1 + second=1 (together: without one")
+        said(Outcome::Guilty, &[0, 1], false).contains("guilty: first=1 + second=1 (together: without one")
     );
-    assert!(told(Outcome::Guilty, &[0, 1], true).contains("guilty: first=1, second=1 (one of these"));
+    assert!(said(Outcome::Guilty, &[0, 1], true).contains("guilty: first=1, second=1 (one of these"));
     assert!(
-        told(Outcome::NoneGuilty, &[], false)
+        said(Outcome::NoneGuilty, &[], false)
             .contains("none guilty: all changes together do not make it 2 times")
     );
-    let doubt = told(Outcome::Inconclusive(Doubt::NotRead), &[1], false);
+    let doubt = said(Outcome::Inconclusive(Doubt::NotRead), &[1], false);
     assert!(doubt.contains("inconclusive: the kernel read none of these changes"), "{doubt}");
     assert!(doubt.contains("suspect: second=1"), "{doubt}");
 }
