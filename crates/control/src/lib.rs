@@ -14,7 +14,9 @@
 mod directory;
 mod kernel;
 mod latency;
+mod marker;
 
 pub use directory::Directory;
 pub use kernel::{Kernel, Live, in_words};
 pub use latency::{Error, KeepLatency, LatencyRequest};
+pub use marker::Marker;

@@ -163,6 +163,7 @@ fn record(guest: &Guest, seed: u64, scenarios: Vec<Scenario>, left: &Left) -> Re
         },
         ended: None,
         scenarios,
+        explanations: Vec::new(),
         warnings: Vec::new(),
         judgement: Judgement { verdict: Verdict::Pass, ..Judgement::default() },
     }

@@ -8,6 +8,7 @@ mod whereabouts;
 
 pub use view::View;
 
+use control::Marker;
 use histogram::{Counts, Histogram, Summary, layout, record_missed};
 use record::{Block, BlockMaxima, Elsewhere, Grid, Sample, WarmUp};
 use std::ops::Range;
@@ -74,6 +75,11 @@ mod at {
     pub const WINDOWS_MISSED: usize = 38;
     pub const PREEMPTIONS: usize = 39;
     pub const READ_AT: usize = 40;
+    // The latest wake-up that was marked in the trace, and how many were.
+    pub const MARKS: usize = 44;
+    pub const MARKED: usize = 45;
+    pub const MARKED_DUE: usize = 46;
+    pub const MARKED_AT: usize = 47;
     pub const WORST: usize = 48;
     pub const SECONDS: usize = WORST + 2 * super::WORST;
     pub const OBSERVED: usize = SECONDS + super::SECOND_WORDS * super::SECONDS;
@@ -107,6 +113,7 @@ mod common {
     pub const STOPPED: usize = 0;
     pub const CLAIM: usize = 1;
     pub const INSTANT: usize = 2;
+    pub const MARK_FROM: usize = 8;
 }
 
 /// What the clock read when the threads were asked to stop; none while they run. One load while they do.
@@ -128,6 +135,20 @@ pub fn stop(board: &[Word], now: u64) {
     }
 }
 
+/// From which latency in nanoseconds wake-ups are marked in the trace; `u64::MAX` while none are. One load.
+#[inline]
+pub fn mark_from(board: &[Word]) -> u64 {
+    match board[common::MARK_FROM].get() {
+        0 => u64::MAX,
+        latency => latency,
+    }
+}
+
+/// Has wake-ups from `latency` on marked, or none any more.
+pub fn set_mark_from(board: &[Word], latency: Option<Nanos>) {
+    board[common::MARK_FROM].set(latency.map_or(0, |latency| latency.0.max(1)));
+}
+
 /// What a measuring thread writes with. Nothing here allocates, locks, blocks or calls the kernel.
 pub struct Recorder<'a> {
     words: &'a [Word],
@@ -142,6 +163,8 @@ pub struct Recorder<'a> {
     maxima: Maxima<'a>,
     every_sample: bool,
     whereabouts: Option<Whereabouts>,
+    /// What late wake-ups are marked with.
+    marker: Option<&'a Marker>,
     /// Preemptions before the first window, where they are counted.
     preempted_before: Option<u64>,
 }
@@ -188,6 +211,7 @@ impl<'a> Recorder<'a> {
             maxima: Maxima::new(&words[at::MAXIMA..at::SAMPLES]),
             every_sample,
             whereabouts: None,
+            marker: None,
             preempted_before: None,
         };
         recorder.next_second = recorder.first_activation_after(1);
@@ -301,6 +325,22 @@ impl<'a> Recorder<'a> {
     /// it was before.
     pub fn watch_cpu(&mut self, reader: CpuReader, home: Option<CpuId>) {
         self.whereabouts = Some(Whereabouts::new(reader, home));
+    }
+
+    /// From now on [`Recorder::mark`] marks the trace.
+    pub fn mark_with(&mut self, marker: &'a Marker) {
+        self.marker = Some(marker);
+    }
+
+    /// Marks the wake-up at `now` in the trace, as the latest.
+    pub fn mark(&mut self, activation: u64, due: u64, now: u64) {
+        let Some(marker) = self.marker else { return };
+        // Where the trace is stopped already it takes no mark: another thread was late a moment before.
+        let _ = marker.mark();
+        self.words[at::MARKED].set(activation);
+        self.words[at::MARKED_DUE].set(due);
+        self.words[at::MARKED_AT].set(now);
+        self.words[at::MARKS].publish(self.words[at::MARKS].get() + 1);
     }
 
     /// Counts a wake-up of the warm-up, and what it missed.

@@ -131,6 +131,11 @@ impl Probe {
         Some(self.plan.grid(thread, self.view(thread).origin()?))
     }
 
+    /// Has wake-ups from `latency` on marked in the trace; none: no more.
+    pub fn mark_from(&self, latency: Option<units::Nanos>) {
+        board::set_mark_from(&self.board, latency);
+    }
+
     /// The process.
     pub fn pid(&self) -> u32 {
         self.child.id()

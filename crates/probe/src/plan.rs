@@ -22,6 +22,9 @@ pub struct ProbePlan {
     pub every_sample: bool,
     /// Where the probe's main thread stays while its threads measure.
     pub housekeeping: CpuList,
+    /// The file by which threads mark late wake-ups in a trace; none: nothing is marked.
+    #[serde(default)]
+    pub marker: Option<String>,
     /// What the threads do.
     pub job: Job,
 }

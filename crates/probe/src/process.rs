@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
+use control::Marker;
 use failure::Error;
 use record::{ClockName, CpuReading, ThreadEvidence};
 use serde::{Deserialize, Serialize};
@@ -75,8 +76,14 @@ fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<
     let memory_locked = sys::memory::lock_all().is_ok();
     board.touch();
     sys::signal::make_sleeps_interruptible()?;
-    let group = ThreadGroup::new(&plan, &board, memory_locked, clock_is_system_call)?;
+    let marker = plan.marker.as_deref().map(marker).transpose()?;
+    let mut group = ThreadGroup::new(&plan, &board, memory_locked, clock_is_system_call)?;
+    group.marker = marker.as_ref();
     group.work(input)
+}
+
+fn marker(path: &str) -> Result<Marker, Error> {
+    Marker::open(path).map_err(|error| Error::new(format!("open {path}: {error}"), "").caused_by(error))
 }
 
 /// One line, read byte by byte so that nothing of the next is taken.
@@ -95,6 +102,8 @@ struct ThreadGroup<'a> {
     board: &'a [Word],
     memory_locked: bool,
     clock_is_system_call: bool,
+    /// What late wake-ups are marked with in a trace.
+    marker: Option<&'a Marker>,
     /// Whether the C library tells a thread's CPU without a system call.
     cpu_is_quiet: bool,
     /// The clock's reading at the common start, once it is known.
@@ -123,6 +132,7 @@ impl<'a> ThreadGroup<'a> {
             board,
             memory_locked,
             clock_is_system_call,
+            marker: None,
             cpu_is_quiet: sys::cpu::library_is_quiet(),
             start: Mutex::new(None),
             started: Condvar::new(),
@@ -272,6 +282,9 @@ impl<'a> ThreadGroup<'a> {
         let cpu_reading = reader.as_ref().map(reading_of);
         if let Some(reader) = reader {
             recorder.watch_cpu(reader, plan.threads[index]);
+        }
+        if let Some(marker) = self.marker {
+            recorder.mark_with(marker);
         }
         let used = ready.measure(start, self.board, &mut recorder);
         let evidence = self.evidence(index, &View(words));

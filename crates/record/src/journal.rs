@@ -16,8 +16,8 @@ use units::Nanos;
 use crate::time::UtcTime;
 use crate::verdict::Judgement;
 use crate::{
-    Block, Evidence, Grid, Header, LoadBlock, LoadEvidence, LoadTimeline, Own, Record, Sample, Scenario,
-    ScenarioEnd, ScenarioHead, Series, Timeline, Warning, migrate,
+    Block, Evidence, Explanation, Grid, Header, LoadBlock, LoadEvidence, LoadTimeline, Own, Record, Sample,
+    Scenario, ScenarioEnd, ScenarioHead, Series, Timeline, Warning, migrate,
 };
 
 /// One line of the journal.
@@ -39,6 +39,8 @@ pub enum Line {
     Load(Vec<Vec<u64>>),
     /// A scenario ended: all that is known of it.
     Ended(Box<Scenario>),
+    /// A scenario was measured once more, traced, and its worst wake-ups explained.
+    Explained(Box<Explanation>),
     /// The run ended.
     Finished {
         /// When.
@@ -215,6 +217,9 @@ pub fn read(lines: impl BufRead) -> Option<Recovered> {
                 open = None;
                 recovered.record.scenarios.push(*scenario);
             }
+            (Line::Explained(explanation), Some(recovered)) => {
+                recovered.record.explanations.push(*explanation);
+            }
             (Line::Finished { at, warnings, judgement }, Some(recovered)) => {
                 recovered.finished = true;
                 recovered.record =
@@ -251,6 +256,7 @@ impl Recovered {
             header,
             ended: None,
             scenarios: Vec::new(),
+            explanations: Vec::new(),
             warnings: Vec::new(),
             judgement: Judgement::default(),
         };

@@ -11,6 +11,7 @@
 pub mod against;
 pub mod compare;
 pub mod experiment;
+pub mod explanation;
 pub mod extreme;
 pub mod findings;
 pub mod foot;

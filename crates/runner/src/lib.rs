@@ -33,6 +33,7 @@ mod run;
 mod samples_file;
 mod scenario;
 mod session;
+mod traced;
 mod watch;
 
 pub use failure::{Error, Result};
@@ -42,6 +43,7 @@ pub use plan::Means;
 pub use program::enter;
 pub use record::{Record, Request};
 pub use run::{Outcome, Run};
+pub use traced::{MakeTracer, Marked, Tracer};
 
 /// Measures, and gives back the record. Nothing is printed and nothing written but what the request asks for.
 ///

@@ -6,7 +6,7 @@ use record::journal::{Journal, Line};
 use record::store::RunDirectory;
 use record::time::UtcTime;
 use record::verdict::{self, Judgement};
-use record::{Header, Out, Record, Scenario, validity};
+use record::{Explanation, Header, Out, Record, Scenario, validity};
 use units::Nanos;
 
 use crate::samples_file::SamplesFile;
@@ -22,6 +22,8 @@ pub struct Outputs {
     samples: Option<SamplesFile>,
     page: Option<Page>,
     losses: Vec<String>,
+    /// What is measured now has no place in journal and samples file.
+    silent: bool,
 }
 
 impl Outputs {
@@ -40,7 +42,7 @@ impl Outputs {
         };
         let journal = directory.as_ref().map(RunDirectory::journal).transpose()?;
         let samples = samples_file.map(|path| SamplesFile::create(path, header)).transpose()?;
-        let mut outputs = Self { directory, journal, samples, page, losses: Vec::new() };
+        let mut outputs = Self { directory, journal, samples, page, losses: Vec::new(), silent: false };
         outputs.append(&Line::Begin(Box::new(header.clone())));
         Ok(outputs)
     }
@@ -52,7 +54,7 @@ impl Outputs {
 
     /// Appends to the journal, if there is one.
     pub fn append(&mut self, line: &Line) {
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = self.journal.as_mut().filter(|_| !self.silent) {
             journal.append(line);
         }
     }
@@ -62,21 +64,31 @@ impl Outputs {
         self.journal.as_mut().map_or(Nanos::ZERO, Journal::take_longest_sync)
     }
 
-    /// Whether there is a samples file.
+    /// What is measured from now on stands neither in the journal nor in the samples file.
+    pub fn be_silent(&mut self) {
+        self.silent = true;
+    }
+
+    /// Ends that.
+    pub fn speak(&mut self) {
+        self.silent = false;
+    }
+
+    /// Whether samples are saved.
     pub fn saves_samples(&self) -> bool {
-        self.samples.is_some()
+        self.samples.is_some() && !self.silent
     }
 
     /// Appends to the samples file, if there is one.
     pub fn save_samples(&mut self, scenario: usize, series: usize, samples: &[(u64, u64)]) {
-        if let Some(file) = &mut self.samples {
+        if let Some(file) = self.samples.as_mut().filter(|_| !self.silent) {
             file.save(scenario, series, samples);
         }
     }
 
     /// Says in the samples file, if there is one, that `lost` samples of a series so far are not in it.
     pub fn save_lost_samples(&mut self, scenario: usize, series: usize, lost: u64) {
-        if let Some(file) = &mut self.samples {
+        if let Some(file) = self.samples.as_mut().filter(|_| !self.silent) {
             file.save_lost(scenario, series, lost);
         }
     }
@@ -87,12 +99,17 @@ impl Outputs {
     }
 
     /// Judges the run and writes its end, its record and its page. What fails on the way makes a new judgement.
-    pub fn finish(mut self, header: Header, scenarios: Vec<Scenario>) -> (Record, Option<PathBuf>) {
+    pub fn finish(
+        mut self,
+        header: Header,
+        scenarios: Vec<Scenario>,
+        explanations: Vec<Explanation>,
+    ) -> (Record, Option<PathBuf>) {
         self.losses.extend(self.samples.as_mut().and_then(SamplesFile::close));
         let ended = UtcTime(sys::clock::unix_seconds());
         let warnings = validity::of_run(&header, &scenarios);
         let judgement = Judgement::default();
-        let mut record = Record { header, ended: Some(ended), scenarios, warnings, judgement };
+        let mut record = Record { header, ended: Some(ended), scenarios, explanations, warnings, judgement };
         record.judgement = verdict::judge(&record, &self.losses);
         let (warnings, judgement) = (record.warnings.clone(), record.judgement.clone());
         self.append(&Line::Finished { at: ended, warnings, judgement });

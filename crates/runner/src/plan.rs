@@ -14,6 +14,7 @@ use crate::guest;
 use crate::outputs::Page;
 use crate::program::program;
 use crate::session::Beginning;
+use crate::traced::MakeTracer;
 
 /// What a run needs beside a request, and what no message carries.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,16 @@ pub struct Means {
     pub program: Option<PathBuf>,
     /// What makes a page of a record, for the record's directory.
     pub page: Option<Page>,
+    /// What explains late wake-ups, for requests that want it.
+    pub tracer: Option<MakeTracer>,
+}
+
+/// What explains late wake-ups, if the request wants it.
+fn explain(request: &Request, means: &Means) -> Result<Option<(usize, MakeTracer)>> {
+    let Some(wanted) = request.explain else { return Ok(None) };
+    let hint = "measure with worstcase: worstcase-agent has nothing that explains";
+    let make = means.tracer.ok_or_else(|| Error::new("this program cannot explain late wake-ups", hint))?;
+    Ok(Some((usize::try_from(wanted).unwrap_or(usize::MAX), make)))
 }
 
 /// The longest that one scenario may be planned to last.
@@ -38,9 +49,11 @@ pub(crate) fn beginning(request: Request, means: &Means) -> Result<Beginning> {
     check_loads(&plan, &loads)?;
     check(&plan)?;
     let directory = directory(&request, &mut plan, &loads)?;
+    let explain = explain(&request, means)?;
     let Request { note, out, samples_file, max_temperature, stop_command, .. } = request;
     Ok(Beginning {
         program,
+        explain,
         page: means.page,
         plan,
         machine,

@@ -10,6 +10,7 @@ use crate::observer::Observer;
 use crate::plan::{self, Means};
 use crate::scenario;
 use crate::session::Session;
+use crate::traced;
 
 /// A run that is prepared: its CPUs are claimed, its record is begun.
 pub struct Run {
@@ -47,7 +48,7 @@ impl Run {
             if session.was_asked_to_end() {
                 break;
             }
-            let measured = match scenario::measure(&mut session, next, index, planned.len(), observer) {
+            let measured = match scenario::measure(&mut session, next, index, planned.len(), None, observer) {
                 Ok(measured) => measured,
                 Err(error) if scenarios.is_empty() => return Err(error),
                 Err(error) => {
@@ -66,9 +67,15 @@ impl Run {
         }
         let interrupted =
             session.asked_to_end || scenarios.iter().any(|scenario| scenario.end == ScenarioEnd::Interrupted);
-        let stop_failure = session.stop_failure;
-        let (record, path) = session.outputs.finish(session.header, scenarios);
-        Ok(Outcome { record, path, interrupted, failure, stop_failure })
+        let explanations = match session.explain {
+            Some((wanted, make)) if !interrupted && failure.is_none() => {
+                traced::explain(&mut session, &scenarios, wanted, make, observer)
+            }
+            _ => Vec::new(),
+        };
+        let (stop_failure, explanation_failure) = (session.stop_failure, session.explanation_failure);
+        let (record, path) = session.outputs.finish(session.header, scenarios, explanations);
+        Ok(Outcome { record, path, interrupted, failure, stop_failure, explanation_failure })
     }
 }
 
@@ -84,6 +91,8 @@ pub struct Outcome {
     pub failure: Option<Error>,
     /// Why the command for `stop_at` failed, which changes nothing in the record.
     pub stop_failure: Option<Error>,
+    /// Why late wake-ups could not be explained, which changes no figure.
+    pub explanation_failure: Option<Error>,
 }
 
 impl Outcome {

@@ -27,6 +27,7 @@ use crate::observer::Observer;
 use crate::partition::put;
 use crate::recorder::Recorder;
 use crate::session::Session;
+use crate::traced::Traced;
 use crate::watch::Watch;
 use failure::{Error, Result};
 
@@ -45,12 +46,13 @@ pub struct Measured {
     pub go_on: bool,
 }
 
-/// Measures `next`, the scenario `index` (from 0) of `count`.
+/// Measures `next`, the scenario `index` (from 0) of `count`, and has late wake-ups traced.
 pub fn measure(
     session: &mut Session,
     next: &PlannedScenario,
     index: usize,
     count: usize,
+    mut traced: Option<&mut Traced>,
     observer: &mut dyn Observer,
 ) -> Result<Measured> {
     let head = head(session, next);
@@ -60,7 +62,7 @@ pub fn measure(
     let _request = (head.planned.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
     // The probe gets ready while nothing disturbs it: that says nothing, and under some loads it takes seconds.
     let place = |pid| put_inside(session, pid);
-    let mut probe = Probe::start_at(&session.program, probe_plan(session, &head), place)?;
+    let mut probe = Probe::start_at(&session.program, probe_plan(session, &head, traced.as_deref()), place)?;
     // A process that has ended is in no cpuset of v1 any more.
     let partition = machine::partition_around(&session.root, id_of(probe.pid()));
     let mut load = load::start(load_plan(session, &head)?)?;
@@ -80,7 +82,8 @@ pub fn measure(
     };
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
-    let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
+    let end =
+        round.record(session, &mut probe, &mut load, &head, traced.as_deref_mut(), observer, &mut watched)?;
     // After the last sample nobody is disturbed by it.
     let worst = round.recorder.worst_since_shown();
     let mut look = || round.watch.last_look(worst, load.supervisor_pid());
@@ -149,7 +152,7 @@ fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
     Ok(load_plan)
 }
 
-fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
+fn probe_plan(session: &Session, head: &ScenarioHead, traced: Option<&Traced>) -> ProbePlan {
     let plan = &session.header.plan;
     ProbePlan {
         threads: head.cpus.clone(),
@@ -158,6 +161,7 @@ fn probe_plan(session: &Session, head: &ScenarioHead) -> ProbePlan {
         stop_at: plan.stop_at,
         every_sample: session.outputs.saves_samples(),
         housekeeping: session.division.own.clone(),
+        marker: traced.map(Traced::marker),
         job: match &head.planned.setup {
             Setup::Timer(setup) => Job::Timer(timer_job(session, setup)),
             Setup::Noise(setup) => {
@@ -219,6 +223,7 @@ impl Round {
         probe: &mut Probe,
         load: &mut RunningLoad,
         head: &ScenarioHead,
+        mut traced: Option<&mut Traced>,
         observer: &mut dyn Observer,
         watched: &mut bool,
     ) -> Result<ScenarioEnd> {
@@ -229,10 +234,12 @@ impl Round {
             let ready = sys::signal::wait_readable(&fds, self.next_tick(probe, load))?;
             if self.before.is_none() && probe.views().all(|view| view.started().is_some()) {
                 self.begin(session, probe, load);
+                traced.iter_mut().for_each(|traced| traced.begin(probe));
                 shown = Instant::now();
             }
             self.counters.look(&session.root, probe);
             self.recorder.tick(probe, session);
+            traced.iter_mut().for_each(|traced| traced.look(probe, head));
             if self.before.is_some() && !ready[1] && self.watched.elapsed() >= WATCH {
                 self.watched = Instant::now();
                 self.watch.look(self.recorder.elapsed());

@@ -14,6 +14,7 @@ use sysroot::SysRoot;
 
 use crate::division::{Claims, Division};
 use crate::outputs::{Outputs, Page};
+use crate::traced::MakeTracer;
 use failure::{Error, Result};
 
 /// A run that is going on.
@@ -38,6 +39,10 @@ pub struct Session {
     pub stop_command: Option<String>,
     /// Why that command failed, if it did.
     pub stop_failure: Option<Error>,
+    /// Why not all was explained that should be.
+    pub explanation_failure: Option<Error>,
+    /// How many of the worst wake-ups are explained, by what; none where none is.
+    pub explain: Option<(usize, MakeTracer)>,
     /// The kernel's log from the run's start.
     pub kernel_log: KernelLog,
     /// Whether a signal has asked the run to end.
@@ -75,6 +80,8 @@ pub struct Beginning {
     pub max_temperature: Option<i64>,
     /// For the shell.
     pub stop_command: Option<String>,
+    /// How many of the worst wake-ups are explained, by what.
+    pub explain: Option<(usize, MakeTracer)>,
 }
 
 impl Session {
@@ -114,6 +121,8 @@ impl Session {
             max_temperature: beginning.max_temperature.map(|degrees| degrees * 1000),
             stop_command: beginning.stop_command,
             stop_failure: None,
+            explanation_failure: None,
+            explain: beginning.explain,
             kernel_log,
             asked_to_end: false,
             began: Instant::now(),

@@ -32,3 +32,10 @@ impl Error {
         self
     }
 }
+
+impl From<Error> for failure::Error {
+    fn from(error: Error) -> Self {
+        let hint = error.hint.clone();
+        Self::new(&error, hint).caused_by(error)
+    }
+}

@@ -94,6 +94,12 @@ pub fn error(error: &CommandError) {
 pub fn conclude(outcome: &Outcome, show: impl FnOnce() -> Result<(), CommandError>) -> ExitCode {
     let verdict = outcome.record.judgement.verdict;
     outcome.stop_failure.iter().for_each(|failure| words(&format!("warning: {failure}")));
+    outcome.explanation_failure.iter().for_each(|failure| {
+        words(&format!("warning: {}", failure.message));
+        if !failure.hint.is_empty() {
+            words(&format!("hint: {}", failure.hint));
+        }
+    });
     outcome.failure.iter().for_each(error);
     ExitCode::from(match show() {
         Ok(()) => outcome.exit_code(),

@@ -5,7 +5,7 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 25] = [
+const EDGES: [(&str, &[&str]); 27] = [
     ("units", &[]),
     ("failure", &[]),
     ("printable", &[]),
@@ -19,9 +19,11 @@ const EDGES: [(&str, &[&str]); 25] = [
     ("control", &["units", "sys", "record", "sysroot"]),
     ("machine", &["units", "sys", "record", "sysroot"]),
     ("survey", &["units", "record", "sysroot", "machine"]),
-    ("probe", &["units", "failure", "histogram", "sys", "record"]),
+    ("probe", &["units", "failure", "histogram", "sys", "record", "control"]),
     ("load", &["units", "printable", "failure", "sys", "record", "sysroot", "control", "machine"]),
-    ("trace", &["units", "sys", "record", "sysroot", "control", "machine"]),
+    ("trace", &["units", "failure", "sys", "record", "sysroot", "control", "machine"]),
+    ("explain", &["units", "record", "trace"]),
+    ("capture", &["units", "failure", "record", "sysroot", "control", "trace", "explain"]),
     ("audit", &["units", "printable", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine", "survey"]),
     ("experiment", &["units", "failure", "histogram", "statistics", "record"]),
@@ -42,7 +44,7 @@ const EDGES: [(&str, &[&str]); 25] = [
         ],
     ),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
-    ("report", &["units", "printable", "histogram", "statistics", "record", "audit", "experiment"]),
+    ("report", &["units", "printable", "histogram", "statistics", "record", "audit", "experiment", "explain"]),
     (
         "runner",
         &[

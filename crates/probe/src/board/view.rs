@@ -36,6 +36,13 @@ impl View<'_> {
         (self.value(at::COUNT) > 0).then(|| Nanos(self.value(at::LAST)))
     }
 
+    /// How many wake-ups were marked in the trace, and the latest of them: activation, when it was due, when it came.
+    pub fn marked(&self) -> (u64, u64, Nanos, Nanos) {
+        let marks = self.value(at::MARKS);
+        self.0[at::MARKS].observe();
+        (marks, self.value(at::MARKED), Nanos(self.value(at::MARKED_DUE)), Nanos(self.value(at::MARKED_AT)))
+    }
+
     /// Wake-ups that came when their next activation was due.
     pub fn late(&self) -> u64 {
         self.value(at::LATE)

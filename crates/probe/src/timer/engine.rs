@@ -141,6 +141,10 @@ fn deliver<S: Source>(
         }
         early = 0;
         let latency = now - at.due;
+        // First: each event after the wake-up takes the place of one before it.
+        if latency >= board::mark_from(board) {
+            recorder.mark(at.activation, at.due, now);
+        }
         let next = at.account(task, now, stopped, recorder);
         if latency >= task.stop_at {
             recorder.stopped_by_latency();

@@ -1,6 +1,7 @@
 //! The types that `record.json` is made of. Times are nanoseconds; shares are per mille; CPU sets are kernel lists.
 
 mod evidence;
+mod explanation;
 mod fact;
 mod grid;
 pub mod instrument;
@@ -18,6 +19,7 @@ mod warning;
 mod watch;
 
 pub use evidence::*;
+pub use explanation::*;
 pub use fact::Fact;
 pub use grid::*;
 pub use instrument::{InstrumentPlan, Own, Setup, Words};

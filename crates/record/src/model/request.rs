@@ -55,6 +55,9 @@ pub struct Request {
     pub max_temperature: Option<i64>,
     /// The named set of options that the run began with.
     pub preset: Option<String>,
+    /// How many of each scenario's worst wake-ups are explained, in a second pass that is traced; none: no such pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<u32>,
     /// Words to keep with the record.
     pub note: Option<String>,
     /// Where the record goes; none: nowhere.
@@ -136,6 +139,7 @@ impl Default for Request {
             stop_command: None,
             max_temperature: None,
             preset: None,
+            explain: None,
             note: None,
             out: None,
             samples_file: None,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use super::{Machine, RunPlan, Scenario, Warning};
+use super::{Explanation, Machine, RunPlan, Scenario, Warning};
 use crate::time::UtcTime;
 use crate::verdict::Judgement;
 
@@ -20,6 +20,9 @@ pub struct Record {
     pub ended: Option<UtcTime>,
     /// What was measured, in the order in which it was.
     pub scenarios: Vec<Scenario>,
+    /// Scenarios measured once more with tracing, to explain their worst wake-ups. They count for no verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<Explanation>,
     /// Warnings about the run as a whole.
     pub warnings: Vec<Warning>,
     /// What the run means.

@@ -46,7 +46,7 @@ pub fn main() -> ExitCode {
         Err(error) => return output::usage(&error),
     };
     output::ended(match command {
-        Command::Bench(bench) => bench.run(None),
+        Command::Bench(bench) => bench.run(&runner::Means::default()),
         Command::Measure(measure) => measure.run(None),
         Command::Load(load) => load.run(),
         Command::Samples(samples) => samples.run(),

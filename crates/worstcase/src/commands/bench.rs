@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use record::{CStates, CommandLoad, LoadProof, Machine, Out, Request, RunPlan, store};
-use runner::{Means, Outcome, Page, Run};
+use runner::{Means, Outcome, Run};
 use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 
@@ -63,6 +63,17 @@ pub struct Bench {
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
 
+    /// Afterwards measure each load once more, traced, and explain its N worst wake-ups [default: 10]
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10",
+        value_parser = clap::value_parser!(u32).range(1..=100)
+    )]
+    explain: Option<u32>,
+
     /// Directory of the record [default: worstcase-<UTC time>-<host>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -80,10 +91,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures, shows and judges; makes a `page` beside the record.
-    pub fn run(self, page: Option<Page>) -> Result<ExitCode> {
+    /// Measures, shows and judges.
+    pub fn run(self, means: &Means) -> Result<ExitCode> {
         let preset = self.preset.as_deref().map(presets::get).transpose()?;
-        let run = Run::prepare(self.request(preset.as_ref())?, &Means { page, ..Means::default() })?;
+        let run = Run::prepare(self.request(preset.as_ref())?, means)?;
         announce(&run.header().plan, preset.as_ref(), &run.header().machine);
         output::words(&format!("record: {}", run.path().unwrap_or(Path::new("")).display()));
         let mut progress = Progress::of(run.header());
@@ -110,6 +121,7 @@ impl Bench {
             instrument: options.instrument(preset.and_then(|p| p.interval), preset.is_none())?,
             cstates,
             repeat: self.repeat,
+            explain: self.explain,
             preset: preset.map(|p| p.name.clone()),
             out: Some(self.out.clone().map_or(Out::Named, Out::Directory)),
             ..options.request(preset.map(|p| p.priority))?
@@ -131,7 +143,9 @@ impl Bench {
             return output::final_data(&(serde_json::to_string(&outcome.record).unwrap_or_default() + "\n"));
         }
         let table = report::table::bench(&outcome.record, self.per_cpu, &output::style(Stream::Output));
-        output::final_data(&table)?;
+        let explained = report::explanation::text(&outcome.record, &output::style(Stream::Output));
+        let gap = if explained.is_empty() { "" } else { "\n" };
+        output::final_data(&format!("{table}{gap}{explained}"))?;
         if let Some(page) =
             outcome.path.as_ref().map(|path| path.join(store::PAGE)).filter(|page| page.exists())
         {

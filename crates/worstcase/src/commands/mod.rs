@@ -4,6 +4,7 @@ pub mod agent;
 mod bench;
 mod check;
 mod experiments;
+mod explain;
 mod lab;
 mod load;
 mod measure;
@@ -68,7 +69,7 @@ fn measure(request: &str) -> ExitCode {
 
 /// Measures in silence, but for what goes wrong and how far it is.
 fn measured(request: Request) -> Result<ExitCode> {
-    let run = Run::prepare(request, &Means { page: Some(page), ..Means::default() })?;
+    let run = Run::prepare(request, &means())?;
     let mut progress = Progress::of(run.header());
     let outcome = run.measure(&mut progress)?;
     Ok(output::conclude(&outcome, || Ok(())))
@@ -84,6 +85,7 @@ fn is_command(word: &str) -> bool {
 enum Command {
     Bench(Box<bench::Bench>),
     Check(Box<check::Check>),
+    Explain(explain::Explain),
     Measure(Box<measure::Measure>),
     Lab(lab::Lab),
     Load(load::Load),
@@ -98,8 +100,9 @@ impl Command {
     /// The exit code carries the verdict.
     fn run(self) -> Result<ExitCode> {
         match self {
-            Self::Bench(bench) => bench.run(Some(page)),
+            Self::Bench(bench) => bench.run(&means()),
             Self::Check(check) => check.run(),
+            Self::Explain(explain) => explain.run(),
             Self::Measure(measure) => measure.run(Some(page)),
             Self::Lab(lab) => lab.run(),
             Self::Load(load) => load.run(),
@@ -110,6 +113,11 @@ impl Command {
             Self::Tune(tune) => tune.run(),
         }
     }
+}
+
+/// What runs of this program have beside their requests.
+fn means() -> Means {
+    Means { page: Some(page), tracer: Some(explain::tracer::make), ..Means::default() }
 }
 
 /// The page beside a record.

@@ -132,6 +132,7 @@ impl Spec {
             header: self.header(),
             ended: (!self.cut_off).then_some(UtcTime(STARTED + offset.0 / 1_000_000_000)),
             scenarios,
+            explanations: Vec::new(),
             warnings: parts::run_warnings(),
             judgement: Judgement::default(),
         };

@@ -1,0 +1,172 @@
+//! Catches late wake-ups in the kernel's trace and has them explained.
+//!
+//! An instance of the trace records into rings that overwrite themselves. A thread that woke up late writes a mark, and the
+//! kernel stops the instance at that write, by a trigger: nobody else has to come in time. [`Capture::take`] then reads
+//! the rings, explains the wake-ups, and lets the instance go on; the threshold rises to the least of the worst ones
+//! kept, so that the rings are read ever more seldom.
+//!
+//! ```text
+//! thread:  late ─ mark ─┐ (trigger: traceoff)          marks again from a higher threshold
+//! kernel:  rings ═══════╪ frozen ───────────── rings ═════
+//! Capture:                 read, explain, clear
+//! ```
+
+mod hits;
+mod rings;
+
+use failure::{Error, Result};
+use record::{Hit, Tracing};
+use sysroot::SysRoot;
+use trace::Symbols;
+use trace::live::{Form, Instance};
+use units::{Bytes, CpuId, Nanos};
+
+use hits::Hits;
+use rings::Rings;
+
+/// Size of a CPU's ring, and of all together.
+const RING: Bytes = Bytes(4 << 20);
+const RINGS: u64 = 128 << 20;
+
+/// The threads whose wake-ups are caught.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// Those whose name begins with this.
+    Named(String),
+    /// These.
+    Ids(Vec<i32>),
+}
+
+impl Threads {
+    /// A filter of the kernel's: the field with the id, the one with the name.
+    fn filter(&self, id: &str, name: &str) -> String {
+        match self {
+            Self::Named(beginning) => format!("{name} ~ \"{beginning}*\""),
+            Self::Ids(ids) => {
+                let ids: Vec<String> = ids.iter().map(|one| format!("{id} == {one}")).collect();
+                ids.join(" || ")
+            }
+        }
+    }
+}
+
+/// A wake-up that its thread has marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The thread.
+    pub tid: i32,
+    /// The CPU that it is pinned to.
+    pub cpu: CpuId,
+    /// Number of the activation.
+    pub activation: u64,
+    /// When it was due, on `CLOCK_MONOTONIC`.
+    pub due: Nanos,
+    /// When it came.
+    pub woke: Nanos,
+    /// Its period.
+    pub interval: Nanos,
+}
+
+impl Late {
+    fn latency(&self) -> Nanos {
+        Nanos(self.woke.0.saturating_sub(self.due.0))
+    }
+}
+
+/// Late wake-ups being caught. Dropped, the instance is removed.
+pub struct Capture {
+    instance: Instance,
+    symbols: Symbols,
+    tracing: Tracing,
+    hits: Hits,
+}
+
+impl Capture {
+    /// Makes the instance for the `wanted` worst wake-ups of `threads`, which are looked at from `threshold` on. Nothing is
+    /// recorded before [`Capture::go_on`].
+    ///
+    /// # Errors
+    /// There is no tracefs, or the kernel refuses.
+    pub fn begin(threads: &Threads, wanted: usize, threshold: Nanos) -> Result<Self> {
+        // Of processes that were killed.
+        trace::live::clear();
+        let root = SysRoot::live();
+        let mut tracing = Tracing { threshold, ..Tracing::default() };
+        let symbols = Symbols::live(&root).unwrap_or_else(|error| {
+            tracing.absent.push(format!("names of functions ({error})"));
+            Symbols::default()
+        });
+        let mut instance = Instance::make(None).map_err(Error::from)?;
+        instance.write("tracing_on", "0").map_err(Error::from)?;
+        tracing.buffer = Bytes(RING.0.min(RINGS / instance.cpus().len().max(1) as u64).max(256 << 10));
+        instance.write("buffer_size_kb", &(tracing.buffer.0 >> 10).to_string()).map_err(Error::from)?;
+        let mut capture = Self { instance, symbols, tracing, hits: Hits::new(wanted, threshold) };
+        capture.enable(threads)?;
+        capture.instance.open(Form::Binary).map_err(Error::from)?;
+        Ok(capture)
+    }
+
+    fn enable(&mut self, threads: &Threads) -> Result<()> {
+        for optional in &explain::EVENTS {
+            let own = threads.filter("common_pid", "comm");
+            let filter = optional.event.starts_with("exceptions/").then_some(own.as_str());
+            let enabled =
+                self.instance.has(optional.event) && self.instance.enable(optional.event, filter).is_ok();
+            let list = if enabled { &mut self.tracing.events } else { &mut self.tracing.absent };
+            list.push(optional.event.to_owned());
+        }
+        if !self.tracing.events.iter().any(|event| event == "sched/sched_switch") {
+            let hint = "mount tracefs, or run as root with a kernel that has CONFIG_EVENT_TRACING";
+            return Err(Error::new("the kernel does not record sched_switch", hint));
+        }
+        let waking = format!("stacktrace if {}", threads.filter("pid", "comm"));
+        let switch = format!("stacktrace if prev_pid != 0 && ({})", threads.filter("next_pid", "next_comm"));
+        for (event, trigger) in [("sched/sched_waking", waking), ("sched/sched_switch", switch)] {
+            if self.instance.write(&format!("events/{event}/trigger"), &trigger).is_err() {
+                self.tracing.absent.push(format!("stacks at {event}"));
+            }
+        }
+        let freeze = format!("traceoff if buf ~ \"{}*\"", control::Marker::TEXT);
+        self.instance.write("events/ftrace/print/trigger", &freeze).map_err(Error::from)
+    }
+
+    /// The file by which threads mark late wake-ups.
+    pub fn marker(&self) -> String {
+        format!("{}/trace_marker", self.instance.directory())
+    }
+
+    /// Lets the kernel record.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn go_on(&mut self) -> Result<()> {
+        self.instance.write("tracing_on", "1").map_err(Error::from)
+    }
+
+    /// From which latency wake-ups are to be marked now.
+    pub fn threshold(&self) -> Nanos {
+        self.hits.threshold()
+    }
+
+    /// Explains wake-ups that were marked, as far as the rings have them, and lets the kernel record again.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn take(&mut self, late: &[Late]) -> Result<()> {
+        self.instance.write("tracing_on", "0").map_err(Error::from)?;
+        let rings = Rings::read(&mut self.instance, &self.symbols, late)?;
+        self.tracing.freezes += 1;
+        for late in late {
+            match rings.explain(late) {
+                Some(hit) => self.hits.add(hit),
+                None => self.tracing.blind += 1,
+            }
+        }
+        self.go_on()
+    }
+
+    /// The worst wake-ups, the worst first, and what was traced.
+    pub fn finish(self) -> (Tracing, Vec<Hit>) {
+        (self.tracing, self.hits.finish())
+    }
+}

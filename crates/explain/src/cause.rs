@@ -1,0 +1,286 @@
+//! What pieces come to.
+
+use record::{Activity, Cause, Certainty, Class, Piece, Stage};
+use units::Nanos;
+
+use crate::account::{Account, stage_length};
+use crate::event::{Frame, Kind};
+use crate::stack::{self, GaveWay, Interrupted};
+use crate::stages::Usual;
+use crate::window::Window;
+
+/// Where nothing is known of what is usual, a part of a wake-up up to this length is.
+const USUAL: Nanos = Nanos(20_000);
+
+/// Stolen time of at least this share of a gap, in percent, makes it the host's for sure.
+const STOLEN: u64 = 90;
+
+/// The causes of a wake-up's pieces: they sum to its latency, the largest first.
+pub fn causes(window: &Window, account: &Account, usual: Option<&Usual>) -> Vec<Cause> {
+    let judge = Judge { window, account, usual };
+    let mut causes: Vec<Cause> = Vec::new();
+    for piece in &account.pieces {
+        let found = judge.cause(piece);
+        let same = causes.iter_mut().find(|one| {
+            (one.class, &one.culprit, one.certainty, &one.witness)
+                == (found.class, &found.culprit, found.certainty, &found.witness)
+        });
+        match same {
+            Some(one) => one.length = one.length + found.length,
+            None => causes.push(found),
+        }
+    }
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.length));
+    causes
+}
+
+struct Judge<'a> {
+    window: &'a Window,
+    account: &'a Account,
+    usual: Option<&'a Usual>,
+}
+
+/// What a piece is found to be: class, culprit, how sure, what shows it.
+struct Found(Class, String, Certainty, String);
+
+impl Found {
+    fn new(
+        class: Class,
+        culprit: impl Into<String>,
+        certainty: Certainty,
+        witness: impl Into<String>,
+    ) -> Self {
+        Self(class, culprit.into(), certainty, witness.into())
+    }
+
+    fn usual() -> Self {
+        Self::new(Class::Usual, "", Certainty::Sure, "")
+    }
+}
+
+impl Judge<'_> {
+    fn cause(&self, piece: &Piece) -> Cause {
+        let Found(class, culprit, certainty, witness) = self.found(piece);
+        Cause { class, culprit, length: piece.length, certainty, witness }
+    }
+
+    fn found(&self, piece: &Piece) -> Found {
+        use Certainty::Sure;
+        match &piece.activity {
+            Activity::Tracing => Found::new(Class::Tracing, "", Sure, "stacks are recorded"),
+            Activity::Unknown { why } => Found::new(Class::Unknown, "", Certainty::Unknown, why),
+            Activity::Nmi { name } => Found::new(Class::Nmi, name, Sure, "its event"),
+            Activity::Softirq { name } => Found::new(Class::Softirq, name, Sure, "its events"),
+            Activity::Timer { function } if function == "hrtimer_wakeup" => self.path(piece),
+            Activity::Timer { function } => Found::new(Class::Timer, function, Sure, "its events"),
+            Activity::Call { function } => self.call(function),
+            Activity::Interrupt { name } if name == "local_timer" => self.path(piece),
+            Activity::Interrupt { name } => self.interrupt(name),
+            Activity::Idle { asleep } => self.idle(piece, *asleep),
+            Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
+            Activity::Thread { tid, name, priority, work } => {
+                self.thread(piece, &thread_words(name, *tid, work.as_deref()), *priority)
+            }
+        }
+    }
+
+    /// Code that each wake-up runs through with interrupts off: longer than usual, it was not the kernel that took longer.
+    fn path(&self, piece: &Piece) -> Found {
+        if self.is_usual(piece) {
+            return Found::usual();
+        }
+        let witness = "a fixed path with interrupts off took many times its usual time";
+        Found::new(Class::Host, "the timer's interrupt", Certainty::Likely, witness)
+    }
+
+    fn is_usual(&self, piece: &Piece) -> bool {
+        let limit = self.usual.map_or(USUAL, |usual| usual.limit(piece.stage)).max(self.least());
+        piece.length <= limit
+    }
+
+    /// Parts of a wake-up are never unusual below this.
+    fn least(&self) -> Nanos {
+        Nanos(self.window.latency().0 / 50)
+    }
+
+    fn call(&self, function: &str) -> Found {
+        let sender = self.sender(function);
+        let witness = sender.map_or("its events".to_owned(), |sender| format!("sent by {sender}"));
+        Found::new(Class::Call, function, Certainty::Sure, witness)
+    }
+
+    /// The last thread that had `function` called on this CPU: its name, CPU and where in the kernel it did.
+    fn sender(&self, function: &str) -> Option<String> {
+        let sent = self.window.all().filter(|event| event.at <= self.window.woke).filter_map(|event| {
+            match &event.kind {
+                Kind::Ipi { to, from, function: called }
+                    if to.contains(self.window.cpu) && (called == function || function.is_empty()) =>
+                {
+                    Some((event, from))
+                }
+                _ => None,
+            }
+        });
+        let (event, from) = sent.max_by_key(|(event, _)| event.at)?;
+        let name = self.name_of(event.task);
+        Some(format!("{name} [{}] on CPU {} in {from}", event.task, event.cpu))
+    }
+
+    fn name_of(&self, tid: i32) -> &str {
+        let seen = self.window.all().filter_map(|event| match &event.kind {
+            Kind::Switch { previous, next } => [previous, next].into_iter().find(|task| task.tid == tid),
+            _ => None,
+        });
+        seen.last().map_or("?", |task| &task.name)
+    }
+
+    fn interrupt(&self, name: &str) -> Found {
+        let is_call = name.starts_with("call_function") || name == "ipi";
+        let sender = is_call.then(|| self.sender("")).flatten();
+        let witness = sender.map_or("its events".to_owned(), |sender| format!("sent by {sender}"));
+        let class = if is_call { Class::Call } else { Class::Interrupt };
+        Found::new(class, name, Certainty::Sure, witness)
+    }
+
+    fn idle(&self, piece: &Piece, asleep: bool) -> Found {
+        if piece.stage == Stage::Runnable && self.is_throttled() {
+            let witness = "idle until sched_rt_period_timer";
+            return Found::new(Class::Throttling, "", Certainty::Sure, witness);
+        }
+        if self.is_usual(piece) {
+            return Found::usual();
+        }
+        if let Some(found) = self.stolen_found(piece, "the CPU was idle") {
+            return found;
+        }
+        let culprit = if asleep { "an idle state" } else { "" };
+        Found::new(
+            Class::IdleExit,
+            culprit,
+            Certainty::Likely,
+            "idle, and no event until the interrupt; or the host",
+        )
+    }
+
+    fn is_throttled(&self) -> bool {
+        self.window.all().any(|event| {
+            let is_it =
+                matches!(&event.kind, Kind::Enter(Frame::Timer(name, _)) if name == "sched_rt_period_timer");
+            is_it && Some(event.at) >= self.account.stages.waking && event.at <= self.window.woke
+        })
+    }
+
+    fn own(&self, piece: &Piece) -> Found {
+        let faulted = self.window.of(self.window.cpu).iter().any(|event| {
+            let is_fault = event.kind == Kind::PageFault && event.task == self.window.tid;
+            is_fault && Some(event.at) >= self.account.stages.switch && event.at <= self.window.woke
+        });
+        if faulted {
+            return Found::new(Class::PageFault, "", Certainty::Sure, "its event");
+        }
+        if self.is_usual(piece) {
+            return Found::usual();
+        }
+        let witness = "the return to user space took many times its usual time";
+        Found::new(Class::Host, "the return to user space", Certainty::Likely, witness)
+    }
+
+    fn thread(&self, piece: &Piece, thread: &str, priority: Option<i32>) -> Found {
+        match piece.stage {
+            Stage::Runnable => self.thread_first(piece, thread, priority),
+            Stage::BeforeInterrupt | Stage::InInterrupt => self.silent(piece, thread),
+            Stage::Running => self.own(piece),
+            Stage::Unknown => {
+                Found::new(Class::Unknown, thread, Certainty::Unknown, "the trace does not have the waking")
+            }
+        }
+    }
+
+    /// No interrupt came while a thread ran.
+    fn silent(&self, piece: &Piece, thread: &str) -> Found {
+        if self.is_usual(piece) {
+            return Found::usual();
+        }
+        match stack::interrupted(&self.account.waking_stack) {
+            Interrupted::User => self
+                .stolen_found(piece, &format!("{thread} was interrupted in user space"))
+                .unwrap_or_else(|| {
+                    let witness = format!("{thread} was interrupted in user space, where interrupts are on");
+                    Found::new(Class::Host, "", Certainty::Likely, witness)
+                }),
+            Interrupted::Kernel(frames) => {
+                if let Some(found) = self.stolen_found(piece, &format!("{thread} ran")) {
+                    return found;
+                }
+                let function = stack::function(frames).unwrap_or("the kernel");
+                let witness = "interrupted there once interrupts were on again";
+                Found::new(
+                    Class::InterruptsOff,
+                    format!("{function} in {thread}"),
+                    Certainty::Likely,
+                    witness,
+                )
+            }
+            Interrupted::Unknown => self.stolen_found(piece, &format!("{thread} ran")).unwrap_or_else(|| {
+                let witness = "interrupts were off, or the host had the CPU: no stack says";
+                Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
+            }),
+        }
+    }
+
+    /// The host's doing, where the threads' clock shows that most of the piece was taken.
+    fn stolen_found(&self, piece: &Piece, witness: &str) -> Option<Found> {
+        let stolen = self.account.stolen;
+        let share = stolen.0.saturating_mul(100) / piece.length.0.max(1);
+        (share >= STOLEN && stolen > Nanos::ZERO).then(|| {
+            let witness = format!("{} of steal; {witness}", stolen.rounded());
+            Found::new(Class::Host, "", Certainty::Sure, witness)
+        })
+    }
+
+    /// Another thread ran while this one was ready.
+    fn thread_first(&self, piece: &Piece, thread: &str, priority: Option<i32>) -> Found {
+        let own = self.window.priority;
+        if priority.zip(own).is_some_and(|(other, own)| other <= own) {
+            return Found::new(Class::Rival, thread, Certainty::Sure, "its priority is the same or higher");
+        }
+        if self.is_throttled() && stage_length(&self.account.pieces, Stage::Runnable) > USUAL {
+            let witness = format!("{thread} ran until sched_rt_period_timer");
+            return Found::new(Class::Throttling, "", Certainty::Sure, witness);
+        }
+        if self.is_usual(piece) {
+            return Found::usual();
+        }
+        let switch = &self.account.switch_stack;
+        let held = |class, frames: &[String], witness: &str| {
+            let interrupted = match stack::interrupted(&self.account.waking_stack) {
+                Interrupted::Kernel(frames) => frames,
+                _ => &[],
+            };
+            let function = stack::common(interrupted, switch).or_else(|| stack::function(frames));
+            let culprit = format!("{} in {thread}", function.unwrap_or("the kernel"));
+            Found::new(class, culprit, Certainty::Likely, witness)
+        };
+        match stack::gave_way(switch) {
+            GaveWay::ReschedPoint(frames) => {
+                held(Class::NoPreemption, frames, "it gave way at a resched point (__cond_resched)")
+            }
+            GaveWay::Preempted(frames) => {
+                held(Class::PreemptionOff, frames, "preempted there as soon as it could be")
+            }
+            GaveWay::ToUser => held(Class::NoPreemption, &[], "it gave way on its way to user space"),
+            GaveWay::Slept(frames) => held(Class::NoPreemption, frames, "it gave way when it slept"),
+            GaveWay::Unknown => {
+                let witness = "a thread of lower priority ran on: no stack says where";
+                Found::new(Class::PreemptionOff, thread, Certainty::Unknown, witness)
+            }
+        }
+    }
+}
+
+fn thread_words(name: &str, tid: i32, work: Option<&str>) -> String {
+    match work {
+        Some(function) => format!("{name} [{tid}], work {function}"),
+        None => format!("{name} [{tid}]"),
+    }
+}

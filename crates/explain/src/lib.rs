@@ -1,0 +1,31 @@
+//! Why a wake-up was late.
+//!
+//! The kernel's events of the CPUs concerned ([`Event`], made of a trace by [`Event::of`]) are played back; at each event the time
+//! from `due` to the wake-up is cut, and each piece belongs to a stage of the wake-up and to what the CPU did in it
+//! ([`account`]). By construction the pieces sum to the latency to the nanosecond. What the pieces come to is a
+//! [`record::Cause`]: sure where events bound it, likely where a stack or what is usual says so, else unknown.
+//!
+//! ```text
+//! events of all CPUs ─ Window ─ stages ┐
+//!                    └ playback ───────┴─ pieces ─ causes
+//! ```
+//!
+//! Nothing here reads a file or a clock. Any stream of events is answered: events that are missing make pieces unknown,
+//! never somebody's.
+
+mod account;
+mod cause;
+pub mod cures;
+mod event;
+mod playback;
+mod stack;
+mod stages;
+mod steal;
+mod summary;
+mod window;
+
+pub use account::{Account, account};
+pub use event::{EVENTS, Event, Frame, Kind, Optional, Task};
+pub use stages::{Stages, Usual};
+pub use summary::{CauseTotal, Totals, totals};
+pub use window::Window;

@@ -1,0 +1,128 @@
+//! What a CPU does after each event.
+
+use std::collections::BTreeMap;
+
+use record::Activity;
+
+use crate::event::{Event, Frame, Kind, Task};
+
+/// What is known of one CPU: which thread runs, and what runs on top of it.
+#[derive(Clone, Debug, Default)]
+pub struct Playback {
+    /// The thread that runs; none while no event has said it.
+    running: Option<i32>,
+    /// Of an idle CPU: whether it sleeps.
+    asleep: bool,
+    /// On top of the thread, the latest last.
+    frames: Vec<Frame>,
+    /// What is on top of threads that were preempted: softirqs of threads on PREEMPT_RT.
+    put_aside: BTreeMap<i32, Vec<Frame>>,
+    /// Threads seen so far.
+    tasks: BTreeMap<i32, Task>,
+    /// What kworkers carry out.
+    work: BTreeMap<i32, String>,
+    /// Switches that the trace does not have.
+    hidden: u64,
+}
+
+impl Playback {
+    /// Before the first event of a CPU: the thread that it names ran.
+    pub fn beginning_with(event: Option<&Event>) -> Self {
+        Self { running: event.map(|event| event.task), ..Self::default() }
+    }
+
+    /// Whether the events let this one follow: the thread that it names is the one that runs.
+    pub fn expects(&self, event: &Event) -> bool {
+        self.running.is_none_or(|running| running == event.task)
+    }
+
+    /// Goes on by one event of this CPU.
+    pub fn see(&mut self, event: &Event) {
+        if !self.expects(event) {
+            self.hidden += 1;
+            self.switch_to(event.task);
+        }
+        self.running = Some(event.task);
+        match &event.kind {
+            Kind::Switch { previous, next } => {
+                self.learn(previous);
+                self.learn(next);
+                self.switch_to(next.tid);
+            }
+            Kind::Enter(frame) => self.frames.push(frame.clone()),
+            Kind::Leave(end) => self.leave(end),
+            Kind::Work(Some(function)) => {
+                self.work.insert(event.task, function.clone());
+            }
+            Kind::Work(None) => {
+                self.work.remove(&event.task);
+            }
+            Kind::Sleep(asleep) => self.asleep = *asleep,
+            Kind::Lost => {
+                // What ended meanwhile is not known: nothing is taken to go on.
+                self.frames.clear();
+                self.put_aside.clear();
+                self.work.clear();
+                self.asleep = false;
+            }
+            _ => {}
+        }
+    }
+
+    fn learn(&mut self, task: &Task) {
+        self.tasks.insert(task.tid, task.clone());
+    }
+
+    fn switch_to(&mut self, next: i32) {
+        let frames = std::mem::take(&mut self.frames);
+        if let Some(previous) = self.running.filter(|_| !frames.is_empty()) {
+            self.put_aside.insert(previous, frames);
+        }
+        self.frames = self.put_aside.remove(&next).unwrap_or_default();
+        self.running = Some(next);
+        self.asleep = false;
+    }
+
+    fn leave(&mut self, end: &Frame) {
+        if let Some(place) = self.frames.iter().rposition(|frame| frame.ends_by(end)) {
+            self.frames.truncate(place);
+        }
+    }
+
+    /// What runs on top of the thread, the latest last.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// How many switches the events did not have.
+    pub fn hidden(&self) -> u64 {
+        self.hidden
+    }
+
+    /// What the CPU does until its next event.
+    pub fn activity(&self) -> Activity {
+        match (self.frames.last(), self.running) {
+            (Some(frame), _) => of_frame(frame),
+            (None, Some(0)) => Activity::Idle { asleep: self.asleep },
+            (None, Some(tid)) => {
+                let task = self.tasks.get(&tid);
+                Activity::Thread {
+                    tid,
+                    name: task.map(|task| task.name.clone()).unwrap_or_default(),
+                    priority: task.and_then(|task| task.priority),
+                    work: self.work.get(&tid).cloned(),
+                }
+            }
+            (None, None) => Activity::Unknown { why: "no event says who ran".to_owned() },
+        }
+    }
+}
+
+fn of_frame(frame: &Frame) -> Activity {
+    match frame.clone() {
+        Frame::Vector(name) | Frame::Handler(name, _) => Activity::Interrupt { name },
+        Frame::Softirq(name) => Activity::Softirq { name },
+        Frame::Timer(function, _) => Activity::Timer { function },
+        Frame::Call(function) => Activity::Call { function },
+    }
+}

@@ -1,0 +1,198 @@
+//! How far a wake-up had come, and when.
+
+use record::Stage;
+use units::{CpuId, Nanos};
+
+use crate::event::{Event, Frame, Kind};
+use crate::playback::Playback;
+use crate::window::Window;
+
+/// Links of a chain of threads that wake one another.
+const LONGEST_CHAIN: usize = 8;
+
+/// The moments of a wake-up. Each is none where the trace does not have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// The timer's interrupt began.
+    pub interrupt: Option<Nanos>,
+    /// The thread was to run, or the first of a chain of threads that led to it.
+    pub waking: Option<Nanos>,
+    /// Where that was.
+    pub waking_cpu: Option<CpuId>,
+    /// It got the CPU.
+    pub switch: Option<Nanos>,
+}
+
+impl Stages {
+    /// Finds them.
+    pub fn find(window: &Window) -> Self {
+        let switch = switch(window);
+        let Some(waking) = chain(window, switch.unwrap_or(window.woke)) else {
+            return Self { switch, ..Self::default() };
+        };
+        let interrupt = interrupt_around(window, waking);
+        Self { interrupt, waking: Some(waking.at), waking_cpu: Some(waking.cpu), switch }
+    }
+
+    /// The stage just after `at`.
+    pub fn at(&self, at: Nanos) -> Stage {
+        match *self {
+            Self { switch: Some(switch), .. } if at >= switch => Stage::Running,
+            Self { waking: Some(waking), .. } if at >= waking => Stage::Runnable,
+            Self { interrupt: Some(interrupt), .. } if at >= interrupt => Stage::InInterrupt,
+            Self { waking: Some(_), .. } => Stage::BeforeInterrupt,
+            _ => Stage::Unknown,
+        }
+    }
+
+    /// The CPU whose events say what delayed the thread at `at`.
+    pub fn cpu(&self, at: Nanos, window: &Window) -> CpuId {
+        match (self.waking, self.waking_cpu) {
+            (Some(waking), Some(cpu)) if at < waking => cpu,
+            _ => window.cpu,
+        }
+    }
+}
+
+/// What is usual on a CPU: medians of many wake-ups, stage by stage. In nanoseconds, or in what the clock counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usual {
+    /// From the time it was due to the interrupt.
+    pub before_interrupt: Nanos,
+    /// From there to the waking.
+    pub in_interrupt: Nanos,
+    /// From there to the switch.
+    pub runnable: Nanos,
+    /// From there to its own code.
+    pub running: Nanos,
+}
+
+impl Usual {
+    /// Medians over wake-ups of one thread; none where there are fewer than eight.
+    pub fn of(wake_ups: &[(Nanos, Stages, Nanos)]) -> Option<Self> {
+        const LEAST: usize = 8;
+        let lengths = wake_ups.iter().filter_map(|(due, stages, woke)| {
+            let (interrupt, waking, switch) = (stages.interrupt?, stages.waking?, stages.switch?);
+            let from = |later: Nanos, earlier: Nanos| later.0.saturating_sub(earlier.0);
+            let due = (*due).min(interrupt);
+            Some([from(interrupt, due), from(waking, interrupt), from(switch, waking), from(*woke, switch)])
+        });
+        let lengths: Vec<[u64; 4]> = lengths.collect();
+        if lengths.len() < LEAST {
+            return None;
+        }
+        let median = |stage: usize| {
+            let mut of_stage: Vec<u64> = lengths.iter().map(|lengths| lengths[stage]).collect();
+            of_stage.sort_unstable();
+            Nanos(of_stage[of_stage.len() / 2])
+        };
+        Some(Self {
+            before_interrupt: median(0),
+            in_interrupt: median(1),
+            runnable: median(2),
+            running: median(3),
+        })
+    }
+
+    /// Of the wake-ups of `tid` before the one that was due at `due`, each `interval` apart. When one came is taken from the
+    /// thread's next event, a little later than it was.
+    pub fn before(events: &[Event], tid: i32, due: Nanos, interval: Nanos) -> Option<Self> {
+        let interval = interval.0.max(1);
+        let switches = events.iter().enumerate().filter(|(_, event)| {
+            matches!(&event.kind, Kind::Switch { next, .. } if next.tid == tid) && event.at < due
+        });
+        let wake_ups: Vec<_> = switches
+            .filter_map(|(place, switch)| {
+                let back = (due.0 - switch.at.0).div_ceil(interval);
+                let due = Nanos(due.0.checked_sub(back * interval)?);
+                let is_stack = |event: &&Event| matches!(event.kind, Kind::Stack(_));
+                let woke = events[place + 1..].iter().find(|event| !is_stack(event))?.at;
+                let first = events.partition_point(|event| event.at.0 + interval < due.0);
+                let of_it = events[first..].iter().take_while(|event| event.at <= woke).cloned().collect();
+                let events = [(switch.cpu, of_it)].into();
+                let window = Window { cpu: switch.cpu, tid, priority: None, due, woke, events };
+                Some((due, Stages::find(&window), woke))
+            })
+            .collect();
+        Self::of(&wake_ups)
+    }
+
+    /// Up to which length a stage is as it usually is: three times its median.
+    pub fn limit(&self, stage: Stage) -> Nanos {
+        let median = match stage {
+            Stage::BeforeInterrupt => self.before_interrupt,
+            Stage::InInterrupt => self.in_interrupt,
+            Stage::Runnable => self.runnable,
+            Stage::Running => self.running,
+            Stage::Unknown => Nanos::ZERO,
+        };
+        median.saturating_mul(3)
+    }
+}
+
+/// When the thread got the CPU for this wake-up: its last switch before it.
+fn switch(window: &Window) -> Option<Nanos> {
+    let to_it = |event: &&Event| {
+        let is_it = matches!(&event.kind, Kind::Switch { next, .. } if next.tid == window.tid);
+        is_it && event.at >= window.due && event.at <= window.woke
+    };
+    window.of(window.cpu).iter().rfind(to_it).map(|event| event.at)
+}
+
+/// The waking that began it: of the thread, or of the thread that woke it, and so on back to an interrupt.
+fn chain(window: &Window, before: Nanos) -> Option<&Event> {
+    let mut link = waking(window, window.tid, before)?;
+    for _ in 0..LONGEST_CHAIN {
+        if link.task == 0 || is_in_interrupt(window, link) {
+            break;
+        }
+        match waking(window, link.task, link.at) {
+            Some(earlier) if earlier.task != link.task => link = earlier,
+            _ => break,
+        }
+    }
+    Some(link)
+}
+
+/// The last waking of `tid` in the window that came no later than `before`.
+fn waking(window: &Window, tid: i32, before: Nanos) -> Option<&Event> {
+    let is_it = |event: &&Event| {
+        matches!(event.kind, Kind::Waking { tid: woken } if woken == tid)
+            && event.at >= window.due
+            && event.at <= before
+    };
+    window.all().filter(is_it).max_by_key(|event| event.at)
+}
+
+/// What runs on the waking's CPU at its moment.
+fn state_at(window: &Window, waking: &Event) -> (Playback, Vec<(Frame, Nanos)>) {
+    let mut playback = Playback::default();
+    let mut entered: Vec<(Frame, Nanos)> = Vec::new();
+    for event in window.of(waking.cpu) {
+        if event.at > waking.at || std::ptr::eq(event, waking) {
+            break;
+        }
+        playback.see(event);
+        if let Kind::Enter(frame) = &event.kind {
+            entered.push((frame.clone(), event.at));
+        }
+        let frames = playback.frames();
+        entered.retain(|(frame, _)| frames.contains(frame));
+    }
+    (playback, entered)
+}
+
+fn is_in_interrupt(window: &Window, waking: &Event) -> bool {
+    let (_, entered) = state_at(window, waking);
+    entered.iter().any(|(frame, _)| matches!(frame, Frame::Vector(_) | Frame::Handler(..)))
+}
+
+/// When the interrupt began in which the waking came: the outermost one, or the timer's function where interrupts have no
+/// events.
+fn interrupt_around(window: &Window, waking: &Event) -> Option<Nanos> {
+    let (_, entered) = state_at(window, waking);
+    let outermost =
+        |wanted: fn(&Frame) -> bool| entered.iter().find(|(frame, _)| wanted(frame)).map(|(_, at)| *at);
+    outermost(|frame| matches!(frame, Frame::Vector(_) | Frame::Handler(..)))
+        .or_else(|| outermost(|frame| matches!(frame, Frame::Timer(..))))
+}

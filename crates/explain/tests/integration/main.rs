@@ -1,0 +1,5 @@
+//! Wake-ups that are made up: each sort of delay is named, and any stream of events is answered.
+
+mod any_stream;
+mod made_up;
+mod sorts;

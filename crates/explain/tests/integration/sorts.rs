@@ -1,0 +1,196 @@
+//! Each sort of delay by its signature.
+
+use explain::{Frame, Kind, Usual, Window, account};
+use record::{Activity, Certainty, Class, Stage};
+use units::Nanos;
+
+use crate::made_up::{OTHER, OWN, Script};
+
+const USUAL: Usual = Usual {
+    before_interrupt: Nanos(2_000),
+    in_interrupt: Nanos(500),
+    runnable: Nanos(2_000),
+    running: Nanos(1_000),
+};
+
+/// Kernel code with interrupts off, seen when they came on again.
+const PRINTING: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
+                        _raw_spin_unlock_irqrestore console_flush_all vprintk_emit";
+/// User space.
+const USER: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt";
+
+/// The cause that is most of the latency, its share in percent.
+fn main_cause(window: &Window) -> (Class, String, Certainty, u64) {
+    let account = account(window, Some(&USUAL));
+    let sum: u64 = account.pieces.iter().map(|piece| piece.length.0).sum();
+    assert_eq!(sum, window.latency().0, "{:#?}", account.pieces);
+    let of_causes: u64 = account.causes.iter().map(|cause| cause.length.0).sum();
+    assert_eq!(of_causes, sum, "{:#?}", account.causes);
+    let cause = &account.causes[0];
+    (cause.class, cause.culprit.clone(), cause.certainty, cause.length.0 * 100 / sum)
+}
+
+#[test]
+fn a_usual_wake_up_has_no_culprit() {
+    let window = Script::default()
+        .switch(900_000, OWN, 0)
+        .timer(1_001_000, 0, "")
+        .switch(1_002_500, 0, OWN)
+        .window(1_003_000);
+    let account = account(&window, Some(&USUAL));
+    assert!(account.causes.iter().all(|cause| cause.class == Class::Usual), "{:#?}", account.causes);
+    let stages: Vec<Stage> = account.pieces.iter().map(|piece| piece.stage).collect();
+    assert!(
+        stages.is_sorted() && stages[0] == Stage::BeforeInterrupt && stages.last() == Some(&Stage::Running)
+    );
+}
+
+#[test]
+fn interrupts_that_were_off_are_the_functions_that_turned_them_on_again() {
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .timer(3_000_000, OTHER, PRINTING)
+        .switch(3_002_000, OTHER, OWN)
+        .window(3_003_000);
+    let (class, culprit, certainty, share) = main_cause(&window);
+    assert_eq!(
+        (class, culprit.as_str(), certainty),
+        (Class::InterruptsOff, "console_flush_all in stress [200]", Certainty::Likely)
+    );
+    assert!(share >= 99);
+}
+
+#[test]
+fn an_interrupt_that_came_late_in_user_space_is_the_hosts() {
+    let script = || Script::default().switch(900_000, OWN, OTHER);
+    let late =
+        |script: Script| script.timer(3_000_000, OTHER, USER).switch(3_002_000, OTHER, OWN).window(3_003_000);
+    let (class, _, certainty, _) = main_cause(&late(script()));
+    assert_eq!((class, certainty), (Class::Host, Certainty::Likely));
+    // The thread's own clock stood still meanwhile.
+    let mut window = late(script());
+    let stolen = Kind::Runtime { tid: OTHER, length: Nanos(120_000) };
+    let events = window.events.values_mut().next().unwrap();
+    let place = events.len() - 1;
+    events.insert(place, explain::Event { at: Nanos(3_001_900), kind: stolen, ..events[place].clone() });
+    let (class, _, certainty, share) = main_cause(&window);
+    assert_eq!((class, certainty), (Class::Host, Certainty::Sure));
+    assert!(share >= 99);
+}
+
+#[test]
+fn without_a_stack_it_is_not_known_who_had_interrupts_off() {
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .timer(3_000_000, OTHER, "")
+        .switch(3_002_000, OTHER, OWN)
+        .window(3_003_000);
+    let (class, _, certainty, _) = main_cause(&window);
+    assert_eq!((class, certainty), (Class::Unknown, Certainty::Unknown));
+}
+
+#[test]
+fn a_thread_that_gave_way_late_is_named_with_the_function_that_held_the_cpu() {
+    let woken =
+        "try_to_wake_up hrtimer_wakeup asm_sysvec_apic_timer_interrupt clear_page clear_huge_page do_fault";
+    let point = "__schedule __cond_resched clear_huge_page do_fault";
+    let locked =
+        "__schedule preempt_schedule preempt_schedule_thunk _raw_spin_unlock unmap_page_range do_fault";
+    for (stack, class, culprit) in [
+        (point, Class::NoPreemption, "clear_huge_page in stress [200]"),
+        (locked, Class::PreemptionOff, "do_fault in stress [200]"),
+    ] {
+        let window = Script::default()
+            .switch(900_000, OWN, OTHER)
+            .timer(1_002_000, OTHER, woken)
+            .switch(4_000_000, OTHER, OWN)
+            .stack(4_000_400, OWN, stack)
+            .window(4_001_000);
+        let found = main_cause(&window);
+        assert_eq!((found.0, found.1.as_str()), (class, culprit));
+        assert!(found.3 >= 99);
+    }
+}
+
+#[test]
+fn a_rival_a_softirq_a_handler_and_a_call_are_named_by_their_events() {
+    let rival = Script::default()
+        .switch(900_000, OWN, 300)
+        .timer(1_002_000, 300, USER)
+        .switch(6_000_000, 300, OWN)
+        .window(6_001_000);
+    assert_eq!(main_cause(&rival), (Class::Rival, "hog [300]".to_owned(), Certainty::Sure, 99));
+
+    let softirq = Frame::Softirq("NET_RX".to_owned());
+    let with_softirq = Script::default()
+        .switch(900_000, OWN, 0)
+        .timer(1_002_000, 0, "")
+        .enter(1_002_800, 0, softirq.clone())
+        .leave(2_000_000, 0, softirq)
+        .switch(2_001_000, 0, OWN)
+        .window(2_001_500);
+    assert_eq!(main_cause(&with_softirq).1, "NET_RX");
+
+    let (vector, handler) =
+        (Frame::Vector("call_function_single".to_owned()), Frame::Handler("eth0".to_owned(), 24));
+    for (frame, class) in [(vector, Class::Call), (handler, Class::Interrupt)] {
+        let window = Script::default()
+            .switch(900_000, OWN, 0)
+            .enter(999_000, 0, frame.clone())
+            .leave(2_500_000, 0, frame)
+            .timer(2_500_200, 0, "")
+            .switch(2_502_000, 0, OWN)
+            .window(2_502_500);
+        assert_eq!((main_cause(&window).0, main_cause(&window).2), (class, Certainty::Sure));
+    }
+}
+
+#[test]
+fn real_time_throttling_is_idle_until_its_timer() {
+    let period = Frame::Timer("sched_rt_period_timer".to_owned(), 9);
+    let window = Script::default()
+        .switch(900_000, OWN, 0)
+        .timer(1_002_000, 0, "")
+        .enter(51_000_000, 0, period.clone())
+        .leave(51_001_000, 0, period)
+        .switch(51_002_000, 0, OWN)
+        .window(51_003_000);
+    assert_eq!(main_cause(&window).0, Class::Throttling);
+}
+
+#[test]
+fn a_switch_that_the_trace_does_not_have_makes_its_time_unknown() {
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        // Another thread is seen where nobody switched to it.
+        .at(3_000_000, 77, Kind::Other)
+        .timer(3_000_100, 77, USER)
+        .switch(3_002_000, 77, OWN)
+        .window(3_003_000);
+    let account = account(&window, Some(&USUAL));
+    assert_eq!(account.hidden, 1);
+    assert!(matches!(account.pieces[0].activity, Activity::Unknown { .. }), "{:#?}", account.pieces);
+    assert_eq!(account.causes[0].class, Class::Unknown);
+}
+
+#[test]
+fn a_chain_goes_back_to_the_interrupt_that_began_it() {
+    const TIMERS: i32 = 50;
+    let softirq = Frame::Softirq("TIMER".to_owned());
+    let vector = Frame::Vector("local_timer".to_owned());
+    let window = Script::default()
+        .switch(900_000, OWN, 300)
+        .enter(1_001_000, 300, vector.clone())
+        .at(1_001_300, 300, Kind::Waking { tid: TIMERS })
+        .leave(1_001_500, 300, vector)
+        // ktimers waits for the hog, then wakes the thread.
+        .switch(3_000_000, 300, TIMERS)
+        .enter(3_000_500, TIMERS, softirq.clone())
+        .at(3_001_000, TIMERS, Kind::Waking { tid: OWN })
+        .leave(3_001_500, TIMERS, softirq)
+        .switch(3_002_000, TIMERS, OWN)
+        .window(3_002_500);
+    let account = account(&window, Some(&USUAL));
+    assert_eq!(account.stages.waking, Some(Nanos(1_001_300)));
+    assert_eq!((account.causes[0].class, account.causes[0].culprit.as_str()), (Class::Rival, "hog [300]"));
+}

@@ -1,0 +1,252 @@
+//! Why the worst wake-ups were late, as the kernel's trace showed it in a repetition of a scenario.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, CpuId, Nanos};
+
+use super::Scenario;
+
+/// A scenario measured once more, traced, and its worst wake-ups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Explanation {
+    /// The place in [`super::Record::scenarios`] of the scenario that was measured without tracing.
+    pub of: u32,
+    /// The repetition. Its latencies contain what tracing costs: no limit is judged by them.
+    pub scenario: Scenario,
+    /// What was traced, and what it missed.
+    pub tracing: Tracing,
+    /// The worst wake-ups, the worst first.
+    pub hits: Vec<Hit>,
+}
+
+/// What was traced, and what it missed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tracing {
+    /// Events that were recorded, `system/name`.
+    pub events: Vec<String>,
+    /// Events that this kernel does not have or would not record.
+    pub absent: Vec<String>,
+    /// Size of each CPU's ring buffer.
+    pub buffer: Bytes,
+    /// The latency from which the first hits were kept; it rises to that of the worst ones.
+    pub threshold: Nanos,
+    /// How often the ring buffers were frozen and read.
+    pub freezes: u64,
+    /// Wake-ups above the threshold that came while the buffers were read: no trace has them.
+    pub blind: u64,
+    /// Why nothing, or no more, could be traced; none where all went well.
+    pub failure: Option<String>,
+}
+
+/// A late wake-up and its account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Hit {
+    /// The CPU that the thread is pinned to.
+    pub cpu: CpuId,
+    /// The thread.
+    pub tid: i32,
+    /// Number of the activation.
+    pub activation: u64,
+    /// When it was due, on `CLOCK_MONOTONIC`.
+    pub due: Nanos,
+    /// How late it was.
+    pub latency: Nanos,
+    /// `[due, due + latency]` in pieces, in order of time. They sum to the latency.
+    pub pieces: Vec<Piece>,
+    /// What the pieces come to; they sum to the latency too, the largest first.
+    pub causes: Vec<Cause>,
+    /// Callers where the wake-up was announced (`sched_waking`), innermost first: the interrupt, and below it what it
+    /// interrupted.
+    pub waking_stack: Vec<String>,
+    /// Callers where the thread that ran before gave way (`sched_switch`), innermost first.
+    pub switch_stack: Vec<String>,
+    /// Events of this CPU from shortly before `due` to the wake-up, and those of others that led to them.
+    pub events: Vec<TraceEvent>,
+    /// Events of that time that are left out here; the account has them.
+    pub left_out: u64,
+}
+
+/// A part of a late wake-up in which nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Piece {
+    /// How long.
+    pub length: Nanos,
+    /// How far the wake-up had come.
+    pub stage: Stage,
+    /// What the CPU did.
+    pub activity: Activity,
+}
+
+/// How far a wake-up has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// The timer is due, and its interrupt has not begun.
+    BeforeInterrupt,
+    /// In the timer's interrupt, and the thread is not woken yet.
+    InInterrupt,
+    /// The thread is woken and waits for a CPU.
+    Runnable,
+    /// It has the CPU, and is on its way to its own code.
+    Running,
+    /// How far it was is not known: the trace does not have it.
+    Unknown,
+}
+
+/// What a CPU did.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum Activity {
+    /// The idle thread.
+    Idle {
+        /// Whether the CPU slept in an idle state.
+        asleep: bool,
+    },
+    /// A thread.
+    Thread {
+        /// Its id.
+        tid: i32,
+        /// Its name.
+        name: String,
+        /// The kernel's priority: 0 to 98 real time, 100 and above others; the lower the sooner. None where it is unknown.
+        priority: Option<i32>,
+        /// The workqueue function that it carries out.
+        work: Option<String>,
+    },
+    /// A non-maskable interrupt.
+    Nmi {
+        /// Its handler.
+        name: String,
+    },
+    /// A hard interrupt, outside of functions that have events of their own.
+    Interrupt {
+        /// Its handler's or vector's name.
+        name: String,
+    },
+    /// A softirq, outside of functions that have events of their own.
+    Softirq {
+        /// `NET_RX`, `TIMER`, ...
+        name: String,
+    },
+    /// The function of a timer of the kernel.
+    Timer {
+        /// Its name.
+        function: String,
+    },
+    /// A function that another CPU had called here (`smp_call_function`).
+    Call {
+        /// Its name.
+        function: String,
+    },
+    /// Recording a stack for the trace.
+    Tracing,
+    /// The trace does not say.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+/// A part of a late wake-up and what brought it about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cause {
+    /// The sort.
+    pub class: Class,
+    /// The function, thread, interrupt or program; empty where the class says all.
+    pub culprit: String,
+    /// How long.
+    pub length: Nanos,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// What shows it.
+    pub witness: String,
+}
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// Nothing in the trace shows it.
+    Unknown,
+    /// A stack, or what is usual there, says so.
+    Likely,
+    /// Events bound it.
+    Sure,
+}
+
+/// Sorts of causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// The host or firmware had the CPU.
+    Host,
+    /// The kernel had interrupts off.
+    InterruptsOff,
+    /// The kernel had preemption off.
+    PreemptionOff,
+    /// Kernel code that is never preempted under this preemption model ran to its next resched point.
+    NoPreemption,
+    /// A hard interrupt.
+    Interrupt,
+    /// A function that another CPU had called here.
+    Call,
+    /// A softirq.
+    Softirq,
+    /// A timer's function.
+    Timer,
+    /// A non-maskable interrupt.
+    Nmi,
+    /// A thread of the same or a higher priority.
+    Rival,
+    /// Real-time throttling.
+    Throttling,
+    /// The CPU left an idle state, or was idle.
+    IdleExit,
+    /// The thread moved to another CPU.
+    Migration,
+    /// A page fault of the thread.
+    PageFault,
+    /// Parts that each wake-up has, of usual length: interrupt entry, wake-up, switch, return.
+    Usual,
+    /// Recording the trace.
+    Tracing,
+    /// Not explained.
+    Unknown,
+}
+
+/// An event of the kernel's trace, as kept in a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TraceEvent {
+    /// After `due`, in nanoseconds; negative before it.
+    pub at: i64,
+    /// On which CPU.
+    pub cpu: CpuId,
+    /// The thread that ran there.
+    pub task: i32,
+    /// `sched_switch`, ...
+    pub name: String,
+    /// Its fields that matter, `name=value`.
+    pub text: String,
+}
+
+impl Hit {
+    /// When the thread ran its own code again, on `CLOCK_MONOTONIC`.
+    pub fn woke(&self) -> Nanos {
+        Nanos(self.due.0.saturating_add(self.latency.0))
+    }
+
+    /// The largest cause that is not part of each wake-up; else the largest.
+    pub fn main_cause(&self) -> Option<&Cause> {
+        let unusual = self.causes.iter().find(|cause| !matches!(cause.class, Class::Usual | Class::Tracing));
+        unusual.or(self.causes.first())
+    }
+}

@@ -1,0 +1,257 @@
+//! Why the worst wake-ups were late: the causes over all of a load, and the account of the worst.
+
+use explain::{CauseTotal, cures, totals};
+use record::{Activity, Certainty, Class, Explanation, Hit, Record, Stage, Unit};
+use units::Nanos;
+
+use crate::style::{Style, Tone};
+use crate::text::{clip, count_of, harmless, percent};
+
+/// Causes that are listed, the rest is one line.
+const CAUSES: usize = 8;
+/// Pieces of the worst wake-up that are listed.
+const PIECES: usize = 16;
+
+/// All explanations of a record; empty where there is none.
+pub fn text(record: &Record, style: &Style) -> String {
+    let unit = record.header.machine.unit();
+    let each = record.explanations.iter().map(|explanation| one(record, explanation, unit, style));
+    each.collect::<Vec<_>>().join("\n")
+}
+
+fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) -> String {
+    let load = harmless(&explanation.scenario.head.planned.load);
+    let mut lines = vec![style.paint(Tone::Strong, &head(record, explanation, &load, unit))];
+    lines.extend(doubts(explanation, unit));
+    if explanation.hits.is_empty() {
+        return lines.join("\n") + "\n";
+    }
+    lines.push(String::new());
+    lines.extend(causes(explanation, unit, style));
+    lines.push(String::new());
+    lines.extend(worst(&explanation.hits[0], unit, style));
+    lines.join("\n") + "\n"
+}
+
+/// `io: the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
+fn head(record: &Record, explanation: &Explanation, load: &str, unit: Unit) -> String {
+    let count: u64 = explanation.scenario.series.iter().map(|series| series.expected()).sum();
+    let Some((worst, least)) = explanation.hits.first().zip(explanation.hits.last()) else {
+        return format!(
+            "{load}: no wake-up was caught above {}",
+            unit.with_name(explanation.tracing.threshold)
+        );
+    };
+    let medians = medians(record, explanation, unit);
+    let lateness = if worst.latency == least.latency {
+        format!("was {}", unit.with_name(worst.latency))
+    } else {
+        format!("were {} to {}", unit.figure(least.latency), unit.with_name(worst.latency))
+    };
+    let which = if explanation.hits.len() == 1 {
+        "the worst".to_owned()
+    } else {
+        format!("the {} worst", explanation.hits.len())
+    };
+    format!("{load}: {which} of {count} traced wake-ups {lateness} late{medians}")
+}
+
+/// What tracing costs: both medians.
+fn medians(record: &Record, explanation: &Explanation, unit: Unit) -> String {
+    let untraced = usize::try_from(explanation.of).ok().and_then(|place| record.scenarios.get(place));
+    let median = |scenario: &record::Scenario| {
+        scenario.series.iter().filter_map(|series| series.observed.quantile(0.5)).max()
+    };
+    match (untraced.and_then(median), median(&explanation.scenario)) {
+        (Some(untraced), Some(traced)) => {
+            format!(" (median {}, untraced {})", unit.figure(traced), unit.with_name(untraced))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What the trace missed.
+fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
+    let tracing = &explanation.tracing;
+    let mut doubts = Vec::new();
+    if let Some(failure) = &tracing.failure {
+        doubts.push(format!("  tracing failed: {}", harmless(failure)));
+    }
+    if tracing.blind > 0 {
+        let blind = count_of(tracing.blind, "wake-up");
+        doubts.push(format!(
+            "  {blind} above {} came while the trace was read",
+            unit.with_name(tracing.threshold)
+        ));
+    }
+    let without: Vec<&str> = explain::EVENTS
+        .iter()
+        .filter(|event| tracing.absent.iter().any(|absent| absent == event.event))
+        .map(|event| event.without)
+        .collect();
+    let matters = [
+        "which thread runs",
+        "time that a hypervisor took",
+        "who sends IPIs",
+        "functions called by other CPUs",
+    ];
+    let lacking: Vec<&str> = matters.into_iter().filter(|what| without.contains(what)).collect();
+    if !lacking.is_empty() {
+        doubts.push(format!("  this kernel has no events for: {}", lacking.join("; ")));
+    }
+    let others = tracing.absent.iter().filter(|absent| !absent.contains('/'));
+    doubts.extend(others.map(|absent| format!("  not to be had: {}", harmless(absent))));
+    doubts
+}
+
+fn causes(explanation: &Explanation, unit: Unit, style: &Style) -> Vec<String> {
+    let totals = totals(&explanation.hits);
+    let named = style.width.saturating_sub(34).max(20);
+    let mut lines = vec![format!("{:named$}  hits  {:>9}  share  {:>9}", "cause", "time", "worst")];
+    let row = |name: &str, hits: String, time: Nanos, worst: String| {
+        let share = percent(time.0, totals.time.0);
+        format!(
+            "{:named$}  {hits:>4}  {:>9}  {share:>3.3} %  {worst:>9}",
+            clip(name, named),
+            unit.figure(time)
+        )
+    };
+    for cause in totals.causes.iter().take(CAUSES) {
+        lines.push(row(&words(cause), cause.hits.to_string(), cause.time, unit.figure(cause.worst)));
+    }
+    let rest: Nanos = totals.causes.iter().skip(CAUSES).fold(Nanos::ZERO, |sum, cause| sum + cause.time);
+    if rest > Nanos::ZERO {
+        let name = count_of(totals.causes.len().saturating_sub(CAUSES) as u64, "smaller cause");
+        lines.push(row(&name, String::new(), rest, String::new()));
+    }
+    lines.push(row("sum", totals.hits.to_string(), totals.time, String::new()));
+    lines.extend(what_helps(&totals.causes));
+    lines
+}
+
+/// `preemption off: clear_huge_page in stress`
+fn words(cause: &CauseTotal) -> String {
+    let sort = cures::of(cause.class).words;
+    let sure = match cause.certainty {
+        Certainty::Likely => " (likely)",
+        Certainty::Sure | Certainty::Unknown => "",
+    };
+    match harmless(&cause.culprit) {
+        culprit if culprit.is_empty() => format!("{sort}{sure}"),
+        culprit => format!("{}{sure}: {culprit}", short(cause.class, sort)),
+    }
+}
+
+/// The sort in so few words that the culprit has room.
+fn short(class: Class, words: &'static str) -> &'static str {
+    match class {
+        Class::Host => "hypervisor or firmware",
+        Class::NoPreemption => "no preemption point",
+        Class::Rival => "same or higher priority",
+        Class::Call => "IPI",
+        Class::Interrupt => "interrupt",
+        Class::Softirq => "softirq",
+        Class::Timer => "kernel timer",
+        _ => words,
+    }
+}
+
+/// What helps against the causes with a tenth of the time or more.
+fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
+    let time = causes.iter().fold(0, |sum, cause| sum + cause.time.0);
+    let mut seen = Vec::new();
+    let mut lines = Vec::new();
+    for cause in causes.iter().filter(|cause| cause.time.0 * 10 >= time && time > 0) {
+        let sort = cures::of(cause.class);
+        if seen.contains(&cause.class) || (sort.rules.is_empty() && sort.advice.is_empty()) {
+            continue;
+        }
+        seen.push(cause.class);
+        let rules = sort.rules.join(", ");
+        let advice =
+            [sort.advice, &rules].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
+        lines.push(format!("  against {}: {advice}", short(cause.class, sort.words)));
+    }
+    lines
+}
+
+fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
+    let mut lines = vec![format!(
+        "The worst: {} on CPU {}, activation {}",
+        unit.with_name(hit.latency),
+        hit.cpu,
+        hit.activation
+    )];
+    let room = style.width.saturating_sub(34).max(20);
+    let mut at = Nanos::ZERO;
+    // Of more pieces than fit, the longest are shown, in their order.
+    let mut longest: Vec<usize> = (0..hit.pieces.len()).collect();
+    longest.sort_by_key(|place| std::cmp::Reverse(hit.pieces[*place].length));
+    longest.truncate(PIECES);
+    for (place, piece) in hit.pieces.iter().enumerate() {
+        if longest.contains(&place) {
+            lines.push(
+                format!(
+                    "  {:>10}  {:room$}  {:>10}  {}",
+                    unit.figure(at),
+                    clip(&format!("{}: {}", stage(piece.stage), harmless(&activity(&piece.activity))), room),
+                    unit.figure(piece.length),
+                    ""
+                )
+                .trim_end()
+                .to_owned(),
+            );
+        }
+        at = at + piece.length;
+    }
+    let hidden = hit.pieces.len().saturating_sub(PIECES);
+    if hidden > 0 {
+        lines.push(format!("  and {}", count_of(hidden as u64, "shorter piece")));
+    }
+    if let Some(cause) = hit.main_cause() {
+        let sure = match cause.certainty {
+            Certainty::Sure => "sure",
+            Certainty::Likely => "likely",
+            Certainty::Unknown => "unknown",
+        };
+        lines.push(format!(
+            "  {} {}: {}{}",
+            percent(cause.length.0, hit.latency.0) + " %",
+            sure,
+            cures::of(cause.class).words,
+            if cause.culprit.is_empty() { String::new() } else { format!(", {}", harmless(&cause.culprit)) }
+        ));
+        if !cause.witness.is_empty() {
+            lines.push(format!("  seen by: {}", harmless(&cause.witness)));
+        }
+    }
+    lines
+}
+
+/// How far a wake-up has come.
+pub(crate) fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::BeforeInterrupt => "timer due",
+        Stage::InInterrupt => "interrupt",
+        Stage::Runnable => "runnable",
+        Stage::Running => "running",
+        Stage::Unknown => "not known",
+    }
+}
+
+/// What the CPU did.
+pub(crate) fn activity(activity: &Activity) -> String {
+    match activity {
+        Activity::Idle { asleep: true } => "idle, asleep".to_owned(),
+        Activity::Idle { asleep: false } => "idle".to_owned(),
+        Activity::Thread { tid, name, work: Some(work), .. } => format!("{name} [{tid}], work {work}"),
+        Activity::Thread { tid, name, .. } => format!("{name} [{tid}]"),
+        Activity::Nmi { name } => format!("NMI {name}"),
+        Activity::Interrupt { name } => format!("interrupt {name}"),
+        Activity::Softirq { name } => format!("softirq {name}"),
+        Activity::Timer { function } => format!("timer {function}"),
+        Activity::Call { function } => format!("called by another CPU: {function}"),
+        Activity::Tracing => "recording a stack".to_owned(),
+        Activity::Unknown { why } => format!("unknown: {why}"),
+    }
+}

@@ -1,0 +1,45 @@
+//! What explains late wake-ups of a run: a capture of the kernel's trace.
+
+use capture::{Capture, Late, Threads};
+use record::{Hit, Tracing};
+use runner::{Marked, Tracer};
+use units::Nanos;
+
+use crate::error::Result;
+
+/// What names of the probe's threads begin with.
+const THREADS: &str = "probe";
+
+struct OfRun(Capture);
+
+/// For [`runner::Means`].
+pub fn make(wanted: usize, threshold: Nanos) -> Result<Box<dyn Tracer>> {
+    let capture = Capture::begin(&Threads::Named(THREADS.to_owned()), wanted, threshold)?;
+    Ok(Box::new(OfRun(capture)))
+}
+
+impl Tracer for OfRun {
+    fn marker(&self) -> String {
+        self.0.marker()
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.0.go_on()
+    }
+
+    fn threshold(&self) -> Nanos {
+        self.0.threshold()
+    }
+
+    fn take(&mut self, marked: &[Marked]) -> Result<()> {
+        let late = |marked: &Marked| {
+            let Marked { tid, cpu, activation, due, woke, interval } = *marked;
+            Late { tid, cpu, activation, due, woke, interval }
+        };
+        self.0.take(&marked.iter().map(late).collect::<Vec<_>>())
+    }
+
+    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>) {
+        self.0.finish()
+    }
+}
