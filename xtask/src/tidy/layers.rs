@@ -44,7 +44,10 @@ const EDGES: [(&str, &[&str]); 27] = [
         ],
     ),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
-    ("report", &["units", "printable", "histogram", "statistics", "record", "audit", "experiment", "explain"]),
+    (
+        "report",
+        &["units", "printable", "histogram", "statistics", "record", "audit", "experiment", "explain"],
+    ),
     (
         "runner",
         &[
