@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use experiment::{Arm, Figures};
+use experiment::{Arm, Block, Figures};
 use record::time::UtcTime;
 use record::{LabImages, Record};
 use serde::de::DeserializeOwned;
@@ -79,6 +79,12 @@ pub trait Plan: Serialize + DeserializeOwned {
     /// The directory that records of an arm lie in.
     fn name(&self, arm: &Arm) -> String;
 
+    /// The directory of a block's record, seen from the experiment's. What one guest measures is one record, whatever it is
+    /// measured for.
+    fn place(&self, block: &Block) -> String {
+        kept::name(&self.name(&block.arm), block.seed)
+    }
+
     /// The kernel of an arm.
     ///
     /// # Errors
@@ -149,6 +155,16 @@ struct Head {
     schema_version: u32,
     kind: Option<Kind>,
     tool: Option<String>,
+}
+
+/// Of which sort the experiment in `directory` is; none where none was begun there, or its file cannot be read. A file of a former version that holds
+/// trials and searches alike is called a trial.
+pub fn kind(directory: &Path) -> Option<Kind> {
+    const FORMER: [(&str, Kind); 3] =
+        [("trial.json", Kind::Trial), ("bisect.json", Kind::Bisection), ("ladder.json", Kind::Ladder)];
+    let head = || serde_json::from_slice::<Head>(&fs::read(directory.join(FILE)).ok()?).ok();
+    let former = || FORMER.iter().find(|(name, _)| directory.join(name).is_file()).map(|(_, kind)| *kind);
+    head().and_then(|head| head.kind).or_else(former)
 }
 
 impl<P: Plan> State<P> {

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr)]
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use record::verdict::Verdict;
@@ -45,6 +46,17 @@ pub fn final_data(text: &str) -> Result<(), CommandError> {
     data(text)
         .map(drop)
         .map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
+}
+
+/// Writes a page. One that nobody named a place for is no error where it cannot be written: what it shows is kept elsewhere.
+pub fn page(path: &Path, page: &str, is_named: bool) -> Result<(), CommandError> {
+    let write = if is_named { files::write_named } else { files::write_whole };
+    match write(path, page.as_bytes()) {
+        Ok(()) => words(&format!("report: {}", path.display())),
+        Err(error) if !is_named => words(&format!("warning: {error}")),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
 }
 
 /// Writes words, whoever they are from.

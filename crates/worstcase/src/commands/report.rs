@@ -1,4 +1,4 @@
-//! `worstcase report`: records shown again; several side by side.
+//! `worstcase report`: records shown again, several side by side; an experiment with its comparisons.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,16 +7,17 @@ use clap::Args;
 use record::{Record, store};
 use units::Nanos;
 
+use super::experiments::{self, Shown};
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
 
 /// Show records again, side by side for several
 ///
-/// Also those of runs that were cut off. The exit code says whether they could be shown, not what their verdicts are.
+/// Also those of runs that were cut off. The directory of a trial, search, bisection or ladder is shown as its command showed it. The exit code says whether they could be shown, not what their verdicts are.
 #[derive(Args)]
 pub struct Report {
-    /// Directories that runs left, or their record.json
+    /// Directories that runs left, or their record.json; the directory of an experiment
     #[arg(required = true, value_name = "DIR")]
     records: Vec<PathBuf>,
 
@@ -40,20 +41,31 @@ pub struct Report {
 
 impl Report {
     pub fn run(self) -> Result<ExitCode> {
+        if let [directory] = &self.records[..] {
+            if let Some(shown) = experiments::find(directory) {
+                return self.experiment(&shown?);
+            }
+        }
         let records =
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         output::final_data(&self.text(&records)?)?;
         let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
         let page =
             report::page::page_with(&records, self.extreme).map_err(|error| CommandError::new(error, ""))?;
-        let is_named = self.html.is_some();
-        let write = if is_named { files::write_named } else { files::write_whole };
-        match write(&path, page.as_bytes()) {
-            Ok(()) => output::words(&format!("report: {}", path.display())),
-            // Nobody asked for the page: a record that may only be read can be shown all the same.
-            Err(error) if !is_named => output::words(&format!("warning: {error}")),
-            Err(error) => return Err(error.into()),
+        output::page(&path, &page, self.html.is_some())?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn experiment(&self, shown: &Shown) -> Result<ExitCode> {
+        if self.per_cpu || self.extreme.is_some() {
+            let hint = "name one of its records: they lie in directories below it";
+            return Err(CommandError::new(
+                "--per-cpu and --extreme are about a record, not an experiment",
+                hint,
+            ));
         }
+        shown.print(self.json)?;
+        self.page_path().map_or(Ok(()), |path| shown.write_page(&path, self.html.is_some()))?;
         Ok(ExitCode::SUCCESS)
     }
 
