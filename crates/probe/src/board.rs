@@ -75,7 +75,8 @@ mod at {
     pub const WINDOWS_MISSED: usize = 38;
     pub const PREEMPTIONS: usize = 39;
     pub const READ_AT: usize = 40;
-    // The latest wake-up that was marked in the trace, and how many were.
+    // The latest wake-up that was marked in the trace, how many were, and how many were late and could not be.
+    pub const UNMARKED: usize = 43;
     pub const MARKS: usize = 44;
     pub const MARKED: usize = 45;
     pub const MARKED_DUE: usize = 46;
@@ -114,6 +115,7 @@ mod common {
     pub const CLAIM: usize = 1;
     pub const INSTANT: usize = 2;
     pub const MARK_FROM: usize = 8;
+    pub const MARK_ROUND: usize = 9;
 }
 
 /// What the clock read when the threads were asked to stop; none while they run. One load while they do.
@@ -144,9 +146,11 @@ pub fn mark_from(board: &[Word]) -> u64 {
     }
 }
 
-/// Has wake-ups from `latency` on marked, or none any more.
-pub fn set_mark_from(board: &[Word], latency: Option<Nanos>) {
-    board[common::MARK_FROM].set(latency.map_or(0, |latency| latency.0.max(1)));
+/// Has the next wake-up of each thread that is late by `latency` or more marked: one, because it stops the trace, until
+/// this is asked again.
+pub fn mark_next_from(board: &[Word], latency: Nanos) {
+    board[common::MARK_FROM].set(latency.0.max(1));
+    board[common::MARK_ROUND].publish(board[common::MARK_ROUND].get() + 1);
 }
 
 /// What a measuring thread writes with. Nothing here allocates, locks, blocks or calls the kernel.
@@ -165,6 +169,8 @@ pub struct Recorder<'a> {
     whereabouts: Option<Whereabouts>,
     /// What late wake-ups are marked with.
     marker: Option<&'a Marker>,
+    /// In which round the last one was.
+    marked_in: u64,
     /// Preemptions before the first window, where they are counted.
     preempted_before: Option<u64>,
 }
@@ -212,6 +218,7 @@ impl<'a> Recorder<'a> {
             every_sample,
             whereabouts: None,
             marker: None,
+            marked_in: 0,
             preempted_before: None,
         };
         recorder.next_second = recorder.first_activation_after(1);
@@ -332,9 +339,15 @@ impl<'a> Recorder<'a> {
         self.marker = Some(marker);
     }
 
-    /// Marks the wake-up at `now` in the trace, as the latest.
-    pub fn mark(&mut self, activation: u64, due: u64, now: u64) {
+    /// Marks the wake-up at `now` in the trace, or counts it where this round has its mark.
+    pub fn mark(&mut self, board: &[Word], activation: u64, due: u64, now: u64) {
         let Some(marker) = self.marker else { return };
+        let round = board[common::MARK_ROUND].get();
+        if round == self.marked_in {
+            self.words[at::UNMARKED].add(1);
+            return;
+        }
+        self.marked_in = round;
         // Where the trace is stopped already it takes no mark: another thread was late a moment before.
         let _ = marker.mark();
         self.words[at::MARKED].set(activation);

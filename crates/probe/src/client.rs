@@ -131,9 +131,9 @@ impl Probe {
         Some(self.plan.grid(thread, self.view(thread).origin()?))
     }
 
-    /// Has wake-ups from `latency` on marked in the trace; none: no more.
-    pub fn mark_from(&self, latency: Option<units::Nanos>) {
-        board::set_mark_from(&self.board, latency);
+    /// Has the next wake-up of each thread that is late by `latency` or more marked in the trace.
+    pub fn mark_next_from(&self, latency: units::Nanos) {
+        board::mark_next_from(&self.board, latency);
     }
 
     /// The process.

@@ -62,12 +62,14 @@ pub type MakeTracer = fn(usize, Nanos) -> Result<Box<dyn Tracer>>;
 pub(crate) struct Traced {
     tracer: Box<dyn Tracer>,
     seen: BTreeMap<usize, u64>,
+    /// Late wake-ups that no trace has.
+    blind: u64,
     failure: Option<Error>,
 }
 
 impl Traced {
     fn new(tracer: Box<dyn Tracer>) -> Self {
-        Self { tracer, seen: BTreeMap::new(), failure: None }
+        Self { tracer, seen: BTreeMap::new(), blind: 0, failure: None }
     }
 
     pub fn marker(&self) -> String {
@@ -77,21 +79,21 @@ impl Traced {
     /// The measurement begins.
     pub fn begin(&mut self, probe: &Probe) {
         match self.tracer.begin() {
-            Ok(()) => probe.mark_from(Some(self.tracer.threshold())),
+            Ok(()) => probe.mark_next_from(self.tracer.threshold()),
             Err(error) => self.failure = Some(error),
         }
     }
 
     /// Looks whether a thread has marked a wake-up, and has it explained.
     pub fn look(&mut self, probe: &Probe, head: &ScenarioHead) {
+        self.blind = probe.views().map(|view| view.unmarked()).sum();
         let marked: Vec<Marked> =
             (0..head.cpus.len()).filter_map(|thread| self.marked(probe, head, thread)).collect();
         if marked.is_empty() || self.failure.is_some() {
             return;
         }
-        probe.mark_from(None);
         match self.tracer.take(&marked) {
-            Ok(()) => probe.mark_from(Some(self.tracer.threshold())),
+            Ok(()) => probe.mark_next_from(self.tracer.threshold()),
             Err(error) => self.failure = Some(error),
         }
     }
@@ -108,6 +110,7 @@ impl Traced {
 
     fn finish(self) -> (Tracing, Vec<Hit>) {
         let (mut tracing, hits) = self.tracer.finish();
+        tracing.blind += self.blind;
         tracing.failure = self.failure.map(|error| error.message);
         (tracing, hits)
     }

@@ -43,6 +43,11 @@ impl View<'_> {
         (marks, self.value(at::MARKED), Nanos(self.value(at::MARKED_DUE)), Nanos(self.value(at::MARKED_AT)))
     }
 
+    /// Late wake-ups that could not be marked: they came after the mark of their round.
+    pub fn unmarked(&self) -> u64 {
+        self.value(at::UNMARKED)
+    }
+
     /// Wake-ups that came when their next activation was due.
     pub fn late(&self) -> u64 {
         self.value(at::LATE)

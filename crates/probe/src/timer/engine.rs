@@ -143,7 +143,7 @@ fn deliver<S: Source>(
         let latency = now - at.due;
         // First: each event after the wake-up takes the place of one before it.
         if latency >= board::mark_from(board) {
-            recorder.mark(at.activation, at.due, now);
+            recorder.mark(board, at.activation, at.due, now);
         }
         let next = at.account(task, now, stopped, recorder);
         if latency >= task.stop_at {
