@@ -17,6 +17,27 @@ const fn sort(words: &'static str, rules: &'static [&'static str], advice: &'sta
     Sort { words, rules, advice }
 }
 
+/// All classes.
+pub const CLASSES: [Class; 17] = [
+    Class::Host,
+    Class::InterruptsOff,
+    Class::PreemptionOff,
+    Class::NoPreemption,
+    Class::Interrupt,
+    Class::Call,
+    Class::Softirq,
+    Class::Timer,
+    Class::Nmi,
+    Class::Rival,
+    Class::Throttling,
+    Class::IdleExit,
+    Class::Migration,
+    Class::PageFault,
+    Class::Usual,
+    Class::Tracing,
+    Class::Unknown,
+];
+
 /// What is to be said of a class.
 pub const fn of(class: Class) -> Sort {
     match class {

@@ -43,3 +43,19 @@ impl Explain {
         Ok(ExitCode::SUCCESS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use audit::Rules;
+    use explain::cures;
+
+    #[test]
+    fn every_rule_that_is_named_against_a_cause_is_there() {
+        let rules = Rules::built_in().unwrap();
+        for class in cures::CLASSES {
+            for id in cures::of(class).rules {
+                assert!(rules.get(id).is_some(), "{class:?}: no rule {id}: crates/explain/src/cures.rs");
+            }
+        }
+    }
+}
