@@ -105,10 +105,33 @@ impl Scripted {
         }
         let end = &old[old.trim_end().len()..];
         self.put(path, &format!("{new}{end}"));
+        if let Some(top) = path.strip_suffix("/cgroup.subtree_control") {
+            self.show_cpusets(top, new.split_whitespace().any(|name| name == "cpuset"));
+        }
+        if let Some(group) = path.strip_suffix("/cpuset.cpus") {
+            let effective = ["cpus.effective", "effective_cpus"].map(|name| format!("{group}/cpuset.{name}"));
+            if let Some(file) = effective.into_iter().find(|file| self.tree.files.contains_key(file)) {
+                self.put(&file, &format!("{new}{end}"));
+            }
+        }
         if path.ends_with("/cpuset.cpus.partition") {
             self.forget_affinities(path.trim_end_matches(".partition"));
         }
         Ok(())
+    }
+
+    /// The files of groups below `top` about their CPUs come and go with the controller.
+    pub fn show_cpusets(&mut self, top: &str, are_there: bool) {
+        let is_below = |path: &String| path.rsplit_once('/').is_some_and(|(above, _)| above == top);
+        let groups: Vec<String> = self.tree.present.keys().filter(|path| is_below(path)).cloned().collect();
+        for (group, (name, text)) in groups.iter().flat_map(|group| GROUP.map(|file| (group, file))) {
+            let path = format!("{group}/{name}");
+            match (are_there, self.tree.files.contains_key(&path)) {
+                (true, false) => self.put(&path, text),
+                (false, true) if name.starts_with("cpuset.") => drop(self.tree.files.remove(&path)),
+                _ => {}
+            }
+        }
     }
 
     /// Whether the limits of a clock would stand the wrong way round.
@@ -171,12 +194,17 @@ impl Scripted {
 }
 
 /// What a new control group has, as far as it matters.
-const GROUP: [(&str, &str); 3] =
-    [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n"), ("cgroup.procs", "")];
+const GROUP: [(&str, &str); 4] = [
+    ("cpuset.cpus", "\n"),
+    ("cpuset.cpus.effective", "\n"),
+    ("cpuset.cpus.partition", "member\n"),
+    ("cgroup.procs", ""),
+];
 
 /// What it has in the cpusets of v1.
-const GROUP_V1: [(&str, &str); 6] = [
+const GROUP_V1: [(&str, &str); 7] = [
     ("cpuset.cpus", "\n"),
+    ("cpuset.effective_cpus", "\n"),
     ("cpuset.mems", "\n"),
     ("cpuset.cpu_exclusive", "0\n"),
     ("cpuset.sched_load_balance", "1\n"),

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::history::{History, Taken};
 use super::line::{Line, read, written};
+use crate::plan::Relied;
 use crate::{Error, Result};
 
 /// The journal of what holds.
@@ -93,6 +94,17 @@ impl Journal {
         let Taken { rules, target, old, new, .. } = step.clone();
         self.promise(&Line::Intend { step: number, rules, target, old, new })?;
         Ok(number)
+    }
+
+    /// Says what the settings that follow rest on.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be written.
+    pub fn rely(&mut self, all: &[Relied]) -> Result<()> {
+        for Relied { rules, target, value } in all.iter().cloned() {
+            self.tell(&Line::Relied { rules, target, value })?;
+        }
+        Ok(())
     }
 
     /// Adds a line. A machine that loses power before it is on the disk loses what it tells of too.

@@ -74,6 +74,10 @@ impl Kind for Freed<'_> {
         true
     }
 
+    fn can_end(&self) -> bool {
+        true
+    }
+
     fn find(&self, root: &SysRoot, this: &Target) -> Found {
         self.0.find(root, this)
     }

@@ -27,6 +27,7 @@ pub use form::Form;
 pub(crate) use frequency::order_limits;
 pub(crate) use kind::{Found, Kind, Phase};
 pub use partition::NAME as PARTITION;
+pub(crate) use partition::{effective_cpus, partitions_in};
 use partition::Programs;
 pub use thread::Thread;
 
@@ -39,6 +40,8 @@ fn kernel_version(root: &SysRoot) -> Option<KernelVersion> {
 #[derive(Debug, Default)]
 pub(crate) struct Expansion {
     pub steps: Vec<Step>,
+    /// What is as wanted already, and what it is wanted to be.
+    pub relied: Vec<(Target, String)>,
     pub refusals: Vec<Refusal>,
 }
 
@@ -49,7 +52,7 @@ impl Expansion {
 
     /// Adds the change of `target` towards `wanted`, if it is not so already.
     fn change(&mut self, root: &SysRoot, target: Target, wanted: &str) {
-        self.add(root, target, |form, now| form.change(now, wanted));
+        self.add(root, target, wanted, |form, now| form.change(now, wanted));
     }
 
     /// Adds the change of `target` to just `wanted`, if it is not so already: sets of CPUs are widened too, and stricter
@@ -57,10 +60,16 @@ impl Expansion {
     fn set(&mut self, root: &SysRoot, target: Target, wanted: &str) {
         let exactly =
             |form: Form, now: &str| (!form.same(&form.value(now), wanted)).then(|| wanted.to_owned());
-        self.add(root, target, exactly);
+        self.add(root, target, wanted, exactly);
     }
 
-    fn add(&mut self, root: &SysRoot, target: Target, new: impl FnOnce(Form, &str) -> Option<String>) {
+    fn add(
+        &mut self,
+        root: &SysRoot,
+        target: Target,
+        wanted: &str,
+        new: impl FnOnce(Form, &str) -> Option<String>,
+    ) {
         let now = match target.kind().text(root) {
             Fact::Value(text) => text,
             Fact::Unreadable(errno) => {
@@ -69,7 +78,7 @@ impl Expansion {
             Fact::Absent | Fact::Unsupported => return,
         };
         let form = target.kind().form(&now);
-        let Some(new) = new(form, &now) else { return };
+        let Some(new) = new(form, &now) else { return self.relied.push((target, wanted.to_owned())) };
         let old = form.value(&now);
         let one_way = target.kind().one_way(&old);
         match one_way {

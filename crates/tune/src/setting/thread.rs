@@ -134,6 +134,10 @@ impl Kind for Affinity<'_> {
         true
     }
 
+    fn can_end(&self) -> bool {
+        true
+    }
+
     fn find(&self, root: &SysRoot, this: &Target) -> Found {
         self.0.find(root, this)
     }
@@ -169,6 +173,10 @@ impl Kind for Scheduling<'_> {
 
     fn phase(&self) -> Phase {
         Phase::Priorities
+    }
+
+    fn can_end(&self) -> bool {
+        true
     }
 
     fn find(&self, root: &SysRoot, this: &Target) -> Found {

@@ -15,6 +15,7 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, KernelVersion};
 
 use super::{Expansion, Kind, Phase, Target, kernel_version};
+use crate::journal::{History, Taken};
 
 pub(super) use programs::Moved;
 pub use programs::Programs;
@@ -75,6 +76,30 @@ pub(super) fn is_file(path: &str) -> bool {
     const BARE: [&str; 4] = ["cpus", "mems", "cpu_exclusive", "sched_load_balance"];
     let name = path.rsplit('/').next().unwrap_or_default();
     name.starts_with("cpuset.") || BARE.contains(&name)
+}
+
+/// The partitions that the settings of `history` have made: the group of each, and the CPUs that were asked for.
+pub(crate) fn partitions_in(history: &History) -> Vec<(String, CpuList)> {
+    let latest = history.latest();
+    let value = |path: String| {
+        let its = |taken: &&&Taken| taken.held() && matches!(&taken.target, Target::File(file) if *file == path);
+        latest.iter().find(its).map(|taken| taken.new.as_str())
+    };
+    let partition = |taken: &&Taken| {
+        let Target::File(path) = &taken.target else { return None };
+        let (group, name) = path.rsplit_once('/')?;
+        let prefix = name.strip_suffix("cpu_exclusive").or_else(|| (name == STATE).then_some("cpuset."))?;
+        let cpus = value(format!("{group}/{prefix}cpus"))?.parse().ok()?;
+        taken.held().then(|| (group.to_owned(), cpus))
+    };
+    latest.iter().filter_map(partition).collect()
+}
+
+/// The CPUs that the kernel lets a group have.
+pub(crate) fn effective_cpus(root: &SysRoot, group: &str) -> Fact<CpuList> {
+    const NAMES: [&str; 3] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "effective_cpus"];
+    let lists = NAMES.map(|name| root.cpu_list(&format!("{group}/{name}")));
+    lists.into_iter().find(|list| *list != Fact::Absent).unwrap_or_default()
 }
 
 /// Whether groups right below that one have the cpuset controller.

@@ -192,7 +192,7 @@ pub fn of_file(path: &str, now: &Now) -> String {
         Now::Drifted(_) if path == CHOICE => shown::marked("yours", &format!("{path}: changed since")),
         Now::Holds => shown::marked("holds", path),
         Now::AsBefore => shown::marked("reset", &format!("{path}: as before us")),
-        Now::Drifted(why) | Now::Gone(why) | Now::Unclear(why) => {
+        Now::Drifted(why) | Now::Gone(why) | Now::Unclear(why) | Now::Pending(why) | Now::Ended(why) => {
             shown::marked("drifted", &format!("{path}: {why}"))
         }
         Now::Unreadable(errno) => shown::marked("unread", &format!("{path}: {}", in_words(*errno))),
