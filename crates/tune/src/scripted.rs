@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::Kernel;
+use control::{Kernel, SliceProperty};
 use machine::{latency_request, swaps, tasks};
 use record::Fact;
 use rustix::io::Errno;
@@ -352,6 +352,27 @@ impl Kernel for Scripted {
                 .partition(|(path, _)| path.starts_with(&own));
             machine.tree.files = rest;
             machine.aside.insert(program.clone(), Tree { files: process, ..Tree::default() });
+            Ok(())
+        })
+    }
+
+    fn slice(&mut self, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
+        self.written(|machine, _| {
+            let is_there = machine.tree.present.contains_key(group);
+            let is_empty = machine.text(&format!("{group}/cgroup.procs")).is_none_or(|text| text.is_empty());
+            if value.is_empty() && is_empty {
+                machine.tree.present.remove(group);
+                machine.tree.files.retain(|file, _| !file.starts_with(&format!("{group}/")));
+                return Ok(());
+            }
+            if !is_there {
+                machine.tree.present.insert(group.to_owned(), Fact::Value(()));
+                GROUP.iter().for_each(|(name, text)| machine.put(&format!("{group}/{name}"), text));
+            }
+            if property == SliceProperty::AllowedCpus {
+                machine.put(&format!("{group}/cpuset.cpus"), &format!("{value}\n"));
+                machine.put(&format!("{group}/cpuset.cpus.effective"), &format!("{value}\n"));
+            }
             Ok(())
         })
     }

@@ -196,6 +196,7 @@ mod tests {
             r#"{"group":"/sys/fs/cgroup/worstcase"}"#.to_owned(),
             r#"{"programs":{"from":"/sys/fs/cgroup/cpuset","to":"/sys/fs/cgroup/cpuset/worstcase-rest"}}"#
                 .to_owned(),
+            r#"{"slice":{"group":"/sys/fs/cgroup/worstcase.slice","property":"allowed-cpus"}}"#.to_owned(),
             r#"{"swap":"/dev/sda2"}"#.to_owned(),
             r#"{"service":{"program":"irqbalance","manager":"irqbalance.service"}}"#.to_owned(),
             r#""latency-limit""#.to_owned(),

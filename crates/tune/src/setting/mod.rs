@@ -28,7 +28,7 @@ pub(crate) use frequency::order_limits;
 pub(crate) use kind::{Found, Kind, Phase};
 pub use partition::NAME as PARTITION;
 pub(crate) use partition::{effective_cpus, partitions_in};
-use partition::Programs;
+use partition::{Programs, Slice};
 pub use thread::Thread;
 
 /// The version of the kernel that runs; none where it cannot be read.
@@ -157,6 +157,8 @@ pub enum Target {
     Scheduling(Thread),
     /// Whether groups right below that one have the cpuset controller: `on` or `off`.
     CpusetBelow(String),
+    /// What a slice of systemd has of its own: CPUs, memory nodes; empty for nothing.
+    Slice(Slice),
     /// A control group: `there` or `none`.
     Group(String),
     /// The programs of a control group of v1, in it or in another one.
@@ -184,6 +186,7 @@ impl Target {
             Self::Freed(thread) => Box::new(freed::Freed(thread::Affinity(thread))),
             Self::Scheduling(thread) => Box::new(thread::Scheduling(thread)),
             Self::CpusetBelow(group) => Box::new(partition::CpusetBelow(group)),
+            Self::Slice(slice) => Box::new(partition::Owned(slice)),
             Self::Group(group) => Box::new(partition::Group(group)),
             Self::Programs(programs) => Box::new(partition::Moved(programs)),
             Self::Swap(path) => Box::new(swap::Swap(path)),

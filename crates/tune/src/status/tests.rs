@@ -147,3 +147,46 @@ fn an_interrupt_that_is_gone_or_was_relied_on_and_moved_is_off() {
     machine.put("/proc/interrupts", " CPU0 CPU1\n");
     assert_eq!(told(&machine, &disk).len(), 2, "{:?}", told(&machine, &disk));
 }
+
+/// The same machine, whose control groups are kept by systemd.
+fn kept_by_systemd() -> Scripted {
+    let mut machine = machine();
+    machine.put("/run/systemd/system/x", "");
+    machine.put(&format!("{TOP}/init.scope/cgroup.procs"), "1\n");
+    machine
+}
+
+#[test]
+fn under_systemd_a_partition_is_a_slice_of_its_own() {
+    let (mut machine, disk) = (kept_by_systemd(), Disk::default());
+    let before = machine.tree.clone();
+    let plan = planned(&machine);
+    let told: Vec<String> =
+        plan.steps.iter().map(|step| format!("{}: {} -> {}", step.target, step.old, step.new)).collect();
+    let expected = [
+        "AllowedCPUs of /sys/fs/cgroup/worstcase.slice:  -> 2-3",
+        "/sys/fs/cgroup/worstcase.slice/cpuset.cpus.partition: member -> isolated",
+        "CPUs of irq 24 (PCI-MSI 0-edge eth0): 0-3 -> 0-1",
+    ];
+    assert_eq!(told, expected);
+    apply(&mut machine, &mut disk.journal(), &plan.steps, OnRefusal::RollBack, &mut |_| true);
+    assert_eq!(self::told(&machine, &disk), Vec::<String>::new());
+    machine.slice("/sys/fs/cgroup/worstcase.slice", control::SliceProperty::AllowedCpus, "").unwrap();
+    assert!(!self::told(&machine, &disk).is_empty(), "somebody stopped the slice");
+    repaired(&mut machine, &disk);
+    assert_eq!(self::told(&machine, &disk), Vec::<String>::new());
+    let steps = disk.history().steps;
+    restore(&mut machine, &steps);
+    assert_eq!(differences(&machine.root(), &steps), []);
+    assert_eq!(machine.tree, before);
+}
+
+#[test]
+fn a_slice_with_services_in_it_is_taken_and_one_with_cpus_of_its_own_is_not() {
+    let mut machine = kept_by_systemd();
+    let slice = "/sys/fs/cgroup/worstcase.slice";
+    machine.slice(slice, control::SliceProperty::AllowedMemoryNodes, "0").unwrap();
+    assert!(planned(&machine).refusals.is_empty());
+    machine.put(&format!("{slice}/cpuset.cpus"), "1\n");
+    assert!(planned(&machine).refusals[0].why_not.contains("has CPUs of its own already"));
+}

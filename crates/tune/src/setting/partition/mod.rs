@@ -2,12 +2,13 @@
 //! exclusive cpuset where v1 has the controller.
 
 mod programs;
+mod slice;
 mod unified;
 mod v1;
 
 use std::fmt;
 
-use control::Kernel;
+use control::{Kernel, SliceProperty};
 use machine::V1;
 use record::Fact;
 use rustix::io::Errno;
@@ -19,6 +20,8 @@ use crate::journal::{History, Taken};
 
 pub(super) use programs::Moved;
 pub use programs::Programs;
+pub use slice::Slice;
+pub(super) use slice::Owned;
 pub(super) use unified::STATE;
 use unified::has_cpuset;
 
@@ -34,6 +37,7 @@ const EFFECT: &str = "programs bound to these CPUs alone are moved off, and befo
 pub(super) fn expand(root: &SysRoot, cpus: &CpuList) -> Expansion {
     let mut expansion = Expansion::default();
     match (unified::top(root), V1::find(root)) {
+        (Ok(Some(top)), _) if slice::keeps(root, &top) => slice::add(root, &mut expansion, &top, cpus),
         (Ok(Some(top)), _) => unified::add(root, &mut expansion, &top, cpus),
         (Ok(None), Some(files)) => v1::add(root, &mut expansion, &files, cpus),
         (Ok(None), None) => expansion.refuse(WHAT, nowhere(root)),
@@ -81,15 +85,20 @@ pub(super) fn is_file(path: &str) -> bool {
 /// The partitions that the settings of `history` have made: the group of each, and the CPUs that were asked for.
 pub(crate) fn partitions_in(history: &History) -> Vec<(String, CpuList)> {
     let latest = history.latest();
-    let value = |path: String| {
-        let its = |taken: &&&Taken| taken.held() && matches!(&taken.target, Target::File(file) if *file == path);
-        latest.iter().find(its).map(|taken| taken.new.as_str())
+    let value = |group: &str, path: &str| {
+        let is_its = |target: &Target| match target {
+            Target::File(file) => file == path,
+            Target::Slice(Slice { group: its, property: SliceProperty::AllowedCpus }) => its == group,
+            _ => false,
+        };
+        let its = latest.iter().find(|taken| taken.held() && is_its(&taken.target));
+        its.map(|taken| taken.new.as_str())
     };
     let partition = |taken: &&Taken| {
         let Target::File(path) = &taken.target else { return None };
         let (group, name) = path.rsplit_once('/')?;
         let prefix = name.strip_suffix("cpu_exclusive").or_else(|| (name == STATE).then_some("cpuset."))?;
-        let cpus = value(format!("{group}/{prefix}cpus"))?.parse().ok()?;
+        let cpus = value(group, &format!("{group}/{prefix}cpus"))?.parse().ok()?;
         taken.held().then(|| (group.to_owned(), cpus))
     };
     latest.iter().filter_map(partition).collect()
