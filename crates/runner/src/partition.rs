@@ -50,6 +50,22 @@ fn slice_name(group: &str) -> &str {
     group.strip_suffix(".slice").unwrap_or(group)
 }
 
+/// Puts this process into it for good: undoing the partition puts it and what it starts back where it came from.
+pub fn enter(partition: &Partition) -> Result<()> {
+    let own = SysRoot::live().read("/proc/self/cgroup");
+    let path = own.value().and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::")));
+    let inner = path.filter(|_| machine::is_of_v2(partition)).and_then(machine::origin_name);
+    let Some(group) = inner.map(|inner| format!("{}/{inner}", partition.group)) else {
+        return put(partition, std::process::id()).map(drop);
+    };
+    let failed = |errno: Errno| {
+        Error::new(format!("enter {group}: {}", in_words(errno.raw_os_error())), "run it as root")
+    };
+    let mut kernel = Live::default();
+    kernel.make_directory(&group).or_else(|errno| if errno == Errno::EXIST { Ok(()) } else { Err(failed(errno)) })?;
+    kernel.write_file(&format!("{group}/cgroup.procs"), &std::process::id().to_string()).map_err(failed)
+}
+
 /// Puts a process into it. In a slice of systemd, which has processes only in groups below it, that is one of its own:
 /// it is to be kept until the process has ended.
 pub fn put(partition: &Partition, process: u32) -> Result<Option<Directory>> {

@@ -151,7 +151,10 @@ impl Scripted {
         let cpus = |text: Option<String>| text.and_then(|text| text.trim().parse::<CpuList>().ok());
         let Some(online) = cpus(self.text("/sys/devices/system/cpu/online")) else { return };
         let left = online.difference(&cpus(self.text(taken)).unwrap_or_default());
-        for task in tasks::all(&self.root()).into_iter().filter(|task| task.kernel && !task.bound) {
+        // Where a test says nothing of the version, programs stay where they are.
+        let is_old = self.text("/proc/sys/kernel/osrelease").is_some_and(|text| text.starts_with("6.1."));
+        let is_forgotten = |task: &tasks::Task| if task.kernel { !task.bound } else { is_old };
+        for task in tasks::all(&self.root()).into_iter().filter(is_forgotten) {
             let _ = self.bind(task.tid, &left.to_string());
         }
     }

@@ -71,9 +71,17 @@ fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
 /// and who may run on the wrong side of it.
 pub fn faults(root: &SysRoot, history: &History) -> Vec<String> {
     let relied = relied(history).filter_map(|relied| broken(root, relied));
-    let partitions = partitions_in(history).into_iter();
+    let partitions = partitions_in(&history.latest()).into_iter();
     let partitions = partitions.flat_map(|(group, cpus)| partition_faults(root, &group, &cpus));
-    relied.chain(partitions).collect()
+    damage(history).chain(relied).chain(partitions).collect()
+}
+
+/// Lines of the journal that say nothing any more.
+fn damage(history: &History) -> impl Iterator<Item = String> {
+    let lines = history.damaged.iter().map(|line| format!("line {line} of the journal is damaged"));
+    let is_headless = history.begin.is_none() && history.damaged.is_empty();
+    let headless = is_headless.then(|| "the journal does not say when and for how long it was begun".to_owned());
+    lines.chain(headless)
 }
 
 /// What is relied on, but for what was written since.

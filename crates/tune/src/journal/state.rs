@@ -160,7 +160,7 @@ impl State {
     fn locked(&self, operation: FlockOperation) -> Result<Lock> {
         self.make()?;
         let path = self.directory.join(LOCK);
-        let file = files::open_lock(&path, files::PRIVATE).map_err(Error::file(HINT))?;
+        let file = self.lock_file(&path)?;
         flock(&file, operation).map_err(|errno| match errno {
             Errno::WOULDBLOCK => {
                 let reason = "another worstcase changes settings right now";
@@ -169,6 +169,17 @@ impl State {
             errno => Error::new("lock", &path, errno, HINT),
         })?;
         Ok(Lock { _file: file })
+    }
+
+    /// What is locked: a file that was made once is only read, so that a disk that was mounted read-only since can be
+    /// locked too.
+    fn lock_file(&self, path: &Path) -> Result<File> {
+        match files::open(path) {
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
+                files::open_lock(path, files::PRIVATE).map_err(Error::file(HINT))
+            }
+            opened => opened.map_err(Error::file(HINT)),
+        }
     }
 
     fn make(&self) -> Result<()> {

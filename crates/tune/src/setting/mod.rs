@@ -24,11 +24,13 @@ use crate::plan::{Handlers, Refusal, Step, Threads};
 
 pub use file::{is_of_kernel, is_setting};
 pub use form::Form;
+pub(crate) use freed::forgets_programs;
 pub(crate) use frequency::order_limits;
 pub(crate) use kind::{Found, Kind, Phase};
 pub use partition::NAME as PARTITION;
-pub(crate) use partition::{effective_cpus, partitions_in};
-use partition::{Programs, Slice};
+pub(crate) use partition::{effective_cpus, is_of_partition, partitions_in};
+pub(crate) use partition::Programs;
+use partition::Slice;
 pub use thread::Thread;
 
 /// The version of the kernel that runs; none where it cannot be read.

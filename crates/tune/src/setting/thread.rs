@@ -68,8 +68,7 @@ impl From<&Task> for Thread {
 impl Thread {
     /// It as it is now, if it is still there.
     fn task(&self, root: &SysRoot) -> Option<Task> {
-        tasks::task(root, self.pid, self.tid)
-            .filter(|task| task.start == self.start && task.name == self.name)
+        tasks::task(root, self.pid, self.tid).filter(|task| task.start == self.start)
     }
 
     fn text(&self, root: &SysRoot, text: fn(&SysRoot, Task) -> String) -> Fact<String> {

@@ -70,7 +70,9 @@ fn told(machine: &Scripted, disk: &Disk) -> Vec<String> {
 fn repaired(machine: &mut Scripted, disk: &Disk) {
     let history = disk.history();
     let mut journal = Journal::new(Box::new(disk.clone()), Path::new("journal"));
-    (0..history.steps.len()).for_each(|_| drop(journal.next()));
+    (0..history.steps.len()).for_each(|_| {
+        journal.next();
+    });
     reconcile(machine, &mut journal, &history).unwrap();
 }
 

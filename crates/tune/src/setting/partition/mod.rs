@@ -16,7 +16,7 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, KernelVersion};
 
 use super::{Expansion, Kind, Phase, Target, kernel_version};
-use crate::journal::{History, Taken};
+use crate::journal::Taken;
 
 pub(super) use programs::Moved;
 pub use programs::Programs;
@@ -82,9 +82,16 @@ pub(super) fn is_file(path: &str) -> bool {
     name.starts_with("cpuset.") || BARE.contains(&name)
 }
 
-/// The partitions that the settings of `history` have made: the group of each, and the CPUs that were asked for.
-pub(crate) fn partitions_in(history: &History) -> Vec<(String, CpuList)> {
-    let latest = history.latest();
+/// Whether a setting makes a partition, so that undoing it has the kernel forget bindings.
+pub(crate) fn is_of_partition(target: &Target) -> bool {
+    matches!(
+        target,
+        Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) | Target::Slice(_)
+    )
+}
+
+/// The partitions that settings have made: the group of each, and the CPUs that were asked for.
+pub(crate) fn partitions_in(latest: &[&Taken]) -> Vec<(String, CpuList)> {
     let value = |group: &str, path: &str| {
         let is_its = |target: &Target| match target {
             Target::File(file) => file == path,
@@ -140,6 +147,15 @@ impl Kind for CpusetBelow<'_> {
     }
 }
 
+/// Moves all processes of a group into the first of `others` that takes them.
+fn move_out(kernel: &mut dyn Kernel, group: &str, others: &[&str]) {
+    let inside = kernel.root().read(&format!("{group}/cgroup.procs"));
+    for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
+        // A process that ends meanwhile is out of the group too.
+        let _ = others.iter().any(|other| kernel.write_file(&format!("{other}/cgroup.procs"), process).is_ok());
+    }
+}
+
 /// A control group, by its directory.
 pub(super) struct Group<'a>(pub &'a str);
 
@@ -157,17 +173,19 @@ impl Kind for Group<'_> {
         }
     }
 
-    /// What is in a group that is removed goes to the group above.
+    /// What is in a group that is removed goes to where it came from, else to the group above.
     fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
         if value == "there" {
             return kernel.make_directory(self.0);
         }
-        let inside = kernel.root().read(&format!("{}/cgroup.procs", self.0));
         let above = self.0.rsplit_once('/').map_or("", |(above, _)| above);
-        for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
-            // A process that ends meanwhile is out of the group too.
-            let _ = kernel.write_file(&format!("{above}/cgroup.procs"), process);
+        let inner = kernel.root().directories(self.0).value().cloned().unwrap_or_default();
+        for (name, origin) in inner.iter().filter_map(|name| Some((name, machine::origin_of(name)?))) {
+            let inner = format!("{}/{name}", self.0);
+            move_out(kernel, &inner, &[&format!("{above}/{origin}"), above]);
+            kernel.remove_directory(&inner)?;
         }
+        move_out(kernel, self.0, &[above]);
         kernel.remove_directory(self.0)
     }
 

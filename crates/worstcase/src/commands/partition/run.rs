@@ -12,7 +12,7 @@ use units::{Policy, Priority};
 use super::lockout;
 use super::systemd::{self, WayIn};
 use crate::error::{CommandError, Result};
-use runner::partition::{named, put, valid};
+use runner::partition::{enter, named, valid};
 
 /// Start a command inside a partition
 ///
@@ -50,7 +50,7 @@ impl Run {
             WayIn::Here => Command::new(&self.command[0]),
             WayIn::Scope(slice) => systemd::scope(&slice, &self.command[0]),
             WayIn::Group => {
-                put(&partition, std::process::id())?;
+                enter(&partition)?;
                 Command::new(&self.command[0])
             }
         };
