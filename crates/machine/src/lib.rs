@@ -48,7 +48,9 @@ pub mod unseen;
 pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpu_times::CpuTimes;
-pub use cpusets::{V1, is_of_v2, is_slice, partition_around, partition_at, partition_of, partitions, processes_in};
+pub use cpusets::{
+    V1, is_of_v2, is_slice, partition_around, partition_at, partition_of, partitions, processes_in,
+};
 pub use disturbances::Disturbances;
 pub use facts::{machine, throttling_now};
 pub use heat::{Heat, temperature};

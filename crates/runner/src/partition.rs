@@ -62,7 +62,9 @@ pub fn enter(partition: &Partition) -> Result<()> {
         Error::new(format!("enter {group}: {}", in_words(errno.raw_os_error())), "run it as root")
     };
     let mut kernel = Live::default();
-    kernel.make_directory(&group).or_else(|errno| if errno == Errno::EXIST { Ok(()) } else { Err(failed(errno)) })?;
+    kernel
+        .make_directory(&group)
+        .or_else(|errno| if errno == Errno::EXIST { Ok(()) } else { Err(failed(errno)) })?;
     kernel.write_file(&format!("{group}/cgroup.procs"), &std::process::id().to_string()).map_err(failed)
 }
 

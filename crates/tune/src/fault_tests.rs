@@ -326,7 +326,8 @@ fn who_executes_another_program_is_bound_again_and_who_was_bound_since_stays_so(
     let (mut machine, disk) = (before, Disk::default());
     apply(&mut machine, &mut disk.journal(), &plan.steps, OnRefusal::RollBack, &mut |_| true);
     thread(&mut machine, 700, "robot", "0-1");
-    let bind = |machine: &mut Scripted, tid, cpus: &str| machine.set_affinity(tid, &cpus.parse().unwrap()).unwrap();
+    let bind =
+        |machine: &mut Scripted, tid, cpus: &str| machine.set_affinity(tid, &cpus.parse().unwrap()).unwrap();
     bind(&mut machine, 701, "0");
     bind(&mut machine, 702, "2");
     let undone = restore(&mut machine, &disk.history().steps);
@@ -335,7 +336,8 @@ fn who_executes_another_program_is_bound_again_and_who_was_bound_since_stays_so(
     assert_eq!(cpus(701), "Cpus_allowed_list:\t0\n", "somebody has bound it elsewhere since");
     assert_eq!(cpus(702), "Cpus_allowed_list:\t2\n", "somebody has bound it for the first time");
     assert_eq!(cpus(703), "Cpus_allowed_list:\t0-3\n");
-    let foreign: Vec<&Back> = undone.iter().map(|undone| &undone.back).filter(|back| !back.is_as_before()).collect();
+    let foreign: Vec<&Back> =
+        undone.iter().map(|undone| &undone.back).filter(|back| !back.is_as_before()).collect();
     assert_eq!(foreign, [&Back::Foreign("0".into())]);
     assert_eq!(differences(&machine.root(), &disk.history().steps).len(), 1, "and that is no proof");
 }

@@ -80,7 +80,8 @@ pub fn faults(root: &SysRoot, history: &History) -> Vec<String> {
 fn damage(history: &History) -> impl Iterator<Item = String> {
     let lines = history.damaged.iter().map(|line| format!("line {line} of the journal is damaged"));
     let is_headless = history.begin.is_none() && history.damaged.is_empty();
-    let headless = is_headless.then(|| "the journal does not say when and for how long it was begun".to_owned());
+    let headless =
+        is_headless.then(|| "the journal does not say when and for how long it was begun".to_owned());
     lines.chain(headless)
 }
 

@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn every_sort_of_thing_has_a_source_and_a_remedy() {
         use Kind::*;
-        let counted = [Interrupt, Softirq, KernelThread, UnpinnedThread, PinnedThread, PageFault, Unseen, Steal];
+        let counted =
+            [Interrupt, Softirq, KernelThread, UnpinnedThread, PinnedThread, PageFault, Unseen, Steal];
         let traced = [Passing, Call, Work, Timer, Tick, SystemCall];
         for kind in counted.into_iter().chain(traced) {
             let origin = of(kind, "nobody knows it");

@@ -168,7 +168,9 @@ impl Tally {
     /// What a thread used up, where it is, else where it was. A thread that never gave the CPU away had one slice.
     fn add_thread(&mut self, before: Option<&Thread>, after: &Thread) {
         let mut looks = [Some(after), before].into_iter().flatten();
-        let Some(there) = looks.find(|thread| self.cpus.contains(thread.cpu) && thread.may_run()) else { return };
+        let Some(there) = looks.find(|thread| self.cpus.contains(thread.cpu) && thread.may_run()) else {
+            return;
+        };
         let slices = increase(before.map(|thread| thread.slices), after.slices);
         let time = Nanos(increase(before.map(|thread| thread.time.0), after.time.0));
         let faults = increase(before.map(|thread| thread.faults), after.faults);

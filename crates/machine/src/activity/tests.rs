@@ -15,7 +15,8 @@ fn activity(interrupts: &str, softirqs: &str, slices: u64, threads: &[Line<'_>])
 /// What is seen where these files are there, and so many slices were given away by CPUs.
 fn look(files: &[(&str, &str)], slices: &[(u32, u64)], threads: &[Line<'_>], cpus: &CpuList) -> Activity {
     let tree = FakeTree::new(files);
-    let lines = slices.iter().map(|(cpu, slices)| format!("cpu{cpu} 1 0 2 3 4 5 6 7 {slices}\ndomain0 3 1 2\n"));
+    let lines =
+        slices.iter().map(|(cpu, slices)| format!("cpu{cpu} 1 0 2 3 4 5 6 7 {slices}\ndomain0 3 1 2\n"));
     tree.write("/proc/schedstat", format!("version 15\ntimestamp 1\n{}", lines.collect::<String>()));
     tree.write("/proc/self/schedstat", "1 2 3");
     tree.write("/proc/stat", "cpu1 1 0 1 9 0 0 0 4\n");
@@ -119,9 +120,7 @@ fn a_cpu_that_was_away_is_not_counted_from_its_boot_and_is_missing() {
 
 #[test]
 fn slices_counted_at_one_look_and_found_at_another_are_nobody_elses() {
-    let with = |given: u64, own: u64| {
-        activity("", "", given, &[(40, "loop", 0, 1, 0, 1000 + own, own, "1")])
-    };
+    let with = |given: u64, own: u64| activity("", "", given, &[(40, "loop", 0, 1, 0, 1000 + own, own, "1")]);
     let looks = [with(100, 50), with(160, 100), with(200, 150), with(260, 210)];
     let mut tally = Tally::new(one());
     looks.windows(2).for_each(|pair| tally.add(&pair[0], &pair[1]));

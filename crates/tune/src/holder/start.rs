@@ -100,7 +100,9 @@ pub fn is_alive(state: &Path, kind: Kind) -> Option<bool> {
 /// Whether the holder that announced itself is stopped (SIGSTOP, a debugger): it does nothing when its time comes.
 pub fn is_stopped(state: &Path, kind: Kind) -> bool {
     let holder = announcement(state, kind).filter(is_there);
-    holder.is_some_and(|holder| state_of(&SysRoot::live(), holder.pid).is_some_and(|state| "Tt".contains(state)))
+    holder.is_some_and(|holder| {
+        state_of(&SysRoot::live(), holder.pid).is_some_and(|state| "Tt".contains(state))
+    })
 }
 
 /// Whether the holder that announced itself should have undone everything by now, `seconds` after it began.

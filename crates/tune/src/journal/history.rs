@@ -29,6 +29,16 @@ impl Taken {
         }
     }
 
+    /// Whether the kernel did not take it though it should: that it keeps interrupts and threads where they are is a fact.
+    pub fn is_failure(&self) -> bool {
+        let kind = self.target.kind();
+        match &self.outcome {
+            None | Some(Outcome::Exact | Outcome::Equal(_)) => false,
+            Some(Outcome::Clamped(_)) => kind.is_all_or_nothing(),
+            Some(Outcome::Ignored | Outcome::Refused(_)) => !kind.may_be_refused(),
+        }
+    }
+
     /// Whether the value that was asked for was there afterwards.
     pub fn held(&self) -> bool {
         self.outcome.as_ref().is_some_and(Outcome::holds)

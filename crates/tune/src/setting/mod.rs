@@ -28,9 +28,9 @@ pub(crate) use freed::forgets_programs;
 pub(crate) use frequency::order_limits;
 pub(crate) use kind::{Found, Kind, Phase};
 pub use partition::NAME as PARTITION;
-pub(crate) use partition::{effective_cpus, is_of_partition, partitions_in};
 pub(crate) use partition::Programs;
 use partition::Slice;
+pub(crate) use partition::{effective_cpus, is_of_partition, partitions_in};
 pub use thread::Thread;
 
 /// The version of the kernel that runs; none where it cannot be read.

@@ -36,7 +36,8 @@ fn machine() -> Scripted {
 
 /// A program that may run on those CPUs.
 fn program(machine: &mut Scripted, pid: i32, cpus: &str) {
-    let rest = "0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+    let rest =
+        "0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
     let place = format!("/proc/{pid}/task/{pid}");
     machine.put(&format!("{place}/stat"), &format!("{pid} (some) S 1 0 0 0 -1 0 {rest}\n"));
     machine.put(&format!("{place}/status"), &format!("Cpus_allowed_list:\t{cpus}\n"));

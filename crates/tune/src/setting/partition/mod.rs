@@ -20,8 +20,8 @@ use crate::journal::Taken;
 
 pub(super) use programs::Moved;
 pub use programs::Programs;
-pub use slice::Slice;
 pub(super) use slice::Owned;
+pub use slice::Slice;
 pub(super) use unified::STATE;
 use unified::has_cpuset;
 
@@ -84,10 +84,7 @@ pub(super) fn is_file(path: &str) -> bool {
 
 /// Whether a setting makes a partition, so that undoing it has the kernel forget bindings.
 pub(crate) fn is_of_partition(target: &Target) -> bool {
-    matches!(
-        target,
-        Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) | Target::Slice(_)
-    )
+    matches!(target, Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) | Target::Slice(_))
 }
 
 /// The partitions that settings have made: the group of each, and the CPUs that were asked for.
@@ -152,7 +149,8 @@ fn move_out(kernel: &mut dyn Kernel, group: &str, others: &[&str]) {
     let inside = kernel.root().read(&format!("{group}/cgroup.procs"));
     for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
         // A process that ends meanwhile is out of the group too.
-        let _ = others.iter().any(|other| kernel.write_file(&format!("{other}/cgroup.procs"), process).is_ok());
+        let _ =
+            others.iter().any(|other| kernel.write_file(&format!("{other}/cgroup.procs"), process).is_ok());
     }
 }
 

@@ -30,12 +30,15 @@ pub(super) fn add(root: &SysRoot, expansion: &mut Expansion, top: &str, cpus: &C
     }
     freed::expand(root, expansion, cpus);
     let first = expansion.steps.len();
-    let of_slice =
-        |property, value: String| Step::new(Target::Slice(Slice { group: group.clone(), property }), String::new(), value);
+    let of_slice = |property, value: String| {
+        Step::new(Target::Slice(Slice { group: group.clone(), property }), String::new(), value)
+    };
     expansion.steps.push(of_slice(SliceProperty::AllowedCpus, cpus.to_string()));
     let nodes = root.cpu_list("/sys/devices/system/node/online").value().cloned().unwrap_or_default();
     if nodes.len() > 1 {
-        expansion.steps.push(of_slice(SliceProperty::AllowedMemoryNodes, nodes_of(root, cpus, &nodes).to_string()));
+        expansion
+            .steps
+            .push(of_slice(SliceProperty::AllowedMemoryNodes, nodes_of(root, cpus, &nodes).to_string()));
     }
     let state = Target::File(format!("{group}/{STATE}"));
     expansion.steps.push(Step::new(state, "member".to_owned(), "isolated".to_owned()));
@@ -118,6 +121,8 @@ impl Kind for Owned<'_> {
     }
 
     fn why_refused(&self, _errno: i32) -> Option<&'static str> {
-        Some("systemctl set-property failed: the journal of systemd says why; before version 244 it has no AllowedCPUs=")
+        Some(
+            "systemctl set-property failed: the journal of systemd says why; before version 244 it has no AllowedCPUs=",
+        )
     }
 }

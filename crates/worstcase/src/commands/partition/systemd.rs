@@ -34,8 +34,12 @@ fn way_of(root: &SysRoot, partition: &Partition, process: i32, has_systemd: bool
             Ok(WayIn::Here)
         }
         (Some(slice), Some(service)) => Err(CommandError::new(
-            format!("{service} is outside of {slice}, and would lose what it starts there: stopped, it would run on"),
-            format!("write Slice={slice} into the section [Service] of its unit, then systemctl daemon-reload"),
+            format!(
+                "{service} is outside of {slice}, and would lose what it starts there: stopped, it would run on"
+            ),
+            format!(
+                "write Slice={slice} into the section [Service] of its unit, then systemctl daemon-reload"
+            ),
         )),
         (Some(slice), None) if has_systemd => Ok(WayIn::Scope(slice.to_owned())),
         (_, service) => {

@@ -125,7 +125,16 @@ impl Verify {
         let missing = [tally.missing(), lost.missing(), before.missing(), tracing.missing()].concat();
         let (verdict, unnamed) = (verdict(&residues, &missing), tracing.unnamed());
         let changes = tally.changes();
-        Ok(Proof { schema_version: 1, cpus: cpus.to_string(), time, verdict, missing, unnamed, changes, residues })
+        Ok(Proof {
+            schema_version: 1,
+            cpus: cpus.to_string(),
+            time,
+            verdict,
+            missing,
+            unnamed,
+            changes,
+            residues,
+        })
     }
 }
 
@@ -285,8 +294,7 @@ mod tests {
         assert!(
             text.contains(
                 "CPU 2: nothing\n  changed meanwhile: row 1 was i8042\n  not named: functions of calls\n"
-            )
-                && text.ends_with("fail: 1 above the allowance\n"),
+            ) && text.ends_with("fail: 1 above the allowance\n"),
             "{text}"
         );
     }

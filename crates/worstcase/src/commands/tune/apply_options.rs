@@ -116,7 +116,11 @@ impl ApplyOptions {
                     undo::finish(end.state, end.lock)?;
                 }
                 output::final_data(&text)?;
-                Ok(ExitCode::SUCCESS)
+                let failed = applied.taken.iter().filter(|taken| taken.is_failure()).count();
+                if failed > 0 {
+                    output::words(&format!("warning: the kernel did not take {}", shown::settings(failed)));
+                }
+                Ok(ExitCode::from(u8::from(failed > 0)))
             }
             End::RolledBack(undone) => {
                 text += &end.put_back(undone)?;
