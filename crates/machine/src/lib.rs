@@ -58,6 +58,6 @@ pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;
 pub use mounts::directory_of;
 pub use origins::{origin_name, origin_of};
-pub use placement::{misplaced, processes_below};
+pub use placement::{misplaced, present, processes_below};
 pub use real_time::{RealTime, held_back, locked_memory};
 pub use tasks::{Task, descendants, outside_other};

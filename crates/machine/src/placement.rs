@@ -3,10 +3,16 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use record::Fact;
 use sysroot::SysRoot;
 use units::CpuList;
 
 use crate::tasks::{self, Task, with_affinity};
+
+/// The CPUs that the machine has, online or not.
+pub fn present(root: &SysRoot) -> Fact<CpuList> {
+    root.cpu_list("/sys/devices/system/cpu/present")
+}
 
 /// The processes of a control group and of all groups below it.
 pub fn processes_below(root: &SysRoot, group: &str) -> BTreeSet<i32> {

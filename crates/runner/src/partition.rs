@@ -52,9 +52,9 @@ fn slice_name(group: &str) -> &str {
 
 /// Puts this process into it for good: undoing the partition puts it and what it starts back where it came from.
 pub fn enter(partition: &Partition) -> Result<()> {
-    let own = SysRoot::live().read("/proc/self/cgroup");
-    let path = own.value().and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::")));
-    let inner = path.filter(|_| machine::is_of_v2(partition)).and_then(machine::origin_name);
+    let own = i32::try_from(std::process::id()).ok();
+    let path = own.and_then(|own| machine::cgroups::unified_path(&SysRoot::live(), own));
+    let inner = path.filter(|_| machine::is_of_v2(partition)).and_then(|path| machine::origin_name(&path));
     let Some(group) = inner.map(|inner| format!("{}/{inner}", partition.group)) else {
         return put(partition, std::process::id()).map(drop);
     };

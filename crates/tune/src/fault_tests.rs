@@ -19,12 +19,12 @@ use crate::setting::Target;
 use crate::status::{Now, now, reconcile};
 use crate::undo::{Back, differences, restore};
 
-const STAT: &str = "S 2 0 0 0 -1 2097152 0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+pub(crate) const STAT: &str = "S 2 0 0 0 -1 2097152 0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 const INTERRUPTS: &str = "           CPU0       CPU1       CPU2       CPU3\n \
      24:          0          9          0          0 PCI-MSI 0-edge      eth0\n \
      25:          0          9          0          0 PCI-MSI 1-edge      nvme0q1\n";
 
-fn machine() -> Scripted {
+pub(crate) fn machine() -> Scripted {
     let latency = 2_000_000_000_i32.to_ne_bytes();
     let files: [(&str, &[u8]); 17] = [
         ("/proc/sys/vm/swappiness", b"60\n"),
@@ -147,7 +147,7 @@ impl Store for Disk {
     }
 }
 
-fn run(machine: &mut Scripted, disk: &Disk, on_refusal: OnRefusal) -> crate::apply::Applied {
+pub(crate) fn run(machine: &mut Scripted, disk: &Disk, on_refusal: OnRefusal) -> crate::apply::Applied {
     let plan = planned(machine);
     apply(machine, &mut disk.journal(), &plan.steps, on_refusal, &mut |_| true)
 }
@@ -305,59 +305,6 @@ fn threads_get_back_the_cpus_that_a_partition_made_the_kernel_forget() {
     assert!(undone.iter().all(|undone| undone.back.is_as_before()), "{undone:#?}");
     assert_eq!(differences(&machine.root(), &history.steps), []);
     assert_eq!(machine.tree, before.tree);
-}
-
-/// Before Linux 6.2 the kernel forgets what programs were bound to.
-#[test]
-fn who_executes_another_program_is_bound_again_and_who_was_bound_since_stays_so() {
-    let mut before = machine();
-    before.put("/sys/devices/system/cpu/online", "0-3\n");
-    before.put("/proc/sys/kernel/osrelease", "6.1.0\n");
-    let thread = |machine: &mut Scripted, tid: i32, name: &str, cpus: &str| {
-        let stat = STAT.replace(" 2097152 ", " 0 ");
-        machine.put(&format!("/proc/{tid}/task/{tid}/stat"), &format!("{tid} ({name}) {stat}\n"));
-        machine.put(&format!("/proc/{tid}/task/{tid}/status"), &format!("Cpus_allowed_list:\t{cpus}\n"));
-    };
-    for (tid, cpus) in [(700, "1"), (701, "1"), (702, "0-3"), (703, "0-3")] {
-        thread(&mut before, tid, "sh", cpus);
-    }
-    let changes = vec![Change::Partition("2-3".parse().unwrap())];
-    let plan = plan(&before.root(), &[Request { changes, ..Request::default() }], &CpuList::new());
-    let (mut machine, disk) = (before, Disk::default());
-    apply(&mut machine, &mut disk.journal(), &plan.steps, OnRefusal::RollBack, &mut |_| true);
-    thread(&mut machine, 700, "robot", "0-1");
-    let bind =
-        |machine: &mut Scripted, tid, cpus: &str| machine.set_affinity(tid, &cpus.parse().unwrap()).unwrap();
-    bind(&mut machine, 701, "0");
-    bind(&mut machine, 702, "2");
-    let undone = restore(&mut machine, &disk.history().steps);
-    let cpus = |tid: i32| machine.text(&format!("/proc/{tid}/task/{tid}/status")).unwrap();
-    assert_eq!(cpus(700), "Cpus_allowed_list:\t1\n", "it was bound before, under another name");
-    assert_eq!(cpus(701), "Cpus_allowed_list:\t0\n", "somebody has bound it elsewhere since");
-    assert_eq!(cpus(702), "Cpus_allowed_list:\t2\n", "somebody has bound it for the first time");
-    assert_eq!(cpus(703), "Cpus_allowed_list:\t0-3\n");
-    let foreign: Vec<&Back> =
-        undone.iter().map(|undone| &undone.back).filter(|back| !back.is_as_before()).collect();
-    assert_eq!(foreign, [&Back::Foreign("0".into())]);
-    assert_eq!(differences(&machine.root(), &disk.history().steps).len(), 1, "and that is no proof");
-}
-
-#[test]
-fn what_a_service_has_started_in_a_partition_goes_back_to_it() {
-    let (mut machine, disk) = (machine(), Disk::default());
-    run(&mut machine, &disk, OnRefusal::RollBack);
-    let (group, top) = ("/sys/fs/cgroup/worstcase", "/sys/fs/cgroup");
-    let inner = format!("{group}/{}", machine::origin_name("/openrc/robot").unwrap());
-    machine.make_directory(&inner).unwrap();
-    machine.put(&format!("{inner}/cgroup.procs"), "700\n");
-    for place in ["", "/openrc/robot"] {
-        machine.put(&format!("{top}{place}/cgroup.procs"), "1\n");
-    }
-    let group = Target::Group(group.into());
-    // The made-up kernel leaves a process in both groups.
-    let _ = group.kind().write(&mut machine, "none");
-    assert_eq!(machine.text(&format!("{top}/openrc/robot/cgroup.procs")).as_deref(), Some("700\n"));
-    assert_eq!(machine.text(&format!("{top}/cgroup.procs")).as_deref(), Some("1\n"), "not to the top group");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Puts back what a journal tells of, and proves it. Nothing that somebody else has changed since is overwritten.
 
 mod bindings;
+#[cfg(test)]
+mod tests;
 
 use control::Kernel;
 use record::Fact;

@@ -120,7 +120,7 @@ impl Tally {
         }
     }
 
-    /// Rows are told apart by their names: what stands behind the counts changes with a driver, and the counts go on.
+    /// Rows are known by their names: what stands behind the counts changes with a driver, and the counts go on.
     fn add_rows(&mut self, kind: Kind, before: &Fact<Rows>, after: &Fact<Rows>) {
         let (Fact::Value(before), Fact::Value(after)) = (before, after) else { return };
         for (name, row) in after {

@@ -57,12 +57,12 @@ fn applied() -> (Scripted, Disk) {
     journal.rely(&plan.relied).unwrap();
     let applied = apply(&mut machine, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
     assert!(matches!(applied.end, End::Applied), "{applied:#?}");
-    assert_eq!(told(&machine, &disk), Vec::<String>::new());
+    assert_eq!(problems(&machine, &disk), Vec::<String>::new());
     (machine, disk)
 }
 
 /// What is not as it should be.
-fn told(machine: &Scripted, disk: &Disk) -> Vec<String> {
+fn problems(machine: &Scripted, disk: &Disk) -> Vec<String> {
     let (root, history) = (machine.root(), disk.history());
     let off = now(&root, &history).into_iter().filter(|(_, now)| now.is_off());
     off.map(|(taken, now)| format!("{}: {now:?}", taken.target)).chain(faults(&root, &history)).collect()
@@ -82,7 +82,7 @@ fn a_partition_whose_files_vanish_with_the_controller_is_broken_and_repaired() {
     let (mut machine, disk) = applied();
     machine.put(&format!("{TOP}/cgroup.subtree_control"), "cpu\n");
     machine.show_cpusets(TOP, false);
-    let seen = told(&machine, &disk);
+    let seen = problems(&machine, &disk);
     let expected = [
         "/sys/fs/cgroup/worstcase/cpuset.cpus: Gone(\"it is no longer there\")",
         "/sys/fs/cgroup/worstcase/cpuset.cpus.partition: Gone(\"it is no longer there\")",
@@ -91,7 +91,7 @@ fn a_partition_whose_files_vanish_with_the_controller_is_broken_and_repaired() {
     ];
     assert_eq!(seen, expected);
     repaired(&mut machine, &disk);
-    assert_eq!(told(&machine, &disk), Vec::<String>::new());
+    assert_eq!(problems(&machine, &disk), Vec::<String>::new());
     let steps = disk.history().steps;
     restore(&mut machine, &steps);
     assert_eq!(differences(&machine.root(), &steps), [], "undone to what was there at first");
@@ -101,39 +101,39 @@ fn a_partition_whose_files_vanish_with_the_controller_is_broken_and_repaired() {
 fn a_group_that_somebody_removed_is_made_again() {
     let (mut machine, disk) = applied();
     machine.remove_directory(GROUP).unwrap();
-    assert!(told(&machine, &disk).len() >= 3, "{:?}", told(&machine, &disk));
+    assert!(problems(&machine, &disk).len() >= 3, "{:?}", problems(&machine, &disk));
     repaired(&mut machine, &disk);
-    assert_eq!(told(&machine, &disk), Vec::<String>::new());
+    assert_eq!(problems(&machine, &disk), Vec::<String>::new());
 }
 
 #[test]
 fn a_partition_that_has_lost_a_cpu_is_broken_though_its_files_say_what_was_written() {
     let (mut machine, disk) = applied();
     machine.put(&format!("{GROUP}/cpuset.cpus.effective"), "2\n");
-    assert_eq!(told(&machine, &disk), ["/sys/fs/cgroup/worstcase is for CPUs 2-3 and has 2"]);
+    assert_eq!(problems(&machine, &disk), ["/sys/fs/cgroup/worstcase is for CPUs 2-3 and has 2"]);
 }
 
 #[test]
 fn a_program_on_the_wrong_side_of_a_partition_is_seen() {
     let (mut machine, disk) = applied();
     program(&mut machine, 700, "0-3");
-    let seen = told(&machine, &disk);
+    let seen = problems(&machine, &disk);
     assert_eq!(
         seen,
         ["some (700) may run on CPUs 0-3: on the wrong side of the partition of CPUs 2-3"],
         "outside of it"
     );
     machine.put(&format!("{GROUP}/cgroup.procs"), "700\n");
-    assert_eq!(told(&machine, &disk).len(), 1, "inside");
+    assert_eq!(problems(&machine, &disk).len(), 1, "inside");
     program(&mut machine, 700, "3");
-    assert_eq!(told(&machine, &disk), Vec::<String>::new());
+    assert_eq!(problems(&machine, &disk), Vec::<String>::new());
 }
 
 #[test]
 fn an_interrupt_that_is_still_given_to_its_old_cpu_is_pending() {
     let (mut machine, disk) = applied();
     machine.put("/proc/irq/24/effective_affinity_list", "2\n");
-    let seen = told(&machine, &disk);
+    let seen = problems(&machine, &disk);
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert!(seen[0].ends_with("Pending(\"the next one still comes to CPU 2\")"), "{seen:?}");
 }
@@ -142,13 +142,13 @@ fn an_interrupt_that_is_still_given_to_its_old_cpu_is_pending() {
 fn an_interrupt_that_is_gone_or_was_relied_on_and_moved_is_off() {
     let (mut machine, disk) = applied();
     machine.put("/proc/irq/25/smp_affinity_list", "0-3\n");
-    let seen = told(&machine, &disk);
+    let seen = problems(&machine, &disk);
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert!(seen[0].contains("was 0-1 already and is relied on: 0-3"), "{seen:?}");
     repaired(&mut machine, &disk);
-    assert_eq!(told(&machine, &disk), Vec::<String>::new());
+    assert_eq!(problems(&machine, &disk), Vec::<String>::new());
     machine.put("/proc/interrupts", " CPU0 CPU1\n");
-    assert_eq!(told(&machine, &disk).len(), 2, "{:?}", told(&machine, &disk));
+    assert_eq!(problems(&machine, &disk).len(), 2, "{:?}", problems(&machine, &disk));
 }
 
 /// The same machine, whose control groups are kept by systemd.
@@ -164,23 +164,23 @@ fn under_systemd_a_partition_is_a_slice_of_its_own() {
     let (mut machine, disk) = (kept_by_systemd(), Disk::default());
     let before = machine.tree.clone();
     let plan = planned(&machine);
-    let told: Vec<String> =
+    let steps: Vec<String> =
         plan.steps.iter().map(|step| format!("{}: {} -> {}", step.target, step.old, step.new)).collect();
     let expected = [
         "AllowedCPUs of /sys/fs/cgroup/worstcase.slice:  -> 2-3",
         "/sys/fs/cgroup/worstcase.slice/cpuset.cpus.partition: member -> isolated",
         "CPUs of irq 24 (PCI-MSI 0-edge eth0): 0-3 -> 0-1",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(steps, expected);
     apply(&mut machine, &mut disk.journal(), &plan.steps, OnRefusal::RollBack, &mut |_| true);
-    assert_eq!(self::told(&machine, &disk), Vec::<String>::new());
+    assert_eq!(problems(&machine, &disk), Vec::<String>::new());
     machine.slice("/sys/fs/cgroup/worstcase.slice", control::SliceProperty::AllowedCpus, "").unwrap();
-    assert!(!self::told(&machine, &disk).is_empty(), "somebody stopped the slice");
+    assert!(!problems(&machine, &disk).is_empty(), "somebody stopped the slice");
     repaired(&mut machine, &disk);
-    assert_eq!(self::told(&machine, &disk), Vec::<String>::new());
-    let steps = disk.history().steps;
-    restore(&mut machine, &steps);
-    assert_eq!(differences(&machine.root(), &steps), []);
+    assert_eq!(problems(&machine, &disk), Vec::<String>::new());
+    let written = disk.history().steps;
+    restore(&mut machine, &written);
+    assert_eq!(differences(&machine.root(), &written), []);
     assert_eq!(machine.tree, before);
 }
 

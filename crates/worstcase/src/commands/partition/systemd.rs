@@ -63,8 +63,7 @@ pub fn scope(slice: &str, program: &OsStr) -> Command {
 
 /// The service of the system in which a process is. Those of users' managers have terminals in them.
 fn service_of(root: &SysRoot, process: i32) -> Option<String> {
-    let groups = root.read(&format!("/proc/{process}/cgroup"));
-    let own = groups.value()?.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned))?;
+    let own = machine::cgroups::unified_path(root, process)?;
     let is_of_user = own.starts_with("/user.slice/");
     own.split('/').rev().find(|name| name.ends_with(".service")).map(str::to_owned).filter(|_| !is_of_user)
 }

@@ -73,8 +73,7 @@ impl Verify {
         let facts = machine::machine(&root).cpus;
         let (online, cpus) = (facts.online, self.cpus(&root)?);
         // One that is offline is not counted, and that is said.
-        let present = root.cpu_list("/sys/devices/system/cpu/present");
-        super::check_cpus(&cpus, present.value().unwrap_or(&online))?;
+        super::check_cpus(&cpus, machine::present(&root).value().unwrap_or(&online))?;
         // Elsewhere if that may be, so that the looking is not seen. Where it may not, it shows as what it is.
         let _ = sys::schedule::set_affinity(0, &online.difference(&cpus));
         let proof = self.count(&root, cpus)?;

@@ -115,7 +115,7 @@ fn lock(state: &State) -> Result<Lock> {
     }
 }
 
-/// What was put back is put back, whether the journal can be told so or not: its disk may be read-only by now.
+/// What was put back is put back, whether the journal can be put aside or not: its disk may be read-only by now.
 fn put_aside(state: &State, lock: &Lock) {
     if let Err(error) = finish(state, lock) {
         output::words(&format!(
