@@ -139,7 +139,7 @@ impl Kernel for Live {
     }
 
     fn slice(&mut self, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
-        slice::set(&self.root(), group, property, value)
+        slice::set(self, group, property, value)
     }
 
     fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno> {

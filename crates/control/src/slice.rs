@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 
-use crate::kernel::systemctl;
+use crate::kernel::{Kernel, Live, systemctl};
 
 /// Where systemd keeps properties that were set until the next boot.
 const CONTROL: &str = "/run/systemd/system.control";
@@ -23,6 +23,16 @@ pub enum SliceProperty {
     AllowedMemoryNodes,
 }
 
+impl SliceProperty {
+    /// The file in which the kernel has it.
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::AllowedCpus => "cpuset.cpus",
+            Self::AllowedMemoryNodes => "cpuset.mems",
+        }
+    }
+}
+
 /// As systemd calls it.
 impl fmt::Display for SliceProperty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,12 +45,18 @@ impl fmt::Display for SliceProperty {
 
 /// Sets a property of the slice at `group` until the next boot and starts it; an empty value takes it back, and ends
 /// the slice where nothing is in it.
-pub(crate) fn set(root: &SysRoot, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
+pub(crate) fn set(kernel: &mut Live, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
+    let root = &kernel.root();
     let unit = group.rsplit('/').next().unwrap_or_default();
     let is_free = value.is_empty() && !is_populated(root, group);
     if is_free && root.exists(group) == Fact::Absent {
         forget(unit, property);
         return Ok(());
+    }
+    if value.is_empty() {
+        // systemd leaves the kernel's value where another unit keeps the controller, and where none does Linux 6.12 leaves
+        // threads on the CPUs that they had.
+        let _ = kernel.write_file(&format!("{group}/{}", property.file()), "");
     }
     systemctl(&["set-property", "--runtime", unit, &format!("{property}={value}")])?;
     if !value.is_empty() {

@@ -74,11 +74,7 @@ pub(in crate::setting) struct Owned<'a>(pub &'a Slice);
 
 impl Owned<'_> {
     fn file(&self) -> String {
-        let name = match self.0.property {
-            SliceProperty::AllowedCpus => "cpuset.cpus",
-            SliceProperty::AllowedMemoryNodes => "cpuset.mems",
-        };
-        format!("{}/{name}", self.0.group)
+        format!("{}/{}", self.0.group, self.0.property.file())
     }
 }
 

@@ -253,7 +253,11 @@ fn extlinux_that_boots_no_kernel_is_refused_and_a_line_without_words_is_none() {
 fn who_makes_the_entries_of_systemd_boot_anew_is_named() {
     let entry = "title NixOS\nlinux /l\noptions root=1 quiet\n";
     let notes = |name: &str| {
-        let mut machine = Machine::new(&[(&format!("/boot/loader/entries/{name}.conf"), entry)]);
+        let mut machine = Machine::new(&[
+            ("/boot/efi/loader/loader.conf", "timeout 3\n"),
+            (&format!("/boot/efi/loader/entries/{name}.conf"), entry),
+            ("/boot/efi/l", ""),
+        ]);
         machine.plan_of(&ParameterEdit::of(WORDS).unwrap(), Manner::Default).unwrap().draft.notes
     };
     assert!(
