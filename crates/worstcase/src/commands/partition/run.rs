@@ -16,8 +16,9 @@ use runner::partition::{enter, named, valid};
 
 /// Start a command inside a partition
 ///
-/// What it starts is inside too. Where systemd runs, the command is a scope in the partition's slice; a service gets in by
-/// Slice= in its unit, and this command then sets its policy and priority.
+/// What it starts is inside too.
+///
+/// Under systemd it becomes a scope in the partition's slice.
 #[derive(Args)]
 pub struct Run {
     /// The partition: see partition list
