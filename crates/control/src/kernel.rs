@@ -9,6 +9,7 @@ use sysroot::SysRoot;
 use units::{CpuList, Policy};
 
 use crate::latency::{KeepLatency, LatencyRequest};
+use crate::slice::{self, SliceProperty};
 
 /// What can be changed of a running kernel, or of one that a test makes up. One call is one change.
 ///
@@ -40,6 +41,10 @@ pub trait Kernel {
     /// Starts or stops a service, and returns when that is done. `manager` is a unit of systemd, or a script that takes
     /// `start` and `stop`. `ENOENT` where there is no such program, `EIO` where it failed.
     fn service(&mut self, manager: &str, run: bool) -> Result<(), Errno>;
+
+    /// Sets a property of the slice of systemd whose control group is `group`, until the next boot, and starts it; an
+    /// empty `value` takes it back, and ends the slice where nothing is in it. `EIO` where systemd refuses.
+    fn slice(&mut self, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno>;
 
     /// Limits exit latencies of idle states, in microseconds; none ends the limit.
     fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno>;
@@ -73,6 +78,18 @@ pub fn in_words(errno: i32) -> String {
 
 fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// Has systemd do something.
+pub(crate) fn systemctl(words: &[&str]) -> Result<(), Errno> {
+    run_silently("systemctl", &[&["--quiet"], words].concat())
+}
+
+/// Runs a program to its end: `EIO` where it failed.
+fn run_silently(program: &str, words: &[&str]) -> Result<(), Errno> {
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if command.status().map_err(errno)?.success() { Ok(()) } else { Err(Errno::IO) }
 }
 
 impl Kernel for Live {
@@ -115,13 +132,14 @@ impl Kernel for Live {
 
     fn service(&mut self, manager: &str, run: bool) -> Result<(), Errno> {
         let verb = if run { "start" } else { "stop" };
-        let is_script = manager.starts_with('/');
-        let mut command = Command::new(if is_script { manager } else { "systemctl" });
-        command.arg(verb).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if !is_script {
-            command.args(["--quiet", manager]);
+        match manager.starts_with('/') {
+            true => run_silently(manager, &[verb]),
+            false => systemctl(&[verb, manager]),
         }
-        if command.status().map_err(errno)?.success() { Ok(()) } else { Err(Errno::IO) }
+    }
+
+    fn slice(&mut self, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
+        slice::set(self, group, property, value)
     }
 
     fn limit_latency(&mut self, microseconds: Option<u32>) -> Result<(), Errno> {

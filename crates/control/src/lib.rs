@@ -1,5 +1,5 @@
 //! The one writer of the kernel's files: plain files, control groups, instances of the trace, limits on exit latencies,
-//! swap, threads and services.
+//! swap, threads, services and slices of systemd.
 //!
 //! [`Kernel`] is the trait through which a machine is changed, [`Live`] the running one. What is changed for a while is
 //! held by a guard, [`Directory`] or [`LatencyRequest`], which the kernel or its `Drop` releases. There is no policy
@@ -15,8 +15,10 @@ mod directory;
 mod kernel;
 mod latency;
 mod marker;
+mod slice;
 
 pub use directory::Directory;
 pub use kernel::{Kernel, Live, in_words};
 pub use latency::{Error, KeepLatency, LatencyRequest};
 pub use marker::Marker;
+pub use slice::SliceProperty;

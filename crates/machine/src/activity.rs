@@ -10,8 +10,13 @@ use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
+use crate::cpu_times::{CpuTime, cpu_times};
 use crate::interrupts;
 use crate::tasks::{Task, ids, parse_stat, processes, stat_field, with_affinity};
+
+mod tally;
+
+pub use tally::Tally;
 
 const SOFTIRQS: &str = "/proc/softirqs";
 const SLICES: &str = "/proc/schedstat";
@@ -22,13 +27,24 @@ const OWN_SLICES: &str = "/proc/self/schedstat";
 pub struct Activity {
     interrupts: Fact<Rows>,
     softirqs: Fact<Rows>,
-    slices: Fact<BTreeMap<CpuId, u64>>,
+    /// Before the threads were looked at, and after: what is given away meanwhile is between the two.
+    slices: [Fact<BTreeMap<CpuId, u64>>; 2],
+    stolen: Fact<BTreeMap<CpuId, CpuTime>>,
+    online: Fact<CpuList>,
     own_slices: Fact<()>,
     threads: BTreeMap<(i32, u64), Thread>,
 }
 
-/// Counts by name and words, then by CPU.
-type Rows = BTreeMap<(String, String), BTreeMap<CpuId, u64>>;
+/// Rows by their names.
+type Rows = BTreeMap<String, Row>;
+
+/// A row of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// What stands behind the counts: a controller, a source, handlers.
+    words: String,
+    pub(crate) counts: BTreeMap<CpuId, u64>,
+}
 
 /// A thread, and what it has used up so far.
 #[derive(Clone, Debug)]
@@ -63,7 +79,7 @@ pub enum Kind {
     PinnedThread,
     /// Page faults of a thread of a program.
     PageFault,
-    /// Slices of threads that had ended, or had gone elsewhere, when they were looked for.
+    /// Slices of threads that had ended, or had gone elsewhere, when they were looked for: at least so many.
     Unseen,
     /// A thread that was given the CPU, as tracing tells: also one that no look found.
     Passing,
@@ -77,6 +93,8 @@ pub enum Kind {
     Tick,
     /// A system call of a thread, as tracing tells.
     SystemCall,
+    /// Time in which the hypervisor ran something else; events are clock ticks of the kernel.
+    Steal,
 }
 
 /// What one thing did on one CPU.
@@ -101,12 +119,17 @@ pub struct Residue {
 impl Activity {
     /// Counts everything. Threads that are on one of `cpus` are asked where they may run.
     pub fn take(root: &SysRoot, cpus: &CpuList) -> Self {
+        let slices_now = || root.read(SLICES).map(|text| slices(&text));
+        let before = slices_now();
+        let threads = threads(root, cpus);
         Self {
+            slices: [before, slices_now()],
+            stolen: cpu_times(root),
+            online: root.cpu_list("/sys/devices/system/cpu/online"),
             interrupts: root.read(interrupts::PATH).map(|text| rows(&text)),
             softirqs: root.read(SOFTIRQS).map(|text| rows(&text)),
-            slices: root.read(SLICES).map(|text| slices(&text)),
             own_slices: root.read(OWN_SLICES).map(drop),
-            threads: threads(root, cpus),
+            threads,
         }
     }
 
@@ -115,7 +138,8 @@ impl Activity {
         let facts = [
             (interrupts::PATH, "interrupts", self.interrupts.value().is_some()),
             (SOFTIRQS, "softirqs", self.softirqs.value().is_some()),
-            (SLICES, "threads that end or pass by", self.slices.value().is_some()),
+            (SLICES, "threads that end or pass by", self.slices.iter().all(|one| one.value().is_some())),
+            ("/proc/stat", "time taken by a hypervisor", self.stolen.value().is_some()),
             (OWN_SLICES, "slices of threads", self.own_slices.value().is_some()),
         ];
         let missing = facts.into_iter().filter(|(.., is_there)| !is_there);
@@ -135,7 +159,7 @@ pub(crate) fn rows(text: &str) -> Rows {
         let counts: Vec<u64> = words.by_ref().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
         let words = words.collect::<Vec<_>>().join(" ");
         let counts = (counts.len() == cpus.len()).then(|| cpus.iter().copied().zip(counts).collect())?;
-        Some(((name.to_owned(), words), counts))
+        Some((name.to_owned(), Row { words, counts }))
     };
     lines.filter_map(row).collect()
 }
@@ -180,119 +204,6 @@ fn thread(root: &SysRoot, pid: i32, tid: i32) -> Option<Thread> {
         time: Nanos(used.first().copied().unwrap_or_default()),
         slices: used.get(2).copied().unwrap_or_default(),
     })
-}
-
-/// What was added on some CPUs, over as many pairs of moments as one likes.
-#[derive(Clone, Debug)]
-pub struct Tally {
-    cpus: CpuList,
-    residues: BTreeMap<(CpuId, Kind, String, String), (u64, Nanos)>,
-}
-
-impl Tally {
-    /// Of nothing yet, on `cpus`.
-    pub fn new(cpus: CpuList) -> Self {
-        Self { cpus, residues: BTreeMap::new() }
-    }
-
-    /// Adds what happened between two moments. The closer they are, the fewer threads come and go unseen.
-    pub fn add(&mut self, before: &Activity, after: &Activity) {
-        self.add_rows(Kind::Interrupt, &before.interrupts, &after.interrupts);
-        self.add_rows(Kind::Softirq, &before.softirqs, &after.softirqs);
-        let mut seen: BTreeMap<CpuId, u64> = BTreeMap::new();
-        for (key, thread) in &after.threads {
-            if let Some((cpu, slices)) = self.add_thread(before.threads.get(key), thread) {
-                *seen.entry(cpu).or_default() += slices;
-            }
-        }
-        let (Fact::Value(before), Fact::Value(after)) = (&before.slices, &after.slices) else { return };
-        for cpu in self.cpus.clone().iter() {
-            let all = increase(before.get(&cpu), after.get(&cpu));
-            let unseen = all.saturating_sub(seen.get(&cpu).copied().unwrap_or_default());
-            self.count((cpu, Kind::Unseen, String::new(), String::new()), unseen, Nanos::ZERO);
-        }
-    }
-
-    /// All that happened, by CPU and sort, the most frequent first.
-    pub fn residues(&self) -> Vec<Residue> {
-        let all = self.residues.iter().map(|((cpu, kind, name, words), (events, time))| {
-            let (name, words) = (name.clone(), words.clone());
-            Residue { cpu: *cpu, kind: *kind, name, words, events: *events, time: *time }
-        });
-        let mut all: Vec<Residue> = all.collect();
-        all.sort_by_key(|residue| (residue.cpu, residue.kind, std::cmp::Reverse(residue.events)));
-        all
-    }
-
-    /// All residues, but for threads seen passing by tracing that the looks have named as well.
-    pub fn named(&self) -> Vec<Residue> {
-        let all = self.residues();
-        let is_named = |passing: &Residue| {
-            let same = |one: &&Residue| match one.kind {
-                // Of a worker the looks say what it works on, too: `kworker/1:1-events`.
-                Kind::KernelThread => one.name.split('-').next() == Some(&passing.name),
-                Kind::UnpinnedThread | Kind::PinnedThread => one.name == passing.name,
-                _ => false,
-            };
-            all.iter().filter(|one| one.cpu == passing.cpu).any(|one| same(&one))
-        };
-        all.iter().filter(|one| one.kind != Kind::Passing || !is_named(one)).cloned().collect()
-    }
-
-    /// Adds what others counted, tracing for one; what is on other CPUs is left out.
-    pub fn add_events(&mut self, cpu: CpuId, kind: Kind, name: &str, words: &str, events: u64) {
-        if self.cpus.contains(cpu) {
-            self.count((cpu, kind, name.to_owned(), words.to_owned()), events, Nanos::ZERO);
-        }
-    }
-
-    fn count(&mut self, key: (CpuId, Kind, String, String), events: u64, time: Nanos) {
-        if events > 0 {
-            let sum = self.residues.entry(key).or_default();
-            *sum = (sum.0.saturating_add(events), Nanos(sum.1.0.saturating_add(time.0)));
-        }
-    }
-
-    fn add_rows(&mut self, kind: Kind, before: &Fact<Rows>, after: &Fact<Rows>) {
-        let (Fact::Value(before), Fact::Value(after)) = (before, after) else { return };
-        for ((name, words), counts) in after {
-            let earlier = before.get(&(name.clone(), words.clone()));
-            for cpu in self.cpus.clone().iter() {
-                let events = increase(earlier.and_then(|counts| counts.get(&cpu)), counts.get(&cpu));
-                self.count((cpu, kind, name.clone(), words.clone()), events, Nanos::ZERO);
-            }
-        }
-    }
-
-    /// What a thread used up, where it is, else where it was. A thread that never gave the CPU away had one slice.
-    fn add_thread(&mut self, before: Option<&Thread>, after: &Thread) -> Option<(CpuId, u64)> {
-        let looks = [Some(after), before].into_iter().flatten();
-        let there = looks.into_iter().find(|thread| self.cpus.contains(thread.cpu) && thread.may_run())?;
-        let slices = increase(before.map(|thread| &thread.slices), Some(&after.slices));
-        let time = Nanos(increase(before.map(|thread| &thread.time.0), Some(&after.time.0)));
-        let faults = increase(before.map(|thread| &thread.faults), Some(&after.faults));
-        let Task { name, tid, kernel, cpus, .. } = &there.task;
-        let kind = if *kernel {
-            Kind::KernelThread
-        } else if !cpus.is_empty() && cpus.difference(&self.cpus).is_empty() {
-            Kind::PinnedThread
-        } else {
-            Kind::UnpinnedThread
-        };
-        let words = if *kernel { String::new() } else { tid.to_string() };
-        let events = slices.max(u64::from(time > Nanos::ZERO));
-        self.count((there.cpu, kind, name.clone(), words.clone()), events, time);
-        if !kernel && events > 0 {
-            self.count((there.cpu, Kind::PageFault, name.clone(), words), faults, Nanos::ZERO);
-        }
-        Some((there.cpu, slices))
-    }
-}
-
-/// By how much a counter grew, from 0 where there was none; one that is lower than before began anew.
-fn increase(before: Option<&u64>, after: Option<&u64>) -> u64 {
-    let (before, after) = (before.copied().unwrap_or_default(), after.copied().unwrap_or_default());
-    after.checked_sub(before).unwrap_or(after)
 }
 
 #[cfg(test)]

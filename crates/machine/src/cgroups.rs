@@ -17,6 +17,12 @@ pub(crate) fn is_v1(mount: &Mount, controller: &str) -> bool {
     mount.file_system == "cgroup" && has_controller || mount.file_system == "cpuset" && controller == "cpuset"
 }
 
+/// The group of `process` in the unified hierarchy, from its top on: `/system.slice/robot.service`.
+pub fn unified_path(root: &SysRoot, process: i32) -> Option<String> {
+    let groups = root.read(&format!("/proc/{process}/cgroup"));
+    groups.value()?.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+}
+
 /// The directory of the group of `process`, else of this one, in the v1 hierarchy of `controller`, if it is mounted.
 pub fn v1_group(root: &SysRoot, process: Option<i32>, controller: &str) -> Option<String> {
     let mounts = mounts(root);

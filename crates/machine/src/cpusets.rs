@@ -9,6 +9,7 @@ use units::CpuId;
 
 use crate::cgroups::{groups_of, is_v1, is_v2};
 use crate::mounts::{Mount, mounts};
+use crate::placement::processes_below;
 
 /// Groups looked at before giving up: a machine with more has other worries.
 const MOST_GROUPS: usize = 10_000;
@@ -45,10 +46,20 @@ pub fn is_of_v2(partition: &Partition) -> bool {
     !partition.state.starts_with(EXCLUSIVE)
 }
 
-/// The partition in which a process is, whoever made it.
+/// Whether a control group is a slice of systemd: processes are in groups below it, each of them a unit.
+pub fn is_slice(group: &str) -> bool {
+    group.ends_with(".slice")
+}
+
+/// The partition in which a process is, whoever made it: the innermost where they are nested.
 pub fn partition_around(root: &SysRoot, process: i32) -> Option<Partition> {
     let groups = groups_of(root, process);
-    partitions(root).into_iter().find(|partition| groups.contains(&partition.group))
+    let is_around = |partition: &Partition| {
+        groups.iter().any(|group| {
+            group.strip_prefix(&partition.group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    partitions(root).into_iter().rev().find(is_around)
 }
 
 /// The partition of that directory as it is now.
@@ -56,9 +67,9 @@ pub fn partition_at(root: &SysRoot, group: &str) -> Option<Partition> {
     partitions(root).into_iter().find(|partition| partition.group == group)
 }
 
-/// How many processes are in a group.
+/// How many processes are in a group and in those below it.
 pub fn processes_in(root: &SysRoot, group: &str) -> usize {
-    root.read(&format!("{group}/cgroup.procs")).value().map_or(0, |text| text.lines().count())
+    processes_below(root, group).len()
 }
 
 fn partitions_below(
@@ -188,6 +199,12 @@ mod tests {
         assert_eq!(processes_in(&tree.root, &all[0].group), 2);
         assert_eq!(partition_around(&tree.root, 8).as_ref(), all.first());
         assert_eq!(partition_around(&tree.root, 9), None);
+        tree.write("/sys/fs/cgroup/rt/robot.service/cgroup.procs", "10\n");
+        tree.write("/proc/10/cgroup", "0::/rt/robot.service\n");
+        tree.write("/proc/11/cgroup", "0::/rtx\n");
+        assert_eq!(partition_around(&tree.root, 10).as_ref(), all.first(), "in a group below");
+        assert_eq!(partition_around(&tree.root, 11), None);
+        assert_eq!(processes_in(&tree.root, &all[0].group), 3);
     }
 
     #[test]

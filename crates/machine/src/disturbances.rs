@@ -52,7 +52,7 @@ impl Disturbances {
 /// All rows of a CPU together, those of the kernel's own interrupts among them.
 fn by_cpu(text: &str) -> BTreeMap<CpuId, u64> {
     let mut sums = BTreeMap::new();
-    for (cpu, count) in activity::rows(text).into_values().flatten() {
+    for (cpu, count) in activity::rows(text).into_values().flat_map(|row| row.counts) {
         let sum: &mut u64 = sums.entry(cpu).or_default();
         *sum = sum.saturating_add(count);
     }

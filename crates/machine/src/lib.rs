@@ -35,7 +35,9 @@ pub mod kernel_config;
 pub mod kernel_log;
 pub mod latency_request;
 pub mod mounts;
+mod origins;
 pub mod parameters;
+mod placement;
 mod quotas;
 mod real_time;
 pub mod swaps;
@@ -46,12 +48,16 @@ pub mod unseen;
 pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};
 pub use cpu_times::CpuTimes;
-pub use cpusets::{V1, is_of_v2, partition_around, partition_at, partition_of, partitions, processes_in};
+pub use cpusets::{
+    V1, is_of_v2, is_slice, partition_around, partition_at, partition_of, partitions, processes_in,
+};
 pub use disturbances::Disturbances;
 pub use facts::{machine, throttling_now};
 pub use heat::{Heat, temperature};
 pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;
 pub use mounts::directory_of;
+pub use origins::{origin_name, origin_of};
+pub use placement::{misplaced, present, processes_below};
 pub use real_time::{RealTime, held_back, locked_memory};
 pub use tasks::{Task, descendants, outside_other};

@@ -1,8 +1,9 @@
 //! Partitions by name, whoever made them.
 
-use control::{Kernel, Live, in_words};
+use control::{Directory, Kernel, Live, in_words};
 use machine::partitions;
 use record::Partition;
+use rustix::io::Errno;
 use sysroot::SysRoot;
 
 use failure::{Error, Result};
@@ -18,8 +19,10 @@ fn pick(all: Vec<Partition>, name: &str) -> Result<Partition> {
     };
     let known = groups(&all);
     let end = format!("/{}", name.trim_matches('/'));
-    let mut fitting: Vec<Partition> =
-        all.into_iter().filter(|one| one.group == name || one.group.ends_with(&end)).collect();
+    let is_named = |one: &Partition| {
+        one.group == name || [&one.group[..], slice_name(&one.group)].iter().any(|name| name.ends_with(&end))
+    };
+    let mut fitting: Vec<Partition> = all.into_iter().filter(is_named).collect();
     match (fitting.len(), known.is_empty()) {
         (1, _) => Ok(fitting.remove(0)),
         (0, true) => Err(Error::new("there is no partition", "worstcase partition create --rt CPUS")),
@@ -42,12 +45,47 @@ pub fn valid(partition: Partition) -> Result<Partition> {
     }
 }
 
-/// Puts a process into it.
-pub fn put(partition: &Partition, process: u32) -> Result<()> {
-    let file = format!("{}/cgroup.procs", partition.group);
-    Live::default().write_file(&file, &process.to_string()).map_err(|errno| {
-        Error::new(format!("write {file}: {}", in_words(errno.raw_os_error())), "run it as root")
-    })
+/// A slice of systemd goes by its name alone, too.
+fn slice_name(group: &str) -> &str {
+    group.strip_suffix(".slice").unwrap_or(group)
+}
+
+/// Puts this process into it for good: undoing the partition puts it and what it starts back where it came from.
+pub fn enter(partition: &Partition) -> Result<()> {
+    let own = i32::try_from(std::process::id()).ok();
+    let path = own.and_then(|own| machine::cgroups::unified_path(&SysRoot::live(), own));
+    let inner = path.filter(|_| machine::is_of_v2(partition)).and_then(|path| machine::origin_name(&path));
+    let Some(group) = inner.map(|inner| format!("{}/{inner}", partition.group)) else {
+        return put(partition, std::process::id()).map(drop);
+    };
+    let failed = |errno: Errno| {
+        Error::new(format!("enter {group}: {}", in_words(errno.raw_os_error())), "run it as root")
+    };
+    let mut kernel = Live::default();
+    kernel
+        .make_directory(&group)
+        .or_else(|errno| if errno == Errno::EXIST { Ok(()) } else { Err(failed(errno)) })?;
+    kernel.write_file(&format!("{group}/cgroup.procs"), &std::process::id().to_string()).map_err(failed)
+}
+
+/// Puts a process into it. In a slice of systemd, which has processes only in groups below it, that is one of its own:
+/// it is to be kept until the process has ended.
+pub fn put(partition: &Partition, process: u32) -> Result<Option<Directory>> {
+    let failed = |what: &str, errno: Errno| {
+        Error::new(format!("{what}: {}", in_words(errno.raw_os_error())), "run it as root")
+    };
+    let own = match machine::is_slice(&partition.group) {
+        true => {
+            let group = format!("{}/worstcase-{process}", partition.group);
+            Some(Directory::make(group.clone()).map_err(|errno| failed(&format!("make {group}"), errno))?)
+        }
+        false => None,
+    };
+    let group = own.as_ref().map_or(&partition.group[..], Directory::path);
+    let file = format!("{group}/cgroup.procs");
+    let put = Live::default().write_file(&file, &process.to_string());
+    put.map_err(|errno| failed(&format!("write {file}"), errno))?;
+    Ok(own)
 }
 
 #[cfg(test)]
@@ -66,6 +104,9 @@ mod tests {
         assert_eq!(of(&some, "worstcase").unwrap().group, some[0]);
         assert_eq!(of(&some, "robots/arm").unwrap().group, some[1]);
         assert_eq!(of(&some, some[2]).unwrap().group, some[2]);
+        let slice = ["/sys/fs/cgroup/worstcase.slice"];
+        assert_eq!(of(&slice, "worstcase").unwrap().group, slice[0]);
+        assert_eq!(of(&slice, "worstcase.slice").unwrap().group, slice[0]);
         assert!(of(&some, "arm").unwrap_err().hint.contains(some[2]));
         assert!(of(&some, "rm").unwrap_err().hint.contains(some[0]));
         assert!(of(&[], "worstcase").unwrap_err().hint.contains("create"));

@@ -61,7 +61,8 @@ pub fn measure(
     let heat = Heat::read(&session.root, &session.division.measured);
     let _request = (head.planned.cstates == CStates::Restrict).then(|| LatencyRequest::hold(0));
     // The probe gets ready while nothing disturbs it: that says nothing, and under some loads it takes seconds.
-    let place = |pid| put_inside(session, pid);
+    let mut own_group = None;
+    let place = |pid| put_inside(session, pid).map(|group| own_group = group);
     let mut probe = Probe::start_at(&session.program, probe_plan(session, &head, traced.as_deref()), place)?;
     // A process that has ended is in no cpuset of v1 any more.
     let partition = machine::partition_around(&session.root, id_of(probe.pid()));
@@ -118,9 +119,9 @@ pub fn measure(
     Ok(Measured { scenario, go_on })
 }
 
-/// Puts a probe into the partition that the run is for, if there is one.
-fn put_inside(session: &Session, pid: u32) -> Result<()> {
-    let Some(partition) = &session.division.partition else { return Ok(()) };
+/// Puts a probe into the partition that the run is for, if there is one: the group that is made for it, if any.
+fn put_inside(session: &Session, pid: u32) -> Result<Option<control::Directory>> {
+    let Some(partition) = &session.division.partition else { return Ok(None) };
     put(partition, pid)
 }
 

@@ -4,7 +4,7 @@ use control::Kernel;
 use record::Fact;
 
 use crate::error::{Error, Result};
-use crate::journal::{Journal, Line, Outcome, Taken};
+use crate::journal::{Journal, Line, Taken};
 use crate::plan::Step;
 use crate::setting::Target;
 use crate::undo::{Undone, restore};
@@ -92,12 +92,8 @@ fn take(
     let mut done = Taken { rules, target, old, new, outcome: None };
     let number = journal.intend(&done)?;
     let outcome = write(kernel, &done.target, &done.old, &done.new);
-    let is_fine = match outcome {
-        Outcome::Exact | Outcome::Equal(_) => true,
-        Outcome::Clamped(_) => !done.target.kind().is_all_or_nothing(),
-        Outcome::Ignored | Outcome::Refused(_) => done.target.kind().may_be_refused(),
-    };
     done.outcome = Some(outcome.clone());
+    let is_fine = !done.is_failure();
     taken.push(done);
     journal.tell(&Line::Done { step: number, outcome })?;
     Ok(is_fine)

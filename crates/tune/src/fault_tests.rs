@@ -19,12 +19,12 @@ use crate::setting::Target;
 use crate::status::{Now, now, reconcile};
 use crate::undo::{Back, differences, restore};
 
-const STAT: &str = "S 2 0 0 0 -1 2097152 0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+pub(crate) const STAT: &str = "S 2 0 0 0 -1 2097152 0 0 0 0 0 0 0 0 20 0 1 0 40 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 const INTERRUPTS: &str = "           CPU0       CPU1       CPU2       CPU3\n \
      24:          0          9          0          0 PCI-MSI 0-edge      eth0\n \
      25:          0          9          0          0 PCI-MSI 1-edge      nvme0q1\n";
 
-fn machine() -> Scripted {
+pub(crate) fn machine() -> Scripted {
     let latency = 2_000_000_000_i32.to_ne_bytes();
     let files: [(&str, &[u8]); 17] = [
         ("/proc/sys/vm/swappiness", b"60\n"),
@@ -147,7 +147,7 @@ impl Store for Disk {
     }
 }
 
-fn run(machine: &mut Scripted, disk: &Disk, on_refusal: OnRefusal) -> crate::apply::Applied {
+pub(crate) fn run(machine: &mut Scripted, disk: &Disk, on_refusal: OnRefusal) -> crate::apply::Applied {
     let plan = planned(machine);
     apply(machine, &mut disk.journal(), &plan.steps, on_refusal, &mut |_| true)
 }

@@ -95,6 +95,17 @@ impl Step {
     }
 }
 
+/// Something that is as wanted already, so that nothing is written; what is set apart rests on it all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relied {
+    /// The rules that ask for it.
+    pub rules: Vec<String>,
+    /// What it is about.
+    pub target: Target,
+    /// What it is wanted to be.
+    pub value: String,
+}
+
 /// Something that cannot be changed here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -118,6 +129,9 @@ pub struct Plan {
     pub schema_version: u32,
     /// What would be written, in this order.
     pub steps: Vec<Step>,
+    /// What is as wanted already.
+    #[serde(skip)]
+    pub relied: Vec<Relied>,
     /// What cannot be changed.
     pub refusals: Vec<Refusal>,
     /// Who else changes the same things.
@@ -131,6 +145,9 @@ pub fn plan(root: &SysRoot, requests: &[Request], real_time: &CpuList) -> Plan {
         add(&mut plan, root, request, real_time);
     }
     plan.steps.sort_by_key(|step| step.target.kind().phase());
+    let Plan { steps, relied, .. } = &mut plan;
+    relied.retain(|relied| steps.iter().all(|step| step.target != relied.target));
+    relied.sort_by_key(|relied| relied.target.kind().phase());
     setting::order_limits(&mut plan.steps);
     plan.conflicts = conflicts(root, &plan.steps);
     plan
@@ -161,6 +178,11 @@ fn add(plan: &mut Plan, root: &SysRoot, request: &Request, real_time: &CpuList) 
             }
             wanted_already |= !merge(&mut plan.steps, &mut plan.refusals, step, request);
         }
+        plan.relied.extend(expansion.relied.into_iter().map(|(target, value)| Relied {
+            rules: vec![request.rule.clone()],
+            target,
+            value,
+        }));
         let of_rule =
             expansion.refusals.into_iter().map(|refusal| Refusal { rule: request.rule.clone(), ..refusal });
         plan.refusals.extend(of_rule);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::Kernel;
+use control::{Kernel, SliceProperty};
 use machine::{latency_request, swaps, tasks};
 use record::Fact;
 use rustix::io::Errno;
@@ -105,10 +105,33 @@ impl Scripted {
         }
         let end = &old[old.trim_end().len()..];
         self.put(path, &format!("{new}{end}"));
+        if let Some(top) = path.strip_suffix("/cgroup.subtree_control") {
+            self.show_cpusets(top, new.split_whitespace().any(|name| name == "cpuset"));
+        }
+        if let Some(group) = path.strip_suffix("/cpuset.cpus") {
+            let effective = ["cpus.effective", "effective_cpus"].map(|name| format!("{group}/cpuset.{name}"));
+            if let Some(file) = effective.into_iter().find(|file| self.tree.files.contains_key(file)) {
+                self.put(&file, &format!("{new}{end}"));
+            }
+        }
         if path.ends_with("/cpuset.cpus.partition") {
             self.forget_affinities(path.trim_end_matches(".partition"));
         }
         Ok(())
+    }
+
+    /// The files of groups below `top` about their CPUs come and go with the controller.
+    pub fn show_cpusets(&mut self, top: &str, are_there: bool) {
+        let is_below = |path: &String| path.rsplit_once('/').is_some_and(|(above, _)| above == top);
+        let groups: Vec<String> = self.tree.present.keys().filter(|path| is_below(path)).cloned().collect();
+        for (group, (name, text)) in groups.iter().flat_map(|group| GROUP.map(|file| (group, file))) {
+            let path = format!("{group}/{name}");
+            match (are_there, self.tree.files.contains_key(&path)) {
+                (true, false) => self.put(&path, text),
+                (false, true) if name.starts_with("cpuset.") => drop(self.tree.files.remove(&path)),
+                _ => {}
+            }
+        }
     }
 
     /// Whether the limits of a clock would stand the wrong way round.
@@ -128,7 +151,10 @@ impl Scripted {
         let cpus = |text: Option<String>| text.and_then(|text| text.trim().parse::<CpuList>().ok());
         let Some(online) = cpus(self.text("/sys/devices/system/cpu/online")) else { return };
         let left = online.difference(&cpus(self.text(taken)).unwrap_or_default());
-        for task in tasks::all(&self.root()).into_iter().filter(|task| task.kernel && !task.bound) {
+        // Where a test says nothing of the version, programs stay where they are.
+        let is_old = self.text("/proc/sys/kernel/osrelease").is_some_and(|text| text.starts_with("6.1."));
+        let is_forgotten = |task: &tasks::Task| if task.kernel { !task.bound } else { is_old };
+        for task in tasks::all(&self.root()).into_iter().filter(is_forgotten) {
             let _ = self.bind(task.tid, &left.to_string());
         }
     }
@@ -171,12 +197,17 @@ impl Scripted {
 }
 
 /// What a new control group has, as far as it matters.
-const GROUP: [(&str, &str); 3] =
-    [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n"), ("cgroup.procs", "")];
+const GROUP: [(&str, &str); 4] = [
+    ("cpuset.cpus", "\n"),
+    ("cpuset.cpus.effective", "\n"),
+    ("cpuset.cpus.partition", "member\n"),
+    ("cgroup.procs", ""),
+];
 
 /// What it has in the cpusets of v1.
-const GROUP_V1: [(&str, &str); 6] = [
+const GROUP_V1: [(&str, &str); 7] = [
     ("cpuset.cpus", "\n"),
+    ("cpuset.effective_cpus", "\n"),
     ("cpuset.mems", "\n"),
     ("cpuset.cpu_exclusive", "0\n"),
     ("cpuset.sched_load_balance", "1\n"),
@@ -324,6 +355,27 @@ impl Kernel for Scripted {
                 .partition(|(path, _)| path.starts_with(&own));
             machine.tree.files = rest;
             machine.aside.insert(program.clone(), Tree { files: process, ..Tree::default() });
+            Ok(())
+        })
+    }
+
+    fn slice(&mut self, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
+        self.written(|machine, _| {
+            let is_there = machine.tree.present.contains_key(group);
+            let is_empty = machine.text(&format!("{group}/cgroup.procs")).is_none_or(|text| text.is_empty());
+            if value.is_empty() && is_empty {
+                machine.tree.present.remove(group);
+                machine.tree.files.retain(|file, _| !file.starts_with(&format!("{group}/")));
+                return Ok(());
+            }
+            if !is_there {
+                machine.tree.present.insert(group.to_owned(), Fact::Value(()));
+                GROUP.iter().for_each(|(name, text)| machine.put(&format!("{group}/{name}"), text));
+            }
+            if property == SliceProperty::AllowedCpus {
+                machine.put(&format!("{group}/cpuset.cpus"), &format!("{value}\n"));
+                machine.put(&format!("{group}/cpuset.cpus.effective"), &format!("{value}\n"));
+            }
             Ok(())
         })
     }

@@ -1,11 +1,16 @@
 //! Puts back what a journal tells of, and proves it. Nothing that somebody else has changed since is overwritten.
 
+mod bindings;
+#[cfg(test)]
+mod tests;
+
 use control::Kernel;
 use record::Fact;
 use sysroot::SysRoot;
 
 use crate::journal::{Outcome, Taken};
 use crate::setting::{Found, Target};
+use bindings::Bindings;
 
 /// What became of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,11 +59,16 @@ pub struct Undone {
 /// Puts back `taken`, the last first.
 pub fn restore(kernel: &mut dyn Kernel, taken: &[Taken]) -> Vec<Undone> {
     let mut undone = Vec::new();
+    let bindings = Bindings::take(&kernel.root(), taken);
     for step in taken.iter().rev() {
         let Some(ours) = step.ours() else { continue };
-        let back = restore_one(kernel, step, ours);
+        let back = match bindings.of(&step.target) {
+            Some(cpus) => Back::Foreign(cpus.to_string()),
+            None => restore_one(kernel, step, ours),
+        };
         undone.push(Undone { target: step.target.clone(), old: step.old.clone(), back });
     }
+    bindings.restore(kernel);
     let root = kernel.root();
     undone.iter_mut().filter(|undone| undone.back.is_open()).for_each(|undone| look_again(&root, undone));
     undone

@@ -65,13 +65,14 @@ mod tests {
 
     #[test]
     fn the_file_in_the_program_is_read() {
-        assert!(read().is_ok_and(|origins| origins.len() == 13), "{:?}", read().err());
+        assert!(read().is_ok_and(|origins| origins.len() == 14), "{:?}", read().err());
     }
 
     #[test]
     fn every_sort_of_thing_has_a_source_and_a_remedy() {
         use Kind::*;
-        let counted = [Interrupt, Softirq, KernelThread, UnpinnedThread, PinnedThread, PageFault, Unseen];
+        let counted =
+            [Interrupt, Softirq, KernelThread, UnpinnedThread, PinnedThread, PageFault, Unseen, Steal];
         let traced = [Passing, Call, Work, Timer, Tick, SystemCall];
         for kind in counted.into_iter().chain(traced) {
             let origin = of(kind, "nobody knows it");

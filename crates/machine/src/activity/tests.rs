@@ -9,14 +9,17 @@ type Line<'a> = (i32, &'a str, u64, u32, u64, u64, u64, &'a str);
 const KERNEL: u64 = 0x0020_0000;
 
 fn activity(interrupts: &str, softirqs: &str, slices: u64, threads: &[Line<'_>]) -> Activity {
-    let tree = FakeTree::empty();
-    tree.write("/proc/interrupts", interrupts);
-    tree.write("/proc/softirqs", softirqs);
-    tree.write(
-        "/proc/schedstat",
-        format!("version 15\ntimestamp 1\ncpu1 1 0 2 3 4 5 6 7 {slices}\ndomain0 3 1 2\n"),
-    );
+    look(&[("/proc/interrupts", interrupts), ("/proc/softirqs", softirqs)], &[(1, slices)], threads, &one())
+}
+
+/// What is seen where these files are there, and so many slices were given away by CPUs.
+fn look(files: &[(&str, &str)], slices: &[(u32, u64)], threads: &[Line<'_>], cpus: &CpuList) -> Activity {
+    let tree = FakeTree::new(files);
+    let lines =
+        slices.iter().map(|(cpu, slices)| format!("cpu{cpu} 1 0 2 3 4 5 6 7 {slices}\ndomain0 3 1 2\n"));
+    tree.write("/proc/schedstat", format!("version 15\ntimestamp 1\n{}", lines.collect::<String>()));
     tree.write("/proc/self/schedstat", "1 2 3");
+    tree.write("/proc/stat", "cpu1 1 0 1 9 0 0 0 4\n");
     for (tid, name, flags, cpu, faults, time, slices, allowed) in threads {
         let place = format!("/proc/{tid}/task/{tid}");
         let stat = format!(
@@ -27,7 +30,7 @@ fn activity(interrupts: &str, softirqs: &str, slices: u64, threads: &[Line<'_>])
         tree.write(&format!("{place}/schedstat"), format!("{time} 0 {slices}"));
         tree.write(&format!("{place}/status"), format!("Cpus_allowed_list:\t{allowed}\n"));
     }
-    Activity::take(&tree.root, &one())
+    Activity::take(&tree.root, cpus)
 }
 
 fn one() -> CpuList {
@@ -37,6 +40,10 @@ fn one() -> CpuList {
 fn shown(before: &Activity, after: &Activity) -> Vec<String> {
     let mut tally = Tally::new(one());
     tally.add(before, after);
+    lines(&tally)
+}
+
+fn lines(tally: &Tally) -> Vec<String> {
     let line = |residue: Residue| {
         let Residue { cpu, kind, name, words, events, time } = residue;
         format!("{cpu} {kind:?} {name} [{words}] {events} {}", time.0)
@@ -67,10 +74,88 @@ fn rows_of_interrupts_and_softirqs_count_for_their_cpu() {
 }
 
 #[test]
-fn a_number_that_another_device_has_now_is_counted_from_nothing() {
-    let before = activity(" CPU0 CPU1\n 24: 0 900 IO-APIC 4-edge ttyS0\n", "", 0, &[]);
-    let after = activity(" CPU0 CPU1\n 24: 0 3 PCI-MSI 1-edge nvme0q1\n", "", 0, &[]);
-    assert_eq!(shown(&before, &after), ["1 Interrupt 24 [PCI-MSI 1-edge nvme0q1] 3 0"]);
+fn a_row_that_loses_its_driver_goes_on_counting_and_that_is_said() {
+    let before = activity(" CPU0 CPU1\n 1: 0 900 IO-APIC 1-edge i8042\n", "", 0, &[]);
+    let after = activity(" CPU0 CPU1\n 1: 0 903 IO-APIC 1-edge\n", "", 0, &[]);
+    let mut tally = Tally::new(one());
+    tally.add(&before, &after);
+    assert_eq!(lines(&tally), ["1 Interrupt 1 [IO-APIC 1-edge] 3 0"]);
+    assert_eq!(tally.changes(), ["row 1 (IO-APIC 1-edge) was IO-APIC 1-edge i8042"]);
+    assert_eq!(tally.missing(), Vec::<String>::new());
+}
+
+#[test]
+fn rows_that_come_go_or_begin_anew_are_new_baselines_and_are_said() {
+    let with = |rows: &str| activity(&format!(" CPU0 CPU1\n{rows}"), "", 0, &[]);
+    let missing = |before: &str, after: &str| {
+        let mut tally = Tally::new(one());
+        tally.add(&with(before), &with(after));
+        assert!(lines(&tally).is_empty(), "{:?}", lines(&tally));
+        tally.missing()
+    };
+    let device = " 24: 0 900 PCI-MSI 1-edge eth0\n";
+    assert_eq!(missing("", device), ["row 24 (PCI-MSI 1-edge eth0) from before it was there"]);
+    assert_eq!(missing("", " 24: 5 0 PCI-MSI 1-edge eth0\n"), Vec::<String>::new(), "it never came here");
+    assert_eq!(missing(device, ""), ["row 24 (PCI-MSI 1-edge eth0) after the last look at it: it has gone"]);
+    assert_eq!(
+        missing(device, " 24: 0 3 PCI-MSI 1-edge nvme0\n"),
+        ["row 24 (PCI-MSI 1-edge nvme0), which began anew"]
+    );
+}
+
+#[test]
+fn a_cpu_that_was_away_is_not_counted_from_its_boot_and_is_missing() {
+    let with = |online: &str, head: &str, counts: &str, slices: u64| {
+        let interrupts = format!(" {head}\nLOC: {counts} Local timer interrupts\n");
+        let files = [("/proc/interrupts", interrupts.as_str()), ("/sys/devices/system/cpu/online", online)];
+        look(&files, &[(1, slices)][..usize::from(online != "0")], &[], &one())
+    };
+    let all = |count: u64, slices: u64| with("0-1", "CPU0 CPU1", &format!("9 {count}"), slices);
+    let looks = [all(2000, 100), with("0", "CPU0", "9", 0), all(2172, 700), all(2174, 703)];
+    let mut tally = Tally::new(one());
+    looks.windows(2).for_each(|pair| tally.add(&pair[0], &pair[1]));
+    assert_eq!(lines(&tally), ["1 Interrupt LOC [Local timer interrupts] 2 0", "1 Unseen  [] 3 0"]);
+    assert_eq!(tally.missing(), ["CPU 1: it was offline at a look, or all the time"]);
+}
+
+#[test]
+fn slices_counted_at_one_look_and_found_at_another_are_nobody_elses() {
+    let with = |given: u64, own: u64| activity("", "", given, &[(40, "loop", 0, 1, 0, 1000 + own, own, "1")]);
+    let looks = [with(100, 50), with(160, 100), with(200, 150), with(260, 210)];
+    let mut tally = Tally::new(one());
+    looks.windows(2).for_each(|pair| tally.add(&pair[0], &pair[1]));
+    assert_eq!(lines(&tally), ["1 PinnedThread loop [40] 160 160"], "10 too many, 10 too few, none");
+}
+
+#[test]
+fn what_ran_while_the_threads_were_looked_at_first_is_not_blamed_on_others() {
+    let mut before = activity("", "", 100, &[(40, "loop", 0, 1, 0, 10, 50, "1")]);
+    before.slices[1] = Fact::Value([(CpuId(1), 130)].into());
+    let after = activity("", "", 240, &[(40, "loop", 0, 1, 0, 90, 160, "1")]);
+    assert_eq!(shown(&before, &after), ["1 PinnedThread loop [40] 110 80"], "30 of 140 are on either side");
+}
+
+#[test]
+fn a_resident_of_two_cpus_is_no_stranger_on_the_one_where_it_is_not_found() {
+    let cpus: CpuList = "1-2".parse().unwrap();
+    let with = |first: u64, second: u64, own: u64| {
+        let robot = (40, "robot", 0, 2, 0, 10 * own, own, "1-2");
+        look(&[], &[(1, first), (2, second)], &[robot], &cpus)
+    };
+    let mut tally = Tally::new(cpus.clone());
+    tally.add(&with(100, 100, 10), &with(194, 184, 188));
+    assert_eq!(lines(&tally), ["2 PinnedThread robot [40] 178 1780"]);
+    let mut tally = Tally::new(cpus.clone());
+    tally.add(&with(100, 100, 10), &with(199, 184, 188));
+    assert_eq!(lines(&tally)[0], "1 Unseen  [] 5 0", "somebody else was there too");
+}
+
+#[test]
+fn time_that_the_hypervisor_took_is_counted() {
+    let mut after = activity("", "", 0, &[]);
+    let tree = FakeTree::new(&[("/proc/stat", "cpu1 1 0 1 9 0 0 0 7\n")]);
+    after.stolen = cpu_times(&tree.root);
+    assert_eq!(shown(&activity("", "", 0, &[]), &after), ["1 Steal  [] 3 30000000"]);
 }
 
 #[test]
@@ -145,7 +230,7 @@ fn a_thread_that_tracing_saw_pass_by_is_reported_where_no_look_found_it() {
 #[test]
 fn what_cannot_be_counted_is_named() {
     let nothing = Activity::take(&FakeTree::empty().root, &one());
-    assert_eq!(nothing.missing().len(), 4);
+    assert_eq!(nothing.missing().len(), 5);
     assert!(nothing.missing()[0].contains("/proc/interrupts"));
     assert!(activity(" CPU0 CPU1\n", "", 0, &[]).missing().is_empty());
 }

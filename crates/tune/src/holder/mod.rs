@@ -8,4 +8,4 @@ mod process;
 mod start;
 
 pub use process::main;
-pub use start::{ARGUMENT, Kind, Role, end, has_systemd, is_alive, live, start};
+pub use start::{ARGUMENT, Kind, Role, end, has_systemd, is_alive, is_overdue, is_stopped, live, start};

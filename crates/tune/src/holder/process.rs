@@ -45,7 +45,12 @@ fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
         return 2;
     }
     let state = State::at(state);
-    let is_ours = |history: &History| history.begin.as_ref().is_some_and(|begin| begin.id == id);
+    // Where its first line is damaged a journal is still the one that this process was started for: another one would have
+    // ended this process.
+    let is_ours = |history: &History| match &history.begin {
+        Some(begin) => begin.id == id,
+        None => history.damaged.contains(&1),
+    };
     let is_applied = {
         let Ok(_lock) = state.wait_for_lock() else { return 2 };
         match state.history() {

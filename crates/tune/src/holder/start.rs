@@ -97,6 +97,24 @@ pub fn is_alive(state: &Path, kind: Kind) -> Option<bool> {
     announcement(state, kind).map(|holder| is_there(&holder))
 }
 
+/// Whether the holder that announced itself is stopped (SIGSTOP, a debugger): it does nothing when its time comes.
+pub fn is_stopped(state: &Path, kind: Kind) -> bool {
+    let holder = announcement(state, kind).filter(is_there);
+    holder.is_some_and(|holder| {
+        state_of(&SysRoot::live(), holder.pid).is_some_and(|state| "Tt".contains(state))
+    })
+}
+
+/// Whether the holder that announced itself should have undone everything by now, `seconds` after it began.
+pub fn is_overdue(state: &Path, seconds: u64) -> bool {
+    /// It may have to wait for its turn.
+    const GRACE: u64 = 10;
+    let Some(holder) = announcement(state, Kind::Deadline) else { return false };
+    let age = sys::clock::Clock::Boottime.now() / 1_000_000_000;
+    let start = holder.start / rustix::param::clock_ticks_per_second().max(1);
+    age > start.saturating_add(seconds).saturating_add(GRACE)
+}
+
 fn is_there(holder: &Announcement) -> bool {
     let root = SysRoot::live();
     let task = tasks::task(&root, holder.pid, holder.pid);
@@ -105,8 +123,13 @@ fn is_there(holder: &Announcement) -> bool {
 
 /// Whether only its parent's wait is wanting: it holds nothing any more.
 fn has_ended(root: &SysRoot, pid: i32) -> bool {
+    state_of(root, pid).is_some_and(|state| "ZX".contains(state))
+}
+
+/// The letter for what a process does (proc(5)).
+fn state_of(root: &SysRoot, pid: i32) -> Option<char> {
     let stat = root.read(&format!("/proc/{pid}/stat"));
-    stat.value().and_then(|text| text.rsplit_once(") ")).is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+    stat.value()?.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Starts a holder in the place of one of its kind, and returns when it holds.

@@ -1,6 +1,7 @@
 //! What the lines of a journal come to.
 
 use super::line::{Begin, Line, Outcome, Read};
+use crate::plan::Relied;
 use crate::setting::Target;
 
 /// One write, as far as it is known.
@@ -28,6 +29,16 @@ impl Taken {
         }
     }
 
+    /// Whether the kernel did not take it though it should: that it keeps interrupts and threads where they are is a fact.
+    pub fn is_failure(&self) -> bool {
+        let kind = self.target.kind();
+        match &self.outcome {
+            None | Some(Outcome::Exact | Outcome::Equal(_)) => false,
+            Some(Outcome::Clamped(_)) => kind.is_all_or_nothing(),
+            Some(Outcome::Ignored | Outcome::Refused(_)) => !kind.may_be_refused(),
+        }
+    }
+
     /// Whether the value that was asked for was there afterwards.
     pub fn held(&self) -> bool {
         self.outcome.as_ref().is_some_and(Outcome::holds)
@@ -41,6 +52,8 @@ pub struct History {
     pub begin: Option<Begin>,
     /// What was written, in the order of writing.
     pub steps: Vec<Taken>,
+    /// What was as wanted already, and is relied on.
+    pub relied: Vec<Relied>,
     /// Whether everything that was planned was done: no command was killed at it.
     pub applied: bool,
     /// Whether it is kept beyond the time that was given.
@@ -61,6 +74,9 @@ impl History {
         for line in read.lines {
             match line {
                 Line::Begin(begin) => history.begin = Some(begin),
+                Line::Relied { rules, target, value } => {
+                    history.relied.push(Relied { rules, target, value });
+                }
                 Line::Intend { step, rules, target, old, new } => {
                     numbers.push(step);
                     history.applied = false;

@@ -12,6 +12,15 @@ use crate::setting::Target;
 pub enum Line {
     /// The first one.
     Begin(Begin),
+    /// Something is as wanted already, and is relied on.
+    Relied {
+        /// The rules that ask for it.
+        rules: Vec<String>,
+        /// The setting.
+        target: Target,
+        /// What it is wanted to be.
+        value: String,
+    },
     /// Something is about to be written.
     Intend {
         /// Counts from 0.
@@ -147,6 +156,11 @@ mod tests {
         let (old, new) = ("60".to_owned(), "10".to_owned());
         vec![
             Line::Begin(Begin::default()),
+            Line::Relied {
+                rules: vec!["rn-thp".into()],
+                target: Target::File("/proc/sys/vm/stat_interval".into()),
+                value: "10".into(),
+            },
             Line::Intend { step: 0, rules: vec!["rn-swappiness".into()], target, old, new },
             Line::Done { step: 0, outcome: Outcome::Exact },
             Line::Done { step: 1, outcome: Outcome::Refused(16) },
@@ -182,6 +196,7 @@ mod tests {
             r#"{"group":"/sys/fs/cgroup/worstcase"}"#.to_owned(),
             r#"{"programs":{"from":"/sys/fs/cgroup/cpuset","to":"/sys/fs/cgroup/cpuset/worstcase-rest"}}"#
                 .to_owned(),
+            r#"{"slice":{"group":"/sys/fs/cgroup/worstcase.slice","property":"allowed-cpus"}}"#.to_owned(),
             r#"{"swap":"/dev/sda2"}"#.to_owned(),
             r#"{"service":{"program":"irqbalance","manager":"irqbalance.service"}}"#.to_owned(),
             r#""latency-limit""#.to_owned(),
@@ -213,7 +228,7 @@ mod tests {
     fn a_damaged_line_is_named_and_the_others_are_read() {
         let text = text().replacen("60", "61", 1);
         let read = read(text.as_bytes());
-        assert_eq!((read.damaged.as_slice(), read.lines.len()), (&[2][..], lines().len() - 1));
+        assert_eq!((read.damaged.as_slice(), read.lines.len()), (&[3][..], lines().len() - 1));
     }
 
     proptest! {

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::history::{History, Taken};
 use super::line::{Line, read, written};
+use crate::plan::Relied;
 use crate::{Error, Result};
 
 /// The journal of what holds.
@@ -95,6 +96,17 @@ impl Journal {
         Ok(number)
     }
 
+    /// Says what the settings that follow rest on.
+    ///
+    /// # Errors
+    /// [`Error`] where it cannot be written.
+    pub fn rely(&mut self, all: &[Relied]) -> Result<()> {
+        for Relied { rules, target, value } in all.iter().cloned() {
+            self.tell(&Line::Relied { rules, target, value })?;
+        }
+        Ok(())
+    }
+
     /// Adds a line. A machine that loses power before it is on the disk loses what it tells of too.
     ///
     /// # Errors
@@ -148,7 +160,7 @@ impl State {
     fn locked(&self, operation: FlockOperation) -> Result<Lock> {
         self.make()?;
         let path = self.directory.join(LOCK);
-        let file = files::open_lock(&path, files::PRIVATE).map_err(Error::file(HINT))?;
+        let file = self.lock_file(&path)?;
         flock(&file, operation).map_err(|errno| match errno {
             Errno::WOULDBLOCK => {
                 let reason = "another worstcase changes settings right now";
@@ -157,6 +169,17 @@ impl State {
             errno => Error::new("lock", &path, errno, HINT),
         })?;
         Ok(Lock { _file: file })
+    }
+
+    /// What is locked: a file that was made once is only read, so that a disk that was mounted read-only since can be
+    /// locked too.
+    fn lock_file(&self, path: &Path) -> Result<File> {
+        match files::open(path) {
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
+                files::open_lock(path, files::PRIVATE).map_err(Error::file(HINT))
+            }
+            opened => opened.map_err(Error::file(HINT)),
+        }
     }
 
     fn make(&self) -> Result<()> {

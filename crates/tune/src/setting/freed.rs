@@ -32,7 +32,7 @@ pub(super) fn expand(root: &SysRoot, expansion: &mut Expansion, isolated: &CpuLi
 }
 
 /// Whether this kernel is older than 6.2.
-fn forgets_programs(root: &SysRoot) -> bool {
+pub(crate) fn forgets_programs(root: &SysRoot) -> bool {
     kernel_version(root).is_none_or(|version| version < KernelVersion::new(6, 2))
 }
 
@@ -71,6 +71,10 @@ impl Kind for Freed<'_> {
     }
 
     fn holds(&self, _now: &str, _ours: &str) -> bool {
+        true
+    }
+
+    fn can_end(&self) -> bool {
         true
     }
 

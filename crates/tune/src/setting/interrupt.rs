@@ -96,6 +96,14 @@ impl Kind for Cpus<'_> {
         true
     }
 
+    /// Many controllers move an interrupt when it comes the next time (`irq_move_irq` in kernel/irq/migration.c).
+    fn pending(&self, root: &SysRoot) -> Option<String> {
+        let effective = root.cpu_list(&format!("/proc/irq/{}/effective_affinity_list", self.number));
+        let allowed = root.cpu_list(&self.file());
+        let elsewhere = effective.value()?.difference(allowed.value()?);
+        (!elsewhere.is_empty()).then(|| format!("the next one still comes to CPU {elsewhere}"))
+    }
+
     /// By its number, if that has the same identity still; else by its identity, if one interrupt alone has it.
     fn find(&self, root: &SysRoot, _this: &Target) -> Found {
         let all = interrupts::all(root);

@@ -62,6 +62,17 @@ pub(crate) trait Kind: fmt::Display {
         self.same(now, ours)
     }
 
+    /// Why what is set is not yet in effect, where the kernel takes its time.
+    fn pending(&self, _root: &SysRoot) -> Option<String> {
+        None
+    }
+
+    /// Whether what it is about can end, so that nothing is left that could hold or not. Everything else that is gone was
+    /// taken away.
+    fn can_end(&self) -> bool {
+        false
+    }
+
     /// Where what a journal calls `this` is now: numbers are given to others.
     fn find(&self, root: &SysRoot, this: &Target) -> Found {
         match self.text(root) {

@@ -24,10 +24,13 @@ use crate::plan::{Handlers, Refusal, Step, Threads};
 
 pub use file::{is_of_kernel, is_setting};
 pub use form::Form;
+pub(crate) use freed::forgets_programs;
 pub(crate) use frequency::order_limits;
 pub(crate) use kind::{Found, Kind, Phase};
 pub use partition::NAME as PARTITION;
-use partition::Programs;
+pub(crate) use partition::Programs;
+use partition::Slice;
+pub(crate) use partition::{effective_cpus, is_of_partition, partitions_in};
 pub use thread::Thread;
 
 /// The version of the kernel that runs; none where it cannot be read.
@@ -39,6 +42,8 @@ fn kernel_version(root: &SysRoot) -> Option<KernelVersion> {
 #[derive(Debug, Default)]
 pub(crate) struct Expansion {
     pub steps: Vec<Step>,
+    /// What is as wanted already, and what it is wanted to be.
+    pub relied: Vec<(Target, String)>,
     pub refusals: Vec<Refusal>,
 }
 
@@ -49,7 +54,7 @@ impl Expansion {
 
     /// Adds the change of `target` towards `wanted`, if it is not so already.
     fn change(&mut self, root: &SysRoot, target: Target, wanted: &str) {
-        self.add(root, target, |form, now| form.change(now, wanted));
+        self.add(root, target, wanted, |form, now| form.change(now, wanted));
     }
 
     /// Adds the change of `target` to just `wanted`, if it is not so already: sets of CPUs are widened too, and stricter
@@ -57,10 +62,16 @@ impl Expansion {
     fn set(&mut self, root: &SysRoot, target: Target, wanted: &str) {
         let exactly =
             |form: Form, now: &str| (!form.same(&form.value(now), wanted)).then(|| wanted.to_owned());
-        self.add(root, target, exactly);
+        self.add(root, target, wanted, exactly);
     }
 
-    fn add(&mut self, root: &SysRoot, target: Target, new: impl FnOnce(Form, &str) -> Option<String>) {
+    fn add(
+        &mut self,
+        root: &SysRoot,
+        target: Target,
+        wanted: &str,
+        new: impl FnOnce(Form, &str) -> Option<String>,
+    ) {
         let now = match target.kind().text(root) {
             Fact::Value(text) => text,
             Fact::Unreadable(errno) => {
@@ -69,7 +80,7 @@ impl Expansion {
             Fact::Absent | Fact::Unsupported => return,
         };
         let form = target.kind().form(&now);
-        let Some(new) = new(form, &now) else { return };
+        let Some(new) = new(form, &now) else { return self.relied.push((target, wanted.to_owned())) };
         let old = form.value(&now);
         let one_way = target.kind().one_way(&old);
         match one_way {
@@ -148,6 +159,8 @@ pub enum Target {
     Scheduling(Thread),
     /// Whether groups right below that one have the cpuset controller: `on` or `off`.
     CpusetBelow(String),
+    /// What a slice of systemd has of its own: CPUs, memory nodes; empty for nothing.
+    Slice(Slice),
     /// A control group: `there` or `none`.
     Group(String),
     /// The programs of a control group of v1, in it or in another one.
@@ -175,6 +188,7 @@ impl Target {
             Self::Freed(thread) => Box::new(freed::Freed(thread::Affinity(thread))),
             Self::Scheduling(thread) => Box::new(thread::Scheduling(thread)),
             Self::CpusetBelow(group) => Box::new(partition::CpusetBelow(group)),
+            Self::Slice(slice) => Box::new(partition::Owned(slice)),
             Self::Group(group) => Box::new(partition::Group(group)),
             Self::Programs(programs) => Box::new(partition::Moved(programs)),
             Self::Swap(path) => Box::new(swap::Swap(path)),

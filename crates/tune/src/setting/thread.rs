@@ -68,8 +68,7 @@ impl From<&Task> for Thread {
 impl Thread {
     /// It as it is now, if it is still there.
     fn task(&self, root: &SysRoot) -> Option<Task> {
-        tasks::task(root, self.pid, self.tid)
-            .filter(|task| task.start == self.start && task.name == self.name)
+        tasks::task(root, self.pid, self.tid).filter(|task| task.start == self.start)
     }
 
     fn text(&self, root: &SysRoot, text: fn(&SysRoot, Task) -> String) -> Fact<String> {
@@ -134,6 +133,10 @@ impl Kind for Affinity<'_> {
         true
     }
 
+    fn can_end(&self) -> bool {
+        true
+    }
+
     fn find(&self, root: &SysRoot, this: &Target) -> Found {
         self.0.find(root, this)
     }
@@ -169,6 +172,10 @@ impl Kind for Scheduling<'_> {
 
     fn phase(&self) -> Phase {
         Phase::Priorities
+    }
+
+    fn can_end(&self) -> bool {
+        true
     }
 
     fn find(&self, root: &SysRoot, this: &Target) -> Found {

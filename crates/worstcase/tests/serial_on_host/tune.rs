@@ -413,6 +413,75 @@ fn a_damaged_journal_is_undone_as_far_as_it_tells_and_proves_nothing() {
 }
 
 #[test]
+fn a_state_directory_that_became_read_only_is_undone_all_the_same() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&[]).0, Some(0));
+    let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" || { echo no mounts; exit 77; }\n\
+                  exec \"$2\" tune undo --state \"$1\"";
+    let mut undo = Command::new("unshare");
+    undo.args(["--mount", "sh", "-c", script, "sh"]).arg(tuned.state()).arg(BINARY);
+    let (code, out, err) = shown(undo.env("COLUMNS", "200").output().unwrap());
+    if code == Some(77) {
+        return println!("skipped: {out}");
+    }
+    assert!(code == Some(0) && out.contains("proof: everything reads as before"), "{out}{err}");
+    assert!(err.contains("Read-only file system"), "that the journal stays is said: {err}");
+    assert_eq!((read(INTERVAL), read(UNEVICTABLE)), ("1".into(), "1".into()));
+    assert_eq!(tuned.run("undo", &[]).0, Some(0), "once it can be written");
+    assert_eq!(tuned.run("status", &[]).1, "nothing is applied\n");
+}
+
+#[test]
+fn a_holder_that_is_stopped_is_seen_and_undo_does_not_wait_for_it() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&["--for", "10m"]).0, Some(0));
+    assert_eq!(tuned.run("status", &[]).0, Some(0));
+    let holder = tuned.holder("deadline");
+    stop(holder);
+    wait_until("it is stopped", || read(&format!("/proc/{holder}/stat")).contains(") T "));
+    wait_until("shown", || tuned.run("status", &[]).0 == Some(1));
+    let (_, _, err) = tuned.run("status", &[]);
+    assert!(err.contains("the process that is to undo them is stopped"), "{err}");
+    // One that was stopped while it had the lock.
+    let lock = tuned.state().join("lock");
+    let mut undoing = Command::new("sh");
+    let mut undoing =
+        undoing.args(["-c", "exec 9<\"$0\"; flock 9; exec sleep 600"]).arg(&lock).spawn().unwrap();
+    let pid = i32::try_from(undoing.id()).unwrap();
+    wait_until("it has the lock", || read(&format!("/proc/{pid}/comm")) == "sleep");
+    let root = sysroot::SysRoot::live();
+    let start = machine::tasks::task(&root, pid, pid).unwrap().start;
+    kill(holder);
+    let announced = format!("{{\"pid\":{pid},\"start\":{start},\"errno\":null}}");
+    fs::write(tuned.state().join("holder-deadline"), announced).unwrap();
+    stop(pid);
+    wait_until("it is stopped", || read(&format!("/proc/{pid}/stat")).contains(") T "));
+    let (code, out, err) = tuned.run("undo", &[]);
+    assert!(code == Some(0) && out.contains("proof: everything reads as before"), "{out}{err}");
+    assert!(err.contains("is stopped: it is ended"), "{err}");
+    undoing.wait().unwrap();
+}
+
+#[test]
+fn a_holder_undoes_a_journal_whose_first_line_is_damaged() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    assert_eq!(tuned.apply(&["--for", "3s"]).0, Some(0));
+    let journal = tuned.state().join("journal");
+    let text = fs::read_to_string(&journal).unwrap();
+    let damaged = tuned.state().join("damaged");
+    fs::write(&damaged, text.replacen("\"started\"", "\"Started\"", 1)).unwrap();
+    fs::rename(damaged, &journal).unwrap();
+    let (code, out, _) = tuned.run("status", &[]);
+    assert!(code == Some(1) && out.contains("line 1 of the journal is damaged"), "{out}");
+    wait_until("undone", || read(INTERVAL) == "1" && !journal.exists());
+}
+
+fn stop(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+}
+
+#[test]
 fn another_worstcase_at_work_is_named_and_a_directory_of_others_refused() {
     let Some(tuned) = Tuned::new() else { return };
     DirBuilder::new().mode(0o700).create(tuned.state()).unwrap();

@@ -49,9 +49,12 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
         ));
     }
     if generated.is_none() {
-        notes.push(format!(
-            "{path} is not made anew here: run update-grub (grub-mkconfig -o {path}) on the machine"
-        ));
+        // Fedora's and openSUSE's programs have a 2 in their names, as their directory has.
+        let program = match path.contains("/grub2/") {
+            true => format!("grub2-mkconfig -o {path}"),
+            false => format!("update-grub (grub-mkconfig -o {path})"),
+        };
+        notes.push(format!("{path} is not made anew here: run {program} on the machine"));
     }
     let next = next(case.manner);
     Ok(Draft { edits: vec![edit], generated, setting, notes, next, ..Draft::default() })

@@ -5,12 +5,17 @@ use machine::boot_loader::{Request, Requested, cmdline_txt};
 use sysroot::SysRoot;
 
 use super::{Case, Draft, Manner, cannot, edit, own_file, text, text_if_any};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const OWN_LINE: &str = "cmdline-worstcase.txt";
 
 pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
     let path = case.request.file.clone();
+    if let Some(filter) = filter_of_the_file(case.root, &path) {
+        let reason =
+            format!("config.txt names the file below {filter}, which holds for some boards or cables only");
+        return Err(Error::new("change", path.as_ref(), reason, "write cmdline= and os_prefix= below [all]"));
+    }
     let old = text(case.root, &path)?;
     let end = old.find(['\n', '\r']).unwrap_or(old.len());
     let new = case.edited(&old[..end], true) + &old[end..];
@@ -34,6 +39,26 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
             Ok(Draft { edits, next, ..Draft::default() })
         }
     }
+}
+
+/// The filter below which config.txt says which file has the line, if there is one: whether it holds the firmware alone
+/// knows ("Conditional filters" in its documents). `[all]` ends all of them.
+fn filter_of_the_file(root: &SysRoot, path: &str) -> Option<String> {
+    let settings = root.read(&format!("{}/config.txt", directory(path)));
+    let mut filter = None;
+    for line in settings.value()?.lines().map(str::trim) {
+        match line {
+            "[all]" => filter = None,
+            line if line.starts_with('[') => filter = Some(line.to_owned()),
+            line if ["cmdline=", "os_prefix="].iter().any(|name| line.starts_with(name))
+                && filter.is_some() =>
+            {
+                return filter;
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Where config.txt is.

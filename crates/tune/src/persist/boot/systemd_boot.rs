@@ -16,6 +16,18 @@ const LAST_KEY: &str = "zz-worstcase";
 const LAST_NAME: &str = "0-worstcase";
 
 pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
+    let mut draft = draft(case)?;
+    let name = case.request.file.rsplit('/').next().unwrap_or_default();
+    if name.starts_with("nixos-") {
+        draft.notes.push(
+            "nixos-rebuild makes the entries anew, without these words: boot.kernelParams in the configuration keeps them"
+                .to_owned(),
+        );
+    }
+    Ok(draft)
+}
+
+fn draft(case: &mut Case<'_>) -> Result<Draft> {
     match case.manner {
         Manner::Default => Ok(Draft { edits: entry::changed(case)?, next: "reboot", ..Draft::default() }),
         Manner::Entry => {

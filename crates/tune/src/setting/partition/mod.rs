@@ -2,12 +2,13 @@
 //! exclusive cpuset where v1 has the controller.
 
 mod programs;
+mod slice;
 mod unified;
 mod v1;
 
 use std::fmt;
 
-use control::Kernel;
+use control::{Kernel, SliceProperty};
 use machine::V1;
 use record::Fact;
 use rustix::io::Errno;
@@ -15,9 +16,12 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, KernelVersion};
 
 use super::{Expansion, Kind, Phase, Target, kernel_version};
+use crate::journal::Taken;
 
 pub(super) use programs::Moved;
 pub use programs::Programs;
+pub(super) use slice::Owned;
+pub use slice::Slice;
 pub(super) use unified::STATE;
 use unified::has_cpuset;
 
@@ -33,6 +37,7 @@ const EFFECT: &str = "programs bound to these CPUs alone are moved off, and befo
 pub(super) fn expand(root: &SysRoot, cpus: &CpuList) -> Expansion {
     let mut expansion = Expansion::default();
     match (unified::top(root), V1::find(root)) {
+        (Ok(Some(top)), _) if slice::keeps(root, &top) => slice::add(root, &mut expansion, &top, cpus),
         (Ok(Some(top)), _) => unified::add(root, &mut expansion, &top, cpus),
         (Ok(None), Some(files)) => v1::add(root, &mut expansion, &files, cpus),
         (Ok(None), None) => expansion.refuse(WHAT, nowhere(root)),
@@ -77,6 +82,39 @@ pub(super) fn is_file(path: &str) -> bool {
     name.starts_with("cpuset.") || BARE.contains(&name)
 }
 
+/// Whether a setting makes a partition, so that undoing it has the kernel forget bindings.
+pub(crate) fn is_of_partition(target: &Target) -> bool {
+    matches!(target, Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) | Target::Slice(_))
+}
+
+/// The partitions that settings have made: the group of each, and the CPUs that were asked for.
+pub(crate) fn partitions_in(latest: &[&Taken]) -> Vec<(String, CpuList)> {
+    let value = |group: &str, path: &str| {
+        let is_its = |target: &Target| match target {
+            Target::File(file) => file == path,
+            Target::Slice(Slice { group: its, property: SliceProperty::AllowedCpus }) => its == group,
+            _ => false,
+        };
+        let its = latest.iter().find(|taken| taken.held() && is_its(&taken.target));
+        its.map(|taken| taken.new.as_str())
+    };
+    let partition = |taken: &&Taken| {
+        let Target::File(path) = &taken.target else { return None };
+        let (group, name) = path.rsplit_once('/')?;
+        let prefix = name.strip_suffix("cpu_exclusive").or_else(|| (name == STATE).then_some("cpuset."))?;
+        let cpus = value(group, &format!("{group}/{prefix}cpus"))?.parse().ok()?;
+        taken.held().then(|| (group.to_owned(), cpus))
+    };
+    latest.iter().filter_map(partition).collect()
+}
+
+/// The CPUs that the kernel lets a group have.
+pub(crate) fn effective_cpus(root: &SysRoot, group: &str) -> Fact<CpuList> {
+    const NAMES: [&str; 3] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "effective_cpus"];
+    let lists = NAMES.map(|name| root.cpu_list(&format!("{group}/{name}")));
+    lists.into_iter().find(|list| *list != Fact::Absent).unwrap_or_default()
+}
+
 /// Whether groups right below that one have the cpuset controller.
 pub(super) struct CpusetBelow<'a>(pub &'a str);
 
@@ -106,6 +144,16 @@ impl Kind for CpusetBelow<'_> {
     }
 }
 
+/// Moves all processes of a group into the first of `others` that takes them.
+fn move_out(kernel: &mut dyn Kernel, group: &str, others: &[&str]) {
+    let inside = kernel.root().read(&format!("{group}/cgroup.procs"));
+    for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
+        // A process that ends meanwhile is out of the group too.
+        let _ =
+            others.iter().any(|other| kernel.write_file(&format!("{other}/cgroup.procs"), process).is_ok());
+    }
+}
+
 /// A control group, by its directory.
 pub(super) struct Group<'a>(pub &'a str);
 
@@ -123,17 +171,19 @@ impl Kind for Group<'_> {
         }
     }
 
-    /// What is in a group that is removed goes to the group above.
+    /// What is in a group that is removed goes to where it came from, else to the group above.
     fn write(&self, kernel: &mut dyn Kernel, value: &str) -> Result<(), Errno> {
         if value == "there" {
             return kernel.make_directory(self.0);
         }
-        let inside = kernel.root().read(&format!("{}/cgroup.procs", self.0));
         let above = self.0.rsplit_once('/').map_or("", |(above, _)| above);
-        for process in inside.value().iter().flat_map(|text| text.split_whitespace()) {
-            // A process that ends meanwhile is out of the group too.
-            let _ = kernel.write_file(&format!("{above}/cgroup.procs"), process);
+        let inner = kernel.root().directories(self.0).value().cloned().unwrap_or_default();
+        for (name, origin) in inner.iter().filter_map(|name| Some((name, machine::origin_of(name)?))) {
+            let inner = format!("{}/{name}", self.0);
+            move_out(kernel, &inner, &[&format!("{above}/{origin}"), above]);
+            kernel.remove_directory(&inner)?;
         }
+        move_out(kernel, self.0, &[above]);
         kernel.remove_directory(self.0)
     }
 

@@ -34,6 +34,11 @@ impl Programs {
     pub const TOGETHER: &str = "together";
     /// The value where all are.
     pub const APART: &str = "apart";
+
+    /// The bound threads that a value names: id, start, CPUs.
+    pub(crate) fn bound(value: &str) -> impl Iterator<Item = (i32, u64, CpuList)> {
+        value.split_whitespace().filter_map(Bound::parse).map(|bound| (bound.tid, bound.start, bound.cpus))
+    }
 }
 
 /// Where the programs of [`Programs`] are.

@@ -5,6 +5,7 @@ mod create;
 mod list;
 mod lockout;
 mod run;
+mod systemd;
 mod tracing;
 mod verify;
 

@@ -5,18 +5,20 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use record::Partition;
 use sys::schedule::{self, Scheduling};
 use sysroot::SysRoot;
 use units::{Policy, Priority};
 
 use super::lockout;
+use super::systemd::{self, WayIn};
 use crate::error::{CommandError, Result};
-use runner::partition::{named, put, valid};
+use runner::partition::{enter, named, valid};
 
 /// Start a command inside a partition
 ///
 /// What it starts is inside too.
+///
+/// Under systemd it becomes a scope in the partition's slice.
 #[derive(Args)]
 pub struct Run {
     /// The partition: see partition list
@@ -45,11 +47,19 @@ impl Run {
         if self.policy.is_real_time() {
             lockout::warn_of_starvation(&machine::machine(&root).throttling);
         }
-        enter(&partition)?;
+        let mut command = match systemd::way_in(&root, &partition)? {
+            WayIn::Here => Command::new(&self.command[0]),
+            WayIn::Scope(slice) => systemd::scope(&slice, &self.command[0]),
+            WayIn::Group => {
+                enter(&partition)?;
+                Command::new(&self.command[0])
+            }
+        };
+        forget_binding()?;
         schedule::set(scheduling)?;
-        let (program, arguments) = self.command.split_first().unwrap_or((&self.command[0], &[]));
-        let error = Command::new(program).args(arguments).exec();
-        Err(CommandError::new(format!("start {}: {error}", program.to_string_lossy()), ""))
+        let error = command.args(&self.command[1..]).exec();
+        let program = command.get_program().to_string_lossy().into_owned();
+        Err(CommandError::new(format!("start {program}: {error}"), ""))
     }
 
     fn scheduling(&self) -> Result<Scheduling> {
@@ -70,9 +80,8 @@ impl Run {
     }
 }
 
-/// Puts this process in, and on all CPUs that it finds there, whatever it was bound to. Since Linux 6.2 a thread remembers
-/// what it was bound to: one bound to the partition's CPUs by name would stay on them when the partition is gone.
-fn enter(partition: &Partition) -> Result<()> {
-    put(partition, std::process::id())?;
+/// Puts this process on all CPUs that its group has, whatever it was bound to. Since Linux 6.2 a thread remembers what it
+/// was bound to: one bound to the partition's CPUs by name would stay on them when the partition is gone.
+fn forget_binding() -> Result<()> {
     Ok(schedule::set_affinity(0, &(0..units::MAX_CPUS).collect())?)
 }

@@ -1,5 +1,6 @@
 //! `worstcase partition verify`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -60,6 +61,8 @@ struct Proof {
     missing: Vec<String>,
     /// What is counted and cannot be named here.
     unnamed: Vec<String>,
+    /// Rows that another driver has now.
+    changes: Vec<String>,
     residues: Vec<Judged>,
 }
 
@@ -67,9 +70,10 @@ impl Verify {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let root = SysRoot::live();
-        let online = machine::machine(&root).cpus.online;
-        let cpus = self.cpus(&root)?;
-        super::check_cpus(&cpus, &online)?;
+        let facts = machine::machine(&root).cpus;
+        let (online, cpus) = (facts.online, self.cpus(&root)?);
+        // One that is offline is not counted, and that is said.
+        super::check_cpus(&cpus, machine::present(&root).value().unwrap_or(&online))?;
         // Elsewhere if that may be, so that the looking is not seen. Where it may not, it shows as what it is.
         let _ = sys::schedule::set_affinity(0, &online.difference(&cpus));
         let proof = self.count(&root, cpus)?;
@@ -86,8 +90,7 @@ impl Verify {
     }
 
     fn cpus(&self, root: &SysRoot) -> Result<CpuList> {
-        let made = || partitions(root).iter().fold(CpuList::new(), |all, one| all.union(&one.cpus));
-        let cpus = self.rt.clone().unwrap_or_else(made);
+        let cpus = self.rt.clone().unwrap_or_else(|| asked_for(root));
         match cpus.is_empty() {
             true => Err(CommandError::new("there is no partition to verify", "name the CPUs with --rt")),
             false => Ok(cpus),
@@ -103,12 +106,14 @@ impl Verify {
         let mut tally = Tally::new(cpus.clone());
         tracing.forget();
         let mut before = Activity::take(root, &cpus);
+        let mut lost = Lost::default();
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let is_over = tracing.follow(&signals, left.min(LOOK), &mut tally)?;
             let after = Activity::take(root, &cpus);
             tally.add(&before, &after);
             before = after;
+            lost.look(root, &cpus);
             if is_over || signals.next().is_some() || Instant::now() >= end {
                 break;
             }
@@ -116,9 +121,51 @@ impl Verify {
         tracing.end(&mut tally);
         let time = Nanos(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let residues = judge(tally.named(), time, &allowance(&self.allow));
-        let missing = [before.missing(), tracing.missing()].concat();
+        let missing = [tally.missing(), lost.missing(), before.missing(), tracing.missing()].concat();
         let (verdict, unnamed) = (verdict(&residues, &missing), tracing.unnamed());
-        Ok(Proof { schema_version: 1, cpus: cpus.to_string(), time, verdict, missing, unnamed, residues })
+        let changes = tally.changes();
+        Ok(Proof {
+            schema_version: 1,
+            cpus: cpus.to_string(),
+            time,
+            verdict,
+            missing,
+            unnamed,
+            changes,
+            residues,
+        })
+    }
+}
+
+/// The CPUs of all partitions: those that were asked for, whether the kernel gives them or not.
+fn asked_for(root: &SysRoot) -> CpuList {
+    let of = |one: &record::Partition| {
+        let asked = root.cpu_list(&format!("{}/cpuset.cpus", one.group));
+        asked.value().map_or(one.cpus.clone(), |asked| asked.union(&one.cpus))
+    };
+    partitions(root).iter().map(of).fold(CpuList::new(), |all, own| all.union(&own))
+}
+
+/// CPUs that partitions should have and did not have at some look.
+#[derive(Default)]
+struct Lost(BTreeSet<String>);
+
+impl Lost {
+    fn look(&mut self, root: &SysRoot, cpus: &CpuList) {
+        for one in partitions(root) {
+            let asked = root.cpu_list(&format!("{}/cpuset.cpus", one.group));
+            let lacking = asked.value().map(|asked| asked.difference(&one.cpus).intersection(cpus));
+            if let Some(lacking) = lacking.filter(|lacking| !lacking.is_empty()) {
+                self.0.insert(format!("CPU {lacking}: {} was without it at a look", one.group));
+            }
+            if !one.is_valid() && !one.cpus.intersection(cpus).is_empty() {
+                self.0.insert(format!("{}: no valid partition at a look: {}", one.group, one.state));
+            }
+        }
+    }
+
+    fn missing(self) -> Vec<String> {
+        self.0.into_iter().collect()
     }
 }
 
@@ -146,6 +193,9 @@ fn text(proof: &Proof, width: usize) -> String {
     }
     for missing in &proof.missing {
         text += &report::paragraph(&format!("not counted: {missing}"), 2, width);
+    }
+    for change in &proof.changes {
+        text += &report::paragraph(&format!("changed meanwhile: {change}"), 2, width);
     }
     for unnamed in &proof.unnamed {
         text += &report::paragraph(&format!("not named: {unnamed}"), 2, width);
@@ -180,13 +230,14 @@ fn line(judged: &Judged) -> String {
         Kind::UnpinnedThread => ("program", "slices"),
         Kind::PinnedThread => ("bound here", "slices"),
         Kind::PageFault => ("page faults of", "faults"),
-        Kind::Unseen => ("threads that ended or passed by", "slices"),
+        Kind::Unseen => ("threads that ended or passed by", "slices at least"),
         Kind::Passing => ("passed by", "slices"),
         Kind::Call => ("call", "times"),
         Kind::Work => ("work", "times"),
         Kind::Timer => ("timer", "times"),
         Kind::Tick => ("tick kept for", "times"),
         Kind::SystemCall => ("system calls of", "times"),
+        Kind::Steal => ("steal: the hypervisor ran something else", "clock ticks"),
     };
     let mark = if judged.over { "over " } else { "" };
     let time = match residue.time {
@@ -230,7 +281,9 @@ mod tests {
         let residues = residues(Kind::Interrupt, "LOC", 250);
         let (cpus, time) = ("1-2".to_owned(), Nanos::from_secs(1));
         let (missing, unnamed) = (vec![], vec!["functions of calls".to_owned()]);
-        let proof = Proof { schema_version: 1, cpus, time, verdict: "fail", missing, unnamed, residues };
+        let changes = vec!["row 1 was i8042".to_owned()];
+        let proof =
+            Proof { schema_version: 1, cpus, time, verdict: "fail", missing, unnamed, changes, residues };
         let text = text(&proof, 100);
         assert!(text.contains("over interrupt LOC: 250 times\n"), "{text}");
         assert!(
@@ -238,8 +291,9 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("CPU 2: nothing\n  not named: functions of calls\n")
-                && text.ends_with("fail: 1 above the allowance\n"),
+            text.contains(
+                "CPU 2: nothing\n  changed meanwhile: row 1 was i8042\n  not named: functions of calls\n"
+            ) && text.ends_with("fail: 1 above the allowance\n"),
             "{text}"
         );
     }

@@ -82,6 +82,7 @@ impl ApplyOptions {
             None => begin(&state, &lock, self.seconds(), choice)?,
         };
         let mut kernel = live(state.directory());
+        rely(&state, &lock, &mut journal, holding.is_some(), &plan)?;
         let on_refusal = if self.keep_going { OnRefusal::GoOn } else { OnRefusal::RollBack };
         let applied =
             apply(&mut kernel, &mut journal, &plan.steps, on_refusal, &mut |step| !self.ask || agreed(step));
@@ -115,7 +116,11 @@ impl ApplyOptions {
                     undo::finish(end.state, end.lock)?;
                 }
                 output::final_data(&text)?;
-                Ok(ExitCode::SUCCESS)
+                let failed = applied.taken.iter().filter(|taken| taken.is_failure()).count();
+                if failed > 0 {
+                    output::words(&format!("warning: the kernel did not take {}", shown::settings(failed)));
+                }
+                Ok(ExitCode::from(u8::from(failed > 0)))
             }
             End::RolledBack(undone) => {
                 text += &end.put_back(undone)?;
@@ -173,6 +178,16 @@ pub(super) fn begin(
         }
     }
     Ok(journal)
+}
+
+/// Has the journal say what the plan rests on; where it cannot, nothing is begun.
+fn rely(state: &State, lock: &Lock, journal: &mut Journal, holds_more: bool, plan: &Plan) -> Result<()> {
+    journal.rely(&plan.relied).or_else(|error| {
+        if !holds_more {
+            undo::finish(state, lock)?;
+        }
+        Err(CommandError::new(error, "nothing was changed"))
+    })
 }
 
 /// Asks for one step.

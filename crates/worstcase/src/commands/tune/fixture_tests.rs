@@ -85,7 +85,9 @@ fn kind(target: &Target) -> String {
         Target::Interrupt { .. } => "interrupt".to_owned(),
         Target::Affinity(_) | Target::Freed(_) => "affinity".to_owned(),
         Target::Scheduling(_) => "scheduling".to_owned(),
-        Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) => "partition".to_owned(),
+        Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) | Target::Slice(_) => {
+            "partition".to_owned()
+        }
         Target::Swap(_) => "swap".to_owned(),
         Target::Service { .. } => "service".to_owned(),
         Target::LatencyLimit => "latency-limit".to_owned(),

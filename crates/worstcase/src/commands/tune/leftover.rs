@@ -23,7 +23,14 @@ pub fn warn_of_leftovers(command: &Command) {
 
 /// Why what `history` tells is left without anybody who answers for it, a command that is at work included.
 pub fn left_alone(state: &State, history: &History) -> Option<&'static str> {
-    if state.is_busy() { None } else { why_left(state, history) }
+    // A process that holds the lock and is stopped is not at work.
+    let is_at_work = state.is_busy() && !holder::is_stopped(state.directory(), Kind::Deadline);
+    if is_at_work { None } else { why_left(state, history) }
+}
+
+fn is_overdue(state: &State, history: &History) -> bool {
+    let seconds = history.begin.as_ref().and_then(|begin| begin.seconds);
+    seconds.is_some_and(|seconds| holder::is_overdue(state.directory(), seconds))
 }
 
 /// The same for the command that is at work itself.
@@ -39,6 +46,10 @@ pub fn why_left(state: &State, history: &History) -> Option<&'static str> {
         Some("the command that applied them was killed in the middle")
     } else if is_timed && holder != Some(true) {
         Some("the process that was to undo them was killed")
+    } else if is_timed && holder::is_stopped(state.directory(), Kind::Deadline) {
+        Some("the process that is to undo them is stopped, and will not")
+    } else if is_timed && is_overdue(state, history) {
+        Some("they should have been undone by themselves by now")
     } else if had_limit && holder::is_alive(state.directory(), Kind::Latency) != Some(true) {
         Some("the process that held the limit on exit latencies was killed")
     } else {

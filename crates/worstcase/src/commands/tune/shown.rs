@@ -87,7 +87,7 @@ pub fn all_taken(all: &[Taken]) -> String {
 /// How things are now, each with what was written; of those that hold a few.
 pub fn all_now(all: &[(&Taken, Now)]) -> String {
     let alike = |(one, now): &(&Taken, Now), (other, then): &(&Taken, Now)| {
-        *now == Now::Holds && now == then && one.rules == other.rules
+        !now.is_off() && now == then && one.rules == other.rules
     };
     groups(all, alike).iter().map(|group| few(group, |(taken, state)| now(taken, state))).collect()
 }
@@ -194,6 +194,8 @@ fn now(taken: &Taken, now: &Now) -> String {
         Now::Holds => marked("holds", &format!("{target}: {ours}")),
         Now::AsBefore => marked("reset", &format!("{target}: {} again, as before us", quoted(&taken.old))),
         Now::Drifted(now) => marked("drifted", &format!("{target}: {}, where we wrote {ours}", quoted(now))),
+        Now::Pending(why) => marked("pending", &format!("{target}: {ours}: {why}")),
+        Now::Ended(why) => marked("ended", &format!("{target}: {why}")),
         Now::Gone(why) => marked("gone", &format!("{target}: {why}")),
         Now::Unclear(why) => marked("unclear", &format!("{target}: {why}")),
         Now::Unreadable(errno) => marked("unread", &format!("{target}: {}", in_words(*errno))),

@@ -6,7 +6,7 @@ use clap::Args;
 use sysroot::SysRoot;
 use tune::holder::{self, Kind};
 use tune::journal::History;
-use tune::status::now;
+use tune::status::{faults, now};
 use tune::{State, boot_id};
 
 use super::leftover::left_alone;
@@ -44,14 +44,16 @@ impl Status {
 
 /// Each thing that was written and how it is now, and whether all of it holds and somebody answers for it.
 pub fn of(state: &State, history: &History) -> (String, bool) {
-    let all = now(&SysRoot::live(), history);
-    let drifted = all.iter().filter(|(_, now)| now.is_off()).count();
+    let root = SysRoot::live();
+    let (all, faults) = (now(&root, history), faults(&root, history));
+    let off = all.iter().filter(|(_, now)| now.is_off()).count() + faults.len();
     let mut text = head(state, history);
     text += &shown::all_now(&all);
-    text += &match drifted {
+    text += &faults.iter().map(|fault| shown::marked("broken", fault)).collect::<String>();
+    text += &match off {
         0 => format!("{}, all as written\n", shown::settings(all.len())),
         _ => format!(
-            "{}, {drifted} not as written; worstcase tune keep --reconcile writes them again\n",
+            "{}, {off} not as written; worstcase tune keep --reconcile repairs what can be repaired\n",
             shown::settings(all.len())
         ),
     };
@@ -59,7 +61,7 @@ pub fn of(state: &State, history: &History) -> (String, bool) {
     if let Some(why) = left {
         output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
     }
-    (text, drifted == 0 && left.is_none())
+    (text, off == 0 && left.is_none())
 }
 
 /// Where nothing is applied: how the last ones ended, if they ended by themselves.

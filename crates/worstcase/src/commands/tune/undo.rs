@@ -38,7 +38,7 @@ impl Undo {
             output::final_data("nothing is left: what is applied is answered for\n")?;
             return Ok(ExitCode::SUCCESS);
         }
-        let lock = state.lock()?;
+        let lock = lock(&state)?;
         let Some(history) = state.history()? else { return Ok(ExitCode::SUCCESS) };
         let (text, _) = undo(&state, &lock, &history)?;
         let (proof, is_proven) = proof(&history);
@@ -73,7 +73,7 @@ fn proof(history: &History) -> (String, bool) {
 /// Undoes what `history` tells. What was done in words, and whether the journal could be closed.
 pub fn undo(state: &State, lock: &Lock, history: &History) -> Result<(String, bool)> {
     if history.is_of_another_boot(&boot_id()) {
-        state.close(lock)?;
+        put_aside(state, lock);
         return Ok((
             "the machine was booted since: what was changed is gone with the other boot\n".to_owned(),
             true,
@@ -97,21 +97,42 @@ pub fn put_back(state: &State, lock: &Lock, undone: &[Undone]) -> Result<String>
             "warning: not all could be put back: the journal is kept, worstcase tune undo tries again",
         );
     } else {
-        finish(state, lock)?;
+        put_aside(state, lock);
     }
     Ok(text)
 }
 
+/// The lock, also where the process that undoes when the time has run out has it and is stopped: it is ended, and what it
+/// has not done yet is done here.
+fn lock(state: &State) -> Result<Lock> {
+    match state.lock() {
+        Err(_) if state.is_busy() && holder::is_stopped(state.directory(), Kind::Deadline) => {
+            output::words("warning: the process that was to undo them is stopped: it is ended");
+            end(state, Kind::Deadline)?;
+            Ok(state.lock()?)
+        }
+        locked => Ok(locked?),
+    }
+}
+
+/// What was put back is put back, whether the journal can be put aside or not: its disk may be read-only by now.
+fn put_aside(state: &State, lock: &Lock) {
+    if let Err(error) = finish(state, lock) {
+        output::words(&format!(
+            "warning: {error}: status goes on to show what was put back, until worstcase tune undo can put the journal aside"
+        ));
+    }
+}
+
+fn end(state: &State, kind: Kind) -> Result<()> {
+    holder::end(state.directory(), kind).map_err(|errno| {
+        CommandError::new(format!("end a process that holds settings: {errno}"), "ps shows worstcase-hold")
+    })
+}
+
 /// Nothing holds any more: the journal is put aside, and nobody needs to hold or to undo anything.
 pub fn finish(state: &State, lock: &Lock) -> Result<()> {
-    state.close(lock)?;
-    for kind in [Kind::Deadline, Kind::Latency] {
-        holder::end(state.directory(), kind).map_err(|errno| {
-            CommandError::new(
-                format!("end a process that holds settings: {errno}"),
-                "ps shows worstcase-hold",
-            )
-        })?;
-    }
-    Ok(())
+    let closed = state.close(lock);
+    [Kind::Deadline, Kind::Latency].into_iter().try_for_each(|kind| end(state, kind))?;
+    Ok(closed?)
 }

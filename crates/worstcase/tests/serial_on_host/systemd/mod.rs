@@ -2,6 +2,7 @@
 //! applied for a time comes back though the login is gone, and a machine that lost its power starts clean.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod partition;
 mod root;
 
 use crate::support::guests;

@@ -250,6 +250,50 @@ fn extlinux_that_boots_no_kernel_is_refused_and_a_line_without_words_is_none() {
 }
 
 #[test]
+fn who_makes_the_entries_of_systemd_boot_anew_is_named() {
+    let entry = "title NixOS\nlinux /l\noptions root=1 quiet\n";
+    let notes = |name: &str| {
+        let mut machine = Machine::new(&[
+            ("/boot/efi/loader/loader.conf", "timeout 3\n"),
+            (&format!("/boot/efi/loader/entries/{name}.conf"), entry),
+            ("/boot/efi/l", ""),
+        ]);
+        machine.plan_of(&ParameterEdit::of(WORDS).unwrap(), Manner::Default).unwrap().draft.notes
+    };
+    assert!(
+        notes("nixos-generation-7")[0].contains("boot.kernelParams"),
+        "{:?}",
+        notes("nixos-generation-7")
+    );
+    assert_eq!(notes("debian-6.1"), Vec::<String>::new());
+}
+
+#[test]
+fn a_line_that_only_some_of_the_pis_boards_read_is_not_written() {
+    let with = |settings: &str| {
+        Machine::new(&[
+            ("/boot/firmware/cmdline.txt", "root=1\n"),
+            ("/boot/firmware/other.txt", "root=2\n"),
+            ("/boot/firmware/new/cmdline.txt", "root=3\n"),
+            ("/boot/firmware/config.txt", settings),
+        ])
+    };
+    for settings in [
+        "[pi3]\ncmdline=other.txt\n",
+        "[none]\ncmdline=other.txt\n[all]\n",
+        "[EDID=VSC-TD2220]\nos_prefix=new/\n",
+    ] {
+        for manner in [Manner::Default, Manner::Trial] {
+            let refusal = with(settings).refusal(WORDS, manner);
+            assert!(refusal.contains(settings.lines().next().unwrap()), "{refusal}");
+        }
+    }
+    let mut machine = with("[pi3]\narm_freq=1\n[all]\ncmdline=other.txt\n");
+    machine.persist(WORDS, Manner::Default).unwrap();
+    assert_eq!(machine.text("/boot/firmware/other.txt"), format!("root=2 {WORDS}\n"));
+}
+
+#[test]
 fn the_pis_line_stays_one_line() {
     let line =
         "console=serial0,115200 console=tty1 root=PARTUUID=1-02 rootfstype=ext4 fsck.repair=yes rootwait";

@@ -271,7 +271,7 @@ fn undone_in_words(undone: &Undone) -> (String, bool) {
         text += &shown::put_back("what is booted next", back);
     }
     if let Some(Err(error)) = &undone.regenerated {
-        text += &shown::marked("failed", &format!("{error}: run update-grub when that is mended"));
+        text += &shown::marked("failed", &format!("{error}: make its menu anew when that is mended"));
     }
     let files_are = undone.files.iter().all(|file| file.back.is_as_before() || is_made_anew(&file.path));
     let setting_is = undone.setting.as_ref().is_none_or(tune::undo::Back::is_as_before);

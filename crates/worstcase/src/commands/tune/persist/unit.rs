@@ -9,8 +9,8 @@ use tune::holder::has_systemd;
 use tune::journal::History;
 use tune::persist::startup::{SERVICE, TIMER};
 use tune::persist::{Contents, Edit, Files, Init, PutBack, STATE};
-use tune::status::Now;
-use tune::{State, boot_id, in_words};
+use tune::status::{Now, reconcile};
+use tune::{State, boot_id, in_words, live};
 
 use super::super::choice::{CHOICE, Choice};
 use super::super::{leftover, shown, undo as settings};
@@ -102,7 +102,29 @@ impl Wanted {
         } else if let Err(why) = systemctl(&["daemon-reload"]) {
             output::words(&format!("warning: systemctl daemon-reload: {why}; it is read at the next boot"));
         }
+        repair();
         "applied at the next boot; systemctl start worstcase-tune applies it now\n"
+    }
+}
+
+/// Writes again what a reload of systemd's has taken from what is applied now: a partition that it does not know of.
+fn repair() {
+    let state = State::at(leftover::STATE);
+    let repaired = || -> Result<usize> {
+        let Some(history) = state.history()?.filter(|history| history.applied) else { return Ok(0) };
+        if history.is_of_another_boot(&boot_id()) {
+            return Ok(0);
+        }
+        let lock = state.lock()?;
+        let mut journal = state.resume(&lock, &history)?;
+        Ok(reconcile(&mut live(state.directory()), &mut journal, &history)?.len())
+    };
+    match repaired() {
+        Ok(0) => {}
+        Ok(count) => output::words(&format!("{} written again after the reload", shown::settings(count))),
+        Err(error) => {
+            output::words(&format!("warning: what is applied may be lost by the reload: {}", error.message))
+        }
     }
 }
 
@@ -192,7 +214,7 @@ pub fn of_file(path: &str, now: &Now) -> String {
         Now::Drifted(_) if path == CHOICE => shown::marked("yours", &format!("{path}: changed since")),
         Now::Holds => shown::marked("holds", path),
         Now::AsBefore => shown::marked("reset", &format!("{path}: as before us")),
-        Now::Drifted(why) | Now::Gone(why) | Now::Unclear(why) => {
+        Now::Drifted(why) | Now::Gone(why) | Now::Unclear(why) | Now::Pending(why) | Now::Ended(why) => {
             shown::marked("drifted", &format!("{path}: {why}"))
         }
         Now::Unreadable(errno) => shown::marked("unread", &format!("{path}: {}", in_words(*errno))),
