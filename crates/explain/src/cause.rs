@@ -26,7 +26,7 @@ pub fn causes(window: &Window, account: &Account, usual: Option<&Usual>) -> Vec<
                 == (found.class, &found.culprit, found.certainty, &found.witness)
         });
         match same {
-            Some(one) => one.length = one.length + found.length,
+            Some(one) => one.length += found.length,
             None => causes.push(found),
         }
     }

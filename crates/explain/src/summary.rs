@@ -36,7 +36,7 @@ pub fn totals<'a>(hits: impl IntoIterator<Item = &'a Hit>) -> Totals {
     let mut totals = Totals::default();
     for hit in hits {
         totals.hits += 1;
-        totals.time = totals.time + hit.latency;
+        totals.time += hit.latency;
         let mut met = Vec::new();
         for cause in &hit.causes {
             let culprit = without_ids(&cause.culprit);
@@ -54,7 +54,7 @@ pub fn totals<'a>(hits: impl IntoIterator<Item = &'a Hit>) -> Totals {
                 totals.causes.len() - 1
             });
             let one = &mut totals.causes[place];
-            one.time = one.time + cause.length;
+            one.time += cause.length;
             one.worst = one.worst.max(cause.length);
             one.certainty = one.certainty.min(cause.certainty);
             if !met.contains(&place) {
