@@ -1,6 +1,6 @@
 //! `worstcase report`: records shown again; several side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -43,16 +43,25 @@ impl Report {
         let records =
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         output::final_data(&self.text(&records)?)?;
-        let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
+        let own = match &self.records[..] {
+            [directory] if self.html.is_none() && directory.is_dir() => Some(directory),
+            _ => None,
+        };
+        if self.html.is_none() && own.is_none() {
+            return Ok(ExitCode::SUCCESS);
+        }
         let page =
             report::page::page_with(&records, self.extreme).map_err(|error| CommandError::new(error, ""))?;
-        let is_named = self.html.is_some();
-        let write = if is_named { files::write_named } else { files::write_whole };
-        match write(&path, page.as_bytes()) {
-            Ok(()) => output::words(&format!("report: {}", path.display())),
-            // Nobody asked for the page: a record that may only be read can be shown all the same.
-            Err(error) if !is_named => output::words(&format!("warning: {error}")),
-            Err(error) => return Err(error.into()),
+        if let Some(file) = &self.html {
+            files::write_named(file, page.as_bytes())?;
+            output::words(&format!("report: {}", file.display()));
+        }
+        // Nobody asked for this one: a record that may only be read can be shown all the same.
+        if let Some(directory) = own {
+            match write_beside(directory, &page) {
+                Ok(()) => output::words(&format!("report: {}", directory.join(store::PAGE).display())),
+                Err(why) => output::words(&format!("note: no page written, {why}: --html FILE")),
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -84,12 +93,17 @@ impl Report {
         }
         Ok(text)
     }
+}
 
-    fn page_path(&self) -> Option<PathBuf> {
-        let own = || match &self.records[..] {
-            [directory] if directory.is_dir() => Some(directory.join(store::PAGE)),
-            _ => None,
-        };
-        self.html.clone().or_else(own)
+/// Writes the page beside a record, unless the directory is another user's, who did not ask for it.
+fn write_beside(directory: &Path, page: &str) -> std::result::Result<(), String> {
+    let written = files::Directory::open(directory).and_then(|directory| match directory.is_ours()? {
+        true => directory.write_whole(store::PAGE, page.as_bytes()).map(|()| true),
+        false => Ok(false),
+    });
+    match written {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("{} belongs to another user", directory.display())),
+        Err(error) => Err(error.to_string()),
     }
 }
