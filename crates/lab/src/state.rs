@@ -2,7 +2,7 @@
 //! machine that it was made on, so that it can be shown to others. Which guests have run is seen from their records.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use experiment::{Arm, Figures};
@@ -20,6 +20,8 @@ use crate::{Error, MadeOf, kept};
 pub const FILE: &str = "experiment.json";
 /// The version of its form that this program writes.
 const VERSION: u32 = 3;
+/// No such file is longer, in bytes.
+const LONGEST: u64 = 64 << 20;
 
 /// A sort of experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,7 +183,17 @@ impl<P: Plan> State<P> {
                 .hint(format!("give the directory that `{}` made", kind.command()))
         };
         let is_none = |error| failed(format!("it is no {}: {error}", kind.name()));
-        let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
+        // What it says is done: its shell command is run as a load.
+        files::Directory::open_obeyed(directory).map_err(|files::Error { source, .. }| {
+            let refused = failed(source.to_string());
+            match source.kind() {
+                ErrorKind::PermissionDenied => {
+                    refused.hint("chmod go-w, or begin anew in a directory of your own")
+                }
+                _ => refused,
+            }
+        })?;
+        let bytes = files::read(&path, LONGEST).map_err(|error| failed(error.source.to_string()))?;
         let head: Head = serde_json::from_slice(&bytes).map_err(is_none)?;
         if head.schema_version != version {
             let tool =
