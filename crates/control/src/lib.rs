@@ -15,8 +15,10 @@ mod directory;
 mod kernel;
 mod latency;
 mod marker;
+mod place;
 
 pub use directory::Directory;
 pub use kernel::{Kernel, Live, in_words};
 pub use latency::{Error, KeepLatency, LatencyRequest};
 pub use marker::Marker;
+pub use place::is_setting;
