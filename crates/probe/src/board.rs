@@ -113,16 +113,48 @@ mod common {
     pub const STOPPED: usize = 0;
     pub const CLAIM: usize = 1;
     pub const INSTANT: usize = 2;
+    pub const BEATS: usize = 3;
+    pub const FAILED_SAFE: usize = 4;
     pub const MARK_FROM: usize = 8;
+}
+
+/// Says that ordinary threads have a CPU. One caller only.
+pub fn beat(board: &[Word]) {
+    board[common::BEATS].add(1);
+}
+
+/// Whether a thread has ended the run because nobody else had a CPU.
+pub fn has_failed_safe(board: &[Word]) -> bool {
+    board[common::FAILED_SAFE].is_raised()
+}
+
+/// Ends the run where nothing has called [`beat`] for too long.
+#[derive(Clone, Copy, Debug)]
+struct FailSafe {
+    limit: u64,
+    beats: u64,
+    /// When these were seen first; none where the clock was set since.
+    since: Option<u64>,
+}
+
+impl FailSafe {
+    fn look(&mut self, board: &[Word], now: u64) {
+        let beats = board[common::BEATS].observe_now().unwrap_or(self.beats);
+        let since = self.since.filter(|_| beats == self.beats).unwrap_or(now);
+        (self.beats, self.since) = (beats, Some(since));
+        if now.saturating_sub(since) >= self.limit {
+            board[common::FAILED_SAFE].raise();
+            stop(board, now);
+        }
+    }
 }
 
 /// What the clock read when the threads were asked to stop; none while they run. One load while they do.
 #[inline]
 pub fn stopped_at(board: &[Word]) -> Option<u64> {
-    if board[common::STOPPED].get() == 0 {
+    if !board[common::STOPPED].is_raised() {
         return None;
     }
-    board[common::STOPPED].observe();
     Some(board[common::INSTANT].get())
 }
 
@@ -131,16 +163,17 @@ pub fn stopped_at(board: &[Word]) -> Option<u64> {
 pub fn stop(board: &[Word], now: u64) {
     if board[common::CLAIM].claim() {
         board[common::INSTANT].set(now);
-        board[common::STOPPED].publish(1);
+        board[common::STOPPED].raise();
     }
 }
 
 /// From which latency in nanoseconds wake-ups are marked in the trace; `u64::MAX` while none are. One load.
 #[inline]
 pub fn mark_from(board: &[Word]) -> u64 {
-    match board[common::MARK_FROM].get() {
-        0 => u64::MAX,
-        latency => latency,
+    // One that is being written is looked at the next time.
+    match board[common::MARK_FROM].observe_now() {
+        None | Some(0) => u64::MAX,
+        Some(latency) => latency,
     }
 }
 
@@ -162,6 +195,9 @@ pub struct Recorder<'a> {
     sleeps: u64,
     maxima: Maxima<'a>,
     every_sample: bool,
+    fail_safe: Option<FailSafe>,
+    /// How many samples the parent has taken, as far as this thread has looked.
+    samples_read: u64,
     whereabouts: Option<Whereabouts>,
     /// What late wake-ups are marked with.
     marker: Option<&'a Marker>,
@@ -210,12 +246,27 @@ impl<'a> Recorder<'a> {
             sleeps: 0,
             maxima: Maxima::new(&words[at::MAXIMA..at::SAMPLES]),
             every_sample,
+            fail_safe: None,
+            samples_read: 0,
             whereabouts: None,
             marker: None,
             preempted_before: None,
         };
         recorder.next_second = recorder.first_activation_after(1);
         recorder
+    }
+
+    /// From now on [`Recorder::look_out`] ends the run where nothing else had a CPU for so long.
+    pub fn fail_safe(&mut self, limit: Nanos) {
+        self.fail_safe = Some(FailSafe { limit: limit.0, beats: 0, since: None });
+    }
+
+    /// Looks whether ordinary threads have a CPU, if that is asked for. `now` is what the plan's clock reads.
+    #[inline]
+    pub fn look_out(&mut self, board: &[Word], now: u64) {
+        if let Some(fail_safe) = &mut self.fail_safe {
+            fail_safe.look(board, now);
+        }
     }
 
     fn first_activation_after(&self, second: u64) -> u64 {
@@ -304,6 +355,9 @@ impl<'a> Recorder<'a> {
 
     /// Counts a step of the clock.
     pub fn clock_stepped(&mut self) {
+        if let Some(fail_safe) = &mut self.fail_safe {
+            fail_safe.since = None;
+        }
         self.words[at::CLOCK_STEPS].add(1);
     }
 
@@ -455,7 +509,11 @@ impl<'a> Recorder<'a> {
 
     fn pass_on(&mut self, activation: u64, latency: u64) {
         let written = self.words[at::SAMPLES_WRITTEN].get();
-        if written - self.words[at::SAMPLES_READ].observe() >= SAMPLES as u64 {
+        if written - self.samples_read >= SAMPLES as u64 {
+            // A reader that is in the middle of writing this is not waited for: it may be kept off its CPU by this thread.
+            self.samples_read = self.words[at::SAMPLES_READ].observe_now().unwrap_or(self.samples_read);
+        }
+        if written - self.samples_read >= SAMPLES as u64 {
             self.words[at::SAMPLES_LOST].add(1);
             return;
         }
@@ -522,6 +580,29 @@ mod tests {
             assert_eq!(blocks.last().unwrap().1.missed, 2);
             assert_eq!(view.seconds(written).1, vec![]);
         });
+    }
+
+    #[test]
+    fn a_run_ends_where_nothing_else_has_a_cpu() {
+        let (board, _file) = SharedWords::create(words(1, false)).unwrap();
+        let mut recorder = Recorder::new(block(&board, 0, false), Nanos(1), false);
+        let second = 1_000_000_000;
+        recorder.look_out(&board, 50 * second);
+        assert!(!has_failed_safe(&board), "nobody asked for it");
+        recorder.fail_safe(Nanos(10 * second));
+        for now in 100..150 {
+            beat(&board);
+            recorder.look_out(&board, now * second);
+        }
+        recorder.look_out(&board, 158 * second);
+        // The clock is set: how long it was is not known.
+        recorder.clock_stepped();
+        for now in 1000..=1009 {
+            recorder.look_out(&board, now * second);
+            assert!(stopped_at(&board).is_none());
+        }
+        recorder.look_out(&board, 1010 * second);
+        assert_eq!((stopped_at(&board), has_failed_safe(&board)), (Some(1010 * second), true));
     }
 
     #[test]
