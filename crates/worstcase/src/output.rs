@@ -39,10 +39,12 @@ pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-/// Writes data at the end of a command; output that is lost is an error.
+/// Writes data at the end of a command, for a terminal without what it would obey but our own colours; output that is
+/// lost is an error.
 pub fn final_data(text: &str) -> Result<(), CommandError> {
+    let text = if is_terminal(Stream::Output) { printable::coloured(text) } else { text.into() };
     let hint = "what was measured is in the record, if one was written: worstcase report DIR";
-    data(text)
+    data(&text)
         .map(drop)
         .map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
 }
