@@ -15,6 +15,8 @@
 //! - [`mod@bisect`] finds the change that moved the tail. Its guests boot by themselves, so that there is no drift: arms are
 //!   compared by `statistics::compare_among`.
 //! - [`ladder`] orders rungs and says which are compared.
+//!
+//! Whatever was asked, [`Compared`] is what two arms came to.
 
 pub mod bisect;
 pub mod ladder;
@@ -22,6 +24,7 @@ pub mod ladder;
 mod arm;
 mod bench;
 mod block;
+mod compared;
 mod design;
 mod figures;
 mod judge;
@@ -31,6 +34,7 @@ mod single;
 pub use arm::{Arm, Changes};
 pub use bench::{Attempt, Bench, Parameters, parameter};
 pub use block::{Block, FIRST_SEED, rounds};
+pub use compared::{Compared, Difference, of_ladder};
 pub use design::{Design, Kind, Measure};
 pub use failure::Error;
 pub use figures::Figures;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use statistics::{confidence_of, rounds_needed};
 
 use crate::bench::{Halt, ended};
+use crate::compared::{lacking, without};
 use crate::judge::rounds_for;
 use crate::single::{CONFIDENCE, Measured};
 use crate::{Arm, Bench, Changes, Design, Effect, Error, Judged, rounds};
@@ -229,12 +230,7 @@ impl Later<'_> {
     fn confirm(&mut self, found: &mut Found, left: &Changes) -> Result<(), Halt> {
         let design = self.design;
         let (set, all) = (Arm::With(left.clone()), Arm::all(design.settings.len()));
-        // Without its only setting a set is control.
-        let lacking = |setting| match without(left, setting) {
-            rest if rest.is_empty() => Arm::Control,
-            rest => Arm::With(rest),
-        };
-        let each: Vec<Arm> = left.iter().map(|&setting| lacking(setting)).collect();
+        let each: Vec<Arm> = left.iter().map(|&setting| lacking(left, setting)).collect();
         let arms: BTreeSet<Arm> =
             [Arm::Control, set.clone(), all.clone()].into_iter().chain(each.clone()).collect();
         let count = self.rounds.max(rounds_needed(left.len()));
@@ -264,8 +260,4 @@ fn need(design: &Design, price: &Judged) -> Need {
         Some(Effect::Harms) => Need::Shown,
         _ => Need::NotShown,
     }
-}
-
-fn without(settings: &Changes, setting: usize) -> Changes {
-    settings.iter().copied().filter(|&other| other != setting).collect()
 }

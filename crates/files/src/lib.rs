@@ -16,7 +16,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, makedev, openat};
 use rustix::io::Errno;
 
 use directory::{Links, Place};
@@ -153,8 +153,11 @@ pub fn open(path: &Path) -> Result<File> {
 }
 
 fn regular(file: OwnedFd) -> io::Result<File> {
-    match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+    let kind = fstat(&file)?;
+    match FileType::from_raw_mode(kind.st_mode) {
         FileType::RegularFile => Ok(file.into()),
+        // /dev/null, by which people name nothing: null(4).
+        FileType::CharacterDevice if kind.st_rdev == makedev(1, 3) => Ok(file.into()),
         FileType::Directory => Err(Errno::ISDIR.into()),
         _ => Err(wrong("it is not a regular file")),
     }
@@ -421,6 +424,7 @@ mod tests {
         }
         assert_eq!(read(place.0.path(), 10).unwrap_err().source.kind(), ErrorKind::IsADirectory);
         assert_eq!(read(&file, 5).unwrap(), b"12345");
+        assert_eq!(read(Path::new("/dev/null"), 5).unwrap(), b"", "so people name nothing");
         assert!(read(&file, 4).unwrap_err().to_string().ends_with("longer than 4 bytes"));
         assert_eq!(read(&place.at("none"), 5).unwrap_err().source.kind(), ErrorKind::NotFound);
         fs::write(&file, b"\xff").unwrap();

@@ -120,7 +120,7 @@ impl<'a, P: Plan> Guests<'a, P> {
                 made_of.insert(kernel.name.clone(), self.means.booter.made_of(&guest)?);
             }
             let made_of = made_of[&kernel.name].clone();
-            jobs.push(Job { name: self.name(block), guest, made_of });
+            jobs.push(Job { name: self.state.plan.place(block), guest, made_of });
         }
         let mut is_new = false;
         for job in &jobs {
@@ -190,12 +190,8 @@ impl<'a, P: Plan> Guests<'a, P> {
         })
     }
 
-    fn name(&self, block: &Block) -> String {
-        kept::name(&self.state.plan.name(&block.arm), block.seed)
-    }
-
     fn place(&self, block: &Block) -> PathBuf {
-        self.directory.join(self.name(block))
+        self.directory.join(self.state.plan.place(block))
     }
 }
 

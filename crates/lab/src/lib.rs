@@ -2,7 +2,7 @@
 //!
 //! [`kernels`] keeps kernels in a cache, [`boot`] runs one command in one guest and brings its results back, [`guest`]
 //! is the other end of that: what process 1 does inside. [`mod@bench`] boots the many guests of an experiment, [`state`] is
-//! what stands in its file, [`ladder`] and [`mod@bisect`] are two of them.
+//! what stands in its file, [`replay`] finds its answer again from its records, [`ladder`] and [`mod@bisect`] are two of them.
 //!
 //! ```
 //! use lab::ladder::LadderFile;
@@ -45,6 +45,7 @@ pub mod made_of;
 pub mod measure;
 pub mod parameters;
 mod qemu;
+pub mod replay;
 #[cfg(test)]
 mod scripted;
 pub mod several;

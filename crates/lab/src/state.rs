@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use experiment::{Arm, Figures};
+use experiment::{Arm, Block, Figures};
 use record::time::UtcTime;
 use record::{LabImages, Record};
 use serde::de::DeserializeOwned;
@@ -81,6 +81,12 @@ pub trait Plan: Serialize + DeserializeOwned {
     /// The directory that records of an arm lie in.
     fn name(&self, arm: &Arm) -> String;
 
+    /// The directory of a block's record, seen from the experiment's. What one guest measures is one record, whatever it is
+    /// measured for.
+    fn place(&self, block: &Block) -> String {
+        kept::name(&self.name(&block.arm), block.seed)
+    }
+
     /// The kernel of an arm.
     ///
     /// # Errors
@@ -153,6 +159,16 @@ struct Head {
     tool: Option<String>,
 }
 
+/// Of which sort the experiment in `directory` is; none where none was begun there, or its file cannot be read. A file of a former version that holds
+/// trials and searches alike is called a trial.
+pub fn kind(directory: &Path) -> Option<Kind> {
+    const FORMER: [(&str, Kind); 3] =
+        [("trial.json", Kind::Trial), ("bisect.json", Kind::Bisection), ("ladder.json", Kind::Ladder)];
+    let head = || serde_json::from_slice::<Head>(&files::read(&directory.join(FILE), LONGEST).ok()?).ok();
+    let former = || FORMER.iter().find(|(name, _)| directory.join(name).is_file()).map(|(_, kind)| *kind);
+    head().and_then(|head| head.kind).or_else(former)
+}
+
 impl<P: Plan> State<P> {
     /// An experiment that has not run yet.
     pub fn new(plan: P, tool: &str, started: UtcTime) -> Self {
@@ -170,6 +186,21 @@ impl<P: Plan> State<P> {
         self.save(directory)
     }
 
+    /// As [`State::load`], to go on with it: what it says is done, and its shell command is run as a load. So nobody else
+    /// may have written it.
+    ///
+    /// # Errors
+    /// As for [`State::load`], and where the directory is another user's or others may write there.
+    pub fn resume(directory: &Path, kind: Kind) -> Result<Self, Error> {
+        match files::Directory::open_obeyed(directory) {
+            Err(files::Error { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+                Err(Error::new(format!("go on with {}: {source}", directory.display()))
+                    .hint("chmod go-w, or begin anew in a directory of your own"))
+            }
+            _ => Self::load(directory, kind),
+        }
+    }
+
     /// The one of that sort that was begun in `directory`, by this version or one before.
     ///
     /// # Errors
@@ -183,16 +214,6 @@ impl<P: Plan> State<P> {
                 .hint(format!("give the directory that `{}` made", kind.command()))
         };
         let is_none = |error| failed(format!("it is no {}: {error}", kind.name()));
-        // What it says is done: its shell command is run as a load.
-        files::Directory::open_obeyed(directory).map_err(|files::Error { source, .. }| {
-            let refused = failed(source.to_string());
-            match source.kind() {
-                ErrorKind::PermissionDenied => {
-                    refused.hint("chmod go-w, or begin anew in a directory of your own")
-                }
-                _ => refused,
-            }
-        })?;
         let bytes = files::read(&path, LONGEST).map_err(|error| failed(error.source.to_string()))?;
         let head: Head = serde_json::from_slice(&bytes).map_err(is_none)?;
         if head.schema_version != version {

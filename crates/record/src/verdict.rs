@@ -331,8 +331,14 @@ pub(crate) mod tests {
         scenario.warnings.push(Warning::note(WarningId::Guest, "kvm", "none"));
         let (ended, warnings) =
             (Some(UtcTime(10)), crate::validity::of_run(&header, std::slice::from_ref(&scenario)));
-        let record =
-            Record { header, ended, scenarios: vec![scenario], warnings, judgement: Judgement::default() };
+        let record = Record {
+            header,
+            ended,
+            scenarios: vec![scenario],
+            explanations: vec![],
+            warnings,
+            judgement: Judgement::default(),
+        };
         let losses: Vec<String> = lost.then(|| "journal.ndjson: disk full".to_owned()).into_iter().collect();
         let judgement = judge(&record, &losses);
         assert_eq!(
@@ -394,7 +400,17 @@ pub(crate) mod tests {
             header.machine.lab = time.map(guest);
             let warnings = crate::validity::of_run(&header, std::slice::from_ref(&scenario));
             let scenarios = vec![scenario.clone()];
-            judge(&Record { header, ended: None, scenarios, warnings, judgement: Judgement::default() }, &[])
+            judge(
+                &Record {
+                    header,
+                    ended: None,
+                    scenarios,
+                    explanations: vec![],
+                    warnings,
+                    judgement: Judgement::default(),
+                },
+                &[],
+            )
         };
         assert_eq!(judged(None).verdict, Verdict::Fail);
         assert_eq!(judged(Some(LabTime::Instructions)).verdict, Verdict::Fail);
@@ -408,7 +424,14 @@ pub(crate) mod tests {
         let mut header = header();
         header.machine.lab = Some(guest(LabTime::Instructions));
         let (ended, scenarios, warnings) = (None, vec![scenario(&[7_300; 3000])], vec![]);
-        let record = Record { header, ended, scenarios, warnings, judgement: Judgement::default() };
+        let record = Record {
+            header,
+            ended,
+            scenarios,
+            explanations: vec![],
+            warnings,
+            judgement: Judgement::default(),
+        };
         let judgement = judge(&record, &[]);
         assert!(judgement.speaks_for.contains("7,300 instructions under idle, in one draw of 3000"));
         assert!(judgement.does_not_speak_for.contains("caches"), "{judgement:?}");
@@ -417,14 +440,28 @@ pub(crate) mod tests {
     #[test]
     fn a_run_that_measured_nothing_is_an_error() {
         let (ended, scenarios, warnings) = (None, vec![scenario(&[])], vec![]);
-        let record = Record { header: header(), ended, scenarios, warnings, judgement: Judgement::default() };
+        let record = Record {
+            header: header(),
+            ended,
+            scenarios,
+            explanations: vec![],
+            warnings,
+            judgement: Judgement::default(),
+        };
         assert_eq!(judge(&record, &[]).verdict, Verdict::Error);
     }
 
     #[test]
     fn a_verdict_says_what_it_speaks_for() {
         let (ended, scenarios, warnings) = (None, vec![scenario(&[7_300; 3000])], vec![]);
-        let record = Record { header: header(), ended, scenarios, warnings, judgement: Judgement::default() };
+        let record = Record {
+            header: header(),
+            ended,
+            scenarios,
+            explanations: vec![],
+            warnings,
+            judgement: Judgement::default(),
+        };
         let judgement = judge(&record, &[]);
         assert!(
             judgement.speaks_for.starts_with("the highest latency observed, 7.3 us on CPUs 0 under idle")

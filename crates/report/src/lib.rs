@@ -2,7 +2,7 @@
 //!
 //! Pure functions of [`record::Record`] and [`audit::Audit`]: nothing here knows the kernel, the clock or the file system, and nothing
 //! prints. [`table`] is what `bench` ends with, [`foot`] says how far the figures can be trusted, [`compare`] lays
-//! records side by side, [`ladder`] kernels and kernel command lines with several runs each, [`findings`] is what `check` says, [`live`] is what `measure` shows while it runs, [`page`] is the page for a customer,
+//! records side by side, [`experiment`] trials, searches, bisections and ladders, [`findings`] is what `check` says, [`live`] is what `measure` shows while it runs, [`page`] is the page for a customer,
 //! [`extreme`] an estimate of latencies that were not seen.
 //!
 //! Minimum, average and maximum are always those of the observed wake-ups, exact; percentiles are always taken from
@@ -10,11 +10,11 @@
 
 pub mod against;
 pub mod compare;
+pub mod experiment;
 pub mod explanation;
 pub mod extreme;
 pub mod findings;
 pub mod foot;
-pub mod ladder;
 pub mod live;
 pub mod page;
 pub mod recipe;

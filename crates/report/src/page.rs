@@ -5,13 +5,13 @@
 
 mod claims;
 mod comparison;
-mod conditions;
+pub(crate) mod conditions;
 pub(crate) mod distribution;
 mod extreme;
-mod facts;
+pub(crate) mod facts;
 mod loads;
 mod prepared;
-mod summary;
+pub(crate) mod summary;
 mod timeline;
 pub(crate) mod view;
 
@@ -27,6 +27,10 @@ use view::{Block, Section};
 #[template(path = "page.html")]
 struct Page {
     title: String,
+    /// Of what it is a report: `worstcase report`, `worstcase trial`.
+    kind: &'static str,
+    /// Where and when, where it is no record's page.
+    place: Vec<String>,
     /// What latencies count outside the records, for the pointer's read-out.
     unit: &'static str,
     comparison: Vec<Section>,
@@ -69,7 +73,8 @@ pub fn page_with(records: &[Record], exposure: Option<Nanos>) -> Result<String, 
         _ => format!("Wake-up latency: {} records compared", records.len()),
     };
     let unit = records.first().map(|record| record.header.machine.unit()).unwrap_or_default().name();
-    rendered(&Page { title, unit, comparison, records: views })
+    let (kind, place) = ("report", Vec::new());
+    rendered(&Page { title, kind, place, unit, comparison, records: views })
 }
 
 /// The page's text. A browser takes control characters for nothing, but a terminal that shows the file obeys them.
@@ -83,11 +88,14 @@ fn rendered(page: &Page) -> Result<String, std::fmt::Error> {
 
 /// A page of sections alone, with records nowhere in full.
 pub(crate) fn of_sections(
-    title: String,
+    title: &str,
+    kind: &'static str,
+    place: Vec<String>,
     unit: Unit,
     sections: Vec<Section>,
 ) -> Result<String, std::fmt::Error> {
-    let page = Page { title, unit: unit.name(), comparison: sections, records: Vec::new() };
+    let title = title.to_owned();
+    let page = Page { title, kind, place, unit: unit.name(), comparison: sections, records: Vec::new() };
     rendered(&page)
 }
 

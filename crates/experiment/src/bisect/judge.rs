@@ -258,7 +258,9 @@ impl<'a> Judge<'a> {
             against: against.clone(),
             fresh: is_fresh,
             tail: None,
+            before: None,
             ratio: None,
+            confidence: None,
             reading: None,
             failure: None,
         };
@@ -266,6 +268,8 @@ impl<'a> Judge<'a> {
             (Ok(first), Ok(second)) => match compare_among(&first, &second, among) {
                 Ok(compared) => Step {
                     tail: Some(median(&second)),
+                    before: Some(median(&first)),
+                    confidence: Some(compared.confidence),
                     ratio: Some((compared.ratio, [compared.interval.0, compared.interval.1])),
                     reading: Some(Effect::by_ratio(&compared, self.asked.ratio)),
                     ..step

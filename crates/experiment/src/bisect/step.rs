@@ -18,8 +18,12 @@ pub struct Step {
     pub fresh: bool,
     /// The median of the guests' tails; none where it could not be measured.
     pub tail: Option<f64>,
+    /// The same of the arm that it was compared with.
+    pub before: Option<f64>,
     /// How many times the other arm's tail that is, with its interval.
     pub ratio: Option<(f64, [f64; 2])>,
+    /// How sure the interval is: 0.95 or more.
+    pub confidence: Option<f64>,
     /// What that means for an effect of the bisection's ratio; none where an arm could not be measured.
     #[serde(serialize_with = "reading")]
     pub reading: Option<Effect>,

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::bench::{Guests, Means, Observer};
 use crate::kept;
 use crate::kernels::Needed;
+use crate::replay::Replay;
 use crate::scripted::{Scripted, kernel, latencies};
 use crate::state::{Kind, State};
 
@@ -88,7 +89,21 @@ fn run_in(run: &mut Run, booter: &Scripted, ear: &mut Ear) -> Result<Option<Answ
 fn answer(subject: Subject, booter: &Scripted) -> Result<Answer, Error> {
     let directory = tempfile::tempdir().unwrap();
     let mut run = Run::begin(subject, directory.path()).unwrap();
-    run_in(&mut run, booter, &mut Ear::default()).map(Option::unwrap)
+    let answer = run_in(&mut run, booter, &mut Ear::default()).map(Option::unwrap)?;
+    assert_eq!(plain(&replayed(&run)), plain(&answer), "its records have the same answer");
+    Ok(answer)
+}
+
+/// What the records say.
+fn replayed(run: &Run) -> Answer {
+    bisect(&run.state.plan.bisection(), &mut Replay::of(&run.state, &run.directory)).unwrap().unwrap()
+}
+
+/// Without the words of failures, of which the first line is kept.
+fn plain(answer: &Answer) -> Answer {
+    let mut answer = answer.clone();
+    answer.steps.iter_mut().for_each(|step| step.failure = step.failure.take().map(|_| String::new()));
+    answer
 }
 
 fn readings(answer: &Answer) -> Vec<(String, Effect)> {

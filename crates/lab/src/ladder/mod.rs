@@ -11,4 +11,4 @@ mod plan;
 mod tests;
 
 pub use file::{Building, Home, LadderFile, Rung};
-pub use plan::{LadderPlan, RungRuns};
+pub use plan::LadderPlan;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use experiment::{Arm, Block, ladder};
-use record::{Record, store};
 use serde::{Deserialize, Serialize};
 use units::Seed;
 
@@ -11,22 +10,13 @@ use super::{Home, LadderFile, Rung};
 use crate::boot::Guest;
 use crate::kernels::{Kernel, Needed};
 use crate::state::{Kind, Plan};
-use crate::{Error, kept, measure};
+use crate::{Error, measure};
 
 /// What is run on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LadderPlan {
     /// As a person wrote it.
     pub ladder: LadderFile,
-}
-
-/// The guests of a rung, in the order of their seeds.
-#[derive(Debug, Default)]
-pub struct RungRuns {
-    /// The records of those that have measured all loads.
-    pub records: Vec<Record>,
-    /// The others, with the reason if one has failed.
-    pub missing: Vec<(Seed, Option<String>)>,
 }
 
 impl LadderPlan {
@@ -52,34 +42,8 @@ impl LadderPlan {
         Ok(all)
     }
 
-    /// What the guests of `rung` left below `directory`.
-    ///
-    /// # Errors
-    /// Where a record cannot be read.
-    pub fn runs(&self, rung: &Rung, directory: &Path) -> Result<RungRuns, Error> {
-        let mut runs = RungRuns::default();
-        let of_rung = |block: &Block| self.rung(&block.arm).is_some_and(|other| other.name == rung.name);
-        for Block { seed, .. } in self.blocks().into_iter().filter(of_rung) {
-            let place = directory.join(kept::name(&rung.name, seed));
-            if !place.join(store::RECORD).is_file() {
-                runs.missing.push((seed, kept::failure(directory, &place)));
-                continue;
-            }
-            let record =
-                store::load(&place).map_err(|error| Error::new(error.to_string()).hint(error.hint))?;
-            // Former versions kept a guest that had measured too little in the place of one that had not.
-            match measure::unfinished(&record, &self.ladder.loads) {
-                None => runs.records.push(record),
-                Some(load) => {
-                    let reason = format!("{load} was not measured to its end: remove {}", place.display());
-                    runs.missing.push((seed, Some(reason)));
-                }
-            }
-        }
-        Ok(runs)
-    }
-
-    fn rung(&self, arm: &Arm) -> Option<&Rung> {
+    /// The rung that an arm is.
+    pub fn rung(&self, arm: &Arm) -> Option<&Rung> {
         self.ladder.rungs.get(arm.count())
     }
 

@@ -9,8 +9,9 @@ use record::time::UtcTime;
 use super::{LadderFile, LadderPlan};
 use crate::bench::{Guests, Means, Observer};
 use crate::boot::{Failure, Guest, Outcome};
-use crate::kept::{self, CONSOLE};
+use crate::kept::CONSOLE;
 use crate::kernels::Kernel;
+use crate::replay::{Missing, Replay};
 use crate::scripted::{Scripted, kernel, latencies};
 use crate::several::Booter;
 use crate::state::{FILE, Kind, State};
@@ -87,13 +88,10 @@ impl Run {
 
     /// Why guests have no record, by their places; an empty text where they have not run.
     fn missing(&self) -> Vec<(String, String)> {
-        let of_rung = |rung| {
-            let runs = self.state.plan.runs(rung, &self.directory).unwrap();
-            let named =
-                |(seed, why): (_, Option<String>)| (kept::name(&rung.name, seed), why.unwrap_or_default());
-            runs.missing.into_iter().map(named).collect::<Vec<_>>()
-        };
-        self.state.plan.ladder.rungs.iter().flat_map(of_rung).collect()
+        let mut replay = Replay::of(&self.state, &self.directory);
+        replay.read(&self.state.plan.blocks()).unwrap();
+        let why = |missing: Missing| (missing.place, missing.failure.unwrap_or_default());
+        replay.missing.into_iter().map(why).collect()
     }
 }
 

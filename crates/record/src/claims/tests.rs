@@ -23,7 +23,14 @@ fn pass(seed: u64, count: usize, times: usize, of: impl Fn(usize, u64) -> u64) -
 }
 
 fn record(scenarios: Vec<Scenario>) -> Record {
-    Record { header: header(), ended: None, scenarios, warnings: vec![], judgement: Judgement::default() }
+    Record {
+        header: header(),
+        ended: None,
+        scenarios,
+        explanations: vec![],
+        warnings: vec![],
+        judgement: Judgement::default(),
+    }
 }
 
 fn plain(_: usize, late: u64) -> u64 {

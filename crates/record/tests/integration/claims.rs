@@ -111,6 +111,7 @@ fn record(latencies: &[u64]) -> Record {
         header,
         ended: None,
         scenarios: vec![scenario],
+        explanations: Vec::new(),
         warnings: vec![],
         judgement: Judgement::default(),
     }

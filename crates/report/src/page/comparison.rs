@@ -117,6 +117,7 @@ fn ranges_of(comparison: &Comparison<'_>) -> Vec<ranges::Row> {
         .enumerate()
         .map(|(column, name)| ranges::Row {
             name,
+            first: 0,
             ranges: (0..comparison.records.len()).map(|record| range(record, column)).collect(),
         })
         .collect()

@@ -24,7 +24,8 @@ pub(crate) fn doubts_section(record: &Record) -> Section {
     Section::new("doubts", "Doubts and cures", "What harms the figures or limits what they mean.", blocks)
 }
 
-fn doubt_view(doubt: &Doubt, loads: usize) -> DoubtView {
+/// A doubt as the page shows it.
+pub(crate) fn doubt_view(doubt: &Doubt, loads: usize) -> DoubtView {
     let finding = |finding: &crate::warnings::Finding| match finding.place(loads) {
         Some(loads) => format!("{} [{loads}]", finding.evidence),
         None => finding.evidence.clone(),

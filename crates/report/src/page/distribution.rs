@@ -11,10 +11,11 @@ use super::view::{
 use crate::group::cpu_name;
 use crate::svg::ccdf::{self, Line};
 use crate::svg::scale::latency;
-use crate::svg::spread::{self, Band};
+use crate::svg::spread::{self, Axes, Band};
 use crate::svg::{Bins, Frame, both, legend_class, legend_sample};
 
-const SMALL: Frame = Frame { left: 46.0, ..Frame::new(500.0, 230.0) };
+/// The frame of one histogram of many.
+pub(crate) const SMALL: Frame = Frame { left: 46.0, ..Frame::new(500.0, 230.0) };
 
 /// The complementary distribution, then the histograms.
 pub(crate) fn sections(prepared: &Prepared<'_>, place: usize) -> Vec<Section> {
@@ -22,9 +23,12 @@ pub(crate) fn sections(prepared: &Prepared<'_>, place: usize) -> Vec<Section> {
         return Vec::new();
     }
     let page = &prepared.terms.shown.page;
+    let columns = prepared.columns.iter();
+    let lines: Vec<_> =
+        columns.map(|one| Line { name: one.name.clone(), corrected: &one.figures.corrected }).collect();
     let spread = format!("{}{}{}", page.histograms.0, in_unit(prepared.terms.unit), page.histograms.1);
     vec![
-        Section::new("tail", "The tail", page.tail, vec![Block::Figure(tail_figure(prepared))]),
+        Section::new("tail", "The tail", page.tail, vec![Block::Figure(tail_figure(&prepared.axes, &lines))]),
         Section::new(
             "histograms",
             "Histograms",
@@ -34,22 +38,15 @@ pub(crate) fn sections(prepared: &Prepared<'_>, place: usize) -> Vec<Section> {
     ]
 }
 
-fn tail_figure(prepared: &Prepared<'_>) -> Figure {
-    let lines: Vec<_> = prepared
-        .columns
-        .iter()
-        .map(|column| Line { name: column.name.clone(), corrected: &column.figures.corrected })
-        .collect();
+/// The share of values beyond each latency, a line each, and the same as a table.
+pub(crate) fn tail_figure(axes: &Axes, lines: &[Line<'_>]) -> Figure {
     let (wide, narrow) = (Frame::new(1040.0, 400.0), Frame::new(400.0, 330.0));
+    let terms = axes.terms;
     Figure {
-        caption: format!(
-            "{}{}, as a share of all",
-            prepared.terms.shown.page.tail_caption,
-            in_unit(prepared.terms.unit)
-        ),
-        legend: legend(prepared.columns.iter().map(|column| column.name.clone()), true),
-        svg: both(wide, narrow, |frame| ccdf::plot(&prepared.axes, &lines, frame)),
-        tables: vec![tail_table(prepared)],
+        caption: format!("{}{}, as a share of all", terms.shown.page.tail_caption, in_unit(terms.unit)),
+        legend: legend(lines.iter().map(|line| line.name.clone()), true),
+        svg: both(wide, narrow, |frame| ccdf::plot(axes, lines, frame)),
+        tables: vec![tail_table(axes, lines)],
     }
 }
 
@@ -59,18 +56,16 @@ pub(crate) fn legend(names: impl Iterator<Item = String>, marked: bool) -> Vec<K
 }
 
 /// How many activations came later than round latencies.
-fn tail_table(prepared: &Prepared<'_>) -> DataTable {
-    let scale = prepared.axes.x(&Frame::new(1_000.0, 100.0));
-    let thresholds = scale.round_values(1.0);
-    let counts =
-        |column: &Column, threshold: f64| column.figures.corrected.at_least(units::Nanos(threshold as u64));
+fn tail_table(axes: &Axes, lines: &[Line<'_>]) -> DataTable {
+    let terms = axes.terms;
     let row = |threshold: &f64| {
-        let cells = prepared.columns.iter().map(|column| Cell::count(counts(column, *threshold)));
-        std::iter::once(Cell::text(latency(*threshold, prepared.terms.unit))).chain(cells).collect()
+        let later = |line: &Line<'_>| Cell::count(line.corrected.at_least(units::Nanos(*threshold as u64)));
+        let cells = lines.iter().map(later);
+        std::iter::once(Cell::text(latency(*threshold, terms.unit))).chain(cells).collect()
     };
-    let names: Vec<_> = prepared.columns.iter().map(|column| column.name.as_str()).collect();
-    let rows = thresholds.iter().map(row).collect();
-    let (caption, head) = prepared.terms.shown.page.tail_table;
+    let names: Vec<_> = lines.iter().map(|line| line.name.as_str()).collect();
+    let rows = axes.x(&Frame::new(1_000.0, 100.0)).round_values(1.0).iter().map(row).collect();
+    let (caption, head) = terms.shown.page.tail_table;
     DataTable::new(caption, heads(head, &names), rows).fold()
 }
 
@@ -128,29 +123,29 @@ fn histogram_view(prepared: &Prepared<'_>, column: &Column, place: usize, banded
 
 /// The same in coarser bins: all CPUs, and each of them while they are few.
 fn histogram_table(prepared: &Prepared<'_>, column: &Column, banded: bool) -> DataTable {
-    let axes = &prepared.axes;
-    let bins = Bins::new(axes.lowest, axes.highest, 1.25);
     let shown = if banded { &[] } else { column.cpus.as_slice() };
-    let names: Vec<_> =
-        std::iter::once("all CPUs".to_owned()).chain(shown.iter().map(|(cpu, _)| cpu_name(*cpu))).collect();
-    let all = std::iter::once(&column.figures).chain(shown.iter().map(|(_, figures)| figures));
-    let counts: Vec<_> = all.map(|figures| bins.counts(&figures.corrected)).collect();
+    let cpus = shown.iter().map(|(cpu, figures)| (cpu_name(*cpu), &figures.corrected));
+    let all = ("all CPUs".to_owned(), &column.figures.corrected);
+    let columns: Vec<_> = std::iter::once(all).chain(cpus).collect();
+    binned(&prepared.axes, format!("Latencies under {}", column.name), &columns)
+}
+
+/// Histograms as a folded table, in coarser bins than they are drawn in.
+pub(crate) fn binned(axes: &Axes, caption: String, columns: &[(String, &Histogram)]) -> DataTable {
+    let bins = Bins::new(axes.lowest, axes.highest, 1.25);
+    let unit = axes.terms.unit;
+    let counts: Vec<_> = columns.iter().map(|(_, histogram)| bins.counts(histogram)).collect();
     let rows = bins
         .spans()
         .enumerate()
         .filter(|(bin, _)| counts.iter().any(|counts| counts[*bin] > 0))
         .map(|(bin, edges)| {
             let cells = counts.iter().map(|counts| Cell::number(grouped(counts[bin])));
-            std::iter::once(Cell::text(span(bin, edges, prepared.terms.unit))).chain(cells).collect()
+            std::iter::once(Cell::text(span(bin, edges, unit))).chain(cells).collect()
         })
         .collect();
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
-    DataTable::new(
-        format!("Latencies under {}", column.name),
-        heads(unit_name(prepared.terms.unit), &names),
-        rows,
-    )
-    .fold()
+    let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    DataTable::new(caption, heads(unit_name(unit), &names), rows).fold()
 }
 
 /// `1.2 to 1.5`; the upper edge belongs to the next bin, and the first bin holds all below it.

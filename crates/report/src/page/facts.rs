@@ -42,7 +42,7 @@ fn entry(name: &str, value: impl ToString) -> (String, String) {
 }
 
 /// What the lab says of its guest.
-fn guest(lab: &Lab) -> Facts {
+pub(crate) fn guest(lab: &Lab) -> Facts {
     let clock = match lab.time {
         LabTime::Instructions => "instructions: one is a nanosecond",
         LabTime::Wall => "the time of the emulator's host",
@@ -68,7 +68,8 @@ fn guest(lab: &Lab) -> Facts {
     facts
 }
 
-fn machine(machine: &Machine) -> Facts {
+/// What is known of a machine.
+pub(crate) fn machine(machine: &Machine) -> Facts {
     let cpus = &machine.cpus;
     let mut facts = vec![
         entry("Host", &machine.host),

@@ -65,7 +65,8 @@ fn place(header: &record::Header) -> Vec<String> {
     place
 }
 
-fn sign(verdict: Verdict) -> &'static str {
+/// What stands beside a verdict's word.
+pub(crate) fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Measured => "•",
         Verdict::Pass => "✓",

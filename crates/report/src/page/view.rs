@@ -27,6 +27,19 @@ pub(crate) enum Block {
     Histograms(Histograms),
     Doubts(Vec<DoubtView>),
     Facts(Vec<(String, String)>),
+    Verdict(VerdictView),
+    /// Commands, and what each is for.
+    Commands(Vec<(String, String)>),
+}
+
+/// A verdict with its reasons.
+pub(crate) struct VerdictView {
+    /// A run's verdict, whose colours it has.
+    pub class: String,
+    /// A sign beside the words: no meaning hangs on a colour alone.
+    pub sign: &'static str,
+    pub headline: String,
+    pub reasons: Vec<String>,
 }
 
 /// Text up to this many characters is not broken into lines.
@@ -130,6 +143,14 @@ impl DataTable {
     /// An open table.
     pub fn new(caption: impl Into<String>, head: Vec<Cell>, rows: Vec<Vec<Cell>>) -> Self {
         Self { caption: caption.into(), head, rows, folded: false }
+    }
+
+    /// Without the last column, where nothing stands in it.
+    pub fn drop_empty_last(&mut self) {
+        if self.rows.iter().all(|row| row.last().is_none_or(|cell| cell.text.is_empty())) {
+            self.head.pop();
+            self.rows.iter_mut().for_each(|row| drop(row.pop()));
+        }
     }
 
     /// The same table, folded.

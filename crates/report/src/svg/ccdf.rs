@@ -38,7 +38,7 @@ pub(crate) fn plot(axes: &Axes, lines: &[Line<'_>], frame: &Frame) -> String {
     for (place, line) in lines.iter().enumerate() {
         draw(&mut canvas, place, line, (&x, &y), axes.terms.unit);
     }
-    let title = format!("Share of {}, for each load", lower(axes.terms.shown.page.tail_caption));
+    let title = format!("Share of {}", lower(axes.terms.shown.page.tail_caption));
     canvas.finish(&title, &pointer(&x, &y))
 }
 

@@ -1,4 +1,4 @@
-//! Records or rungs side by side: for each load a line each, from its least over its average to its greatest latency.
+//! Records or arms side by side: for each load a line each, from its least over its average to its greatest latency.
 
 use record::Unit;
 use units::Nanos;
@@ -7,19 +7,21 @@ use super::canvas::Anchor;
 use super::scale::{Log, latency};
 use super::{Canvas, Frame, series_class};
 
-/// One record, or the runs of one rung, under one load.
+/// One record, or the blocks of one arm, under one load.
 pub(crate) struct Range {
     pub name: String,
     pub minimum: Nanos,
     pub average: Nanos,
     pub maximum: Nanos,
-    /// The tail of each of several runs.
+    /// The tail of each of several runs or blocks.
     pub draws: Vec<Nanos>,
 }
 
-/// All records under one load; none where a record has no such column.
+/// All records under one load, or one arm by itself; none where a record has no such column.
 pub(crate) struct Row {
     pub name: String,
+    /// The series that the first range is: they are drawn as in every other plot.
+    pub first: usize,
     pub ranges: Vec<Option<Range>>,
 }
 
@@ -52,13 +54,13 @@ pub(crate) fn plot(rows: &[Row], unit: Unit, frame: &Frame) -> String {
         canvas.text("row-label", (frame.left - 14.0, middle + 4.0), Anchor::End, &row.name);
         for (place, range) in row.ranges.iter().enumerate() {
             if let Some(range) = range {
-                draw(&mut canvas, place, range, (y, &x), unit);
+                draw(&mut canvas, row.first + place, range, (y, &x), unit);
             }
             y += LINE;
         }
     }
     canvas.base();
-    canvas.finish("Least, average and greatest latency of each record under each load", "")
+    canvas.finish("Least, average and greatest latencies", "")
 }
 
 fn draw(canvas: &mut Canvas, place: usize, range: &Range, (y, x): (f64, &Log), unit: Unit) {

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod comparison;
+mod experiment;
 mod html;
-mod ladder;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
 mod sample;

@@ -25,6 +25,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    // It makes no page: its help must not speak of one.
+    #[command(
+        about = "Measure this machine under load: a table, a record and a verdict in one go",
+        long_about = "Measure this machine under load: a table, a record and a verdict in one go\n\n\
+                      Wakes a real-time thread on every CPU, under one load after the other, and leaves a directory with \
+                      the record. With --limit the exit code says whether the requirement was met."
+    )]
     Bench(Box<bench::Bench>),
     Measure(Box<measure::Measure>),
     Load(load::Load),

@@ -3,6 +3,7 @@
 pub mod agent;
 mod bench;
 mod check;
+mod experiments;
 mod explain;
 mod lab;
 mod load;

@@ -1,22 +1,23 @@
-//! `worstcase report`: records shown again; several side by side.
+//! `worstcase report`: records shown again, several side by side; an experiment with its comparisons.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use record::{Record, store};
 use units::Nanos;
 
+use super::experiments::{self, Shown};
 use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
 
 /// Show records again, side by side for several
 ///
-/// Also those of runs that were cut off. The exit code says whether they could be shown, not what their verdicts are.
+/// Also those of runs that were cut off. The directory of a trial, search, bisection or ladder is shown as its command showed it. The exit code says whether they could be shown, not what their verdicts are.
 #[derive(Args)]
 pub struct Report {
-    /// Directories that runs left, or their record.json
+    /// Directories that runs left, or their record.json; the directory of an experiment
     #[arg(required = true, value_name = "DIR")]
     records: Vec<PathBuf>,
 
@@ -40,29 +41,31 @@ pub struct Report {
 
 impl Report {
     pub fn run(self) -> Result<ExitCode> {
+        if let [directory] = &self.records[..] {
+            if let Some(shown) = experiments::find(directory) {
+                return self.experiment(&shown?);
+            }
+        }
         let records =
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         output::final_data(&self.text(&records)?)?;
-        let own = match &self.records[..] {
-            [directory] if self.html.is_none() && directory.is_dir() => Some(directory),
-            _ => None,
-        };
-        if self.html.is_none() && own.is_none() {
-            return Ok(ExitCode::SUCCESS);
-        }
+        let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
         let page =
             report::page::page_with(&records, self.extreme).map_err(|error| CommandError::new(error, ""))?;
-        if let Some(file) = &self.html {
-            files::write_named(file, page.as_bytes())?;
-            output::words(&format!("report: {}", file.display()));
+        output::page(&path, &page, self.html.is_some())?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn experiment(&self, shown: &Shown) -> Result<ExitCode> {
+        if self.per_cpu || self.extreme.is_some() {
+            let hint = "name one of its records: they lie in directories below it";
+            return Err(CommandError::new(
+                "--per-cpu and --extreme are about a record, not an experiment",
+                hint,
+            ));
         }
-        // Nobody asked for this one: a record that may only be read can be shown all the same.
-        if let Some(directory) = own {
-            match write_beside(directory, &page) {
-                Ok(()) => output::words(&format!("report: {}", directory.join(store::PAGE).display())),
-                Err(why) => output::words(&format!("note: no page written, {why}: --html FILE")),
-            }
-        }
+        shown.print(self.json)?;
+        self.page_path().map_or(Ok(()), |path| shown.write_page(&path, self.html.is_some()))?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -93,17 +96,12 @@ impl Report {
         }
         Ok(text)
     }
-}
 
-/// Writes the page beside a record, unless the directory is another user's, who did not ask for it.
-fn write_beside(directory: &Path, page: &str) -> std::result::Result<(), String> {
-    let written = files::Directory::open(directory).and_then(|directory| match directory.is_ours()? {
-        true => directory.write_whole(store::PAGE, page.as_bytes()).map(|()| true),
-        false => Ok(false),
-    });
-    match written {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(format!("{} belongs to another user", directory.display())),
-        Err(error) => Err(error.to_string()),
+    fn page_path(&self) -> Option<PathBuf> {
+        let own = || match &self.records[..] {
+            [directory] if directory.is_dir() => Some(directory.join(store::PAGE)),
+            _ => None,
+        };
+        self.html.clone().or_else(own)
     }
 }

@@ -75,6 +75,21 @@ impl Here {
         String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
     }
 
+    /// `report` says of the directory what the command has said, and writes the page again.
+    fn is_shown_again(&self, said: &[u8]) {
+        let page = self.out().join("report.html");
+        let first = fs::read(&page).unwrap();
+        fs::remove_file(&page).unwrap();
+        let report = |option: &[&str]| {
+            Command::new(PROGRAM).arg("report").arg(self.out()).args(option).output().unwrap().stdout
+        };
+        assert!(report(&["--json"]) == said && fs::read(&page).unwrap() == first);
+        let text = String::from_utf8(report(&[])).unwrap();
+        assert!(text.starts_with(&format!("Does {INTERVAL}=10 make the tail shorter under idle")), "{text}");
+        let page = String::from_utf8(first).unwrap();
+        assert!(page.contains("phase-1/round-6/control") && page.contains("How to repeat it"));
+    }
+
     /// The directories of a round's whole blocks.
     fn blocks(&self, round: u32) -> Vec<PathBuf> {
         let arms = fs::read_dir(self.out().join(format!("phase-1/round-{round}")));
@@ -144,6 +159,7 @@ fn a_trial_here_measures_every_arm_as_often_and_leaves_nothing() {
     assert_eq!(answer["control"].as_array().unwrap().len(), 3);
     assert_eq!((here.records(), read(INTERVAL).as_str()), (18, "1"));
     assert_eq!(here.status(), "nothing is applied\n");
+    here.is_shown_again(&output.stdout);
 }
 
 #[test]

@@ -4,24 +4,25 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use experiment::Arm;
 use lab::bench::Guests;
 use lab::kept;
 use lab::kernels::{Cache, Needed, named};
-use lab::ladder::{LadderFile, LadderPlan, Rung, RungRuns};
+use lab::ladder::{Home, LadderFile, LadderPlan, Rung};
+use lab::replay::Replay;
 use lab::state::{Kind, KnownKernel, State};
 use machine::unseen;
 use record::time::UtcTime;
 use record::{LabTime, ParameterAnswer, Record};
+use report::experiment::{Answer, Experiment};
 use sys::signal::Signals;
 use units::Nanos;
 
 use super::several::{Several, Terminal};
+use crate::commands::experiments::{self, Shown};
 use crate::error::{CommandError, Result};
 use crate::options;
-use crate::output::{self, Stream};
-
-/// The page beside the records.
-const PAGE: &str = "report.html";
+use crate::output;
 
 /// Run the same loads on one kernel or kernel command line after the other, and say what each step gained
 ///
@@ -77,16 +78,8 @@ impl Ladder {
             None => self.begun()?,
         };
         self.measure(&mut state, &directory)?;
-        let rungs = state.plan.ladder.rungs.iter();
-        let runs = rungs.map(|rung| Ok(state.plan.runs(rung, &directory)?)).collect::<Result<Vec<_>>>()?;
-        let code = code(&runs);
-        let ladder = shown(&state, runs);
-        write_page(&directory, &ladder)?;
-        output::final_data(&match self.json {
-            true => report::ladder::json(&ladder),
-            false => report::ladder::text(&ladder, &output::style(Stream::Output)),
-        })?;
-        output::words(&format!("report: {}", directory.join(PAGE).display()));
+        experiments::conclude(Kind::Ladder, &directory, self.json)?;
+        let code = code(&state, &directory)?;
         if code != 0 {
             output::words(&format!(
                 "go on with: {} --resume {}",
@@ -117,7 +110,7 @@ impl Ladder {
 
     /// The ladder in `directory`. More seeds can be added.
     fn resumed(&self, directory: &Path) -> Result<State<LadderPlan>> {
-        let mut state = State::<LadderPlan>::load(directory, Kind::Ladder)?;
+        let mut state = State::<LadderPlan>::resume(directory, Kind::Ladder)?;
         let ladder = &mut state.plan.ladder;
         let seeds = self.seeds.unwrap_or(ladder.seeds);
         if seeds < ladder.seeds {
@@ -188,47 +181,77 @@ fn announcement(ladder: &LadderFile, left: usize, directory: &Path) -> String {
 }
 
 /// 0 where all was measured, 2 where a guest failed, 3 where some are still to be run, 130 where none was.
-fn code(runs: &[RungRuns]) -> u8 {
-    let missing = || runs.iter().flat_map(|rung| &rung.missing);
-    match () {
-        () if missing().any(|(_, failure)| failure.is_some()) => 2,
-        () if missing().next().is_none() => 0,
-        () if runs.iter().all(|rung| rung.records.is_empty()) => 130,
+fn code(state: &State<LadderPlan>, directory: &Path) -> Result<u8> {
+    let replay = read(state, directory)?;
+    Ok(match () {
+        () if replay.missing.iter().any(|one| one.failure.is_some()) => 2,
+        () if replay.missing.is_empty() => 0,
+        () if replay.measured.is_empty() => 130,
         () => 3,
-    }
+    })
 }
 
-/// The ladder as it is shown: what was planned, with the records that are there.
-fn shown(state: &State<LadderPlan>, runs: Vec<RungRuns>) -> report::ladder::Ladder {
+fn read<'a>(state: &'a State<LadderPlan>, directory: &'a Path) -> Result<Replay<'a, LadderPlan>> {
+    let mut replay = Replay::of(state, directory);
+    replay.read(&state.plan.blocks())?;
+    Ok(replay)
+}
+
+/// The ladder in `directory`: what was planned, with the records that are there.
+pub fn shown(directory: &Path) -> Result<Shown> {
+    let state = State::<LadderPlan>::load(directory, Kind::Ladder)?;
     let ladder = &state.plan.ladder;
-    let emulator = runs.iter().flat_map(|rung| &rung.records).find_map(|run| run.header.machine.lab.as_ref());
-    let conditions = conditions(ladder, emulator.map(|lab| lab.emulator.as_str()));
-    let rung = |(rung, RungRuns { records, missing }): (&Rung, RungRuns)| {
+    let replay = read(&state, directory)?;
+    let of_arm = |arm: &Arm| replay.measured.iter().find(|one| one.block.arm == *arm).map(|one| &one.record);
+    let mut rungs = Vec::new();
+    for (place, rung) in ladder.rungs.iter().enumerate() {
+        let arm = Arm::all(place);
         let kernel = state.kernels.get(&rung.kernel);
         let release = kernel.map_or(String::new(), |kernel| format!(", Linux {}", kernel.release));
-        let missing = missing.into_iter().map(|(seed, failure)| match failure {
-            Some(why) => format!("seed {seed} failed: {why}"),
-            None => format!("seed {seed} was not run"),
-        });
-        report::ladder::Rung {
+        let booted = [vec![rung.kernel.clone()], rung.all_words()].concat().join(" ");
+        rungs.push(report::experiment::Arm {
             name: rung.name.clone(),
-            title: rung.title.clone(),
-            booted: [vec![rung.kernel.clone()], rung.all_words()].concat().join(" ") + &release,
-            notes: notes(rung, ladder.time, records.first()),
-            missing: missing.collect(),
+            what: format!("{}: {booted}{release}", rung.title),
+            notes: notes(rung, ladder.time, of_arm(&arm)),
             published: rung.published.clone(),
-            runs: records,
-        }
-    };
-    report::ladder::Ladder {
-        title: ladder.title.clone(),
-        source: ladder.source.clone(),
-        differs: ladder.differs.clone(),
-        conditions,
-        unit: ladder.time.unit(),
-        loads: ladder.loads.clone(),
-        rungs: ladder.rungs.iter().zip(runs).map(rung).collect(),
+            arm,
+        });
     }
+    let begun = experiments::begin(&state, replay, directory, &|_| Ok(Default::default()))?;
+    let mut shown = Experiment {
+        title: ladder.title.clone(),
+        question: question(ladder),
+        answer: Some(Answer::Ladder),
+        arms: rungs,
+        unit: ladder.time.unit(),
+        source: ladder.source.clone().map(|source| (source, ladder.differs.clone())),
+        ..begun
+    };
+    shown.conditions.extend(conditions(ladder));
+    again(ladder, &mut shown.command);
+    let json = report::experiment::json_of_ladder(&shown);
+    Ok(Shown { experiment: shown, json })
+}
+
+fn question(ladder: &LadderFile) -> String {
+    let loads = match ladder.loads.as_slice() {
+        [only] => only.clone(),
+        several => format!("each of {} loads", several.len()),
+    };
+    let ends = ladder.rungs.first().zip(ladder.rungs.last());
+    let (first, last) = ends.map_or(("", ""), |(first, last)| (&first.name, &last.name));
+    format!("What does each step from {first} to {last} do to the tail under {loads}?")
+}
+
+/// The command that asks for the same ladder. One of a person's own is in a file, of which only the name is known.
+fn again(ladder: &LadderFile, command: &mut Vec<String>) {
+    let is_shipped = matches!(LadderFile::named(Path::new(&ladder.name)), Ok((_, Home::Shipped)));
+    command.push(if is_shipped { ladder.name.clone() } else { format!("{}.toml", ladder.name) });
+    command.extend(["--seeds".to_owned(), ladder.seeds.to_string()]);
+    command.extend(["--duration".to_owned(), ladder.duration.to_string()]);
+    command.extend(["--loads".to_owned(), ladder.loads.join(",")]);
+    let rungs: Vec<&str> = ladder.rungs.iter().map(|rung| rung.name.as_str()).collect();
+    command.extend(["--rungs".to_owned(), rungs.join(",")]);
 }
 
 /// What has to be known of a rung's parameters: what its kernel did not take, and what instruction time cannot show.
@@ -243,28 +266,14 @@ fn notes(rung: &Rung, time: LabTime, run: Option<&Record>) -> Vec<String> {
     read.chain(unseen).collect()
 }
 
-fn conditions(ladder: &LadderFile, emulator: Option<&str>) -> Vec<String> {
+fn conditions(ladder: &LadderFile) -> Vec<(String, String)> {
     let disk = ladder.disk.map_or_else(|| "no disk".into(), |disk| format!("a disk of {disk}"));
+    let LadderFile { seeds, duration, warm_up, time, processors, memory, .. } = ladder;
+    let entry = |name: &str, value: String| (name.to_owned(), value);
     vec![
-        format!(
-            "{} seeds a rung, a boot each; {} a load after {} of warm-up.",
-            ladder.seeds, ladder.duration, ladder.warm_up
-        ),
-        format!(
-            "{}, clock: {}, CPUs: {}, memory {}, {disk}.",
-            emulator.unwrap_or("QEMU"),
-            ladder.time,
-            ladder.processors,
-            ladder.memory
-        ),
+        entry("Guests", format!("{seeds} a rung, a boot and a seed each; clock: {time}")),
+        entry("Loads", ladder.loads.join(", ")),
+        entry("Length", format!("{duration} a load after {warm_up} of warm-up")),
+        entry("CPUs, memory, disk of a guest", format!("{processors}, {memory}, {disk}")),
     ]
-}
-
-fn write_page(directory: &Path, ladder: &report::ladder::Ladder) -> Result<()> {
-    let page = report::ladder::page(ladder).map_err(|error| CommandError::new(error, ""))?;
-    // The figures are in the records: a page that cannot be written must not keep the tables from being shown.
-    if let Err(error) = files::write_whole(&directory.join(PAGE), page.as_bytes()) {
-        output::words(&format!("warning: {error}"));
-    }
-    Ok(())
 }

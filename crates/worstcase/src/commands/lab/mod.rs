@@ -1,11 +1,11 @@
 //! `worstcase lab`: the same questions put to kernels in QEMU.
 
 pub(super) mod binary;
-mod bisect;
+pub(super) mod bisect;
 pub(super) mod choice;
 mod kept;
 mod kernels;
-mod ladder;
+pub(super) mod ladder;
 mod run;
 pub mod several;
 

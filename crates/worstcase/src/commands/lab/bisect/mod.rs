@@ -1,5 +1,6 @@
 //! `worstcase lab bisect`: which single change moved the tail.
 
+mod shown;
 mod subject;
 pub(super) mod text;
 
@@ -21,9 +22,11 @@ use units::{Bytes, Nanos};
 
 use super::kept;
 use super::several::{Several, Terminal, stopped};
+use crate::commands::experiments;
 use crate::error::Result;
 use crate::options;
 use crate::output;
+pub use shown::shown;
 use subject::Asked;
 
 /// Find the single change that moved the tail: a kernel parameter, a kernel of a list, a symbol of a configuration
@@ -95,18 +98,14 @@ pub struct Bisect {
 impl Bisect {
     pub fn run(self) -> Result<ExitCode> {
         let (mut state, directory) = match &self.resume {
-            Some(directory) => (State::load(directory, Kind::Bisection)?, directory.clone()),
+            Some(directory) => (State::resume(directory, Kind::Bisection)?, directory.clone()),
             None => self.begun()?,
         };
         output::words(&text::plan(&state.plan));
         let Some(answer) = self.search(&mut state, &directory)? else {
             return Ok(stopped(Kind::Bisection, &directory));
         };
-        output::final_data(&match self.json {
-            true => text::json(&state, &answer)?,
-            false => text::answer(&state.plan, &answer),
-        })?;
-        output::words(&format!("records: {}", directory.display()));
+        experiments::conclude(Kind::Bisection, &directory, self.json)?;
         Ok(ExitCode::from(code(&answer)))
     }
 

@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use experiment::{Bench, Block, Figures, Planned};
+use lab::state::Plan;
 use record::store;
 use rustix::process::{Pid, Signal as Kill, kill_process};
 use sys::signal::{Signal, Signals, wait_readable};
@@ -66,9 +67,7 @@ impl Bench for Machine<'_> {
 impl Machine<'_> {
     /// The figures of a block that was measured before, or is now. None where a signal asked it to stop.
     fn block(&self, block: &Block) -> Result<Option<Figures>> {
-        let names =
-            [format!("phase-{}", block.phase), format!("round-{}", block.round), block.arm.to_string()];
-        let place = names.iter().fold(self.directory.to_path_buf(), |place, name| place.join(name));
+        let place = self.directory.join(self.plan.place(block));
         if !place.join(store::RECORD).is_file() && !self.run(block, &place)? {
             return Ok(None);
         }

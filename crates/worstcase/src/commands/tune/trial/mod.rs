@@ -7,6 +7,7 @@ mod parameters;
 mod plan;
 mod run;
 mod setting;
+mod shown;
 mod text;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ use crate::error::{CommandError, Result};
 use options::Options;
 
 pub use block::{ARGUMENT as BLOCK, main as block};
+pub use shown::shown;
 
 /// Measure whether settings help: off and on in random order, equal exposure, the same load
 ///
@@ -61,11 +63,19 @@ impl Trial {
     pub fn run(self) -> Result<ExitCode> {
         let mut run = self.options.begin(self.settings, Kind::Trial)?;
         let design = run.state.plan.design.clone();
-        let Some((answer, parameters)) = run.measured(|bench| experiment::trial(&design, bench))? else {
+        let Some(answer) = run.measured(|bench| experiment::trial(&design, bench))? else {
             return Ok(run.stopped());
         };
-        run.shown(&answer, &parameters, &text::trial(&run.state.plan, &answer, &parameters))?;
+        run.conclude()?;
         Ok(ExitCode::from(code_of_trial(&answer)))
+    }
+}
+
+#[cfg(test)]
+impl Trial {
+    /// What is asked.
+    fn plan(self) -> Result<plan::TrialPlan> {
+        self.options.plan(self.settings, Kind::Trial)
     }
 }
 
@@ -73,10 +83,10 @@ impl Search {
     pub fn run(self) -> Result<ExitCode> {
         let mut run = self.options.begin(self.settings, Kind::Search)?;
         let design = run.state.plan.design.clone();
-        let Some((found, parameters)) = run.measured(|bench| experiment::search(&design, bench))? else {
+        let Some(found) = run.measured(|bench| experiment::search(&design, bench))? else {
             return Ok(run.stopped());
         };
-        run.shown(&found, &parameters, &text::search(&run.state.plan, &found, &parameters))?;
+        run.conclude()?;
         Ok(ExitCode::from(code_of_search(&found)))
     }
 }

@@ -160,7 +160,7 @@ impl Options {
     }
 
     fn resumed(&self, directory: &Path, kind: Kind) -> Result<State<TrialPlan>> {
-        let state = State::<TrialPlan>::load(directory, kind)?;
+        let state = State::<TrialPlan>::resume(directory, kind)?;
         match &state.plan.place {
             Place::Here { release } if *release != running() => {
                 let message = format!("it was begun with Linux {release}, and this is {}", running());
@@ -188,9 +188,11 @@ impl Options {
             }
             live::check(&self.state.state())?;
         }
-        let search = kind == Kind::Search;
-        let design = self.design(settings, is_live, search);
-        let plan = TrialPlan { search, design, conditions: self.conditions(is_live)?, place: self.place()? };
+        let plan = self.plan(settings, kind)?;
+        if let Place::Guests(guests) = &plan.place {
+            // A kernel that is not there is named before a directory is made.
+            choice::kernel(guests.kernel.as_ref())?;
+        }
         plan.check()?;
         let started = UtcTime(sys::clock::unix_seconds());
         let name = || format!("worstcase-{}-{}", kind.name(), started.compact()).into();
@@ -198,6 +200,13 @@ impl Options {
         let state = State::new(plan, env!("CARGO_PKG_VERSION"), started);
         state.begin(&directory)?;
         Ok((state, directory))
+    }
+
+    /// What is asked of `settings`.
+    pub fn plan(&self, settings: Vec<String>, kind: Kind) -> Result<TrialPlan> {
+        let (is_live, search) = (self.lab.kernel.is_none(), kind == Kind::Search);
+        let design = self.design(settings, is_live, search);
+        Ok(TrialPlan { search, design, conditions: self.conditions(is_live)?, place: self.place()? })
     }
 
     fn design(&self, settings: Vec<String>, is_live: bool, search: bool) -> Design {
@@ -244,8 +253,6 @@ impl Options {
     fn place(&self) -> Result<Place> {
         let InGuests { kernel, time, append, guest_cpus, memory, disk, with, .. } = &self.lab;
         let Some(name) = kernel else { return Ok(Place::Here { release: running() }) };
-        // A kernel that is not there is named before a directory is made.
-        choice::kernel(name.as_ref())?;
         Ok(Place::Guests(Box::new(GuestSetup {
             kernel: name.clone(),
             known: None,

@@ -188,6 +188,14 @@ impl Plan for TrialPlan {
         arm.to_string()
     }
 
+    /// On this machine each block is measured by itself.
+    fn place(&self, block: &experiment::Block) -> String {
+        match &self.place {
+            Place::Here { .. } => format!("phase-{}/round-{}/{}", block.phase, block.round, block.arm),
+            Place::Guests(_) => lab::kept::name(&self.name(&block.arm), block.seed),
+        }
+    }
+
     fn kernel(&self, _: &Arm) -> std::result::Result<Needed, lab::Error> {
         Ok(Needed::Named(self.setup()?.kernel.clone()))
     }

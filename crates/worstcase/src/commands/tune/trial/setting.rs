@@ -63,6 +63,11 @@ impl Setting {
         self.kind == Kind::Parameter
     }
 
+    /// Whether it is what a rule asks for.
+    pub fn is_rule(&self) -> bool {
+        self.kind == Kind::Rule
+    }
+
     /// The files or the kernel parameter that it acts through.
     pub fn acts_on(&self) -> Vec<String> {
         match &self.kind {
