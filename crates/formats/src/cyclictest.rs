@@ -151,6 +151,7 @@ fn write_line(text: &mut String, title: &str, width: usize, values: impl Iterato
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mend as insta;
     use proptest::prelude::*;
     use record::Sample;
     use units::CpuId;

@@ -192,6 +192,7 @@ fn date(time: UtcTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mend as insta;
     use proptest::prelude::*;
 
     const RESPONDER: Responder =

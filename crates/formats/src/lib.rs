@@ -11,6 +11,10 @@ pub mod latmus;
 pub mod osadl;
 mod rows;
 
+#[cfg(test)]
+#[path = "../../../xtask/src/mend/in_tests.rs"]
+mod mend;
+
 pub use rows::MOST_ROWS;
 
 /// A comment for the head of a file that was measured in a guest of the lab: none of these formats has a word for what

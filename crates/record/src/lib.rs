@@ -18,6 +18,9 @@
 
 pub mod claims;
 pub mod journal;
+#[cfg(test)]
+#[path = "../../../xtask/src/mend/in_tests.rs"]
+mod mend;
 pub mod migrate;
 pub mod model;
 pub mod samples;

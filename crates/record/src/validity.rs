@@ -348,13 +348,21 @@ mod tests {
         let text = include_str!("../../../docs/evidence.md");
         let (_, table) = text.split_once("## What a doubt does to a verdict").unwrap();
         for id in Id::ALL {
-            assert!(table.contains(&format!("`{id}`")), "{id} has no row in docs/evidence.md");
+            assert!(
+                table.contains(&format!("`{id}`")),
+                "{id} is not in docs/evidence.md, under What a doubt does to a verdict"
+            );
         }
     }
 
     #[test]
     fn a_clean_scenario_has_no_warnings() {
-        assert_eq!(of_scenario(&header(), &scenario(&[5_000])), vec![]);
+        let warnings = of_scenario(&header(), &scenario(&[5_000]));
+        assert_eq!(
+            warnings,
+            vec![],
+            "does a new condition read what verdict::tests::scenario lacks? add it there"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! How an integration test compares with what is committed: as `cargo xtask mend` wants it, and with that command in what it
-//! prints when it fails. Test executables include this file by its path, so that it is the same everywhere.
+//! How a test compares with what is committed: as `cargo xtask mend` wants it, and with that command in what it prints when it
+//! fails. Integration tests include this file by its path, and libraries whose unit tests need it (`mend` looks for that).
 
 use std::fs;
 use std::path::Path;

@@ -249,7 +249,9 @@ fn every_rule_can_pass_and_can_fail() {
     let lacking: Vec<&str> = rules.all().iter().filter(lacks).map(|rule| rule.id.as_str()).collect();
     assert!(
         lacking.is_empty(),
-        "{} rules lack a case that passes or one that fails: {lacking:?}",
-        lacking.len()
+        "{} rules lack a case that passes or one that fails: {lacking:?}; write both into the file in \
+         crates/audit/tests/cases that is named after the rule's own, in the form at the head of {}",
+        lacking.len(),
+        file!()
     );
 }

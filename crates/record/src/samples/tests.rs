@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use units::{Random, Seed};
 
 use super::*;
+use crate::mend as insta;
 
 type Samples = Vec<(u64, Nanos)>;
 
