@@ -3,9 +3,13 @@
 //! After a word for the whole board comes one block a thread: a header, the worst samples, a ring of per-second
 //! figures, the cells of both histograms, the maxima of blocks and, where asked for, a ring of samples.
 
+mod fail_safe;
 mod view;
 mod whereabouts;
 
+use fail_safe::FailSafe;
+
+pub use fail_safe::{beat, has_failed_safe};
 pub use view::View;
 
 use control::Marker;
@@ -118,37 +122,6 @@ mod common {
     pub const MARK_FROM: usize = 8;
 }
 
-/// Says that ordinary threads have a CPU. One caller only.
-pub fn beat(board: &[Word]) {
-    board[common::BEATS].add(1);
-}
-
-/// Whether a thread has ended the run because nobody else had a CPU.
-pub fn has_failed_safe(board: &[Word]) -> bool {
-    board[common::FAILED_SAFE].is_raised()
-}
-
-/// Ends the run where nothing has called [`beat`] for too long.
-#[derive(Clone, Copy, Debug)]
-struct FailSafe {
-    limit: u64,
-    beats: u64,
-    /// When these were seen first; none where the clock was set since.
-    since: Option<u64>,
-}
-
-impl FailSafe {
-    fn look(&mut self, board: &[Word], now: u64) {
-        let beats = board[common::BEATS].observe_now().unwrap_or(self.beats);
-        let since = self.since.filter(|_| beats == self.beats).unwrap_or(now);
-        (self.beats, self.since) = (beats, Some(since));
-        if now.saturating_sub(since) >= self.limit {
-            board[common::FAILED_SAFE].raise();
-            stop(board, now);
-        }
-    }
-}
-
 /// What the clock read when the threads were asked to stop; none while they run. One load while they do.
 #[inline]
 pub fn stopped_at(board: &[Word]) -> Option<u64> {
@@ -258,7 +231,7 @@ impl<'a> Recorder<'a> {
 
     /// From now on [`Recorder::look_out`] ends the run where nothing else had a CPU for so long.
     pub fn fail_safe(&mut self, limit: Nanos) {
-        self.fail_safe = Some(FailSafe { limit: limit.0, beats: 0, since: None });
+        self.fail_safe = Some(FailSafe::new(limit));
     }
 
     /// Looks whether ordinary threads have a CPU, if that is asked for. `now` is what the plan's clock reads.
@@ -356,7 +329,7 @@ impl<'a> Recorder<'a> {
     /// Counts a step of the clock.
     pub fn clock_stepped(&mut self) {
         if let Some(fail_safe) = &mut self.fail_safe {
-            fail_safe.since = None;
+            fail_safe.clock_stepped();
         }
         self.words[at::CLOCK_STEPS].add(1);
     }
@@ -580,29 +553,6 @@ mod tests {
             assert_eq!(blocks.last().unwrap().1.missed, 2);
             assert_eq!(view.seconds(written).1, vec![]);
         });
-    }
-
-    #[test]
-    fn a_run_ends_where_nothing_else_has_a_cpu() {
-        let (board, _file) = SharedWords::create(words(1, false)).unwrap();
-        let mut recorder = Recorder::new(block(&board, 0, false), Nanos(1), false);
-        let second = 1_000_000_000;
-        recorder.look_out(&board, 50 * second);
-        assert!(!has_failed_safe(&board), "nobody asked for it");
-        recorder.fail_safe(Nanos(10 * second));
-        for now in 100..150 {
-            beat(&board);
-            recorder.look_out(&board, now * second);
-        }
-        recorder.look_out(&board, 158 * second);
-        // The clock is set: how long it was is not known.
-        recorder.clock_stepped();
-        for now in 1000..=1009 {
-            recorder.look_out(&board, now * second);
-            assert!(stopped_at(&board).is_none());
-        }
-        recorder.look_out(&board, 1010 * second);
-        assert_eq!((stopped_at(&board), has_failed_safe(&board)), (Some(1010 * second), true));
     }
 
     #[test]
