@@ -1,11 +1,11 @@
 //! Why the worst wake-ups were late: the causes over all of a load, and the account of the worst.
 
-use explain::{CauseTotal, cures, totals};
+use explain::{CauseTotal, Totals, cures, totals};
 use record::{Activity, Certainty, Class, Explanation, Hit, Record, Stage, Unit};
 use units::Nanos;
 
 use crate::style::{Style, Tone};
-use crate::text::{clip, count_of, harmless, percent};
+use crate::text::{clip, count_of, harmless, paragraph, percent};
 
 /// Causes that are listed, the rest is one line.
 const CAUSES: usize = 8;
@@ -21,20 +21,22 @@ pub fn text(record: &Record, style: &Style) -> String {
 
 fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) -> String {
     let load = harmless(&explanation.scenario.head.planned.load);
-    let mut lines = vec![style.paint(Tone::Strong, &head(record, explanation, &load, unit))];
-    lines.extend(doubts(explanation, unit));
-    if explanation.hits.is_empty() {
-        return lines.join("\n") + "\n";
-    }
-    lines.push(String::new());
-    lines.extend(causes(explanation, unit, style));
-    lines.push(String::new());
-    lines.extend(worst(&explanation.hits[0], unit, style));
-    lines.join("\n") + "\n"
+    let wrapped = |text: &str, indent| paragraph(text, indent, style.width);
+    let mut text = style.paint(Tone::Strong, &wrapped(&head(record, explanation, &load, unit), 0));
+    text.extend(doubts(explanation, unit).iter().map(|doubt| wrapped(doubt, 2)));
+    let Some(hit) = explanation.hits.first() else { return text };
+    let totals = totals(&explanation.hits);
+    text += "\n";
+    text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
+    text.extend(what_helps(&totals.causes).iter().map(|line| wrapped(line, 2)));
+    text += "\n";
+    text.extend(worst(hit, unit, style).into_iter().map(|line| line + "\n"));
+    text.extend(main_cause(hit).iter().map(|line| wrapped(line, 2)));
+    text
 }
 
 /// `io: the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
-fn head(record: &Record, explanation: &Explanation, load: &str, unit: Unit) -> String {
+pub(crate) fn head(record: &Record, explanation: &Explanation, load: &str, unit: Unit) -> String {
     let count: u64 = explanation.scenario.series.iter().map(|series| series.expected()).sum();
     let Some((worst, least)) = explanation.hits.first().zip(explanation.hits.last()) else {
         return format!(
@@ -71,11 +73,11 @@ fn medians(record: &Record, explanation: &Explanation, unit: Unit) -> String {
 }
 
 /// What the trace missed.
-fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
+pub(crate) fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
     let tracing = &explanation.tracing;
     let mut doubts = Vec::new();
     if let Some(failure) = &tracing.failure {
-        doubts.push(format!("  tracing failed: {}", harmless(failure)));
+        doubts.push(format!("tracing failed: {}", harmless(failure)));
     }
     if tracing.blind > 0 {
         let blind = count_of(tracing.blind, "wake-up");
@@ -86,7 +88,7 @@ fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
     }
     if tracing.own > 0 {
         let own = count_of(tracing.own, "wake-up");
-        doubts.push(format!("  {own} left out: tracing itself made more than a tenth of the latency"));
+        doubts.push(format!("{own} left out: tracing itself made more than a tenth of the latency"));
     }
     let without: Vec<&str> = explain::EVENTS
         .iter()
@@ -101,15 +103,14 @@ fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
     ];
     let lacking: Vec<&str> = matters.into_iter().filter(|what| without.contains(what)).collect();
     if !lacking.is_empty() {
-        doubts.push(format!("  this kernel has no events for: {}", lacking.join("; ")));
+        doubts.push(format!("this kernel has no events for: {}", lacking.join("; ")));
     }
     let others = tracing.absent.iter().filter(|absent| !absent.contains('/'));
-    doubts.extend(others.map(|absent| format!("  not to be had: {}", harmless(absent))));
+    doubts.extend(others.map(|absent| format!("not to be had: {}", harmless(absent))));
     doubts
 }
 
-fn causes(explanation: &Explanation, unit: Unit, style: &Style) -> Vec<String> {
-    let totals = totals(&explanation.hits);
+fn causes(totals: &Totals, unit: Unit, style: &Style) -> Vec<String> {
     let named = style.width.saturating_sub(37).clamp(20, 60);
     let mut lines = vec![format!("{:named$}  hits  {:>9}    share  {:>9}", "cause", "time", "worst")];
     let row = |name: &str, hits: String, time: Nanos, worst: String| {
@@ -125,12 +126,11 @@ fn causes(explanation: &Explanation, unit: Unit, style: &Style) -> Vec<String> {
         lines.push(row(&name, String::new(), rest, String::new()));
     }
     lines.push(row("sum", totals.hits.to_string(), totals.time, String::new()));
-    lines.extend(what_helps(&totals.causes));
     lines
 }
 
-/// `preemption off: clear_huge_page in stress`
-fn words(cause: &CauseTotal) -> String {
+/// `clear_huge_page in stress: preemption off`: the culprit first, because a narrow terminal cuts the end.
+pub(crate) fn words(cause: &CauseTotal) -> String {
     let sort = cures::of(cause.class).words;
     let sure = match cause.certainty {
         Certainty::Likely => " (likely)",
@@ -138,7 +138,7 @@ fn words(cause: &CauseTotal) -> String {
     };
     match harmless(&cause.culprit) {
         culprit if culprit.is_empty() => format!("{sort}{sure}"),
-        culprit => format!("{}{sure}: {culprit}", short(cause.class, sort)),
+        culprit => format!("{culprit}: {}{sure}", short(cause.class, sort)),
     }
 }
 
@@ -157,7 +157,7 @@ fn short(class: Class, words: &'static str) -> &'static str {
 }
 
 /// What helps against the causes with a tenth of the time or more.
-fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
+pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
     let time = causes.iter().fold(0, |sum, cause| sum + cause.time.0);
     let mut seen = Vec::new();
     let mut lines = Vec::new();
@@ -170,7 +170,7 @@ fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
         let rules = sort.rules.join(", ");
         let advice =
             [sort.advice, &rules].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
-        lines.push(format!("  against {}: {advice}", short(cause.class, sort.words)));
+        lines.push(format!("against {}: {advice}", short(cause.class, sort.words)));
     }
     lines
 }
@@ -208,22 +208,23 @@ fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
     if hidden > 0 {
         lines.push(format!("  and {}", count_of(hidden as u64, "shorter piece")));
     }
-    if let Some(cause) = hit.main_cause() {
-        let sure = match cause.certainty {
-            Certainty::Sure => "sure",
-            Certainty::Likely => "likely",
-            Certainty::Unknown => "unknown",
-        };
-        lines.push(format!(
-            "  {} {}: {}{}",
-            percent(cause.length.0, hit.latency.0) + " %",
-            sure,
-            cures::of(cause.class).words,
-            if cause.culprit.is_empty() { String::new() } else { format!(", {}", harmless(&cause.culprit)) }
-        ));
-        if !cause.witness.is_empty() {
-            lines.push(format!("  seen by: {}", harmless(&cause.witness)));
-        }
+    lines
+}
+
+/// The largest cause, how sure it is, and what shows it.
+fn main_cause(hit: &Hit) -> Vec<String> {
+    let Some(cause) = hit.main_cause() else { return Vec::new() };
+    let sure = match cause.certainty {
+        Certainty::Sure => "sure",
+        Certainty::Likely => "likely",
+        Certainty::Unknown => "unknown",
+    };
+    let culprit = harmless(&cause.culprit);
+    let culprit = if culprit.is_empty() { culprit } else { format!(", {culprit}") };
+    let share = percent(cause.length.0, hit.latency.0);
+    let mut lines = vec![format!("{share} % {sure}: {}{culprit}", cures::of(cause.class).words)];
+    if !cause.witness.is_empty() {
+        lines.push(format!("seen by: {}", harmless(&cause.witness)));
     }
     lines
 }

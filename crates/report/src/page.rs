@@ -7,6 +7,7 @@ mod claims;
 mod comparison;
 pub(crate) mod conditions;
 pub(crate) mod distribution;
+mod explanations;
 mod extreme;
 pub(crate) mod facts;
 mod loads;
@@ -102,6 +103,7 @@ pub(crate) fn of_sections(
 fn view_of(record: &Record, place: usize, several: bool, exposure: Option<Nanos>) -> RecordView {
     let prepared = Prepared::of(record);
     let mut sections = vec![summary::figures(&prepared)];
+    sections.extend(explanations::section(record));
     sections.extend(distribution::sections(&prepared, place));
     sections.extend(claims::section(record));
     sections.extend(exposure.map(|exposure| extreme::section(record, exposure)));

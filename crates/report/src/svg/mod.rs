@@ -5,6 +5,7 @@
 //! width and never on the length of the run.
 
 pub(crate) mod ccdf;
+pub(crate) mod lane;
 pub(crate) mod quantiles;
 pub(crate) mod ranges;
 pub(crate) mod scale;

@@ -3,6 +3,7 @@
 
 mod comparison;
 mod experiment;
+mod explanation;
 mod html;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;

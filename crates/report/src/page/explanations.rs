@@ -1,0 +1,105 @@
+//! Why the worst wake-ups were late: causes of each load, and the account of its worst wake-ups.
+
+use explain::{CauseTotal, totals};
+use record::{Explanation, Hit, Record, Unit};
+use units::Nanos;
+
+use super::view::{Block, Cell, DataTable, Figure, Key, Section, figure, heads, unit_name};
+use crate::explanation::{activity, doubts, head, stage, what_helps, words};
+use crate::svg::{Frame, both, lane, legend_class};
+use crate::text::percent;
+
+/// Wake-ups of each load whose account is drawn.
+const DRAWN: usize = 3;
+/// Pieces in a table.
+const PIECES: usize = 60;
+
+/// The section; none where nothing was traced.
+pub(crate) fn section(record: &Record) -> Option<Section> {
+    if record.explanations.is_empty() {
+        return None;
+    }
+    let unit = record.header.machine.unit();
+    let blocks = record.explanations.iter().flat_map(|one| of_load(record, one, unit)).collect();
+    let lead = "Each load was measured once more while the kernel recorded what the CPUs did. The pieces of a wake-up sum to its \
+                latency, the causes too. No limit is judged by these figures: they contain what tracing costs.";
+    Some(Section::new("causes", "Why the worst wake-ups were late", lead, blocks))
+}
+
+fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block> {
+    let load = &explanation.scenario.head.planned.load;
+    let mut blocks =
+        vec![Block::Heading(load.clone()), Block::Paragraph(head(record, explanation, load, unit) + ".")];
+    let doubts = doubts(explanation, unit);
+    blocks.extend(doubts.into_iter().map(|doubt| Block::Paragraph(doubt)));
+    if explanation.hits.is_empty() {
+        return blocks;
+    }
+    let totals = totals(&explanation.hits);
+    blocks.push(Block::Table(causes(&totals.causes, totals.time, unit)));
+    let helps = what_helps(&totals.causes);
+    blocks.extend(helps.into_iter().map(|line| Block::Paragraph(line)));
+    blocks.extend(explanation.hits.iter().take(DRAWN).map(|hit| Block::Figure(account(hit, unit))));
+    blocks
+}
+
+fn causes(causes: &[CauseTotal], time: Nanos, unit: Unit) -> DataTable {
+    let rows = causes.iter().map(|cause| {
+        vec![
+            Cell::text(words(cause)),
+            Cell::count(cause.hits as u64),
+            Cell::number(figure(unit, cause.time)),
+            Cell::number(percent(cause.time.0, time.0) + " %"),
+            Cell::number(figure(unit, cause.worst)),
+        ]
+    });
+    let unit = unit_name(unit);
+    let rest = ["wake-ups", &format!("time, {unit}"), "share", &format!("worst, {unit}")];
+    DataTable::new("Causes, the one that took most time first", heads("cause", &rest), rows.collect())
+}
+
+fn account(hit: &Hit, unit: Unit) -> Figure {
+    let frame = |width| Frame { left: 10.0, right: 10.0, top: 28.0, ..Frame::new(width, 92.0) };
+    let draw = |frame: &Frame| lane::plot(hit, unit, frame, activity);
+    let used =
+        |series: usize| hit.pieces.iter().any(|piece| lane::series(&piece.activity, hit.tid) == series);
+    let sample = |series: usize| legend_class(&format!("area s{series}"), "M1 2H33V12H1Z");
+    let legend = lane::LEGEND.iter().filter(|(series, _)| used(*series));
+    Figure {
+        caption: format!("{} on CPU {}, activation {}", unit.with_name(hit.latency), hit.cpu, hit.activation),
+        legend: legend
+            .map(|(series, name)| Key { sample: sample(*series), name: (*name).to_owned() })
+            .collect(),
+        svg: both(frame(900.0), frame(380.0), draw),
+        tables: vec![pieces(hit, unit), stacks(hit)]
+            .into_iter()
+            .filter(|table| !table.rows.is_empty())
+            .collect(),
+    }
+}
+
+fn pieces(hit: &Hit, unit: Unit) -> DataTable {
+    let mut at = Nanos::ZERO;
+    let rows = hit.pieces.iter().map(|piece| {
+        let begin = at;
+        at = at + piece.length;
+        vec![
+            Cell::text(figure(unit, begin)),
+            Cell::text(stage(piece.stage)),
+            Cell::text(activity(&piece.activity)),
+            Cell::number(figure(unit, piece.length)),
+        ]
+    });
+    let after = format!("after due, {}", unit_name(unit));
+    let head = vec![Cell::text(after), Cell::text("stage"), Cell::text("the CPU"), Cell::number("length")];
+    DataTable::new("Its account", head, rows.collect()).at_most(PIECES).fold()
+}
+
+fn stacks(hit: &Hit) -> DataTable {
+    let stacks =
+        [("where it was woken", &hit.waking_stack), ("where the thread before gave way", &hit.switch_stack)];
+    let known = stacks.into_iter().filter(|(_, stack)| !stack.is_empty());
+    let rows = known.map(|(name, stack)| vec![Cell::text(name), Cell::text(stack.join(" < "))]);
+    let head = vec![Cell::text("stack"), Cell::text("callers, innermost first")];
+    DataTable::new("Stacks", head, rows.collect()).fold()
+}

@@ -1,0 +1,93 @@
+//! Explanations: what stands in them, at every width, on terminal and page.
+
+use record::{Activity, Cause, Certainty, Class, Explanation, Hit, Piece, Record, Stage, Tracing};
+use report::Style;
+use units::{CpuId, Nanos};
+
+use crate::sample::Spec;
+
+fn thread(tid: i32, name: &str) -> Activity {
+    Activity::Thread { tid, name: name.into(), priority: Some(120), work: None }
+}
+
+/// 5 ms late because of a page that was cleared, by a thread whose name looks like markup.
+fn hit(latency: u64) -> Hit {
+    let piece = |length, stage, activity| Piece { length: Nanos(length), stage, activity };
+    let interrupt = || Activity::Interrupt { name: "local_timer".into() };
+    let cleared = latency - 8_000;
+    Hit {
+        cpu: CpuId(1),
+        tid: 9,
+        activation: 3_447,
+        due: Nanos(1_000_000_000),
+        latency: Nanos(latency),
+        pieces: vec![
+            piece(3_000, Stage::BeforeInterrupt, Activity::Idle { asleep: true }),
+            piece(1_000, Stage::InInterrupt, interrupt()),
+            piece(cleared, Stage::Runnable, thread(7, "<b>stress</b>")),
+            piece(4_000, Stage::Running, thread(9, "probe/1")),
+        ],
+        causes: vec![
+            Cause {
+                class: Class::NoPreemption,
+                culprit: "clear_huge_page in <b>stress</b> [7]".into(),
+                length: Nanos(cleared),
+                certainty: Certainty::Likely,
+                witness: "it gave way at a resched point (__cond_resched)".into(),
+            },
+            Cause {
+                class: Class::Usual,
+                culprit: String::new(),
+                length: Nanos(8_000),
+                certainty: Certainty::Sure,
+                witness: String::new(),
+            },
+        ],
+        waking_stack: vec!["hrtimer_wakeup".into(), "clear_huge_page".into()],
+        switch_stack: Vec::new(),
+        events: Vec::new(),
+        left_out: 0,
+    }
+}
+
+fn explained() -> Record {
+    let mut record = Spec::default().record();
+    let scenario = record.scenarios[0].clone();
+    let tracing = Tracing {
+        absent: vec!["ipi/ipi_send_cpu".into(), "names of functions (refused)".into()],
+        threshold: Nanos(400_000),
+        blind: 1,
+        ..Tracing::default()
+    };
+    let hits = vec![hit(5_000_000), hit(400_000)];
+    record.explanations = vec![Explanation { of: 0, scenario, tracing, hits }];
+    record
+}
+
+#[test]
+fn an_explanation_says_causes_what_helps_the_worst_and_what_is_missing() {
+    let text = report::explanation::text(&explained(), &Style::default());
+    for expected in [
+        "clear_huge_page in <b>stress</b>: no pree",
+        "\nsum  ",
+        "against no preemption point: kc-preempt-rt, bt-preempt, rn-thp",
+        "The worst: 5000.0 us on CPU 1, activation 3447",
+        "1 wake-up above 400.0 us came while the trace was read",
+        "this kernel has no events for: who sends IPIs",
+        "not to be had: names of functions (refused)",
+        "seen by: it gave way at a resched point",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(report::explanation::text(&Spec::default().record(), &Style::default()), "");
+}
+
+#[test]
+fn the_page_draws_the_worst_wake_ups_and_escapes_names() {
+    let page = report::page::page(&[explained()]).unwrap();
+    assert!(page.contains("Why the worst wake-ups were late"));
+    assert!(page.contains("&#60;b&#62;stress") || page.contains("&lt;b&gt;stress"), "names are text");
+    assert!(!page.contains("<b>stress"));
+    assert!(page.contains("What the CPU did until the thread ran again"));
+}
