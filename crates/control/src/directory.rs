@@ -74,14 +74,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_goes_with_its_guard() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("group").to_str().unwrap().to_owned();
-        let directory = Directory::make(path.clone()).unwrap();
+    fn a_group_goes_with_its_guard() {
+        let path = format!("/sys/fs/cgroup/worstcase-test-{}", std::process::id());
+        let directory = match Directory::make(path.clone()) {
+            Ok(directory) => directory,
+            Err(errno) => return skipped(errno),
+        };
         assert!(std::fs::exists(&path).unwrap());
         assert_eq!(Directory::make(path.clone()).unwrap_err(), Errno::EXIST);
         assert!(std::fs::exists(&path).unwrap(), "a guard that was not made removes nothing");
         drop(directory);
         assert!(!std::fs::exists(&path).unwrap());
+    }
+
+    #[allow(clippy::print_stderr)]
+    fn skipped(errno: Errno) {
+        eprintln!("skipped: no control group can be made here: {errno}");
     }
 }

@@ -1,14 +1,16 @@
 //! The trait through which a machine is changed, and the running machine.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use sysroot::SysRoot;
 use units::{CpuList, Policy};
 
 use crate::latency::{KeepLatency, LatencyRequest};
+use crate::place;
 use crate::slice::{self, SliceProperty};
 
 /// What can be changed of a running kernel, or of one that a test makes up. One call is one change.
@@ -97,21 +99,30 @@ impl Kernel for Live {
         SysRoot::live()
     }
 
+    /// `EXDEV` for a file that is none of the kernel's settings, whatever its path looks like.
     fn write_file(&mut self, path: &str, value: &str) -> Result<(), Errno> {
-        let text = format!("{value}\n");
-        let file = OpenOptions::new().write(true).open(self.root().path(path));
-        match file.and_then(|mut file| file.write(text.as_bytes())).map_err(errno)? {
-            length if length == text.len() => Ok(()),
-            _ => Err(Errno::IO),
-        }
+        let path = self.root().path(path);
+        place::check_path(&path)?;
+        place::check(&rustix::fs::statfs(&path)?, &place::SETTINGS)?;
+        // A device at such a path would be opened with all that this does.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(&path, flags, Mode::empty())?;
+        // What was looked at can have been mounted over since.
+        place::check(&rustix::fs::fstatfs(&file)?, &place::SETTINGS)?;
+        write_once(&file, value)
     }
 
+    /// `EXDEV` where directories are no groups and no instances.
     fn make_directory(&mut self, path: &str) -> Result<(), Errno> {
-        std::fs::create_dir(self.root().path(path)).map_err(errno)
+        let path = self.root().path(path);
+        place::check_parent(&path)?;
+        std::fs::create_dir(path).map_err(errno)
     }
 
     fn remove_directory(&mut self, path: &str) -> Result<(), Errno> {
-        std::fs::remove_dir(self.root().path(path)).map_err(errno)
+        let path = self.root().path(path);
+        place::check_parent(&path)?;
+        std::fs::remove_dir(path).map_err(errno)
     }
 
     fn set_affinity(&mut self, tid: i32, cpus: &CpuList) -> Result<(), Errno> {
@@ -130,7 +141,11 @@ impl Kernel for Live {
         done.map_err(|error| error.errno)
     }
 
+    /// `EXDEV` for what is no name of a service.
     fn service(&mut self, manager: &str, run: bool) -> Result<(), Errno> {
+        if !place::is_service(manager) {
+            return Err(Errno::XDEV);
+        }
         let verb = if run { "start" } else { "stop" };
         match manager.starts_with('/') {
             true => run_silently(manager, &[verb]),
@@ -147,6 +162,15 @@ impl Kernel for Live {
     }
 }
 
+/// In one write: the kernel takes each for a value.
+fn write_once(file: impl AsFd, value: &str) -> Result<(), Errno> {
+    let text = format!("{value}\n");
+    match rustix::io::write(file, text.as_bytes())? {
+        length if length == text.len() => Ok(()),
+        _ => Err(Errno::IO),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,31 +180,74 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_written_over_what_is_there_and_no_file_is_made() {
+    fn a_value_is_written_over_what_is_there() {
         let directory = tempfile::tempdir().unwrap();
         let file = path(&directory, "file");
-        assert_eq!(Live::default().write_file(&file, "1"), Err(Errno::NOENT));
         std::fs::write(&file, "before").unwrap();
-        Live::default().write_file(&file, "1").unwrap();
+        write_once(std::fs::OpenOptions::new().write(true).open(&file).unwrap(), "1").unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\nfore", "nothing is cut off first");
     }
 
     #[test]
-    fn directories_are_made_once_and_removed() {
+    fn files_of_no_kernel_file_system_are_not_written_whatever_they_are_called() {
         let directory = tempfile::tempdir().unwrap();
-        let group = path(&directory, "group");
+        let (file, link) = (path(&directory, "file"), path(&directory, "link"));
+        std::fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink("/proc/self/oom_score_adj", &link).unwrap();
         let mut kernel = Live::default();
-        kernel.make_directory(&group).unwrap();
-        assert_eq!(kernel.make_directory(&group), Err(Errno::EXIST));
-        kernel.remove_directory(&group).unwrap();
-        assert_eq!(kernel.remove_directory(&group), Err(Errno::NOENT));
+        let own = std::process::id();
+        for path in [
+            file.clone(),
+            format!("/proc/self/root{file}"),
+            format!("/proc/{own}/task/{own}/root{file}"),
+            format!("/proc/thread-self/cwd{file}"),
+            "/proc/self/fd/1".to_owned(),
+            "/proc/self/mem".to_owned(),
+            "/proc/sysrq-trigger".to_owned(),
+            "/proc/sys/kernel/core_pattern".to_owned(),
+            "/dev/null".to_owned(),
+            link,
+        ] {
+            assert_eq!(kernel.write_file(&path, "1"), Err(Errno::XDEV), "{path}");
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "before");
+        assert_eq!(kernel.write_file(&path(&directory, "none"), "1"), Err(Errno::XDEV));
+        assert_eq!(kernel.write_file("/proc/sys/no/such/file", "1"), Err(Errno::NOENT));
+        kernel.write_file("/proc/self/oom_score_adj", "1000").unwrap();
     }
 
     #[test]
-    fn a_service_without_its_script_is_not_there_and_one_that_fails_is_an_error() {
+    fn directories_are_made_and_removed_where_they_are_groups_or_instances() {
+        let directory = tempfile::tempdir().unwrap();
+        let group = path(&directory, "group");
         let mut kernel = Live::default();
-        assert_eq!(kernel.service("/no/such/script", true), Err(Errno::NOENT));
-        assert_eq!(kernel.service("/bin/false", false), Err(Errno::IO));
-        assert_eq!(kernel.service("/bin/true", false), Ok(()));
+        assert_eq!(kernel.make_directory(&group), Err(Errno::XDEV));
+        std::fs::create_dir(&group).unwrap();
+        assert_eq!(kernel.remove_directory(&group), Err(Errno::XDEV));
+        assert!(std::fs::exists(&group).unwrap());
+    }
+
+    #[test]
+    fn a_service_has_a_name_that_services_have() {
+        let mut kernel = Live::default();
+        for name in [
+            "/bin/true",
+            "/tmp/script",
+            "/etc/init.d/../../bin/true",
+            "--root=/",
+            "a b.service",
+            "x.mount",
+            "",
+        ] {
+            assert_eq!(kernel.service(name, true), Err(Errno::XDEV), "{name}");
+        }
+        assert_eq!(kernel.service("/etc/init.d/no-such-script", true), Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn a_service_that_fails_is_an_error() {
+        assert_eq!(run_service("/no/such/script", true), Err(Errno::NOENT));
+        assert_eq!(run_service("/bin/false", false), Err(Errno::IO));
+        assert_eq!(run_service("/bin/true", false), Ok(()));
     }
 }

@@ -15,10 +15,12 @@ mod directory;
 mod kernel;
 mod latency;
 mod marker;
+mod place;
 mod slice;
 
 pub use directory::Directory;
 pub use kernel::{Kernel, Live, in_words};
 pub use latency::{Error, KeepLatency, LatencyRequest};
 pub use marker::Marker;
+pub use place::is_setting;
 pub use slice::SliceProperty;

@@ -5,6 +5,8 @@ use std::io;
 
 use rustix::io::Errno;
 
+use crate::place;
+
 /// `trace_marker` of an instance, open: what is written to it stands in the trace, with the time at which it was written.
 #[derive(Debug)]
 pub struct Marker(File);
@@ -16,8 +18,9 @@ impl Marker {
     /// Opens it.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// What the kernel answered; `EXDEV` for a file of no trace.
     pub fn open(path: &str) -> io::Result<Self> {
+        place::check(&rustix::fs::statfs(path)?, &place::TRACES)?;
         OpenOptions::new().write(true).open(path).map(Self)
     }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 
 use crate::kernel::{Kernel, Live, systemctl};
+use crate::place;
 
 /// Where systemd keeps properties that were set until the next boot.
 const CONTROL: &str = "/run/systemd/system.control";
@@ -44,10 +45,13 @@ impl fmt::Display for SliceProperty {
 }
 
 /// Sets a property of the slice at `group` until the next boot and starts it; an empty value takes it back, and ends
-/// the slice where nothing is in it.
+/// the slice where nothing is in it. `EXDEV` for what is no name of a slice.
 pub(crate) fn set(kernel: &mut Live, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
     let root = &kernel.root();
     let unit = group.rsplit('/').next().unwrap_or_default();
+    if !place::is_slice(unit) {
+        return Err(Errno::XDEV);
+    }
     let is_free = value.is_empty() && !is_populated(root, group);
     if is_free && root.exists(group) == Fact::Absent {
         forget(unit, property);

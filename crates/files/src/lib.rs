@@ -9,14 +9,19 @@
 //! assert_eq!(files::read(&path, 1).unwrap_err().to_string(), format!("read {}: it is longer than 1 bytes", path.display()));
 //! ```
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+mod directory;
 
-use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, makedev, openat};
 use rustix::io::Errno;
+
+use directory::{Links, Place};
+
+pub use directory::Directory;
 
 /// What was tried, on which path, and what the answer was.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +58,8 @@ fn failed<'a>(operation: &'static str, path: &'a Path) -> impl FnOnce(io::Error)
     move |source| Error { operation, path: path.to_owned(), source }
 }
 
-/// How a new file's mode is asked for where anybody may read it, less the umask.
-pub const READABLE: u32 = 0o666;
+/// The mode of a file that anybody may read, less the umask.
+pub const READABLE: u32 = 0o644;
 
 /// The mode of a file that is nobody else's business.
 pub const PRIVATE: u32 = 0o600;
@@ -63,74 +68,40 @@ pub const PRIVATE: u32 = 0o600;
 /// special file there is replaced, never written to.
 ///
 /// # Errors
-/// There is no room, or it may not be written there.
+/// There is no room, it may not be written there, or a link of another user is on the way.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<()> {
-    let (draft, mut file) = draft(path).map_err(failed("write", path))?;
-    let written = file
-        .write_all(content)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&draft, path))
-        .and_then(|()| sync_directory(path));
-    if written.is_err() {
-        // After the rename there is none.
-        let _ = fs::remove_file(&draft);
-    }
+    let written = Place::of_file(path, Links::Stay)
+        .and_then(|place| directory::replace(&place.parent, &place.name, content));
     written.map_err(failed("write", path))
 }
 
 /// As [`write_whole`] for a path that the user has named: a pipe, a device or /dev/stdout there is written to and stays
-/// what it is.
+/// what it is, unless another user put it there.
 ///
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_named(path: &Path, content: &[u8]) -> Result<()> {
-    if !fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return write_whole(path, content);
-    }
-    let file = OpenOptions::new().write(true).open(path);
-    file.and_then(|mut file| file.write_all(content)).map_err(failed("write", path))
-}
-
-/// A new file beside `path`, which no other process and no other thread writes.
-fn draft(path: &Path) -> io::Result<(PathBuf, File)> {
-    static DRAFTS: AtomicU32 = AtomicU32::new(0);
-    /// So many may be left by processes with this one's number that were killed.
-    const TRIES: usize = 1000;
-    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
-    for _ in 0..TRIES {
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let mut own = name.to_owned();
-        own.push(format!(".{}-{number}.part", std::process::id()));
-        let own = path.with_file_name(own);
-        match new(&own, READABLE) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            file => return Ok((own, file?)),
-        }
-    }
-    Err(ErrorKind::AlreadyExists.into())
-}
-
-/// Returns when the name is on the disk. Not every file system can say so.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(directory)?.sync_all() {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
+    match named_special(path).map_err(failed("write", path))? {
+        Some(mut file) => file.write_all(content).map_err(failed("write", path)),
+        None => write_whole(path, content),
     }
 }
 
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.custom_flags(flags(OFlags::NOFOLLOW));
-    options
-}
-
-fn flags(flags: OFlags) -> i32 {
-    flags.bits() as i32
-}
-
-fn new(path: &Path, mode: u32) -> io::Result<File> {
-    options().append(true).create_new(true).mode(mode).open(path)
+/// What is no regular file at a path that the user has named, opened to be written. A link there is trusted as the user is,
+/// where nobody else can lay another one in its place.
+fn named_special(path: &Path) -> io::Result<Option<File>> {
+    let place = Place::of_file(path, Links::Stay)?;
+    let Ok(there) = place.open(OFlags::PATH) else { return Ok(None) };
+    let kind = fstat(&there)?;
+    let written = match FileType::from_raw_mode(kind.st_mode) {
+        FileType::RegularFile => return Ok(None),
+        FileType::Directory => return Err(Errno::ISDIR.into()),
+        _ if !place.is_trusted(&kind)? => return Ok(None),
+        FileType::Symlink => OpenOptions::new().write(true).truncate(true).open(path)?,
+        // The very file that was looked at: a name can be swapped meanwhile.
+        _ => OpenOptions::new().write(true).open(format!("/proc/self/fd/{}", there.as_raw_fd()))?,
+    };
+    Ok(Some(written))
 }
 
 /// Makes a file where none is, to be appended to.
@@ -138,41 +109,58 @@ fn new(path: &Path, mode: u32) -> io::Result<File> {
 /// # Errors
 /// There is something already, or no file may be made there.
 pub fn create_new(path: &Path, mode: u32) -> Result<File> {
-    new(path, mode).map_err(failed("create", path))
+    let made =
+        Place::of_file(path, Links::Stay).and_then(|place| directory::new(&place.parent, &place.name, mode));
+    made.map_err(failed("create", path))
 }
 
 /// Opens a file that is there, to be appended to.
 ///
 /// # Errors
-/// There is none, it is a link, or it may not be written.
+/// There is none, it is a link or no regular file, or it may not be written.
 pub fn append(path: &Path) -> Result<File> {
-    options().append(true).open(path).map_err(failed("open", path))
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
+    let opened = Place::of_file(path, Links::Stay).and_then(|place| regular(place.open(flags)?));
+    opened.map_err(failed("open", path))
 }
 
 /// Opens a file that is locked and never read, and makes it where none is.
 ///
 /// # Errors
-/// It is a link, or may not be made or written.
+/// It is a link or no regular file, or may not be made or written.
 pub fn open_lock(path: &Path, mode: u32) -> Result<File> {
-    let file = options().write(true).create(true).truncate(false).mode(mode).open(path);
-    file.map_err(failed("open", path))
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened = Place::of_file(path, Links::Stay)
+        .and_then(|place| regular(openat(&place.parent, &place.name, flags, Mode::from_raw_mode(mode))?));
+    opened.map_err(failed("open", path))
 }
 
-/// Opens a regular file for reading. Links are followed: whoever names a file may name it by one.
+/// Opens a regular file for reading. Links are followed, for whoever names a file may name it by one; for root only those
+/// that no other user could have laid.
 ///
 /// # Errors
 /// There is none, it may not be read, or it is a pipe, a device or a directory, which could go on for ever.
 pub fn open(path: &Path) -> Result<File> {
-    let opened = || {
-        // Opening a pipe without a writer would wait for one.
-        let file = OpenOptions::new().read(true).custom_flags(flags(OFlags::NONBLOCK)).open(path)?;
-        let kind = file.metadata()?.file_type();
-        if kind.is_dir() {
-            return Err(Errno::ISDIR.into());
-        }
-        if kind.is_file() { Ok(file) } else { Err(wrong("it is not a regular file")) }
+    // Opening a pipe without a writer would wait for one.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let opened = if rustix::process::geteuid().is_root() {
+        Place::of_file(path, Links::Follow).and_then(|place| regular(place.open(flags)?))
+    } else {
+        let opened = openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty());
+        opened.map_err(io::Error::from).and_then(regular)
     };
-    opened().map_err(failed("read", path))
+    opened.map_err(failed("read", path))
+}
+
+fn regular(file: OwnedFd) -> io::Result<File> {
+    let kind = fstat(&file)?;
+    match FileType::from_raw_mode(kind.st_mode) {
+        FileType::RegularFile => Ok(file.into()),
+        // /dev/null, by which people name nothing: null(4).
+        FileType::CharacterDevice if kind.st_rdev == makedev(1, 3) => Ok(file.into()),
+        FileType::Directory => Err(Errno::ISDIR.into()),
+        _ => Err(wrong("it is not a regular file")),
+    }
 }
 
 /// The bytes of a regular file that has at most `limit` of them.
@@ -204,7 +192,8 @@ fn wrong(what: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 
     use super::*;
 
@@ -256,21 +245,159 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_that_was_left_or_laid_there_is_not_written_to() {
+    fn drafts_of_one_file_have_names_that_cannot_be_guessed() {
         let place = Place::new();
-        let (other, (first, file)) = (place.at("other"), draft(&place.at("file")).unwrap());
-        drop(file);
-        fs::write(&other, "theirs").unwrap();
-        let name = first.to_str().unwrap().replace(".part", "");
-        let (stem, number) = name.rsplit_once('-').unwrap();
-        // Other tests draw numbers too.
-        for next in 1..100 {
-            let path = format!("{stem}-{}.part", number.parse::<u32>().unwrap() + next);
-            symlink(&other, path).unwrap();
+        let found = super::Place::of_file(&place.at("file"), Links::Stay).unwrap();
+        let drafts: Vec<_> = (0..3)
+            .map(|_| directory::draft(&found.parent, &found.name).unwrap().0.into_string().unwrap())
+            .collect();
+        assert!(drafts.iter().all(|name| name.len() == "file..part".len() + 16), "{drafts:?}");
+        let mut sorted = drafts.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), 3);
+        assert_eq!(place.names(), sorted);
+    }
+
+    /// A user that is neither root nor the one who runs the tests.
+    const STRANGER: u32 = 54_321;
+
+    /// A directory into which a stranger may write, and a link in it that is his.
+    fn stranger_links(target: &Path) -> Option<(Place, PathBuf)> {
+        let place = Place::new();
+        fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let link = place.at("link");
+        symlink(target, &link).unwrap();
+        if lchown(&link, Some(STRANGER), None).is_err() {
+            skipped("another user's link takes root to make");
+            return None;
         }
-        write_whole(&place.at("file"), b"ours").unwrap();
-        assert_eq!(fs::read(&other).unwrap(), b"theirs");
-        assert_eq!(fs::read(place.at("file")).unwrap(), b"ours");
+        Some((place, link))
+    }
+
+    #[allow(clippy::print_stderr)]
+    fn skipped(why: &str) {
+        eprintln!("skipped: {why}");
+    }
+
+    #[test]
+    fn links_of_other_users_are_not_followed() {
+        let ours = Place::new();
+        fs::write(ours.at("file"), "ours").unwrap();
+        let Some((_place, link)) = stranger_links(ours.0.path()) else { return };
+        let through = link.join("file");
+        let refused =
+            |error: Error| assert!(error.to_string().contains("another user laid a link"), "{error}");
+        refused(write_whole(&through, b"theirs").unwrap_err());
+        refused(write_named(&through, b"theirs").unwrap_err());
+        refused(create_new(&link.join("new"), PRIVATE).unwrap_err());
+        refused(append(&through).unwrap_err());
+        refused(open_lock(&link.join("lock"), PRIVATE).unwrap_err());
+        refused(read(&through, 10).unwrap_err());
+        refused(Directory::open(&link).unwrap_err());
+        refused(Directory::make(&link.join("new")).unwrap_err());
+        assert_eq!(ours.names(), ["file"]);
+        assert_eq!(fs::read(ours.at("file")).unwrap(), b"ours");
+        // Where nobody else may write, whoever wrote there is trusted.
+        fs::set_permissions(link.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(read(&through, 10).unwrap(), b"ours");
+    }
+
+    #[test]
+    fn a_file_that_another_user_laid_as_a_link_or_a_pipe_is_replaced() {
+        let ours = Place::new();
+        let file = ours.at("file");
+        fs::write(&file, "ours").unwrap();
+        let Some((place, link)) = stranger_links(&file) else { return };
+        let pipe = place.at("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        lchown(&pipe, Some(STRANGER), None).unwrap();
+        assert!(read(&link, 10).unwrap_err().to_string().contains("another user laid a link"));
+        for path in [&link, &pipe] {
+            write_named(path, b"new").unwrap();
+            assert!(fs::symlink_metadata(path).unwrap().is_file());
+        }
+        assert_eq!(fs::read(&file).unwrap(), b"ours");
+    }
+
+    #[test]
+    fn a_link_that_the_user_names_leads_to_the_file_that_is_written() {
+        let place = Place::new();
+        let (link, file) = (place.at("stdout"), place.at("file"));
+        fs::write(&file, "something longer").unwrap();
+        symlink(&file, &link).unwrap();
+        write_named(&link, b"words").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "as /dev/stdout is");
+        assert_eq!(fs::read(&file).unwrap(), b"words");
+    }
+
+    #[test]
+    fn an_open_directory_stays_the_one_that_was_opened() {
+        let place = Place::new();
+        let directory = Directory::make(&place.at("one/two")).unwrap();
+        fs::rename(place.at("one"), place.at("moved")).unwrap();
+        symlink("/", place.at("one")).unwrap();
+        directory.write_whole("file", b"words").unwrap();
+        directory.create_new("new", PRIVATE).unwrap();
+        assert!(directory.create_new("new", PRIVATE).unwrap_err().path.ends_with("one/two/new"));
+        assert_eq!(fs::read(place.at("moved/two/file")).unwrap(), b"words");
+        assert!(directory.is_ours_alone().unwrap());
+        fs::set_permissions(place.at("moved/two"), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(!directory.is_ours_alone().unwrap(), "others may write");
+        assert!(directory.is_ours().unwrap());
+    }
+
+    #[test]
+    fn a_directory_is_obeyed_if_nobody_else_can_have_written_there() {
+        let place = Place::new();
+        let (above, below) = (place.at("above"), place.at("above/below"));
+        Directory::make_private(&below).unwrap();
+        assert_eq!(fs::metadata(&below).unwrap().mode() & 0o7777, 0o700);
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let is_obeyed = || match Directory::open_obeyed(&below) {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(error.to_string().contains("another user"), "{error}");
+                false
+            }
+        };
+        assert!(is_obeyed());
+        for (of_above, of_below, expected) in
+            [(0o777, 0o700, false), (0o1777, 0o700, true), (0o755, 0o777, false), (0o755, 0o755, true)]
+        {
+            set(&above, of_above);
+            set(&below, of_below);
+            assert_eq!(is_obeyed(), expected, "{of_above:o} {of_below:o}");
+        }
+        for path in [&above, &below] {
+            if lchown(path, Some(STRANGER), None).is_err() {
+                return skipped("another user's directory takes root to make");
+            }
+            assert!(!is_obeyed(), "{}", path.display());
+            lchown(path, Some(0), None).unwrap();
+        }
+    }
+
+    #[test]
+    fn links_that_go_round_end() {
+        let place = Place::new();
+        symlink("round", place.at("round")).unwrap();
+        for path in [place.at("round/file"), place.at("round")] {
+            assert!(read(&path, 10).is_err());
+        }
+        assert_eq!(
+            Directory::open(&place.at("round")).unwrap_err().source.raw_os_error(),
+            Some(Errno::LOOP.raw_os_error())
+        );
+        assert_eq!(Directory::open(&place.at("./../.")).unwrap().path(), place.at("./../."));
+    }
+
+    #[test]
+    fn no_file_is_made_that_others_may_write() {
+        let place = Place::new();
+        write_whole(&place.at("file"), b"").unwrap();
+        assert_eq!(fs::metadata(place.at("file")).unwrap().mode() & 0o022, 0);
+        assert_eq!(READABLE & 0o022, 0, "whatever the umask is");
     }
 
     #[test]
@@ -297,6 +424,7 @@ mod tests {
         }
         assert_eq!(read(place.0.path(), 10).unwrap_err().source.kind(), ErrorKind::IsADirectory);
         assert_eq!(read(&file, 5).unwrap(), b"12345");
+        assert_eq!(read(Path::new("/dev/null"), 5).unwrap(), b"", "so people name nothing");
         assert!(read(&file, 4).unwrap_err().to_string().ends_with("longer than 4 bytes"));
         assert_eq!(read(&place.at("none"), 5).unwrap_err().source.kind(), ErrorKind::NotFound);
         fs::write(&file, b"\xff").unwrap();

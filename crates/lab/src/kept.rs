@@ -43,7 +43,7 @@ pub fn begin(directory: &Path, what: &str) -> Result<(), Error> {
         Error::new(format!("create {}: {error}", directory.display()))
             .hint("choose a directory that can be written with --out")
     };
-    fs::create_dir_all(directory).map_err(failed)?;
+    files::Directory::make(directory).map_err(|error| failed(error.source))?;
     if fs::read_dir(directory).map_err(failed)?.next().is_some() {
         return Err(Error::new(format!("{} is not empty", directory.display()))
             .hint(format!("choose another directory with --out, or go on with the {what} in it: --resume")));
@@ -140,7 +140,7 @@ fn remove(place: &Path) -> Result<(), Error> {
 /// Writes a file whole or not at all, and the directories above it.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(|error| failed("create", directory, &error))?;
+        files::Directory::make(directory).map_err(|error| failed("create", directory, &error.source))?;
     }
     files::write_whole(path, bytes).map_err(|error| failed(error.operation, path, &error.source))
 }

@@ -2,7 +2,7 @@
 //! machine that it was made on, so that it can be shown to others. Which guests have run is seen from their records.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use experiment::{Arm, Block, Figures};
@@ -20,6 +20,8 @@ use crate::{Error, MadeOf, kept};
 pub const FILE: &str = "experiment.json";
 /// The version of its form that this program writes.
 const VERSION: u32 = 3;
+/// No such file is longer, in bytes.
+const LONGEST: u64 = 64 << 20;
 
 /// A sort of experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,7 +164,7 @@ struct Head {
 pub fn kind(directory: &Path) -> Option<Kind> {
     const FORMER: [(&str, Kind); 3] =
         [("trial.json", Kind::Trial), ("bisect.json", Kind::Bisection), ("ladder.json", Kind::Ladder)];
-    let head = || serde_json::from_slice::<Head>(&fs::read(directory.join(FILE)).ok()?).ok();
+    let head = || serde_json::from_slice::<Head>(&files::read(&directory.join(FILE), LONGEST).ok()?).ok();
     let former = || FORMER.iter().find(|(name, _)| directory.join(name).is_file()).map(|(_, kind)| *kind);
     head().and_then(|head| head.kind).or_else(former)
 }
@@ -184,6 +186,21 @@ impl<P: Plan> State<P> {
         self.save(directory)
     }
 
+    /// As [`State::load`], to go on with it: what it says is done, and its shell command is run as a load. So nobody else
+    /// may have written it.
+    ///
+    /// # Errors
+    /// As for [`State::load`], and where the directory is another user's or others may write there.
+    pub fn resume(directory: &Path, kind: Kind) -> Result<Self, Error> {
+        match files::Directory::open_obeyed(directory) {
+            Err(files::Error { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+                Err(Error::new(format!("go on with {}: {source}", directory.display()))
+                    .hint("chmod go-w, or begin anew in a directory of your own"))
+            }
+            _ => Self::load(directory, kind),
+        }
+    }
+
     /// The one of that sort that was begun in `directory`, by this version or one before.
     ///
     /// # Errors
@@ -197,7 +214,7 @@ impl<P: Plan> State<P> {
                 .hint(format!("give the directory that `{}` made", kind.command()))
         };
         let is_none = |error| failed(format!("it is no {}: {error}", kind.name()));
-        let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
+        let bytes = files::read(&path, LONGEST).map_err(|error| failed(error.source.to_string()))?;
         let head: Head = serde_json::from_slice(&bytes).map_err(is_none)?;
         if head.schema_version != version {
             let tool =

@@ -1,3 +1,5 @@
+use std::fs;
+
 use tempfile::TempDir;
 
 use super::*;

@@ -33,7 +33,7 @@ mod text;
 
 pub use catalogue::{Catalogue, Explanation, Load, Stressor, Workers};
 pub use error::Error;
-pub use plan::{Containment, Limits, LoadPlan};
+pub use plan::{Containment, Limits, LoadPlan, User};
 pub use program::{Missing, Program};
 pub use running::{RunningLoad, Sample, start};
 pub use stressor::Work;

@@ -24,6 +24,9 @@ pub struct LoadPlan {
     pub every_cpu: CpuList,
     /// Where files are written; needed by a load that writes.
     pub directory: Option<LoadDirectory>,
+    /// Whom workers run as; none for the one who started them, without privileges.
+    #[serde(default)]
+    pub user: Option<User>,
     /// How long it is meant to run, warm-up included, where that is known: the steps of a sequence share it.
     pub duration: Option<Nanos>,
     /// From which the workers' draws come.
@@ -36,6 +39,15 @@ pub struct LoadPlan {
     /// says otherwise.
     #[serde(skip)]
     pub executable: PathBuf,
+}
+
+/// A user and a group, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// passwd(5).
+    pub user: u32,
+    /// The user's own.
+    pub group: u32,
 }
 
 /// What workers may take from the machine.
@@ -94,6 +106,7 @@ impl LoadPlan {
             every_cpu: cpus.clone(),
             cpus,
             directory: None,
+            user: None,
             duration: None,
             seed,
             limits: Limits::default(),

@@ -44,6 +44,7 @@ pub mod swaps;
 pub mod taken;
 pub mod tasks;
 pub mod unseen;
+pub mod users;
 
 pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};

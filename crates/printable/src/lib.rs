@@ -18,6 +18,26 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|&c| is_kept(c)).collect())
 }
 
+/// As [`lines`], of text in which colours are our own: `ESC [ 1 ; 31 m`. Nothing else that begins so stays.
+pub fn coloured(text: &str) -> Cow<'_, str> {
+    if !text.contains('\x1b') {
+        return lines(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut pieces = text.split('\x1b');
+    shown.push_str(&lines(pieces.next().unwrap_or_default()));
+    for piece in pieces {
+        let words = piece
+            .strip_prefix('[')
+            .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
+        if words.is_some_and(|rest| rest.starts_with('m')) {
+            shown.push('\x1b');
+        }
+        shown.push_str(&lines(piece));
+    }
+    Cow::Owned(shown)
+}
+
 /// `text` in one line: each character that a terminal would obey is a blank, newlines and tabs too.
 pub fn line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_obeyed) {
@@ -52,6 +72,15 @@ mod tests {
         let hostile = "\x1b]0;title\x07a\u{9b}2Jb\x08\x08c\x7fd\u{202e}e\0";
         assert_eq!(lines(hostile), "]0;titlea2Jbcde");
         assert_eq!(line(hostile), " ]0;title a 2Jb  c d e ");
+    }
+
+    #[test]
+    fn colours_stay_and_nothing_else_that_begins_like_them() {
+        let ours = "\x1b[1;31mred\x1b[0m\n";
+        assert_eq!(coloured(ours), ours);
+        let hostile = "\x1b[31mred\x1b[2J\x1b]0;title\x07\x1b\x1b[mx\x1b[1\u{9b}m\x1b[3";
+        assert_eq!(coloured(hostile), "\x1b[31mred[2J]0;title\x1b[mx[1m[3");
+        assert!(matches!(coloured("plain"), Cow::Borrowed(_)));
     }
 
     proptest! {

@@ -3,9 +3,13 @@
 //! After a word for the whole board comes one block a thread: a header, the worst samples, a ring of per-second
 //! figures, the cells of both histograms, the maxima of blocks and, where asked for, a ring of samples.
 
+mod fail_safe;
 mod view;
 mod whereabouts;
 
+use fail_safe::FailSafe;
+
+pub use fail_safe::{beat, has_failed_safe};
 pub use view::View;
 
 use control::Marker;
@@ -114,6 +118,8 @@ mod common {
     pub const STOPPED: usize = 0;
     pub const CLAIM: usize = 1;
     pub const INSTANT: usize = 2;
+    pub const BEATS: usize = 3;
+    pub const FAILED_SAFE: usize = 4;
     pub const MARK_FROM: usize = 8;
     pub const MARK_ROUND: usize = 9;
 }
@@ -121,10 +127,9 @@ mod common {
 /// What the clock read when the threads were asked to stop; none while they run. One load while they do.
 #[inline]
 pub fn stopped_at(board: &[Word]) -> Option<u64> {
-    if board[common::STOPPED].get() == 0 {
+    if !board[common::STOPPED].is_raised() {
         return None;
     }
-    board[common::STOPPED].observe();
     Some(board[common::INSTANT].get())
 }
 
@@ -133,16 +138,17 @@ pub fn stopped_at(board: &[Word]) -> Option<u64> {
 pub fn stop(board: &[Word], now: u64) {
     if board[common::CLAIM].claim() {
         board[common::INSTANT].set(now);
-        board[common::STOPPED].publish(1);
+        board[common::STOPPED].raise();
     }
 }
 
 /// From which latency in nanoseconds wake-ups are marked in the trace; `u64::MAX` while none are. One load.
 #[inline]
 pub fn mark_from(board: &[Word]) -> u64 {
-    match board[common::MARK_FROM].get() {
-        0 => u64::MAX,
-        latency => latency,
+    // One that is being written is looked at the next time.
+    match board[common::MARK_FROM].observe_now() {
+        None | Some(0) => u64::MAX,
+        Some(latency) => latency,
     }
 }
 
@@ -166,6 +172,9 @@ pub struct Recorder<'a> {
     sleeps: u64,
     maxima: Maxima<'a>,
     every_sample: bool,
+    fail_safe: Option<FailSafe>,
+    /// How many samples the parent has taken, as far as this thread has looked.
+    samples_read: u64,
     whereabouts: Option<Whereabouts>,
     /// What late wake-ups are marked with.
     marker: Option<&'a Marker>,
@@ -216,6 +225,8 @@ impl<'a> Recorder<'a> {
             sleeps: 0,
             maxima: Maxima::new(&words[at::MAXIMA..at::SAMPLES]),
             every_sample,
+            fail_safe: None,
+            samples_read: 0,
             whereabouts: None,
             marker: None,
             marked_in: 0,
@@ -223,6 +234,19 @@ impl<'a> Recorder<'a> {
         };
         recorder.next_second = recorder.first_activation_after(1);
         recorder
+    }
+
+    /// From now on [`Recorder::look_out`] ends the run where nothing else had a CPU for so long.
+    pub fn fail_safe(&mut self, limit: Nanos) {
+        self.fail_safe = Some(FailSafe::new(limit));
+    }
+
+    /// Looks whether ordinary threads have a CPU, if that is asked for. `now` is what the plan's clock reads.
+    #[inline]
+    pub fn look_out(&mut self, board: &[Word], now: u64) {
+        if let Some(fail_safe) = &mut self.fail_safe {
+            fail_safe.look(board, now);
+        }
     }
 
     fn first_activation_after(&self, second: u64) -> u64 {
@@ -311,6 +335,9 @@ impl<'a> Recorder<'a> {
 
     /// Counts a step of the clock.
     pub fn clock_stepped(&mut self) {
+        if let Some(fail_safe) = &mut self.fail_safe {
+            fail_safe.clock_stepped();
+        }
         self.words[at::CLOCK_STEPS].add(1);
     }
 
@@ -468,7 +495,11 @@ impl<'a> Recorder<'a> {
 
     fn pass_on(&mut self, activation: u64, latency: u64) {
         let written = self.words[at::SAMPLES_WRITTEN].get();
-        if written - self.words[at::SAMPLES_READ].observe() >= SAMPLES as u64 {
+        if written - self.samples_read >= SAMPLES as u64 {
+            // A reader that is in the middle of writing this is not waited for: it may be kept off its CPU by this thread.
+            self.samples_read = self.words[at::SAMPLES_READ].observe_now().unwrap_or(self.samples_read);
+        }
+        if written - self.samples_read >= SAMPLES as u64 {
             self.words[at::SAMPLES_LOST].add(1);
             return;
         }

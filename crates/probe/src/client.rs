@@ -126,6 +126,11 @@ impl Probe {
         board::stopped_at(&self.board)
     }
 
+    /// Whether its threads ended the run because nothing else had a CPU.
+    pub fn has_failed_safe(&self) -> bool {
+        board::has_failed_safe(&self.board)
+    }
+
     /// When activations of thread `thread` are due; none while it warms up.
     pub fn grid(&self, thread: usize) -> Option<Grid> {
         Some(self.plan.grid(thread, self.view(thread).origin()?))

@@ -6,6 +6,7 @@
 
 pub mod board;
 pub mod client;
+mod limits;
 pub mod maxima;
 pub mod noise;
 pub mod plan;

@@ -20,6 +20,9 @@ pub struct ProbePlan {
     pub stop_at: Option<Nanos>,
     /// Whether every sample is passed on to the parent.
     pub every_sample: bool,
+    /// The threads end the run where the main thread, an ordinary one, had no CPU for so long.
+    #[serde(default)]
+    pub fail_safe: Option<Nanos>,
     /// Where the probe's main thread stays while its threads measure.
     pub housekeeping: CpuList,
     /// The file by which threads mark late wake-ups in a trace; none: nothing is marked.

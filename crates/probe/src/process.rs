@@ -31,6 +31,9 @@ pub const ARGUMENT: &str = "__probe";
 /// The stack of a measuring thread: enough for the loop, little enough to be locked.
 const STACK: usize = 64 * 1024;
 
+/// How often the main thread says that it has a CPU, in the time without one that ends the run.
+const BEATS: u32 = 20;
+
 /// What the probe says to its parent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,6 +68,7 @@ fn say(message: &Message) {
 
 fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<(), Error> {
     let plan: ProbePlan = serde_json::from_str(&line(input)).map_err(|error| Error::new(error, ""))?;
+    plan.check(sys::privilege::comes_from_file())?;
     let words = board::words(plan.threads.len(), plan.every_sample);
     let board = SharedWords::open(descriptor, words)?;
     let clock = clock_of(plan.clock());
@@ -212,9 +216,10 @@ impl<'a> ThreadGroup<'a> {
         let settable = self.plan.clock() != ClockName::Monotonic;
         let watch = settable.then(TimerFd::on_clock_set).and_then(Result::ok);
         let stdin = std::io::stdin();
-        const LONG: Duration = Duration::from_secs(3600);
+        let long = self.plan.fail_safe.map_or(Duration::from_secs(3600), |limit| limit.duration() / BEATS);
         const SOON: Duration = Duration::from_millis(5);
         while self.at_work.load(Ordering::Acquire) > 0 {
+            board::beat(self.board);
             let stopping = board::stopped_at(self.board).is_some();
             let mut fds = vec![self.listener.as_fd()];
             fds.extend(watch.as_ref().map(AsFd::as_fd));
@@ -222,7 +227,7 @@ impl<'a> ThreadGroup<'a> {
                 fds.push(stdin.as_fd());
             }
             let ready =
-                sys::signal::wait_readable(&fds, if stopping { SOON } else { LONG }).unwrap_or_default();
+                sys::signal::wait_readable(&fds, if stopping { SOON } else { long }).unwrap_or_default();
             if !stopping && ready.last() == Some(&true) {
                 board::stop(self.board, clock_of(self.plan.clock()).now());
             }
@@ -278,6 +283,9 @@ impl<'a> ThreadGroup<'a> {
         let plan = self.plan;
         let words = board::block(self.board, index, plan.every_sample);
         let mut recorder = Recorder::new(words, Nanos(plan.grid(index, 0).interval), plan.every_sample);
+        if let Some(limit) = plan.fail_safe {
+            recorder.fail_safe(limit);
+        }
         let reader = CpuReader::prepare(self.cpu_is_quiet);
         let cpu_reading = reader.as_ref().map(reading_of);
         if let Some(reader) = reader {

@@ -1,6 +1,5 @@
 //! The directory that a run leaves: `journal.ndjson`, `record.json`, `report.html`.
 
-use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +49,7 @@ impl StoreError {
 /// The directory of a run that is going on.
 #[derive(Debug)]
 pub struct RunDirectory {
-    path: PathBuf,
+    directory: files::Directory,
 }
 
 impl RunDirectory {
@@ -62,34 +61,34 @@ impl RunDirectory {
             let hint = "choose another directory with --out: a record is never overwritten";
             return Err(StoreError::new("create the record in", &path, "it holds a record already", hint));
         }
-        fs::create_dir_all(&path).map_err(|error| StoreError::new("create directory", &path, error, HINT))?;
-        Ok(Self { path })
+        let directory = files::Directory::make(&path).map_err(|error| StoreError::of(error, HINT))?;
+        Ok(Self { directory })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.directory.path()
     }
 
     /// Begins the journal.
     pub fn journal(&self) -> Result<Journal, StoreError> {
         const HINT: &str = "choose a directory that can be written with --out";
-        let path = self.path.join(JOURNAL);
-        let file = files::create_new(&path, files::READABLE);
+        let file = self.directory.create_new(JOURNAL, files::READABLE);
         file.map(Journal::new).map_err(|error| StoreError::of(error, HINT))
     }
 
     /// Writes `record.json`, whole or not at all.
     pub fn write_record(&self, record: &Record) -> Result<(), StoreError> {
-        let path = self.path.join(RECORD);
+        const DEFECT: &str = "this is a defect of worstcase";
         let text = serde_json::to_string(record)
-            .map_err(|error| StoreError::new("write", &path, error, "this is a defect of worstcase"))?;
-        files::write_whole(&path, text.as_bytes()).map_err(|error| StoreError::of(error, NOT_WRITTEN))
+            .map_err(|error| StoreError::new("write", &self.path().join(RECORD), error, DEFECT))?;
+        let written = self.directory.write_whole(RECORD, text.as_bytes());
+        written.map_err(|error| StoreError::of(error, NOT_WRITTEN))
     }
 
     /// Writes `report.html`, whole or not at all.
     pub fn write_page(&self, page: &str) -> Result<(), StoreError> {
-        let written = files::write_whole(&self.path.join(PAGE), page.as_bytes());
+        let written = self.directory.write_whole(PAGE, page.as_bytes());
         written.map_err(|error| StoreError::of(error, NOT_WRITTEN))
     }
 }
@@ -201,6 +200,8 @@ impl From<StoreError> for failure::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -315,6 +315,13 @@ fn of_division(header: &Header) -> Vec<Warning> {
             "isolate CPUs for real-time work (isolcpus=, or a cpuset partition) and measure those",
         ));
     }
+    if !plan.claimed_by_others.is_empty() {
+        warnings.push(Warning::note(
+            Id::ClaimedByOthers,
+            format!("CPUs {} are claimed by a process of another user", plan.claimed_by_others),
+            "if it measures too, each makes the other late: `ss -xlp | grep worstcase` names it",
+        ));
+    }
     for left_out in &plan.left_out {
         warnings.push(Warning::note(
             Id::CpusLeftOut,

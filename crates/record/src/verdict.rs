@@ -141,6 +141,7 @@ fn early_end(record: &Record) -> Option<String> {
         Some(ScenarioEnd::Interrupted) => "interrupted".into(),
         Some(ScenarioEnd::StopAt) => "ended by --stop-at".into(),
         Some(ScenarioEnd::TooHot) => "ended by heat".into(),
+        Some(ScenarioEnd::FailSafe) => "ended by --fail-safe".into(),
         Some(ScenarioEnd::CutOff) => "cut off".into(),
         Some(ScenarioEnd::Failed(what)) => format!("the probe failed ({what})"),
         Some(ScenarioEnd::Complete) | None if record.ended.is_none() => "cut off".into(),

@@ -145,6 +145,7 @@ pub(crate) fn end_word(end: &ScenarioEnd) -> Option<&'static str> {
         ScenarioEnd::Interrupted => Some("interrupted"),
         ScenarioEnd::StopAt => Some("stopped"),
         ScenarioEnd::TooHot => Some("too hot"),
+        ScenarioEnd::FailSafe => Some("fail-safe"),
         ScenarioEnd::Failed(_) => Some("failed"),
         ScenarioEnd::CutOff => Some("cut off"),
     }

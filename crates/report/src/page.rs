@@ -75,7 +75,16 @@ pub fn page_with(records: &[Record], exposure: Option<Nanos>) -> Result<String, 
     };
     let unit = records.first().map(|record| record.header.machine.unit()).unwrap_or_default().name();
     let (kind, place) = ("report", Vec::new());
-    Page { title, kind, place, unit, comparison, records: views }.render().map_err(|_| std::fmt::Error)
+    rendered(&Page { title, kind, place, unit, comparison, records: views })
+}
+
+/// The page's text. A browser takes control characters for nothing, but a terminal that shows the file obeys them.
+fn rendered(page: &Page) -> Result<String, std::fmt::Error> {
+    let text = page.render().map_err(|_| std::fmt::Error)?;
+    Ok(match printable::lines(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(clean) => clean,
+    })
 }
 
 /// A page of sections alone, with records nowhere in full.
@@ -88,7 +97,7 @@ pub(crate) fn of_sections(
 ) -> Result<String, std::fmt::Error> {
     let title = title.to_owned();
     let page = Page { title, kind, place, unit: unit.name(), comparison: sections, records: Vec::new() };
-    page.render().map_err(|_| std::fmt::Error)
+    rendered(&page)
 }
 
 fn view_of(record: &Record, place: usize, several: bool, exposure: Option<Nanos>) -> RecordView {

@@ -1,9 +1,13 @@
 //! Which CPUs are measured, which carry the load, which are left to recorder and observer.
 
+use std::fs::File;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
 
 use record::{LeftOut, Machine, Partition};
+use rustix::fs::{FlockOperation, flock};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use sysroot::SysRoot;
 use units::{CpuId, CpuList};
 
@@ -139,31 +143,85 @@ fn left_out(root: &SysRoot, cpus: &CpuList) -> Vec<LeftOut> {
 
 /// The right to measure CPUs, held by sockets in the abstract namespace: the kernel gives them back with the process,
 /// whatever ends it. unix(7). Other network namespaces (containers) are not seen.
+///
+/// Anybody can take such a name. So root's runs exclude each other by files that nobody else can lock, and a name that a
+/// user has taken who is neither root nor this one ends no run.
 #[derive(Debug)]
 pub struct Claims {
     _sockets: Vec<UnixListener>,
+    _files: Vec<File>,
+    /// CPUs whose names other users have taken.
+    pub by_others: CpuList,
 }
+
+/// Where root's claims are.
+const CLAIMS: &str = "/run/worstcase-cpus";
 
 impl Claims {
     /// Claims `cpus`, or says which one another worstcase measures.
     pub fn on(cpus: &CpuList) -> Result<Self> {
-        let sockets = cpus.iter().map(claim).collect::<Result<_>>()?;
-        Ok(Self { _sockets: sockets })
+        let directory = if rustix::process::geteuid().is_root() { Some(Path::new(CLAIMS)) } else { None };
+        Self::held(cpus, directory)
+    }
+
+    fn held(cpus: &CpuList, directory: Option<&Path>) -> Result<Self> {
+        let mut claims = Self { _sockets: Vec::new(), _files: Vec::new(), by_others: CpuList::new() };
+        for cpu in cpus.iter() {
+            if let Some(directory) = directory {
+                claims._files.extend(locked(directory, cpu)?);
+            }
+            match bound(cpu)? {
+                Some(socket) => claims._sockets.push(socket),
+                None => claims.by_others.insert(cpu),
+            }
+        }
+        Ok(claims)
     }
 }
 
-fn claim(cpu: CpuId) -> Result<UnixListener> {
+fn taken(cpu: CpuId) -> Error {
+    let hint = "wait for it, or measure other CPUs with --cpus: two probes on a CPU measure each other";
+    Error::new(format!("CPU {cpu} is being measured by another worstcase"), hint)
+}
+
+/// A file that is locked as long as it is open; none where /run cannot be written, as on a read-only system.
+fn locked(directory: &Path, cpu: CpuId) -> Result<Option<File>> {
+    if files::Directory::make(directory).is_err() {
+        return Ok(None);
+    }
+    files::Directory::open_obeyed(directory)?;
+    let file = files::open_lock(&directory.join(cpu.to_string()), files::PRIVATE)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(_) => Err(taken(cpu)),
+    }
+}
+
+/// A socket by that name; none where another user has it.
+fn bound(cpu: CpuId) -> Result<Option<UnixListener>> {
     let name = format!("worstcase-measures-cpu-{cpu}");
-    let bound = SocketAddr::from_abstract_name(name).and_then(|address| UnixListener::bind_addr(&address));
-    bound.map_err(|error| {
-        if error.kind() == std::io::ErrorKind::AddrInUse {
-            let hint =
-                "wait for it, or measure other CPUs with --cpus: two probes on a CPU measure each other";
-            Error::new(format!("CPU {cpu} is being measured by another worstcase"), hint)
-        } else {
-            Error::new(format!("claim CPU {cpu}: {error}"), "")
+    let bound = SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address));
+    match bound {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
+            Err(Error::new(format!("claim CPU {cpu}: {error}"), ""))
         }
-    })
+        Err(_) if is_of_another_user(&name) => Ok(None),
+        Err(_) => Err(taken(cpu)),
+    }
+}
+
+/// Whether a user has a socket of that name who is neither root nor this one. A worstcase listens, so that the kernel
+/// tells whose it is: unix(7), SO_PEERCRED. Who does not listen is no worstcase.
+fn is_of_another_user(name: &str) -> bool {
+    let holder = || -> rustix::io::Result<u32> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+        Ok(rustix::net::sockopt::socket_peercred(&socket)?.uid.as_raw())
+    };
+    let own = rustix::process::geteuid().as_raw();
+    holder().map_or(true, |holder| holder != 0 && holder != own)
 }
 
 #[cfg(test)]
@@ -208,5 +266,30 @@ mod tests {
         assert!(error.message.contains("another worstcase") && !error.hint.is_empty());
         drop(first);
         Claims::on(&cpus).unwrap();
+    }
+
+    #[test]
+    fn roots_claims_hold_whoever_has_the_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let cpus: CpuList = "8189".parse().unwrap();
+        let first = Claims::held(&cpus, Some(directory.path())).unwrap();
+        // The name is free again, the file is not.
+        let Claims { _sockets: sockets, _files: files, by_others } = first;
+        assert!(by_others.is_empty());
+        drop(sockets);
+        assert!(
+            Claims::held(&cpus, Some(directory.path())).unwrap_err().message.contains("another worstcase")
+        );
+        drop(files);
+        Claims::held(&cpus, Some(directory.path())).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_nobody_listens_to_stops_no_run() {
+        let name = "worstcase-measures-cpu-8188";
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+        let claims = Claims::held(&"8188".parse().unwrap(), None).unwrap();
+        assert_eq!(claims.by_others.to_string(), "8188");
     }
 }

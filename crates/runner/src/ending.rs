@@ -45,6 +45,7 @@ pub fn of(end: ScenarioEnd, probe: &Probe, head: &ScenarioHead, silence: Option<
         }
         (Some(error), _) => ScenarioEnd::Failed(error.to_string()),
         (None, end @ ScenarioEnd::Failed(_)) => end,
+        (None, _) if probe.has_failed_safe() => ScenarioEnd::FailSafe,
         (None, _) if probe.views().any(|view| view.stopped_by_latency()) => ScenarioEnd::StopAt,
         (None, end) => end,
     }

@@ -51,6 +51,7 @@ pub(crate) fn beginning(request: Request, means: &Means) -> Result<Beginning> {
     let directory = directory(&request, &mut plan, &loads)?;
     let explain = explain(&request, means)?;
     let Request { note, out, samples_file, max_temperature, stop_command, .. } = request;
+    let load_user = request.load_user.as_deref().map(load_user).transpose()?;
     Ok(Beginning {
         program,
         explain,
@@ -60,6 +61,7 @@ pub(crate) fn beginning(request: Request, means: &Means) -> Result<Beginning> {
         division,
         loads,
         directory,
+        load_user,
         note,
         out,
         samples_file,
@@ -97,6 +99,7 @@ fn plan(request: &Request, division: &Division) -> Result<RunPlan> {
         seed: Some(request.seed.unwrap_or_else(drawn_seed)),
         limit: request.limit,
         stop_at: request.stop_at,
+        fail_safe: request.fail_safe,
         partition: division.partition.clone(),
         preset: request.preset.clone(),
         ..RunPlan::default()
@@ -190,14 +193,18 @@ pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
     let hint = "name a directory on the disk that is to be stressed with --load-dir";
     let failed =
         |error: std::io::Error| Error::new(format!("load directory {}: {error}", path.display()), hint);
-    let metadata = path.metadata().map_err(failed)?;
-    if !metadata.is_dir() {
-        return Err(Error::new(format!("load directory {}: not a directory", path.display()), hint));
-    }
+    // Neither through a link of another user.
+    let opened = files::Directory::open(path).map_err(|error| failed(error.source))?;
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(|errno| failed(errno.into()))?;
     let directory = machine::directory_of(&SysRoot::live(), path);
     let directory =
         directory.ok_or_else(|| Error::new(format!("{} is on no known mount", path.display()), hint))?;
+    if !opened.is(Path::new(&directory.path)) {
+        return Err(Error::new(
+            format!("load directory {}: it was replaced meanwhile", path.display()),
+            hint,
+        ));
+    }
     if named.is_none() && directory.is_in_memory() {
         let message =
             format!("{} is on {}: writing there stresses no disk", directory.path, directory.file_system);
@@ -208,6 +215,30 @@ pub fn load_directory(named: Option<&Path>) -> Result<LoadDirectory> {
         return Err(Error::new(message, hint));
     }
     Ok(directory)
+}
+
+/// The user that `--load-user` names: by name, or as `UID` or `UID:GID`.
+///
+/// # Errors
+/// There is none of that name, or this is not root, which alone becomes others.
+pub fn load_user(named: &str) -> Result<load::User> {
+    let own = rustix::process::geteuid().as_raw();
+    let user = by_numbers(named).or_else(|| machine::users::find(&SysRoot::live(), named));
+    let (user, group) = user.ok_or_else(|| {
+        Error::new(format!("--load-user: there is no user {named} in /etc/passwd"), "give UID or UID:GID")
+    })?;
+    if own != 0 && user != own {
+        return Err(Error::new(
+            format!("--load-user {named}: only root becomes another user"),
+            "run it as root",
+        ));
+    }
+    Ok(load::User { user, group })
+}
+
+fn by_numbers(text: &str) -> Option<(u32, u32)> {
+    let (user, group) = text.split_once(':').unwrap_or((text, text));
+    Some((user.parse().ok()?, group.parse().ok()?))
 }
 
 /// The facts that a run is planned by.

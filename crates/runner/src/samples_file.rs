@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use record::{Header, PlannedScenario, Sweep, samples};
 use units::Nanos;
@@ -22,6 +23,23 @@ pub struct SamplesFile {
     writer: samples::Writer<BufWriter<File>>,
     path: PathBuf,
     failure: Option<String>,
+    looked: Instant,
+}
+
+/// Space that stays free on the disk: a day of samples takes tens of gigabytes.
+const FLOOR: u64 = 512 << 20;
+/// How often the free space is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Says where less than the floor is free. fstatvfs(3).
+fn has_room(file: &File) -> std::io::Result<()> {
+    let system = rustix::fs::fstatvfs(file)?;
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    if free >= FLOOR {
+        return Ok(());
+    }
+    let why = format!("{} MiB are free there, and {} are to stay free", free >> 20, FLOOR >> 20);
+    Err(std::io::Error::new(std::io::ErrorKind::StorageFull, why))
 }
 
 impl SamplesFile {
@@ -31,6 +49,7 @@ impl SamplesFile {
             Error::new(format!("create {}: {error}", path.display()), "choose a file that does not exist yet")
         };
         let file = files::create_new(&path, files::READABLE).map_err(|error| failed(error.source))?;
+        has_room(&file).map_err(failed)?;
         let planned = header.plan.scenarios();
         let planned = samples::Header {
             program: format!("worstcase {}", header.tool.version),
@@ -42,11 +61,14 @@ impl SamplesFile {
             lab: header.machine.lab.clone(),
         };
         let writer = samples::Writer::new(BufWriter::new(file), &planned).map_err(failed)?;
-        Ok(Self { writer, path, failure: None })
+        Ok(Self { writer, path, failure: None, looked: Instant::now() })
     }
 
     /// Appends samples of a series of a scenario, `(activation, latency in ns)`. A failure is kept for the end.
     pub fn save(&mut self, scenario: usize, series: usize, samples: &[(u64, u64)]) {
+        if self.failure.is_some() || !self.is_above_floor() {
+            return;
+        }
         let samples: Vec<(u64, Nanos)> =
             samples.iter().map(|&(activation, latency)| (activation, Nanos(latency))).collect();
         let written =
@@ -59,6 +81,18 @@ impl SamplesFile {
         let written =
             self.writer.lost(scenario as u16, series as u16, lost).and_then(|()| self.writer.flush());
         self.note(written);
+    }
+
+    /// Looks once a second. What follows a failure would be a file with a hole in it.
+    fn is_above_floor(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK {
+            return true;
+        }
+        self.looked = Instant::now();
+        let room = has_room(self.writer.get_ref().get_ref());
+        let is_there = room.is_ok();
+        self.note(room);
+        is_there
     }
 
     fn note(&mut self, result: std::io::Result<()>) {

@@ -148,6 +148,7 @@ fn load_plan(session: &Session, head: &ScenarioHead) -> Result<LoadPlan> {
     load_plan.every_cpu = session.division.load.union(&session.division.measured);
     load_plan.limits = guest::limits(session.header.machine.lab.as_ref());
     load_plan.directory = session.directory.clone();
+    load_plan.user = session.load_user;
     load_plan.executable.clone_from(&session.program);
     load_plan.duration = plan.scenario_length(&head.planned.setup).map(|length| length + plan.warm_up);
     Ok(load_plan)
@@ -160,6 +161,7 @@ fn probe_plan(session: &Session, head: &ScenarioHead, traced: Option<&Traced>) -
         policy: plan.policy.unwrap_or(units::Policy::Fifo),
         priority: plan.priority,
         stop_at: plan.stop_at,
+        fail_safe: plan.fail_safe,
         every_sample: session.outputs.saves_samples(),
         housekeeping: session.division.own.clone(),
         marker: traced.map(Traced::marker),

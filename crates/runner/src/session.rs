@@ -31,6 +31,8 @@ pub struct Session {
     pub loads: Vec<Load>,
     /// Where they write.
     pub directory: Option<LoadDirectory>,
+    /// Whom they run as.
+    pub load_user: Option<load::User>,
     /// Ctrl-C and the like.
     pub signals: Signals,
     /// The highest temperature allowed, in thousandths of a degree.
@@ -70,6 +72,8 @@ pub struct Beginning {
     pub loads: Vec<Load>,
     /// Where they write.
     pub directory: Option<LoadDirectory>,
+    /// Whom they run as.
+    pub load_user: Option<load::User>,
     /// The user's words.
     pub note: Option<String>,
     /// Where the record goes; none: no record.
@@ -91,7 +95,9 @@ impl Session {
         let signals = Signals::take()?;
         let Beginning { plan, mut machine, division, .. } = beginning;
         machine.terminal = terminal();
-        let claims = Claims::on(&division.measured)?;
+        let mut claims = Claims::on(&division.measured)?;
+        let mut plan = plan;
+        plan.claimed_by_others = std::mem::take(&mut claims.by_others);
         let started = UtcTime(sys::clock::unix_seconds());
         let header = Header {
             schema_version: SCHEMA_VERSION,
@@ -117,6 +123,7 @@ impl Session {
             program: beginning.program,
             loads: beginning.loads,
             directory: beginning.directory,
+            load_user: beginning.load_user,
             signals,
             max_temperature: beginning.max_temperature.map(|degrees| degrees * 1000),
             stop_command: beginning.stop_command,

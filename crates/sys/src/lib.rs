@@ -19,6 +19,7 @@ pub mod machine;
 pub mod mapping;
 pub mod memory;
 pub mod namespace;
+pub mod privilege;
 pub mod process;
 pub mod schedule;
 pub mod shared;

@@ -21,7 +21,8 @@ pub fn pass_on(command: &mut Command, descriptor: OwnedFd) {
     unsafe { command.pre_exec(keep) };
 }
 
-/// A duplicate, closed on exec, of a descriptor that the parent passed on by [`pass_on`]. fcntl(2).
+/// A duplicate of a descriptor that the parent passed on by [`pass_on`]. From then on no program that this process
+/// executes has either. fcntl(2).
 ///
 /// # Errors
 /// `EBADF` where no such descriptor is open.
@@ -31,6 +32,8 @@ pub fn inherited(number: RawFd) -> Result<OwnedFd> {
     }
     // SAFETY: the descriptor is borrowed for this one call, which answers EBADF where it is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    let closed = rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC);
+    closed.on("fcntl", format_args!("descriptor {number}"))?;
     rustix::io::fcntl_dupfd_cloexec(borrowed, 3).on("fcntl", format_args!("descriptor {number}"))
 }
 
@@ -102,6 +105,11 @@ pub fn die_with(parent: Option<Pid>) -> Result<()> {
 /// This process's id. getpid(2).
 pub fn own_pid() -> Pid {
     rustix::process::getpid()
+}
+
+/// The user that this process acts as. geteuid(2).
+pub fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Puts this process into a process group of its own. setpgid(2).
@@ -277,6 +285,16 @@ mod tests {
         pass_on(&mut command, file);
         assert!(run(&mut command));
         assert!(!run(&mut Command::new("/bin/sh")));
+    }
+
+    #[test]
+    fn a_descriptor_that_was_inherited_goes_no_further() {
+        let (_words, file) = crate::shared::SharedWords::create(1).unwrap();
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        let duplicate = inherited(number(&file)).unwrap();
+        let script =
+            format!("test -e /proc/self/fd/{} -o -e /proc/self/fd/{}", number(&file), number(&duplicate));
+        assert!(!Command::new("/bin/sh").args(["-c", &script]).status().unwrap().success());
     }
 
     #[test]

@@ -3,12 +3,15 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::Named;
 use crate::{Errno, Error, Result};
 
+#[cfg(not(target_has_atomic = "64"))]
+pub use halves::Word;
+#[cfg(target_has_atomic = "64")]
 pub use word::Word;
 
 /// A mapping of shared words, zero at first. The file behind it has no name and ends with its last holder.
@@ -28,12 +31,15 @@ impl SharedWords {
     /// is to map it gets it by [`crate::process::pass_on`].
     /// memfd_create(2) where the kernel has it (3.17), else an unnamed file in /dev/shm.
     pub fn create(words: usize) -> Result<(Self, OwnedFd)> {
-        let file = rustix::fs::memfd_create("worstcase", MemfdFlags::CLOEXEC).or_else(|_| {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("worstcase", flags).or_else(|_| {
             let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
             rustix::fs::open("/dev/shm", flags, Mode::RUSR | Mode::WUSR)
         });
         let file = file.on("memfd_create", "for shared memory")?;
         rustix::fs::ftruncate(&file, Self::bytes(words) as u64).on("ftruncate", "of shared memory")?;
+        // Whoever shortened it would end all who have it mapped, by SIGBUS. A file of /dev/shm cannot be sealed: EINVAL.
+        let _ = rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL);
         Ok((Self::open(file.as_fd(), words)?, file))
     }
 
@@ -121,6 +127,25 @@ mod word {
             self.0.store(value, Ordering::Release);
         }
 
+        /// As [`Word::observe`], without ever waiting for the writer: none where it is in the middle of writing, which
+        /// only CPUs without 64-bit atomics know.
+        #[inline]
+        pub fn observe_now(&self) -> Option<u64> {
+            Some(self.observe())
+        }
+
+        /// Raises it as a flag, after all that was written before. It is used for nothing else.
+        #[inline]
+        pub fn raise(&self) {
+            self.publish(1);
+        }
+
+        /// Whether it was raised; then all is seen that was written before. Never waits.
+        #[inline]
+        pub fn is_raised(&self) -> bool {
+            self.observe() != 0
+        }
+
         /// Takes a word that is zero for the caller; of several callers, in any process, exactly one gets `true`.
         pub fn claim(&self) -> bool {
             self.0.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -128,67 +153,8 @@ mod word {
     }
 }
 
-/// For CPUs without 64-bit atomics (32-bit PowerPC, MIPS): two halves under a sequence number.
-#[cfg(not(target_has_atomic = "64"))]
-mod word {
-    use super::Ordering;
-    use std::sync::atomic::{AtomicU32, fence};
-
-    /// A 64-bit number with one writer and any number of readers, in this process or another.
-    #[derive(Debug, Default)]
-    #[repr(C)]
-    pub struct Word {
-        sequence: AtomicU32,
-        high: AtomicU32,
-        low: AtomicU32,
-    }
-
-    impl Word {
-        /// Reads it; waits out a writer that is in the middle of it.
-        #[inline]
-        pub fn get(&self) -> u64 {
-            loop {
-                let before = self.sequence.load(Ordering::Acquire);
-                let (high, low) = (self.high.load(Ordering::Relaxed), self.low.load(Ordering::Relaxed));
-                fence(Ordering::Acquire);
-                if before % 2 == 0 && before == self.sequence.load(Ordering::Relaxed) {
-                    return u64::from(high) << 32 | u64::from(low);
-                }
-                std::hint::spin_loop();
-            }
-        }
-
-        /// Writes it. One writer only.
-        #[inline]
-        pub fn set(&self, value: u64) {
-            let sequence = self.sequence.load(Ordering::Relaxed);
-            self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
-            fence(Ordering::Release);
-            self.high.store((value >> 32) as u32, Ordering::Relaxed);
-            self.low.store(value as u32, Ordering::Relaxed);
-            self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
-        }
-
-        /// Reads it and all that its writer wrote before publishing it.
-        #[inline]
-        pub fn observe(&self) -> u64 {
-            self.get()
-        }
-
-        /// Writes it after all that was written before. One writer only.
-        #[inline]
-        pub fn publish(&self, value: u64) {
-            fence(Ordering::Release);
-            self.set(value);
-        }
-
-        /// Takes a word that is zero for the caller; of several callers, in any process, exactly one gets `true`.
-        /// Such a word is used for nothing else.
-        pub fn claim(&self) -> bool {
-            self.low.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        }
-    }
-}
+#[cfg(any(test, not(target_has_atomic = "64")))]
+mod halves;
 
 impl Word {
     /// Adds to it and returns the sum; stays at 2^64 - 1 where it would not fit. One writer only: this is a read and a
@@ -213,6 +179,17 @@ mod tests {
         ours[2].add(1);
         assert_eq!(theirs[2].observe(), u64::MAX);
         assert_eq!(theirs[0].get(), 0);
+    }
+
+    #[test]
+    fn shared_memory_keeps_its_size() {
+        let (_ours, file) = SharedWords::create(3).unwrap();
+        if rustix::fs::fcntl_get_seals(&file).is_err() {
+            return; // A kernel before 3.17: nothing can be sealed.
+        }
+        for bytes in [0, 1 << 20] {
+            assert_eq!(rustix::fs::ftruncate(&file, bytes), Err(Errno::PERM));
+        }
     }
 
     #[test]

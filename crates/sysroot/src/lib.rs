@@ -15,6 +15,7 @@ mod text;
 mod tree;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -87,8 +88,8 @@ impl From<TreeError> for failure::Error {
 
 /// Where `/` is.
 ///
-/// In a tree that is not live, paths are joined to the tree's directory; a symbolic link in it is followed as the
-/// kernel follows it, so that a captured tree should hold relative ones, as sysfs does.
+/// In a tree that is not live, paths are joined to the tree's directory; a symbolic link in it is followed as that
+/// system would follow it, and never out of the tree.
 #[derive(Clone, Debug)]
 pub struct SysRoot {
     place: Place,
@@ -124,12 +125,12 @@ impl SysRoot {
     /// [`TreeError`] for what is none of them.
     pub fn open_tree(path: &Path) -> Result<Self, TreeError> {
         let failed = |error| TreeError::Io { path: path.to_owned(), error };
-        let mut file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
+        if std::fs::metadata(path).map_err(failed)?.is_dir() {
             return Ok(Self::at(path));
         }
         let mut bytes = Vec::new();
-        (&mut file).take(LONGEST_SNAPSHOT + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let file = files::open(path).map_err(|error| failed(error.source))?;
+        file.take(LONGEST_SNAPSHOT + 1).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > LONGEST_SNAPSHOT {
             return Err(TreeError::TooLarge(path.to_owned()));
         }
@@ -172,6 +173,15 @@ impl SysRoot {
         base.join(plain(path))
     }
 
+    /// Where the file is that the system calls `path`, with every link followed as that system would: an absolute one
+    /// begins at its own root, and `..` ends there.
+    fn inside(&self, path: &str) -> io::Result<PathBuf> {
+        match &self.place {
+            Place::Directory(base) => inside(base, path),
+            Place::Live | Place::Memory(_) => Ok(self.path(path)),
+        }
+    }
+
     /// The text of a file without the white space and NULs around it. Bytes that are not UTF-8 are replaced.
     ///
     /// No such file is [`Fact::Absent`]; what else the kernel answers is [`Fact::Unreadable`], a file above 16 MiB
@@ -203,7 +213,9 @@ impl SysRoot {
     pub fn exists(&self, path: &str) -> Fact<()> {
         let read = || match &self.place {
             Place::Memory(tree) => tree.presence(&key(path)),
-            Place::Live | Place::Directory(_) => fact(std::fs::metadata(self.path(path)).map(drop)),
+            Place::Live | Place::Directory(_) => {
+                fact(self.inside(path).and_then(std::fs::metadata).map(drop))
+            }
         };
         self.once(path, read, |tree| &mut tree.present)
     }
@@ -235,7 +247,7 @@ impl SysRoot {
         if matches!(self.place, Place::Memory(_)) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(self.path(path))
+        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(self.inside(path)?)
     }
 
     /// A number, or any type that parses from the file's text. A text that does not parse is unreadable (EBADMSG).
@@ -263,14 +275,19 @@ impl SysRoot {
     fn entries(&self, directory: &str) -> Fact<Vec<Name>> {
         let read = || match &self.place {
             Place::Memory(tree) => tree.directory(&key(directory)),
-            Place::Live | Place::Directory(_) => fact(listed(&self.path(directory))),
+            Place::Live | Place::Directory(_) => {
+                fact(self.inside(directory).and_then(|directory| listed(&directory)))
+            }
         };
         self.once(directory, read, |tree| &mut tree.directories)
     }
 
     /// Where a symbolic link points, as it stands there: `../../../bus/pci/drivers/igb`.
     pub fn link(&self, path: &str) -> Fact<String> {
-        let target = || std::fs::read_link(self.path(path));
+        let target = || {
+            let (directory, name) = path.rsplit_once('/').unwrap_or_default();
+            std::fs::read_link(self.inside(directory)?.join(plain(name)))
+        };
         let read = || match &self.place {
             Place::Memory(tree) => tree.link(&key(path)),
             Place::Live | Place::Directory(_) => {
@@ -309,6 +326,41 @@ impl SysRoot {
 
 fn lock(memory: &Mutex<Tree>) -> std::sync::MutexGuard<'_, Tree> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As many links as the kernel follows for one path: path_resolution(7).
+const MOST_LINKS: usize = 40;
+
+fn inside(base: &Path, path: &str) -> io::Result<PathBuf> {
+    let mut left: Vec<_> = plain(path).iter().rev().map(OsStr::to_owned).collect();
+    let (mut found, mut links) = (base.to_owned(), 0);
+    while let Some(name) = left.pop() {
+        if name == ".." {
+            if found != base {
+                found.pop();
+            }
+            continue;
+        }
+        let next = found.join(&name);
+        let Ok(target) = std::fs::read_link(&next) else {
+            found = next;
+            continue;
+        };
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        if target.is_absolute() {
+            found = base.to_owned();
+        }
+        let names = target.components().rev().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        });
+        left.extend(names);
+    }
+    Ok(found)
 }
 
 /// A path below the root, without `..` and `.`.

@@ -223,7 +223,7 @@ fn absent_is_distinguished_from_unreadable() {
 fn an_endless_file_is_refused() {
     let tree = FakeTree::empty();
     let root = &tree.root;
-    std::os::unix::fs::symlink("/dev/zero", root.path("/endless")).unwrap();
+    std::fs::File::create(root.path("/endless")).unwrap().set_len(LONGEST_FILE + 1).unwrap();
     assert_eq!(root.read("/endless"), Fact::Unreadable(Errno::FBIG.raw_os_error()));
 }
 
@@ -281,4 +281,31 @@ fn what_is_remembered_names_no_machine() {
         taken.read(&format!("/boot/loader/entries/{name}")),
         Fact::Value("options root=xxxxxxx quiet".into())
     );
+}
+
+#[test]
+fn links_of_a_tree_lead_nowhere_out_of_it() {
+    use std::os::unix::fs::symlink;
+    let (tree, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |name: &str| tree.path().join(name);
+    std::fs::write(outside.path().join("secret"), "the host's").unwrap();
+    std::fs::create_dir_all(at("etc/real")).unwrap();
+    std::fs::write(at("etc/real/file"), "inside").unwrap();
+    symlink("/etc/real", at("etc/absolute")).unwrap();
+    symlink("../etc/real/file", at("etc/relative")).unwrap();
+    symlink(outside.path().join("secret"), at("etc/secret")).unwrap();
+    symlink(outside.path(), at("etc/away")).unwrap();
+    symlink(format!("../../../../../../../../{}", outside.path().display()), at("etc/up")).unwrap();
+    symlink("round", at("etc/round")).unwrap();
+    let root = SysRoot::at(tree.path());
+    for path in ["/etc/absolute/file", "/etc/relative", "/etc/real/file"] {
+        assert_eq!(root.read(path), Fact::Value("inside".to_owned()), "{path}");
+    }
+    assert_eq!(root.list("/etc/absolute"), Fact::Value(vec!["file".to_owned()]));
+    assert_eq!(root.link("/etc/absolute"), Fact::Value("/etc/real".to_owned()));
+    for path in ["/etc/secret", "/etc/away/secret", "/etc/up/secret"] {
+        assert_eq!(root.read(path), Fact::Absent, "{path}");
+        assert_eq!(root.exists(path), Fact::Absent, "{path}");
+    }
+    assert!(root.read("/etc/round").value().is_none());
 }

@@ -94,6 +94,11 @@ pub struct Measuring {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
     pub stop_at: Option<Nanos>,
 
+    /// End, inconclusive, when ordinary threads had no CPU for this long: a machine that real-time threads keep busy cannot
+    /// be reached otherwise [default: off; 10s where no time is given]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "10s", value_parser = fail_safe)]
+    pub fail_safe: Option<Nanos>,
+
     /// Command for the shell when --stop-at is reached; it finds WORSTCASE_CPU and WORSTCASE_LATENCY_NS set
     #[arg(long, value_name = "COMMAND", requires = "stop_at")]
     pub stop_command: Option<String>,
@@ -195,6 +200,7 @@ impl Measuring {
             seed: self.seed,
             limit: self.limit,
             stop_at: self.stop_at,
+            fail_safe: self.fail_safe,
             stop_command: self.stop_command.clone(),
             max_temperature: self.max_temperature,
             note: self.note.clone(),
@@ -242,6 +248,11 @@ pub fn interval(text: &str) -> Result<Nanos, String> {
 /// Of a gap: turns of the loop take some tens of nanoseconds, and what is longer than a second is no noise.
 fn threshold(text: &str) -> Result<Nanos, String> {
     between(text, Nanos(200), Nanos::from_secs(1), "200ns to 1s")
+}
+
+/// Below it an ordinary thread can have to wait for its turn.
+fn fail_safe(text: &str) -> Result<Nanos, String> {
+    between(text, Nanos::from_millis(100), Nanos::from_secs(3600), "100ms to 1h")
 }
 
 fn warm_up(text: &str) -> Result<Nanos, String> {

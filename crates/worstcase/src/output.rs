@@ -40,23 +40,38 @@ pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-/// Writes data at the end of a command; output that is lost is an error.
+/// Writes data at the end of a command, for a terminal without what it would obey but our own colours; output that is
+/// lost is an error.
 pub fn final_data(text: &str) -> Result<(), CommandError> {
+    let text = if is_terminal(Stream::Output) { printable::coloured(text) } else { text.into() };
     let hint = "what was measured is in the record, if one was written: worstcase report DIR";
-    data(text)
+    data(&text)
         .map(drop)
         .map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
 }
 
 /// Writes a page. One that nobody named a place for is no error where it cannot be written: what it shows is kept elsewhere.
 pub fn page(path: &Path, page: &str, is_named: bool) -> Result<(), CommandError> {
-    let write = if is_named { files::write_named } else { files::write_whole };
-    match write(path, page.as_bytes()) {
-        Ok(()) => words(&format!("report: {}", path.display())),
-        Err(error) if !is_named => words(&format!("warning: {error}")),
-        Err(error) => return Err(error.into()),
+    if is_named {
+        files::write_named(path, page.as_bytes())?;
+    } else if let Err(why) = beside(path, page) {
+        words(&format!("note: no page written, {why}: --html FILE"));
+        return Ok(());
     }
+    words(&format!("report: {}", path.display()));
     Ok(())
+}
+
+/// Writes a page beside what it shows, unless that is another user's, who did not ask for it.
+fn beside(path: &Path, page: &str) -> Result<(), String> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or(record::store::PAGE);
+    let opened = files::Directory::open(directory).map_err(|error| error.to_string())?;
+    match opened.is_ours() {
+        Ok(true) => opened.write_whole(name, page.as_bytes()).map_err(|error| error.to_string()),
+        Ok(false) => Err(format!("{} belongs to another user", directory.display())),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Writes words, whoever they are from.

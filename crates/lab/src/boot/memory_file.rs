@@ -43,6 +43,13 @@ impl MemoryFile {
         self.content_from(0)
     }
 
+    /// How many bytes it holds.
+    pub fn length(&self) -> Result<u64, Error> {
+        let kind = self.0.metadata();
+        kind.map(|kind| kind.len())
+            .map_err(|error| Error::new(format!("look at what the guest wrote: {error}")))
+    }
+
     /// What it holds from `place` on.
     pub fn content_from(&self, place: u64) -> Result<Vec<u8>, Error> {
         let failed = |error| Error::new(format!("read what the guest wrote: {error}"));

@@ -158,3 +158,18 @@ fn is_below(path: &Path) -> bool {
     let mut parts = path.components().peekable();
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_does_not_choose_where_its_files_go() {
+        for path in ["record.json", "a/b/c", "..a"] {
+            assert!(is_below(Path::new(path)), "{path}");
+        }
+        for path in ["", "/etc/passwd", "..", "../a", "a/../../b", "./a"] {
+            assert!(!is_below(Path::new(path)), "{path}");
+        }
+    }
+}

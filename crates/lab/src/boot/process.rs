@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Process<'a> {
     child: Child,
     console: Option<&'a MemoryFile>,
+    results: &'a MemoryFile,
     messages: MemoryFile,
     started: Instant,
     boot: Option<Duration>,
@@ -29,6 +30,20 @@ pub(crate) struct Process<'a> {
     /// What the guest reads from the port for results; a byte asks for the command's end.
     asks: Option<ChildStdin>,
     _terminal: Option<Terminal>,
+}
+
+/// No console is longer, in bytes: a guest's kernel prints some hundred thousand.
+const LONGEST_CONSOLE: u64 = 64 << 20;
+/// No results are: what a guest sends has its own, lower limit.
+const LONGEST_RESULTS: u64 = 4 << 30;
+
+/// A guest does not choose how much of the host's memory it fills.
+fn bounded(what: &str, file: &MemoryFile, most: u64) -> Result<(), Error> {
+    if file.length()? <= most {
+        return Ok(());
+    }
+    Err(Error::new(format!("the guest was ended: its {what} are longer than {} MiB", most >> 20))
+        .hint("let its command print or leave less"))
 }
 
 /// How a guest ended.
@@ -70,6 +85,7 @@ impl<'a> Process<'a> {
             asks: child.stdin.take().filter(|_| guest.time == Time::Wall),
             child,
             console: prepared.console.as_ref(),
+            results: &prepared.results,
             messages,
             started: Instant::now(),
             boot: None,
@@ -89,6 +105,8 @@ impl<'a> Process<'a> {
             let ended =
                 self.child.try_wait().map_err(|error| Error::new(format!("wait for QEMU: {error}")))?;
             self.look()?;
+            self.console.map_or(Ok(()), |console| bounded("console lines", console, LONGEST_CONSOLE))?;
+            bounded("results", self.results, LONGEST_RESULTS)?;
             if let Some(status) = ended {
                 return Ok(given_up.unwrap_or_else(|| self.ended(status)));
             }
@@ -173,5 +191,20 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let now = rustix::termios::OptionalActions::Now;
         let _ = rustix::termios::tcsetattr(rustix::stdio::stdin(), now, &self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_that_writes_without_end_is_ended() {
+        let file = MemoryFile::new("console").unwrap();
+        file.stretch(LONGEST_CONSOLE).unwrap();
+        bounded("console lines", &file, LONGEST_CONSOLE).unwrap();
+        file.stretch(LONGEST_CONSOLE + 1).unwrap();
+        let error = bounded("console lines", &file, LONGEST_CONSOLE).unwrap_err();
+        assert!(error.message.contains("longer than 64 MiB"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use machine::KernelConfig;
 
-use super::cache::failed;
+use super::cache::{LONGEST_CONFIG, check_name, failed};
 use super::{Cache, Kernel, Progress, image};
 use crate::Error;
 
@@ -24,6 +24,7 @@ pub struct Addition {
 
 /// Copies the kernel into the cache, in place of one of the same name.
 pub fn add(cache: &Cache, addition: &Addition, progress: &mut Progress<'_>) -> Result<Kernel, Error> {
+    check_name(&addition.name)?;
     let known = image::recognise(&addition.image)?;
     let modules =
         addition.modules.as_deref().map(|given| find_modules(given, known.release.as_deref())).transpose()?;
@@ -74,7 +75,7 @@ fn find_modules(given: &Path, release: Option<&str>) -> Result<PathBuf, Error> {
 }
 
 fn check_config(path: &Path) -> Result<(), Error> {
-    let bytes = fs::read(path).map_err(|error| failed("read", path, &error))?;
+    let bytes = files::read(path, LONGEST_CONFIG).map_err(|error| failed("read", path, &error.source))?;
     if KernelConfig::parse(&String::from_utf8_lossy(&bytes)).is_empty() {
         return Err(Error::new(format!("{} is no kernel configuration: it sets nothing", path.display())));
     }

@@ -9,7 +9,7 @@ use machine::KernelConfig;
 use machine::kernel_config::{Dropped, Fragment, Setting, dropped};
 
 use super::add::copy;
-use super::cache::{Draft, Lock, check_name, failed, remove, write};
+use super::cache::{Draft, LONGEST_CONFIG, Lock, check_name, failed, remove, write};
 use super::program::{Program, last_lines};
 use super::source::{Source, Unpacked};
 use super::{Asked, Base, Cache, Kernel, Progress, image, merge};
@@ -164,7 +164,7 @@ fn configure(kbuild: &Kbuild<'_>, base: &Base, fragment: &Fragment) -> Result<Ke
 }
 
 fn read_config(path: &Path) -> Result<KernelConfig, Error> {
-    let text = fs::read_to_string(path).map_err(|error| failed("read", path, &error))?;
+    let text = files::read_text(path, LONGEST_CONFIG).map_err(|error| failed("read", path, &error.source))?;
     Ok(KernelConfig::parse(&text))
 }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
@@ -13,6 +13,9 @@ use crate::{Error, hash};
 
 /// Describes the kernel in whose directory it stands; its paths are relative to that.
 const DESCRIPTION: &str = "kernel.json";
+
+/// No kernel's configuration is longer, in bytes: those of distributions have some 300 KiB.
+pub(super) const LONGEST_CONFIG: u64 = 16 << 20;
 
 /// No description is longer, in bytes.
 const LONGEST_DESCRIPTION: u64 = 1 << 20;
@@ -69,8 +72,21 @@ impl Cache {
         &self.directory
     }
 
+    /// Refuses a cache that another user could have filled: what is in it is booted, and apt obeys it.
+    fn check_owner(&self) -> Result<(), Error> {
+        let hint = "WORSTCASE_CACHE names another directory for kernels; sudo without -E takes root's own";
+        match files::Directory::open_obeyed(&self.directory) {
+            Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(()),
+            opened => {
+                let refused = |error: files::Error| failed("use", &self.directory, &error.source).hint(hint);
+                opened.map(drop).map_err(refused)
+            }
+        }
+    }
+
     /// All directories of kernels, by name.
     pub fn entries(&self) -> Result<Vec<Entry>, Error> {
+        self.check_owner()?;
         let listed = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             listed => listed.map_err(|error| failed("list", &self.directory, &error))?,
@@ -102,6 +118,7 @@ impl Cache {
     }
 
     fn read(&self, name: &str) -> Result<Kernel, Error> {
+        self.check_owner()?;
         let directory = self.directory.join(name);
         let path = directory.join(DESCRIPTION);
         let broken =
@@ -110,6 +127,12 @@ impl Cache {
         let text = text.map_err(|error| broken(failed(error.operation, &path, &error.source)))?;
         let mut kernel: Kernel = serde_json::from_slice(&text)
             .map_err(|error| broken(Error::new(format!("{}: {error}", path.display()))))?;
+        let named = [Some(&kernel.image), kernel.modules.as_ref(), kernel.config.as_ref()];
+        if let Some(outside) = named.into_iter().flatten().find(|path| !is_below(path)) {
+            let message =
+                format!("{}: {} is not in the kernel's directory", path.display(), outside.display());
+            return Err(broken(Error::new(message)));
+        }
         name.clone_into(&mut kernel.name);
         kernel.image = directory.join(&kernel.image);
         kernel.unpacked = Some(directory.join(UNPACKED));
@@ -152,8 +175,10 @@ impl Cache {
 
     /// A directory of the cache's own, made where it is missing.
     pub(super) fn make(&self, own: &str) -> Result<PathBuf, Error> {
+        self.check_owner()?;
         let path = self.directory.join(own);
-        fs::create_dir_all(&path).map_err(|error| failed("create", &path, &error))?;
+        files::Directory::make(&path).map_err(|error| failed("create", &path, &error.source))?;
+        self.check_owner()?;
         Ok(path)
     }
 
@@ -162,8 +187,9 @@ impl Cache {
     pub(super) fn draft<'a>(&'a self, name: &str, lock: &'a Lock) -> Result<Draft<'a>, Error> {
         check_name(name)?;
         let path = self.directory.join(format!(".new-{name}"));
+        self.check_owner()?;
         remove(&path)?;
-        fs::create_dir_all(&path).map_err(|error| failed("create", &path, &error))?;
+        files::Directory::make(&path).map_err(|error| failed("create", &path, &error.source))?;
         Ok(Draft { cache: self, name: name.to_owned(), path, _lock: lock })
     }
 }
@@ -244,6 +270,11 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("remove", path, &error)),
         _ => Ok(()),
     }
+}
+
+/// Whether a path leads nowhere but down.
+fn is_below(path: &Path) -> bool {
+    path.components().all(|component| matches!(component, Component::Normal(_)))
 }
 
 /// A kernel's name is a directory's, and an end of `uname -r`.
@@ -336,6 +367,41 @@ mod tests {
     }
 
     #[test]
+    fn a_description_names_files_of_its_own_directory_only() {
+        let (_directory, cache) = empty();
+        for (number, path) in ["/etc/shadow", "../other/image", "./../image"].into_iter().enumerate() {
+            let name = format!("mine{number}");
+            put_in(&cache, &name, "6.1");
+            for field in ["image", "modules", "config"] {
+                let file = cache.directory.join(&name).join(DESCRIPTION);
+                let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+                let before = std::mem::replace(&mut text[field], path.into());
+                fs::write(&file, text.to_string()).unwrap();
+                let error = cache.kernel(&name).unwrap_err();
+                assert!(error.message.contains("is not in the kernel's directory"), "{error}");
+                text[field] = before;
+                fs::write(&file, text.to_string()).unwrap();
+            }
+            cache.kernel(&name).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_cache_into_which_others_may_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_directory, cache) = empty();
+        put_in(&cache, "mine", "6.1");
+        fs::set_permissions(&cache.directory, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = |error: Error| {
+            assert!(error.message.contains("another user"), "{error}");
+            assert!(error.hint.unwrap().contains("WORSTCASE_CACHE"));
+        };
+        refused(cache.kernel("mine").unwrap_err());
+        refused(cache.entries().map(drop).unwrap_err());
+        refused(cache.lock("mine", &mut |_| ()).map(drop).unwrap_err());
+    }
+
+    #[test]
     fn a_draft_that_is_given_up_or_was_left_leaves_nothing() {
         let (_directory, cache) = empty();
         let lock = cache.lock("mine", &mut |_| ()).unwrap();
@@ -412,6 +478,6 @@ mod tests {
         let cache = Cache::at(&file).unwrap();
         assert!(cache.kernels().unwrap_err().message.contains("Not a directory"));
         let error = cache.lock("mine", &mut |_| ()).unwrap_err();
-        assert!(error.message.starts_with(&format!("create {}", file.display())), "{error}");
+        assert!(error.message.starts_with(&format!("use {}: Not a directory", file.display())), "{error}");
     }
 }

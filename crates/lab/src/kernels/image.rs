@@ -39,7 +39,7 @@ pub(super) fn recognise(path: &Path) -> Result<Image, Error> {
     if metadata.len() > LONGEST {
         return Err(refused(path, "longer than any kernel image", ""));
     }
-    let mut bytes = std::fs::read(path).map_err(|error| failed("read", path, &error))?;
+    let mut bytes = files::read(path, LONGEST).map_err(|error| failed("read", path, &error.source))?;
     if bytes.starts_with(b"\x1f\x8b") {
         bytes = unpack(&bytes)
             .ok_or_else(|| refused(path, "a gzip file that cannot be unpacked: is it cut off?", ""))?;

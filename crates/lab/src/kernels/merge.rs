@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::Crc;
 use machine::kernel_config::{Fragment, KernelConfig, Setting, line_of};
 
-use super::cache::failed;
+use super::cache::{LONGEST_CONFIG, failed};
 use crate::Error;
 
 /// The most complaints about one fragment that an error lists.
@@ -55,7 +55,7 @@ impl Base {
 impl Asked {
     /// Reads a fragment's file.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(|error| failed("read", path, &error))?;
+        let bytes = files::read(path, LONGEST_CONFIG).map_err(|error| failed("read", path, &error.source))?;
         let name = PathBuf::from(path.file_name().unwrap_or_default()).display().to_string();
         Ok(Self { name, text: String::from_utf8_lossy(&bytes).into_owned() })
     }

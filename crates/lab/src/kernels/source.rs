@@ -100,7 +100,7 @@ fn unpack_package(
 
 /// The package holds an archive of the tree; only the tree is kept.
 fn fill(apt: &Apt, package: &Package, draft: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
-    fs::create_dir_all(draft).map_err(|error| failed("create", draft, &error))?;
+    files::Directory::make(draft).map_err(|error| failed("create", draft, &error.source))?;
     let size = package.size.map(|size| format!(" ({} MB)", size.div_ceil(1_000_000))).unwrap_or_default();
     progress(&format!("fetching {} {}{size}", package.name, package.version));
     let archive = apt.download(package, draft)?;

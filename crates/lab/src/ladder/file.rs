@@ -29,6 +29,8 @@ const FRAGMENTS: [(&str, &str); 5] = [
 const MOST: usize = 1_000;
 /// A name becomes a directory.
 const LONGEST_NAME: usize = 40;
+/// No ladder is longer, in bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// What is run on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,7 +146,7 @@ impl LadderFile {
         if let Some((_, text)) = shipped.filter(|_| !name.is_file()) {
             return Ok((Self::parse(text)?, Home::Shipped));
         }
-        let text = std::fs::read_to_string(name).map_err(|error| {
+        let text = files::read_text(name, LONGEST).map_err(|files::Error { source: error, .. }| {
             let names = SHIPPED.map(|(name, _)| name).join(", ");
             Error::new(format!("read {}: {error}", name.display()))
                 .hint(format!("give a ladder's file, or the name of a shipped one: {names}"))

@@ -53,7 +53,12 @@ impl BuiltIn for Disk {
 }
 
 /// Goes over one file until a write fails.
-fn write_file(worker: &mut Worker<'_>, place: &mut Place, piece: &[u8], bytes: u64) -> std::io::Result<()> {
+fn write_file(
+    worker: &mut Worker<'_>,
+    place: &mut Place<'_>,
+    piece: &[u8],
+    bytes: u64,
+) -> std::io::Result<()> {
     place.wait_for_room(worker);
     let mut file = place.new_file()?;
     bypass_cache(&mut file, piece)?;

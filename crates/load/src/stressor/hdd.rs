@@ -42,7 +42,7 @@ impl BuiltIn for Hdd {
     }
 }
 
-fn write_one(worker: &mut Worker<'_>, place: &Place, block: &[u8], bytes: u64) -> std::io::Result<()> {
+fn write_one(worker: &mut Worker<'_>, place: &Place<'_>, block: &[u8], bytes: u64) -> std::io::Result<()> {
     let mut file = place.new_file()?;
     let mut left = bytes;
     while left > 0 {

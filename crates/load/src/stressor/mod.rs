@@ -23,7 +23,7 @@ mod worker;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use about::About;
-pub(crate) use files::has_unnamed_files;
+pub(crate) use files::{Scratch, has_unnamed_files};
 pub(crate) use worker::{Space, Surroundings, Worker};
 
 use worker::BuiltIn;

@@ -1,12 +1,13 @@
 //! What a built-in stressor works with, whoever has started it.
 
-use std::path::PathBuf;
+use std::os::fd::BorrowedFd;
 
 use sys::shared::Word;
 use units::{Bytes, Random};
 
 use super::about::About;
 use super::counters::Counters;
+use super::files::Scratch;
 
 /// A stressor that is built in.
 pub(super) trait BuiltIn {
@@ -31,10 +32,14 @@ pub(crate) trait Surroundings: Sync {
 
 /// Where a worker may write.
 #[derive(Clone, Debug)]
-pub(crate) struct Space {
-    pub directory: PathBuf,
-    /// The file's name, where it must have one for a moment.
-    pub name: Option<PathBuf>,
+pub(crate) struct Space<'a> {
+    pub directory: BorrowedFd<'a>,
+    /// The directory's name, for errors.
+    pub shown: &'a str,
+    /// Where files are made that must have a name for a moment.
+    pub scratch: Option<&'a Scratch>,
+    /// That name.
+    pub name: String,
     /// How many write there as this one does.
     pub workers: u64,
     /// How much must stay free.
@@ -48,7 +53,7 @@ pub(crate) struct Worker<'a> {
     /// What it may map above what it had mapped at its start.
     pub(super) ceiling: Bytes,
     /// Where it may write; none for a load that does not.
-    pub(super) space: Option<Space>,
+    pub(super) space: Option<Space<'a>>,
     surroundings: &'a dyn Surroundings,
 }
 
@@ -58,7 +63,7 @@ impl<'a> Worker<'a> {
         random: Random,
         counters: &'a [Word],
         ceiling: Bytes,
-        space: Option<Space>,
+        space: Option<Space<'a>>,
         surroundings: &'a dyn Surroundings,
     ) -> Self {
         Self { random, counters: Counters::of(counters), ceiling, space, surroundings }

@@ -14,15 +14,18 @@ mod workers;
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use files::Directory;
 use serde::{Deserialize, Serialize};
+use sys::privilege::{self, CapabilitySet};
 use sys::schedule::{self, Scheduling};
 use units::Bytes;
 
 use crate::board::Board;
 use crate::error::Trying;
 use crate::message::{Message, Reporter};
+use crate::stressor::{Scratch, has_unnamed_files};
 use crate::{Error, LoadPlan};
 
 /// The first line that comes down the pipe.
@@ -41,8 +44,10 @@ pub(crate) struct Context {
     pub reporter: Reporter,
     /// What all workers together may map above what they have mapped at their start, in bytes.
     memory: u64,
+    /// Where the load writes.
+    pub directory: Option<Directory>,
     /// The directory for files that cannot be without a name; removed at the end.
-    pub scratch: Option<PathBuf>,
+    pub scratch: Option<Scratch>,
 }
 
 /// Runs the supervisor: to be called before anything else by a binary whose first argument is
@@ -69,36 +74,44 @@ impl Context {
         match orders().and_then(|orders| Ok((board(&orders)?, orders.plan))) {
             Ok((board, plan)) => {
                 let memory = processes::available_memory() / 1000 * u64::from(plan.limits.memory_permille);
-                Ok(Self { plan, board, reporter, memory, scratch: None })
+                Ok(Self { plan, board, reporter, memory, directory: None, scratch: None })
             }
             Err(error) => Err((reporter, error)),
         }
     }
 
-    /// Makes the directory for named files where the load writes and the file system has no files without a name
+    /// Opens the directory that the load writes to, and makes one for named files where the file system has no files without a name
     /// (NFS, kernels before 3.11).
     fn make_scratch(&mut self) -> Result<(), Error> {
-        let Some(directory) = self.plan.directory.as_ref().filter(|_| self.plan.load.writes()) else {
+        let Some(named) = self.plan.directory.as_ref().filter(|_| self.plan.load.writes()) else {
             return Ok(());
         };
-        let directory = Path::new(&directory.path);
-        if !self.plan.limits.named_files && crate::stressor::has_unnamed_files(directory) {
-            return Ok(());
-        }
-        let scratch = directory.join(format!(".worstcase-load-{}", std::process::id()));
-        std::fs::create_dir(&scratch).map_err(|source| Error::File {
-            what: format!("making {} for the files of load {}", scratch.display(), self.plan.load.name),
+        let load = &self.plan.load.name;
+        let what = |what: String| format!("{what} for the files of load {load}");
+        let opened = Directory::open(Path::new(&named.path));
+        let directory = opened.map_err(|files::Error { source, .. }| Error::File {
+            what: what(format!("opening {}", named.path)),
             source,
         })?;
-        self.scratch = Some(scratch);
+        let scratch = if !self.plan.limits.named_files && has_unnamed_files(&directory) {
+            None
+        } else {
+            let name = format!(".worstcase-load-{}", std::process::id());
+            let making = what(format!("making {}/{name}", named.path));
+            let scratch = Scratch::make(&directory, name).and_then(|scratch| {
+                self.plan.user.map_or(Ok(()), |to| scratch.give_to(to.user, to.group)).map(|()| scratch)
+            });
+            Some(scratch.map_err(|source| Error::File { what: making, source })?)
+        };
+        (self.directory, self.scratch) = (Some(directory), scratch);
         Ok(())
     }
 
     fn remove_scratch(&self) {
-        if let Some(scratch) = &self.scratch {
-            if let Err(error) = std::fs::remove_dir_all(scratch) {
-                self.reporter.failure(0, &format!("removing {}: {error}", scratch.display()));
-            }
+        let (Some(directory), Some(scratch)) = (&self.directory, &self.scratch) else { return };
+        if let Err(error) = scratch.remove(directory) {
+            let path = directory.path().join(&scratch.name);
+            self.reporter.failure(0, &format!("removing {}: {error}", path.display()));
         }
     }
 
@@ -130,6 +143,10 @@ fn orders() -> Result<Orders, Error> {
     sys::signal::ignore_terminal();
     sys::process::adopt_orphans().trying("adopting orphans")?;
     let _ = sys::process::set_name("load");
+    if privilege::comes_from_file() {
+        // Whoever may run the program may ask for any load.
+        privilege::keep_only(CapabilitySet::empty()).trying("giving up file capabilities")?;
+    }
     schedule::set(Scheduling::Other).trying("running the load as SCHED_OTHER at nice 0")?;
     let line = read_line().trying("reading the orders")?;
     let orders: Orders =

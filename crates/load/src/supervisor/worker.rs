@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::mem::discriminant;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use control::{Kernel, Live};
 use rustix::fs::{Mode, OFlags};
+use sys::privilege::{self, CapabilitySet};
 use sys::process::{self, Pid, Resource};
 use units::{Bytes, Nanos};
 
 use super::{Context, ledger};
+use crate::User;
 use crate::board::State;
 use crate::program::{Given, Program};
 use crate::stressor::{Space, Surroundings, Work, Worker};
@@ -62,6 +63,10 @@ pub(super) fn enter(
     if let Err(error) = sys::schedule::set_affinity(0, cpus) {
         context.failure(id.stressor, &format!("{name} could not be moved to its CPUs: {error}"));
     }
+    if let Err(error) = become_user(context, id, parent) {
+        context.failure(id.stressor, &format!("{name} could not give up its privileges: {error}"));
+        return GAVE_UP;
+    }
     std::thread::sleep(delay.duration());
     let random =
         context.plan.seed.stream(&format!("{}/{}/{}", context.plan.load.name, id.stressor, id.worker));
@@ -71,6 +76,26 @@ pub(super) fn enter(
             let ties = Ties { context, id };
             let counters = context.board.counters(id.stressor, id.worker);
             ties.work(work, Worker::new(random, counters, context.ceiling(id.stressor), ties.space(), &ties))
+        }
+    }
+}
+
+/// Becomes the user that is asked for, and keeps no privileges but those that its work needs. What was asked to be root's
+/// stays root's.
+fn become_user(context: &Context, id: WorkerId, parent: Pid) -> sys::Result<()> {
+    let about = context.plan.load.stressors[id.stressor].work.about();
+    match context.plan.user {
+        Some(User { user: 0, .. }) => Ok(()),
+        Some(User { user, group }) if process::own_user() != user => {
+            privilege::become_user(user, group)?;
+            // The kernel forgets it with the former user.
+            process::die_with(Some(parent))
+        }
+        _ => {
+            let mut kept = CapabilitySet::empty();
+            kept.set(CapabilitySet::DAC_OVERRIDE, about.writes);
+            kept.set(CapabilitySet::SYS_NICE, about.real_time);
+            privilege::keep_only(kept)
         }
     }
 }
@@ -111,12 +136,14 @@ impl Ties<'_> {
     }
 
     /// Where the load may write.
-    fn space(&self) -> Option<Space> {
+    fn space(&self) -> Option<Space<'_>> {
         let (context, id) = (self.context, self.id);
-        let name = format!("{}-{}", id.stressor, id.worker);
+        let directory = context.directory.as_ref()?;
         Some(Space {
-            directory: PathBuf::from(&context.plan.directory.as_ref()?.path),
-            name: context.scratch.as_ref().map(|scratch| scratch.join(name)),
+            directory: directory.as_fd(),
+            shown: directory.path().to_str()?,
+            scratch: context.scratch.as_ref(),
+            name: format!("{}-{}", id.stressor, id.worker),
             workers: context.board.workers(id.stressor) as u64,
             floor: context.plan.limits.disk_floor,
         })

@@ -76,6 +76,7 @@ fn watch<S: Source>(
             break;
         }
         *running = now;
+        recorder.look_out(board, now);
         if now < start {
             early += 1;
             recorder.early();

@@ -124,6 +124,7 @@ fn deliver<S: Source>(
             }
             continue;
         }
+        recorder.look_out(board, now);
         if stopped.is_some_and(|stopped| now < at.due || at.due > stopped) {
             break;
         }
@@ -197,6 +198,7 @@ fn get_warm<S: Source>(
             source.rearm(*due, interval)?;
             continue;
         }
+        recorder.look_out(board, now);
         if S::RESERVATION && (activation == 0 || now < *due || now - *due >= interval) {
             *due = now;
         }

@@ -104,6 +104,12 @@ pub struct RunPlan {
     pub limit: Option<Nanos>,
     /// A latency that ends the run.
     pub stop_at: Option<Nanos>,
+    /// The time without a CPU for ordinary threads that ends the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_safe: Option<Nanos>,
+    /// CPUs whose names another user, who is not known to measure, has taken.
+    #[serde(default, skip_serializing_if = "CpuList::is_empty")]
+    pub claimed_by_others: CpuList,
     /// The partition of CPUs that the probe is put into.
     #[serde(default)]
     pub partition: Option<Partition>,

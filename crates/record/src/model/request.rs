@@ -29,6 +29,8 @@ pub struct Request {
     pub load_cpus: Option<CpuList>,
     /// Where loads write; none for the working directory.
     pub load_directory: Option<PathBuf>,
+    /// The user whom load workers and commands run as, by name or by number; none for this one, without privileges.
+    pub load_user: Option<String>,
     /// Length of one scenario; none where `samples` or the user ends it.
     pub duration: Option<Nanos>,
     /// Activations that every CPU delivers in one scenario.
@@ -49,6 +51,8 @@ pub struct Request {
     pub limit: Option<Nanos>,
     /// A value that ends the run.
     pub stop_at: Option<Nanos>,
+    /// The time without a CPU for ordinary threads that ends the run.
+    pub fail_safe: Option<Nanos>,
     /// For the shell, when `stop_at` is reached.
     pub stop_command: Option<String>,
     /// The temperature that ends the run, in degrees Celsius.
@@ -126,6 +130,7 @@ impl Default for Request {
             partition: None,
             load_cpus: None,
             load_directory: None,
+            load_user: None,
             duration: None,
             samples: None,
             warm_up: Nanos::from_secs(1),
@@ -136,6 +141,7 @@ impl Default for Request {
             seed: None,
             limit: None,
             stop_at: None,
+            fail_safe: None,
             stop_command: None,
             max_temperature: None,
             preset: None,

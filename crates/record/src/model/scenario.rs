@@ -74,6 +74,8 @@ pub enum ScenarioEnd {
     StopAt,
     /// Because the machine grew too hot or throttled.
     TooHot,
+    /// By `--fail-safe`: ordinary threads had no CPU.
+    FailSafe,
     /// By a failure: what failed.
     Failed(String),
     /// The run was killed: what the journal held.

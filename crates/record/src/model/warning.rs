@@ -140,6 +140,8 @@ warnings! {
     PartitionInvalid => "partition-invalid", "the probe was not in a valid partition";
     /// Measured CPUs were left out.
     CpusLeftOut => "cpus-left-out", "CPUs were not measured";
+    /// Another user has taken the names by which measured CPUs are claimed.
+    ClaimedByOthers => "claimed-by-others", "another user may measure the same CPUs";
     /// The recorder may run on measured CPUs.
     RecorderShares => "recorder-shares", "the recorder runs on measured CPUs";
     /// Another thread of the same or a higher priority may run on measured CPUs.
@@ -172,6 +174,8 @@ warnings! {
     DidNotSleep => "did-not-sleep", "a measuring thread did not sleep between its wake-ups";
     /// The scenario ended before its time.
     EndedEarly => "ended-early", "a scenario ended before its time";
+    /// The measuring threads ended the run because ordinary threads had no CPU.
+    FailSafe => "fail-safe", "the measuring threads kept everything else from running";
     /// The probe failed.
     ProbeFailed => "probe-failed", "the probe failed";
     /// The machine was busy before any load.
@@ -189,6 +193,7 @@ impl WarningId {
                 | Self::LabWallTime
                 | Self::TooHot
                 | Self::EndedEarly
+                | Self::FailSafe
                 | Self::ProbeFailed
                 | Self::ThreadLost
                 | Self::Unaccounted

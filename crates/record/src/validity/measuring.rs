@@ -134,6 +134,11 @@ pub fn of_end(scenario: &Scenario) -> Option<Warning> {
             format!("{load}: {} thousandths of a degree C", scenario.evidence.temperature_millidegrees),
             "improve the cooling before stressing this machine further",
         )),
+        ScenarioEnd::FailSafe => Some(Warning::inconclusive(
+            Id::FailSafe,
+            format!("{load}: no ordinary thread had a CPU for as long as --fail-safe allows"),
+            "measure at a longer interval or a lower priority, or leave a CPU out: --cpus",
+        )),
         ScenarioEnd::Failed(what) => {
             Some(Warning::inconclusive(Id::ProbeFailed, format!("{load}: {what}"), SEE_LOG))
         }

@@ -53,6 +53,20 @@ fn a_guest_in_instruction_time_has_no_latency_in_microseconds() {
     assert!(facts.contains("max,-rdrand,-rdseed,-erms,-fsrm") && facts.contains("caches, TLBs"));
 }
 
+#[test]
+fn names_of_others_put_no_command_on_the_page() {
+    let mut record = small().record();
+    record.header.machine.host = "host\x1b]0;title\x07\u{9b}2J\u{202e}".into();
+    record.header.note = Some("note\x1b[2J".into());
+    let html = page(&[record]).unwrap();
+    assert!(html.contains("host]0;title2J") && html.contains("note[2J"), "the words are there");
+    assert!(
+        html.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()),
+        "and nothing that a terminal obeys"
+    );
+    assert!(!html.contains('\u{202e}'));
+}
+
 /// What stands around `word`, for a failure's message.
 fn near<'a>(text: &'a str, word: &str) -> &'a str {
     text.find(word).and_then(|at| text.get(at.saturating_sub(200)..at)).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! The state directory: one journal at a time, one process at a time.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -184,8 +184,7 @@ impl State {
 
     fn make(&self) -> Result<()> {
         let path = &self.directory;
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(Error::io("create directory", path, "is there room, and are you root?"))?;
+        files::Directory::make_private(path).map_err(Error::file("is there room, and are you root?"))?;
         let kind = fs::symlink_metadata(path).map_err(Error::io("look at", path, HINT))?;
         let own = rustix::process::geteuid().as_raw();
         if !kind.is_dir() || kind.uid() != own || kind.mode() & 0o077 != 0 {
@@ -193,7 +192,9 @@ impl State {
                 "others could write into it, or it is not yours: it must be a directory of mode 0700";
             return Err(Error::new("use", path, reason, "a directory that is missing is made as it must be"));
         }
-        Ok(())
+        // Nor may others put another one in its place.
+        let obeyed = files::Directory::open_obeyed(path);
+        obeyed.map(drop).map_err(Error::file("choose a directory whose path nobody else may change"))
     }
 
     /// What the journal tells; none where nothing is applied.

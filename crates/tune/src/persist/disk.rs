@@ -9,6 +9,9 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 
+/// No file that is changed is longer, in bytes: they are configurations and scripts.
+const LONGEST: u64 = 64 << 20;
+
 /// What a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents {
@@ -110,6 +113,13 @@ impl Live {
     }
 
     /// Where a path of the system is. Links on the way are followed, but never out of the system.
+    ///
+    /// # Errors
+    /// `EXDEV` where one leads out of it.
+    pub fn inside(&self, path: &str) -> io::Result<PathBuf> {
+        self.path(path)
+    }
+
     fn path(&self, path: &str) -> io::Result<PathBuf> {
         let path = SysRoot::at(&self.root).path(path);
         let mut directory = path.parent().filter(|_| path != self.root).unwrap_or(&self.root);
@@ -163,7 +173,7 @@ impl Disk for Live {
             Err(error) => return Err(error),
         };
         let contents = match kind.file_type() {
-            file if file.is_file() => Contents::Bytes(fs::read(&path)?),
+            file if file.is_file() => Contents::Bytes(files::read(&path, LONGEST)?),
             link if link.is_symlink() => Contents::Link(fs::read_link(&path)?.to_string_lossy().into_owned()),
             _ => return Err(Errno::INVAL.into()),
         };

@@ -12,15 +12,9 @@ use units::{CpuId, CpuList};
 
 use super::{Expansion, Form, Kind, Phase, Target, hazard, partition};
 
-/// Whether a path is one of a kernel file: below /proc or /sys, without a way out.
-pub fn is_of_kernel(path: &str) -> bool {
-    let is_below = ["/proc/", "/sys/"].iter().any(|start| path.starts_with(start));
-    is_below && !path.split('/').any(|part| part == "..")
-}
-
 /// Whether a file of choice may ask for a value there: in a file of the kernel, or as the limit on exit latencies.
 pub fn is_setting(path: &str) -> bool {
-    path == latency_request::PATH || is_of_kernel(path)
+    path == latency_request::PATH || control::is_setting(path)
 }
 
 /// `value` into each file that fits `pattern`, of files of single CPUs those of `real_time`.
@@ -57,7 +51,10 @@ fn each(
             return expansion;
         }
     };
-    let there = |path: &&String| !matches!(root.read(path), Fact::Absent | Fact::Unsupported);
+    // A pattern can fit what its words do not show.
+    let there = |path: &&String| {
+        control::is_setting(path) && !matches!(root.read(path), Fact::Absent | Fact::Unsupported)
+    };
     let wanted: Vec<&String> = paths.iter().filter(there).filter(|path| is_wanted(path)).collect();
     if wanted.is_empty() {
         expansion.refuse(pattern, format!("not there ({})", in_words(2)));

@@ -22,7 +22,8 @@ use units::{CpuList, KernelVersion};
 
 use crate::plan::{Handlers, Refusal, Step, Threads};
 
-pub use file::{is_of_kernel, is_setting};
+pub use control::is_setting as is_of_kernel;
+pub use file::is_setting;
 pub use form::Form;
 pub(crate) use freed::forgets_programs;
 pub(crate) use frequency::order_limits;

@@ -47,6 +47,11 @@ pub struct Bench {
     #[arg(long, value_name = "DIR")]
     load_dir: Option<PathBuf>,
 
+    /// Who load workers and --load-command run as, by name or as UID[:GID]; root keeps its privileges [default: you,
+    /// without capabilities]
+    #[arg(long, value_name = "USER")]
+    load_user: Option<String>,
+
     /// Length of one scenario (a load at a period under a C-state policy) [default: 10s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     duration: Option<Nanos>,
@@ -115,6 +120,7 @@ impl Bench {
             may_leave_out: self.loads.is_empty() && preset.is_none() && self.load_dir.is_none(),
             load_cpus: self.load_cpus.clone(),
             load_directory: self.load_dir.clone(),
+            load_user: self.load_user.clone(),
             duration: samples.is_none().then_some(duration),
             samples,
             // A preset is measured as its authors did.

@@ -57,6 +57,11 @@ pub struct Load {
     #[arg(long, value_name = "DIR")]
     load_dir: Option<PathBuf>,
 
+    /// Who its workers and --load-command run as, by name or as UID[:GID]; root keeps its privileges [default: you,
+    /// without capabilities]
+    #[arg(long, value_name = "USER")]
+    load_user: Option<String>,
+
     /// Seed of everything random in it
     #[arg(long, value_name = "N", default_value = "0")]
     seed: Seed,
@@ -83,6 +88,7 @@ impl Load {
         plan.limits = guest::limits(guest::guest()?.as_ref());
         plan.every_cpu = division.load.union(&division.measured);
         plan.duration = self.duration;
+        plan.user = self.load_user.as_deref().map(runner::plan::load_user).transpose()?;
         if plan.load.writes() {
             plan.directory = Some(runner::plan::load_directory(self.load_dir.as_deref())?);
         }

@@ -44,6 +44,12 @@ struct Arguments {
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(Arguments { command }) => {
+            if ::sys::privilege::comes_from_file() && !command.measures_or_reads() {
+                return output::ended(Err(CommandError::new(
+                    "this program has its privileges from its file, for everyone: it measures and reads, and changes nothing",
+                    "run it as root, or a copy without file capabilities: setcap -r",
+                )));
+            }
             tune::warn_of_leftovers(&command);
             output::ended(command.run())
         }
@@ -97,6 +103,15 @@ enum Command {
 }
 
 impl Command {
+    /// Whether it needs no more than what file capabilities are given for.
+    fn measures_or_reads(&self) -> bool {
+        match self {
+            Self::Bench(_) | Self::Check(_) | Self::Measure(_) | Self::Load(_) => true,
+            Self::Report(_) | Self::Samples(_) | Self::Snapshot(_) => true,
+            Self::Explain(_) | Self::Lab(_) | Self::Partition(_) | Self::Tune(_) => false,
+        }
+    }
+
     /// The exit code carries the verdict.
     fn run(self) -> Result<ExitCode> {
         match self {

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +33,7 @@ impl Samples {
         let failed = |error: &dyn std::fmt::Display| {
             CommandError::new(format!("read {}: {error}", self.file.display()), hint)
         };
-        let file = File::open(&self.file).map_err(|error| failed(&error))?;
+        let file = files::open(&self.file).map_err(|error| failed(&error.source))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
         let header = reader.header().cloned();
         let unit = header.as_ref().and_then(|header| header.lab.as_ref()).map(Lab::unit).unwrap_or_default();

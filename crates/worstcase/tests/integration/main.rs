@@ -6,3 +6,4 @@ mod kernels;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
 mod persist_service;
+mod promises;

@@ -11,6 +11,7 @@ mod kernels;
 mod lab;
 mod lab_clock;
 mod lab_ladder;
+mod neighbours;
 mod noise;
 mod persist_boot;
 mod persist_extlinux;

@@ -40,7 +40,7 @@ impl Apt {
         let directory = cache.make(&format!(".apt/{architecture}"))?;
         let lists = directory.join("lists");
         for needed in [lists.join("partial"), directory.join("cache/archives/partial")] {
-            fs::create_dir_all(&needed).map_err(|error| failed("create", &needed, &error))?;
+            files::Directory::make(&needed).map_err(|error| failed("create", &needed, &error.source))?;
         }
         let configuration = directory.join("apt.conf");
         for (path, text) in [

@@ -45,6 +45,24 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     }
 }
 
+/// Where less is possible, the unit says why.
+#[test]
+fn systemd_finds_the_units_hardened() {
+    let root = written(Init::Systemd);
+    for unit in [SERVICE_UNIT, AGAIN_UNIT] {
+        let path = root.path().join("etc/systemd/system").join(unit);
+        let below_four = ["security", "--offline=true", "--threshold=39", "--no-pager"];
+        let Some(output) = say("systemd-analyze", &below_four, &path) else { return };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if said.contains("unrecognized option") {
+            println!("skipped: needs systemd 250 or later");
+            return;
+        }
+        assert!(output.status.success(), "{unit}: {}{said}", String::from_utf8_lossy(&output.stdout));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Overall exposure level"), "{output:?}");
+    }
+}
+
 #[test]
 fn systemd_finds_a_mistake_in_a_unit() {
     let root = written(Init::Systemd);

@@ -200,13 +200,21 @@ pub fn read(path: &Path, hint: &str) -> Result<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let result = match is_input {
         true => std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes),
-        false => File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
+        false => opened(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
     };
     result.map_err(|error| CommandError::new(format!("read {name}: {error}"), hint))?;
     if bytes.len() as u64 > LONGEST {
         return Err(CommandError::new(format!("read {name}: longer than 16 MiB"), hint));
     }
     Ok((name, bytes))
+}
+
+/// A pipe is read where the user made it, as by `<(zcat ...)`.
+fn opened(path: &Path) -> std::io::Result<File> {
+    match path.starts_with("/dev/fd") {
+        true => File::open(path),
+        false => Ok(files::open(path)?),
+    }
 }
 
 /// Refuses CPUs that are not there, and all that there are.

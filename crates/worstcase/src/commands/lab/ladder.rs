@@ -110,7 +110,7 @@ impl Ladder {
 
     /// The ladder in `directory`. More seeds can be added.
     fn resumed(&self, directory: &Path) -> Result<State<LadderPlan>> {
-        let mut state = State::<LadderPlan>::load(directory, Kind::Ladder)?;
+        let mut state = State::<LadderPlan>::resume(directory, Kind::Ladder)?;
         let ladder = &mut state.plan.ladder;
         let seeds = self.seeds.unwrap_or(ladder.seeds);
         if seeds < ladder.seeds {

@@ -82,7 +82,7 @@ fn a_full_disk_leaves_the_cache_as_it_was() {
     image.resize(2 << 20, 0);
     house.file("large", &image);
     fs::create_dir(house.path("cache")).unwrap();
-    let script = r#"mount -t tmpfs -o size=1m none "$WORSTCASE_CACHE" || exit 99
+    let script = r#"mount -t tmpfs -o size=1m,mode=0755 none "$WORSTCASE_CACHE" || exit 99
         "$0" lab kernels add mine --image "$HOUSE/small" >/dev/null || exit 98
         "$0" lab kernels add mine --image "$HOUSE/large"; code=$?
         ls -A "$WORSTCASE_CACHE" | tr '\n' ' '

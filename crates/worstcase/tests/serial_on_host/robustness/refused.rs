@@ -21,7 +21,7 @@ fn check(arguments: &[&str], message: &str, hint: &str) {
 fn places_that_cannot_be_written_to_are_refused() {
     let out = "choose a directory that can be written with --out";
     check(&["bench", "--out", "/proc/nowhere"], "create directory /proc/nowhere: No such file", out);
-    check(&["bench", "--out", "stdout"], "create directory stdout: File exists", out);
+    check(&["bench", "--out", "stdout"], "create directory stdout: Not a directory", out);
     check(
         &["measure", "--out", "/dev/null/record"],
         "create directory /dev/null/record: Not a directory",

@@ -98,7 +98,7 @@ pub struct Bisect {
 impl Bisect {
     pub fn run(self) -> Result<ExitCode> {
         let (mut state, directory) = match &self.resume {
-            Some(directory) => (State::load(directory, Kind::Bisection)?, directory.clone()),
+            Some(directory) => (State::resume(directory, Kind::Bisection)?, directory.clone()),
             None => self.begun()?,
         };
         output::words(&text::plan(&state.plan));

@@ -1,6 +1,5 @@
 //! What is searched: kernel parameters, kernels or symbols.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -116,6 +115,9 @@ impl Asked {
     }
 }
 
+/// No list of kernel parameters is longer, in bytes.
+const LONGEST: u64 = 1 << 20;
+
 /// The parameters in the file of that name, without comments; the parameters themselves where there is no such file. A
 /// comment begins with a `#` at the beginning of a parameter and ends with its line.
 fn listed(words: &str) -> Result<Vec<String>> {
@@ -123,9 +125,8 @@ fn listed(words: &str) -> Result<Vec<String>> {
     if !path.is_file() {
         return Ok(parameters::split(words)?);
     }
-    let text = fs::read_to_string(path).map_err(|error| {
-        CommandError::new(format!("read {words}: {error}"), "give a file of kernel parameters")
-    })?;
+    let text = files::read_text(path, LONGEST)
+        .map_err(|error| CommandError::new(error, "give a file of kernel parameters"))?;
     let uncommented = |line: &str| {
         let comment =
             machine::command_line::words(line).find(|(place, _)| line[place.clone()].starts_with('#'));
@@ -137,6 +138,8 @@ fn listed(words: &str) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -120,7 +120,7 @@ impl BootOptions {
             output::final_data(&text(&plan))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let _lock = system.state().lock()?;
+        let _lock = system.lock()?;
         carry_out(&mut parts, &plan)
     }
 
@@ -231,7 +231,7 @@ fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
         output::final_data(&format!("{} would be the default\n", line(&edit.set)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let _lock = system.state().lock()?;
+    let _lock = system.lock()?;
     if let Some((text, false)) = boot::undo(&mut parts.system())?.as_ref().map(undone_in_words) {
         output::words(text.trim_end());
         let hint = "mend that, then write the words anew: worstcase tune persist --words";
@@ -248,7 +248,7 @@ pub fn undo(system: &System) -> Result<ExitCode> {
         output::final_data("no kernel parameters were written\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let _lock = system.state().lock()?;
+    let _lock = system.lock()?;
     let Some(undone) = boot::undo(&mut parts.system())? else { return Ok(ExitCode::SUCCESS) };
     let (text, is_whole) = undone_in_words(&undone);
     output::final_data(&text)?;

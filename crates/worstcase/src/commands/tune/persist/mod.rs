@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use sysroot::SysRoot;
 use tune::State;
+use tune::journal::Lock;
 use tune::persist::{self, Live};
 
 use super::choice::Choice;
@@ -125,8 +126,16 @@ impl System {
         SysRoot::at(self.directory())
     }
 
-    /// Where the transactions are.
-    fn state(&self) -> State {
-        State::at(self.directory().join(persist::STATE.trim_start_matches('/')))
+    /// Becomes the one process that changes it. Nothing is made where a link leads out of the system.
+    fn lock(&self) -> Result<Lock> {
+        let inside = self.disk().inside(persist::STATE);
+        let place = inside.map_err(|error| {
+            let directory = self.directory().display();
+            CommandError::new(
+                format!("use {} of {directory}: {error}", persist::STATE),
+                "a link leads out of it",
+            )
+        })?;
+        Ok(State::at(place).lock()?)
     }
 }

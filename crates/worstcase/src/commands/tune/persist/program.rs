@@ -45,7 +45,7 @@ pub fn choose(named: Option<&Path>, root: Option<&Path>) -> Result<String> {
     };
     let path = path.ok_or_else(|| CommandError::new("there is no worstcase in that root", HINT))?;
     let refused = |why: String| CommandError::new(format!("start {} at boot: {why}", path.display()), HINT);
-    check(&path, root).map_err(refused)?;
+    let path = checked(&path, root).map_err(refused)?;
     Ok(path.display().to_string())
 }
 
@@ -58,30 +58,37 @@ fn is_placed(path: &Path) -> bool {
         && path.components().all(|part| part != Component::ParentDir)
 }
 
-fn check(path: &Path, root: Option<&Path>) -> std::result::Result<(), String> {
+/// The program's own path, without links: whoever owns a link could point it elsewhere before the next boot.
+fn checked(path: &Path, root: Option<&Path>) -> std::result::Result<PathBuf, String> {
     if !is_placed(path) {
         return Err(format!("programs are installed below {}", PLACES.join(", ")));
     }
+    if let Some(root) = root {
+        return placed_in(path, &below(root, path));
+    }
+    let real = fs::canonicalize(path).map_err(|error| error.to_string())?;
+    if !is_placed(&real) {
+        return Err(format!("it is a link to {}", real.display()));
+    }
+    let real = placed_in(&real, &real)?;
+    if let Some(where_it_is) = fleeting(&real) {
+        return Err(format!("its file system is {where_it_is}"));
+    }
+    real.ancestors().try_for_each(is_safe)?;
+    Ok(real)
+}
+
+/// The path as a unit may name it, if the program at `there` can be run.
+fn placed_in(path: &Path, there: &Path) -> std::result::Result<PathBuf, String> {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._+-".contains(character);
     if !path.to_str().is_some_and(|text| text.chars().all(is_plain)) {
         return Err("its name has characters that units and scripts take for something else".to_owned());
     }
-    let there = below(root.unwrap_or(Path::new("/")), path);
-    let kind = fs::metadata(&there).map_err(|error| error.to_string())?;
+    let kind = fs::metadata(there).map_err(|error| error.to_string())?;
     if !kind.is_file() || kind.mode() & 0o111 == 0 {
         return Err("it is no program that can be run".to_owned());
     }
-    if root.is_some() {
-        return Ok(());
-    }
-    let real = fs::canonicalize(&there).map_err(|error| error.to_string())?;
-    if !is_placed(&real) {
-        return Err(format!("it is a link to {}", real.display()));
-    }
-    if let Some(where_it_is) = fleeting(&real) {
-        return Err(format!("its file system is {where_it_is}"));
-    }
-    real.ancestors().try_for_each(is_safe)
+    Ok(path.to_owned())
 }
 
 /// Where a file lies that is not there early at each boot, in words.
@@ -119,11 +126,32 @@ mod tests {
         assert!(why_not("/tmp/worstcase").contains("installed below"));
         assert!(why_not("/usr/../tmp/worstcase").contains("installed below"));
         assert!(why_not("worstcase").contains("installed below"));
-        assert!(why_not("/usr/bin/a b").contains("characters"));
-        assert!(why_not("/usr/bin/a%b").contains("characters"));
         assert!(why_not("/usr/bin").contains("no program"));
         assert!(why_not("/usr/bin/nosuch").contains("No such file"));
         assert_eq!(choose(Some(Path::new("/usr/bin/env")), None).unwrap(), "/usr/bin/env");
+        assert_eq!(
+            checked(Path::new("/usr/bin/a b"), Some(Path::new("/"))).unwrap_err(),
+            "its name has characters that units and scripts take for something else"
+        );
+    }
+
+    #[test]
+    fn a_unit_names_the_program_itself_and_no_link_to_it() {
+        let directory = tempfile::tempdir_in("/usr/local");
+        let Ok(directory) = directory.map_err(skipped) else { return };
+        let (program, link) = (directory.path().join("program"), directory.path().join("link"));
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::copy("/usr/bin/env", &program).unwrap();
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        match choose(Some(&link), None) {
+            Ok(named) => assert_eq!(Path::new(&named), fs::canonicalize(&program).unwrap()),
+            Err(error) => assert!(error.message.contains("others than root may change"), "{error:?}"),
+        }
+    }
+
+    #[allow(clippy::print_stderr)]
+    fn skipped(error: std::io::Error) {
+        eprintln!("skipped: a program is installed by root: {error}");
     }
 
     #[test]

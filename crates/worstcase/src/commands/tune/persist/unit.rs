@@ -80,7 +80,7 @@ impl Wanted {
 
     /// Writes them, all or none.
     pub fn write(&self, system: &System) -> Result<ExitCode> {
-        let _lock = system.state().lock()?;
+        let _lock = system.lock()?;
         let mut disk = system.disk();
         let note = json!({ "init": self.init });
         Files::at(&mut disk, STATE, NAME).write(&note, &self.edits)?;
@@ -146,7 +146,7 @@ pub fn undo(system: &System) -> Result<ExitCode> {
         output::final_data("no service was written\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let _lock = system.state().lock()?;
+    let _lock = system.lock()?;
     let mut text = match system.is_live() {
         true => ended()?,
         false => String::new(),

@@ -82,9 +82,9 @@ impl Machine<'_> {
             CommandError::new(message, "make room; --resume goes on from here")
         };
         let _ = fs::remove_dir_all(&draft);
-        fs::create_dir_all(&draft).map_err(failed)?;
-        let said =
-            files::create_new(&draft.join(SAID), files::READABLE).map_err(|error| failed(error.source))?;
+        let made = files::Directory::make(&draft);
+        let said = made.and_then(|made| made.create_new(SAID, files::READABLE));
+        let said = said.map_err(|error| failed(error.source))?;
         let own = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(own);
         let message = self.plan.block(&block.arm, block.seed, &draft, Some(self.state.directory()))?;

@@ -160,7 +160,7 @@ impl Options {
     }
 
     fn resumed(&self, directory: &Path, kind: Kind) -> Result<State<TrialPlan>> {
-        let state = State::<TrialPlan>::load(directory, kind)?;
+        let state = State::<TrialPlan>::resume(directory, kind)?;
         match &state.plan.place {
             Place::Here { release } if *release != running() => {
                 let message = format!("it was begun with Linux {release}, and this is {}", running());

@@ -1,0 +1,131 @@
+//! What a probe refuses whoever asks for it: it may have privileges that the one who started it has not.
+
+use failure::Error;
+use units::Nanos;
+
+use crate::plan::{Job, ProbePlan};
+
+/// Below it a machine does nothing but wake up.
+const SHORTEST_INTERVAL: Nanos = Nanos::from_micros(10);
+
+/// By file capabilities: ten thousand activations a second leave others the CPU.
+const SHORTEST_FOR_ALL: Nanos = Nanos::from_micros(100);
+
+/// By file capabilities: 99 is the kernel's own threads'.
+const HIGHEST_FOR_ALL: u8 = 98;
+
+/// By file capabilities, in percent of a window: what is left is the machine's.
+const LONGEST_SPIN: u64 = 95;
+
+impl ProbePlan {
+    /// Refuses a plan that would keep the machine from everything else. `for_all` where the program's file gave it its
+    /// privileges: whoever may run it has them.
+    ///
+    /// # Errors
+    /// What is refused, and what is not.
+    pub fn check(&self, for_all: bool) -> Result<(), Error> {
+        let least = if for_all { SHORTEST_FOR_ALL } else { SHORTEST_INTERVAL };
+        match &self.job {
+            Job::Timer(job) if job.setup.interval < least => {
+                return Err(refused(
+                    format!("measure every {}", job.setup.interval),
+                    format!("the shortest interval is {least}"),
+                    for_all,
+                ));
+            }
+            Job::Noise(job) if for_all && job.setup.spin.0 > job.setup.window.0 / 100 * LONGEST_SPIN => {
+                let what = format!("spin {} of every {}", job.setup.spin, job.setup.window);
+                return Err(refused(what, format!("at most {LONGEST_SPIN} % of it"), for_all));
+            }
+            _ => {}
+        }
+        if !for_all {
+            return Ok(());
+        }
+        let mut threads = self.threads.clone();
+        threads.sort_unstable();
+        if threads.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(refused("measure a CPU twice".into(), "one thread a CPU".into(), for_all));
+        }
+        match self.priority.map(u8::from).filter(|&priority| priority > HIGHEST_FOR_ALL) {
+            Some(priority) => Err(refused(
+                format!("measure with priority {priority}"),
+                format!("the highest priority is {HIGHEST_FOR_ALL}"),
+                for_all,
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refused(what: String, limit: String, for_all: bool) -> Error {
+    let why = if for_all {
+        " for a program that has its privileges from file capabilities; root may do more"
+    } else {
+        ""
+    };
+    Error::new(what, format!("{limit}{why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use record::instrument::noise::NoiseSetup;
+    use record::instrument::timer::TimerSetup;
+    use record::{ClockName, Wake};
+    use units::{CpuId, CpuList, Policy, Priority};
+
+    use super::*;
+    use crate::plan::{NoiseJob, TimerJob};
+
+    fn timer(interval: Nanos, priority: u8) -> ProbePlan {
+        let job = TimerJob {
+            setup: TimerSetup { interval, ..TimerSetup::default() },
+            wake: Wake::Nanosleep,
+            runtime: Nanos::ZERO,
+            clock: ClockName::Monotonic,
+            start_at_multiple_of: None,
+            warm_up: 0,
+            activations: None,
+        };
+        ProbePlan {
+            threads: vec![Some(CpuId(0))],
+            policy: Policy::Fifo,
+            priority: Priority::try_from(priority).ok(),
+            stop_at: None,
+            every_sample: false,
+            fail_safe: None,
+            marker: None,
+            housekeeping: CpuList::new(),
+            job: Job::Timer(job),
+        }
+    }
+
+    fn noise(spin: Nanos) -> ProbePlan {
+        let setup = NoiseSetup { threshold: Nanos(500), window: Nanos::from_secs(1), spin };
+        let job = Job::Noise(NoiseJob { setup, warm_up: 0, windows: None });
+        ProbePlan { job, ..timer(Nanos::from_secs(1), 98) }
+    }
+
+    #[test]
+    fn nobody_measures_every_nanosecond() {
+        assert!(timer(Nanos(1), 1).check(false).is_err());
+        assert!(timer(Nanos::from_micros(10), 99).check(false).is_ok());
+        assert!(noise(Nanos::from_secs(1)).check(false).is_ok());
+    }
+
+    #[test]
+    fn file_capabilities_measure_within_limits() {
+        assert!(timer(Nanos::from_micros(100), 98).check(true).is_ok());
+        assert!(noise(Nanos::from_millis(900)).check(true).is_ok());
+        let twice = ProbePlan { threads: vec![Some(CpuId(0)); 2], ..timer(Nanos::from_millis(1), 98) };
+        for plan in [
+            timer(Nanos::from_micros(50), 98),
+            timer(Nanos::from_millis(1), 99),
+            noise(Nanos::from_millis(990)),
+            twice,
+        ] {
+            let error = plan.check(true).unwrap_err();
+            assert!(error.hint.contains("file capabilities"), "{error:?}");
+        }
+    }
+}

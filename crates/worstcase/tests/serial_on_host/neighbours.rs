@@ -1,0 +1,491 @@
+//! Other users on the same machine: what they may write, root must not fall for.
+
+use std::fs::{self, Permissions};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use record::WarningId;
+use units::Seed;
+
+use crate::support::{BINARY, is_root, skipped};
+
+/// `nobody` on most systems; no process of this machine need have it.
+const STRANGER: u32 = 65_534;
+
+/// A directory that another user has, beside one of root's. None without root.
+struct Places {
+    directory: tempfile::TempDir,
+    theirs: PathBuf,
+    ours: PathBuf,
+}
+
+impl Places {
+    fn new() -> Option<Self> {
+        if !is_root() {
+            skipped("another user's files take root to make");
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+        let [theirs, ours] = ["theirs", "ours"].map(|name| directory.path().join(name));
+        fs::create_dir(&theirs).unwrap();
+        chown(&theirs, Some(STRANGER), Some(STRANGER)).unwrap();
+        fs::create_dir(&ours).unwrap();
+        fs::write(ours.join("secret"), "root's").unwrap();
+        fs::set_permissions(ours.join("secret"), Permissions::from_mode(0o600)).unwrap();
+        Some(Self { directory, theirs, ours })
+    }
+
+    /// A link of the other user's.
+    fn link(&self, target: &Path, name: &str) -> PathBuf {
+        let link = self.theirs.join(name);
+        symlink(target, &link).unwrap();
+        lchown(&link, Some(STRANGER), None).unwrap();
+        link
+    }
+
+    /// Nothing of root's has changed.
+    fn assert_untouched(&self) {
+        assert_eq!(names(&self.ours), ["secret"]);
+        assert_eq!(fs::read(self.ours.join("secret")).unwrap(), b"root's");
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn run(arguments: &[&str], prepare: impl FnOnce(&mut Command) -> &mut Command) -> Output {
+    // A command that hangs on a pipe fails by the time it is killed.
+    let mut command = Command::new("timeout");
+    prepare(command.args(["--kill-after=1", "60", BINARY]).args(arguments)).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Hands a tree over to the other user.
+fn give_away(directory: &Path) {
+    lchown(directory, Some(STRANGER), Some(STRANGER)).unwrap();
+    if directory.is_dir() {
+        fs::read_dir(directory).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
+    }
+}
+
+const SHORT: [&str; 7] = ["bench", "--loads", "idle", "--duration", "100ms", "--warm-up", "10ms"];
+
+fn measured(out: &Path) -> Output {
+    run(&[&SHORT[..], &["--out", out.to_str().unwrap()]].concat(), |command| command)
+}
+
+#[test]
+fn report_writes_no_page_into_another_users_directory() {
+    let Some(places) = Places::new() else { return };
+    let record = places.theirs.join("record");
+    assert!(measured(&record).status.success());
+    fs::remove_file(record.join("report.html")).unwrap();
+    give_away(&record);
+    let output = run(&["report", record.to_str().unwrap()], |command| command);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("belongs to another user"), "{}", said(&output));
+    assert!(!record.join("report.html").exists());
+    places.assert_untouched();
+}
+
+#[test]
+fn links_and_pipes_of_another_user_are_neither_written_nor_read() {
+    let Some(places) = Places::new() else { return };
+    let (secret, linked) = (places.ours.join("secret"), places.link(&places.ours, "linked"));
+    let file = places.link(&secret, "file");
+    let output = measured(&linked.join("record"));
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("another user laid a link"), "{}", said(&output));
+    for arguments in [["report", linked.to_str().unwrap()], ["samples", file.to_str().unwrap()]] {
+        let output = run(&arguments, |command| command);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {}", said(&output));
+    }
+    let measure = ["measure", "--samples", "10", "--histogram"];
+    let output = run(&[&measure[..], &[file.to_str().unwrap()]].concat(), |command| {
+        command.current_dir(&places.directory)
+    });
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(fs::symlink_metadata(&file).unwrap().is_file(), "the link was replaced");
+    places.assert_untouched();
+}
+
+#[test]
+fn an_experiment_of_another_user_is_not_gone_on_with() {
+    let Some(places) = Places::new() else { return };
+    let (trial, proof) = (places.theirs.join("trial"), places.directory.path().join("proof"));
+    let command = format!("touch {}; sleep 9", proof.display());
+    let begun = ["tune", "trial", "/proc/sys/vm/swappiness=10", "--blocks", "6", "--duration", "100ms"];
+    let rest = ["--warm-up", "10ms", "--load-command", "false", "--out", trial.to_str().unwrap()];
+    run(&[&begun[..], &rest].concat(), |command| command);
+    let file = trial.join("experiment.json");
+    let text = fs::read_to_string(&file).unwrap().replace("\"false\"", &format!("{command:?}"));
+    assert!(text.contains("sleep 9"), "{text}");
+    fs::write(&file, text).unwrap();
+    let resumed = || run(&["tune", "trial", "--resume", trial.to_str().unwrap()], |command| command);
+    for mode in [0o755, 0o777] {
+        fs::set_permissions(&trial, Permissions::from_mode(mode)).unwrap();
+        let output = resumed();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("another user owns it"), "{}", said(&output));
+    }
+    give_away(&trial);
+    assert!(said(&resumed()).contains("another user owns it"));
+    assert!(!proof.exists(), "the command was run");
+}
+
+#[test]
+fn a_kernel_cache_of_another_user_is_refused() {
+    let Some(places) = Places::new() else { return };
+    let cache = places.theirs.join("cache");
+    fs::create_dir(&cache).unwrap();
+    let kernels = |arguments: &[&str]| {
+        run(&[&["lab", "kernels"], arguments].concat(), |command| command.env("WORSTCASE_CACHE", &cache))
+    };
+    // Root's own directory below one that the other user could put another in place of, and one that is his.
+    for _ in 0..2 {
+        for arguments in [&["list"][..], &["fetch", "debian", "--version", "6.1", "--flavour", "rt"]] {
+            let output = kernels(arguments);
+            assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+            assert!(said(&output).contains("another user owns it"), "{}", said(&output));
+        }
+        give_away(&cache);
+    }
+    assert_eq!(names(&cache), Vec::<String>::new());
+}
+
+/// Runs `act` in a thread that is another user. Credentials are a thread's own: credentials(7).
+fn as_stranger<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> std::thread::JoinHandle<T> {
+    std::thread::spawn(move || {
+        sys::privilege::become_user(STRANGER, STRANGER).unwrap();
+        act()
+    })
+}
+
+#[test]
+fn names_that_another_user_takes_stop_no_run() {
+    let Some(places) = Places::new() else { return };
+    let (bound, is_bound) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let holder = as_stranger(move || {
+        let cpus = sys::schedule::affinity(0).unwrap();
+        let bind = |cpu| {
+            let name = format!("worstcase-measures-cpu-{cpu}");
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap()
+        };
+        let _sockets: Vec<UnixListener> = cpus.iter().map(bind).collect();
+        bound.send(()).unwrap();
+        let _ = ended.recv();
+    });
+    is_bound.recv().unwrap();
+    let output = measured(&places.ours.join("record"));
+    drop(end);
+    holder.join().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let record = record::store::load(&places.ours.join("record")).unwrap();
+    assert!(record.warnings.iter().any(|warning| warning.id == WarningId::ClaimedByOthers));
+}
+
+#[test]
+fn load_commands_have_no_privileges() {
+    let Some(places) = Places::new() else { return };
+    let capabilities = |user: &[&str]| {
+        let file = places.theirs.join("status");
+        let _ = fs::remove_file(&file);
+        fs::set_permissions(&places.theirs, Permissions::from_mode(0o777)).unwrap();
+        let command = format!("cat /proc/self/status > {}; sleep 9", file.display());
+        run(&[&["load", "--duration", "500ms", "--load-command", &command], user].concat(), |command| {
+            command
+        });
+        let text = fs::read_to_string(file).unwrap();
+        let field = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace().next().unwrap().to_owned()
+        };
+        (
+            field("Uid:"),
+            u64::from_str_radix(&field("CapEff:"), 16).unwrap(),
+            u64::from_str_radix(&field("CapBnd:"), 16).unwrap(),
+        )
+    };
+    assert_eq!(capabilities(&[]), ("0".to_owned(), 0, 0));
+    assert_eq!(capabilities(&["--load-user", "65534"]).0, "65534");
+    let (user, effective, _) = capabilities(&["--load-user", "root"]);
+    assert!(user == "0" && effective != 0, "root was asked for");
+    let output = run(&["load", "--load-user", "no-such-user", "--load-command", "true"], |command| command);
+    assert!(said(&output).contains("there is no user no-such-user"), "{}", said(&output));
+}
+
+/// What setcap(8) writes: linux/capability.h, `struct vfs_cap_data` of revision 2.
+fn give_capabilities(file: &Path) -> bool {
+    const EFFECTIVE: u32 = 0x0200_0001;
+    const IPC_LOCK_AND_SYS_NICE: u32 = 1 << 14 | 1 << 23;
+    let words = [EFFECTIVE, IPC_LOCK_AND_SYS_NICE, 0, 0, 0];
+    let value: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(file, "security.capability", &value, flags).is_ok()
+}
+
+#[test]
+fn file_capabilities_measure_and_change_nothing() {
+    let Some(places) = Places::new() else { return };
+    let program = places.directory.path().join("worstcase");
+    fs::copy(BINARY, &program).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    if !give_capabilities(&program) {
+        return skipped("the file system has no capabilities");
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=1", "60"]).arg(&program).args(arguments);
+        command.uid(STRANGER).gid(STRANGER).current_dir(&places.theirs).output().unwrap()
+    };
+    let refused = |arguments: &[&str], why: &str| {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {}", said(&output));
+        assert!(said(&output).contains(why), "{arguments:?} {}", said(&output));
+    };
+    let short = ["measure", "--samples", "20", "--warm-up", "10ms"];
+    let output = run(&[&short[..], &["--out", "record"]].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    let record = record::store::load(&places.theirs.join("record")).unwrap();
+    let thread = &record.scenarios[0].evidence.threads[0];
+    assert_eq!((thread.policy, thread.priority), (Some(units::Policy::Fifo), 98));
+    refused(&[&short[..], &["--priority", "99"]].concat(), "the highest priority is 98");
+    refused(&[&short[..], &["--interval", "10us"]].concat(), "the shortest interval is 100us");
+    let request = r#"{"instrument":{"timer":{"intervals":[1000]}},"samples":9}"#;
+    let output = run(&["__measure", request]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    for changing in [
+        &["tune", "undo", "--state", "state"][..],
+        &["tune", "apply", "--only", "rn-swappiness"],
+        &["partition", "list"],
+        &["lab", "kernels", "list"],
+    ] {
+        refused(changing, "it measures and reads, and changes nothing");
+    }
+    for hidden in [tune::holder::ARGUMENT, lab::guest::ARGUMENT, "__block"] {
+        let output = run(&[hidden, "deadline", "{}"]);
+        assert_eq!(output.status.code(), Some(2), "{hidden} {}", said(&output));
+    }
+    let load =
+        run(&["load", "--duration", "300ms", "--load-command", "cat /proc/self/status > status; sleep 9"]);
+    let text = fs::read_to_string(places.theirs.join("status")).unwrap();
+    assert!(text.contains("CapEff:\t0000000000000000"), "{} {text}", said(&load));
+}
+
+#[test]
+fn paths_that_lead_out_of_the_kernels_files_are_refused() {
+    let Some(places) = Places::new() else { return };
+    let path = format!("/proc/self/root{}", places.ours.join("secret").display());
+    let choice = places.directory.path().join("choice.toml");
+    fs::write(&choice, format!("only = []\n[settings]\n\"{path}\" = \"1\"\n")).unwrap();
+    for arguments in [
+        ["tune", "plan", "--file", choice.to_str().unwrap()],
+        ["tune", "trial", &format!("{path}=1"), "--blocks=6"],
+    ] {
+        let output = run(&arguments, |command| command.current_dir(&places.directory));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {}", said(&output));
+    }
+    places.assert_untouched();
+}
+
+#[test]
+fn a_forged_journal_changes_no_file_runs_no_script_and_removes_no_directory() {
+    let Some(places) = Places::new() else { return };
+    let (state, proof) = (places.directory.path().join("state"), places.directory.path().join("proof"));
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, Permissions::from_mode(0o700)).unwrap();
+    let script = places.directory.path().join("script");
+    fs::write(&script, format!("#!/bin/sh\ntouch {}\n", proof.display())).unwrap();
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    let secret = places.ours.join("secret");
+    let begin = serde_json::json!({
+        "line": "begin", "id": "x", "tool-version": "0.1.0", "started": "", "boot-id": tune::boot_id(), "seconds": null,
+    });
+    let step = |step: usize, target: serde_json::Value, old: &str, new: &str| {
+        let line = serde_json::json!({
+            "line": "intend", "step": step, "rules": [], "target": target, "old": old, "new": new,
+        });
+        [line, serde_json::json!({"line": "done", "step": step, "outcome": "exact"})]
+    };
+    let mut lines = vec![begin];
+    lines.extend(step(0, serde_json::json!({"file": secret}), "ALL ALL=NOPASSWD", "root's"));
+    lines.extend(step(1, serde_json::json!({"group": places.theirs}), "absent", "there"));
+    let service = serde_json::json!({"service": {"program": "no-such-program", "manager": script}});
+    lines.extend(step(2, service, "running", "stopped"));
+    let text: String = lines.iter().map(with_sum).collect();
+    fs::write(state.join("journal"), text).unwrap();
+    let output = run(&["tune", "undo", "--state", state.to_str().unwrap()], |command| command);
+    assert_ne!(output.status.code(), Some(124), "{}", said(&output));
+    places.assert_untouched();
+    assert!(
+        places.theirs.is_dir() && !proof.exists(),
+        "{}{}",
+        said(&output),
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+/// A line of a journal: CRC-32, a blank, JSON.
+fn with_sum(line: &serde_json::Value) -> String {
+    let text = line.to_string();
+    let sum = text.bytes().fold(!0_u32, |sum, byte| {
+        (0..8).fold(
+            sum ^ u32::from(byte),
+            |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 },
+        )
+    });
+    format!("{:08x} {text}\n", !sum)
+}
+
+#[test]
+fn another_root_is_not_left_by_its_links() {
+    let Some(places) = Places::new() else { return };
+    let root = places.directory.path().join("root");
+    for directory in ["etc/systemd/system", "lib/systemd", "usr/bin", "proc/sys/vm"] {
+        fs::create_dir_all(root.join(directory)).unwrap();
+    }
+    fs::write(root.join("lib/systemd/systemd"), "").unwrap();
+    fs::copy(BINARY, root.join("usr/bin/worstcase")).unwrap();
+    symlink(&places.ours, root.join("var")).unwrap();
+    symlink(places.ours.join("secret"), root.join("proc/sys/vm/swappiness")).unwrap();
+    let persist = ["tune", "persist", "--isolate", "1", "--root", root.to_str().unwrap()];
+    let output = run(&persist, |command| command);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let checked = run(&["check", "--all", "--root", root.to_str().unwrap()], |command| command);
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned() + &said(&checked);
+    assert!(!text.contains("root's"), "{text}");
+    places.assert_untouched();
+}
+
+/// Swaps links, pipes, directories and files in for each other where another user may write.
+fn swap_at_random(directories: &[PathBuf], targets: &[PathBuf], until: &AtomicBool) {
+    let mut random = Seed(1).stream("neighbour");
+    let mut below = |limit: usize| random.below(limit as u64) as usize;
+    const NAMES: [&str; 14] = [
+        "record",
+        "record.json",
+        "journal.ndjson",
+        "report.html",
+        "histogram",
+        "samples",
+        "snapshot",
+        "trial",
+        "experiment.json",
+        "config",
+        "choice.toml",
+        "kernels",
+        "load",
+        "kernel.json",
+    ];
+    while !until.load(Ordering::Relaxed) {
+        let directory = &directories[below(directories.len())];
+        let path = directory.join(NAMES[below(NAMES.len())]);
+        let target = &targets[below(targets.len())];
+        // Each may fail, as what is there may be root's.
+        let _ = fs::remove_file(&path);
+        let _ = match below(6) {
+            0 | 1 => symlink(target, &path),
+            2 => rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).map_err(Into::into),
+            3 => fs::rename(directory.join(NAMES[below(NAMES.len())]), &path),
+            4 => fs::write(&path, "{\"header\":{\"schema_version\":1}}"),
+            _ => fs::remove_dir_all(&path),
+        };
+        // So that root's commands get on beside it.
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+fn hostile_neighbour(length: Duration) {
+    let Some(places) = Places::new() else { return };
+    fs::write(places.ours.join("secret"), "root's").unwrap();
+    let marker = "the-text-of-a-file-outside";
+    fs::write(places.directory.path().join("outside"), marker).unwrap();
+    let [load, cache, old] = ["loads", "cache", "old"].map(|name| places.theirs.join(name));
+    assert!(measured(&old).status.success());
+    for directory in [&load, &cache] {
+        fs::create_dir(directory).unwrap();
+    }
+    give_away(&places.theirs);
+    let directories = vec![places.theirs.clone(), load.clone(), cache.clone(), old.clone()];
+    let targets = vec![
+        places.ours.clone(),
+        places.ours.join("secret"),
+        places.ours.join("new"),
+        places.directory.path().join("outside"),
+        "/dev/zero".into(),
+        "/proc/kmsg".into(),
+        places.theirs.clone(),
+    ];
+    let over = Arc::new(AtomicBool::new(false));
+    let neighbour = {
+        let over = Arc::clone(&over);
+        as_stranger(move || swap_at_random(&directories, &targets, &over))
+    };
+    let short = ["--loads", "idle,hdd", "--duration", "50ms", "--warm-up", "1ms", "--load-dir", "loads"];
+    let commands: Vec<Vec<&str>> = vec![
+        [&["bench", "--out", "record"], &short[..]].concat(),
+        vec!["report", "old"],
+        vec!["report", "record", "--html", "report.html"],
+        vec!["measure", "--samples", "5", "--warm-up", "1ms", "--histogram", "histogram"],
+        vec!["measure", "--samples", "5", "--warm-up", "1ms", "--samples-file", "samples"],
+        vec!["samples", "samples"],
+        vec!["snapshot", "snapshot"],
+        vec!["check", "--kconfig", "config"],
+        vec!["check", "--root", "record"],
+        vec!["load", "hdd", "--duration", "50ms", "--load-dir", "loads"],
+        vec!["load", "hdd", "--duration", "50ms", "--load-dir", "load"],
+        vec!["lab", "kernels", "list"],
+        vec!["tune", "plan", "--file", "choice.toml"],
+        vec!["tune", "trial", "--resume", "trial"],
+        vec!["tune", "status", "--state", "kernels"],
+        vec!["tune", "undo", "--state", "kernels"],
+    ];
+    let began = Instant::now();
+    let mut failures = Vec::new();
+    for arguments in commands.iter().cycle() {
+        let output =
+            run(arguments, |command| command.current_dir(&places.theirs).env("WORSTCASE_CACHE", &cache));
+        let text = said(&output) + &String::from_utf8_lossy(&output.stdout);
+        let hung = matches!(output.status.code(), Some(124 | 137) | None);
+        if hung || text.contains("panicked") || text.contains(marker) {
+            failures.push(format!("{arguments:?}: {:?}: {text}", output.status));
+        }
+        if began.elapsed() > length {
+            break;
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+    neighbour.join().unwrap();
+    assert!(failures.is_empty(), "{failures:#?}");
+    places.assert_untouched();
+    assert_eq!(names(places.directory.path()), ["ours", "outside", "theirs"]);
+    assert_eq!(fs::read_to_string(places.directory.path().join("outside")).unwrap(), marker);
+}
+
+#[test]
+fn a_hostile_neighbour_reaches_nothing() {
+    hostile_neighbour(Duration::from_secs(8));
+}
+
+#[test]
+#[ignore = "ten minutes"]
+fn a_hostile_neighbour_reaches_nothing_in_ten_minutes() {
+    hostile_neighbour(Duration::from_secs(600));
+}
