@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn a_service_that_fails_is_an_error() {
-        assert_eq!(run_service("/no/such/script", true), Err(Errno::NOENT));
-        assert_eq!(run_service("/bin/false", false), Err(Errno::IO));
-        assert_eq!(run_service("/bin/true", false), Ok(()));
+        assert_eq!(run_silently("/no/such/script", &["start"]), Err(Errno::NOENT));
+        assert_eq!(run_silently("/bin/false", &["stop"]), Err(Errno::IO));
+        assert_eq!(run_silently("/bin/true", &["stop"]), Ok(()));
     }
 }

@@ -202,7 +202,7 @@ fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
                 .to_owned(),
             );
         }
-        at = at + piece.length;
+        at += piece.length;
     }
     let hidden = hit.pieces.len().saturating_sub(PIECES);
     if hidden > 0 {

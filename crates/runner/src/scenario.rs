@@ -52,7 +52,7 @@ pub fn measure(
     next: &PlannedScenario,
     index: usize,
     count: usize,
-    mut traced: Option<&mut Traced>,
+    traced: Option<&mut Traced>,
     observer: &mut dyn Observer,
 ) -> Result<Measured> {
     let head = head(session, next);
@@ -80,11 +80,11 @@ pub fn measure(
         before: None,
         after: None,
         counters: Counters::default(),
+        traced,
     };
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
-    let end =
-        round.record(session, &mut probe, &mut load, &head, traced.as_deref_mut(), observer, &mut watched)?;
+    let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
     // After the last sample nobody is disturbed by it.
     let worst = round.recorder.worst_since_shown();
     let mut look = || round.watch.last_look(worst, load.supervisor_pid());
@@ -201,7 +201,7 @@ fn start_at_multiple_of(session: &Session, timer: &TimerPlan) -> Option<Nanos> {
 }
 
 /// One scenario's comings and goings.
-struct Round {
+struct Round<'a> {
     recorder: Recorder,
     looks: Looks,
     /// The machine's heat before anything was stressed.
@@ -216,9 +216,11 @@ struct Round {
     after: Option<Snapshot>,
     /// What the kernel counts beside the gaps of the noise probe.
     counters: Counters,
+    /// Catches late wake-ups in a trace, if they are to be explained.
+    traced: Option<&'a mut Traced>,
 }
 
-impl Round {
+impl Round<'_> {
     /// Records until the probe is done, the user or the heat ends it.
     fn record(
         &mut self,
@@ -226,7 +228,6 @@ impl Round {
         probe: &mut Probe,
         load: &mut RunningLoad,
         head: &ScenarioHead,
-        mut traced: Option<&mut Traced>,
         observer: &mut dyn Observer,
         watched: &mut bool,
     ) -> Result<ScenarioEnd> {
@@ -237,12 +238,12 @@ impl Round {
             let ready = sys::signal::wait_readable(&fds, self.next_tick(probe, load))?;
             if self.before.is_none() && probe.views().all(|view| view.started().is_some()) {
                 self.begin(session, probe, load);
-                traced.iter_mut().for_each(|traced| traced.begin(probe));
+                self.traced.iter_mut().for_each(|traced| traced.begin(probe));
                 shown = Instant::now();
             }
             self.counters.look(&session.root, probe);
             self.recorder.tick(probe, session);
-            traced.iter_mut().for_each(|traced| traced.look(probe, head));
+            self.traced.iter_mut().for_each(|traced| traced.look(probe, head));
             if self.before.is_some() && !ready[1] && self.watched.elapsed() >= WATCH {
                 self.watched = Instant::now();
                 self.watch.look(self.recorder.elapsed());

@@ -31,14 +31,14 @@ fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block>
     let mut blocks =
         vec![Block::Heading(load.clone()), Block::Paragraph(head(record, explanation, load, unit) + ".")];
     let doubts = doubts(explanation, unit);
-    blocks.extend(doubts.into_iter().map(|doubt| Block::Paragraph(doubt)));
+    blocks.extend(doubts.into_iter().map(Block::Paragraph));
     if explanation.hits.is_empty() {
         return blocks;
     }
     let totals = totals(&explanation.hits);
     blocks.push(Block::Table(causes(&totals.causes, totals.time, unit)));
     let helps = what_helps(&totals.causes);
-    blocks.extend(helps.into_iter().map(|line| Block::Paragraph(line)));
+    blocks.extend(helps.into_iter().map(Block::Paragraph));
     blocks.extend(explanation.hits.iter().take(DRAWN).map(|hit| Block::Figure(account(hit, unit))));
     blocks
 }
@@ -82,7 +82,7 @@ fn pieces(hit: &Hit, unit: Unit) -> DataTable {
     let mut at = Nanos::ZERO;
     let rows = hit.pieces.iter().map(|piece| {
         let begin = at;
-        at = at + piece.length;
+        at += piece.length;
         vec![
             Cell::text(figure(unit, begin)),
             Cell::text(stage(piece.stage)),
