@@ -147,7 +147,7 @@ fn rule_faults(rule: &Rule) -> Vec<String> {
     fault(rule.cure.is_empty(), "it has no cure; say why with `none = \"...\"`");
     let seeds = ["S0", "S1", "S2", "S3", "S4"];
     fault(!rule.seeds.iter().all(|seed| seeds.contains(&seed.as_str())), "seeds are S0 to S4");
-    let costs = ["power", "throughput", "memory", "security", "diagnosis", "safety", "comfort"];
+    let costs = ["power", "throughput", "memory", "security", "diagnosis", "safety", "comfort", "machine"];
     fault(!rule.costs.keys().all(|kind| costs.contains(&kind.as_str())), "an unknown kind of cost");
     faults.extend(cure_faults(&rule.cure));
     faults

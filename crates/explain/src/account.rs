@@ -38,7 +38,8 @@ pub fn account(window: &Window, usual: Option<&Usual>) -> Account {
         hidden += cut(window, &stages, cpu, from..to, &mut pieces);
     }
     let waking_stack = stack_after(window, stages.waking_cpu.unwrap_or(window.cpu), |event| {
-        matches!(event.kind, Kind::Waking { tid } if tid == window.tid) && Some(event.at) >= stages.waking
+        matches!(&event.kind, Kind::Waking(woken) if woken.tid == window.tid)
+            && Some(event.at) >= stages.waking
     });
     let switch_stack = stack_after(window, window.cpu, |event| {
         matches!(&event.kind, Kind::Switch { next, .. } if next.tid == window.tid)
@@ -72,7 +73,7 @@ fn cut(
     pieces: &mut Vec<Piece>,
 ) -> u64 {
     let events = window.of(cpu);
-    let mut playback = Playback::beginning_with(events.first());
+    let mut playback = Playback::beginning_with(events.first(), window.tasks());
     let mut before = 0;
     let mut at = time.start;
     for event in events {
@@ -85,8 +86,10 @@ fn cut(
             break;
         }
         let activity = activity_until(&playback, event);
-        split(stages, at..event.at, activity, pieces);
-        at = event.at;
+        // Events that are not in order of time take none.
+        let until = event.at.max(at);
+        split(stages, at..until, activity, pieces);
+        at = until;
         playback.see(event);
     }
     split(stages, at..time.end, playback.activity(), pieces);

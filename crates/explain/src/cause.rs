@@ -12,6 +12,9 @@ use crate::window::Window;
 /// Where nothing is known of what is usual, a part of a wake-up up to this length is.
 const USUAL: Nanos = Nanos(20_000);
 
+/// Interrupts of each CPU's timer: x86's vector, and handlers of arm64, arm, RISC-V and PowerPC.
+const TIMERS: [&str; 5] = ["local_timer", "arch_timer", "twd", "riscv-timer", "timer"];
+
 /// Stolen time of at least this share of a gap, in percent, makes it the host's for sure.
 const STOLEN: u64 = 90;
 
@@ -74,7 +77,7 @@ impl Judge<'_> {
             Activity::Timer { function } if function == "hrtimer_wakeup" => self.path(piece),
             Activity::Timer { function } => Found::new(Class::Timer, function, Sure, "its events"),
             Activity::Call { function } => self.call(function),
-            Activity::Interrupt { name } if name == "local_timer" => self.path(piece),
+            Activity::Interrupt { name } if TIMERS.contains(&name.as_str()) => self.path(piece),
             Activity::Interrupt { name } => self.interrupt(name),
             Activity::Idle { asleep } => self.idle(piece, *asleep),
             Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
@@ -126,12 +129,8 @@ impl Judge<'_> {
         Some(format!("{name} [{}] on CPU {} in {from}", event.task, event.cpu))
     }
 
-    fn name_of(&self, tid: i32) -> &str {
-        let seen = self.window.all().filter_map(|event| match &event.kind {
-            Kind::Switch { previous, next } => [previous, next].into_iter().find(|task| task.tid == tid),
-            _ => None,
-        });
-        seen.last().map_or("?", |task| &task.name)
+    fn name_of(&self, tid: i32) -> String {
+        self.window.tasks().remove(&tid).map_or_else(|| "?".to_owned(), |task| task.name)
     }
 
     fn interrupt(&self, name: &str) -> Found {
@@ -250,6 +249,14 @@ impl Judge<'_> {
         }
         if self.is_usual(piece) {
             return Found::usual();
+        }
+        if priority.is_none() {
+            return Found::new(
+                Class::Unknown,
+                thread,
+                Certainty::Unknown,
+                "its priority is not in the trace",
+            );
         }
         let switch = &self.account.switch_stack;
         let held = |class, frames: &[String], witness: &str| {

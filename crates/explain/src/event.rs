@@ -91,10 +91,7 @@ pub enum Kind {
         next: Task,
     },
     /// A thread is to run.
-    Waking {
-        /// Which.
-        tid: i32,
-    },
+    Waking(Task),
     /// A thread goes to another CPU.
     Migrate {
         /// Which.
@@ -226,7 +223,9 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         "sched_switch" => {
             thread("prev").zip(thread("next")).map(|(previous, next)| Kind::Switch { previous, next })
         }
-        "sched_waking" => id("pid").map(|tid| Kind::Waking { tid }),
+        "sched_waking" => {
+            id("pid").map(|tid| Kind::Waking(Task { tid, name: text("comm"), priority: id("prio") }))
+        }
         "sched_migrate_task" => id("pid").map(|tid| Kind::Migrate { tid }),
         "sched_stat_runtime" => id("pid").map(|tid| Kind::Runtime { tid, length: time("runtime") }),
         "irq_handler_entry" => {
@@ -309,7 +308,7 @@ impl Kind {
             Self::Switch { previous, next } => {
                 ("switch", format!("{} -> {}", previous.words(), next.words()))
             }
-            Self::Waking { tid } => ("waking", tid.to_string()),
+            Self::Waking(task) => ("waking", task.words()),
             Self::Migrate { tid } => ("migrate", tid.to_string()),
             Self::Runtime { tid, length } => ("runtime", format!("{tid} {}", length.0)),
             Self::Enter(frame) => ("enter", frame.to_string()),

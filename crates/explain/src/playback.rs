@@ -26,9 +26,10 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// Before the first event of a CPU: the thread that it names ran.
-    pub fn beginning_with(event: Option<&Event>) -> Self {
-        Self { running: event.map(|event| event.task), ..Self::default() }
+    /// Before the first event of a CPU: the thread that it names ran. `tasks` are threads that events of any CPU and time
+    /// describe: the switch to a thread may be missing.
+    pub fn beginning_with(event: Option<&Event>, tasks: BTreeMap<i32, Task>) -> Self {
+        Self { running: event.map(|event| event.task), tasks, ..Self::default() }
     }
 
     /// Whether the events let this one follow: the thread that it names is the one that runs.

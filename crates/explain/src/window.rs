@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{CpuId, Nanos};
 
-use crate::Event;
+use crate::event::{Event, Kind, Task};
 
 /// A late wake-up and the events around it.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,16 @@ impl Window {
     /// The events of a CPU.
     pub fn of(&self, cpu: CpuId) -> &[Event] {
         self.events.get(&cpu).map_or(&[], Vec::as_slice)
+    }
+
+    /// What events say about threads: name and priority, as the last of each says.
+    pub fn tasks(&self) -> BTreeMap<i32, Task> {
+        let described = self.all().flat_map(|event| match &event.kind {
+            Kind::Switch { previous, next } => vec![previous, next],
+            Kind::Waking(task) => vec![task],
+            _ => Vec::new(),
+        });
+        described.map(|task| (task.tid, task.clone())).collect()
     }
 
     /// All events, in order of time for each CPU.

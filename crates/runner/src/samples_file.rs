@@ -26,7 +26,7 @@ pub struct SamplesFile {
     looked: Instant,
 }
 
-/// Space that stays free on the disk: a day of samples takes tens of gigabytes.
+/// Space that stays free on the disk, or a tenth of a small one: a day of samples takes tens of gigabytes.
 const FLOOR: u64 = 512 << 20;
 /// How often the free space is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -35,10 +35,11 @@ const LOOK: Duration = Duration::from_secs(1);
 fn has_room(file: &File) -> std::io::Result<()> {
     let system = rustix::fs::fstatvfs(file)?;
     let free = system.f_bavail.saturating_mul(system.f_frsize);
-    if free >= FLOOR {
+    let floor = FLOOR.min(system.f_blocks.saturating_mul(system.f_frsize) / 10);
+    if free >= floor {
         return Ok(());
     }
-    let why = format!("{} MiB are free there, and {} are to stay free", free >> 20, FLOOR >> 20);
+    let why = format!("{} MiB are free there, and {} are to stay free", free >> 20, floor >> 20);
     Err(std::io::Error::new(std::io::ErrorKind::StorageFull, why))
 }
 

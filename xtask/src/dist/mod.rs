@@ -153,6 +153,9 @@ fn aim(cargo: &mut Command, target: &Target) -> Result<()> {
     Ok(())
 }
 
+/// Equal functions once, and relative relocations as a bitmap (glibc 2.36 and later read it in static programs too).
+const SMALLER: &str = " -C link-arg=-Wl,--icf=all -C link-arg=-Wl,-z,pack-relative-relocs";
+
 /// Static; without unwind tables, because a panic ends the program anyway; and where the linker is lld (the default of
 /// this one target from Rust 1.90 on), with equal functions folded and the tables of both standard libraries left out.
 fn flags(target: &Target, linker: &str) -> String {
@@ -160,8 +163,8 @@ fn flags(target: &Target, linker: &str) -> String {
     let script = workspace::root().join("xtask/src/dist/no_unwind_tables.ld").display().to_string();
     let smaller = match lld {
         // Cargo divides the flags at blanks.
-        true if !script.contains(' ') => format!(" -C link-arg=-Wl,--icf=all -C link-arg=-Wl,-T,{script}"),
-        true => " -C link-arg=-Wl,--icf=all".to_owned(),
+        true if !script.contains(' ') => format!("{SMALLER} -C link-arg=-Wl,-T,{script}"),
+        true => SMALLER.to_owned(),
         false => String::new(),
     };
     format!("-C target-feature=+crt-static -C force-unwind-tables=no{smaller}")

@@ -32,7 +32,7 @@ fn callers() -> impl Strategy<Value = Vec<String>> {
 fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         (task(), task()).prop_map(|(previous, next)| Kind::Switch { previous, next }),
-        (0..5i32).prop_map(|tid| Kind::Waking { tid }),
+        task().prop_map(Kind::Waking),
         (0..5i32).prop_map(|tid| Kind::Migrate { tid }),
         (0..5i32, any::<u64>()).prop_map(|(tid, length)| Kind::Runtime { tid, length: Nanos(length) }),
         frame().prop_map(Kind::Enter),
@@ -48,11 +48,14 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
-/// Events of a CPU, in order of time.
+/// Events of a CPU, in order of time or not.
 fn events(cpu: u32) -> impl Strategy<Value = Vec<Event>> {
     let event = (0..3_000u64, 0..5i32, kind());
-    proptest::collection::vec(event, 0..60).prop_map(move |mut events| {
-        events.sort_by_key(|(at, _, _)| *at);
+    let events = proptest::collection::vec(event, 0..60);
+    (events, any::<bool>()).prop_map(move |(mut events, in_order)| {
+        if in_order {
+            events.sort_by_key(|(at, _, _)| *at);
+        }
         let event = |(at, task, kind)| Event { at: Nanos(at), cpu: CpuId(cpu), task, kind };
         events.into_iter().map(event).collect()
     })

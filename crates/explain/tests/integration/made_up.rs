@@ -12,7 +12,7 @@ pub const OTHER: i32 = 200;
 #[derive(Default)]
 pub struct Script(Vec<Event>);
 
-fn task(tid: i32) -> Task {
+pub fn task(tid: i32) -> Task {
     let (name, priority) = match tid {
         0 => ("swapper/0", 120),
         OWN => ("probe/0", 1),
@@ -51,7 +51,7 @@ impl Script {
         let woken = self.enter(at, task, vector()).enter(at + 200, task, timer()).at(
             at + 500,
             task,
-            Kind::Waking { tid: OWN },
+            Kind::Waking(self::task(OWN)),
         );
         let woken = if stack.is_empty() { woken } else { woken.stack(at + 550, task, stack) };
         woken.leave(at + 600, task, timer()).leave(at + 700, task, vector())

@@ -4,7 +4,7 @@ use explain::{Frame, Kind, Usual, Window, account};
 use record::{Activity, Certainty, Class, Stage};
 use units::Nanos;
 
-use crate::made_up::{OTHER, OWN, Script};
+use crate::made_up::{OTHER, OWN, Script, task};
 
 const USUAL: Usual = Usual {
     before_interrupt: Nanos(2_000),
@@ -184,16 +184,31 @@ fn a_chain_goes_back_to_the_interrupt_that_began_it() {
     let window = Script::default()
         .switch(900_000, OWN, 300)
         .enter(1_001_000, 300, vector.clone())
-        .at(1_001_300, 300, Kind::Waking { tid: TIMERS })
+        .at(1_001_300, 300, Kind::Waking(task(TIMERS)))
         .leave(1_001_500, 300, vector)
         // ktimers waits for the hog, then wakes the thread.
         .switch(3_000_000, 300, TIMERS)
         .enter(3_000_500, TIMERS, softirq.clone())
-        .at(3_001_000, TIMERS, Kind::Waking { tid: OWN })
+        .at(3_001_000, TIMERS, Kind::Waking(task(OWN)))
         .leave(3_001_500, TIMERS, softirq)
         .switch(3_002_000, TIMERS, OWN)
         .window(3_002_500);
     let account = account(&window, Some(&USUAL));
     assert_eq!(account.stages.waking, Some(Nanos(1_001_300)));
     assert_eq!((account.causes[0].class, account.causes[0].culprit.as_str()), (Class::Rival, "hog [300]"));
+}
+
+#[test]
+fn a_rival_whose_switch_is_missing_is_known_by_its_waking_and_one_of_unknown_priority_is_not_accused() {
+    let described = Kind::Waking(task(300));
+    for (first, class) in [(described, Class::Rival), (Kind::Other, Class::Unknown)] {
+        let window = Script::default()
+            .switch(900_000, OWN, 0)
+            .at(900_100, 0, first)
+            .at(999_000, 300, Kind::Other)
+            .timer(1_002_000, 300, USER)
+            .at(6_000_000, 300, Kind::Switch { previous: explain::Task::default(), next: task(OWN) })
+            .window(6_001_000);
+        assert_eq!(main_cause(&window).0, class);
+    }
 }

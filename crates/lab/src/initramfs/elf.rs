@@ -160,7 +160,15 @@ mod tests {
         let file = directory.path().join("test");
         std::fs::write(&file, stripped).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let run = std::process::Command::new(&file).arg("--list").output().unwrap();
+        // A test beside this one may fork while the file is open for writing; its child has it open until it execs.
+        let run = loop {
+            match std::process::Command::new(&file).arg("--list").output() {
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::yield_now()
+                }
+                run => break run.unwrap(),
+            }
+        };
         assert!(run.status.success() && String::from_utf8_lossy(&run.stdout).contains(": test"));
     }
 

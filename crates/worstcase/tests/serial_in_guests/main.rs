@@ -2,6 +2,7 @@
 //! started in every guest.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod explain;
 mod guest;
 mod noise;
 mod partition;

@@ -187,7 +187,7 @@ fn proven(top: &str, state: &str) {
     let ended = Arc::new(AtomicBool::new(false));
     spinners(&ended);
     let before = found();
-    assert!(has(&before, "stranger", "spinner"), "{before:?}");
+    assert!(has(&before, "unpinned-thread", "spinner"), "{before:?}");
     // Where the host is busy, CPU 1 may stand still for a whole second.
     until("verify names them", || answer("verify --rt 1 --duration 1s").1.contains("over program spinner"));
 
@@ -201,8 +201,8 @@ fn proven(top: &str, state: &str) {
     let busy = inside("run -- yes", "yes");
     let between = found();
     println!("left on a busy CPU: {between:?}");
-    assert!(!has(&between, "stranger", "spinner"), "{between:?}");
-    assert!(has(&between, "resident", "yes"), "{between:?}");
+    assert!(!has(&between, "unpinned-thread", "spinner"), "{between:?}");
+    assert!(has(&between, "pinned-thread", "yes"), "{between:?}");
     let ticks = events(&between, "interrupt", "LOC");
     let is_tickless = fs::read_to_string("/proc/cmdline").unwrap().contains("nohz_full");
     assert_eq!(ticks > FEW, !is_tickless, "250 a second where they are not stopped: {between:?}");
@@ -336,7 +336,7 @@ fn a_boot_line_that_isolates_leaves_the_rest_to_create() {
         let between = found();
         println!("left on a busy CPU: {between:?}");
         assert!(
-            has(&between, "resident", "yes") && events(&between, "interrupt", "LOC") < FEW,
+            has(&between, "pinned-thread", "yes") && events(&between, "interrupt", "LOC") < FEW,
             "{between:?}"
         );
         println!("traced on a busy CPU: {:?}", counted("--duration 2s --trace"));

@@ -165,7 +165,7 @@ impl Tiny {
     fn mount() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=2M", "tmpfs"]).arg(directory.path());
+        mount.args(["-t", "tmpfs", "-o", "size=2M,mode=0700", "tmpfs"]).arg(directory.path());
         mount.output().is_ok_and(|output| output.status.success()).then_some(Self(directory))
     }
 }

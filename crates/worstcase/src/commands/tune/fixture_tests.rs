@@ -69,7 +69,9 @@ pub(super) fn there_and_back(name: &str, tree: &Tree, plan: &Plan) {
     assert!(applied.taken.iter().all(|taken| taken.held()), "{name}: {applied:#?}");
     assert_eq!(machine.tree != *tree, !plan.steps.is_empty(), "{name}");
     let history = History { steps: applied.taken, ..History::default() };
-    assert!(now(&machine.root(), &history).iter().all(|(_, now)| *now == Now::Holds), "{name}");
+    // No device of a made-up machine fires, so its interrupts stay where they are.
+    let holds = |now: &Now| matches!(now, Now::Holds | Now::Pending(_));
+    assert!(now(&machine.root(), &history).iter().all(|(_, now)| holds(now)), "{name}");
     let undone = restore(&mut machine, &history.steps);
     assert!(undone.iter().all(|undone| undone.back.is_as_before()), "{name}: {undone:#?}");
     assert!(differences(&machine.root(), &history.steps).is_empty(), "{name}");

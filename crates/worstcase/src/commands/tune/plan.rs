@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::choice::Choice;
 use super::shown;
+use crate::commands::check::subject::root_at;
 use crate::error::Result;
 use crate::output;
 
@@ -32,7 +33,11 @@ impl Plan {
         let plan = self.choice.plan(self.root.as_deref())?;
         output::final_data(&match self.json {
             true => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
-            false => shown::plan(&plan) + &shown::what_next(&plan, "worstcase tune apply"),
+            false => {
+                let next_boot = self.choice.selection()?.next_boot(&root_at(self.root.as_deref())?)?;
+                let next_boot = next_boot.map_or(String::new(), |text| shown::paragraphs(&text));
+                shown::plan(&plan) + &next_boot + &shown::what_next(&plan, "worstcase tune apply")
+            }
         })?;
         Ok(ExitCode::SUCCESS)
     }

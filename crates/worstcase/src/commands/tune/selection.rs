@@ -29,7 +29,7 @@ pub struct Selection {
     #[arg(long, value_name = "CPUS")]
     pub(super) isolate: Option<CpuList>,
 
-    /// Only these rules or layers; what costs safety, security or CPUs is changed only where its rule is named here
+    /// Only these rules or layers; what costs safety, security or CPUs, and changes of the whole machine without a measured gain, only where their rule is named here
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     pub(super) only: Vec<String>,
 
@@ -85,6 +85,28 @@ impl Selection {
         let mut words = audit::emit::parameters(&audit, &rules);
         words.left_out.extend(reserved);
         Ok(words)
+    }
+
+    /// What a running kernel cannot change for the CPUs that `--isolate` names, and the next boot could; none where rules are
+    /// named, or no CPUs are.
+    pub(super) fn next_boot(&self, root: &SysRoot) -> Result<Option<String>> {
+        let named = self.isolate.as_ref().filter(|cpus| !cpus.is_empty() && self.only.is_empty());
+        let Some(cpus) = named else { return Ok(None) };
+        let words = self.parameters(root)?.words;
+        let mut text = match words.len() {
+            0 => String::new(),
+            count => format!(
+                "after a reboot: {count} more (worstcase tune persist --words writes them): {}\n",
+                words.join(" ")
+            ),
+        };
+        if !words.iter().any(|word| word.starts_with("nohz_full=")) {
+            text += &format!(
+                "for a thread that polls also nohz_full={cpus}, which stops the tick and makes the way into the kernel longer: \
+                 --profile poll asks for it\n"
+            );
+        }
+        Ok(Some(text))
     }
 
     /// What would be written on the machine at `root`.

@@ -39,6 +39,11 @@ pub fn what_next(plan: &Plan, who: &str) -> String {
     }
 }
 
+/// Sentences, one a line, wrapped to the terminal.
+pub fn paragraphs(text: &str) -> String {
+    text.lines().map(|line| lines(line, 0)).collect()
+}
+
 /// One step: what, from what, to what; below it why and at what price.
 pub fn step(step: &Step) -> String {
     lines(&change(step), 2) + &lines(&reason(step), 6)

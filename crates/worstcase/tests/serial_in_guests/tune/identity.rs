@@ -9,6 +9,14 @@ use sysroot::SysRoot;
 use super::machine_state::MachineState;
 use super::{tune, tuned, undone};
 
+/// That all holds, but for interrupts of devices that have not fired since: these are not moved before they do.
+fn written_but_for_silent_devices() {
+    let (code, text) = tune("status");
+    let pending = text.lines().filter(|line| line.starts_with("pending")).count();
+    let all_else_holds = text.contains(&format!(" {pending} not as written")) && code == Some(1);
+    assert!(all_else_holds || code == Some(0) && text.contains("all as written"), "{text}");
+}
+
 /// For each use that a machine can have. A host of guests raises threads of the kernel too.
 pub fn of_profiles(is_real_time: bool) {
     let before = MachineState::at_first();
@@ -17,8 +25,7 @@ pub fn of_profiles(is_real_time: bool) {
         assert!(applied.contains("/proc/sys/vm/stat_interval: 1 -> 10"), "{applied}");
         let raises = is_real_time && profile == "host";
         assert_eq!(applied.contains("priority of ktimers/1"), raises, "{profile}: {applied}");
-        let status = tuned("status");
-        assert!(status.contains("all as written"), "{status}");
+        written_but_for_silent_devices();
         undone();
         assert_eq!(before.differences(&MachineState::now()), Vec::<String>::new(), "{profile}");
     }
