@@ -78,9 +78,10 @@ impl Instance {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = format!("{top}/instances/{}{}-{number}", place::OWN, std::process::id());
         let (formats, tasks) = (Formats::new(layout(&root, top)?), Tasks::live(&root));
+        // First: this process may be killed as soon as there is an instance.
+        let keeper = Keeper::start(&path);
         let made = Directory::make(path.clone());
         let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
-        let keeper = Keeper::start(directory.path());
         let mut instance =
             Self { reader: Reader::None, directory, _keeper: keeper, root, top, formats, tasks };
         instance.set_up(buffer)?;

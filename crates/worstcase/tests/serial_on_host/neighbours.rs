@@ -485,7 +485,7 @@ fn a_hostile_neighbour_reaches_nothing() {
 }
 
 #[test]
-#[ignore = "ten minutes"]
+#[ignore = "long: ten minutes"]
 fn a_hostile_neighbour_reaches_nothing_in_ten_minutes() {
     hostile_neighbour(Duration::from_secs(600));
 }
