@@ -29,6 +29,15 @@ struct Hog {
     pause: u64,
 }
 
+/// Ends the hog, whatever ends the test: its scope waits for it.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The hits of a traced run on CPU 1 beside a hog.
 fn explained(hog: Hog) -> Vec<Hit> {
     let stop = AtomicBool::new(false);
@@ -45,10 +54,10 @@ fn explained(hog: Hog) -> Vec<Hit> {
             }
         };
         std::thread::Builder::new().name("the-hog".to_owned()).spawn_scoped(scope, body).unwrap();
+        let _ends = Ends(&stop);
         let arguments = ["bench", "--loads", "idle", "--cpus", "1", "--interval", "10ms", "--duration", "3s"];
         let output =
             Command::new("worstcase").args(arguments).args(["--explain=3", "--out", "run"]).output().unwrap();
-        stop.store(true, Ordering::Relaxed);
         let words = String::from_utf8_lossy(&output.stderr);
         let record: Record =
             record::store::load("run".as_ref()).unwrap_or_else(|error| panic!("{error}: {words}"));
@@ -75,22 +84,23 @@ fn a_hog_of_higher_priority_is_the_cause() {
     assert_explained(&hits, HELD / 2, Class::Rival, "the-hog [");
 }
 
+/// A real-time thread that never sleeps uses up what all real-time threads of its CPU may have in a second: the measuring
+/// thread is throttled with it, for the rest of that second.
+fn throttling_is_the_cause() {
+    let hits = explained(Hog { priority: "10", held: 10_000 * MS, pause: MS });
+    assert_explained(&hits, 20 * MS, Class::Throttling, "");
+}
+
+/// One after the other: both take CPU 1.
 #[test]
-fn a_hog_is_named_on_a_plain_kernel() {
-    PLAIN.run(a_hog_of_higher_priority_is_the_cause);
+fn a_hog_and_throttling_are_named_on_a_plain_kernel() {
+    PLAIN.run(|| {
+        a_hog_of_higher_priority_is_the_cause();
+        throttling_is_the_cause();
+    });
 }
 
 #[test]
 fn a_hog_is_named_on_a_real_time_kernel() {
     RT.run(a_hog_of_higher_priority_is_the_cause);
-}
-
-/// A real-time thread that never sleeps uses up what all real-time threads of its CPU may have in a second: the measuring
-/// thread is throttled with it, for the rest of that second.
-#[test]
-fn throttling_is_named_although_the_hog_has_a_lower_priority() {
-    PLAIN.run(|| {
-        let hits = explained(Hog { priority: "10", held: 10_000 * MS, pause: MS });
-        assert_explained(&hits, 20 * MS, Class::Throttling, "");
-    });
 }
