@@ -102,13 +102,13 @@ impl Kernel for Live {
     /// `EXDEV` for a file that is none of the kernel's settings, whatever its path looks like.
     fn write_file(&mut self, path: &str, value: &str) -> Result<(), Errno> {
         let path = self.root().path(path);
-        place::check_path(&path)?;
-        place::check(&rustix::fs::statfs(&path)?, &place::SETTINGS)?;
+        let systems = place::systems_at(&path)?;
+        place::check(&rustix::fs::statfs(&path)?, systems)?;
         // A device at such a path would be opened with all that this does.
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = rustix::fs::open(&path, flags, Mode::empty())?;
         // What was looked at can have been mounted over since.
-        place::check(&rustix::fs::fstatfs(&file)?, &place::SETTINGS)?;
+        place::check(&rustix::fs::fstatfs(&file)?, systems)?;
         write_once(&file, value)
     }
 

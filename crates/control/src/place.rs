@@ -39,6 +39,16 @@ pub fn is_setting(path: &str) -> bool {
     check_path(Path::new(path)).is_ok()
 }
 
+/// Which file systems a file at `path` may be on: elsewhere than below /proc and /sys, control groups and traces that were
+/// mounted there, as cgroup v1's cpusets are by some.
+pub(crate) fn systems_at(path: &Path) -> Result<&'static [u32], Errno> {
+    let is_plain = path.components().skip(1).all(|part| matches!(part, Component::Normal(_)));
+    if path.starts_with("/proc") || path.starts_with("/sys") {
+        return check_path(path).map(|()| &SETTINGS[..]);
+    }
+    if is_plain && path.is_absolute() { Ok(&GROUPS[..]) } else { Err(Errno::XDEV) }
+}
+
 pub(crate) fn check_path(path: &Path) -> Result<(), Errno> {
     let mut parts = path.components().skip(1);
     let is_plain = path.components().skip(1).all(|part| matches!(part, Component::Normal(_)));
@@ -99,6 +109,15 @@ pub(crate) fn is_service(manager: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elsewhere_than_below_proc_and_sys_only_groups_and_traces_are_written() {
+        assert_eq!(systems_at(Path::new("/run/cpuset/a/cpuset.cpus")), Ok(&GROUPS[..]));
+        assert_eq!(systems_at(Path::new("/proc/sys/vm/swappiness")), Ok(&SETTINGS[..]));
+        for path in ["/run/../etc/passwd", "run/cpuset", "/proc/self/mem"] {
+            assert!(systems_at(Path::new(path)).is_err(), "{path}");
+        }
+    }
 
     #[test]
     fn a_slice_has_a_plain_name() {
