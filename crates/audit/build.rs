@@ -1,21 +1,37 @@
-//! Lists the files of rules, so that a new layer is a new file, or a directory of files, and nothing else.
+//! Turns the rules and the tables beside them into JSON, so that the program reads them without a parser of TOML, and
+//! compresses them. A new layer of rules is a new file, or a directory of files, and nothing else.
 
-use std::fmt::Write;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use flate2::{Compression, GzBuilder};
+use serde_json::json;
+
 fn main() -> io::Result<()> {
     let here = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
-    let target = env::var("OUT_DIR").map_err(io::Error::other)?;
     let directory = Path::new(&here).join("../../rules");
     println!("cargo::rerun-if-changed={}", directory.display());
-    let mut list = String::from("[\n");
-    for (layer, path) in files(&directory)? {
-        writeln!(list, "    ({layer:?}, include_str!({:?})),", path.display().to_string())
-            .map_err(io::Error::other)?;
-    }
-    list.push_str("]\n");
-    fs::write(Path::new(&target).join("rules.rs"), list)
+    let rules = files(&directory)?.into_iter().map(|(layer, path)| Ok(json!([layer, table(&path)?])));
+    pack("rules", &json!(rules.collect::<io::Result<Vec<_>>>()?))?;
+    pack("origins", &table(Path::new("src/isolation/origins.toml"))?)?;
+    pack("known", &table(Path::new("src/recipe/known.toml"))?)
+}
+
+/// A file of TOML as JSON.
+fn table(path: &Path) -> io::Result<serde_json::Value> {
+    println!("cargo::rerun-if-changed={}", path.display());
+    let failed = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", path.display()));
+    let table: toml::Table = toml::from_str(&fs::read_to_string(path)?).map_err(|error| failed(&error))?;
+    serde_json::to_value(table).map_err(|error| failed(&error))
+}
+
+fn pack(name: &str, table: &serde_json::Value) -> io::Result<()> {
+    let target = env::var("OUT_DIR").map_err(io::Error::other)?;
+    let packed = fs::File::create(Path::new(&target).join(format!("{name}.json.gz")))?;
+    let mut packed = GzBuilder::new().write(packed, Compression::best());
+    packed.write_all(table.to_string().as_bytes())?;
+    packed.finish().map(drop)
 }
 
 /// Files below `directory`, each with its layer: its own name, or that of the directory that it stands in.

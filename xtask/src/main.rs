@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask test`, `mend`, `tidy`, `dist`, `bench`. Each is a module; this file only chooses one.
+//! Project tasks: `cargo xtask test`, `mend`, `tidy`, `dist`, `bench` and others. Each is a module; this file only chooses one.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a task is for
 
@@ -7,8 +7,10 @@ mod bench;
 mod command;
 mod dist;
 mod mend;
+mod notices;
 mod packages;
 mod parameters;
+mod parts;
 mod processes;
 mod stages;
 mod tally;
@@ -25,25 +27,33 @@ use arguments::Arguments;
 const HELP: &str = "\
 Usage: cargo xtask TASK [OPTIONS]
 
-  test [--quick | --full] [--stage NAME]
-                  the one test command: formatting, clippy, tidy, documentation, unit, property and integration
-                  tests, then dist, root's, real-time and counting tests one after the other, fuzz targets.
-                  --quick: up to the integration tests, what a change needs. --full: long tests too.
-                  As root it installs the Debian packages that are missing.
+  test [--quick | --later | --full [PART]] [--stage NAME]
+                  the one test command: formatting, clippy, tidy, unit, property and integration tests, then root's,
+                  real-time and counting tests one after the other. As root it installs the Debian packages that are
+                  missing. --quick: up to the integration tests, what a change needs.
+                  --later: what CI runs after it: documentation, models, dist, more serial tests, fuzz targets.
+                  --full: the long tests, or a part of them
   mend [CRATE]    writes anew what integration tests compare with: snapshots, answers of commands, schemas,
                   generated documents
   tidy            what the house demands of the source, checked in seconds
-  dist [--target TRIPLE] [--run]
+  dist [--target TRIPLE] [--run] [--packages]
                   static binaries in dist/, for every target whose standard library is installed;
-                  --run: each runs, foreign ones under qemu-user
-  bench peers [--rounds N] [--seconds N] [--intervals 200us,1ms] [--cpus LIST]
-                  against cyclictest (and jitterdebugger, if installed), runs taken in turn
+                  --run: each runs, foreign ones under qemu-user; and the runtime's header and libraries.
+                  --packages: archives, Debian packages, sources with all crates, and their checksums
+  bench peers [--rounds N] [--seconds N] [--intervals 200us,1ms] [--cpus LIST] [--binary FILE]
+                  against cyclictest, and jitterdebugger or another version of worstcase, runs taken in turn
+  bench noise [--rounds N] [--seconds N] [--cpu N]
+                  what takes a CPU from a spinning thread, in turn with oslat
   bench record    time and instructions to record one sample
-  bench check     time to ask this machine all rules
+  bench check [--cases]
+                  time to ask this machine all rules; shares of recipes with a known truth that are judged wrongly
+  bench events [--em-odp DIRECTORY] [--rounds N]
+                  what an event costs in the runtime, in turn with an em-odp built in DIRECTORY
   bench lab [--rounds N] [--binary FILE]
                   time until a guest's command begins, and two guests side by side against one
   bench trace [--file FILE] [--rounds N]
                   events a second out of a trace.dat, against trace-cmd report
+  notices         THIRD-PARTY.md anew: the licences of the crates in the programs
   parameters      the table of boot parameters' names anew, from Debian's linux-doc packages
 ";
 
@@ -67,6 +77,7 @@ fn run() -> Result<bool> {
         Some("tidy") => tidy::run(arguments),
         Some("dist") => dist::run(arguments),
         Some("bench") => bench::run(arguments),
+        Some("notices") => notices::run(arguments),
         Some("parameters") => parameters::run(arguments),
         None | Some("help" | "--help" | "-h") => {
             print!("{HELP}");

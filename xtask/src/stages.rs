@@ -12,54 +12,56 @@ use anyhow::{Context, Result};
 use crate::command;
 use crate::tally::Tally;
 use crate::workspace::{self, cargo};
-use crate::{dist, packages, tidy};
+use crate::{dist, packages, parts, tidy};
 
-/// How much is asked for.
+/// How soon a stage is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// What a change needs before it is looked at: all that is neither root's nor a matter of time, within minutes.
     Quick,
-    /// All that has to hold.
+    /// The test command: every behaviour.
     Normal,
-    /// Long tests too.
-    Full,
+    /// What CI runs after it.
+    Later,
 }
 
 /// One stage.
 pub struct Stage {
     /// What `--stage` takes.
     pub name: &'static str,
-    /// The least depth at which it runs.
-    pub from: Depth,
+    /// When it runs.
+    pub depth: Depth,
     /// What it does; the tally says how it went.
-    pub run: fn(Depth) -> Result<Tally>,
+    pub run: fn() -> Result<Tally>,
 }
 
 /// All stages. What measures, counts or needs root comes after what may run side by side, and never beside it.
-pub const ALL: [Stage; 11] = [
-    Stage { name: "packages", from: Depth::Normal, run: |_| packages::provide() },
+pub const ALL: [Stage; 13] = [
+    Stage { name: "packages", depth: Depth::Normal, run: packages::provide },
     Stage {
         name: "formatting",
-        from: Depth::Quick,
-        run: |_| single("formatting", &["fmt", "--all", "--check"]),
+        depth: Depth::Quick,
+        run: || single("formatting", &["fmt", "--all", "--check"]),
     },
-    Stage { name: "clippy", from: Depth::Quick, run: |_| single("clippy", CLIPPY) },
-    Stage { name: "tidy", from: Depth::Quick, run: |_| tidy::stage() },
-    Stage { name: "documentation", from: Depth::Quick, run: |_| documentation() },
-    Stage { name: "unit tests", from: Depth::Quick, run: unit },
-    Stage { name: "integration tests", from: Depth::Quick, run: integration },
-    Stage { name: "documentation tests", from: Depth::Quick, run: |_| documentation_tests() },
-    // Before the serial tests: guests of other architectures run what it makes.
-    Stage { name: "dist", from: Depth::Normal, run: |_| dist::stage() },
-    Stage { name: "serial tests", from: Depth::Normal, run: serial },
-    Stage { name: "fuzz targets", from: Depth::Normal, run: |_| fuzz() },
+    Stage { name: "clippy", depth: Depth::Quick, run: || single("clippy", CLIPPY) },
+    Stage { name: "tidy", depth: Depth::Quick, run: tidy::stage },
+    Stage { name: "unit tests", depth: Depth::Quick, run: unit },
+    Stage { name: "integration tests", depth: Depth::Quick, run: integration },
+    Stage { name: "documentation tests", depth: Depth::Quick, run: documentation_tests },
+    Stage { name: "serial tests", depth: Depth::Normal, run: || serial(Depth::Normal) },
+    Stage { name: "documentation", depth: Depth::Later, run: documentation },
+    Stage { name: "models", depth: Depth::Later, run: models },
+    // Before the later serial tests: guests of other architectures run what it makes.
+    Stage { name: "dist", depth: Depth::Later, run: dist::stage },
+    Stage { name: "later serial tests", depth: Depth::Later, run: || serial(Depth::Later) },
+    Stage { name: "fuzz targets", depth: Depth::Later, run: fuzz },
 ];
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
 
 /// Integration tests whose names begin so run one after the other, one test at a time: they are root's, they measure
 /// real threads, or they count what other tests would add to.
-const SERIAL: &str = "serial_";
+pub const SERIAL: &str = "serial_";
 
 /// One `cargo` command that is right or wrong.
 fn single(name: &str, arguments: &[&str]) -> Result<Tally> {
@@ -76,8 +78,18 @@ fn checked(name: &str, command: &mut Command) -> Result<bool> {
     Ok(outcome.success)
 }
 
-fn unit(depth: Depth) -> Result<Tally> {
-    tests("unit tests", &["--workspace", "--lib", "--bins"], harness(depth, false))
+fn unit() -> Result<Tally> {
+    tests("unit tests", &UNITS, &["--show-output"])
+}
+
+const UNITS: [&str; 3] = ["--workspace", "--lib", "--bins"];
+
+/// The long tests of libraries and programs, and of integration tests that may run side by side.
+pub fn simulations() -> Result<Tally> {
+    let (_, ordinary) = integration_tests()?;
+    let mut selection = UNITS.to_vec();
+    selection.extend(ordinary.iter().flat_map(|name| ["--test", name]));
+    tests("simulations", &selection, &["--show-output", "--ignored"])
 }
 
 /// `cargo doc` has nothing to warn of.
@@ -89,43 +101,72 @@ fn documentation() -> Result<Tally> {
     checked("documentation", &mut cargo).map(Tally::of)
 }
 
+/// The runtime's rings under loom, which tries all orders in which two threads can take turns. In a directory of its own:
+/// the flag is another build of everything.
+fn models() -> Result<Tally> {
+    let mut cargo = cargo();
+    cargo.args(["test", "--package", "runtime", "--lib", "--release", "--", "models"]);
+    cargo.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", workspace::root().join("target/loom"));
+    let outcome = command::logged(&mut cargo, &workspace::logs().join("models.log"))?;
+    if !outcome.success {
+        println!("{}", outcome.failures());
+    }
+    Ok(Tally::from_cargo_test(&outcome.text, outcome.success))
+}
+
 fn documentation_tests() -> Result<Tally> {
     tests("documentation tests", &["--workspace", "--doc"], &["--show-output"])
 }
 
-fn integration(depth: Depth) -> Result<Tally> {
+fn integration() -> Result<Tally> {
     let (_, ordinary) = integration_tests()?;
     if ordinary.is_empty() {
         return Ok(Tally::default());
     }
     let mut selection = vec!["--workspace"];
     selection.extend(ordinary.iter().flat_map(|name| ["--test", name]));
-    tests("integration tests", &selection, harness(depth, false))
+    tests("integration tests", &selection, &["--show-output"])
 }
 
 fn serial(depth: Depth) -> Result<Tally> {
     let (serial, _) = integration_tests()?;
     let mut tally = Tally::default();
     for executable in &serial {
-        for (portion, tests) in portions(executable)? {
-            let start = Instant::now();
-            let one = one_portion(executable, &portion, &tests, depth)?;
-            let Tally { passed, failed, skipped } = &one;
-            let seconds = start.elapsed().as_secs();
-            println!("  {portion}: {passed} passed, {failed} failed, {} skipped, {seconds} s", skipped.len());
-            tally.add(one);
-        }
+        let wanted = |test: &str| parts::is_later(executable, test) == (depth == Depth::Later);
+        tally.add(portion_by_portion(executable, &[], wanted)?);
+    }
+    Ok(tally)
+}
+
+/// The tests of a serial executable whose paths begin so and that are ignored otherwise.
+pub fn long(executable: &str, begin: &str) -> Result<Tally> {
+    portion_by_portion(executable, &["--ignored"], |test| test.starts_with(begin))
+}
+
+fn portion_by_portion(executable: &str, which: &[&str], wanted: impl Fn(&str) -> bool) -> Result<Tally> {
+    let mut tally = Tally::default();
+    for (portion, tests) in portions(executable, which, wanted)? {
+        let start = Instant::now();
+        let one = one_portion(executable, &portion, which, &tests)?;
+        let Tally { passed, failed, skipped } = &one;
+        let seconds = start.elapsed().as_secs();
+        println!("  {portion}: {passed} passed, {failed} failed, {} skipped, {seconds} s", skipped.len());
+        tally.add(one);
     }
     Ok(tally)
 }
 
 /// The tests of an executable, by the first module that they are in, so that each portion has its log, its time and its
 /// time limit.
-fn portions(executable: &str) -> Result<BTreeMap<String, Vec<String>>> {
+fn portions(
+    executable: &str,
+    which: &[&str],
+    wanted: impl Fn(&str) -> bool,
+) -> Result<BTreeMap<String, Vec<String>>> {
     let list = ["test", "--all-features", "--workspace", "--test", executable, "--", "--list"];
-    let text = command::output(cargo().args(list))?;
+    let text = command::output(cargo().args(list).args(which))?;
     let mut portions: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for test in text.lines().filter_map(|line| line.strip_suffix(": test")) {
+    for test in text.lines().filter_map(|line| line.strip_suffix(": test")).filter(|test| wanted(test)) {
         let portion = match test.split_once("::") {
             Some((module, _)) => format!("{executable} {module}"),
             None => executable.to_owned(),
@@ -136,9 +177,9 @@ fn portions(executable: &str) -> Result<BTreeMap<String, Vec<String>>> {
 }
 
 /// The whole workspace is named even for one test: with another set of features everything would be built anew.
-fn one_portion(executable: &str, portion: &str, names: &[String], depth: Depth) -> Result<Tally> {
-    let mut harness = harness(depth, true).to_vec();
-    harness.push("--exact");
+fn one_portion(executable: &str, portion: &str, which: &[&str], names: &[String]) -> Result<Tally> {
+    let mut harness = vec!["--show-output", "--test-threads=1", "--exact"];
+    harness.extend(which);
     harness.extend(names.iter().map(String::as_str));
     tests(portion, &["--workspace", "--test", executable], &harness)
 }
@@ -147,16 +188,6 @@ fn one_portion(executable: &str, portion: &str, names: &[String], depth: Depth) 
 fn integration_tests() -> Result<(BTreeSet<String>, BTreeSet<String>)> {
     let names = workspace::packages()?.into_iter().flat_map(|package| package.tests);
     Ok(names.partition(|test| test.starts_with(SERIAL)))
-}
-
-/// Arguments to the test harness.
-fn harness(depth: Depth, one_at_a_time: bool) -> &'static [&'static str] {
-    match (depth == Depth::Full, one_at_a_time) {
-        (false, false) => &["--show-output"],
-        (false, true) => &["--show-output", "--test-threads=1"],
-        (true, false) => &["--show-output", "--include-ignored"],
-        (true, true) => &["--show-output", "--include-ignored", "--test-threads=1"],
-    }
 }
 
 /// One `cargo test`, its results added up.

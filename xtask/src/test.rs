@@ -5,30 +5,49 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, ensure};
 
 use crate::arguments::Arguments;
-use crate::packages::is_root;
+use crate::packages::{self, is_root};
+use crate::parts;
 use crate::stages::{self, Depth, Stage};
 use crate::tally::Tally;
 
-/// `test [--quick | --full] [--stage NAME]`
+/// `test [--quick | --later | --full [PART]] [--stage NAME]`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
-    let depth = match (arguments.flag("--quick"), arguments.flag("--full")) {
-        (true, true) => return Err(anyhow!("--quick and --full exclude each other")),
+    if arguments.flag("--full") {
+        return full(arguments);
+    }
+    let depth = match (arguments.flag("--quick"), arguments.flag("--later")) {
+        (true, true) => return Err(anyhow!("--quick and --later exclude each other")),
         (true, false) => Depth::Quick,
-        (false, true) => Depth::Full,
+        (false, true) => Depth::Later,
         (false, false) => Depth::Normal,
     };
     let only: Option<String> = arguments.value("--stage")?;
     arguments.finish()?;
-    let stages = chosen(depth, only.as_deref())?;
     let mut tally = Tally::default();
-    for stage in stages {
-        tally.add(announced(stage, depth));
+    for stage in chosen(depth, only.as_deref())? {
+        tally.add(announced(stage.name, stage.run));
+    }
+    conclude(tally)
+}
+
+/// The long tests: a part of them, or all.
+fn full(mut arguments: Arguments) -> Result<bool> {
+    let name = arguments.word();
+    arguments.finish()?;
+    let parts = parts::chosen(name.as_deref())?;
+    let mut tally = announced("packages", packages::provide);
+    for part in parts {
+        tally.add(announced(part.name, || parts::run(part)));
     }
     conclude(tally)
 }
 
 fn chosen(depth: Depth, only: Option<&str>) -> Result<Vec<&'static Stage>> {
-    let asked = |stage: &&Stage| only.map_or(depth >= stage.from, |name| stage.name == name);
+    let asked = |stage: &&Stage| match (only, depth) {
+        (Some(name), _) => stage.name == name,
+        (None, Depth::Later) => stage.depth == Depth::Later || stage.name == "packages",
+        (None, depth) => stage.depth <= depth,
+    };
     let chosen: Vec<_> = stages::ALL.iter().filter(asked).collect();
     let names: Vec<_> = stages::ALL.iter().map(|stage| stage.name).collect();
     ensure!(!chosen.is_empty(), "no such stage: there are {}", names.join(", "));
@@ -36,16 +55,16 @@ fn chosen(depth: Depth, only: Option<&str>) -> Result<Vec<&'static Stage>> {
 }
 
 /// Runs a stage between two lines; one that cannot be run has failed.
-fn announced(stage: &Stage, depth: Depth) -> Tally {
-    println!("== {}", stage.name);
+fn announced(name: &str, run: impl FnOnce() -> Result<Tally>) -> Tally {
+    println!("== {name}");
     let start = Instant::now();
-    let tally = (stage.run)(depth).unwrap_or_else(|error| {
+    let tally = run().unwrap_or_else(|error| {
         println!("error: {error:#}");
         Tally::of(false)
     });
     let Tally { passed, failed, skipped } = &tally;
     let (skipped, seconds) = (skipped.len(), start.elapsed().as_secs_f64());
-    println!("== {}: {passed} passed, {failed} failed, {skipped} skipped, {seconds:.1} s", stage.name);
+    println!("== {name}: {passed} passed, {failed} failed, {skipped} skipped, {seconds:.1} s");
     tally
 }
 

@@ -51,6 +51,8 @@ fn subject(survey: &Survey) -> Subject {
         architecture: text("architecture"),
         preemption: text("preemption"),
         guest: text("guest"),
+        container: text("container"),
+        model: text("model"),
         online: text("cpus.online"),
     }
 }

@@ -9,12 +9,11 @@ use crate::profile::Profiles;
 use crate::rule::{Grade, Severity};
 
 /// The version of the form of [`Audit`] in JSON. Fields that may be absent are added without raising it.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// All findings about one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub struct Audit {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -38,7 +37,6 @@ pub struct Audit {
 /// The machine, as far as its names go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub struct Subject {
     /// The kernel's release.
     pub kernel: Fact<String>,
@@ -48,6 +46,12 @@ pub struct Subject {
     pub preemption: Fact<String>,
     /// The hypervisor, or `none`.
     pub guest: Fact<String>,
+    /// Who made the container that this runs in, or `none`.
+    #[serde(default)]
+    pub container: Fact<String>,
+    /// The machine's name, by its firmware.
+    #[serde(default)]
+    pub model: Fact<String>,
     /// The CPUs that run.
     pub online: Fact<String>,
 }
@@ -55,7 +59,6 @@ pub struct Subject {
 /// What one rule says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub struct Finding {
     /// The rule's id.
     pub rule: String,
@@ -63,6 +66,9 @@ pub struct Finding {
     pub layer: String,
     /// What should be.
     pub title: String,
+    /// What is so where the rule fails.
+    #[serde(default)]
+    pub problem: String,
     /// How bad it is, or would be.
     pub severity: Severity,
     /// What stands behind the rule.
@@ -107,7 +113,6 @@ pub enum Outcome {
 /// A fact that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub struct Evidence {
     /// The fact's name: `boot:isolcpus`.
     pub fact: String,
@@ -120,7 +125,6 @@ pub struct Evidence {
 /// An item of a list that is not as wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub struct Offender {
     /// What it is: a path, an interrupt, a thread.
     pub name: String,
@@ -180,6 +184,13 @@ impl Domain {
             Self::Application => "application",
             Self::None => "no cure here",
         }
+    }
+}
+
+impl Finding {
+    /// What is so: the problem where the rule fails, else what should be.
+    pub fn headline(&self) -> &str {
+        if self.outcome == Outcome::Failed { &self.problem } else { &self.title }
     }
 }
 

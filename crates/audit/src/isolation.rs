@@ -11,7 +11,7 @@ use units::Nanos;
 
 mod origin;
 
-pub use origin::{Origin, origin};
+pub use origin::{Origin, known_as, origin, origins};
 
 /// How many events a second are allowed on each CPU: of anything, and of what has a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use record::Fact;
 use survey::{Reading, Survey, Value};
+use units::{InOrder, errno_in_words};
 
 use crate::condition::Condition;
 use crate::division::Division;
@@ -69,7 +70,7 @@ impl Judge<'_> {
         let speaks_of_cpus = want.needs_division() || Division::is_needed_by(&rule.fact);
         obstacle.or_else(|| {
             (speaks_of_cpus && self.division.isolated.is_empty()).then(|| {
-                let reason = "no CPU is set apart: --isolate 2-3 names those that should be";
+                let reason = "no CPU is isolated: --isolate 2-3 names those that should be";
                 Judgement::new(Outcome::NotApplicable, reason)
             })
         })
@@ -90,7 +91,7 @@ impl Judge<'_> {
             },
             Fact::Absent => (want.holds_for_absent() != Some(true)).then(|| aside("absent")),
             Fact::Unreadable(errno) => {
-                let reason = format!("whether {fact} {want} cannot be read: {}", in_words(*errno));
+                let reason = format!("whether {fact} {want} cannot be read: {}", errno_in_words(*errno));
                 Some(Judgement::new(Outcome::Unreadable, reason))
             }
             Fact::Unsupported => Some(aside("unknown")),
@@ -118,7 +119,7 @@ impl Judge<'_> {
                 Err(mismatch) => Judgement::mismatch(&rule.fact, &mismatch),
             },
             Fact::Absent => absent(rule, want),
-            Fact::Unreadable(errno) => Judgement::new(Outcome::Unreadable, in_words(*errno)),
+            Fact::Unreadable(errno) => Judgement::new(Outcome::Unreadable, errno_in_words(*errno)),
             Fact::Unsupported => Judgement::plain(Outcome::Unsupported),
         }
     }
@@ -140,6 +141,7 @@ impl Judge<'_> {
             rule: rule.id.clone(),
             layer: rule.layer.clone(),
             title: rule.title.clone(),
+            problem: rule.problem.clone(),
             severity: self.severity(rule),
             grade: rule.evidence,
             outcome: judgement.outcome,
@@ -156,9 +158,10 @@ impl Judge<'_> {
     /// The rule's cure. Lockdown forbids what is in debugfs (kernel/security/lockdown), so that ways through it come
     /// last there.
     fn cure(&self, rule: &Rule) -> Vec<Remedy> {
-        let mut cure = remedies(&rule.cure, self.division);
+        let config = self.survey.kernel_config();
+        let mut cure = remedies(&rule.cure, self.division, config.value());
         if matches!(self.survey.read("lockdown").value, Fact::Value(Value::Text(level)) if level != "none") {
-            cure.sort_by_key(|remedy| remedy.text.contains(DEBUGFS));
+            cure.order_by_key(|remedy| remedy.text.contains(DEBUGFS));
         }
         cure
     }
@@ -200,14 +203,8 @@ fn absent(rule: &Rule, want: &Want) -> Judgement {
     }
 }
 
-/// What the kernel answered, without the number that the standard library adds.
-pub(crate) fn in_words(errno: i32) -> String {
-    let text = std::io::Error::from_raw_os_error(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
 /// Failed before unreadable before the rest; worst first; what was measured before what was only repeated; then by
 /// layer and rule, in the order of the files.
 pub(crate) fn sort(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (finding.outcome, Reverse(finding.severity), Reverse(finding.grade)));
+    findings.order_by_key(|finding| (finding.outcome, Reverse(finding.severity), Reverse(finding.grade)));
 }

@@ -43,6 +43,6 @@ pub use condition::{Condition, ParseConditionError};
 pub use division::Division;
 pub use finding::{Audit, Domain, Evidence, Finding, Offender, Outcome, Remedy, SCHEMA_VERSION, Subject};
 pub use profile::{Asker, Profile, Profiles, UnknownProfile};
-pub use rule::{Absent, Cure, Grade, Rule, Severity, Write};
-pub use rules::{Layer, Rules, RulesError};
+pub use rule::{Absent, Cure, Gain, Grade, Rule, Severity, Write};
+pub use rules::{Layer, PAPERS, Rules, RulesError};
 pub use want::{Comparison, Cpus, Limit, Mismatch, ParseWantError, Want};

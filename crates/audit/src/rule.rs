@@ -46,6 +46,30 @@ pub enum Grade {
     Measured,
 }
 
+/// How much a cure is likely to cut the worst case: an order, not a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Gain {
+    /// Rarely seen in the worst case.
+    Small,
+    /// Seen under some loads.
+    Medium,
+    /// Often decides the worst case.
+    Large,
+}
+
+impl Gain {
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+}
+
 /// One rule.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -57,6 +81,8 @@ pub struct Rule {
     pub layer: String,
     /// What should be, in at most some sixty characters: `Transparent huge pages are off`.
     pub title: String,
+    /// What is so where the rule fails, as short, without the value that was read: `kernel is not PREEMPT_RT`.
+    pub problem: String,
     /// One line of mechanism.
     pub why: String,
     /// The name of the fact that is judged (`survey`).
@@ -89,6 +115,12 @@ pub struct Rule {
     pub evidence: Grade,
     /// The figure, for a measured rule: what was measured, on what, by whom.
     pub figure: Option<String>,
+    /// How much the cure on the running system is likely to gain; none where there is no such cure. The reason is the figure
+    /// where it was measured, else the mechanism.
+    pub gain: Option<Gain>,
+    /// What that cure does, as an order in some forty characters, with CPUs in braces as in a cure: `move interrupts to
+    /// CPUs {housekeeping}`. Goes with `gain`.
+    pub change: Option<String>,
     /// What the cure costs, by kind: `power`, `throughput`, `memory`, `security`, `diagnosis`, `safety`, `comfort`.
     #[serde(default)]
     pub costs: BTreeMap<String, String>,
@@ -100,9 +132,9 @@ pub struct Rule {
     /// The cure by domain.
     #[serde(default)]
     pub cure: Cure,
-    /// Which seed documents recommend this: `S0` to `S4`.
+    /// Which papers recommend this, by the names of docs/sources.md.
     #[serde(default)]
-    pub seeds: Vec<String>,
+    pub papers: Vec<String>,
     /// Where the rule comes from: kernel document, commit, vendor's guide.
     pub source: Vec<String>,
 }

@@ -7,8 +7,17 @@ use serde::Deserialize;
 use crate::rule::{Grade, Rule};
 use crate::{Action, Cure, Division};
 
-/// The files of the rule base: their layers, their texts.
-const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+/// The files of the rule base, each with its layer.
+const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.json.gz"));
+
+/// The papers that rules name, and what each is about (docs/sources.md).
+pub const PAPERS: [(&str, &str); 5] = [
+    ("Enea", "optimizing a P2041 board for latency"),
+    ("EVL", "Xenomai 4: how to benchmark"),
+    ("Enea 2013", "Korea Linux Forum: four ways to better performance"),
+    ("Flatscher", "real-time optimizations"),
+    ("Chevallier", "Smile: measuring the impacts of PREEMPT_RT"),
+];
 
 /// Rules that were read.
 #[derive(Clone, Debug)]
@@ -38,9 +47,9 @@ struct File {
 
 /// A file that does not parse.
 #[derive(Debug, thiserror::Error)]
-#[error("rules/{layer}.toml: {message}")]
+#[error("{files}: {message}")]
 pub struct RulesError {
-    layer: String,
+    files: String,
     message: String,
 }
 
@@ -48,24 +57,39 @@ impl Rules {
     /// The rules built into the binary.
     ///
     /// # Errors
-    /// [`RulesError`] where a file does not parse; a test makes sure that all do.
+    /// [`RulesError`] where they are no rules; a test makes sure that they are.
     pub fn built_in() -> Result<Self, RulesError> {
-        Self::parse(FILES)
+        let json = machine::packed::text(FILES);
+        let failed = |error: serde_json::Error| RulesError {
+            files: "the rules of this program".to_owned(),
+            message: error.to_string(),
+        };
+        let files: Vec<(String, File)> = record::json::read(json.as_bytes()).map_err(failed)?;
+        Ok(Self::of(files))
     }
 
-    /// The rules of `files`, each a layer's name and its text.
+    /// The rules of `files` as people write them, each a layer's name and its text: for those who write rules.
     ///
     /// # Errors
     /// [`RulesError`] with the line that does not parse.
     pub fn parse(files: &[(&str, &str)]) -> Result<Self, RulesError> {
+        let parse = |(layer, text): &(&str, &str)| {
+            let failed = |error: toml::de::Error| RulesError {
+                files: format!("rules/{layer}.toml"),
+                message: error.to_string(),
+            };
+            Ok(((*layer).to_owned(), toml::from_str(text).map_err(failed)?))
+        };
+        files.iter().map(parse).collect::<Result<_, _>>().map(Self::of)
+    }
+
+    fn of(files: Vec<(String, File)>) -> Self {
         let (mut rules, mut layers) = (Vec::new(), Vec::new());
-        for (layer, text) in files {
-            let file: File = toml::from_str(text)
-                .map_err(|error| RulesError { layer: (*layer).to_owned(), message: error.to_string() })?;
-            rules.extend(file.rules.into_iter().map(|rule| Rule { layer: (*layer).to_owned(), ..rule }));
-            add(&mut layers, layer, &file.about);
+        for (layer, file) in files {
+            rules.extend(file.rules.into_iter().map(|rule| Rule { layer: layer.clone(), ..rule }));
+            add(&mut layers, &layer, &file.about);
         }
-        Ok(Self { rules, layers })
+        Self { rules, layers }
     }
 
     /// All, in the order of the files.
@@ -76,6 +100,17 @@ impl Rules {
     /// The layers, in the order of their files.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
+    }
+
+    /// The symbols of the kernel's configuration that rules ask for, each once.
+    pub fn symbols(&self) -> BTreeSet<&str> {
+        let facts = self.all().iter().flat_map(|rule| {
+            let conditions = rule.applies.iter().chain(&rule.unless).map(|condition| &condition.fact);
+            [&rule.fact].into_iter().chain(&rule.also).chain(conditions)
+        });
+        let named =
+            facts.filter_map(|fact| fact.strip_prefix("config:").or_else(|| fact.strip_prefix("config-on:")));
+        named.flat_map(|symbols| symbols.split(',')).collect()
     }
 
     /// The rule of that name.
@@ -140,13 +175,25 @@ fn rule_faults(rule: &Rule) -> Vec<String> {
     );
     fault(rule.title.is_empty(), "it has no title");
     fault(rule.title.chars().count() > LONGEST_TITLE, "its title is longer than 62 characters");
+    fault(rule.problem.is_empty(), "it has no problem");
+    fault(rule.problem.chars().count() > LONGEST_TITLE, "its problem is longer than 62 characters");
+    fault(rule.problem.ends_with('.'), "its problem ends with a full stop");
+    fault(rule.problem == rule.title, "its problem is its title");
     fault(rule.why.is_empty() || rule.why.contains('\n'), "its `why` is not one line");
     fault(rule.wanted.is_empty(), "no profile wants anything");
     fault(rule.source.is_empty(), "it has no source");
     fault(rule.evidence == Grade::Measured && rule.figure.is_none(), "it is measured and has no figure");
     fault(rule.cure.is_empty(), "it has no cure; say why with `none = \"...\"`");
-    let seeds = ["S0", "S1", "S2", "S3", "S4"];
-    fault(!rule.seeds.iter().all(|seed| seeds.contains(&seed.as_str())), "seeds are S0 to S4");
+    let is_written = !(rule.cure.runtime.is_empty() && rule.cure.actions.is_empty());
+    fault(
+        is_written != rule.gain.is_some(),
+        "`gain` goes with a cure on the running system, and with no other",
+    );
+    fault(rule.change.is_some() != rule.gain.is_some(), "`change` goes with `gain`");
+    fault(
+        !rule.papers.iter().all(|name| PAPERS.iter().any(|(known, _)| known == name)),
+        "a paper is none of docs/sources.md",
+    );
     let costs = ["power", "throughput", "memory", "security", "diagnosis", "safety", "comfort", "machine"];
     fault(!rule.costs.keys().all(|kind| costs.contains(&kind.as_str())), "an unknown kind of cost");
     faults.extend(cure_faults(&rule.cure));

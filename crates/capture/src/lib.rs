@@ -12,16 +12,19 @@
 //! ```
 
 mod hits;
+mod live;
 mod rings;
 
 use failure::{Error, Result};
-use record::{Class, Hit, Tracing};
+use record::{Class, Hit, LateWakeUp, Tracing};
+use sys::clock::Clock;
 use sysroot::SysRoot;
 use trace::Symbols;
 use trace::live::{Form, Instance};
-use units::{Bytes, CpuId, Nanos};
+use units::{Bytes, Nanos};
 
 use hits::Hits;
+pub use live::Live;
 use rings::Rings;
 
 /// Size of a CPU's ring, and of all together.
@@ -48,28 +51,13 @@ impl Threads {
             }
         }
     }
-}
 
-/// A wake-up that its thread has marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Late {
-    /// The thread.
-    pub tid: i32,
-    /// The CPU that it is pinned to.
-    pub cpu: CpuId,
-    /// Number of the activation.
-    pub activation: u64,
-    /// When it was due, on `CLOCK_MONOTONIC`.
-    pub due: Nanos,
-    /// When it came.
-    pub woke: Nanos,
-    /// Its period.
-    pub interval: Nanos,
-}
-
-impl Late {
-    fn latency(&self) -> Nanos {
-        Nanos(self.woke.0.saturating_sub(self.due.0))
+    /// Whether it is one of them.
+    fn has(&self, tid: i32, name: &str) -> bool {
+        match self {
+            Self::Named(beginning) => name.starts_with(beginning),
+            Self::Ids(ids) => ids.contains(&tid),
+        }
     }
 }
 
@@ -79,6 +67,8 @@ pub struct Capture {
     symbols: Symbols,
     tracing: Tracing,
     hits: Hits,
+    /// When the kernel began to record, or went on.
+    since: Nanos,
 }
 
 /// Whether recording the trace made more than a tenth of a latency: the first stack on a CPU takes a third of a
@@ -95,6 +85,71 @@ impl Capture {
     /// # Errors
     /// There is no tracefs, or the kernel refuses.
     pub fn begin(threads: &Threads, wanted: usize, threshold: Nanos) -> Result<Self> {
+        let mut recording = Recording::begin(threads, threshold)?;
+        let freeze = format!("traceoff if buf ~ \"{}*\"", control::Marker::TEXT);
+        recording.instance.write("events/ftrace/print/trigger", &freeze).map_err(Error::from)?;
+        recording.instance.open(Form::Binary).map_err(Error::from)?;
+        let Recording { instance, symbols, tracing } = recording;
+        let hits = Hits::new(wanted, threshold);
+        Ok(Self { instance, symbols, tracing, hits, since: Nanos(u64::MAX) })
+    }
+
+    /// The file by which threads mark late wake-ups.
+    pub fn marker(&self) -> String {
+        format!("{}/trace_marker", self.instance.directory())
+    }
+
+    /// Lets the kernel record.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn go_on(&mut self) -> Result<()> {
+        self.instance.write("tracing_on", "1").map_err(Error::from)?;
+        self.since = Nanos(Clock::Monotonic.now());
+        Ok(())
+    }
+
+    /// From which latency wake-ups are to be marked now.
+    pub fn threshold(&self) -> Nanos {
+        self.hits.threshold()
+    }
+
+    /// Explains wake-ups that were marked, as far as the rings have them, and lets the kernel record again.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn take(&mut self, late: &[LateWakeUp]) -> Result<()> {
+        self.instance.write("tracing_on", "0").map_err(Error::from)?;
+        let mut rings = Rings::read(&mut self.instance, &self.symbols, late)?;
+        self.tracing.freezes += 1;
+        for late in late {
+            // What began before is in no trace.
+            let recorded = (late.due >= self.since).then(|| rings.explain_marked(late)).flatten();
+            match recorded {
+                Some(hit) if is_own(&hit) => self.tracing.own += 1,
+                Some(hit) => self.hits.add(hit),
+                None => self.tracing.blind += 1,
+            }
+        }
+        self.go_on()
+    }
+
+    /// The worst wake-ups, the worst first, and what was traced.
+    pub fn finish(self) -> (Tracing, Vec<Hit>) {
+        (self.tracing, self.hits.finish())
+    }
+}
+
+/// An instance that records what explanations want.
+struct Recording {
+    instance: Instance,
+    symbols: Symbols,
+    tracing: Tracing,
+}
+
+impl Recording {
+    /// Makes it. Nothing is recorded yet.
+    fn begin(threads: &Threads, threshold: Nanos) -> Result<Self> {
         // Of processes that were killed.
         trace::live::clear();
         let root = SysRoot::live();
@@ -107,10 +162,9 @@ impl Capture {
         instance.write("tracing_on", "0").map_err(Error::from)?;
         tracing.buffer = Bytes(RING.0.min(RINGS / instance.cpus().len().max(1) as u64).max(256 << 10));
         instance.write("buffer_size_kb", &(tracing.buffer.0 >> 10).to_string()).map_err(Error::from)?;
-        let mut capture = Self { instance, symbols, tracing, hits: Hits::new(wanted, threshold) };
-        capture.enable(threads)?;
-        capture.instance.open(Form::Binary).map_err(Error::from)?;
-        Ok(capture)
+        let mut recording = Self { instance, symbols, tracing };
+        recording.enable(threads)?;
+        Ok(recording)
     }
 
     fn enable(&mut self, threads: &Threads) -> Result<()> {
@@ -133,48 +187,6 @@ impl Capture {
                 self.tracing.absent.push(format!("stacks at {event}"));
             }
         }
-        let freeze = format!("traceoff if buf ~ \"{}*\"", control::Marker::TEXT);
-        self.instance.write("events/ftrace/print/trigger", &freeze).map_err(Error::from)
-    }
-
-    /// The file by which threads mark late wake-ups.
-    pub fn marker(&self) -> String {
-        format!("{}/trace_marker", self.instance.directory())
-    }
-
-    /// Lets the kernel record.
-    ///
-    /// # Errors
-    /// What the kernel answered.
-    pub fn go_on(&mut self) -> Result<()> {
-        self.instance.write("tracing_on", "1").map_err(Error::from)
-    }
-
-    /// From which latency wake-ups are to be marked now.
-    pub fn threshold(&self) -> Nanos {
-        self.hits.threshold()
-    }
-
-    /// Explains wake-ups that were marked, as far as the rings have them, and lets the kernel record again.
-    ///
-    /// # Errors
-    /// What the kernel answered.
-    pub fn take(&mut self, late: &[Late]) -> Result<()> {
-        self.instance.write("tracing_on", "0").map_err(Error::from)?;
-        let rings = Rings::read(&mut self.instance, &self.symbols, late)?;
-        self.tracing.freezes += 1;
-        for late in late {
-            match rings.explain(late) {
-                Some(hit) if is_own(&hit) => self.tracing.own += 1,
-                Some(hit) => self.hits.add(hit),
-                None => self.tracing.blind += 1,
-            }
-        }
-        self.go_on()
-    }
-
-    /// The worst wake-ups, the worst first, and what was traced.
-    pub fn finish(self) -> (Tracing, Vec<Hit>) {
-        (self.tracing, self.hits.finish())
+        Ok(())
     }
 }

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use explain::{Event, Kind, Usual, Window, account};
 use failure::{Error, Result};
-use record::Hit;
+use record::{Hit, LateWakeUp};
 use trace::live::Instance;
 use trace::{Item, Symbols};
-use units::{CpuId, Nanos};
-
-use crate::Late;
+use units::{CpuId, InOrder, Nanos};
 
 /// How far before the wake-ups events are kept: enough of them to say what is usual.
 const BEFORE: Nanos = Nanos(60_000_000);
@@ -29,19 +27,52 @@ pub struct Rings(BTreeMap<CpuId, Vec<Event>>);
 
 impl Rings {
     /// Reads all rings to their ends.
-    pub fn read(instance: &mut Instance, symbols: &Symbols, late: &[Late]) -> Result<Self> {
+    pub fn read(instance: &mut Instance, symbols: &Symbols, late: &[LateWakeUp]) -> Result<Self> {
         let first = late.iter().map(|late| late.due.0).min().unwrap_or_default();
         let from = Nanos(first.saturating_sub(BEFORE.0));
         let mut rings = Self::default();
-        let mut see = |item: &Item<'_>| match item {
-            Item::Event(event) if event.time >= from => {
-                rings.0.entry(event.cpu).or_default().push(Event::of(event, symbols));
-            }
-            Item::Event(_) => {}
-            Item::Lost(lost) => rings.lost(lost.cpu),
-        };
-        instance.each(&mut see).map_err(Error::from)?;
+        rings.read_on(instance, symbols, from, &mut |_| {})?;
         Ok(rings)
+    }
+
+    /// Adds what the kernel has recorded since, from a time on, with the last event of each CPU before it: that says what ran
+    /// there. Shows each event, and none where events were lost.
+    pub fn read_on(
+        &mut self,
+        instance: &mut Instance,
+        symbols: &Symbols,
+        from: Nanos,
+        see: &mut dyn FnMut(Option<&Event>),
+    ) -> Result<()> {
+        let mut each = |item: &Item<'_>| match item {
+            Item::Event(event) => {
+                let event = Event::of(event, symbols);
+                see(Some(&event));
+                let events = self.0.entry(event.cpu).or_default();
+                if event.at < from {
+                    events.clear();
+                }
+                events.push(event);
+            }
+            Item::Lost(lost) => {
+                see(None);
+                self.lost(lost.cpu);
+            }
+        };
+        instance.each(&mut each).map_err(Error::from)
+    }
+
+    /// Forgets what was before a time, but for the last event of each CPU.
+    pub fn forget_before(&mut self, from: Nanos) {
+        for events in self.0.values_mut() {
+            let old = events.partition_point(|event| event.at < from);
+            events.drain(..old.saturating_sub(1));
+        }
+    }
+
+    /// Whether a CPU's events go on after a time.
+    pub fn reach_beyond(&self, cpu: CpuId, at: Nanos) -> bool {
+        self.0.get(&cpu).and_then(|events| events.last()).is_some_and(|event| event.at > at)
     }
 
     /// Events of a CPU were lost, or of some CPU that is not known.
@@ -54,11 +85,13 @@ impl Rings {
         }
     }
 
-    /// Takes a late wake-up apart; none where the rings do not reach up to it.
-    pub fn explain(&self, late: &Late) -> Option<Hit> {
-        if !self.has_mark(late) {
-            return None;
-        }
+    /// Takes a late wake-up apart that was marked; none where the rings do not reach up to the mark.
+    pub fn explain_marked(&mut self, late: &LateWakeUp) -> Option<Hit> {
+        if self.has_mark(late) { self.explain(late) } else { None }
+    }
+
+    /// Takes a late wake-up apart; none where its CPU has no events.
+    pub fn explain(&mut self, late: &LateWakeUp) -> Option<Hit> {
         let events = self.0.get(&late.cpu)?;
         let usual = Usual::before(events, late.tid, late.due, late.interval);
         let window = Window {
@@ -67,13 +100,15 @@ impl Rings {
             priority: priority(events, late.tid),
             due: late.due,
             woke: late.woke,
-            events: self.0.clone(),
+            // Lent: they are many.
+            events: std::mem::take(&mut self.0),
         };
         let account = account(&window, usual.as_ref());
         let kept: Vec<&Event> = window.all().filter(|event| belongs(event, late)).collect();
         let left_out = kept.len().saturating_sub(MOST_EVENTS);
         let mut events: Vec<_> = kept.iter().take(MOST_EVENTS).map(|event| event.kept(late.due)).collect();
-        events.sort_by_key(|event| event.at);
+        events.order_by_key(|event| event.at);
+        self.0 = window.events;
         Some(Hit {
             cpu: late.cpu,
             tid: late.tid,
@@ -90,7 +125,7 @@ impl Rings {
     }
 
     /// The mark that the thread wrote when it woke up: what is before it was recorded.
-    fn has_mark(&self, late: &Late) -> bool {
+    fn has_mark(&self, late: &LateWakeUp) -> bool {
         let until = late.woke + MARKED_WITHIN;
         let is_it = |event: &Event| {
             event.kind == Kind::Mark && event.task == late.tid && event.at >= late.woke && event.at <= until
@@ -100,7 +135,7 @@ impl Rings {
 }
 
 /// Whether a hit keeps an event: those of its CPU, and IPIs that others sent to it.
-fn belongs(event: &Event, late: &Late) -> bool {
+fn belongs(event: &Event, late: &LateWakeUp) -> bool {
     let is_in_time = event.at.0 >= late.due.0.saturating_sub(LEAD.0) && event.at <= late.woke;
     let is_sent = matches!(&event.kind, Kind::Ipi { to, .. } if to.contains(late.cpu));
     is_in_time && (event.cpu == late.cpu || is_sent)

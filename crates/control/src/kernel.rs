@@ -72,12 +72,6 @@ impl Live {
     }
 }
 
-/// What the kernel answered, without the number that the standard library adds.
-pub fn in_words(errno: i32) -> String {
-    let text = io::Error::from_raw_os_error(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
 fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }

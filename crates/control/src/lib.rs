@@ -19,7 +19,7 @@ mod place;
 mod slice;
 
 pub use directory::Directory;
-pub use kernel::{Kernel, Live, in_words};
+pub use kernel::{Kernel, Live};
 pub use latency::{Error, KeepLatency, LatencyRequest};
 pub use marker::Marker;
 pub use place::is_setting;

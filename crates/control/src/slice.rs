@@ -32,6 +32,12 @@ impl SliceProperty {
             Self::AllowedMemoryNodes => "cpuset.mems",
         }
     }
+
+    /// What the groups around the slice at `group` give it where it has nothing of its own.
+    pub fn around(self, root: &SysRoot, group: &str) -> Fact<String> {
+        let (parent, _) = group.rsplit_once('/').unwrap_or_default();
+        root.read(&format!("{parent}/{}.effective", self.file()))
+    }
 }
 
 /// As systemd calls it.
@@ -59,8 +65,9 @@ pub(crate) fn set(kernel: &mut Live, group: &str, property: SliceProperty, value
     }
     if value.is_empty() {
         // systemd leaves the kernel's value where another unit keeps the controller, and where none does Linux 6.12 leaves
-        // threads on the CPUs that they had.
-        let _ = kernel.write_file(&format!("{group}/{}", property.file()), "");
+        // threads on the CPUs that they had. The kernel refuses nothing at all (ENOSPC) while a process is in the group.
+        let all = property.around(root, group).value().cloned().unwrap_or_default();
+        let _ = kernel.write_file(&format!("{group}/{}", property.file()), &all);
     }
     systemctl(&["set-property", "--runtime", unit, &format!("{property}={value}")])?;
     if !value.is_empty() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use statistics::{Tail, Value, rounds_needed, tail};
-use units::{Nanos, Seed};
+use units::{InOrder, Nanos, Seed};
 
 use crate::{Error, Figures};
 
@@ -80,7 +80,7 @@ impl Design {
         let threshold = self.threshold.or_else(common).ok_or_else(too_few)?;
         let mut measures =
             vec![Measure::Tail(quantile), Measure::Tail(Tail::Exceedances(threshold)), Measure::BlockMaxima];
-        measures.sort_by_key(|measure| measure.kind() != self.measure);
+        measures.order_by_key(|measure| measure.kind() != self.measure);
         Ok(measures)
     }
 }

@@ -49,7 +49,6 @@ impl Effect {
 
 /// One measure of two arms.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Judged {
     /// `p99.9`, `exceedances of 7us`, `block maxima`.
     #[serde(serialize_with = "text")]

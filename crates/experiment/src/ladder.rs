@@ -13,7 +13,7 @@ use crate::{Arm, Block, FIRST_SEED};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Published {
-    /// Where they stand: `S0, table A.2`.
+    /// Where they stand: `Enea, table A.2`.
     pub source: String,
     /// In what they are: `us`.
     pub unit: String,

@@ -12,13 +12,12 @@ use crate::single::{CONFIDENCE, Measured};
 use crate::{Arm, Bench, Changes, Design, Effect, Error, Judged, rounds};
 
 /// The version of the form of [`Found`] in JSON. Fields may be added without raising it.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 /// The probability with which a step is to leave out a setting that does nothing.
 const CHANCE: f64 = 0.9;
 
 /// What came of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Found {
     /// The form's version.
     pub schema_version: u32,
@@ -42,7 +41,6 @@ pub struct Found {
 
 /// What the later phases take, by the spread of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Planned {
     /// Blocks an arm with which a step leaves out a setting that does nothing with a probability of 90 %; none where that
     /// is out of reach.
@@ -59,7 +57,6 @@ pub struct Planned {
 
 /// A setting that was left out of what was left then.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Step {
     /// The setting.
     pub setting: String,
@@ -71,7 +68,6 @@ pub struct Step {
 
 /// A setting of the set that is left.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Kept {
     /// The setting.
     pub setting: String,

@@ -9,11 +9,10 @@ use crate::judge::Pair;
 use crate::{Arm, Bench, Block, Design, Effect, Error, Figures, Judged, Measure, rounds};
 
 /// The version of the form of [`Answer`] in JSON. Fields may be added without raising it.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 /// What came of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Answer {
     /// The form's version.
     pub schema_version: u32,
@@ -27,7 +26,6 @@ pub struct Answer {
 
 /// One setting that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Tried {
     /// As it was asked for.
     pub setting: String,

@@ -76,6 +76,12 @@ fn cut(
     let mut playback = Playback::beginning_with(events.first(), window.tasks());
     let mut before = 0;
     let mut at = time.start;
+    if let Some(first) = events.first().filter(|first| first.at > at) {
+        let until = first.at.min(time.end);
+        let why = "the trace does not reach back so far".to_owned();
+        split(stages, at..until, Activity::Unknown { why }, pieces);
+        at = until;
+    }
     for event in events {
         if event.at <= time.start {
             playback.see(event);

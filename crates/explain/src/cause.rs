@@ -1,7 +1,7 @@
 //! What pieces come to.
 
 use record::{Activity, Cause, Certainty, Class, Piece, Stage};
-use units::Nanos;
+use units::{InOrder, Nanos};
 
 use crate::account::{Account, stage_length};
 use crate::event::{Frame, Kind};
@@ -15,6 +15,13 @@ const USUAL: Nanos = Nanos(20_000);
 /// Interrupts of each CPU's timer: x86's vector, and handlers of arm64, arm, RISC-V and PowerPC.
 const TIMERS: [&str; 5] = ["local_timer", "arch_timer", "twd", "riscv-timer", "timer"];
 
+/// The tick's function does little with interrupts off: so long is no work of the kernel.
+const LONG_TICK: Nanos = Nanos(1_000_000);
+
+fn is_tick(function: &str) -> bool {
+    matches!(function, "tick_sched_timer" | "tick_nohz_handler")
+}
+
 /// Stolen time of at least this share of a gap, in percent, makes it the host's for sure.
 const STOLEN: u64 = 90;
 
@@ -22,8 +29,9 @@ const STOLEN: u64 = 90;
 pub fn causes(window: &Window, account: &Account, usual: Option<&Usual>) -> Vec<Cause> {
     let judge = Judge { window, account, usual };
     let mut causes: Vec<Cause> = Vec::new();
-    for piece in &account.pieces {
-        let found = judge.cause(piece);
+    let last = account.pieces.iter().rposition(|piece| piece.stage == Stage::BeforeInterrupt);
+    for (place, piece) in account.pieces.iter().enumerate() {
+        let found = judge.cause(piece, Some(place) == last);
         let same = causes.iter_mut().find(|one| {
             (one.class, &one.culprit, one.certainty, &one.witness)
                 == (found.class, &found.culprit, found.certainty, &found.witness)
@@ -33,7 +41,7 @@ pub fn causes(window: &Window, account: &Account, usual: Option<&Usual>) -> Vec<
             None => causes.push(found),
         }
     }
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.length));
+    causes.order_by_key(|cause| std::cmp::Reverse(cause.length));
     causes
 }
 
@@ -62,12 +70,13 @@ impl Found {
 }
 
 impl Judge<'_> {
-    fn cause(&self, piece: &Piece) -> Cause {
-        let Found(class, culprit, certainty, witness) = self.found(piece);
+    fn cause(&self, piece: &Piece, is_interrupted: bool) -> Cause {
+        let Found(class, culprit, certainty, witness) = self.found(piece, is_interrupted);
         Cause { class, culprit, length: piece.length, certainty, witness }
     }
 
-    fn found(&self, piece: &Piece) -> Found {
+    /// `is_interrupted` says whether the timer's interrupt ended the piece.
+    fn found(&self, piece: &Piece, is_interrupted: bool) -> Found {
         use Certainty::Sure;
         match &piece.activity {
             Activity::Tracing => Found::new(Class::Tracing, "", Sure, "stacks are recorded"),
@@ -75,6 +84,10 @@ impl Judge<'_> {
             Activity::Nmi { name } => Found::new(Class::Nmi, name, Sure, "its event"),
             Activity::Softirq { name } => Found::new(Class::Softirq, name, Sure, "its events"),
             Activity::Timer { function } if function == "hrtimer_wakeup" => self.path(piece),
+            Activity::Timer { function } if is_tick(function) && piece.length >= LONG_TICK => {
+                let witness = "the tick took many times its usual time";
+                Found::new(Class::Host, "", Certainty::Likely, witness)
+            }
             Activity::Timer { function } => Found::new(Class::Timer, function, Sure, "its events"),
             Activity::Call { function } => self.call(function),
             Activity::Interrupt { name } if TIMERS.contains(&name.as_str()) => self.path(piece),
@@ -82,7 +95,8 @@ impl Judge<'_> {
             Activity::Idle { asleep } => self.idle(piece, *asleep),
             Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
             Activity::Thread { tid, name, priority, work } => {
-                self.thread(piece, &thread_words(name, *tid, work.as_deref()), *priority)
+                let thread = thread_words(name, *tid, work.as_deref());
+                self.thread(piece, &thread, *priority, is_interrupted)
             }
         }
     }
@@ -184,15 +198,28 @@ impl Judge<'_> {
         Found::new(Class::Host, "the return to user space", Certainty::Likely, witness)
     }
 
-    fn thread(&self, piece: &Piece, thread: &str, priority: Option<i32>) -> Found {
+    fn thread(&self, piece: &Piece, thread: &str, priority: Option<i32>, is_interrupted: bool) -> Found {
         match piece.stage {
             Stage::Runnable => self.thread_first(piece, thread, priority),
+            Stage::BeforeInterrupt if !is_interrupted => self.passed(piece, thread),
             Stage::BeforeInterrupt | Stage::InInterrupt => self.silent(piece, thread),
             Stage::Running => self.own(piece),
             Stage::Unknown => {
                 Found::new(Class::Unknown, thread, Certainty::Unknown, "the trace does not have the waking")
             }
         }
+    }
+
+    /// A thread ran on after the timer was due, and then something else did before the interrupt came. Who gives way has
+    /// interrupts on before: one that was pending would have come.
+    fn passed(&self, piece: &Piece, thread: &str) -> Found {
+        if self.is_usual(piece) {
+            return Found::usual();
+        }
+        self.stolen_found(piece, &format!("{thread} ran")).unwrap_or_else(|| {
+            let witness = format!("it had not come when {thread} gave way, with interrupts on");
+            Found::new(Class::Host, "the timer's interrupt", Certainty::Likely, witness)
+        })
     }
 
     /// No interrupt came while a thread ran.
@@ -276,8 +303,10 @@ impl Judge<'_> {
                 held(Class::PreemptionOff, frames, "preempted there as soon as it could be")
             }
             GaveWay::ToUser => match stack::interrupted(&self.account.waking_stack) {
+                // All that it does in the kernel at once ran to its end: not only the function that was interrupted.
                 Interrupted::Kernel(frames) => {
-                    held(Class::NoPreemption, frames, "it gave way on its way to user space")
+                    let whole = stack::outermost(frames);
+                    held(Class::NoPreemption, whole, "it gave way on its way to user space")
                 }
                 Interrupted::User | Interrupted::Unknown => self.path(piece),
             },

@@ -108,6 +108,13 @@ pub enum Kind {
     Enter(Frame),
     /// It ends.
     Leave(Frame),
+    /// The thread that runs has itself woken by a timer: its address, and when it is due, on the timer's own clock.
+    Arm {
+        /// The timer's address.
+        timer: u64,
+        /// When.
+        due: Nanos,
+    },
     /// A non-maskable interrupt was handled, and took so long.
     Nmi {
         /// Its handler.
@@ -238,6 +245,8 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         "softirq_exit" => Some(Kind::Leave(softirq())),
         "hrtimer_expire_entry" => Some(Kind::Enter(Frame::Timer(function("function"), address("hrtimer")))),
         "hrtimer_expire_exit" => Some(Kind::Leave(Frame::Timer(String::new(), address("hrtimer")))),
+        "hrtimer_start" => (function("function") == "hrtimer_wakeup")
+            .then(|| Kind::Arm { timer: address("hrtimer"), due: time("softexpires") }),
         "timer_expire_entry" => Some(Kind::Enter(Frame::Timer(function("function"), address("timer")))),
         "timer_expire_exit" => Some(Kind::Leave(Frame::Timer(String::new(), address("timer")))),
         "csd_function_entry" => Some(Kind::Enter(Frame::Call(function("func")))),
@@ -313,6 +322,7 @@ impl Kind {
             Self::Runtime { tid, length } => ("runtime", format!("{tid} {}", length.0)),
             Self::Enter(frame) => ("enter", frame.to_string()),
             Self::Leave(frame) => ("leave", frame.to_string()),
+            Self::Arm { due, .. } => ("arm", due.0.to_string()),
             Self::Nmi { handler, length } => ("nmi", format!("{handler} {}", length.0)),
             Self::Work(function) => ("work", function.clone().unwrap_or_default()),
             Self::Sleep(begins) => ("idle", if *begins { "sleeps" } else { "wakes up" }.to_owned()),

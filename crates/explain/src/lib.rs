@@ -22,10 +22,12 @@ mod stack;
 mod stages;
 mod steal;
 mod summary;
+mod wake_up;
 mod window;
 
 pub use account::{Account, account};
 pub use event::{EVENTS, Event, Frame, Kind, Optional, Task};
 pub use stages::{Stages, Usual};
 pub use summary::{CauseTotal, Totals, totals};
+pub use wake_up::{WakeUp, WakeUps};
 pub use window::Window;

@@ -38,6 +38,21 @@ const ENTRIES: [&str; 8] = [
     "handle_riscv_irq",
 ];
 
+/// Ways into the kernel, and what all of its threads begin with.
+const OUTSIDE: [&str; 11] = [
+    "do_syscall_64",
+    "entry_",
+    "x64_sys_call",
+    "ret_from_fork",
+    "kthread",
+    "worker_thread",
+    "asm_exc_",
+    "exc_",
+    "irqentry_",
+    "el0",
+    "el1",
+];
+
 /// Entries from user space only.
 const USER_ENTRIES: [&str; 2] = ["el0_interrupt", "el0t_64_irq"];
 
@@ -119,24 +134,13 @@ pub fn function(frames: &[String]) -> Option<&str> {
 pub fn common<'a>(one: &'a [String], other: &[String]) -> Option<&'a str> {
     let alike = one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count();
     let common = &one[one.len() - alike..];
-    function(common).filter(|name| {
-        !begins_with_any(
-            name,
-            &[
-                "do_syscall_64",
-                "entry_",
-                "x64_sys_call",
-                "ret_from_fork",
-                "kthread",
-                "worker_thread",
-                "asm_exc_",
-                "exc_",
-                "irqentry_",
-                "el0",
-                "el1",
-            ],
-        )
-    })
+    function(common).filter(|name| !begins_with_any(name, &OUTSIDE))
+}
+
+/// From the outermost function on that is no way into the kernel: a system call, a page fault, a thread of the kernel.
+pub fn outermost(frames: &[String]) -> &[String] {
+    let place = frames.iter().rposition(|frame| !begins_with_any(frame, &OUTSIDE));
+    place.map_or(frames, |place| &frames[place..])
 }
 
 #[cfg(test)]
@@ -194,5 +198,8 @@ mod tests {
         assert_eq!(common(&waking, &switch), Some("clear_huge_page"));
         assert_eq!(common(&stack("a entry_x"), &stack("b entry_x")), None);
         assert_eq!(common(&[], &switch), None);
+        let call = stack("memset bpf_check __x64_sys_bpf x64_sys_call do_syscall_64 entry_SYSCALL_64");
+        assert_eq!(function(outermost(&call)), Some("__x64_sys_bpf"));
+        assert!(outermost(&[]).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Causes over all hits of a run.
 
 use record::{Certainty, Class, Hit};
-use units::Nanos;
+use units::{InOrder, Nanos};
 
 /// A cause over several late wake-ups.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn totals<'a>(hits: impl IntoIterator<Item = &'a Hit>) -> Totals {
             }
         }
     }
-    totals.causes.sort_by_key(|cause| std::cmp::Reverse(cause.time));
+    totals.causes.order_by_key(|cause| std::cmp::Reverse(cause.time));
     totals
 }
 

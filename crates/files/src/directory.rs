@@ -103,13 +103,21 @@ impl Directory {
         fstat(&self.descriptor).map_err(|errno| failed("look at", &self.path)(errno.into()))
     }
 
-    /// Makes a file in it where none is, to be appended to.
+    /// Makes a file in it where none is, to be appended to, and brings its name to the disk.
     ///
     /// # Errors
     /// There is something of that name already, or no file may be made there.
     pub fn create_new(&self, name: &str, mode: u32) -> Result<File> {
-        let made = new(&self.descriptor, OsStr::new(name), mode);
+        let made = begun(&self.descriptor, OsStr::new(name), mode);
         made.map_err(|error| failed("create", &self.path.join(name))(error))
+    }
+
+    /// Returns when the names in it are on the disk.
+    ///
+    /// # Errors
+    /// What the disk answered.
+    pub fn sync(&self) -> Result<()> {
+        synced(&self.descriptor).map_err(failed("write to the disk", &self.path))
     }
 
     /// Writes a file in it, to the disk: whole, or not at all.
@@ -162,6 +170,12 @@ impl Place {
             return Err(Errno::ISDIR.into());
         }
         Self::of(path, links, Missing::Refuse)
+    }
+
+    /// Whether nobody else can have written a file, nor another one in its place.
+    pub fn of_obeyed(path: &Path) -> io::Result<()> {
+        let kind = fstat(&Self::found(path, Links::Follow, Missing::Refuse, Way::Ours)?.open(OFlags::PATH)?)?;
+        if is_trusted(&kind)? && !others_may_write(&kind) { Ok(()) } else { Err(not_ours()) }
     }
 
     /// Goes from directory to directory, and follows no link but those of users who are trusted. What a path ends in
@@ -231,9 +245,11 @@ impl Place {
 
 fn made(parent: &OwnedFd, name: &OsStr, mode: u32) -> rustix::io::Result<OwnedFd> {
     match mkdirat(parent, name, Mode::from_raw_mode(mode)) {
-        Ok(()) | Err(Errno::EXIST) => openat(parent, name, NAMES, Mode::empty()),
-        Err(errno) => Err(errno),
+        Ok(()) => synced(parent).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?,
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
     }
+    openat(parent, name, NAMES, Mode::empty())
 }
 
 /// The names of a path, the last one first.
@@ -273,7 +289,14 @@ fn not_ours() -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, message)
 }
 
-pub(crate) fn new(parent: &impl AsFd, name: &OsStr, mode: u32) -> io::Result<File> {
+/// A new file whose name is on the disk.
+pub(crate) fn begun(parent: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<File> {
+    let file = new(parent, name, mode)?;
+    synced(parent)?;
+    Ok(file)
+}
+
+pub(crate) fn new(parent: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(parent, name, flags, Mode::from_raw_mode(mode))?.into())
@@ -318,7 +341,7 @@ fn synced(directory: &OwnedFd) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(listed) = openat(directory, ".", flags, Mode::empty()) else { return Ok(()) };
     match rustix::fs::fsync(&listed) {
-        Err(Errno::INVAL) => Ok(()),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
         synced => Ok(synced?),
     }
 }

@@ -114,6 +114,16 @@ pub fn create_new(path: &Path, mode: u32) -> Result<File> {
     made.map_err(failed("create", path))
 }
 
+/// As [`create_new`], and its name is on the disk: what is brought to the disk of it later is found after a power cut.
+///
+/// # Errors
+/// As for [`create_new`].
+pub fn begin_new(path: &Path, mode: u32) -> Result<File> {
+    let made = Place::of_file(path, Links::Stay)
+        .and_then(|place| directory::begun(&place.parent, &place.name, mode));
+    made.map_err(failed("create", path))
+}
+
 /// Opens a file that is there, to be appended to.
 ///
 /// # Errors
@@ -184,6 +194,14 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 pub fn read_text(path: &Path, limit: u64) -> Result<String> {
     let bytes = read(path, limit)?;
     String::from_utf8(bytes).map_err(|_| failed("read", path)(wrong("it is not UTF-8")))
+}
+
+/// Checks that only root or this user can have written a file and put it where it is: what it says may be run.
+///
+/// # Errors
+/// There is none, or another user owns it, may write it or may put another one in its place.
+pub fn check_obeyed(path: &Path) -> Result<()> {
+    Place::of_obeyed(path).map_err(failed("use", path))
 }
 
 fn wrong(what: &str) -> io::Error {
@@ -260,15 +278,15 @@ mod tests {
     }
 
     /// A user that is neither root nor the one who runs the tests.
-    const STRANGER: u32 = 54_321;
+    const OTHER_USER: u32 = 54_321;
 
-    /// A directory into which a stranger may write, and a link in it that is his.
-    fn stranger_links(target: &Path) -> Option<(Place, PathBuf)> {
+    /// A directory into which another user may write, and a link in it that is theirs.
+    fn other_users_links(target: &Path) -> Option<(Place, PathBuf)> {
         let place = Place::new();
         fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let link = place.at("link");
         symlink(target, &link).unwrap();
-        if lchown(&link, Some(STRANGER), None).is_err() {
+        if lchown(&link, Some(OTHER_USER), None).is_err() {
             skipped("another user's link takes root to make");
             return None;
         }
@@ -284,7 +302,7 @@ mod tests {
     fn links_of_other_users_are_not_followed() {
         let ours = Place::new();
         fs::write(ours.at("file"), "ours").unwrap();
-        let Some((_place, link)) = stranger_links(ours.0.path()) else { return };
+        let Some((_place, link)) = other_users_links(ours.0.path()) else { return };
         let through = link.join("file");
         let refused =
             |error: Error| assert!(error.to_string().contains("another user laid a link"), "{error}");
@@ -308,10 +326,10 @@ mod tests {
         let ours = Place::new();
         let file = ours.at("file");
         fs::write(&file, "ours").unwrap();
-        let Some((place, link)) = stranger_links(&file) else { return };
+        let Some((place, link)) = other_users_links(&file) else { return };
         let pipe = place.at("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
-        lchown(&pipe, Some(STRANGER), None).unwrap();
+        lchown(&pipe, Some(OTHER_USER), None).unwrap();
         assert!(read(&link, 10).unwrap_err().to_string().contains("another user laid a link"));
         for path in [&link, &pipe] {
             write_named(path, b"new").unwrap();
@@ -370,7 +388,7 @@ mod tests {
             assert_eq!(is_obeyed(), expected, "{of_above:o} {of_below:o}");
         }
         for path in [&above, &below] {
-            if lchown(path, Some(STRANGER), None).is_err() {
+            if lchown(path, Some(OTHER_USER), None).is_err() {
                 return skipped("another user's directory takes root to make");
             }
             assert!(!is_obeyed(), "{}", path.display());

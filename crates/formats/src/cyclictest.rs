@@ -14,7 +14,7 @@ use crate::rows::{missing_from_rows, row_count, split, sum};
 /// What cyclictest prints for a thread that has not woken yet: where its minimum starts.
 const NO_MINIMUM: u64 = 1_000_000;
 
-/// What a `T:` line tells of a thread.
+/// What a `T:` line says of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// The thread's number in the probe, from 0.

@@ -9,7 +9,10 @@ use record::{Lab, LabTime};
 pub mod cyclictest;
 pub mod latmus;
 pub mod osadl;
+pub mod perfetto;
 mod rows;
+pub mod trace_dat;
+mod trace_events;
 
 #[cfg(test)]
 #[path = "../../../xtask/src/mend/in_tests.rs"]

@@ -49,7 +49,9 @@ pub struct Guests {
     kernel: &'static str,
     words: &'static str,
     processors: u32,
+    threads_per_core: u32,
     programs: &'static [&'static str],
+    patience: Duration,
     report: OnceLock<Result<Report, Hindrance>>,
 }
 
@@ -66,7 +68,15 @@ impl Guests {
     /// One CPU, `kernel` as it is called in the lab's cache (it is fetched where it is not there), and kernel parameters, all
     /// of which the kernel must know: process 1 gets the others as arguments.
     pub const fn new(kernel: &'static str, words: &'static str) -> Self {
-        Self { kernel, words, processors: 1, programs: &[], report: OnceLock::new() }
+        Self {
+            kernel,
+            words,
+            processors: 1,
+            threads_per_core: 1,
+            programs: &[],
+            patience: PATIENCE,
+            report: OnceLock::new(),
+        }
     }
 
     /// With so many CPUs.
@@ -76,10 +86,24 @@ impl Guests {
         self
     }
 
+    /// With cores of two threads each.
+    #[must_use]
+    pub const fn siblings(mut self) -> Self {
+        self.threads_per_core = 2;
+        self
+    }
+
     /// With these programs of the host in the guest's PATH: paths, or names.
     #[must_use]
     pub const fn programs(mut self, programs: &'static [&'static str]) -> Self {
         self.programs = programs;
+        self
+    }
+
+    /// Given up after so long: for tests that repeat what takes its time.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -122,9 +146,12 @@ impl Guests {
         lab.words == self.all_words() && lab.processors == self.processors
     }
 
-    /// With one that nobody reads and that names the kernel: a guest does not learn its kernel's name.
+    /// With one that nobody reads and that names the kernel and the programs: a guest does not learn its kernel's name, and a
+    /// test that waits for a program that is not there hangs.
     fn all_words(&self) -> Vec<String> {
-        let named = format!("worstcase.guest={}", self.kernel);
+        let names = self.programs.iter().filter_map(|program| Path::new(program).file_name()?.to_str());
+        let programs: Vec<&str> = names.collect();
+        let named = format!("worstcase.guest={}:{}", self.kernel, programs.join(","));
         self.words.split_whitespace().map(str::to_owned).chain([named]).collect()
     }
 
@@ -142,7 +169,7 @@ impl Guests {
             }
             outcome = boot::run(&guest, &|| false);
         }
-        let outcome = outcome.map_err(|failure| Hindrance::Failed(failure.error.message))?;
+        let outcome = outcome.map_err(|failure| Hindrance::Failed(in_words(&failure)))?;
         Ok(Report::of_output(
             &String::from_utf8_lossy(&outcome.left.output),
             &String::from_utf8_lossy(&outcome.left.errors),
@@ -157,6 +184,7 @@ impl Guests {
             kernel,
             words: self.all_words(),
             processors: self.processors,
+            threads_per_core: self.threads_per_core,
             memory: Bytes::from_mebibytes(1024),
             time: Time::Wall,
             disk: None,
@@ -164,7 +192,7 @@ impl Guests {
             binary,
             programs: self.programs.iter().map(PathBuf::from).collect(),
             command: words.map(Into::into).collect(),
-            time_limit: PATIENCE,
+            time_limit: self.patience,
         }
     }
 
@@ -182,6 +210,13 @@ impl Guests {
     }
 }
 
+/// Why a guest failed, and what it had said until then: where it came to is half of the reason.
+fn in_words(failure: &boot::Failure) -> String {
+    let said = failure.left.as_ref().map(|left| [left.output.as_slice(), left.errors.as_slice()].concat());
+    let said = said.unwrap_or_default();
+    format!("{}\n{}", failure.error.message, String::from_utf8_lossy(&said))
+}
+
 /// In a guest the test binary is process 1 first. The test that comes here first is that, and powers the guest off in
 /// the end; the others wait.
 fn become_process_one() {
@@ -195,4 +230,16 @@ fn become_process_one() {
 /// What the lab says about the guest that this process runs in.
 fn lab_of_this_guest() -> Option<Lab> {
     serde_json::from_str(&std::env::var(LAB).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_with_other_programs_are_other_guests() {
+        let with = |programs| Guests::new("debian-6.1-amd64", "quiet").programs(programs);
+        assert_eq!(with(&["/a/worstcase", "sh"]).all_words(), with(&["/b/worstcase", "sh"]).all_words());
+        assert_ne!(with(&["/a/worstcase", "sh"]).all_words(), with(&["/a/worstcase"]).all_words());
+    }
 }

@@ -1,12 +1,11 @@
 //! SHA-256 of what guests are made of.
 
-use std::fs;
 use std::path::Path;
 
 use record::Digest;
 use sha2::{Digest as _, Sha256};
 
-use crate::Error;
+use crate::{Error, input};
 
 /// Of `bytes`.
 pub(crate) fn of(bytes: &[u8]) -> Digest {
@@ -18,8 +17,7 @@ pub(crate) fn of(bytes: &[u8]) -> Digest {
 /// # Errors
 /// Where it cannot be read.
 pub(crate) fn of_file(path: &Path) -> Result<Digest, Error> {
-    let bytes = fs::read(path).map_err(|error| Error::new(format!("read {}: {error}", path.display())))?;
-    Ok(of(&bytes))
+    Ok(of(&input::read(path)?))
 }
 
 #[cfg(test)]

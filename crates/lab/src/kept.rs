@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use record::store;
 use units::Seed;
 
-use crate::Error;
 use crate::boot::{Failure, Left};
+use crate::{Error, input};
 
 /// All that a guest's console said.
 pub const CONSOLE: &str = "console.txt";
@@ -26,12 +26,25 @@ pub fn name(arm: &str, seed: Seed) -> String {
     format!("{arm}/seed-{seed}")
 }
 
+/// How far below an experiment's directory a record lies at most, and some more.
+const DEEPEST: usize = 8;
+
 /// How many records lie below `directory`: guests and blocks that have measured to their end, no drafts and none that failed.
 pub fn records(directory: &Path) -> usize {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_whole = |path: &PathBuf| path.extension().is_none_or(|end| end != DRAFT && end != FAILED);
-    let count = |path: PathBuf| usize::from(path.ends_with(store::RECORD)) + records(&path);
-    entries.filter(is_whole).map(count).sum()
+    records_below(directory, DEEPEST)
+}
+
+/// Links are not followed: one that leads up has no end.
+fn records_below(directory: &Path, deepest: usize) -> usize {
+    let is_whole = |path: &Path| path.extension().is_none_or(|end| end != DRAFT && end != FAILED);
+    let count = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_file() => usize::from(entry.file_name() == store::RECORD),
+        Ok(kind) if kind.is_dir() && deepest > 0 && is_whole(&entry.path()) => {
+            records_below(&entry.path(), deepest - 1)
+        }
+        _ => 0,
+    };
+    fs::read_dir(directory).into_iter().flatten().flatten().map(count).sum()
 }
 
 /// Makes the directory in which `what` is kept; one that holds something is refused.
@@ -84,7 +97,7 @@ pub fn keep_failed(directory: &Path, place: &Path, failure: Failure) -> Error {
 /// Why the guest that was to leave its record in `place` failed, if it did.
 pub fn failure(directory: &Path, place: &Path) -> Option<String> {
     let failed = failed_place(place);
-    let text = fs::read_to_string(failed.join(FAILURE)).ok()?;
+    let text = input::text(&failed.join(FAILURE)).ok()?;
     Some(if failed.join(CONSOLE).is_file() {
         shown(directory, &failed, &text)
     } else {
@@ -147,4 +160,34 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     Error::new(format!("{what} {}: {error}", path.display())).hint("make room; --resume goes on from here")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_in_an_experiment_are_not_counted_round_and_round() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        write(&at("a/seed-1/record.json"), b"{}").unwrap();
+        write(&at("a/seed-2.failed/record.json"), b"{}").unwrap();
+        for name in ["one", "two", "a/three"] {
+            symlink(directory.path(), at(name)).unwrap();
+        }
+        symlink(at("a/seed-1/record.json"), at("record.json")).unwrap();
+        assert_eq!(records(directory.path()), 1);
+    }
+
+    #[test]
+    fn a_pipe_in_an_experiment_is_no_failure_and_holds_nobody_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("a/seed-1");
+        let failed = failed_place(&place);
+        fs::create_dir_all(&failed).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, failed.join(FAILURE), rustix::fs::Mode::RWXU).unwrap();
+        assert_eq!(failure(directory.path(), &place), None);
+    }
 }

@@ -56,7 +56,7 @@ impl MadeOf {
             return Ok(());
         }
         Err(Error::new(format!("this {what} was begun with other guests: {}", differences.join("; "))).hint(
-            "figures of both must not stand side by side: give back what it was begun with (--guest-binary names \
+            "their results do not compare: use what it was begun with (--guest-binary names \
              another worstcase, PATH another QEMU), or begin anew in another directory",
         ))
     }

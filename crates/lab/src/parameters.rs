@@ -1,6 +1,7 @@
 //! Kernel parameters as a person writes them, taken apart as the kernel does.
 
-use machine::command_line;
+use machine::{CommandLine, command_line, grammar};
+use units::KernelVersion;
 
 use crate::Error;
 
@@ -52,6 +53,21 @@ pub fn with_value(name: &str, value: &str) -> String {
     }
 }
 
+/// What the kernel of that release makes of the parameters, where that is not what they say: a value that it does not take, words
+/// that undo each other. Names that are not in the table of `machine::grammar` are not judged.
+pub fn doubts(words: &[String], release: &str) -> Vec<String> {
+    let version: Option<KernelVersion> = release.parse().ok();
+    let line = CommandLine::parse(&words.join(" "));
+    let of_one = line.words.iter().filter_map(|word| {
+        let fault = grammar::judge(&word.name, word.value.as_deref(), version)?;
+        Some(format!("{} {}", word.name, fault.message))
+    });
+    let together = grammar::together(&line, version).into_iter().filter_map(|misfit| {
+        Some(format!("{} {}", line.words.get(misfit.place)?.name, misfit.fault.message))
+    });
+    of_one.chain(together).collect()
+}
+
 fn check(word: &str) -> Result<(), Error> {
     if word.trim_matches('"') == "--" {
         return Err(Error::new("`--` ends the kernel's own parameters: what follows is for init alone")
@@ -83,6 +99,16 @@ mod tests {
             assert!(split(text).unwrap_err().hint.is_some(), "{text}");
         }
         assert_eq!(split("--x a=--").unwrap(), ["--x", "a=--"]);
+    }
+
+    #[test]
+    fn parameters_that_do_nothing_are_doubted() {
+        let doubts = |text: &str| doubts(&split(text).unwrap(), "6.12.9-rt");
+        assert!(doubts("idle=sleep")[0].starts_with("idle takes poll"));
+        assert_eq!(doubts("nohz=off nohz_full=1").len(), 1);
+        assert!(
+            doubts(&format!("{INERT} quiet isolcpus=managed_irq,1 transparent_hugepage=never")).is_empty()
+        );
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(crate) struct Machine {
     steady_cpu: &'static str,
     /// The CPU in wall time.
     cpu: &'static str,
+    /// The same where cores have several threads, which QEMU's processors of AMD have not.
+    cpu_with_siblings: &'static str,
     /// The kernel's `console=`.
     console: &'static str,
     /// The port for results, in the guest.
@@ -44,6 +46,7 @@ const AMD64: Machine = Machine {
     board: &["-machine", "pc"],
     steady_cpu: "max,-rdrand,-rdseed,-erms,-fsrm,-la57",
     cpu: "max",
+    cpu_with_siblings: "max,vendor=GenuineIntel",
     console: "ttyS0",
     port: "/dev/ttyS1",
     port_device: &["-serial", "chardev:results"],
@@ -57,6 +60,7 @@ const ARM64: Machine = Machine {
     board: &["-machine", "virt,gic-version=3"],
     steady_cpu: "cortex-a57",
     cpu: "cortex-a57",
+    cpu_with_siblings: "cortex-a57",
     console: "ttyAMA0",
     port: "/dev/ttyS0",
     port_device: &["-device", "pci-serial,chardev=results"],
@@ -102,6 +106,7 @@ pub(crate) fn cpu_model(guest: &Guest) -> &'static str {
     let machine = machine(guest.kernel.architecture);
     match guest.time {
         Time::Instructions => machine.steady_cpu,
+        Time::Wall if guest.threads_per_core > 1 => machine.cpu_with_siblings,
         Time::Wall => machine.cpu,
     }
 }
@@ -126,6 +131,8 @@ pub(crate) struct Files {
     pub port: Port,
     /// A disk's image.
     pub disk: Option<String>,
+    /// A plugin, with its arguments.
+    pub plugin: Option<String>,
 }
 
 /// A clock that counts instructions and moves to the next event where the CPU halts. QEMU's first thread moves it; woken
@@ -141,7 +148,7 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
     let mut put = |words: &[&str]| all.extend(words.iter().map(|word| OsString::from(*word)));
     put(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none"]);
     put(machine.board);
-    put(&["-cpu", cpu_model(guest), "-m", &mebibytes(guest.memory), "-smp", &guest.processors.to_string()]);
+    put(&["-cpu", cpu_model(guest), "-m", &mebibytes(guest.memory), "-smp", &topology(guest)]);
     match guest.time {
         Time::Instructions => {
             put(&["-accel", "tcg", "-icount", STEADY_CLOCK, "-seed", "1"]);
@@ -164,9 +171,20 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
     if let Some(disk) = &files.disk {
         put(&["-drive", &format!("file={disk},if=virtio,format=raw,cache=unsafe")]);
     }
+    if let Some(plugin) = &files.plugin {
+        put(&["-plugin", plugin]);
+    }
     put(&["-initrd", &files.initramfs, "-append", &words(guest).join(" ")]);
     put(&["-kernel", &files.kernel]);
     all
+}
+
+/// CPUs, and which of them are siblings.
+fn topology(guest: &Guest) -> String {
+    match guest.threads_per_core {
+        1 => guest.processors.to_string(),
+        threads => format!("{},threads={threads}", guest.processors),
+    }
 }
 
 fn mebibytes(size: Bytes) -> String {
@@ -205,6 +223,7 @@ mod tests {
             kernel,
             words: vec!["threadirqs".into()],
             processors: 1,
+            threads_per_core: 1,
             memory: Bytes::from_mebibytes(512),
             time,
             disk: Some(Bytes::from_mebibytes(64)),

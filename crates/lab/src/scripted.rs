@@ -200,6 +200,7 @@ pub fn guest(name: &str) -> Guest {
         kernel: kernel(name),
         words: Vec::new(),
         processors: 1,
+        threads_per_core: 1,
         memory: Bytes::from_mebibytes(512),
         time: LabTime::Instructions,
         disk: None,

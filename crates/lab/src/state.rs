@@ -164,7 +164,7 @@ struct Head {
 pub fn kind(directory: &Path) -> Option<Kind> {
     const FORMER: [(&str, Kind); 3] =
         [("trial.json", Kind::Trial), ("bisect.json", Kind::Bisection), ("ladder.json", Kind::Ladder)];
-    let head = || serde_json::from_slice::<Head>(&files::read(&directory.join(FILE), LONGEST).ok()?).ok();
+    let head = || record::json::read::<Head>(&files::read(&directory.join(FILE), LONGEST).ok()?).ok();
     let former = || FORMER.iter().find(|(name, _)| directory.join(name).is_file()).map(|(_, kind)| *kind);
     head().and_then(|head| head.kind).or_else(former)
 }
@@ -215,7 +215,7 @@ impl<P: Plan> State<P> {
         };
         let is_none = |error| failed(format!("it is no {}: {error}", kind.name()));
         let bytes = files::read(&path, LONGEST).map_err(|error| failed(error.source.to_string()))?;
-        let head: Head = serde_json::from_slice(&bytes).map_err(is_none)?;
+        let head: Head = record::json::read(&bytes).map_err(is_none)?;
         if head.schema_version != version {
             let tool =
                 head.tool.map_or("another version of worstcase".into(), |tool| format!("worstcase {tool}"));
@@ -232,7 +232,7 @@ impl<P: Plan> State<P> {
         if let Some(found) = head.kind.filter(|found| *found != kind) {
             return Err(other(found));
         }
-        let mut state: Self = serde_json::from_slice(&bytes).map_err(is_none)?;
+        let mut state: Self = record::json::read(&bytes).map_err(is_none)?;
         state.kernels.extend(state.plan.former_kernel());
         if state.plan.kind() != kind {
             return Err(other(state.plan.kind()));

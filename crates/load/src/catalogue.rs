@@ -66,7 +66,7 @@ pub struct Stressor {
 pub enum Workers {
     /// This many.
     Number(u32),
-    /// One for each CPU that the stressor may use, as S0 has 4 on 4 cores.
+    /// One for each CPU that the stressor may use, as Enea has 4 on 4 cores.
     #[serde(with = "per_cpu")]
     PerCpu,
 }
@@ -83,7 +83,7 @@ impl Catalogue {
     /// # Errors
     /// [`Error::Catalogue`] where a file says what no load is; a test makes sure that none does.
     pub fn shipped() -> Result<Self, Error> {
-        serde_json::from_str(LOADS)
+        record::json::read(LOADS.as_bytes())
             .map(|loads| Self { loads })
             .map_err(|error| Error::Catalogue(error.to_string()))
     }

@@ -52,7 +52,7 @@ impl Reporter {
 pub(crate) fn take_messages(bytes: &mut Vec<u8>) -> Vec<Message> {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let lines: Vec<u8> = bytes.drain(..whole).collect();
-    lines.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    lines.split(|&byte| byte == b'\n').filter_map(|line| record::json::read(line).ok()).collect()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const WHILE: Duration = Duration::from_millis(600);
 /// A command that leaves its parent, its session, its environment and its name behind, and works on.
 const DOUBLE_FORK: &str = "env -i setsid sh -c 'while :; do :; done' & sleep 0.1; exit 0";
-/// hackbench without end, as S1 runs it.
+/// hackbench without end, as EVL runs it.
 const HACKBENCH: &str = "while :; do hackbench -g 2 >/dev/null; done";
 
 fn main() -> ExitCode {

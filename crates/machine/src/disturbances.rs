@@ -41,7 +41,7 @@ impl Disturbances {
             },
             (Fact::Value(_), missing) | (missing, _) => return missing.clone().map(|_| Around::default()),
         };
-        // A kernel without steal accounting tells of none: the machine's own facts say whether it is a guest.
+        // A kernel without steal accounting reports none: the machine's own facts say whether it is a guest.
         let steal = |times: &Fact<BTreeMap<CpuId, Nanos>>| times.value()?.get(&cpu).copied();
         let steal = steal(&self.steal).zip(steal(&before.steal));
         let steal = steal.map_or(Nanos::ZERO, |(now, before)| now - before);

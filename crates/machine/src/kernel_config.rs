@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use units::InOrder;
 
 /// What every symbol is called in the file, and nowhere else here.
 const PREFIX: &str = "CONFIG_";
@@ -72,6 +73,9 @@ pub struct KernelConfig {
     pub complaints: Vec<Complaint>,
     /// Whose configuration it is, if it says so. A fragment does not.
     pub header: Option<Header>,
+    /// Whether a part is missing: kconfig ends its lines, and from Linux 5.6 on says where each menu ends, of which "Kernel
+    /// hacking" is the last.
+    pub is_cut: bool,
 }
 
 /// A fragment is written as a whole configuration is; it asks for what it names.
@@ -94,9 +98,6 @@ struct Placed {
     setting: Setting,
 }
 
-/// Of the last line of a configuration that kconfig wrote: it always ends its lines.
-const CUT: &str = "is not whole: the file was cut off";
-
 /// What a line is.
 enum Line<'a> {
     Setting(&'a str, Setting),
@@ -112,10 +113,8 @@ impl KernelConfig {
         for (index, line) in text.lines().enumerate() {
             config.take(index + 1, line);
         }
-        config.overridden.sort_by_key(|overridden| overridden.line);
-        if config.header.is_some() && !text.ends_with('\n') {
-            config.complain(text.lines().count(), text.lines().last().unwrap_or_default(), CUT);
-        }
+        config.overridden.order_by_key(|overridden| overridden.line);
+        config.is_cut = config.header.is_some() && (!text.ends_with('\n') || lacks_its_end(text));
         config
     }
 
@@ -167,7 +166,7 @@ impl KernelConfig {
     /// the one that it reads last: the order has a meaning.
     pub fn settings(&self) -> impl Iterator<Item = (&str, &Setting)> {
         let mut settings: Vec<_> = self.settings.iter().collect();
-        settings.sort_by_key(|(_, placed)| placed.line);
+        settings.order_by_key(|(_, placed)| placed.line);
         settings.into_iter().map(|(symbol, placed)| (symbol.as_str(), &placed.setting))
     }
 
@@ -180,6 +179,11 @@ impl KernelConfig {
     pub fn is_empty(&self) -> bool {
         self.settings.is_empty()
     }
+}
+
+/// Menus end, and the last one does not.
+fn lacks_its_end(text: &str) -> bool {
+    text.contains("\n# end of ") && !text.contains("\n# end of Kernel hacking")
 }
 
 /// What `fragment` asks for and `result` does not have, in the fragment's order. A symbol that is to be off is off where
@@ -432,15 +436,14 @@ mod tests {
     }
 
     #[test]
-    fn a_written_configuration_that_was_cut_off_is_complained_of() {
-        let whole = "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_HZ=250\n";
-        assert_eq!(KernelConfig::parse(whole).complaints, []);
-        let cut = KernelConfig::parse(&whole[..whole.len() - 2]).complaints;
-        assert_eq!(
-            cut.iter().map(|complaint| (complaint.line, complaint.why)).collect::<Vec<_>>(),
-            [(2, CUT)]
-        );
-        assert_eq!(KernelConfig::parse("CONFIG_HZ=250").complaints, []);
+    fn a_written_configuration_that_was_cut_off_is_known() {
+        let old = "# Linux/x86 5.4.0 Kernel Configuration\nCONFIG_HZ=250\n";
+        let new = "# Linux/x86 6.1.0 Kernel Configuration\n# end of General setup\nCONFIG_HZ=250\n# end of Kernel hacking\n";
+        let is_cut = |text: &str| KernelConfig::parse(text).is_cut;
+        assert!(!is_cut(old) && is_cut(&old[..old.len() - 2]));
+        assert!(!is_cut(new) && !is_cut(&(new.to_owned() + "CONFIG_IO_URING_ZCRX=y\n")));
+        assert!(is_cut(new.trim_end_matches("# end of Kernel hacking\n")), "between two lines");
+        assert!(!is_cut("CONFIG_HZ=250"), "a fragment ends as it was written");
     }
 
     proptest! {

@@ -8,8 +8,11 @@ use std::sync::LazyLock;
 
 use units::KernelVersion;
 
+use crate::packed;
+
 /// `name version...`, sorted by name; written by `cargo xtask parameters`.
-const TABLE: &str = include_str!("parameters.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/parameters.gz"))));
 
 /// The versions whose documents were read, ascending.
 pub const VERSIONS: [KernelVersion; 2] = [KernelVersion::new(6, 1), KernelVersion::new(6, 12)];

@@ -246,7 +246,7 @@ mod tests {
             (10, 10, "child", 5, 0, 0, 0, "0"),
             (9, 9, "grandchild", 10, 0, 0, 0, "0"),
             (9, 12, "thread", 10, 0, 10, 1, "0"),
-            (11, 11, "stranger", 1, 0, 10, 1, "0"),
+            (11, 11, "newcomer", 1, 0, 10, 1, "0"),
             (5, 5, "self", 1, 0, 50, 1, "0"),
         ]);
         let names: Vec<_> = descendants(&tree.root, 5).into_iter().map(|task| task.name).collect();

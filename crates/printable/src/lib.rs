@@ -46,6 +46,43 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if is_obeyed(c) { ' ' } else { c }).collect())
 }
 
+/// `text` for an element or attribute of XML: without the characters that it takes for its own, and blanks for those that
+/// it does not know at all and those that a viewer would obey.
+pub fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            c if is_obeyed(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// JSON with an escape for each character beyond ASCII that a terminal or a viewer of logs would obey; the value is the same. Those of
+/// ASCII are escaped in JSON anyway.
+pub fn json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !c.is_ascii() && is_obeyed(c) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// `text` for a line of the Test Anything Protocol: in one line, `\` and `#` escaped (version 14).
+pub fn tap(text: &str) -> String {
+    line(text).replace('\\', "\\\\").replace('#', "\\#")
+}
+
 /// Control characters, C1 among them, and those that change the direction of what follows (UAX #9): with these a
 /// terminal shows other words than stand there.
 fn is_obeyed(c: char) -> bool {
@@ -81,6 +118,13 @@ mod tests {
         let hostile = "\x1b[31mred\x1b[2J\x1b]0;title\x07\x1b\x1b[mx\x1b[1\u{9b}m\x1b[3";
         assert_eq!(coloured(hostile), "\x1b[31mred[2J]0;title\x1b[mx[1m[3");
         assert!(matches!(coloured("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_keeps_its_value_and_none_of_what_would_be_obeyed() {
+        let text = "a\u{9b}2Jb\u{202e}c\u{2066}d\u{e9}";
+        assert_eq!(json(&format!("\"{text}\"")), "\"a\\u009b2Jb\\u202ec\\u2066d\u{e9}\"");
+        assert_eq!(xml(text), "a 2Jb c d\u{e9}");
     }
 
     proptest! {

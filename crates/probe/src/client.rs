@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use record::instrument::response::ResponseSeries;
 use record::{Grid, ThreadEvidence};
 use sys::shared::SharedWords;
 
@@ -57,7 +58,9 @@ impl ProbeError {
     /// What to do about it.
     pub fn hint(&self) -> &str {
         match self {
-            Self::Start { .. } => "is the worstcase binary still where it was started from?",
+            Self::Start { .. } => {
+                "is /proc mounted, and the worstcase binary still where it was started from?"
+            }
             Self::System(_) => "",
             Self::Failed(failure) => &failure.hint,
             Self::Died(_) => "was it killed, or stopped by the kernel? see the end of dmesg",
@@ -81,8 +84,7 @@ impl Probe {
         plan: ProbePlan,
         place: impl FnOnce(u32) -> failure::Result<()>,
     ) -> Result<Self, ProbeError> {
-        let words = board::words(plan.threads.len(), plan.every_sample);
-        let (board, file) = SharedWords::create(words)?;
+        let (board, file) = SharedWords::create(plan.words())?;
         let mut command = Command::new(executable);
         command.arg(ARGUMENT).arg(file.as_raw_fd().to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -161,6 +163,13 @@ impl Probe {
         View(board::block(&self.board, thread, self.plan.every_sample))
     }
 
+    /// What the response probe's thread `thread` has counted so far, if that is the instrument; `worst` are its worst
+    /// responses.
+    pub fn response(&self, thread: usize, worst: &[record::Sample]) -> Option<ResponseSeries> {
+        let words = self.plan.tally(&self.board, thread);
+        (!words.is_empty()).then(|| crate::response::tally::read(words, worst))
+    }
+
     /// The threads, in the order of the plan.
     pub fn views(&self) -> impl Iterator<Item = View<'_>> {
         (0..self.plan.threads.len()).map(|thread| self.view(thread))
@@ -195,7 +204,7 @@ impl Probe {
         loop {
             if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
-                return serde_json::from_slice(&line).map_err(|error| ProbeError::Died(error.to_string()));
+                return record::json::read(&line).map_err(|error| ProbeError::Died(error.to_string()));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {

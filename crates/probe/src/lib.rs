@@ -2,7 +2,8 @@
 //!
 //! They run in a process of their own ([`process`]), so that it alone is locked in memory and can be put into a
 //! partition; its threads write to a [`board`] of shared words, which the parent reads through [`client`]. What its threads
-//! do is a [`plan::Job`]: [`timer`] for how late they wake up, [`noise`] for how long the CPU is taken from them.
+//! do is a [`plan::Job`]: [`timer`] for how late they wake up, [`noise`] for how long the CPU is taken from them, [`response`] for how long
+//! until frames are answered.
 
 pub mod board;
 pub mod client;
@@ -11,9 +12,10 @@ pub mod maxima;
 pub mod noise;
 pub mod plan;
 pub mod process;
+pub mod response;
 pub mod timer;
 mod used;
 
 pub use client::{Probe, ProbeError};
-pub use plan::{Job, NoiseJob, ProbePlan, TimerJob};
+pub use plan::{Job, NoiseJob, ProbePlan, ResponseJob, TimerJob};
 pub use timer::{engine, source};

@@ -1,6 +1,7 @@
 //! What a probe refuses whoever asks for it: it may have privileges that the one who started it has not.
 
 use failure::Error;
+use record::instrument::response::Receive;
 use units::Nanos;
 
 use crate::plan::{Job, ProbePlan};
@@ -32,6 +33,21 @@ impl ProbePlan {
                     format!("the shortest interval is {least}"),
                     for_all,
                 ));
+            }
+            Job::Response(job) if job.setup.interval < least => {
+                return Err(refused(
+                    format!("send every {}", job.setup.interval),
+                    format!("the shortest interval is {least}"),
+                    for_all,
+                ));
+            }
+            Job::Response(job)
+                if for_all
+                    && job.setup.receive == Receive::Spin
+                    && job.setup.patience.0 > job.setup.interval.0 / 100 * LONGEST_SPIN =>
+            {
+                let what = format!("spin {} of every {}", job.setup.patience, job.setup.interval);
+                return Err(refused(what, format!("at most {LONGEST_SPIN} % of it"), for_all));
             }
             Job::Noise(job) if for_all && job.setup.spin.0 > job.setup.window.0 / 100 * LONGEST_SPIN => {
                 let what = format!("spin {} of every {}", job.setup.spin, job.setup.window);
@@ -70,12 +86,13 @@ fn refused(what: String, limit: String, for_all: bool) -> Error {
 #[cfg(test)]
 mod tests {
     use record::instrument::noise::NoiseSetup;
+    use record::instrument::response::ResponseSetup;
     use record::instrument::timer::TimerSetup;
     use record::{ClockName, Wake};
     use units::{CpuId, CpuList, Policy, Priority};
 
     use super::*;
-    use crate::plan::{NoiseJob, TimerJob};
+    use crate::plan::{NoiseJob, ResponseJob, TimerJob};
 
     fn timer(interval: Nanos, priority: u8) -> ProbePlan {
         let job = TimerJob {
@@ -104,6 +121,30 @@ mod tests {
         let setup = NoiseSetup { threshold: Nanos(500), window: Nanos::from_secs(1), spin };
         let job = Job::Noise(NoiseJob { setup, warm_up: 0, windows: None });
         ProbePlan { job, ..timer(Nanos::from_secs(1), 98) }
+    }
+
+    fn response(receive: Receive, patience: Nanos) -> ProbePlan {
+        let setup = ResponseSetup {
+            interval: Nanos::from_millis(1),
+            patience,
+            peer: "10.0.0.2:2307".into(),
+            interface: None,
+            frames: 1,
+            size: 64,
+            socket_priority: None,
+            receive,
+        };
+        let job = Job::Response(ResponseJob { setup, run: 1, warm_up: 0, cycles: None });
+        ProbePlan { job, ..timer(Nanos::from_secs(1), 98) }
+    }
+
+    #[test]
+    fn file_capabilities_do_not_spin_for_an_answer_all_the_time() {
+        let (short, long) = (Nanos::from_micros(950), Nanos::from_millis(1));
+        assert!(response(Receive::Spin, short).check(true).is_ok());
+        assert!(response(Receive::Spin, long).check(false).is_ok());
+        assert!(response(Receive::Sleep, long).check(true).is_ok());
+        assert!(response(Receive::Spin, long).check(true).is_err());
     }
 
     #[test]

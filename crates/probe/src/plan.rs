@@ -1,11 +1,15 @@
 //! What one probe process is to do.
 
 use record::instrument::noise::NoiseSetup;
+use record::instrument::response::ResponseSetup;
 use record::instrument::timer::TimerSetup;
 use record::{ClockName, Grid, Wake};
 use serde::{Deserialize, Serialize};
 use sys::clock::Clock;
+use sys::shared::Word;
 use units::{CpuId, CpuList, Nanos, Policy, Priority};
+
+use crate::{board, response::tally};
 
 /// One measurement: which threads, what each does, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +43,8 @@ pub enum Job {
     Timer(TimerJob),
     /// See [`crate::noise`].
     Noise(NoiseJob),
+    /// See [`crate::response`].
+    Response(ResponseJob),
 }
 
 /// How late threads wake up.
@@ -72,12 +78,42 @@ pub struct NoiseJob {
     pub windows: Option<u64>,
 }
 
+/// How long until frames are answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResponseJob {
+    /// Peer, period, frames.
+    pub setup: ResponseSetup,
+    /// What tells this run's frames from those of others.
+    pub run: u64,
+    /// Cycles of the warm-up, before those that are measured.
+    pub warm_up: u64,
+    /// Cycles to run; none: until it is stopped.
+    pub cycles: Option<u64>,
+}
+
 impl ProbePlan {
+    /// Words of the board.
+    pub fn words(&self) -> usize {
+        board::words(self.threads.len(), self.every_sample) + self.threads.len() * self.tally_words()
+    }
+
+    /// What each thread of the response probe counts with stands behind all blocks, in pages of its own.
+    fn tally_words(&self) -> usize {
+        if matches!(self.job, Job::Response(_)) { tally::WORDS.next_multiple_of(512) } else { 0 }
+    }
+
+    /// The words of thread `thread` for its tally; none for other instruments.
+    pub fn tally<'a>(&self, board: &'a [Word], thread: usize) -> &'a [Word] {
+        let size = self.tally_words();
+        let first = board::words(self.threads.len(), self.every_sample) + thread * size;
+        &board[first..first + size]
+    }
+
     /// The clock that the threads read.
     pub fn clock(&self) -> ClockName {
         match &self.job {
             Job::Timer(timer) => timer.clock,
-            Job::Noise(_) => ClockName::Monotonic,
+            Job::Noise(_) | Job::Response(_) => ClockName::Monotonic,
         }
     }
 
@@ -86,6 +122,7 @@ impl ProbePlan {
         match &self.job {
             Job::Timer(timer) => timer.grid(thread, origin),
             Job::Noise(_) => Grid::fixed(origin, 1),
+            Job::Response(response) => Grid::fixed(origin, response.setup.interval.0.max(1)),
         }
     }
 
@@ -100,11 +137,12 @@ impl ProbePlan {
         if is_reservation { Policy::Deadline } else { self.policy }
     }
 
-    /// The numbers that values of a thread may have, from 0: activations, or nanoseconds. None where the threads are stopped.
+    /// The numbers that values of a thread may have, from 0: activations, cycles or nanoseconds. None where the threads are stopped.
     pub fn numbers(&self) -> Option<u64> {
         match &self.job {
             Job::Timer(timer) => timer.activations,
             Job::Noise(noise) => Some(noise.windows?.saturating_mul(noise.setup.window.0)),
+            Job::Response(response) => response.cycles,
         }
     }
 
@@ -118,6 +156,10 @@ impl ProbePlan {
             Job::Noise(noise) => {
                 let count = noise.windows?.saturating_add(noise.warm_up).saturating_add(2);
                 Some(noise.setup.window.saturating_mul(count))
+            }
+            Job::Response(response) => {
+                let count = response.cycles?.saturating_add(response.warm_up).saturating_add(3);
+                Some(response.setup.interval.saturating_mul(count))
             }
         }
     }

@@ -22,8 +22,9 @@ use units::{CpuList, Nanos};
 
 use crate::board::{self, Recorder, View};
 use crate::plan::{Job, NoiseJob, ProbePlan, clock_of};
+use crate::response::tally::Tally;
 use crate::used::Used;
-use crate::{noise, timer};
+use crate::{noise, response, timer};
 
 /// The first argument by which the binary knows that it is to be a probe.
 pub const ARGUMENT: &str = "__probe";
@@ -67,10 +68,10 @@ fn say(message: &Message) {
 }
 
 fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<(), Error> {
-    let plan: ProbePlan = serde_json::from_str(&line(input)).map_err(|error| Error::new(error, ""))?;
+    let plan: ProbePlan =
+        record::json::read(line(input).as_bytes()).map_err(|error| Error::new(error, ""))?;
     plan.check(sys::privilege::comes_from_file())?;
-    let words = board::words(plan.threads.len(), plan.every_sample);
-    let board = SharedWords::open(descriptor, words)?;
+    let board = SharedWords::open(descriptor, plan.words())?;
     let clock = clock_of(plan.clock());
     let clock_is_system_call = clock.is_system_call();
     if !plan.housekeeping.is_empty() {
@@ -294,7 +295,8 @@ impl<'a> ThreadGroup<'a> {
         if let Some(marker) = self.marker {
             recorder.mark_with(marker);
         }
-        let used = ready.measure(start, self.board, &mut recorder);
+        let mut tally = Tally::new(plan.tally(self.board, index));
+        let used = ready.measure(start, self.board, &mut recorder, &mut tally);
         let evidence = self.evidence(index, &View(words));
         ThreadEvidence {
             minor_faults: used.usage.minor_faults,
@@ -336,6 +338,7 @@ impl<'a> ThreadGroup<'a> {
 enum Ready<'a> {
     Timer(timer::Thread<'a>),
     Noise { job: &'a NoiseJob, stop_at: u64 },
+    Response(Box<response::Thread<'a>>),
 }
 
 impl<'a> Ready<'a> {
@@ -346,11 +349,16 @@ impl<'a> Ready<'a> {
                 timer::Thread::prepare(job, index, plan.threads[index], stop_at).map(Self::Timer)
             }
             Job::Noise(job) => Ok(Self::Noise { job, stop_at }),
+            Job::Response(job) => {
+                let thread = response::Thread::prepare(job, index, plan.threads.len(), stop_at)?;
+                Ok(Self::Response(Box::new(thread)))
+            }
         }
     }
 
-    fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
+    fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>, tally: &mut Tally<'_>) -> Used {
         match self {
+            Self::Response(thread) => thread.measure(start, board, recorder, tally),
             Self::Timer(thread) => thread.measure(start, board, recorder),
             Self::Noise { job, stop_at } => noise::measure(job, start, stop_at, board, recorder),
         }

@@ -41,3 +41,43 @@ fn the_run_phase_allocates_nothing() {
     let settable = Settable::new(Nanosleep(Clock::Realtime), SystemClocks(Clock::Realtime));
     assert_eq!(allocations(settable, Clock::Realtime, false), 0);
 }
+
+/// Answers on the loopback, each third frame not, until its thread is gone.
+fn peer() -> String {
+    let manner = wire::echo::Manner { drop_each: Some(3), ..Default::default() };
+    let echo = wire::echo::Echo::udp(([127, 0, 0, 1], 0).into(), manner).unwrap();
+    let address = echo.local().unwrap().to_string();
+    std::thread::spawn(move || echo.serve());
+    address
+}
+
+#[test]
+fn waiting_for_answers_allocates_nothing() {
+    use probe::response::engine::{self, Flight, Task};
+    use probe::response::{line::Network, tally, tally::Tally};
+    const INTERVAL: u64 = 2_000_000;
+    for spins in [false, true] {
+        let options = wire::LinkOptions { size: 64, priority: None, busy_poll: None, run: 7, thread: 0 };
+        let link = wire::Link::open(&wire::Peer::new(&peer(), None).unwrap(), options).unwrap();
+        let (words, _file) = SharedWords::create(board::words(1, false)).unwrap();
+        let (tallied, _file) = SharedWords::create(tally::WORDS).unwrap();
+        let mut recorder = Recorder::new(board::block(&words, 0, false), Nanos(INTERVAL), false);
+        let (mut line, mut flight) = (Network::new(link, spins), Flight::new());
+        let first = Clock::Monotonic.now();
+        let task = Task {
+            grid: Grid::fixed(first, INTERVAL),
+            cycles: 600,
+            frames: 2,
+            patience: INTERVAL / 4,
+            stop_at: u64::MAX,
+        };
+        let mut tally = Tally::new(&tallied);
+        // The peer is another thread of this process: it allocates when it starts, and by now it has answered.
+        let asked = allocation::count(|| {
+            engine::run(&mut line, &task, &mut flight, &words, &mut recorder, &mut tally);
+        });
+        let frames = tally::read(&tallied, &[]).frames;
+        assert!(frames.answered > 0 && frames.lost > 0, "{frames:?}");
+        assert_eq!(asked, 0);
+    }
+}

@@ -236,18 +236,18 @@ pub fn read(lines: impl BufRead) -> Option<Recovered> {
 
 /// Whether a first line is that of an older program.
 fn begins_old(line: &[u8]) -> bool {
-    let first = serde_json::from_slice::<serde_json::Value>(line).unwrap_or_default();
+    let first = crate::json::read::<serde_json::Value>(line).unwrap_or_default();
     let version = first.pointer("/begin/schema_version").and_then(serde_json::Value::as_u64);
     version.and_then(|version| u32::try_from(version).ok()).is_some_and(migrate::is_old)
 }
 
 fn parse(line: &[u8], is_old: bool) -> serde_json::Result<Line> {
     if !is_old {
-        return serde_json::from_slice(line);
+        return crate::json::read(line);
     }
-    let mut old = serde_json::from_slice(line)?;
+    let mut old = crate::json::read(line)?;
     migrate::line(&mut old);
-    serde_json::from_value(old)
+    crate::json::read_value(&old)
 }
 
 impl Recovered {
@@ -374,20 +374,24 @@ impl OpenSeries {
             own: latest.own.unwrap_or_else(|| Own::from(&head.planned.setup)),
             ..Series::default()
         };
-        let measured = series.accounted().saturating_add(missed.count);
+        let measured = series.observed.summary().count.saturating_add(missed.count);
+        if let Some((expected, of_missed)) = series.account_mut() {
+            (*expected, *of_missed) = (measured, Histogram::from_parts(missed, self.missed));
+        }
         if let Some(timer) = series.timer_mut() {
-            (timer.late, timer.expected) = (latest.late, measured);
-            timer.missed = Histogram::from_parts(missed, self.missed);
+            timer.late = latest.late;
         }
         let origin = clock.origins.get(index).copied().filter(|&origin| origin > 0);
         let Some(grid) = origin.map(|origin| head.grid(index, origin)) else { return series };
         let due = grid.due_by(clock.now);
         let overdue = clock.overdue.iter().find(|overdue| overdue.series == index as u64);
         let overdue = overdue.filter(|overdue| overdue.activation < due);
+        if let Some((expected, _)) = series.account_mut() {
+            *expected =
+                if overdue.is_some() { due } else { due_at_least(*expected, self.last_second, &grid) };
+        }
         if let Some(timer) = series.timer_mut() {
             timer.first_due = Nanos(grid.due(0));
-            timer.expected =
-                if overdue.is_some() { due } else { due_at_least(timer.expected, self.last_second, &grid) };
         }
         if let Some(overdue) = overdue {
             series.censor(&grid, overdue.activation, clock.now);

@@ -17,7 +17,9 @@
 //! ```
 
 pub mod claims;
+pub mod cost;
 pub mod journal;
+pub mod json;
 #[cfg(test)]
 #[path = "../../../xtask/src/mend/in_tests.rs"]
 mod mend;

@@ -16,6 +16,9 @@ pub const RECORD: &str = "record.json";
 /// The page made from it.
 pub const PAGE: &str = "report.html";
 
+/// Where a record goes that cannot be written in the working directory: most often memory.
+const ELSEWHERE: [&str; 3] = ["/run", "/dev/shm", "/tmp"];
+
 /// No record is longer, in bytes: one of a day on 64 CPUs has some ten million.
 const LONGEST: u64 = 1 << 30;
 
@@ -37,11 +40,11 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    fn new(action: &'static str, path: &Path, reason: impl ToString, hint: &'static str) -> Self {
+    pub(crate) fn new(action: &'static str, path: &Path, reason: impl ToString, hint: &'static str) -> Self {
         Self { action, path: path.display().to_string(), reason: reason.to_string(), hint }
     }
 
-    fn of(error: files::Error, hint: &'static str) -> Self {
+    pub(crate) fn of(error: files::Error, hint: &'static str) -> Self {
         Self::new(error.operation, &error.path, error.source, hint)
     }
 }
@@ -53,16 +56,31 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Makes `out`, or `worstcase-<UTC time>-<host>` in the working directory.
-    pub fn create(out: Option<&Path>, host: &str, started: UtcTime) -> Result<Self, StoreError> {
+    /// Makes the directory, or takes one without a record.
+    ///
+    /// # Errors
+    /// It cannot be made, or holds a record.
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
         const HINT: &str = "choose a directory that can be written with --out";
-        let path = out.map_or_else(|| free_name(host, started), Path::to_path_buf);
-        if path.join(JOURNAL).exists() || path.join(RECORD).exists() {
+        if [JOURNAL, RECORD, crate::cost::FILE].iter().any(|name| path.join(name).exists()) {
             let hint = "choose another directory with --out: a record is never overwritten";
-            return Err(StoreError::new("create the record in", &path, "it holds a record already", hint));
+            return Err(StoreError::new("create the record in", path, "it holds a record already", hint));
         }
-        let directory = files::Directory::make(&path).map_err(|error| StoreError::of(error, HINT))?;
+        let directory = files::Directory::make(path).map_err(|error| StoreError::of(error, HINT))?;
         Ok(Self { directory })
+    }
+
+    /// Makes `worstcase-<UTC time>-<host>` in the working directory, or where that cannot be written (boards that boot from a
+    /// read-only file system) in one that most often can, as /run.
+    ///
+    /// # Errors
+    /// None of these directories can be written: what kept us from the first.
+    pub fn create_somewhere(host: &str, started: UtcTime) -> Result<Self, StoreError> {
+        let here = Self::create(&free_name(Path::new(""), host, started));
+        let elsewhere = || {
+            ELSEWHERE.iter().find_map(|place| Self::create(&free_name(Path::new(place), host, started)).ok())
+        };
+        here.or_else(|error| elsewhere().ok_or(error))
     }
 
     /// Where it is.
@@ -86,6 +104,15 @@ impl RunDirectory {
         written.map_err(|error| StoreError::of(error, NOT_WRITTEN))
     }
 
+    /// Writes `cost.json`, whole or not at all; it takes the place of the one with the rounds before.
+    pub fn write_cost(&self, cost: &crate::cost::Cost) -> Result<(), StoreError> {
+        const HINT: &str = "is there room, and may you write there?";
+        let text = serde_json::to_string(cost)
+            .map_err(|error| StoreError::new("write", &self.path().join(crate::cost::FILE), error, HINT))?;
+        let written = self.directory.write_whole(crate::cost::FILE, text.as_bytes());
+        written.map_err(|error| StoreError::of(error, HINT))
+    }
+
     /// Writes `report.html`, whole or not at all.
     pub fn write_page(&self, page: &str) -> Result<(), StoreError> {
         let written = self.directory.write_whole(PAGE, page.as_bytes());
@@ -94,19 +121,20 @@ impl RunDirectory {
 }
 
 /// The host name is not ours: what a path cannot hold is replaced.
-fn free_name(host: &str, started: UtcTime) -> PathBuf {
+fn free_name(parent: &Path, host: &str, started: UtcTime) -> PathBuf {
     let host: String =
         host.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect();
     let base = format!("worstcase-{}-{host}", started.compact());
     let numbered = (2..1000).map(|number| format!("{base}-{number}"));
-    let mut names = std::iter::once(base.clone()).chain(numbered).map(PathBuf::from);
-    names.find(|name| !name.exists()).unwrap_or_else(|| base.into())
+    let mut names = std::iter::once(base.clone()).chain(numbered).map(|name| parent.join(name));
+    names.find(|name| !name.exists()).unwrap_or_else(|| parent.join(base))
 }
 
 /// Reads the record in `path`: a directory that a run left, or its `record.json`. Of a run that was cut off, what its
 /// journal holds, judged now.
 pub fn load(path: &Path) -> Result<Record, StoreError> {
-    if path.is_file() && path.file_name().is_none_or(|name| name != JOURNAL) {
+    // What is no directory is read as it was named, so that an error names it.
+    if !path.is_dir() && path.file_name().is_none_or(|name| name != JOURNAL) {
         return load_record(path);
     }
     let directory = if path.is_file() { path.parent().unwrap_or(Path::new(".")) } else { path };
@@ -145,20 +173,21 @@ pub enum Refusal {
 /// # Errors
 /// It is of a newer version, or no record.
 pub fn parse(json: &[u8]) -> Result<Record, Refusal> {
-    let version = serde_json::from_slice::<Versioned>(json)?.header.schema_version;
+    let version = crate::json::read::<Versioned>(json)?.header.schema_version;
     if version > SCHEMA_VERSION {
         return Err(Refusal::TooNew(version));
     }
     if migrate::is_old(version) {
-        let mut old = serde_json::from_slice(json)?;
+        let mut old = crate::json::read(json)?;
         migrate::record(&mut old);
-        return Ok(serde_json::from_value(old)?);
+        return Ok(crate::json::read_value(&old)?);
     }
-    Ok(serde_json::from_slice(json)?)
+    Ok(crate::json::read(json)?)
 }
 
 /// As much of a record as every version of it has.
 #[derive(Deserialize)]
+#[serde(expecting = "a record")]
 struct Versioned {
     header: VersionedHeader,
 }
@@ -207,15 +236,18 @@ mod tests {
     #[test]
     fn a_record_is_never_overwritten() {
         let directory = tempfile::tempdir().unwrap();
-        let run = RunDirectory::create(Some(directory.path()), "host", UtcTime(0)).unwrap();
+        let run = RunDirectory::create(directory.path()).unwrap();
         run.journal().unwrap();
-        let error = RunDirectory::create(Some(directory.path()), "host", UtcTime(0)).unwrap_err();
+        let error = RunDirectory::create(directory.path()).unwrap_err();
         assert!(error.to_string().contains("holds a record already") && !error.hint.is_empty());
     }
 
     #[test]
     fn a_host_name_cannot_leave_the_directory() {
-        assert_eq!(free_name("../a b", UtcTime(0)), PathBuf::from("worstcase-19700101T000000Z-.._a_b"));
+        assert_eq!(
+            free_name(Path::new(""), "../a b", UtcTime(0)),
+            PathBuf::from("worstcase-19700101T000000Z-.._a_b")
+        );
     }
 
     #[test]
@@ -223,9 +255,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         assert!(load(directory.path()).unwrap_err().to_string().contains("journal.ndjson"));
         let path = directory.path().join(RECORD);
-        for (text, reason) in
-            [("{}", "not a record"), ("[", "EOF"), (r#"{"header":{"schema_version":99}}"#, "version 99")]
-        {
+        for (text, reason) in [
+            ("{}", "not a record"),
+            (r#"{"header":"#, "EOF"),
+            ("[]", "sequence"),
+            (r#"{"header":{"schema_version":99}}"#, "version 99"),
+        ] {
             fs::write(&path, text).unwrap();
             let error = load(directory.path()).unwrap_err();
             assert!(error.to_string().contains(reason), "{error}");

@@ -12,6 +12,7 @@ mod noise;
 mod partition;
 mod place;
 mod placement;
+mod response;
 mod throttling;
 mod watched;
 
@@ -28,6 +29,8 @@ use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, ThreadEviden
 const MOST_STEAL_PERMILLE: u64 = 100;
 /// What /dev/cpu_dma_latency reads when nobody asks for anything, in microseconds (kernel/power/qos.c).
 const NO_LATENCY_REQUEST: i64 = 2_000_000_000;
+/// How the kernel's answer ends where a file is not there.
+const MISSING: &str = "(os error 2)";
 /// Console log levels up to this let no more than errors through (Documentation/core-api/printk-basics.rst).
 const QUIET_CONSOLE: u32 = 4;
 
@@ -48,6 +51,7 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     warnings.extend(measuring::of_accounts(header, scenario));
     warnings.extend(measuring::of_phases(scenario));
     warnings.extend(noise::of_scenario(scenario));
+    warnings.extend(response::of_scenario(scenario));
     warnings.extend(measuring::of_recording(&scenario.evidence.recorder));
     warnings.extend(measuring::of_end(scenario));
     warnings
@@ -231,7 +235,11 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
         warnings.push(Warning::inconclusive(
             Id::LatencyRequestFailed,
             format!("asked for {} us, it is {}", held.value, held.effective),
-            "run as root: only root may open /dev/cpu_dma_latency",
+            if held.effective.ends_with(MISSING) {
+                "this kernel has no such device, or /dev does not show it: mount -t devtmpfs devtmpfs /dev"
+            } else {
+                "run as root: only root may open /dev/cpu_dma_latency"
+            },
         ));
     } else if plan.cstates.contains(&CStates::Restrict) && !own_request {
         let evidence = "no request is held";
@@ -262,7 +270,7 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
     warnings
 }
 
-/// Output to a serial line runs with interrupts off in many drivers, the kernel's as well as our own (S1).
+/// Output to a serial line runs with interrupts off in many drivers, the kernel's as well as our own (EVL).
 fn of_consoles(machine: &Machine) -> Vec<Warning> {
     let console = machine.consoles.value().and_then(|consoles| consoles.iter().find(|name| is_serial(name)));
     let loud = machine.console_log_level.value().is_none_or(|&level| level > QUIET_CONSOLE);
@@ -428,6 +436,25 @@ mod tests {
             ids(&of_run(&header, &[scenario(&[5_000])])),
             [(Id::LatencyRequestFailed, Effect::Inconclusive)]
         );
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_not_cured_by_root() {
+        let cure = |errno: i32| {
+            let mut header = header();
+            header.plan.cstates = vec![CStates::Restrict];
+            let error = std::io::Error::from_raw_os_error(errno);
+            header.held = vec![crate::Held {
+                what: "/dev/cpu_dma_latency".into(),
+                value: "0".into(),
+                effective: format!("cannot open /dev/cpu_dma_latency: {error}"),
+                during: String::new(),
+            }];
+            let warnings = of_run(&header, &[scenario(&[5_000])]);
+            warnings.into_iter().find(|warning| warning.id == Id::LatencyRequestFailed).unwrap().cure
+        };
+        assert!(cure(2).contains("no such device"), "{}", cure(2));
+        assert!(cure(13).contains("as root"), "{}", cure(13));
     }
 
     #[test]

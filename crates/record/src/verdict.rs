@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::claims::{self, Claims};
-use crate::{Effect, LabTime, Record, ScenarioEnd, Warning, WarningId};
+use crate::{Effect, LabTime, Record, Scenario, ScenarioEnd, Warning, WarningId};
 
 /// What a run means for its requirement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -79,7 +79,9 @@ pub struct Judgement {
 /// Judges a run. `losses` are outputs that could not be saved and other failures of the program itself.
 pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     let limit = record.header.plan.limit;
-    let exceeded: Vec<String> = over_limit(record, limit).into_iter().chain(stopped(record)).collect();
+    let exceeded =
+        over_limit(record, limit).into_iter().chain(unanswered(record, limit)).chain(stopped(record));
+    let exceeded: Vec<String> = exceeded.collect();
     let (mut reasons, set_aside) =
         if has_latencies(record) { (exceeded, vec![]) } else { (vec![], exceeded) };
     let early: Vec<String> = early_end(record).into_iter().collect();
@@ -177,14 +179,35 @@ fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
     ))
 }
 
+/// Cycles that were not answered: they were waited for as long as the limit, or were over before they were begun.
+fn unanswered(record: &Record, limit: Option<Nanos>) -> Option<String> {
+    let limit = limit?;
+    let of = |scenario: &Scenario| {
+        let cycles = scenario.series.iter().filter(|series| series.response().is_some());
+        let (missed, due) = cycles.fold((0_u64, 0_u64), |(missed, due), series| {
+            (missed + series.missed().summary().count, due + series.expected())
+        });
+        let load = &scenario.head.planned.load;
+        (missed > 0).then(|| {
+            let limit = record.header.machine.unit().limit(limit);
+            format!("{missed} of {due} cycles under {load} were not answered within the limit of {limit}")
+        })
+    };
+    record.scenarios.iter().find_map(of)
+}
+
 /// The sample that ended the run, where one did.
 fn stopped(record: &Record) -> Option<String> {
     let scenario = record.scenarios.iter().find(|scenario| scenario.end == ScenarioEnd::StopAt)?;
     let load = &scenario.head.planned.load;
     let series = scenario.series.iter().max_by_key(|series| series.observed.summary().max);
     let sample = series.and_then(|series| Some((series.cpu, series.worst.first()?)));
-    let Some((cpu, sample)) = sample else {
-        return Some(format!("a latency under {load} reached --stop-at"));
+    // An answer that never came is no sample.
+    let reached =
+        |(_, sample): &(_, &crate::Sample)| record.header.plan.stop_at.is_none_or(|at| sample.latency >= at);
+    let Some((cpu, sample)) = sample.filter(reached) else {
+        let value = record.header.plan.instrument.words().value;
+        return Some(format!("a {value} under {load} reached --stop-at"));
     };
     let place = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
     let unit = record.header.machine.unit();
@@ -229,6 +252,12 @@ pub(crate) mod tests {
     use crate::*;
     use histogram::Histogram;
     use units::{CpuId, Policy};
+
+    /// A run that has not said when it ended, and is not judged yet.
+    fn record(header: Header, scenarios: Vec<Scenario>, warnings: Vec<Warning>) -> Record {
+        let judgement = Judgement::default();
+        Record { header, ended: None, scenarios, explanations: vec![], warnings, judgement }
+    }
 
     pub(crate) fn header() -> Header {
         let plan = RunPlan {
@@ -315,6 +344,30 @@ pub(crate) mod tests {
         }
     }
 
+    #[test]
+    fn a_cycle_that_is_not_answered_fails_a_limit_although_nothing_was_observed() {
+        use crate::instrument::response::{ResponseSeries, tests::setup};
+        let judged = |missed: &[u64], limit| {
+            let mut scenario = scenario(&[5_000]);
+            scenario.head.planned.setup = Setup::Response(setup());
+            let mut response = ResponseSeries { expected: 1 + missed.len() as u64, ..Default::default() };
+            missed.iter().for_each(|&waited| response.missed.record(Nanos(waited)));
+            scenario.series[0].own = Own::Response(response);
+            let mut header = header();
+            header.plan.instrument = InstrumentPlan::Response(setup());
+            header.plan.limit = limit;
+            let mut record = record(header, vec![scenario], vec![]);
+            record.ended = Some(UtcTime(1));
+            judge(&record, &[])
+        };
+        let limit = Some(Nanos::from_micros(900));
+        assert_eq!(judged(&[], limit).verdict, Verdict::Pass);
+        let failed = judged(&[900_000, 900_000], limit);
+        assert_eq!(failed.verdict, Verdict::Fail);
+        assert!(failed.reasons[0].starts_with("2 of 3 cycles under idle were not answered"), "{failed:?}");
+        assert_eq!(judged(&[900_000], None).verdict, Verdict::Measured);
+    }
+
     /// A run with the given flaws, and the verdict it must get on a machine.
     fn check(over: bool, lost: bool, doubtful: bool, limit: bool, expected: Verdict) {
         check_in(None, [over, lost, doubtful, limit], expected);
@@ -331,14 +384,7 @@ pub(crate) mod tests {
         scenario.warnings.push(Warning::note(WarningId::Guest, "kvm", "none"));
         let (ended, warnings) =
             (Some(UtcTime(10)), crate::validity::of_run(&header, std::slice::from_ref(&scenario)));
-        let record = Record {
-            header,
-            ended,
-            scenarios: vec![scenario],
-            explanations: vec![],
-            warnings,
-            judgement: Judgement::default(),
-        };
+        let record = Record { ended, ..record(header, vec![scenario], warnings) };
         let losses: Vec<String> = lost.then(|| "journal.ndjson: disk full".to_owned()).into_iter().collect();
         let judgement = judge(&record, &losses);
         assert_eq!(
@@ -399,18 +445,7 @@ pub(crate) mod tests {
             let mut header = header.clone();
             header.machine.lab = time.map(guest);
             let warnings = crate::validity::of_run(&header, std::slice::from_ref(&scenario));
-            let scenarios = vec![scenario.clone()];
-            judge(
-                &Record {
-                    header,
-                    ended: None,
-                    scenarios,
-                    explanations: vec![],
-                    warnings,
-                    judgement: Judgement::default(),
-                },
-                &[],
-            )
+            judge(&record(header, vec![scenario.clone()], warnings), &[])
         };
         assert_eq!(judged(None).verdict, Verdict::Fail);
         assert_eq!(judged(Some(LabTime::Instructions)).verdict, Verdict::Fail);
@@ -423,46 +458,20 @@ pub(crate) mod tests {
     fn a_guest_of_the_lab_speaks_for_no_machine() {
         let mut header = header();
         header.machine.lab = Some(guest(LabTime::Instructions));
-        let (ended, scenarios, warnings) = (None, vec![scenario(&[7_300; 3000])], vec![]);
-        let record = Record {
-            header,
-            ended,
-            scenarios,
-            explanations: vec![],
-            warnings,
-            judgement: Judgement::default(),
-        };
-        let judgement = judge(&record, &[]);
+        let judgement = judge(&record(header, vec![scenario(&[7_300; 3000])], vec![]), &[]);
         assert!(judgement.speaks_for.contains("7,300 instructions under idle, in one draw of 3000"));
         assert!(judgement.does_not_speak_for.contains("caches"), "{judgement:?}");
     }
 
     #[test]
     fn a_run_that_measured_nothing_is_an_error() {
-        let (ended, scenarios, warnings) = (None, vec![scenario(&[])], vec![]);
-        let record = Record {
-            header: header(),
-            ended,
-            scenarios,
-            explanations: vec![],
-            warnings,
-            judgement: Judgement::default(),
-        };
+        let record = record(header(), vec![scenario(&[])], vec![]);
         assert_eq!(judge(&record, &[]).verdict, Verdict::Error);
     }
 
     #[test]
     fn a_verdict_says_what_it_speaks_for() {
-        let (ended, scenarios, warnings) = (None, vec![scenario(&[7_300; 3000])], vec![]);
-        let record = Record {
-            header: header(),
-            ended,
-            scenarios,
-            explanations: vec![],
-            warnings,
-            judgement: Judgement::default(),
-        };
-        let judgement = judge(&record, &[]);
+        let judgement = judge(&record(header(), vec![scenario(&[7_300; 3000])], vec![]), &[]);
         assert!(
             judgement.speaks_for.starts_with("the highest latency observed, 7.3 us on CPUs 0 under idle")
         );

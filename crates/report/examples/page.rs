@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let style = report::Style { unicode: true, ..report::Style::default() };
     let text = match records.as_slice() {
         _ if !table => report::page::page(&records)?,
-        [only] => report::table::bench(only, false, &style),
+        [only] => report::table::bench(only, false, report::foot::Notes::All, &style),
         several => report::compare::compare(several, &style),
     };
     std::io::stdout().write_all(text.as_bytes())?;
@@ -52,7 +52,7 @@ fn made_up(kind: &str) -> Result<Vec<Record>, Box<dyn Error>> {
     })
 }
 
-/// As S0 lays them beside each other.
+/// As Enea lays them beside each other.
 fn four_kernels(small: &Spec) -> Vec<Record> {
     let kernels =
         [("6.18.0-debug", 12_000), ("6.18.0-release", 4_400), ("6.18.0-tuned", 3_300), ("6.18.0-rt3", 2_900)];

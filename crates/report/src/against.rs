@@ -1,10 +1,10 @@
 //! What `check --against` says: differences, ordered by what they mean for latency.
 
-use audit::Severity;
-use audit::against::{RuleDifference, SymbolDifference};
+use audit::Outcome;
+use audit::against::{Change, RuleDifference, SymbolDifference};
 
-use crate::findings::{MARK, marked, outcome};
-use crate::style::Style;
+use crate::findings::{MARK, outcome};
+use crate::style::{Style, Tone};
 use crate::text::{clip, count_of, harmless, wrap};
 
 /// Symbols that differ between the configurations called `ours` and `theirs`. `all` shows those too of which no rule speaks.
@@ -17,14 +17,18 @@ pub fn configs(
 ) -> String {
     let (known, others): (Vec<_>, Vec<_>) =
         differences.iter().partition(|difference| !difference.meaning.is_empty());
-    let mut lines = head(differences.len(), ours, theirs, style);
+    let changes: Vec<Change> = differences.iter().map(|difference| difference.change).collect();
+    let mut lines = head(&changes, ours, theirs, style);
     for difference in &known {
-        let severity = difference.meaning.first().map_or(Severity::Note, |meaning| meaning.severity);
-        lines.push(marked(severity, &change(difference), style));
+        lines.push(marked(difference.change, &change(difference), style));
         let meaning: Vec<String> = difference
             .meaning
             .iter()
-            .map(|meaning| format!("{} ({})", meaning.title, meaning.rule))
+            .map(|meaning| {
+                let now_fails = difference.change == Change::Worse;
+                let what = if now_fails { &meaning.problem } else { &meaning.title };
+                format!("{what} ({})", meaning.rule)
+            })
             .collect();
         lines.extend(wrap(&" ".repeat(MARK), &meaning.join("; "), MARK, style.width));
     }
@@ -43,16 +47,16 @@ pub fn configs(
 
 /// Rules on which the machines called `ours` and `theirs` differ.
 pub fn audits(differences: &[RuleDifference], ours: &str, theirs: &str, all: bool, style: &Style) -> String {
-    let mut lines = head(differences.len(), ours, theirs, style);
+    let changes: Vec<Change> = differences.iter().map(|difference| difference.change).collect();
+    let mut lines = head(&changes, ours, theirs, style);
     let (changed, others): (Vec<_>, Vec<_>) =
         differences.iter().partition(|difference| difference.ours.0 != difference.theirs.0);
     let shown: Vec<_> = if all { changed.iter().chain(&others).collect() } else { changed.iter().collect() };
     for difference in shown {
-        lines.push(marked(
-            difference.severity,
-            &format!("{} ({})", difference.title, difference.rule),
-            style,
-        ));
+        let now_fails = difference.theirs.0 == Outcome::Failed;
+        let what = if now_fails { &difference.problem } else { &difference.title };
+        let severity = difference.severity.name();
+        lines.push(marked(difference.change, &format!("{what} ({}, {severity})", difference.rule), style));
         for (name, (found, value)) in [(ours, &difference.ours), (theirs, &difference.theirs)] {
             let text = format!("{}{name}: {}: {value}", " ".repeat(MARK), outcome(*found));
             lines.push(clip(&harmless(&text), style.width));
@@ -67,15 +71,30 @@ pub fn audits(differences: &[RuleDifference], ours: &str, theirs: &str, all: boo
     finished(lines)
 }
 
-fn head(count: usize, ours: &str, theirs: &str, style: &Style) -> Vec<String> {
-    let mut lines = wrap(
-        "against: ",
-        &harmless(&format!("{ours} -> {theirs}: {}", count_of(count as u64, "difference"))),
-        9,
-        style.width,
-    );
+fn head(changes: &[Change], ours: &str, theirs: &str, style: &Style) -> Vec<String> {
+    let count = |wanted| changes.iter().filter(|change| **change == wanted).count();
+    let counts = Change::ALL.map(|change| (count(change), change.name()));
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}"))
+        .collect();
+    let all = count_of(changes.len() as u64, "difference");
+    let all = if counts.is_empty() { all } else { format!("{all}: {}", counts.join(", ")) };
+    let mut lines = wrap("against: ", &harmless(&format!("{ours} -> {theirs}: {all}")), 9, style.width);
     lines.push(String::new());
     lines
+}
+
+/// One line, behind what it is for latency.
+fn marked(change: Change, text: &str, style: &Style) -> String {
+    let tone = match change {
+        Change::Worse => Tone::Bad,
+        Change::Better => Tone::Good,
+        Change::Other => Tone::Plain,
+    };
+    let text = clip(&harmless(text), style.width.saturating_sub(MARK));
+    style.paint(tone, &format!("{:<MARK$}", change.name())) + &style.paint(Tone::Strong, &text)
 }
 
 fn finished(lines: Vec<String>) -> String {

@@ -1,4 +1,4 @@
-//! Several records side by side, as S0 lays four kernels beside each other: worst, average and least latency under
+//! Several records side by side, as Enea lays four kernels beside each other: worst, average and least latency under
 //! each load, and what each run changed. Whether they may be compared at all is said first.
 //!
 //! A single run is one draw, and its highest latency one sample of it. So ratios are those of the highest latencies of

@@ -1,9 +1,10 @@
-//! Which records may be compared: S0's opening demand is that figures are only worth something beside figures from
+//! Which records may be compared: Enea's opening demand is that figures are only worth something beside figures from
 //! comparable set-ups.
 
 use std::collections::BTreeMap;
 
 use record::{Digest, Lab, LabImages, LabTime, Record, RunPlan, Scenario};
+use units::InOrder;
 
 use crate::group::end_word;
 use crate::instrument;
@@ -45,7 +46,7 @@ pub fn differences(left: &Record, right: &Record) -> Vec<Difference> {
     }
     instrument_differences(left, right, &mut differences);
     load_differences(left, right, &mut differences);
-    differences.sort_by_key(|difference| std::cmp::Reverse(difference.weight));
+    differences.order_by_key(|difference| std::cmp::Reverse(difference.weight));
     differences
 }
 

@@ -1,11 +1,11 @@
 //! Why the worst wake-ups were late: the causes over all of a load, and the account of the worst.
 
 use explain::{CauseTotal, Totals, cures, totals};
-use record::{Activity, Certainty, Class, Explanation, Hit, Record, Stage, Unit};
+use record::{Certainty, Class, Explanation, Hit, Record, Tracing, Unit};
 use units::Nanos;
 
 use crate::style::{Style, Tone};
-use crate::text::{clip, count_of, harmless, paragraph, percent};
+use crate::text::{clip, count_of, harmless, longest, paragraph, percent};
 
 /// Causes that are listed, the rest is one line.
 const CAUSES: usize = 8;
@@ -22,7 +22,8 @@ pub fn text(record: &Record, style: &Style) -> String {
 fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) -> String {
     let load = harmless(&explanation.scenario.head.planned.load);
     let wrapped = |text: &str, indent| paragraph(text, indent, style.width);
-    let mut text = style.paint(Tone::Strong, &wrapped(&head(record, explanation, &load, unit), 0));
+    let mut text =
+        style.paint(Tone::Strong, &wrapped(&format!("{load}: {}", head(record, explanation, unit)), 0));
     text.extend(doubts(explanation, unit).iter().map(|doubt| wrapped(doubt, 2)));
     let Some(hit) = explanation.hits.first() else { return text };
     let totals = totals(&explanation.hits);
@@ -35,14 +36,39 @@ fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) ->
     text
 }
 
-/// `io: the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
-pub(crate) fn head(record: &Record, explanation: &Explanation, load: &str, unit: Unit) -> String {
+/// The account of a late wake-up, with what it was mainly.
+pub fn hit(hit: &Hit, unit: Unit, style: &Style) -> String {
+    let head = format!("{} on CPU {}, thread {}", unit.with_name(hit.latency), hit.cpu, hit.tid);
+    let mut text = style.paint(Tone::Strong, &(head + "\n"));
+    text.extend(pieces(hit, unit, style).into_iter().map(|line| line + "\n"));
+    text.extend(main_cause(hit).iter().map(|line| paragraph(line, 2, style.width)));
+    text
+}
+
+/// What late wake-ups of a machine that was watched come to; `count` is how many wake-ups there were.
+pub fn watched(hits: &[Hit], count: u64, seconds: f64, tracing: &Tracing, style: &Style) -> String {
+    let unit = Unit::Microseconds;
+    let late = hits.len();
+    let wake_ups = count_of(count, "wake-up");
+    let head = format!(
+        "{late} of {wake_ups} in {seconds:.1} s were {} late or more",
+        unit.with_name(tracing.threshold)
+    );
+    let mut text = style.paint(Tone::Strong, &paragraph(&head, 0, style.width));
+    text.extend(doubts_of(tracing, unit).iter().map(|doubt| paragraph(doubt, 2, style.width)));
+    if !hits.is_empty() {
+        let totals = totals(hits);
+        text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
+        text.extend(what_helps(&totals.causes).iter().map(|line| paragraph(line, 2, style.width)));
+    }
+    text
+}
+
+/// `the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
+pub(crate) fn head(record: &Record, explanation: &Explanation, unit: Unit) -> String {
     let count: u64 = explanation.scenario.series.iter().map(|series| series.expected()).sum();
     let Some((worst, least)) = explanation.hits.first().zip(explanation.hits.last()) else {
-        return format!(
-            "{load}: no wake-up was caught above {}",
-            unit.with_name(explanation.tracing.threshold)
-        );
+        return nothing(&explanation.tracing, unit);
     };
     let medians = medians(record, explanation, unit);
     let lateness = if worst.latency == least.latency {
@@ -55,7 +81,17 @@ pub(crate) fn head(record: &Record, explanation: &Explanation, load: &str, unit:
     } else {
         format!("the {} worst", explanation.hits.len())
     };
-    format!("{load}: {which} of {count} traced wake-ups {lateness} late{medians}")
+    format!("{which} of {count} traced wake-ups {lateness} late{medians}")
+}
+
+/// Of a load of which no late wake-up was explained. Those that came and were not caught are counted below.
+fn nothing(tracing: &Tracing, unit: Unit) -> String {
+    let threshold = unit.with_name(tracing.threshold);
+    match tracing.blind + tracing.own {
+        _ if tracing.failure.is_some() => "no late wake-up was explained".to_owned(),
+        0 => format!("no wake-up was later than {threshold}"),
+        late => format!("none of {} above {threshold} was explained", count_of(late, "wake-up")),
+    }
 }
 
 /// What tracing costs: both medians.
@@ -74,7 +110,10 @@ fn medians(record: &Record, explanation: &Explanation, unit: Unit) -> String {
 
 /// What the trace missed.
 pub(crate) fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
-    let tracing = &explanation.tracing;
+    doubts_of(&explanation.tracing, unit)
+}
+
+fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
     let mut doubts = Vec::new();
     if let Some(failure) = &tracing.failure {
         doubts.push(format!("tracing failed: {}", harmless(failure)));
@@ -182,19 +221,24 @@ fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
         hit.cpu,
         hit.activation
     )];
+    lines.extend(pieces(hit, unit, style));
+    lines
+}
+
+/// The pieces of a wake-up, the longest of them.
+fn pieces(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
+    let mut lines = Vec::new();
     let room = style.width.saturating_sub(34).clamp(20, 60);
     let mut at = Nanos::ZERO;
     // Of more pieces than fit, the longest are shown, in their order.
-    let mut longest: Vec<usize> = (0..hit.pieces.len()).collect();
-    longest.sort_by_key(|place| std::cmp::Reverse(hit.pieces[*place].length));
-    longest.truncate(PIECES);
+    let longest = longest(hit.pieces.iter().map(|piece| piece.length), PIECES);
     for (place, piece) in hit.pieces.iter().enumerate() {
         if longest.contains(&place) {
             lines.push(
                 format!(
                     "  {:>10}  {:room$}  {:>10}  {}",
                     unit.figure(at),
-                    clip(&format!("{}: {}", stage(piece.stage), harmless(&activity(&piece.activity))), room),
+                    clip(&format!("{}: {}", piece.stage.words(), harmless(&piece.activity.words())), room),
                     unit.figure(piece.length),
                     ""
                 )
@@ -227,32 +271,4 @@ fn main_cause(hit: &Hit) -> Vec<String> {
         lines.push(format!("seen by: {}", harmless(&cause.witness)));
     }
     lines
-}
-
-/// How far a wake-up has come.
-pub(crate) fn stage(stage: Stage) -> &'static str {
-    match stage {
-        Stage::BeforeInterrupt => "timer due",
-        Stage::InInterrupt => "interrupt",
-        Stage::Runnable => "runnable",
-        Stage::Running => "running",
-        Stage::Unknown => "not known",
-    }
-}
-
-/// What the CPU did.
-pub(crate) fn activity(activity: &Activity) -> String {
-    match activity {
-        Activity::Idle { asleep: true } => "idle, asleep".to_owned(),
-        Activity::Idle { asleep: false } => "idle".to_owned(),
-        Activity::Thread { tid, name, work: Some(work), .. } => format!("{name} [{tid}], work {work}"),
-        Activity::Thread { tid, name, .. } => format!("{name} [{tid}]"),
-        Activity::Nmi { name } => format!("NMI {name}"),
-        Activity::Interrupt { name } => format!("interrupt {name}"),
-        Activity::Softirq { name } => format!("softirq {name}"),
-        Activity::Timer { function } => format!("timer {function}"),
-        Activity::Call { function } => format!("called by another CPU: {function}"),
-        Activity::Tracing => "recording a stack".to_owned(),
-        Activity::Unknown { why } => format!("unknown: {why}"),
-    }
 }

@@ -1,6 +1,7 @@
 //! The figures of one column: exact ones from the observed wake-ups, percentiles from the corrected histogram.
 
 use histogram::{Histogram, Summary};
+use record::instrument::response::PartName;
 use record::{Record, Series, Unit};
 use units::Nanos;
 
@@ -63,6 +64,10 @@ pub(crate) struct Figures {
     pub watched: Nanos,
     /// Gaps that nothing known made.
     pub unexplained: u64,
+    /// The longest of each part of a response, in the order of [`PartName::ALL`]; none where nothing is known of it.
+    pub parts: [Option<Nanos>; PartName::ALL.len()],
+    /// Frames that were sent, and those that were never answered.
+    pub frames: (u64, u64),
     /// The least latency of a wake-up that had not come: from it on figures are lower bounds.
     pub at_least: Option<Nanos>,
 }
@@ -79,6 +84,10 @@ impl Figures {
             if let Some(noise) = series.noise() {
                 figures.watched += noise.watched;
                 figures.unexplained += noise.counted.unexplained_gaps;
+            }
+            if let Some(response) = series.response() {
+                let of = |name| response.part(name).and_then(|took| took.summary().maximum());
+                figures.add_frames(PartName::ALL.map(of), (response.frames.sent, response.frames.lost));
             }
             figures.corrected.merge(&series.observed);
             figures.corrected.merge(series.missed());
@@ -97,6 +106,7 @@ impl Figures {
             figures.late = figures.late.saturating_add(part.late);
             figures.watched += part.watched;
             figures.unexplained += part.unexplained;
+            figures.add_frames(part.parts, part.frames);
             figures.corrected.merge(&part.corrected);
             figures.bound(part.at_least);
         }
@@ -107,6 +117,11 @@ impl Figures {
         self.percentiles = PERCENTILES.map(|(_, share)| self.corrected.quantile(share));
         self.over_limit = limit.map(|limit| over(&self.corrected, limit));
         self
+    }
+
+    fn add_frames(&mut self, parts: [Option<Nanos>; PartName::ALL.len()], frames: (u64, u64)) {
+        self.parts.iter_mut().zip(parts).for_each(|(longest, part)| *longest = part.max(*longest));
+        self.frames = (self.frames.0.saturating_add(frames.0), self.frames.1.saturating_add(frames.1));
     }
 
     fn bound(&mut self, at_least: Option<Nanos>) {
@@ -135,6 +150,7 @@ impl Figures {
             Row::Average => self.average(),
             Row::Percentile(place) => self.percentiles[place],
             Row::Maximum => self.observed.maximum(),
+            Row::Part(place) => self.parts[place],
             _ => None,
         }
     }
@@ -170,6 +186,10 @@ pub(crate) enum Row {
     Watched,
     /// Gaps that nothing known made.
     Unexplained,
+    /// The longest of a part of responses, by its place in [`PartName::ALL`].
+    Part(usize),
+    /// Frames that were never answered.
+    FramesLost,
     /// Activations over the limit.
     OverLimit,
 }
@@ -190,6 +210,8 @@ impl Row {
             Self::Lost => "lost %".into(),
             Self::Watched => "watched s".into(),
             Self::Unexplained => "unexplained".into(),
+            Self::Part(place) => format!("max {}", PartName::ALL[place]),
+            Self::FramesLost => "lost frames".into(),
             Self::Missed => "missed".into(),
             Self::Late => "late %".into(),
             Self::OverLimit => match (terms.limit, terms.unit) {
@@ -202,6 +224,6 @@ impl Row {
 
     /// Whether the row's cells are latencies.
     pub fn is_latency(self) -> bool {
-        matches!(self, Self::Minimum | Self::Average | Self::Percentile(_) | Self::Maximum)
+        matches!(self, Self::Minimum | Self::Average | Self::Percentile(_) | Self::Maximum | Self::Part(_))
     }
 }

@@ -1,8 +1,11 @@
-//! What stands below the table: the conditions in one line, the doubts with their cures, and the verdict.
+//! What stands below the table: the worst value and its pattern, the conditions in one line, the doubts with their cures, and the
+//! verdict.
 
 use record::verdict::{Judgement, Verdict};
-use record::{Effect, Record};
+use record::{Effect, Record, WarningId};
+use units::InOrder;
 
+use crate::patterns;
 use crate::style::{Style, Tone};
 use crate::text::{clip, wrap};
 use crate::validity;
@@ -10,33 +13,72 @@ use crate::warnings::{Doubt, Finding, doubts, effect_word, load_count};
 
 /// Findings shown of one doubt; the page shows all.
 const MOST_FINDINGS: usize = 4;
+/// Notes shown where not all are asked for.
+const FEW_NOTES: usize = 3;
 
-/// Validity, warnings and judgement.
-pub fn foot(record: &Record, style: &Style) -> String {
+/// How many notes a reader wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes<'a> {
+    /// The first three, and what shows the others: the record's directory.
+    Few(&'a str),
+    /// All.
+    All,
+}
+
+/// The worst value, conditions, warnings and judgement.
+pub fn foot(record: &Record, notes: Notes<'_>, style: &Style) -> String {
+    let mut lines: Vec<_> = wrap("", &patterns::sentences(record).join(" "), 0, style.width);
+    lines.retain(|line| !line.is_empty());
+    lines.extend(wrap("Checked: ", &(validity::brief(record) + "."), 2, style.width));
     let doubts = doubts(record);
-    let mut lines = wrap("validity: ", &validity::parts(record).join(", "), 2, style.width);
     if !doubts.is_empty() {
         lines.push(String::new());
     }
     let loads = load_count(record);
-    let (notes, harmful): (Vec<_>, Vec<_>) = doubts.iter().partition(|doubt| doubt.effect == Effect::Note);
+    let (noted, harmful): (Vec<_>, Vec<_>) = doubts.iter().partition(|doubt| doubt.effect == Effect::Note);
     lines.extend(harmful.iter().flat_map(|doubt| doubt_lines(doubt, loads, style)));
-    lines.extend(notes.iter().flat_map(|note| note_lines(note, loads, style)));
-    if !notes.is_empty() {
-        lines.extend(wrap(
-            "",
-            "(the page of a record, report.html, has a cure for each note)",
-            2,
-            style.width,
-        ));
-    }
+    lines.extend(all_note_lines(noted, notes, loads, style));
     lines.push(String::new());
     lines.extend(verdict_lines(record, style));
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
+/// What happened before what only could.
+fn all_note_lines(mut noted: Vec<&Doubt>, notes: Notes<'_>, loads: usize, style: &Style) -> Vec<String> {
+    noted.order_by_key(|note| !happened(note.id));
+    let (shown, directory) = match notes {
+        Notes::All => (noted.len(), ""),
+        Notes::Few(directory) => (FEW_NOTES, directory),
+    };
+    let width = noted.iter().take(shown).map(|note| note.id.as_str().len()).max().unwrap_or(0);
+    let mut lines: Vec<_> =
+        noted.iter().take(shown).flat_map(|note| note_lines(note, loads, width, style)).collect();
+    match noted.len().saturating_sub(shown) {
+        0 => (),
+        1 => lines.push(format!("      1 more note: worstcase report --notes {directory}")),
+        more => lines.push(format!("      {more} more notes: worstcase report --notes {directory}")),
+    }
+    lines
+}
+
+/// Whether a doubt is about something that took place in the run, and not about a state that could do harm.
+fn happened(id: WarningId) -> bool {
+    !matches!(
+        id,
+        WarningId::ThrottlingOn
+            | WarningId::Guest
+            | WarningId::Container
+            | WarningId::NotIsolated
+            | WarningId::RecorderShares
+            | WarningId::Rival
+            | WarningId::SerialConsole
+            | WarningId::Governor
+            | WarningId::BusyBefore
+    )
+}
+
 /// A note in a line or two: it leaves the verdict alone, and must not stand before it like a wall.
-fn note_lines(note: &Doubt, loads: usize, style: &Style) -> Vec<String> {
+fn note_lines(note: &Doubt, loads: usize, width: usize, style: &Style) -> Vec<String> {
     let place =
         |finding: &Finding| finding.place(loads).map_or_else(String::new, |loads| format!(" [{loads}]"));
     let first = note
@@ -47,7 +89,8 @@ fn note_lines(note: &Doubt, loads: usize, style: &Style) -> Vec<String> {
         0 | 1 => String::new(),
         count => format!("; and {} more", count - 1),
     };
-    wrap("note: ", &format!("{}{first}{more} ({})", note.id.title(), note.id), 2, style.width)
+    let head = format!("note  {:<width$}  ", note.id.as_str());
+    wrap(&head, &format!("{}{first}{more}", note.id.title()), 6, style.width)
 }
 
 fn doubt_lines(doubt: &Doubt, loads: usize, style: &Style) -> Vec<String> {
@@ -68,18 +111,32 @@ fn doubt_lines(doubt: &Doubt, loads: usize, style: &Style) -> Vec<String> {
 /// The verdict with its reasons, and in one sentence what the figures are worth: the rest of that stands on the page and
 /// in docs/claims.md.
 pub fn verdict_lines(record: &Record, style: &Style) -> Vec<String> {
-    let mut lines = judgement_lines(&record.judgement, style);
+    let judgement = &record.judgement;
     let sentence = record::claims::kept(record).sentence();
+    if judgement.verdict == Verdict::Measured {
+        let text = format!("Measured, {}. {sentence}", judgement.reasons.join("; "));
+        return wrap("", &text, 0, style.width);
+    }
+    let mut lines = judgement_lines(judgement, style);
     if !sentence.is_empty() {
         lines.extend(wrap("", &sentence, 0, style.width));
     }
     lines
 }
 
+/// `FAIL  the weightiest reason`, then the others below it.
 fn judgement_lines(judgement: &Judgement, style: &Style) -> Vec<String> {
-    let word = format!("verdict: {}", judgement.verdict);
-    let mut lines = vec![style.paint(verdict_tone(judgement.verdict), &clip(&word, style.width))];
-    lines.extend(judgement.reasons.iter().flat_map(|reason| wrap("  ", reason, 4, style.width)));
+    let word = judgement.verdict.to_string().to_uppercase();
+    let blank = " ".repeat(word.len() + 2);
+    let mut lines = Vec::new();
+    for (place, reason) in judgement.reasons.iter().enumerate() {
+        let head = if place == 0 { format!("{word}  ") } else { blank.clone() };
+        lines.extend(wrap(&head, reason, blank.len(), style.width));
+    }
+    if lines.is_empty() {
+        lines.push(word.clone());
+    }
+    lines[0] = lines[0].replacen(&word, &style.paint(verdict_tone(judgement.verdict), &word), 1);
     lines
 }
 

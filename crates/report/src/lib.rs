@@ -10,15 +10,20 @@
 
 pub mod against;
 pub mod compare;
+pub mod cost;
 pub mod experiment;
 pub mod explanation;
+pub mod export;
 pub mod extreme;
 pub mod findings;
 pub mod foot;
 pub mod live;
+pub mod microscope;
+pub mod next;
 pub mod page;
 pub mod recipe;
 pub mod table;
+pub mod why;
 
 mod differences;
 mod figures;
@@ -26,6 +31,8 @@ mod grid;
 mod group;
 mod idle_cost;
 mod instrument;
+mod many;
+mod patterns;
 mod phases;
 mod style;
 mod svg;

@@ -11,6 +11,7 @@ mod explanations;
 mod extreme;
 pub(crate) mod facts;
 mod loads;
+mod outstanding;
 mod prepared;
 pub(crate) mod summary;
 mod timeline;
@@ -103,6 +104,7 @@ pub(crate) fn of_sections(
 fn view_of(record: &Record, place: usize, several: bool, exposure: Option<Nanos>) -> RecordView {
     let prepared = Prepared::of(record);
     let mut sections = vec![summary::figures(&prepared)];
+    sections.extend(outstanding::section(record));
     sections.extend(explanations::section(record));
     sections.extend(distribution::sections(&prepared, place));
     sections.extend(claims::section(record));

@@ -7,6 +7,15 @@ pub(crate) fn part(record: &Record) -> String {
     in_words(&different(record))
 }
 
+/// Whether some thread met a few phases only, or what it met is not known.
+pub(crate) fn is_limited(record: &Record) -> bool {
+    different(record).iter().any(|phases| match phases {
+        Fact::Value(phases) => phases.is_stuck(),
+        Fact::Absent => false,
+        Fact::Unreadable(_) | Fact::Unsupported => true,
+    })
+}
+
 /// What `different` threads met, in words.
 fn in_words(different: &[&Fact<TickPhases>]) -> String {
     let known = different.iter().filter_map(|phases| phases.value());

@@ -1,19 +1,20 @@
-//! The table that a run ends with: S0's minimum, average and maximum for each load, and what S0 lacks.
+//! The table that a run ends with: Enea's minimum, average and maximum for each load, and what Enea lacks.
 
 use record::{Record, Unit};
 use units::{CpuId, Nanos};
 
 use crate::figures::{Figures, LATENCIES, Row, Terms};
-use crate::foot;
+use crate::foot::{self, Notes};
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, cpu_name, cpus, groups, histograms_end};
 use crate::idle_cost::{self, IdleCost};
+use crate::many;
 use crate::style::{Style, Tone};
 use crate::text::{aligned, percent, wrap};
 
-/// The table, for every CPU as well if `per_cpu`, with its foot: everything that `bench` prints at its end.
-pub fn bench(record: &Record, per_cpu: bool, style: &Style) -> String {
-    format!("{}\n{}", table(record, per_cpu, style), foot::foot(record, style))
+/// The table, for every CPU as well if `per_cpu`, with its foot: what `bench` prints at its end, but for the next steps.
+pub fn bench(record: &Record, per_cpu: bool, notes: Notes, style: &Style) -> String {
+    format!("{}\n{}", table(record, per_cpu, style), foot::foot(record, notes, style))
 }
 
 /// The table of all CPUs together, then one for each CPU if `per_cpu`. Wraps into stacked tables where the columns
@@ -30,10 +31,9 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
         _ => (terms.shown.corner)(&record.header.plan),
     };
     let mut text = grid(&groups, |group| group.figures(), terms, corner).render(style);
-    let cpus = if per_cpu { cpus(record) } else { Vec::new() };
-    for cpu in cpus {
+    for grid in cpu_grids(record, &groups, per_cpu, terms) {
         text.push('\n');
-        text.push_str(&cpu_grid(&groups, cpu, terms).render(style));
+        text.push_str(&grid.render(style));
     }
     let costs = idle_cost::costs(record);
     if !costs.is_empty() {
@@ -53,6 +53,17 @@ fn idle_grid(costs: &[IdleCost], terms: Terms) -> Grid {
         corner: "as-is - restrict".into(),
         labels: LATENCIES.iter().map(|row| label(*row, terms)).collect(),
         columns: costs.iter().map(|cost| Column { head: cost.name.clone(), cells: cells(cost) }).collect(),
+    }
+}
+
+/// What stands below the table of all CPUs: one for each, or a line for each where they are many; the worst lines of many if
+/// not all were asked for.
+fn cpu_grids(record: &Record, groups: &[Group<'_>], per_cpu: bool, terms: Terms) -> Vec<Grid> {
+    match (many::are_many(record), per_cpu) {
+        (true, true) => vec![many::all(record, groups, terms, cell)],
+        (true, false) => vec![many::worst(record, groups, terms, cell)],
+        (false, true) => cpus(record).into_iter().map(|cpu| cpu_grid(groups, cpu, terms)).collect(),
+        (false, false) => Vec::new(),
     }
 }
 
@@ -104,6 +115,7 @@ pub(crate) fn plain_cell(figures: &Figures, row: Row) -> String {
         Row::Late => percent(figures.not_in_time(), figures.expected),
         Row::Lost => percent(figures.observed.sum, figures.watched.0),
         Row::Watched => format!("{:.1}", figures.watched.0 as f64 / 1e9),
+        Row::FramesLost => figures.frames.1.to_string(),
         Row::Unexplained => figures.unexplained.to_string(),
         Row::OverLimit => figures.over_limit.unwrap_or(0).to_string(),
         _ => String::new(),

@@ -1,7 +1,7 @@
 //! Numbers and paragraphs as people read them.
 
 use record::Unit;
-use units::Nanos;
+use units::{InOrder, Nanos};
 
 /// A latency for a column: microseconds without a decimal are padded, so that units stand below units.
 pub(crate) fn aligned(unit: Unit, latency: Nanos) -> String {
@@ -29,6 +29,13 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 /// `1 page fault`, `2 page faults`.
 pub(crate) fn count_of(count: u64, singular: &str) -> String {
     format!("{count} {singular}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The places of the `most` longest parts: where not all are shown, these are, in their own order.
+pub(crate) fn longest(lengths: impl Iterator<Item = Nanos>, most: usize) -> Vec<usize> {
+    let mut parts: Vec<(usize, Nanos)> = lengths.enumerate().collect();
+    parts.order_by_key(|(_, length)| std::cmp::Reverse(*length));
+    parts.into_iter().take(most).map(|(place, _)| place).collect()
 }
 
 /// Without control characters: a host name or a program's message must not command the terminal.

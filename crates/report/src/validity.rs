@@ -5,37 +5,90 @@ use units::Nanos;
 
 use crate::text::count_of;
 
-/// The parts of the validity line: `fifo 98 on every thread`, `0 page faults`, ...
-pub(crate) fn parts(record: &Record) -> Vec<String> {
+/// One thing that threads or CPUs said: `fifo 98 on every thread`, `0 page faults`, ...
+#[derive(Debug)]
+pub(crate) struct Part {
+    text: String,
+    /// Whether the terminal leaves it to the page: it is as it should be, or describes the method.
+    is_detail: bool,
+}
+
+impl Part {
+    fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_detail: false }
+    }
+
+    fn detail(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_detail: true }
+    }
+
+    fn detail_if(is_detail: bool, text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_detail }
+    }
+}
+
+/// All of them, for the page.
+pub(crate) fn everything(record: &Record) -> String {
+    joined(parts(record).into_iter())
+}
+
+/// What a reader of the terminal must know: what makes a measurement one, and what is not as it should be.
+pub(crate) fn brief(record: &Record) -> String {
+    joined(parts(record).into_iter().filter(|part| !part.is_detail))
+}
+
+fn joined(parts: impl Iterator<Item = Part>) -> String {
+    parts.map(|part| part.text).collect::<Vec<_>>().join(", ")
+}
+
+fn parts(record: &Record) -> Vec<Part> {
     let threads: Vec<_> = record.scenarios.iter().flat_map(|s| &s.evidence.threads).collect();
     let cpus: Vec<_> = record.scenarios.iter().flat_map(|s| &s.evidence.cpus).collect();
     let recorders: Vec<_> = record.scenarios.iter().map(|s| &s.evidence.recorder).collect();
     let mut parts = if threads.is_empty() {
-        vec!["no measuring thread reported on itself".to_owned()]
+        vec![Part::new("no measuring thread reported on itself")]
     } else {
         thread_parts(record, &threads)
     };
     let expected: usize = record.scenarios.iter().map(|scenario| scenario.series.len()).sum();
     if !threads.is_empty() && threads.len() < expected {
-        parts.push(format!("{} of {expected} threads did not report", expected - threads.len()));
+        parts.push(Part::new(format!("{} of {expected} threads did not report", expected - threads.len())));
     }
     let changes: usize = record.scenarios.iter().map(|scenario| scenario.evidence.watch.changes.len()).sum();
     if changes > 0 {
-        parts.push(format!("{} of threads while they measured", count_of(changes as u64, "change")));
+        parts.push(Part::new(format!(
+            "{} of threads while they measured",
+            count_of(changes as u64, "change")
+        )));
     }
-    parts.extend(record.header.plan.timer().map(|_| crate::phases::part(record)));
-    parts.extend(resolution(record));
+    parts.extend(loaded(record));
+    parts.extend(
+        record
+            .header
+            .plan
+            .timer()
+            .map(|_| Part::detail_if(!crate::phases::is_limited(record), crate::phases::part(record))),
+    );
+    parts.extend(resolution(record).map(Part::new));
     if !cpus.is_empty() {
         parts.extend(cpu_parts(&cpus));
     }
-    parts.extend(limits(record));
+    parts.extend(limits(record).into_iter().map(Part::new));
     let lost: u64 = recorders.iter().map(|recorder| lost(recorder)).sum();
-    parts.push(if lost == 0 {
+    parts.push(Part::new(if lost == 0 {
         "nothing lost in recording".into()
     } else {
         format!("{lost} recordings lost")
-    });
+    }));
     parts
+}
+
+/// For how much of the time the loads ran: the least of all whose time was watched.
+fn loaded(record: &Record) -> Option<Part> {
+    let stressors = record.scenarios.iter().flat_map(|scenario| &scenario.load.stressors);
+    let least = stressors.filter_map(|stressor| Some(stressor.exposure?.permille())).min()?;
+    let at_least = if least >= 1000 { "" } else { "at least " };
+    Some(Part::new(format!("loads ran {at_least}{}.{} % of the time", least / 10, least % 10)))
 }
 
 /// What the noise probe can see at best, and what it took itself: the worst of all threads.
@@ -91,27 +144,33 @@ fn lost(recorder: &RecorderEvidence) -> u64 {
     recorder.seconds_lost + recorder.samples_lost
 }
 
-fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<String> {
+fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<Part> {
     let sum = |count: fn(&ThreadEvidence) -> u64| threads.iter().map(|thread| count(thread)).sum::<u64>();
+    let system_calls = threads.iter().any(|thread| thread.clock_is_system_call);
     let mut parts = vec![
-        policies(threads),
-        count_of(sum(|thread| thread.minor_faults + thread.major_faults), "page fault"),
-        migrations(threads),
-        every(threads, |thread| thread.memory_locked, "memory locked", "memory not locked"),
+        Part::new(policies(threads)),
+        Part::new(every(threads, |thread| thread.memory_locked, "memory locked", "memory not locked")),
+        Part::new(count_of(sum(|thread| thread.minor_faults + thread.major_faults), "page fault")),
+        Part::new(migrations(threads)),
         slack(threads),
-        every(
-            threads,
-            |thread| !thread.clock_is_system_call,
-            "clock without system call",
-            "clock by system call",
+        Part::detail_if(
+            !system_calls,
+            every(
+                threads,
+                |thread| !thread.clock_is_system_call,
+                "clock without system call",
+                "clock by system call",
+            ),
         ),
     ];
     // sched_yield counts as involuntary: what a reservation was preempted is not known.
     if !record.header.plan.is_reservation() {
-        parts.insert(3, count_of(sum(|thread| thread.involuntary_switches), "preemption"));
+        let preemptions = sum(|thread| thread.involuntary_switches);
+        parts.insert(4, Part::new(count_of(preemptions, "preemption")));
     }
     if let Some(cost) = cost(record) {
-        parts.push(format!("{} of CPU time per wake-up", record.header.machine.unit().with_name(cost)));
+        let cost = record.header.machine.unit().with_name(cost);
+        parts.push(Part::detail(format!("{cost} of CPU time per wake-up")));
     }
     parts
 }
@@ -173,27 +232,34 @@ fn every(threads: &[&ThreadEvidence], holds: fn(&ThreadEvidence) -> bool, good: 
     }
 }
 
-fn slack(threads: &[&ThreadEvidence]) -> String {
+/// The least that the kernel has delays nothing.
+const LEAST_SLACK: Nanos = Nanos(1);
+
+fn slack(threads: &[&ThreadEvidence]) -> Part {
     let unread = |thread: &&&ThreadEvidence| thread.unread.iter().any(|what| what.starts_with("timer slack"));
     let unknown = threads.iter().filter(unread).count();
     if unknown > 0 {
-        return format!("timer slack unknown on {unknown} of {} threads", threads.len());
+        return Part::new(format!("timer slack unknown on {unknown} of {} threads", threads.len()));
     }
     let slack = threads.iter().map(|thread| thread.timer_slack).max().unwrap_or_default();
-    if slack == Nanos::ZERO { "no timer slack".into() } else { format!("timer slack {slack}") }
+    let text = if slack == Nanos::ZERO { "no timer slack".into() } else { format!("timer slack {slack}") };
+    Part::detail_if(slack <= LEAST_SLACK, text)
 }
 
-fn cpu_parts(cpus: &[&CpuEvidence]) -> Vec<String> {
+fn cpu_parts(cpus: &[&CpuEvidence]) -> Vec<Part> {
     let smis = total(cpus.iter().map(|cpu| &cpu.smis), |count| *count);
     let throttles = total(cpus.iter().map(|cpu| &cpu.thermal_throttles), |count| *count);
     let steal = total(cpus.iter().map(|cpu| &cpu.steal), |time| time.0);
+    let steal_text = shown(&steal, |nanos| if nanos == 0 { "0".into() } else { milliseconds(nanos) });
+    // What cannot be counted here is no news on this machine; what was counted and is above 0 is.
+    let is_detail = |total: &Total| total.sum.value().is_none_or(|sum| *sum == 0);
     vec![
-        format!(
-            "steal time {}",
-            shown(&steal, |nanos| if nanos == 0 { "0".into() } else { milliseconds(nanos) })
+        Part::detail_if(is_detail(&steal), format!("steal time {steal_text}")),
+        Part::detail_if(is_detail(&smis), format!("SMIs {}", shown(&smis, |count| count.to_string()))),
+        Part::detail_if(
+            is_detail(&throttles),
+            format!("thermal throttling {}", shown(&throttles, |count| count.to_string())),
         ),
-        format!("SMIs {}", shown(&smis, |count| count.to_string())),
-        format!("thermal throttling {}", shown(&throttles, |count| count.to_string())),
     ]
 }
 
@@ -268,8 +334,8 @@ mod tests {
 
     #[test]
     fn a_slack_that_could_not_be_read_is_not_none() {
-        assert_eq!(slack(&[&thread()]), "no timer slack");
+        assert_eq!(slack(&[&thread()]).text, "no timer slack");
         let unread = ThreadEvidence { unread: vec!["timer slack: refused".into()], ..thread() };
-        assert_eq!(slack(&[&thread(), &unread]), "timer slack unknown on 1 of 2 threads");
+        assert_eq!(slack(&[&thread(), &unread]).text, "timer slack unknown on 1 of 2 threads");
     }
 }

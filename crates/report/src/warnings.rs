@@ -2,6 +2,7 @@
 
 use record::verdict::Verdict;
 use record::{Effect, Record, Warning, WarningId};
+use units::InOrder;
 
 /// One kind of doubt, over the whole run.
 pub(crate) struct Doubt {
@@ -43,7 +44,7 @@ pub(crate) fn doubts(record: &Record) -> Vec<Doubt> {
     if record.judgement.verdict == Verdict::Measured {
         doubts.iter_mut().for_each(|doubt| doubt.effect = Effect::Note);
     }
-    doubts.sort_by_key(|doubt| (std::cmp::Reverse(doubt.effect), doubt.id));
+    doubts.order_by_key(|doubt| (std::cmp::Reverse(doubt.effect), doubt.id));
     doubts
 }
 

@@ -50,6 +50,10 @@ impl Division {
         let wanted = wanted.cloned().unwrap_or_else(all);
         let measured = sys::schedule::reachable(&wanted)?;
         let left_out = left_out(root, &wanted.difference(&measured));
+        if wanted.is_empty() {
+            let what = "no CPU is known that this process may use: /proc/self/status could not be read";
+            return Err(Error::new(what, "is /proc mounted? mount -t proc proc /proc"));
+        }
         if measured.is_empty() {
             let reasons: Vec<String> = left_out.iter().map(|group| group.reason.clone()).collect();
             return Err(Error::new(format!("none of CPUs {wanted} can be measured"), reasons.join("; ")));

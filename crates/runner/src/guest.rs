@@ -28,7 +28,7 @@ pub fn limits(guest: Option<&Lab>) -> Limits {
 }
 
 fn described(value: &str) -> Result<Lab> {
-    serde_json::from_str(value).map_err(|error| {
+    record::json::read(value.as_bytes()).map_err(|error| {
         Error::new(
             format!("{VARIABLE} does not describe a guest of the lab: {error}"),
             format!("only the lab sets it, inside its guests: unset {VARIABLE}"),

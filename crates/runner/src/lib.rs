@@ -43,7 +43,8 @@ pub use plan::Means;
 pub use program::enter;
 pub use record::{Record, Request};
 pub use run::{Outcome, Run};
-pub use traced::{MakeTracer, Marked, Tracer};
+pub use session::tool;
+pub use traced::{MakeTracer, Tracer};
 
 /// Measures, and gives back the record. Nothing is printed and nothing written but what the request asks for.
 ///

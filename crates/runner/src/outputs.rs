@@ -34,11 +34,13 @@ impl Outputs {
         samples_file: Option<PathBuf>,
         page: Option<Page>,
     ) -> Result<Self> {
-        let create = |path: Option<&Path>| RunDirectory::create(path, &header.machine.host, header.started);
         let directory = match out {
             None => None,
-            Some(Out::Named) => Some(create(None)?),
-            Some(Out::Directory(path)) => Some(create(Some(&path))?),
+            Some(Out::Named) => Some(RunDirectory::create_somewhere(&header.machine.host, header.started)?),
+            Some(Out::IfPossible) => {
+                RunDirectory::create_somewhere(&header.machine.host, header.started).ok()
+            }
+            Some(Out::Directory(path)) => Some(RunDirectory::create(&path)?),
         };
         let journal = directory.as_ref().map(RunDirectory::journal).transpose()?;
         let samples = samples_file.map(|path| SamplesFile::create(path, header)).transpose()?;

@@ -1,10 +1,11 @@
 //! Partitions by name, whoever made them.
 
-use control::{Directory, Kernel, Live, in_words};
+use control::{Directory, Kernel, Live};
 use machine::partitions;
 use record::Partition;
 use rustix::io::Errno;
 use sysroot::SysRoot;
+use units::errno_in_words;
 
 use failure::{Error, Result};
 
@@ -59,7 +60,7 @@ pub fn enter(partition: &Partition) -> Result<()> {
         return put(partition, std::process::id()).map(drop);
     };
     let failed = |errno: Errno| {
-        Error::new(format!("enter {group}: {}", in_words(errno.raw_os_error())), "run it as root")
+        Error::new(format!("enter {group}: {}", errno_in_words(errno.raw_os_error())), "run it as root")
     };
     let mut kernel = Live::default();
     kernel
@@ -72,7 +73,7 @@ pub fn enter(partition: &Partition) -> Result<()> {
 /// it is to be kept until the process has ended.
 pub fn put(partition: &Partition, process: u32) -> Result<Option<Directory>> {
     let failed = |what: &str, errno: Errno| {
-        Error::new(format!("{what}: {}", in_words(errno.raw_os_error())), "run it as root")
+        Error::new(format!("{what}: {}", errno_in_words(errno.raw_os_error())), "run it as root")
     };
     let own = match machine::is_slice(&partition.group) {
         true => {

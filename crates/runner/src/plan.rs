@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use failure::{Error, Result};
 use load::{Catalogue, Load};
 use record::instrument::noise::NoiseSetup;
+use record::instrument::response::ResponseSetup;
 use record::{InstrumentPlan, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan};
 use sysroot::SysRoot;
 use units::{Nanos, Seed};
@@ -137,6 +138,7 @@ fn check(plan: &RunPlan) -> Result<()> {
     let timer = match &plan.instrument {
         InstrumentPlan::Timer(timer) => timer,
         InstrumentPlan::Noise(noise) => return check_noise(plan, noise),
+        InstrumentPlan::Response(response) => return check_response(plan, response),
     };
     let longest = timer.intervals.iter().max().copied().unwrap_or_default();
     if let Some(duration) = plan.duration.filter(|duration| *duration < longest) {
@@ -162,6 +164,19 @@ fn check_noise(plan: &RunPlan, noise: &NoiseSetup) -> Result<()> {
             Err(Error::new(message, "measure for longer"))
         }
     }
+}
+
+fn check_response(plan: &RunPlan, response: &ResponseSetup) -> Result<()> {
+    let ResponseSetup { interval, patience, .. } = response;
+    if let Some(duration) = plan.duration.filter(|duration| duration < interval) {
+        let message = format!("a duration of {duration} holds no whole cycle of {interval}");
+        return Err(Error::new(message, "measure for longer, or at a shorter interval"));
+    }
+    if let Some(limit) = plan.limit.filter(|limit| limit > patience) {
+        let message = format!("--limit {limit} is longer than an answer is waited for, {patience}");
+        return Err(Error::new(message, "wait for longer (--patience) in a longer cycle (--interval)"));
+    }
+    Ok(())
 }
 
 /// Where loads write, if some of them do. Where they cannot, those that write are left out if they may be.

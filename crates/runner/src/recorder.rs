@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use histogram::Histogram;
 use probe::board::View;
 use probe::{Job, Probe};
+use record::instrument::response::ResponseSeries;
 use record::instrument::timer::TimerSeries;
 use record::journal::{ClockReading, Growth, Line, Overdue, SeriesGrowth, growth};
 use record::{Block, Grid, Own, Sample, ScenarioHead, Series, Timeline};
@@ -149,7 +150,7 @@ impl Recorder {
                 missed_summary: *missed.summary(),
                 late: view.late(),
                 worst: probe.grid(index).map(|grid| view.worst(&grid)).unwrap_or_default(),
-                own: matches!(probe.plan().job, Job::Noise(_)).then(|| Own::Noise(view.noise())),
+                own: own_so_far(probe, index, &view),
             };
             (thread.observed, thread.missed) = (observed, missed);
             grown
@@ -171,7 +172,7 @@ impl Recorder {
                     .map_or(0, |(_, priority)| priority),
                 now: view.last(),
                 summary: view.summary(),
-                missed: probe.plan().timer().map(|_| view.missed_summary().count),
+                missed: (!matches!(probe.plan().job, Job::Noise(_))).then(|| view.missed_summary().count),
                 recent: &thread.recent,
                 new: &thread.new,
             }
@@ -235,6 +236,25 @@ impl Recorder {
     }
 }
 
+/// What the instrument has added so far, where that is more than a journal's lines have.
+fn own_so_far(probe: &Probe, index: usize, view: &View<'_>) -> Option<Own> {
+    match &probe.plan().job {
+        Job::Timer(_) => None,
+        Job::Noise(_) => Some(Own::Noise(view.noise())),
+        Job::Response(_) => response(probe, index, view, &[]).map(Own::Response),
+    }
+}
+
+/// What the response probe adds to a series; its accounts of cycles are for the journal's reader, or for [`own`].
+fn response(probe: &Probe, index: usize, view: &View<'_>, worst: &[Sample]) -> Option<ResponseSeries> {
+    let series = probe.response(index, worst)?;
+    Some(ResponseSeries {
+        first_due: Nanos(view.started().unwrap_or_default()),
+        warm_up: view.warm_up(),
+        ..series
+    })
+}
+
 /// What the instrument adds to the series of thread `index`.
 fn own(probe: &Probe, index: usize, view: &View<'_>, counters: &Counters, worst: &[Sample]) -> Own {
     match &probe.plan().job {
@@ -251,13 +271,20 @@ fn own(probe: &Probe, index: usize, view: &View<'_>, counters: &Counters, worst:
             counters.enter(index, &mut noise, worst);
             Own::Noise(noise)
         }
+        Job::Response(_) => Own::Response(ResponseSeries {
+            expected: expected(probe, index, view),
+            missed: view.missed(),
+            ..response(probe, index, view, worst).unwrap_or_default()
+        }),
     }
 }
 
 /// The number of the value that a thread which has not come back would have delivered next; none where it owes nothing.
 fn pending(series: &Series, view: &View<'_>, grid: Option<&Grid>) -> Option<u64> {
     match &series.own {
-        Own::Timer(timer) => Some(series.accounted()).filter(|&accounted| accounted < timer.expected),
+        Own::Timer(_) | Own::Response(_) => {
+            Some(series.accounted()).filter(|&accounted| accounted < series.expected())
+        }
         Own::Noise(_) => view.read_at()?.checked_sub(grid?.origin),
     }
 }
@@ -279,7 +306,7 @@ fn overdue(probe: &Probe, index: usize, view: &View<'_>, now: u64) -> Option<Ove
     const LONG: u64 = 100_000_000;
     let grid = probe.grid(index).filter(|_| view.finished().is_none())?;
     let (activation, pause) = match &probe.plan().job {
-        Job::Timer(_) => (view.accounted(), grid.interval),
+        Job::Timer(_) | Job::Response(_) => (view.accounted(), grid.interval),
         Job::Noise(noise) => (view.read_at()?.checked_sub(grid.origin)?, 2 * noise.setup.window.0),
     };
     let late = now.checked_sub(grid.due(activation))?;

@@ -49,7 +49,7 @@ impl SamplesFile {
         let failed = |error: std::io::Error| {
             Error::new(format!("create {}: {error}", path.display()), "choose a file that does not exist yet")
         };
-        let file = files::create_new(&path, files::READABLE).map_err(|error| failed(error.source))?;
+        let file = files::begin_new(&path, files::READABLE).map_err(|error| failed(error.source))?;
         has_room(&file).map_err(failed)?;
         let planned = header.plan.scenarios();
         let planned = samples::Header {

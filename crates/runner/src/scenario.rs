@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use control::LatencyRequest;
 use load::{LoadPlan, RunningLoad};
 use machine::{Heat, Snapshot};
-use probe::{Job, NoiseJob, Probe, ProbeError, ProbePlan, TimerJob};
+use probe::{Job, NoiseJob, Probe, ProbeError, ProbePlan, ResponseJob, TimerJob};
 use record::PlannedScenario;
 use record::instrument::timer::{TimerPlan, TimerSetup};
 use record::journal::Line;
@@ -173,8 +173,20 @@ fn probe_plan(session: &Session, head: &ScenarioHead, traced: Option<&Traced>) -
                 let warm_up = plan.warm_up.0.div_ceil(setup.window.0.max(1));
                 Job::Noise(NoiseJob { setup: setup.clone(), warm_up, windows: length.map(windows) })
             }
+            Setup::Response(setup) => Job::Response(ResponseJob {
+                setup: setup.clone(),
+                run: frames_of_run(plan.seed),
+                warm_up: plan.warm_up.0.div_ceil(setup.interval.0.max(1)),
+                cycles: plan.activations(setup.interval),
+            }),
         },
     }
+}
+
+/// What tells this run's frames from those of others, and of others that have the same seed.
+fn frames_of_run(seed: Option<Seed>) -> u64 {
+    let now = sys::clock::Clock::Realtime.now() ^ u64::from(std::process::id()).rotate_left(40);
+    Seed(seed.unwrap_or(Seed(0)).0 ^ now).stream("frames").below(u64::MAX)
 }
 
 fn timer_job(session: &Session, setup: &TimerSetup) -> TimerJob {

@@ -169,7 +169,8 @@ fn terminal() -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-fn tool() -> Tool {
+/// This program, as records name it.
+pub fn tool() -> Tool {
     let libc = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
     let linking = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };

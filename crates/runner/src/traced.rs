@@ -7,29 +7,12 @@ use std::collections::BTreeMap;
 use failure::{Error, Result};
 use probe::Probe;
 use record::journal::Line;
-use record::{ClockName, Explanation, Hit, Scenario, ScenarioEnd, ScenarioHead, Setup, Tracing};
-use units::{CpuId, Nanos};
+use record::{ClockName, Explanation, Hit, LateWakeUp, Scenario, ScenarioEnd, ScenarioHead, Setup, Tracing};
+use units::{InOrder, Nanos};
 
 use crate::observer::Observer;
 use crate::scenario;
 use crate::session::Session;
-
-/// A wake-up that its thread has marked in the trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Marked {
-    /// The thread.
-    pub tid: i32,
-    /// Its CPU.
-    pub cpu: CpuId,
-    /// Number of the activation.
-    pub activation: u64,
-    /// When it was due, on `CLOCK_MONOTONIC`.
-    pub due: Nanos,
-    /// When it came.
-    pub woke: Nanos,
-    /// Its period.
-    pub interval: Nanos,
-}
 
 /// Catches late wake-ups in a trace and explains them.
 pub trait Tracer {
@@ -49,7 +32,7 @@ pub trait Tracer {
     ///
     /// # Errors
     /// What the kernel answered.
-    fn take(&mut self, marked: &[Marked]) -> Result<()>;
+    fn take(&mut self, marked: &[LateWakeUp]) -> Result<()>;
 
     /// The worst wake-ups, and what was traced.
     fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>);
@@ -87,7 +70,7 @@ impl Traced {
     /// Looks whether a thread has marked a wake-up, and has it explained.
     pub fn look(&mut self, probe: &Probe, head: &ScenarioHead) {
         self.blind = probe.views().map(|view| view.unmarked()).sum();
-        let marked: Vec<Marked> =
+        let marked: Vec<LateWakeUp> =
             (0..head.cpus.len()).filter_map(|thread| self.marked(probe, head, thread)).collect();
         if marked.is_empty() || self.failure.is_some() {
             return;
@@ -98,14 +81,14 @@ impl Traced {
         }
     }
 
-    fn marked(&mut self, probe: &Probe, head: &ScenarioHead, thread: usize) -> Option<Marked> {
+    fn marked(&mut self, probe: &Probe, head: &ScenarioHead, thread: usize) -> Option<LateWakeUp> {
         let (count, activation, due, woke) = probe.view(thread).marked();
         if self.seen.insert(thread, count).unwrap_or_default() == count {
             return None;
         }
         let (cpu, tid) = (head.cpus.get(thread).copied().flatten()?, *probe.tids().get(thread)?);
         let interval = Nanos(probe.grid(thread).map_or(0, |grid| grid.interval));
-        Some(Marked { tid, cpu, activation, due, woke, interval })
+        Some(LateWakeUp { tid, cpu, activation, due, woke, interval })
     }
 
     fn finish(self) -> (Tracing, Vec<Hit>) {
@@ -191,7 +174,7 @@ fn can_be_traced(session: &Session, scenario: &Scenario) -> Result<()> {
 fn threshold(scenario: &Scenario, wanted: usize) -> Nanos {
     let mut worst: Vec<Nanos> =
         scenario.series.iter().flat_map(|series| &series.worst).map(|sample| sample.latency).collect();
-    worst.sort_unstable_by_key(|latency| std::cmp::Reverse(*latency));
+    worst.order_by_key(|latency| std::cmp::Reverse(*latency));
     let least = worst.get(wanted.saturating_sub(1)).or(worst.last()).copied().unwrap_or_default();
     let usual = scenario.series.iter().filter_map(|series| series.observed.quantile(0.9)).max();
     Nanos((least.0 / 2).max(usual.unwrap_or_default().0)).max(Nanos(1))

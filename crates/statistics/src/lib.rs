@@ -25,6 +25,7 @@ pub mod tail;
 mod comparison;
 mod dependence;
 mod interval;
+mod median;
 mod numeric;
 mod paired;
 mod power;
@@ -38,6 +39,7 @@ pub use dependence::{
     LEAST_SAMPLES, activations_needed, correlation_times, extremal_index, share_that_counts,
 };
 pub use interval::{QuantileInterval, interval_of, quantile_interval, samples_to_bound};
+pub use median::{Median, median};
 pub use paired::{ERROR, Interval, Paired, confidence_of, holm, rounds_needed};
 pub use power::{POWER, Power};
 pub use sequence::Sequence;

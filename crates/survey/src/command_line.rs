@@ -1,6 +1,7 @@
 //! Kernel parameters that do not do what they seem to (Documentation/admin-guide/kernel-parameters.txt).
 
 use machine::command_line::{CommandLine, Word};
+use machine::grammar::{self, Kind, Misfit};
 use machine::{kernel_log, parameters};
 use record::Fact;
 use units::{CpuList, KernelVersion};
@@ -26,6 +27,11 @@ pub(super) const FACTS: &[NamedFact] = &[
     ),
     fact("boot.repeated", "words that a later one of the same name overrides", repeated),
     fact("boot.room", "bytes left on the kernel command line before the kernel cuts it off", room),
+    fact(
+        "boot.refused",
+        "words with a value that the kernel does not take, or that do nothing beside another word",
+        refused,
+    ),
     fact("boot.isolcpus.unknown", "flags of isolcpus= that the kernel skips", unknown_flags),
     fact("boot.cpus.missing", "CPU lists that name CPUs that cannot exist, or are no lists", missing_cpus),
 ];
@@ -171,6 +177,28 @@ fn room(survey: &Survey) -> Reading {
     Reading::new(value, &[COMMAND_LINE])
 }
 
+/// By the grammar of kernel parameters; CPU lists and flags of isolcpus= have facts of their own, which know the machine's CPUs.
+fn refused(survey: &Survey) -> Reading {
+    let version = kernel::version(survey).value.value().and_then(|text| text.to_string().parse().ok());
+    let is_list = |word: &Word| {
+        grammar::parameter(&word.name)
+            .is_some_and(|known| matches!(known.kind, Kind::Cpus { .. } | Kind::FlaggedCpus(_)))
+    };
+    of_line(survey, |line| {
+        let values = line.words.iter().filter(|word| !is_list(word)).filter_map(|word| {
+            let fault = grammar::judge(&word.name, word.value.as_deref(), version)?;
+            Some(item(words(word), fault.message))
+        });
+        // nohz=off beside nohz_full= has a rule of its own.
+        let is_own = |misfit: &Misfit| misfit.fault.message.contains("nohz=off");
+        let misfits = grammar::together(line, version)
+            .into_iter()
+            .filter(|misfit| !is_own(misfit))
+            .filter_map(|misfit| Some(item(words(line.words.get(misfit.place)?), misfit.fault.message)));
+        values.chain(misfits).collect()
+    })
+}
+
 const FLAGS: [&str; 3] = ["nohz", "domain", "managed_irq"];
 
 /// What stands before the first CPU of `isolcpus=`, and the list.
@@ -207,11 +235,12 @@ const LISTS: [&str; 7] = [
 /// and `N` for the last of them (Documentation/admin-guide/kernel-parameters.rst).
 pub fn cpus_of(text: &str, possible: &CpuList) -> Option<CpuList> {
     let list = split_flags(text).1;
-    if list == "all" {
+    if list.eq_ignore_ascii_case("all") {
         return Some(possible.clone());
     }
-    let last = possible.iter().next_back()?.to_string();
-    list.replace('N', &last).parse().ok()
+    let last = possible.iter().next_back()?.0;
+    let all_read = |text| grammar::cpu_list(text, None, None).ok();
+    grammar::cpu_list(list, Some(last), None).ok().or_else(|| all_read(list))
 }
 
 fn missing_cpus(survey: &Survey) -> Reading {
@@ -268,6 +297,17 @@ mod tests {
             "isolcpus: there is no CPU 4-9, irqaffinity: `0,x` is no CPU list"
         );
         assert_eq!(reading(&[line("quiet")], "boot.cpus.missing"), "none");
+    }
+
+    #[test]
+    fn values_that_the_kernel_does_not_take_are_found() {
+        let refused = |text| reading(&[("/proc/cmdline", text)], "boot.refused");
+        assert!(
+            refused("quiet idle=spin mitigations=auto").starts_with("idle=spin: takes poll, halt, nomwait")
+        );
+        assert!(refused("hugepages=4 hugepagesz=1G").starts_with("hugepagesz=1G: has no hugepages="));
+        assert_eq!(refused("nohz=off nohz_full=2"), "none");
+        assert_eq!(refused("quiet isolcpus=domain,2-3 nosmt root=/dev/sda1"), "none");
     }
 
     /// The log leaves out what has a dot and names what works: it only stands beside the judgement.

@@ -56,11 +56,14 @@ fn architecture(survey: &Survey) -> Reading {
     }
 }
 
+/// No architecture's name is longer.
+const LONGEST_NAME: u64 = 64;
+
 fn machine_of(root: &SysRoot) -> Fact<Vec<u8>> {
-    match std::fs::read(root.path(ARCHITECTURE)) {
-        Ok(bytes) => Fact::Value(bytes),
-        Err(_) if root.is_live() => Fact::Value(rustix::system::uname().machine().to_bytes().to_vec()),
-        Err(error) => sysroot::absent_or_unreadable(&error),
+    match root.beginning(ARCHITECTURE, LONGEST_NAME) {
+        Fact::Value(bytes) => Fact::Value(bytes),
+        _ if root.is_live() => Fact::Value(rustix::system::uname().machine().to_bytes().to_vec()),
+        none => none,
     }
 }
 
@@ -148,6 +151,7 @@ fn preemption(survey: &Survey) -> Reading {
     }
     if built.is_empty() {
         let mode = survey.configuration().config.value().map(configured_preemption);
+        let mode = mode.filter(|mode| *mode != UNDECIDED || survey.names_all());
         return of_configuration(survey, mode.map_or(Fact::Unsupported, |mode| Fact::Value(mode.to_owned())));
     }
     effective_preemption(survey, built).unwrap_or_else(|| {
@@ -176,6 +180,9 @@ fn effective_preemption(survey: &Survey, built: &str) -> Option<Reading> {
     requested.map(|mode| Reading::new(Fact::Value(mode), &[COMMAND_LINE]))
 }
 
+/// What is said of a kernel that decides when it boots.
+const UNDECIDED: &str = "dynamic";
+
 /// What the kernel was built to do where nobody asks for something else.
 fn configured_preemption(config: &KernelConfig) -> &'static str {
     let modes = [
@@ -188,7 +195,7 @@ fn configured_preemption(config: &KernelConfig) -> &'static str {
         ("PREEMPT_NONE", "none"),
     ];
     let chosen = modes.iter().find(|(symbol, _)| config.get(symbol) == Some(&Setting::Yes));
-    chosen.map_or("dynamic", |(_, mode)| mode)
+    chosen.map_or(UNDECIDED, |(_, mode)| mode)
 }
 
 fn config_source(survey: &Survey) -> Reading {

@@ -80,7 +80,8 @@ fn config(survey: &Survey, symbol: &str) -> Reading {
     let setting = configuration.config.value().map(|config| config.get(symbol));
     let value = match setting {
         Some(Some(setting)) => Fact::Value(of_setting(setting)),
-        Some(None) => Fact::Absent,
+        Some(None) if survey.names_all() => Fact::Absent,
+        Some(None) => Fact::Unsupported,
         None => lost(&configuration.config),
     };
     let from = configuration.from.iter().map(|path| format!("CONFIG_{symbol} in {path}"));
@@ -118,7 +119,13 @@ fn config_on(survey: &Survey, symbols: &str) -> Reading {
         configuration.has(symbol).then(|| Item { name: symbol.to_owned(), value: "y".to_owned() })
     };
     let value = match &configuration.config {
-        Fact::Value(_) => Fact::Value(Value::List(symbols.split(',').filter_map(on).collect())),
+        Fact::Value(config) => {
+            let list: Vec<Item> = symbols.split(',').filter_map(on).collect();
+            let is_known = |symbol: &str| config.get(symbol).is_some();
+            // One that is on fails the others with it; none of several is off before all are known.
+            let is_open = list.is_empty() && !survey.names_all() && !symbols.split(',').all(is_known);
+            if is_open { Fact::Unsupported } else { Fact::Value(Value::List(list)) }
+        }
         other => lost(other),
     };
     Reading { value, from: configuration.from.clone() }

@@ -1,6 +1,6 @@
 //! What kind of machine it is, and what runs it.
 
-use machine::facts::place::container_of;
+use machine::facts::place::{FIRST_USER_NAMESPACE, container_of};
 use machine::facts::virtualization::virtualization;
 use record::Fact;
 use sysroot::SysRoot;
@@ -15,6 +15,11 @@ pub(super) const FACTS: &[NamedFact] = &[
         "container",
         "none, or what made it: docker, podman, lxc, systemd-nspawn, kubernetes, ...",
         container,
+    ),
+    fact(
+        "user-namespace",
+        "whether this runs in a user namespace of its own, where capabilities do not reach the machine",
+        user_namespace,
     ),
     fact("cgroup", "v1, v2, hybrid, none", cgroups::mode),
     fact(
@@ -33,6 +38,7 @@ pub(super) const FACTS: &[NamedFact] = &[
 
 const CHASSIS: &str = "/sys/class/dmi/id/chassis_type";
 const BOARD: &str = "/proc/device-tree/model";
+const USER_NAMESPACE: &str = "/proc/self/ns/user";
 const SUPPLIES: &str = "/sys/class/power_supply";
 
 fn guest(survey: &Survey) -> Reading {
@@ -45,6 +51,12 @@ fn guest(survey: &Survey) -> Reading {
 fn container(survey: &Survey) -> Reading {
     let (maker, places) = container_of(&survey.root);
     Reading::new(maker, &places)
+}
+
+/// Whether the namespace is another than the one that the kernel itself made.
+fn user_namespace(survey: &Survey) -> Reading {
+    let link = survey.root.link(USER_NAMESPACE);
+    Reading::new(link.map(|link| link != FIRST_USER_NAMESPACE), &[USER_NAMESPACE])
 }
 
 /// What loads the kernel, each with a file that it leaves. The order is that of trust: a board's own loader may start

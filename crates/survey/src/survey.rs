@@ -113,6 +113,13 @@ impl Survey {
         self.configuration.get_or_init(|| Configuration::find(&self.root, self.config_name.as_deref()))
     }
 
+    /// Whether a symbol that the configuration does not name is off. A defconfig or a fragment leaves out what follows from the
+    /// rest; kconfig writes its header above a whole configuration alone.
+    pub fn names_all(&self) -> bool {
+        let has_header = |config: &KernelConfig| config.header.is_some();
+        self.config_name.is_none() || self.kernel_config().value().is_none_or(has_header)
+    }
+
     /// What the kernel was booted with.
     pub(crate) fn command_line(&self) -> &Fact<CommandLine> {
         let read = || self.root.read(COMMAND_LINE).map(|text| CommandLine::parse(&text));

@@ -4,7 +4,7 @@ pub use rustix::io::Errno;
 
 /// A system call that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{call}{}: {} (errno {})", subject(.on), std::io::Error::from_raw_os_error(.errno.raw_os_error()).to_string().split(" (os error").next().unwrap_or_default(), .errno.raw_os_error())]
+#[error("{call}{}: {} (errno {})", subject(.on), units::errno_in_words(.errno.raw_os_error()), .errno.raw_os_error())]
 pub struct Error {
     /// The call, as in its man page: `mlockall`.
     pub call: &'static str,

@@ -12,18 +12,27 @@
 #![allow(unsafe_code)]
 
 pub mod allocation;
+pub mod birth;
 pub mod clock;
 pub mod cpu;
 pub mod error;
+pub mod futex;
+#[cfg(feature = "injection")]
+pub mod injection;
 pub mod machine;
 pub mod mapping;
 pub mod memory;
+pub mod message_queue;
+pub mod mutex;
 pub mod namespace;
+pub mod net;
 pub mod privilege;
 pub mod process;
 pub mod schedule;
 pub mod shared;
 pub mod signal;
+#[cfg(all(target_env = "gnu", target_feature = "crt-static"))]
+mod stand_ins;
 pub mod timer;
 pub mod usage;
 

@@ -37,6 +37,15 @@ pub fn inherited(number: RawFd) -> Result<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(borrowed, 3).on("fcntl", format_args!("descriptor {number}"))
 }
 
+/// /dev/null, open to be read and written: what a child's output goes to. open(2).
+///
+/// # Errors
+/// `ENOENT` on boards and in roots that have none.
+pub fn null() -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, open};
+    Ok(open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
+}
+
 /// Gives `command` a process group of its own, so that the terminal's Ctrl-C does not reach it, and no signal blocked
 /// or ignored, whatever this process has. setpgid(2), rt_sigprocmask(2), rt_sigaction(2).
 pub fn detach(command: &mut Command) {
@@ -100,6 +109,20 @@ pub fn die_with(parent: Option<Pid>) -> Result<()> {
         Some(parent) if rustix::process::getppid() != Some(parent) => Err(Error::new("getppid", Errno::SRCH)),
         _ => Ok(()),
     }
+}
+
+/// Asks this process to end, by SIGTERM, when its parent thread ends. prctl(2), `PR_SET_PDEATHSIG`.
+///
+/// # Errors
+/// `ESRCH` where `parent` is gone already.
+pub fn end_with(parent: Pid) -> Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).named("prctl")?;
+    if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(Error::new("getppid", Errno::SRCH)) }
+}
+
+/// The parent's id, asked of the kernel each time. getppid(2).
+pub fn parent() -> Option<Pid> {
+    rustix::process::getppid()
 }
 
 /// This process's id. getpid(2).
@@ -233,7 +256,7 @@ fn wait4(pid: i32, options: i32) -> Result<Option<Reaped>> {
     Ok(Pid::from_raw(answer).map(|pid| Reaped { pid, ended, cpu_time }))
 }
 
-fn length(time: libc::timeval) -> Nanos {
+pub(crate) fn length(time: libc::timeval) -> Nanos {
     Nanos::from_micros((time.tv_sec as u64).saturating_mul(1_000_000).saturating_add(time.tv_usec as u64))
 }
 

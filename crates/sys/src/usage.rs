@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use units::Nanos;
+
 /// Page faults and context switches of the calling thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -29,6 +31,31 @@ pub fn thread() -> Usage {
         voluntary: usage.ru_nvcsw as u64,
         involuntary: usage.ru_nivcsw as u64,
     }
+}
+
+/// What this process took so far, its threads and the children that it waited for together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Together {
+    /// CPU time, in the kernel and outside of it.
+    pub cpu_time: Nanos,
+    /// Context switches, voluntary and involuntary.
+    pub switches: u64,
+}
+
+/// Of this process. `RUSAGE_SELF` and `RUSAGE_CHILDREN`, getrusage(2).
+pub fn together() -> Together {
+    let mut sum = Together::default();
+    for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel fills the structure; zeros are valid where it does not.
+        let usage = unsafe {
+            libc::getrusage(who, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        sum.cpu_time += crate::process::length(usage.ru_utime) + crate::process::length(usage.ru_stime);
+        sum.switches += (usage.ru_nvcsw + usage.ru_nivcsw) as u64;
+    }
+    sum
 }
 
 /// The CPU time that all threads of process `pid` had so far; none where there is no such process.

@@ -16,7 +16,7 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -242,12 +242,23 @@ impl SysRoot {
         fact(self.open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).map(|()| bytes))
     }
 
-    /// A file opened for reading that never blocks. There is none in memory.
+    /// A file opened for reading that never blocks. There is none in memory; in a directory it is a regular file: a device there
+    /// would be this machine's, not the captured one's (EOPNOTSUPP).
     pub fn open(&self, path: &str) -> io::Result<File> {
         if matches!(self.place, Place::Memory(_)) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(self.inside(path)?)
+        let path = self.inside(path)?;
+        let mut flags = OFlags::NONBLOCK;
+        if !self.is_live() {
+            is_regular(&std::fs::symlink_metadata(&path)?)?;
+            flags |= OFlags::NOFOLLOW;
+        }
+        let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+        if !self.is_live() {
+            is_regular(&file.metadata()?)?;
+        }
+        Ok(file)
     }
 
     /// A number, or any type that parses from the file's text. A text that does not parse is unreadable (EBADMSG).
@@ -326,6 +337,11 @@ impl SysRoot {
 
 fn lock(memory: &Mutex<Tree>) -> std::sync::MutexGuard<'_, Tree> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nothing else than a regular file or a directory, whose error is the reader's.
+fn is_regular(found: &Metadata) -> io::Result<()> {
+    if found.is_file() || found.is_dir() { Ok(()) } else { Err(Errno::OPNOTSUPP.into()) }
 }
 
 /// As many links as the kernel follows for one path: path_resolution(7).

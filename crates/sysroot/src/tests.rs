@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use rustix::fs::{FileType, Mode};
 
 use super::*;
 use crate::FakeTree;
@@ -176,6 +177,21 @@ fn archives_of_other_programs_are_read() {
     assert_eq!(root.read("/proc/none"), Fact::Absent);
 }
 
+#[test]
+fn a_text_that_was_cut_off_anywhere_or_changed_is_none() {
+    let text = tree().text();
+    let end = text.rfind("=== end").unwrap() + "=== end".len();
+    for at in ("=== begin".len()..text.len() - 1).filter(|at| text.is_char_boundary(*at)) {
+        // With the word and without its number it says no more than that somebody edited it.
+        let is_whole = at == end || at == end + 1;
+        assert_eq!(Tree::of_text(&text[..at]).is_ok(), is_whole, "{at}: {}", &text[..at]);
+    }
+    let edited = text.replacen("value", "absent", 1);
+    assert!(Tree::of_text(&edited).unwrap_err().to_string().contains("another checksum"));
+    let (before, _) = edited.rsplit_once(' ').unwrap();
+    assert!(Tree::of_text(&format!("{before}\n")).is_ok());
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_answered_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
@@ -308,4 +324,30 @@ fn links_of_a_tree_lead_nowhere_out_of_it() {
         assert_eq!(root.exists(path), Fact::Absent, "{path}");
     }
     assert!(root.read("/etc/round").value().is_none());
+}
+
+#[test]
+fn what_is_no_regular_file_of_a_tree_is_not_read() {
+    let tree = tempfile::tempdir().unwrap();
+    let at = |name: &str| tree.path().join(name);
+    let kinds = [("pipe", FileType::Fifo, 0), ("null", FileType::CharacterDevice, rustix::fs::makedev(1, 3))];
+    let mut made = vec!["socket"];
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    for (name, kind, device) in kinds {
+        // Devices are root's to make.
+        let mode = Mode::RUSR | Mode::WUSR;
+        if rustix::fs::mknodat(rustix::fs::CWD, at(name), kind, mode, device).is_ok() {
+            made.push(name);
+        }
+    }
+    std::os::unix::fs::symlink("pipe", at("link")).unwrap();
+    made.push("link");
+    let root = SysRoot::at(tree.path());
+    for name in made {
+        assert_eq!(
+            root.read(&format!("/{name}")),
+            Fact::Unreadable(Errno::OPNOTSUPP.raw_os_error()),
+            "{name}"
+        );
+    }
 }

@@ -4,13 +4,17 @@
 //! a backslash at the very end of a content for no newline there. What is not a file that was read has a line of its own:
 //!
 //! ```text
+//! === begin                                              there is an end, or a part is missing
 //! === capture                                            what is not here was not asked for
 //! === file absent /proc/config.gz
 //! === file 13 /proc/1/environ                            the errno
 //! === directory value /sys/class/net eth0 lo             with a / behind directories
 //! === link value /sys/class/drm/card0/device/driver ../../../bus/pci/drivers/i915
 //! === present absent /.dockerenv
+//! === end 1c291ca3                                       CRC-32 of all bytes before this line; left out by who edits
 //! ```
+//!
+//! Texts of former versions have neither begin nor end.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,6 +25,8 @@ use super::{Name, Tree};
 
 pub(super) const MARK: &str = "=== ";
 const CAPTURE: &str = "capture";
+const BEGIN: &str = "begin";
+const END: &str = "end";
 
 /// Why a text is not a tree.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,18 +44,29 @@ impl Tree {
     /// Reads the text form. Lines before the first mark are a comment.
     ///
     /// # Errors
-    /// [`ListError`] for a marked line that is neither a path nor of the forms above.
+    /// [`ListError`] for a marked line that is neither a path nor of the forms above, and for a text that has a begin and not
+    /// its end.
     pub fn of_text(text: &str) -> Result<Self, ListError> {
         let mut tree = Self::default();
         let mut content: Option<(String, String)> = None;
+        let mut is_open = false;
+        let mut at = 0;
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            let before = &text[..at];
+            at += line.len();
             match (line.strip_prefix(MARK), &mut content) {
                 (None, Some((_, content))) => content.push_str(line),
                 (None, None) => {}
                 (Some(entry), _) => {
                     tree.put_content(content.take());
                     let entry = entry.trim_end_matches(['\n', '\r']);
-                    if entry.starts_with('/') {
+                    let first = entry.split(' ').next().unwrap_or_default();
+                    if first == BEGIN {
+                        is_open = true;
+                    } else if first == END {
+                        is_open = false;
+                        is_of(before, &entry[END.len()..]).map_err(|why| fault(number, entry, why))?;
+                    } else if entry.starts_with('/') {
                         content = Some((super::key(&unescaped_text(entry)), String::new()));
                     } else {
                         tree.put_entry(entry).map_err(|why| fault(number, entry, why))?;
@@ -58,7 +75,10 @@ impl Tree {
             }
         }
         tree.put_content(content);
-        Ok(tree)
+        match is_open {
+            true => Err(fault(text.lines().count(), text.lines().last().unwrap_or_default(), CUT)),
+            false => Ok(tree),
+        }
     }
 
     fn put_content(&mut self, content: Option<(String, String)>) {
@@ -69,10 +89,12 @@ impl Tree {
 
     /// Writes the text form.
     pub fn text(&self) -> String {
-        let mut text = self.list();
+        let mut text = format!("{MARK}{BEGIN}\n{}", self.list());
         for (path, bytes) in self.contents() {
             let _ = write!(text, "{MARK}{}\n{}", escaped_name(path), escaped(bytes));
         }
+        let sum = checksum(&text);
+        let _ = writeln!(text, "{MARK}{END} {sum:08x}");
         text
     }
 
@@ -120,6 +142,24 @@ impl Tree {
             _ => Err("its kind is none of file, directory, link, present"),
         }
     }
+}
+
+const CUT: &str = "it is the last line, and no `=== end` follows: the file was cut off";
+
+/// Whether `text` has the checksum that its end says; an end without one is that of a text which somebody edited.
+fn is_of(text: &str, sum: &str) -> Result<(), &'static str> {
+    let sum = sum.trim();
+    let is_right = sum.is_empty() || u32::from_str_radix(sum, 16) == Ok(checksum(text));
+    is_right.then_some(()).ok_or(
+        "what stands before it has another checksum: a part is missing, or was edited (then leave the number out)",
+    )
+}
+
+/// CRC-32, as gzip has it.
+fn checksum(text: &str) -> u32 {
+    let mut sum = flate2::Crc::new();
+    sum.update(text.as_bytes());
+    sum.sum()
 }
 
 fn fault(line: usize, text: &str, why: &'static str) -> ListError {

@@ -32,13 +32,14 @@ enum Place {
 }
 
 /// All that are traced.
-pub const EVENTS: [Traced; 8] = [
+pub const EVENTS: [Traced; 9] = [
     Traced::new("raw_syscalls/sys_enter", "with CONFIG_FTRACE_SYSCALLS", Place::Here),
     Traced::new("sched/sched_switch", "", Place::Here),
     Traced::new("workqueue/workqueue_execute_start", "", Place::Here),
     Traced::new("timer/timer_expire_entry", "", Place::Here),
     Traced::new("timer/hrtimer_expire_entry", "", Place::Here),
     Traced::new("timer/tick_stop", "with nohz_full", Place::HereFailed),
+    Traced::new("csd/csd_queue_cpu", "Linux 6.5", Place::To),
     Traced::new("ipi/ipi_send_cpu", "Linux 6.4", Place::To),
     Traced::new("ipi/ipi_send_cpumask", "Linux 6.4", Place::ToSeveral),
 ];
@@ -130,10 +131,11 @@ impl<'a> Row<'a> {
 fn count<'a>(event: &Event<'a>, symbols: &'a Symbols) -> Option<Count<'a>> {
     let here = CpuList::from_iter([event.cpu]);
     let function = |field: &str| event.function(field, symbols);
-    let call = |cpus| {
+    let call = |cpus, name| {
         let words = format!("by {}", function("callsite")?);
-        Some(Count { cpus, kind: Kind::Call, name: called(function("callback")?), words })
+        Some(Count { cpus, kind: Kind::Call, name, words })
     };
+    let one = || Some(CpuList::from_iter([CpuId(event.unsigned("cpu")?.try_into().ok()?)]));
     let simple = |kind, name| Count { cpus: here.clone(), kind, name, words: String::new() };
     Some(match event.name() {
         "sys_enter" => {
@@ -150,16 +152,20 @@ fn count<'a>(event: &Event<'a>, symbols: &'a Symbols) -> Option<Count<'a>> {
             let number = || event.unsigned("dependency").map(|number| number.to_string().into());
             simple(Kind::Tick, event.label("dependency").map(Cow::Borrowed).or_else(number)?)
         }
-        "ipi_send_cpu" => call(CpuList::from_iter([CpuId(event.unsigned("cpu")?.try_into().ok()?)]))?,
-        "ipi_send_cpumask" => call(event.cpus("cpumask")?)?,
+        "csd_queue_cpu" => call(one()?, function("func")?)?,
+        "ipi_send_cpu" => call(one()?, sent(function("callback")?)?)?,
+        "ipi_send_cpumask" => call(event.cpus("cpumask")?, sent(function("callback")?)?)?,
         _ => return None,
     })
 }
 
-/// Without a function to call it is only to look whether another thread is to run.
-fn called(function: Cow<'_, str>) -> Cow<'_, str> {
+/// What an interrupt is sent for. Without a function to call it is only to look whether another thread is to run. One that
+/// empties the queue of calls is left out: its calls were counted as they were queued, each under its own name, and several
+/// may share an interrupt (`send_call_function_single_ipi` in kernel/smp.c).
+fn sent(function: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    const QUEUE: &str = "generic_smp_call_function_single_interrupt";
     let is_nothing = function.trim_start_matches("0x").trim_matches('0').is_empty();
-    if is_nothing { "reschedule".into() } else { function }
+    if is_nothing { Some("reschedule".into()) } else { (function != QUEUE).then_some(function) }
 }
 
 #[cfg(test)]
@@ -208,6 +214,30 @@ mod tests {
         is(sent, Kind::Call, "f", "by a");
     }
 
+    /// Since Linux 6.5 the interrupt names no function: all calls of one sender were one thing.
+    #[test]
+    fn calls_are_named_by_the_function_that_is_queued_and_not_by_the_interrupt() {
+        let (sender, other) = ("smp_call_function_single+0x6", "smp_call_function_many_cond+0x9");
+        let queued = |function: &str| {
+            format!("000] d 1.0: csd_queue_cpu: cpu=1 callsite={sender} func={function} csd=0000000043e69194")
+        };
+        let interrupt = "callback=generic_smp_call_function_single_interrupt+0x0/0x10";
+        let lines = [
+            queued("__bpf_prog_test_run_raw_tp"),
+            format!("000] d 1.0: ipi_send_cpu: cpu=1 callsite={sender} {interrupt}"),
+            queued("rcu_exp_handler"),
+            format!("000] d 1.0: ipi_send_cpumask: cpumask=0-1 callsite={other} {interrupt}"),
+        ];
+        let all = tally(&lines.each_ref().map(String::as_str));
+        let names: Vec<_> =
+            all.iter().map(|(kind, name, words, events)| (*kind, &**name, &**words, *events)).collect();
+        let by = "by smp_call_function_single";
+        assert_eq!(
+            names,
+            [(Kind::Call, "__bpf_prog_test_run_raw_tp", by, 1), (Kind::Call, "rcu_exp_handler", by, 1)]
+        );
+    }
+
     #[test]
     fn what_is_elsewhere_or_idle_does_not_count() {
         assert_eq!(one("000] d 1.0: sys_enter: NR 230 (1, 2)"), None);
@@ -248,6 +278,7 @@ mod tests {
         assert_eq!(filter("sched/sched_switch").as_deref(), Some("CPU == 1 || CPU == 3"));
         assert_eq!(filter("timer/tick_stop").as_deref(), Some("(CPU == 1 || CPU == 3) && success == 0"));
         assert_eq!(filter("ipi/ipi_send_cpu").as_deref(), Some("cpu == 1 || cpu == 3"));
+        assert_eq!(filter("csd/csd_queue_cpu").as_deref(), Some("cpu == 1 || cpu == 3"));
         assert_eq!(filter("ipi/ipi_send_cpumask"), None);
     }
 }

@@ -22,8 +22,7 @@ pub struct Error {
 impl Error {
     pub(crate) fn new(operation: &'static str, path: impl fmt::Display, reason: impl fmt::Display) -> Self {
         let (path, reason) = (path.to_string(), reason.to_string());
-        // The standard library adds the number of what the kernel answered.
-        let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
+        let reason = units::without_errno(&reason).to_owned();
         Self { operation, path, reason, hint: String::new() }
     }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use sysroot::SysRoot;
+use units::InOrder;
 
 use crate::error::{Error, Result};
 
@@ -24,7 +25,7 @@ impl Symbols {
     /// What the kernel answered.
     pub fn live(root: &SysRoot) -> Result<Self> {
         let wrong = |error| Error::new("read", PATH, error);
-        let file = std::fs::File::open(root.path(PATH)).map_err(wrong)?;
+        let file = root.open(PATH).map_err(wrong)?;
         Self::read(BufReader::with_capacity(1 << 16, file)).map_err(wrong)
     }
 
@@ -41,7 +42,7 @@ impl Symbols {
             line.clear();
         }
         // The first of several at one address is the kernel's choice too.
-        symbols.entries.sort_by_key(|(address, _)| *address);
+        symbols.entries.order_by_key(|(address, _)| *address);
         symbols.entries.dedup_by_key(|(address, _)| *address);
         Ok(symbols)
     }

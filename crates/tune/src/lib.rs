@@ -33,7 +33,6 @@ pub mod status;
 pub mod undo;
 mod write;
 
-pub use control::in_words;
 pub use error::{Error, Result};
 pub use holder::live;
 pub use journal::{Journal, State, boot_id};

@@ -3,7 +3,7 @@
 use machine::interrupts::Interrupt;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
-use units::{CpuList, Policy, Priority};
+use units::{CpuList, InOrder, Policy, Priority};
 
 use crate::conflict::{Conflict, conflicts};
 pub use crate::setting::Change;
@@ -108,7 +108,6 @@ pub struct Relied {
 
 /// Something that cannot be changed here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Refusal {
     /// The rule that asks for it.
     pub rule: String,
@@ -119,11 +118,10 @@ pub struct Refusal {
 }
 
 /// The version of the form of [`Plan`] in JSON. Fields that may be absent are added without raising it.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// All of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Plan {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -138,16 +136,19 @@ pub struct Plan {
     pub conflicts: Vec<Conflict>,
 }
 
+/// How a refusal ends that is taken back where somebody asks for the rule by its name.
+pub const BY_NAME: &str = "only if --only names the rule";
+
 /// What the requests come to on the machine at `root`, whose CPUs for real time are `real_time`: those set apart, else all.
 pub fn plan(root: &SysRoot, requests: &[Request], real_time: &CpuList) -> Plan {
     let mut plan = Plan { schema_version: SCHEMA_VERSION, ..Plan::default() };
     for request in requests {
         add(&mut plan, root, request, real_time);
     }
-    plan.steps.sort_by_key(|step| step.target.kind().phase());
+    plan.steps.order_by_key(|step| step.target.kind().phase());
     let Plan { steps, relied, .. } = &mut plan;
     relied.retain(|relied| steps.iter().all(|step| step.target != relied.target));
-    relied.sort_by_key(|relied| relied.target.kind().phase());
+    relied.order_by_key(|relied| relied.target.kind().phase());
     setting::order_limits(&mut plan.steps);
     plan.conflicts = conflicts(root, &plan.steps);
     plan
@@ -155,7 +156,7 @@ pub fn plan(root: &SysRoot, requests: &[Request], real_time: &CpuList) -> Plan {
 
 fn add(plan: &mut Plan, root: &SysRoot, request: &Request, real_time: &CpuList) {
     if let Some(why) = request.reserved.as_ref().filter(|_| !request.named) {
-        let why_not = format!("{why}: only if --only names the rule");
+        let why_not = format!("{why}: {BY_NAME}");
         return plan.refusals.push(Refusal {
             rule: request.rule.clone(),
             what: request.title.clone(),
@@ -169,11 +170,7 @@ fn add(plan: &mut Plan, root: &SysRoot, request: &Request, real_time: &CpuList) 
         for step in expansion.steps {
             if let Some(why) = step.target.kind().heavy().filter(|_| !request.named) {
                 let (rule, what) = (request.rule.clone(), step.target.to_string());
-                plan.refusals.push(Refusal {
-                    rule,
-                    what,
-                    why_not: format!("{why}: only if --only names the rule"),
-                });
+                plan.refusals.push(Refusal { rule, what, why_not: format!("{why}: {BY_NAME}") });
                 continue;
             }
             wanted_already |= !merge(&mut plan.steps, &mut plan.refusals, step, request);

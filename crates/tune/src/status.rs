@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use control::{Kernel, in_words};
+use control::Kernel;
 use record::Fact;
 use sysroot::SysRoot;
-use units::CpuList;
+use units::{CpuList, errno_in_words};
 
 use crate::error::Result;
 use crate::journal::{History, Journal, Line, Taken};
@@ -106,7 +106,7 @@ fn lacking(root: &SysRoot, target: &Target, wanted: &str) -> Option<String> {
     let kind = target.kind();
     match kind.text(root) {
         Fact::Value(text) => kind.form(&text).change(&text, wanted).map(|_| text.trim().to_owned()),
-        Fact::Unreadable(errno) => Some(in_words(errno)),
+        Fact::Unreadable(errno) => Some(errno_in_words(errno)),
         Fact::Absent | Fact::Unsupported => Some("it is no longer there".to_owned()),
     }
 }

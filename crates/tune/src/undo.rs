@@ -1,5 +1,6 @@
-//! Puts back what a journal tells of, and proves it. Nothing that somebody else has changed since is overwritten.
+//! Puts back what a journal lists, and proves it. Nothing that somebody else has changed since is overwritten.
 
+mod away;
 mod bindings;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,8 @@ use sysroot::SysRoot;
 use crate::journal::{Outcome, Taken};
 use crate::setting::{Found, Target};
 use bindings::Bindings;
+
+pub use away::{online, undo};
 
 /// What became of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub enum Back {
     Unclear(String),
     /// The kernel refused it: its errno.
     Refused(i32),
+    /// It can be put back once these CPUs are online again.
+    Waits(String),
     /// It was written, and reads otherwise.
     Differs(String),
     /// It cannot be read: the errno.
@@ -41,7 +46,7 @@ impl Back {
 
     /// Whether ours may still be there, so that undoing is to be tried again.
     pub fn is_open(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Unreadable(_))
+        matches!(self, Self::Refused(_) | Self::Unreadable(_) | Self::Waits(_))
     }
 }
 

@@ -16,6 +16,8 @@
 
 mod bytes;
 mod cpus;
+mod errno;
+mod in_order;
 mod kernel_version;
 mod nanos;
 mod policy;
@@ -23,6 +25,8 @@ mod seed;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpus::{CpuId, CpuList, MAX_CPUS, ParseCpuListError};
+pub use errno::{errno_in_words, without_errno};
+pub use in_order::InOrder;
 pub use kernel_version::{KernelVersion, NotAVersion};
 pub use nanos::{Nanos, ParseNanosError};
 pub use policy::{Policy, Priority, PriorityOutOfRange};

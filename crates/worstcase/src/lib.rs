@@ -6,7 +6,7 @@
 #![allow(rustdoc::invalid_html_tags)]
 
 pub mod commands;
-pub mod error;
+mod network;
 mod options;
 pub mod output;
 mod presets;

@@ -14,6 +14,12 @@ fn main() -> ExitCode {
 /// The same binary is the probe's process, the loads' supervisor and what holds settings when its first argument says so.
 /// In a guest of the lab it is process 1 as well.
 fn as_helper() -> Option<ExitCode> {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == operation::process::NOTHING.to_str().unwrap_or_default())
+    {
+        return Some(ExitCode::SUCCESS);
+    }
     if lab::guest::is_process_one() {
         return Some(lab::guest::main());
     }
@@ -26,9 +32,14 @@ fn as_helper() -> Option<ExitCode> {
     }
     match first.to_str()? {
         lab::guest::ARGUMENT => Some(lab::guest::command()),
+        lab::guest::SYMBOLS => Some(lab::guest::write_symbols()),
         tune::holder::ARGUMENT => {
             let words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
             Some(ExitCode::from(tune::holder::main(&words)))
+        }
+        operation::process::ARGUMENT => {
+            let order = arguments.next()?;
+            Some(ExitCode::from(operation::process::main(order.to_str()?)))
         }
         first => worstcase::commands::answer(first, arguments.next()?.to_str()?),
     }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use record::instrument::noise::NoiseSetup;
+use record::instrument::response::ResponseSetup;
 use record::instrument::timer::TimerPlan;
-use record::{CStates, ClockName, InstrumentPlan, Phase, Request, Wake};
+use record::{CStates, ClockName, InstrumentPlan, Phase, Record, Request, Wake};
 use units::{CpuList, Nanos, Policy, Priority, Seed};
 
-use crate::error::CommandError;
+use failure::Error;
 
 /// latmus' and cyclictest's default.
 const INTERVAL: Nanos = Nanos::from_millis(1);
@@ -20,6 +21,13 @@ const THRESHOLD: Nanos = Nanos::from_micros(1);
 const NOISE_WINDOW: Nanos = Nanos::from_millis(100);
 const NOISE_SPIN: Nanos = Nanos::from_millis(90);
 
+/// Groups of options in the help, in the order in which it shows them.
+pub const MEASURED: &str = "What to measure";
+pub const LOADED: &str = "Loads";
+pub const METHOD: &str = "How to measure";
+pub const REQUIREMENT: &str = "Requirement and safety";
+pub const OUTPUT: &str = "Output";
+
 /// An instrument, by the name that users write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Probe {
@@ -27,106 +35,118 @@ pub enum Probe {
     Timer,
     /// How long a CPU is taken from a thread that spins
     Noise,
+    /// How long a peer on the network takes to answer
+    Network,
 }
 
 /// What is measured and how.
 #[derive(Args, Clone, Debug)]
 pub struct Measuring {
     /// Instrument
-    #[arg(long, value_name = "NAME", default_value = "timer")]
+    #[arg(long, value_name = "NAME", default_value = "timer", help_heading = MEASURED)]
     pub probe: Probe,
 
-    /// Period of the activations; several, separated by commas, are measured one after the other by bench [default: 1ms]
-    #[arg(long, value_name = "TIMES", allow_hyphen_values = true, value_delimiter = ',', value_parser = interval)]
+    /// Period of the wake-ups, as in 250us; bench measures several one after the other, as in 100us,1ms [default: 1ms]
+    #[arg(short = 'i', long, value_name = "TIMES", allow_hyphen_values = true, value_delimiter = ',', value_parser = interval, help_heading = MEASURED)]
     pub interval: Vec<Nanos>,
 
     /// The shortest gap that --probe noise records [default: 1us]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = threshold)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = threshold, help_heading = MEASURED)]
     pub threshold: Option<Nanos>,
 
-    /// CPUs to measure, as in 0-3,7 [default: all that may be used, isolated ones included]
-    #[arg(long, value_name = "LIST")]
+    /// CPUs to measure, as in 0-3,7 [default: all that this process may use, isolated ones included]
+    #[arg(short = 'a', long, value_name = "LIST", help_heading = MEASURED)]
     pub cpus: Option<CpuList>,
 
     /// Activations that every CPU delivers, instead of a duration (missed ones count: measured + missed = N)
-    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'l', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..), help_heading = MEASURED)]
     pub samples: Option<u64>,
 
     /// Real-time priority, 1 to 99 [default: 98: above interrupt threads (50), and below 99, which the kernel's own
     /// watchdog and migration threads keep for themselves]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'p', long, value_name = "N", help_heading = METHOD)]
     pub priority: Option<Priority>,
 
     /// Scheduling policy of the measuring threads: fifo, rr, other
-    #[arg(long, default_value = "fifo")]
+    #[arg(long, default_value = "fifo", help_heading = METHOD)]
     pub policy: Policy,
 
     /// What wakes the threads: nanosleep, timerfd, posix-timer, deadline
-    #[arg(long, default_value = "nanosleep")]
+    #[arg(long, default_value = "nanosleep", help_heading = METHOD)]
     pub wake: Wake,
 
     /// Run time per period of a deadline reservation [default: a fifth of the interval]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length, help_heading = METHOD)]
     pub runtime: Option<Nanos>,
 
     /// Clock that activations are due on: monotonic, realtime, tai
-    #[arg(long, default_value = "monotonic")]
+    #[arg(long, default_value = "monotonic", help_heading = METHOD)]
     pub clock: ClockName,
 
     /// Where in the period each CPU's activations lie: sweep (slowly past every phase of the kernel's tick, one lap a
     /// minute), random, staggered, aligned [default: sweep; random for measure up to 10 s, presets and --wake deadline]
-    #[arg(long)]
+    #[arg(long, help_heading = METHOD)]
     pub phase: Option<Phase>,
 
     /// Length of the warm-up, which is reported apart
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = warm_up)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = warm_up, help_heading = METHOD)]
     pub warm_up: Nanos,
 
     /// Seed of everything random: phases, loads, order [default: random, and recorded]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = METHOD)]
     pub seed: Option<Seed>,
 
-    /// The requirement: a latency above it fails (exit code 1)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
+    /// Fail (exit code 1) if a wake-up is later than this
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length, help_heading = REQUIREMENT)]
     pub limit: Option<Nanos>,
 
     /// End at a latency of this or more, and fail
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length, help_heading = REQUIREMENT)]
     pub stop_at: Option<Nanos>,
 
     /// End, inconclusive, when ordinary threads had no CPU for this long: a machine that real-time threads keep busy cannot
     /// be reached otherwise [default: off; 10s where no time is given]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "10s", value_parser = fail_safe)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "10s", value_parser = fail_safe, help_heading = REQUIREMENT)]
     pub fail_safe: Option<Nanos>,
 
     /// Command for the shell when --stop-at is reached; it finds WORSTCASE_CPU and WORSTCASE_LATENCY_NS set
-    #[arg(long, value_name = "COMMAND", requires = "stop_at")]
+    #[arg(long, value_name = "COMMAND", requires = "stop_at", help_heading = REQUIREMENT)]
     pub stop_command: Option<String>,
 
     /// File for every single sample, compact and readable after a crash: see worstcase samples
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub samples_file: Option<PathBuf>,
 
     /// End when a sensor reads more than this, in degrees Celsius; a CPU that throttles for heat always ends a run
-    #[arg(long, value_name = "DEGREES", value_parser = clap::value_parser!(i64).range(20..=150))]
+    #[arg(long, value_name = "DEGREES", value_parser = clap::value_parser!(i64).range(20..=150), help_heading = REQUIREMENT)]
     pub max_temperature: Option<i64>,
 
-    /// Words to keep with the record
-    #[arg(long, value_name = "TEXT")]
+    /// A remark to keep with the record
+    #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]
     pub note: Option<String>,
 
+    /// Print results only: no progress, no announcements
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    pub network: crate::network::NetworkOptions,
+
     /// Run the probe inside this partition of CPUs, and everything else outside: see worstcase partition list
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = METHOD)]
     pub partition: Option<String>,
 }
 
 impl Measuring {
     /// What is asked of the instrument. The timer has a preset's interval where none was given, and sweeps where a sweep
     /// `fits`.
-    pub fn instrument(&self, preset: Option<Nanos>, fits: bool) -> Result<InstrumentPlan, CommandError> {
+    pub fn instrument(&self, preset: Option<Nanos>, fits: bool) -> Result<InstrumentPlan, Error> {
+        if self.probe != Probe::Network {
+            self.refuse(&self.network.given(), "this probe: it is an option of --probe network")?;
+        }
         match self.probe {
             Probe::Timer if self.threshold.is_some() => {
-                Err(CommandError::new("--threshold is one of gaps", "use it with --probe noise"))
+                Err(Error::new("--threshold is one of gaps", "use it with --probe noise"))
             }
             Probe::Timer => Ok(InstrumentPlan::Timer(TimerPlan {
                 intervals: self.intervals(preset),
@@ -136,6 +156,34 @@ impl Measuring {
                 phase: self.phase(fits)?,
             })),
             Probe::Noise => self.noise().map(InstrumentPlan::Noise),
+            Probe::Network => self.response().map(InstrumentPlan::Response),
+        }
+    }
+
+    fn response(&self) -> Result<ResponseSetup, Error> {
+        let [interval] = self.intervals(None)[..] else {
+            return Err(Error::new("--probe network takes one interval", "measure one after the other"));
+        };
+        self.refuse(
+            &[("--threshold", self.threshold.is_some()), ("--wake", self.wake != Wake::default())],
+            "--probe network: its threads send and wait",
+        )?;
+        self.refuse(
+            &[
+                ("--runtime", self.runtime.is_some()),
+                ("--clock", self.clock != ClockName::default()),
+                ("--phase", self.phase.is_some()),
+            ],
+            "--probe network: its cycles are due on the monotonic clock",
+        )?;
+        self.network.setup(interval)
+    }
+
+    /// An option that means nothing to an instrument is an error.
+    fn refuse(&self, options: &[(&str, bool)], why: &str) -> Result<(), Error> {
+        match options.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((option, _)) => Err(Error::new(format!("{option} means nothing to {why}"), "leave it out")),
         }
     }
 
@@ -148,7 +196,7 @@ impl Measuring {
         self.intervals(None).into_iter().max().unwrap_or(INTERVAL)
     }
 
-    fn noise(&self) -> Result<NoiseSetup, CommandError> {
+    fn noise(&self) -> Result<NoiseSetup, Error> {
         let foreign = [
             ("--samples", self.samples.is_some()),
             ("--interval", !self.interval.is_empty()),
@@ -157,11 +205,7 @@ impl Measuring {
             ("--clock", self.clock != ClockName::default()),
             ("--phase", self.phase.is_some()),
         ];
-        if let Some((option, _)) = foreign.into_iter().find(|(_, given)| *given) {
-            let message =
-                format!("{option} means nothing to --probe noise: its threads spin and are not woken");
-            return Err(CommandError::new(message, "leave it out"));
-        }
+        self.refuse(&foreign, "--probe noise: its threads spin and are not woken")?;
         Ok(NoiseSetup {
             threshold: self.threshold.unwrap_or(THRESHOLD),
             window: NOISE_WINDOW,
@@ -170,12 +214,12 @@ impl Measuring {
     }
 
     /// The phase: what was asked for, else a sweep where one `fits`. A reservation's periods begin where the kernel wants.
-    fn phase(&self, fits: bool) -> Result<Phase, CommandError> {
+    fn phase(&self, fits: bool) -> Result<Phase, Error> {
         if self.wake != Wake::Deadline {
             return Ok(self.phase.unwrap_or(if fits { Phase::Sweep } else { Phase::Random }));
         }
         match self.phase {
-            Some(Phase::Sweep) => Err(CommandError::new(
+            Some(Phase::Sweep) => Err(Error::new(
                 "--phase sweep cannot be had with --wake deadline",
                 "the kernel places the periods of a reservation: leave --phase out",
             )),
@@ -184,11 +228,11 @@ impl Measuring {
     }
 
     /// The part of a request that these options decide.
-    pub fn request(&self, preset: Option<Priority>) -> Result<Request, CommandError> {
+    pub fn request(&self, preset: Option<Priority>) -> Result<Request, Error> {
         let takes_priority = self.policy.is_real_time() && self.wake != Wake::Deadline;
         if self.priority.is_some() && !takes_priority {
             let message = "--priority means nothing to --policy other and --wake deadline";
-            return Err(CommandError::new(message, "leave it out, or use --policy fifo or rr"));
+            return Err(Error::new(message, "leave it out, or use --policy fifo or rr"));
         }
         Ok(Request {
             cpus: self.cpus.clone(),
@@ -207,6 +251,40 @@ impl Measuring {
             samples_file: self.samples_file.clone(),
             ..Request::default()
         })
+    }
+}
+
+/// The form in which a finished run is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// The record, and the figures of each load and CPU
+    Json,
+    /// A row a load and CPU
+    Csv,
+    /// A table a load, for issues and merge requests
+    Markdown,
+    /// Test results for build servers
+    Junit,
+    /// Test Anything Protocol
+    Tap,
+    /// Signals for a LAVA dispatcher
+    Lava,
+    /// One line
+    Line,
+}
+
+impl Form {
+    /// The record in this form, every line ended.
+    pub fn render(self, record: &Record) -> String {
+        match self {
+            Self::Json => report::export::json(record),
+            Self::Csv => report::export::csv(record),
+            Self::Markdown => report::export::markdown(record),
+            Self::Junit => report::export::junit(record),
+            Self::Tap => report::export::tap(record),
+            Self::Lava => report::export::lava(record),
+            Self::Line => report::export::line(record),
+        }
     }
 }
 
@@ -259,7 +337,7 @@ fn warm_up(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::ZERO, Nanos::from_secs(3600), "0s to 1h")
 }
 
-fn between(text: &str, least: Nanos, most: Nanos, range: &str) -> Result<Nanos, String> {
+pub fn between(text: &str, least: Nanos, most: Nanos, range: &str) -> Result<Nanos, String> {
     let length = text.parse::<Nanos>().map_err(|error| error.to_string())?;
     if (least..=most).contains(&length) { Ok(length) } else { Err(format!("it must be within {range}")) }
 }

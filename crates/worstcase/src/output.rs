@@ -1,18 +1,27 @@
 //! Data to standard output, words to standard error, and a closed pipe in silence.
 #![allow(clippy::print_stderr)]
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use record::verdict::Verdict;
 use report::Style;
 use runner::Outcome;
 
-use crate::error::CommandError;
+use failure::Error;
+
+/// JSON as it leaves the program, whoever made it: names of others in it are obeyed by no viewer. Other text as it is.
+fn exported(text: &str) -> Cow<'_, str> {
+    let is_json = text.starts_with(['{', '[']) && !text.is_ascii();
+    if is_json { printable::json(text).into() } else { text.into() }
+}
 
 /// Writes data. A reader that has gone away is no error: returns `false`.
 pub fn data(text: &str) -> io::Result<bool> {
+    let text = exported(text);
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
@@ -23,7 +32,7 @@ pub fn data(text: &str) -> io::Result<bool> {
 
 /// Writes what another program printed: as it is, or printable where it goes to a terminal. A reader that has gone away
 /// is no error.
-pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), CommandError> {
+pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), Error> {
     let text = is_terminal(stream).then(|| String::from_utf8_lossy(bytes));
     let text = text.as_ref().map(|text| printable::lines(text));
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
@@ -34,7 +43,7 @@ pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), CommandError> {
     };
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(CommandError::new(format!("pass on what the command printed: {error}"), ""))
+            Err(Error::new(format!("pass on what the command printed: {error}"), ""))
         }
         _ => Ok(()),
     }
@@ -42,16 +51,15 @@ pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), CommandError> {
 
 /// Writes data at the end of a command, for a terminal without what it would obey but our own colours; output that is
 /// lost is an error.
-pub fn final_data(text: &str) -> Result<(), CommandError> {
-    let text = if is_terminal(Stream::Output) { printable::coloured(text) } else { text.into() };
+pub fn final_data(text: &str) -> Result<(), Error> {
+    let text = exported(text);
+    let text = if is_terminal(Stream::Output) { printable::coloured(&text) } else { Cow::Borrowed(&*text) };
     let hint = "what was measured is in the record, if one was written: worstcase report DIR";
-    data(&text)
-        .map(drop)
-        .map_err(|error| CommandError::new(format!("write to standard output: {error}"), hint))
+    data(&text).map(drop).map_err(|error| Error::new(format!("write to standard output: {error}"), hint))
 }
 
 /// Writes a page. One that nobody named a place for is no error where it cannot be written: what it shows is kept elsewhere.
-pub fn page(path: &Path, page: &str, is_named: bool) -> Result<(), CommandError> {
+pub fn page(path: &Path, page: &str, is_named: bool) -> Result<(), Error> {
     if is_named {
         files::write_named(path, page.as_bytes())?;
     } else if let Err(why) = beside(path, page) {
@@ -74,6 +82,26 @@ fn beside(path: &Path, page: &str) -> Result<(), String> {
     }
 }
 
+/// Whether [`news`] and [`progress`] are left out.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on only results, warnings and errors are written, if `quiet`.
+pub fn quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether the user wants results only.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Writes what a user may do without: announcements, progress, where things lie.
+pub fn news(text: &str) {
+    if !is_quiet() {
+        words(text);
+    }
+}
+
 /// Writes words, whoever they are from.
 pub fn words(text: &str) {
     styled(&printable::lines(text));
@@ -84,8 +112,20 @@ pub fn styled(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Draws over the line that was drawn last, on a terminal.
+/// Whether a line on standard error can be drawn over: on a terminal that knows how (`TERM=dumb` says it does not).
+pub fn can_redraw() -> bool {
+    is_terminal(Stream::Error) && !is_dumb()
+}
+
+fn is_dumb() -> bool {
+    std::env::var("TERM").is_ok_and(|term| term == "dumb")
+}
+
+/// Draws over the line that was drawn last: where [`can_redraw`].
 pub fn progress(text: &str) {
+    if is_quiet() {
+        return;
+    }
     let width = style(Stream::Error).width.saturating_sub(1);
     let text: String = printable::line(text).chars().take(width).collect();
     let _ = write!(io::stderr(), "\r{text}\x1b[K");
@@ -93,26 +133,29 @@ pub fn progress(text: &str) {
 
 /// Takes away the line that [`progress`] drew.
 pub fn end_progress() {
+    if is_quiet() {
+        return;
+    }
     let _ = write!(io::stderr(), "\r\x1b[K");
 }
 
 /// Says what went wrong and what to do.
-pub fn error(error: &CommandError) {
+pub fn error(error: &Error) {
     words(&format!("error: {}", error.message));
     if !error.hint.is_empty() {
-        words(&format!("hint: {}", error.hint));
+        words(&format!("  hint: {}", error.hint));
     }
 }
 
 /// Says what went wrong in a run, has it shown, and gives its exit code. Output that was lost is an error, unless the run
 /// has failed anyway.
-pub fn conclude(outcome: &Outcome, show: impl FnOnce() -> Result<(), CommandError>) -> ExitCode {
+pub fn conclude(outcome: &Outcome, show: impl FnOnce() -> Result<(), Error>) -> ExitCode {
     let verdict = outcome.record.judgement.verdict;
     outcome.stop_failure.iter().for_each(|failure| words(&format!("warning: {failure}")));
     outcome.explanation_failure.iter().for_each(|failure| {
         words(&format!("warning: {}", failure.message));
         if !failure.hint.is_empty() {
-            words(&format!("hint: {}", failure.hint));
+            words(&format!("  hint: {}", failure.hint));
         }
     });
     outcome.failure.iter().for_each(error);
@@ -126,7 +169,7 @@ pub fn conclude(outcome: &Outcome, show: impl FnOnce() -> Result<(), CommandErro
 }
 
 /// The exit code of a command, after it said what went wrong.
-pub fn ended(result: Result<ExitCode, CommandError>) -> ExitCode {
+pub fn ended(result: Result<ExitCode, Error>) -> ExitCode {
     result.unwrap_or_else(|wrong| {
         error(&wrong);
         ExitCode::from(2)
@@ -175,10 +218,20 @@ pub fn style(stream: Stream) -> Style {
     let columns =
         || variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|&columns| columns >= 20);
     Style {
-        colour: terminal
-            && variable("NO_COLOR").is_none()
-            && variable("TERM").is_none_or(|term| term != "dumb"),
+        colour: terminal && variable("NO_COLOR").is_none() && !is_dumb(),
         width: width.or_else(columns).unwrap_or(if terminal { 80 } else { PIPE_WIDTH }),
         unicode: locale.to_uppercase().replace('-', "").contains("UTF8"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_leaves_without_what_a_viewer_obeys() {
+        let json = "{\"name\":\"a\u{9b}2Jb\u{202e}c\u{e9}\"}";
+        assert_eq!(exported(json), "{\"name\":\"a\\u009b2Jb\\u202ec\u{e9}\"}");
+        assert_eq!(exported("words \u{e9}"), "words \u{e9}");
     }
 }

@@ -1,16 +1,19 @@
-//! Named sets of options: the seeds' own measurements, to the letter where they say.
+//! Named sets of options: measurements as papers and projects published them, to the letter where they say.
 
 use serde::Deserialize;
 use units::{Nanos, Priority};
 
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
-/// What a seed's measurement prescribes; what is absent it leaves open.
+/// What a published measurement prescribes; what is absent it leaves open.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
     /// By which it is called.
     pub name: String,
+    /// By which it was called before.
+    #[serde(default)]
+    pub former: Option<String>,
     /// Where it comes from.
     pub source: String,
     /// What it leaves open, and what stands in for it here.
@@ -41,8 +44,8 @@ struct File {
 }
 
 fn shipped() -> Result<Vec<Preset>> {
-    let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/presets.json")))
-        .map_err(|error| CommandError::new(format!("the presets shipped with this program: {error}"), ""))?;
+    let file: File = record::json::read(include_bytes!(concat!(env!("OUT_DIR"), "/presets.json")))
+        .map_err(|error| Error::new(format!("the presets shipped with this program: {error}"), ""))?;
     Ok(file.preset)
 }
 
@@ -53,9 +56,9 @@ pub fn get(name: &str) -> Result<Preset> {
     let hint = format!("there are {}", names.join(", "));
     presets
         .iter()
-        .find(|preset| preset.name == name)
+        .find(|preset| preset.name == name || preset.former.as_deref() == Some(name))
         .cloned()
-        .ok_or_else(|| CommandError::new(format!("there is no preset `{name}`"), hint))
+        .ok_or_else(|| Error::new(format!("there is no preset `{name}`"), hint))
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use record::{Header, Scenario, ScenarioHead, Unit};
 use runner::{Live, Observer};
 use units::Nanos;
 
-use crate::error::Result;
 use crate::output;
+use failure::Result;
 
-/// `bench`: a line on standard error that moves on a terminal, and one a scenario elsewhere.
+/// `bench`: a line on standard error that is drawn over on a terminal, and one a scenario elsewhere.
 pub struct Progress {
-    terminal: bool,
+    can_redraw: bool,
     /// What latencies count.
     unit: Unit,
     number: usize,
@@ -24,7 +24,7 @@ impl Progress {
     pub fn of(Header { plan, machine, .. }: &Header) -> Self {
         let lengths = plan.scenarios().into_iter().filter_map(|next| plan.scenario_length(&next.setup));
         Self {
-            terminal: output::is_terminal(output::Stream::Error),
+            can_redraw: output::can_redraw(),
             unit: machine.unit(),
             number: 0,
             of: 0,
@@ -43,7 +43,7 @@ impl Progress {
 impl Observer for Progress {
     fn begins(&mut self, head: &ScenarioHead, number: usize, of: usize) -> Result<bool> {
         (self.number, self.of) = (number, of);
-        if self.terminal {
+        if self.can_redraw {
             output::progress(&format!(
                 "[{number}/{of}] {}  warming up{}",
                 describe(head),
@@ -54,7 +54,7 @@ impl Observer for Progress {
     }
 
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
-        if self.terminal {
+        if self.can_redraw {
             let worst = live.threads.iter().filter_map(|thread| thread.summary.maximum()).max();
             let missed: Option<u64> = live.threads.iter().map(|thread| thread.missed).sum();
             let missed = missed.map_or(String::new(), |missed| format!("  missed {missed}"));
@@ -72,7 +72,7 @@ impl Observer for Progress {
     }
 
     fn snapshot(&mut self, live: &Live<'_>) -> Result<bool> {
-        if self.terminal {
+        if self.can_redraw {
             output::end_progress();
         }
         let rows = rows(live);
@@ -90,10 +90,10 @@ impl Observer for Progress {
             .iter()
             .map(|series| series.timer().map(|timer| timer.missed.summary().count))
             .sum();
-        if self.terminal {
+        if self.can_redraw {
             output::end_progress();
         }
-        output::words(&format!(
+        output::news(&format!(
             "[{}/{}] {:24} {:>9}  max {:>10} {}{}",
             self.number,
             self.of,

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use record::Record;
 use serde_json::Value;
 use units::{CpuList, Nanos};
 
@@ -35,6 +34,8 @@ pub struct Conditions {
     pub seconds: u64,
     /// Our binary.
     pub binary: PathBuf,
+    /// One of another version.
+    pub earlier: Option<PathBuf>,
 }
 
 /// What a run measured.
@@ -62,7 +63,11 @@ pub struct Contender {
 }
 
 pub const WORSTCASE: Contender =
-    Contender { name: "worstcase", program: None, command: worstcase, read: read_worstcase, codes: &[0, 3] };
+    Contender { name: "worstcase", program: None, command: ours, read: read_worstcase, codes: &[0, 3] };
+
+/// Another version of ours, where one is given.
+pub const EARLIER: Contender =
+    Contender { name: "given binary", program: None, command: earlier, read: read_worstcase, codes: &[0, 3] };
 
 /// cyclictest with cells of 1 ns: for latencies.
 pub const FINE: Contender = Contender {
@@ -99,8 +104,16 @@ pub const JITTERDEBUGGER: Contender = Contender {
     codes: &[0],
 };
 
-fn worstcase(conditions: &Conditions, directory: &Path) -> Command {
-    let mut command = Command::new(&conditions.binary);
+fn ours(conditions: &Conditions, directory: &Path) -> Command {
+    worstcase(&conditions.binary, conditions, directory)
+}
+
+fn earlier(conditions: &Conditions, directory: &Path) -> Command {
+    worstcase(conditions.earlier.as_ref().unwrap_or(&conditions.binary), conditions, directory)
+}
+
+fn worstcase(binary: &Path, conditions: &Conditions, directory: &Path) -> Command {
+    let mut command = Command::new(binary);
     command.args(["bench", "--loads", "idle", "--duration", &format!("{}s", conditions.seconds)]);
     command.args(["--interval", &conditions.interval.to_string(), "--cpus", &conditions.cpus.to_string()]);
     command.args(["--policy", "fifo", "--priority", &PRIORITY.to_string()]);
@@ -128,9 +141,7 @@ fn jitterdebugger(conditions: &Conditions, directory: &Path) -> Command {
 }
 
 fn read_worstcase(directory: &Path) -> Result<Latencies> {
-    let path = directory.join("run/record.json");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let record: Record = serde_json::from_str(&text).context("reading the record")?;
+    let record = record::store::load(&directory.join("run")).context("reading the record")?;
     let scenario = record.scenarios.first().context("the record has no scenario")?;
     let mut observed = histogram::Histogram::default();
     scenario.series.iter().for_each(|series| observed.merge(&series.observed));

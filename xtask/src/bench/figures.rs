@@ -84,15 +84,20 @@ pub struct Rounds<'a> {
     pub theirs: &'a [Run],
     /// cyclictest once more, to see how far it agrees with itself.
     pub again: &'a [Run],
-    /// jitterdebugger; empty where it is not installed.
+    /// jitterdebugger, or another version of ours; empty where it is not installed.
     pub other: &'a [Run],
 }
 
 /// The table's heading.
-pub fn heading() -> String {
+pub fn heading(other: &str) -> String {
     format!(
         "{:<44}{:>12}{:>12}  {:<22}{:<22}{:<22}budget",
-        "", "worstcase", "cyclictest", "to cyclictest", "cyclictest to itself", "to jitterdebugger"
+        "",
+        "worstcase",
+        "cyclictest",
+        "to cyclictest",
+        "cyclictest to itself",
+        format!("to {other}")
     )
 }
 

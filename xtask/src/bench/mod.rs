@@ -2,8 +2,11 @@
 
 mod check;
 mod contender;
+mod corpus;
+mod events;
 mod figures;
 mod lab;
+mod noise;
 mod peers;
 mod record;
 mod rows;
@@ -15,17 +18,19 @@ use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 
-/// `bench peers`, `bench record`, `bench check`, `bench lab` or `bench trace`
+/// `bench peers`, `bench record`, `bench check`, `bench events`, `bench lab`, `bench noise` or `bench trace`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
     match arguments.word().as_deref() {
         Some("check") => check::run(arguments)?,
+        Some("events") => events::run(arguments)?,
         Some("lab") => lab::run(arguments)?,
+        Some("noise") => noise::run(arguments)?,
         Some("peers") => peers::run(arguments)?,
         Some("record") => record::run(arguments)?,
         Some("trace") => trace::run(arguments)?,
         other => {
             bail!(
-                "there is no benchmark `{}`: there are peers, record, check, lab and trace",
+                "there is no benchmark `{}`: there are peers, noise, record, check, events, lab and trace",
                 other.unwrap_or_default()
             )
         }

@@ -2,7 +2,8 @@
 //!
 //! A round is one run of each tool, cyclictest twice in each form; the order turns from round to round, so that a
 //! drift of the machine falls on all. Ratios are taken within a round, and shown as the median of the rounds with the
-//! least and the greatest. Beside them stands cyclictest against itself: what such a ratio is worth here.
+//! least and the greatest. Beside them stands cyclictest against itself: what such a ratio is worth here. Another version
+//! of ours, where one is given, has jitterdebugger's place.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,9 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, anyhow, ensure};
 use units::{CpuList, Nanos};
 
-use super::contender::{Conditions, Contender, FINE, JITTERDEBUGGER, Latencies, PLAIN, PRIORITY, WORSTCASE};
+use super::contender::{
+    Conditions, Contender, EARLIER, FINE, JITTERDEBUGGER, Latencies, PLAIN, PRIORITY, WORSTCASE,
+};
 use super::figures::{self, Against, Rounds, Run};
 use super::watch;
 use crate::arguments::Arguments;
@@ -21,7 +24,8 @@ use crate::dist::{self, targets::Target};
 use crate::processes;
 
 /// One round's runs in their first order, ours between the two of each form; the places are named below.
-const ROUND: [&Contender; 6] = [&FINE, &PLAIN, &WORSTCASE, &FINE, &PLAIN, &JITTERDEBUGGER];
+type Round = [&'static Contender; 6];
+const ROUND: Round = [&FINE, &PLAIN, &WORSTCASE, &FINE, &PLAIN, &JITTERDEBUGGER];
 const OURS: usize = 2;
 const OTHER: usize = 5;
 /// From a form's first run in a round to its second.
@@ -35,9 +39,10 @@ struct Options {
     seconds: u64,
     intervals: Vec<Nanos>,
     cpus: CpuList,
+    earlier: Option<PathBuf>,
 }
 
-/// `bench peers [--rounds N] [--seconds N] [--intervals LIST] [--cpus LIST]`
+/// `bench peers [--rounds N] [--seconds N] [--intervals LIST] [--cpus LIST] [--binary FILE]`
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let options = options(&mut arguments)?;
     arguments.finish()?;
@@ -48,7 +53,8 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     let scratch = Scratch::new()?;
     for interval in options.intervals {
         let (cpus, binary) = (options.cpus.clone(), binary.clone());
-        let conditions = Conditions { cpus, interval, seconds: options.seconds, binary };
+        let earlier = options.earlier.clone();
+        let conditions = Conditions { cpus, interval, seconds: options.seconds, binary, earlier };
         compare(&conditions, options.rounds, &scratch.0)?;
     }
     Ok(())
@@ -66,6 +72,7 @@ fn options(arguments: &mut Arguments) -> Result<Options> {
         seconds: arguments.value("--seconds")?.unwrap_or(8),
         intervals,
         cpus,
+        earlier: arguments.value("--binary")?,
     };
     ensure!(options.rounds > 0, "--rounds must be at least 1");
     ensure!(options.seconds >= LEAST_SECONDS, "--seconds must be at least {LEAST_SECONDS}");
@@ -77,17 +84,21 @@ fn compare(conditions: &Conditions, rounds: usize, scratch: &Path) -> Result<()>
     println!(
         "\ninterval {interval}: {rounds} rounds of {seconds} s a tool, CPUs {cpus}, SCHED_FIFO {PRIORITY}"
     );
+    let mut contenders = ROUND;
+    if conditions.earlier.is_some() {
+        contenders[OTHER] = &EARLIER;
+    }
     let mut runs: [Vec<Run>; ROUND.len()] = Default::default();
     for round in 0..rounds {
-        for turn in 0..ROUND.len() {
-            let place = (round + turn) % ROUND.len();
-            if is_installed(ROUND[place]) {
-                runs[place].push(measure(ROUND[place], conditions, scratch)?);
+        for turn in 0..contenders.len() {
+            let place = (round + turn) % contenders.len();
+            if is_installed(contenders[place]) {
+                runs[place].push(measure(contenders[place], conditions, scratch)?);
             }
         }
         eprintln!("  round {} of {rounds} done", round + 1);
     }
-    table(conditions, &runs);
+    table(conditions, &contenders, &runs);
     Ok(())
 }
 
@@ -138,8 +149,8 @@ impl Drop for Tool {
     }
 }
 
-fn table(conditions: &Conditions, runs: &[Vec<Run>; ROUND.len()]) {
-    println!("{}", figures::heading());
+fn table(conditions: &Conditions, contenders: &Round, runs: &[Vec<Run>; ROUND.len()]) {
+    println!("{}", figures::heading(contenders[OTHER].name));
     for figure in &figures::ALL {
         let once = usize::from(figure.against == Against::Cost);
         let (theirs, again) = (&runs[once], &runs[once + AGAIN]);
@@ -147,13 +158,13 @@ fn table(conditions: &Conditions, runs: &[Vec<Run>; ROUND.len()]) {
         println!("{}", figure.line(&rounds));
     }
     println!("\nactivations accounted for, of those due in the first round:");
-    for (contender, runs) in ROUND.iter().zip(runs) {
+    for (contender, runs) in contenders.iter().zip(runs) {
         if let Some(run) = runs.first() {
             println!("  {:<16}{}", contender.name, accounted(conditions, &run.latencies));
         }
     }
     println!("conditions, read back from the running threads:");
-    for (contender, runs) in ROUND.iter().zip(runs) {
+    for (contender, runs) in contenders.iter().zip(runs) {
         let seen: BTreeSet<&str> = runs.iter().map(|run| run.cost.conditions.as_str()).collect();
         seen.iter().for_each(|seen| println!("  {:<16}{seen}", contender.name));
     }

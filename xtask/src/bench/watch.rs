@@ -16,7 +16,7 @@ pub struct Cost {
     pub measuring: f64,
     /// CPU time of all the tool's threads per wake-up of the measuring ones, in ns.
     pub whole: f64,
-    /// PinnedThread memory of the process that measures, in KiB.
+    /// Resident memory of the process that measures, in KiB.
     pub resident: Option<u64>,
     /// Memory of all the tool's processes, shared pages divided, in KiB.
     pub proportional: Option<u64>,

@@ -80,6 +80,18 @@ impl Target {
         self.triple.contains("-gnu")
     }
 
+    /// What Debian calls the architecture, where its packages are made from this target.
+    pub fn debian(&self) -> Option<&'static str> {
+        match self.triple {
+            "x86_64-unknown-linux-gnu" => Some("amd64"),
+            "aarch64-unknown-linux-gnu" => Some("arm64"),
+            "armv7-unknown-linux-gnueabihf" => Some("armhf"),
+            "riscv64gc-unknown-linux-gnu" => Some("riscv64"),
+            "powerpc-unknown-linux-gnu" => Some("powerpc"),
+            _ => None,
+        }
+    }
+
     /// Whether the compiler has the standard library for it.
     pub fn has_std(&self) -> bool {
         let query = ["--print", "target-libdir", "--target", self.triple];

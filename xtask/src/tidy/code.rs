@@ -3,8 +3,9 @@
 use super::source::Source;
 use super::{Finding, Tree};
 
-/// Crates that hold `unsafe`.
-const UNSAFE: [&str; 1] = ["sys"];
+/// Crates that hold `unsafe`: system calls, the library that QEMU loads, which speaks its C interface, and a library of its
+/// own whose stacks, rings and C face are made of it.
+const UNSAFE: [&str; 4] = ["sys", "plugin", "runtime", "runtime-c"];
 
 /// Crates that print: the binary, these tasks, and what tests say by a helper.
 const PRINTING: [&str; 3] = ["worstcase", "xtask", "guest-tests"];
@@ -15,11 +16,12 @@ const PRINTS: [&str; 5] = ["println!", "eprintln!", "print!", "eprint!", "dbg!"]
 const KERNEL_FILES: [&str; 9] =
     ["sysroot", "control", "machine", "survey", "trace", "tune", "load", "xtask", "fuzz"];
 
-/// The part of a crate that does so too: process 1 of a guest is the init of its system.
-const KERNEL_FOLDER: &str = "crates/lab/src/guest/";
+/// Parts of crates that do so too: process 1 of a guest is the init of its system, and recipes say what is written to kernel
+/// files, of which their reader opens none.
+const KERNEL_FOLDERS: [&str; 2] = ["crates/lab/src/guest/", "crates/audit/src/recipe/"];
 
 /// Kernel files that others name, each with its reason.
-const EXCEPTIONS: [(&str, &str); 21] = [
+const EXCEPTIONS: [(&str, &str); 23] = [
     ("files", "/proc/self/fd/{}"), // the very file that was looked at, opened to be written
     ("worstcase", "/dev/fd"),      // a pipe of the user's shell
     ("sys", "/dev/null"),          // where a child's output goes
@@ -27,8 +29,10 @@ const EXCEPTIONS: [(&str, &str); 21] = [
     ("sys", "/proc"),              // mounted in a new process namespace
     ("sys", "/proc/self/exe"),     // a program starts itself again
     ("probe", "/proc/self/exe"),   // likewise
+    ("operation", "/proc/self/exe"), // likewise
     ("sys", "/proc/self/ns/pid"),  // which process namespace this is
     ("sys", "/proc/self/task"),    // fork is safe only where there is one thread
+    ("record", "/dev/shm"),        // where a record may go, in memory
     ("record", "/dev/cpu_dma_latency"), // the name of what a run holds, not opened
     ("lab", "/proc/self/fd/{}"),   // how QEMU is given files that have no name
     ("lab", "/dev/ttyS0"),         // names in a guest, not opened here
@@ -55,8 +59,7 @@ const OPENING: [&str; 7] = [
 ];
 
 /// Who opens files for writing: `control` those of the kernel, `files` our own. Beside them, each with its reason.
-const WRITERS: [(&str, &str); 10] = [
-    ("crates/lab/src/kernels/add.rs", "copies into a draft of the cache, which is ours alone"),
+const WRITERS: [(&str, &str); 9] = [
     ("crates/control/", "the kernel's files"),
     ("crates/files/", "our own files"),
     ("crates/sys/", "system calls"),
@@ -67,6 +70,37 @@ const WRITERS: [(&str, &str); 10] = [
     ("crates/report/examples/", "an example"),
     ("xtask/", "tasks of those who work on this"),
 ];
+
+/// How the standard library opens a file for reading: through links and pipes, and without an end.
+const READING: [&str; 4] = ["fs::read", "fs::read_to_string", "fs::copy", "File::open"];
+
+/// Who reads files so. Beside them `files` and `sysroot` do it for everybody, each with its reason.
+const READERS: [(&str, &str); 10] = [
+    ("crates/files/", "our own files"),
+    ("crates/sys/", "system calls"),
+    ("crates/sysroot/", "the files of a system"),
+    ("crates/lab/src/guest/", "process 1 of a guest: what is there is its own"),
+    ("crates/load/src/", "files of the kernel, and a load's work is to read"),
+    ("crates/tune/src/persist/disk.rs", "opens to bring to the disk what it has written"),
+    ("crates/worstcase/src/commands/check/subject.rs", "a pipe of the user's shell"),
+    ("crates/report/examples/", "an example"),
+    ("crates/runtime", "a library of its own"),
+    ("xtask/", "tasks of those who work on this"),
+];
+
+/// What is compiled again for each type that it is used with, and what is used in its place: the programs are small.
+const MANY_TIMES_OVER: [(&str, &str); 7] = [
+    (".sort_by(", "units::InOrder::order_by"),
+    (".sort_by_key(", "units::InOrder::order_by_key"),
+    (".sort_unstable_by_key(", "units::InOrder::order_by_key"),
+    ("serde_json::from_slice", "record::json::read"),
+    ("serde_json::from_str", "record::json::read"),
+    ("serde_json::from_value", "record::json::read_value"),
+    ("serde_json::from_reader", "record::json::read"),
+];
+
+/// Crates that are not in the programs, and those that sort numbers alone.
+const MAY_BE_LARGE: [&str; 5] = ["xtask", "fuzz", "guest-tests", "statistics", "units"];
 
 /// Paths that exist on one machine only. Written in two parts so that this file does not break its own rule.
 const HOMES: [&str; 3] = [concat!("/", "work/"), concat!("/", "root/"), HOME];
@@ -90,6 +124,22 @@ pub fn printing(tree: &Tree) -> Vec<Finding> {
     let libraries = tree.sources.iter().filter(is_library);
     let prints = |line: &str| PRINTS.into_iter().find(|print| has_word(line, print));
     lines(libraries, |source| Box::new(source.code()), |line| Some(format!("{} in a library", prints(line)?)))
+}
+
+/// See [`MANY_TIMES_OVER`].
+pub fn many_times_over(tree: &Tree) -> Vec<Finding> {
+    let shipped = tree.sources.iter().filter(|source| {
+        source.path.starts_with("crates/")
+            && source.path.contains("/src/")
+            && !MAY_BE_LARGE.contains(&source.package())
+            // Modules of tests alone.
+            && !["tests.rs", "/scripted.rs"].iter().any(|end| source.path.ends_with(end))
+    });
+    let large = |line: &str| {
+        let (name, instead) = MANY_TIMES_OVER.into_iter().find(|(name, _)| line.contains(name))?;
+        Some(format!("{name} is compiled for each type: {instead}"))
+    };
+    lines(shipped, |source| Box::new(source.code()), large)
 }
 
 pub fn machine_paths(tree: &Tree) -> Vec<Finding> {
@@ -117,7 +167,8 @@ pub fn conflicts(tree: &Tree) -> Vec<Finding> {
 
 pub fn kernel_paths(tree: &Tree) -> Vec<Finding> {
     let others = tree.sources.iter().filter(|source| {
-        !KERNEL_FILES.contains(&source.package()) && !source.path.starts_with(KERNEL_FOLDER)
+        !KERNEL_FILES.contains(&source.package())
+            && !KERNEL_FOLDERS.iter().any(|folder| source.path.starts_with(folder))
     });
     others.flat_map(kernel_literals).collect()
 }
@@ -152,6 +203,19 @@ pub fn writers(tree: &Tree) -> Vec<Finding> {
     )
 }
 
+pub fn readers(tree: &Tree) -> Vec<Finding> {
+    let is_reader = |source: &Source| {
+        let is_named = READERS.iter().any(|(place, _)| source.path.starts_with(place));
+        is_named || source.path.ends_with("tests.rs") || source.path.ends_with("/build.rs")
+    };
+    let opening = |line: &str| READING.into_iter().find(|way| has_word(line, way));
+    lines(
+        tree.sources.iter().filter(|source| !is_reader(source)),
+        |source| Box::new(source.code()),
+        |line| Some(format!("{} reads pipes, and without an end: files::read", opening(line)?)),
+    )
+}
+
 type Lines<'a> = Box<dyn Iterator<Item = (usize, &'a str)> + 'a>;
 
 /// One finding for each line that breaks the rule.
@@ -180,6 +244,15 @@ mod tests {
     use super::super::tests::tree;
     use super::*;
 
+    #[test]
+    fn what_is_compiled_for_each_type_is_found_outside_tests() {
+        let text = "fn f() {\n    x.sort_by_key(|x| x.y);\n    serde_json::from_str(x);\n}\n";
+        let tree =
+            tree(&[("crates/a/src/f.rs", text), ("crates/a/tests/f.rs", text), ("xtask/src/f.rs", text)]);
+        let found: Vec<_> = many_times_over(&tree).iter().map(|finding| finding.line).collect();
+        assert_eq!(found, [2, 3]);
+    }
+
     fn places(findings: Vec<Finding>) -> Vec<(String, usize)> {
         findings.into_iter().map(|finding| (finding.path, finding.line)).collect()
     }
@@ -194,6 +267,19 @@ mod tests {
         ]));
         let place = |line| ("crates/tune/src/apply.rs".to_owned(), line);
         assert_eq!(places(found), [place(2), place(3)]);
+    }
+
+    #[test]
+    fn files_of_others_are_read_with_an_end() {
+        let guilty =
+            "fn f() {\n    fs::read(path)?;\n    fs::read_dir(path)?;\n    std::fs::File::open(path)\n}\n";
+        let found = readers(&tree(&[
+            ("crates/lab/src/hash.rs", guilty),
+            ("crates/lab/src/guest/mod.rs", guilty),
+            ("crates/lab/tests/hash.rs", guilty),
+        ]));
+        let place = |line| ("crates/lab/src/hash.rs".to_owned(), line);
+        assert_eq!(places(found), [place(2), place(4)]);
     }
 
     #[test]

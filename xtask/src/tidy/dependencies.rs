@@ -1,6 +1,7 @@
 //! What the binary is built from.
 
 use super::{Finding, Tree};
+use crate::notices;
 
 /// Crates that compile or look for C.
 const BUILDERS: [&str; 6] = ["cc", "cmake", "bindgen", "pkg-config", "vcpkg", "autotools"];
@@ -23,6 +24,19 @@ pub fn foreign_code(tree: &Tree) -> Vec<Finding> {
 pub fn unexplained(tree: &Tree) -> Vec<Finding> {
     let manifest = tree.sources.iter().find(|source| source.path == "Cargo.toml");
     manifest.map_or_else(Vec::new, |manifest| bare(&manifest.text))
+}
+
+/// The committed notices against those of the crates that are built in.
+pub fn notices(tree: &Tree) -> Vec<Finding> {
+    let Some(committed) = tree.sources.iter().find(|source| source.path == notices::FILE) else {
+        return Vec::new();
+    };
+    let what = match notices::text() {
+        Ok(text) if text == committed.text => return Vec::new(),
+        Ok(_) => "not those of Cargo.lock: cargo xtask notices".to_owned(),
+        Err(error) => format!("{error:#}"),
+    };
+    vec![Finding::new(notices::FILE, 0, what)]
 }
 
 fn bare(text: &str) -> Vec<Finding> {

@@ -5,26 +5,32 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 27] = [
+const EDGES: [(&str, &[&str]); 33] = [
     ("units", &[]),
     ("failure", &[]),
     ("printable", &[]),
     ("histogram", &["units"]),
     ("statistics", &["units", "histogram"]),
     ("sys", &["units", "failure"]),
+    ("wire", &["units", "failure", "sys"]),
+    ("runtime", &["units", "histogram", "sys"]),
+    ("runtime-c", &["runtime"]),
     ("files", &["failure"]),
     ("record", &["units", "failure", "histogram", "statistics", "files"]),
+    ("plugin", &[]),
+    ("microscope", &["units", "record", "plugin"]),
     ("formats", &["units", "histogram", "record"]),
     ("sysroot", &["units", "failure", "files", "record"]),
     ("control", &["units", "sys", "record", "sysroot"]),
     ("machine", &["units", "sys", "record", "sysroot"]),
     ("survey", &["units", "record", "sysroot", "machine"]),
-    ("probe", &["units", "failure", "histogram", "sys", "record", "control"]),
+    ("probe", &["units", "failure", "histogram", "sys", "record", "control", "wire"]),
+    ("operation", &["units", "failure", "sys", "record"]),
     ("load", &["units", "printable", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
-    ("trace", &["units", "failure", "sys", "record", "sysroot", "control", "machine"]),
+    ("trace", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("explain", &["units", "record", "trace"]),
-    ("capture", &["units", "failure", "record", "sysroot", "control", "trace", "explain"]),
-    ("audit", &["units", "printable", "record", "sysroot", "machine", "survey"]),
+    ("capture", &["units", "failure", "sys", "record", "sysroot", "control", "trace", "explain"]),
+    ("audit", &["units", "printable", "files", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine", "survey"]),
     ("experiment", &["units", "failure", "histogram", "statistics", "record"]),
     (
@@ -41,12 +47,24 @@ const EDGES: [(&str, &[&str]); 27] = [
             "control",
             "machine",
             "experiment",
+            "plugin",
+            "microscope",
         ],
     ),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
     (
         "report",
-        &["units", "printable", "histogram", "statistics", "record", "audit", "experiment", "explain"],
+        &[
+            "units",
+            "printable",
+            "histogram",
+            "statistics",
+            "record",
+            "audit",
+            "experiment",
+            "explain",
+            "microscope",
+        ],
     ),
     (
         "runner",

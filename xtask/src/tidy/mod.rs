@@ -58,17 +58,20 @@ struct Demand {
     check: fn(&Tree) -> Vec<Finding>,
 }
 
-const DEMANDS: [Demand; 12] = [
+const DEMANDS: [Demand; 15] = [
     Demand { name: "unsafe code stays in sys", check: code::unsafe_outside_sys },
     Demand { name: "libraries do not print", check: code::printing },
     Demand { name: "few crates name kernel files", check: code::kernel_paths },
     Demand { name: "files are opened for writing by control and files", check: code::writers },
+    Demand { name: "files are read by files and sysroot", check: code::readers },
     Demand { name: "no path of one machine", check: code::machine_paths },
     Demand { name: "no merge is left half done", check: code::conflicts },
     Demand { name: "the field's words", check: words::private },
     Demand { name: "files are short", check: size::files },
     Demand { name: "functions are short", check: size::functions },
     Demand { name: "crates know those that the table in layers.rs allows them", check: layers::edges },
+    Demand { name: "code is not compiled again for each type", check: code::many_times_over },
+    Demand { name: "third-party notices are those of the programs", check: dependencies::notices },
     Demand { name: "no C in the binary's tree", check: dependencies::foreign_code },
     Demand { name: "every dependency says what it is for", check: dependencies::unexplained },
 ];

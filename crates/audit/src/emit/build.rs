@@ -5,7 +5,7 @@ use super::patch::{added, patch};
 use super::{FRAGMENT, boot, head, left_out, reasons};
 use crate::finding::Audit;
 
-/// The fragment, in S0's form: lines that merge tools read, reasons in comments that they do not.
+/// The fragment, in Enea's form: lines that merge tools read, reasons in comments that they do not.
 pub(super) fn fragment(audit: &Audit, config: &Chosen) -> String {
     let mut lines = head(audit, &format!("{FRAGMENT}: a fragment for merge_config.sh, Yocto, Buildroot."));
     for (finding, parts) in &config.cures {

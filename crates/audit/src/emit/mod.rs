@@ -30,7 +30,7 @@ pub enum Form {
     Uboot,
 }
 
-/// The name that S0 gives its fragment: fragments are merged in the order of their names, and this one after the others.
+/// The name that Enea gives its fragment: fragments are merged in the order of their names, and this one after the others.
 pub const FRAGMENT: &str = "00051-latency.cfg";
 
 /// What makes the failed rules of `audit` pass, in `form`.
@@ -92,7 +92,7 @@ fn reasons(finding: &Finding) -> Vec<String> {
     let seen = if finding.offenders.is_empty() { seen } else { finding.offenders[0].value.clone() };
     let next_boot = finding.next_boot.iter().map(|change| format!("#   {}", line(change)));
     [
-        format!("# {}: {} (here: {})", finding.rule, line(&finding.title), line(&seen)),
+        format!("# {}: {} (here: {})", finding.rule, line(finding.headline()), line(&seen)),
         format!("#   {}", line(&finding.why).trim_start_matches("CONFIG_")),
     ]
     .into_iter()

@@ -5,8 +5,8 @@ use super::sentences;
 use crate::finding::{Audit, Finding, Outcome};
 use crate::rule::Severity;
 
-/// The findings. Every failed rule is a failure, its severity the type; what could not be read is an error where the
-/// verdict depends on it; what was not asked is skipped.
+/// The findings. A failed rule of severity error is a failure, as the exit code has it; what could not be read is an error
+/// where the verdict depends on it; failed warnings and notes are skipped with what they say, as are rules that were not asked.
 pub fn junit(audit: &Audit) -> String {
     let mut layers: Vec<&str> = audit.findings.iter().map(|finding| finding.layer.as_str()).collect();
     layers.sort_unstable();
@@ -22,7 +22,7 @@ pub fn junit(audit: &Audit) -> String {
 fn suite(audit: &Audit, layer: &str) -> String {
     let findings: Vec<&Finding> = audit.findings.iter().filter(|finding| finding.layer == layer).collect();
     let cases: String = findings.iter().map(|finding| case(finding)).collect();
-    format!("  <testsuite name=\"{}\" {}>\n{cases}  </testsuite>\n", escaped(layer), counts(&findings))
+    format!("  <testsuite name=\"{}\" {}>\n{cases}  </testsuite>\n", printable::xml(layer), counts(&findings))
 }
 
 /// What becomes of a finding.
@@ -37,7 +37,8 @@ enum Kind {
 fn kind(finding: &Finding) -> Kind {
     match finding.outcome {
         Outcome::Passed => Kind::Passed,
-        Outcome::Failed => Kind::Failure,
+        Outcome::Failed if finding.severity == Severity::Error => Kind::Failure,
+        Outcome::Failed => Kind::Skipped,
         Outcome::Unreadable if finding.severity == Severity::Error => Kind::Error,
         Outcome::Unreadable | Outcome::Unsupported | Outcome::NotApplicable => Kind::Skipped,
     }
@@ -57,14 +58,19 @@ fn counts(findings: &[&Finding]) -> String {
 fn case(finding: &Finding) -> String {
     let head = format!(
         "    <testcase classname=\"worstcase.{}\" name=\"{}\"",
-        escaped(&finding.layer),
-        escaped(&finding.rule)
+        printable::xml(&finding.layer),
+        printable::xml(&finding.rule)
     );
-    let message = escaped(&sentences(finding));
+    let message = printable::xml(&match finding.outcome {
+        Outcome::Failed if kind(finding) == Kind::Skipped => {
+            format!("{}: {}", finding.severity.name(), sentences(finding))
+        }
+        _ => sentences(finding),
+    });
     let inside = match kind(finding) {
         Kind::Passed => return head + "/>\n",
-        Kind::Failure => element("failure", finding.severity.name(), &message, &escaped(&finding.why)),
-        Kind::Error => element("error", "unreadable", &message, &escaped(&finding.why)),
+        Kind::Failure => element("failure", finding.severity.name(), &message, &printable::xml(&finding.why)),
+        Kind::Error => element("error", "unreadable", &message, &printable::xml(&finding.why)),
         Kind::Skipped => format!("<skipped message=\"{message}\"/>"),
     };
     format!("{head}>{inside}</testcase>\n")
@@ -72,21 +78,4 @@ fn case(finding: &Finding) -> String {
 
 fn element(name: &str, kind: &str, message: &str, text: &str) -> String {
     format!("<{name} type=\"{kind}\" message=\"{message}\">{text}</{name}>")
-}
-
-/// For XML: without the characters that it takes for its own or does not know at all.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push(' '),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

@@ -21,5 +21,5 @@ fn sentences(finding: &Finding) -> String {
         if finding.wanted.is_empty() { String::new() } else { format!(" (wanted {})", finding.wanted) };
     let cure = finding.cure.first().filter(|_| finding.outcome == Outcome::Failed);
     let cure = cure.map_or_else(String::new, |cure| format!(". Cure: {}{}", cure.domain.verb(), cure.text));
-    format!("{}: {seen}{wanted}{cure}", finding.title)
+    format!("{}: {seen}{wanted}{cure}", finding.headline())
 }

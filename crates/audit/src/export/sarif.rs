@@ -24,7 +24,7 @@ pub fn sarif(audit: &Audit) -> String {
             "properties": { "profiles": audit.profiles, "verdict": audit.verdict },
         }],
     });
-    serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
+    printable::json(&serde_json::to_string_pretty(&log).unwrap_or_default()) + "\n"
 }
 
 /// A reportingDescriptor (3.49).

@@ -21,8 +21,8 @@ pub fn tap(audit: &Audit) -> String {
 }
 
 fn point(text: &mut String, number: usize, finding: &Finding) -> std::fmt::Result {
-    let description = escaped(&format!("{} {}", finding.rule, finding.title));
-    let reason = || escaped(finding.reason.as_deref().unwrap_or("nobody can tell here"));
+    let description = printable::tap(&format!("{} {}", finding.rule, finding.headline()));
+    let reason = || printable::tap(finding.reason.as_deref().unwrap_or("unknown here"));
     let grave = finding.severity == Severity::Error;
     let (ok, directive) = match finding.outcome {
         Outcome::Passed => ("ok", String::new()),
@@ -50,10 +50,5 @@ fn point(text: &mut String, number: usize, finding: &Finding) -> std::fmt::Resul
 
 /// A line of the block below a test point, which is YAML; JSON is YAML too.
 fn diagnostic(text: &mut String, key: &str, value: &Value) -> std::fmt::Result {
-    writeln!(text, "  {key}: {value}")
-}
-
-/// In one line, without characters that have a meaning there.
-fn escaped(text: &str) -> String {
-    printable::line(text).replace('\\', "\\\\").replace('#', "\\#")
+    writeln!(text, "  {key}: {}", printable::json(&value.to_string()))
 }

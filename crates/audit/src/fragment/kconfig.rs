@@ -10,8 +10,31 @@ use super::expression::Expression;
 #[derive(Debug)]
 pub struct KernelSource {
     by_name: BTreeMap<String, Vec<Definition>>,
-    selects: BTreeMap<String, BTreeSet<String>>,
+    selects: BTreeMap<String, Vec<Selection>>,
     elsewhere: BTreeMap<String, BTreeSet<String>>,
+    architecture: String,
+}
+
+/// A `select` or `imply` line of a symbol.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// The symbol that has the line.
+    pub by: String,
+    /// When it counts.
+    pub condition: Option<Expression>,
+    /// Whether it is an `imply`, which gives way to dependencies.
+    pub is_weak: bool,
+}
+
+/// What a symbol's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// y or n.
+    Bool,
+    /// y, m or n.
+    Tristate,
+    /// A number or a text.
+    Value,
 }
 
 /// One `config` entry. A symbol may have several.
@@ -21,10 +44,33 @@ pub struct Definition {
     pub symbol: String,
     /// What must hold: its own dependencies and those of the menus and ifs around it.
     pub depends: Vec<Expression>,
+    /// What its value is, where this entry says it.
+    pub kind: Option<Kind>,
     /// Whether a user is asked.
     pub has_prompt: bool,
+    /// Its defaults with their conditions: the first that holds counts.
+    pub defaults: Vec<Conditional>,
     /// The options of the choice that it is in.
     pub choice: Vec<String>,
+    /// The options that this choice prefers.
+    pub choice_defaults: Vec<(String, Option<Expression>)>,
+}
+
+/// A value, and when it counts.
+pub type Conditional = (Expression, Option<Expression>);
+
+impl Definition {
+    fn new(symbol: &str, depends: Vec<Expression>) -> Self {
+        Self {
+            symbol: symbol.to_owned(),
+            depends,
+            kind: None,
+            has_prompt: false,
+            defaults: Vec::new(),
+            choice: Vec::new(),
+            choice_defaults: Vec::new(),
+        }
+    }
 }
 
 /// A source that cannot be read.
@@ -56,8 +102,8 @@ impl KernelSource {
         if !directory.join("Kconfig").is_file() {
             return Err(ReadSourceError::NotASource(directory.to_owned()));
         }
-        let mut source =
-            Self { by_name: BTreeMap::new(), selects: BTreeMap::new(), elsewhere: BTreeMap::new() };
+        let mut source = Self::empty(architecture);
+        let reached = source.follow(directory);
         let mut open = vec![directory.to_owned()];
         while let Some(path) = open.pop() {
             let unreadable = |error| ReadSourceError::Unreadable { path: path.clone(), error };
@@ -66,7 +112,7 @@ impl KernelSource {
                 let is_kconfig = name.to_string_lossy().starts_with("Kconfig");
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => open.push(entry.path()),
-                    Ok(kind) if kind.is_file() && is_kconfig => {
+                    Ok(kind) if kind.is_file() && is_kconfig && !reached.contains(&entry.path()) => {
                         source.read_file(directory, &entry.path(), architecture)?
                     }
                     _ => {}
@@ -76,12 +122,42 @@ impl KernelSource {
         Ok(source)
     }
 
+    fn empty(architecture: &str) -> Self {
+        Self {
+            by_name: BTreeMap::new(),
+            selects: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
+            architecture: architecture.to_owned(),
+        }
+    }
+
+    /// Reads what the top Kconfig file sources, as far as it goes, with what must hold around each `source` line; which files these
+    /// were.
+    fn follow(&mut self, root: &Path) -> BTreeSet<PathBuf> {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![(root.join("Kconfig"), Vec::new())];
+        while let Some((path, around)) = open.pop() {
+            let Ok(bytes) = files::read(&path, LONGEST_FILE) else { continue };
+            if !reached.insert(path.clone()) {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let sources = self.add(&text, None, &around).into_iter().rev();
+            let below = path.parent().unwrap_or(root).to_owned();
+            open.extend(sources.filter_map(|source| {
+                let name = source.path.replace("$(SRCARCH)", &self.architecture);
+                let inside = !name.contains("$(") && !name.split('/').any(|part| part == "..");
+                let from = if source.is_relative { &below } else { root };
+                inside.then(|| (from.join(name.trim_start_matches('/')), source.depends))
+            }));
+        }
+        reached
+    }
+
     fn read_file(&mut self, root: &Path, path: &Path, architecture: &str) -> Result<(), ReadSourceError> {
         let unreadable = |error| ReadSourceError::Unreadable { path: path.to_owned(), error };
-        if fs::metadata(path).map_err(unreadable)?.len() > LONGEST_FILE {
-            return Ok(());
-        }
-        let text = String::from_utf8_lossy(&fs::read(path).map_err(unreadable)?).into_owned();
+        let bytes = files::read(path, LONGEST_FILE).map_err(|error| unreadable(error.source))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let below = path.strip_prefix(root).unwrap_or(path);
         let mut parts = below.iter().map(|part| part.to_string_lossy());
         let owner = (parts.next().as_deref() == Some("arch"))
@@ -89,29 +165,32 @@ impl KernelSource {
             .flatten()
             .filter(|_| parts.next().is_some());
         let foreign = owner.filter(|owner| owner != architecture && !owner.starts_with("Kconfig"));
-        self.add(&text, foreign.as_deref());
+        self.add(&text, foreign.as_deref(), &[]);
         Ok(())
     }
 
-    /// Adds the entries of one file; only their names if it is a foreign architecture's.
-    pub(super) fn add(&mut self, text: &str, foreign: Option<&str>) {
-        for (definition, selects) in Reader::default().read(text) {
+    /// Adds the entries of one file, around which something must hold; only their names if it is a foreign architecture's. What it
+    /// sources.
+    fn add(&mut self, text: &str, foreign: Option<&str>, around: &[Expression]) -> Vec<Source> {
+        let around = Block { depends: around.to_vec(), ..Block::default() };
+        let reader = Reader { around: vec![around], ..Reader::default() }.read(text);
+        for (definition, selects) in reader.found {
             if let Some(architecture) = foreign {
                 self.elsewhere.entry(definition.symbol).or_default().insert(architecture.to_owned());
                 continue;
             }
-            for selected in selects {
-                self.selects.entry(selected).or_default().insert(definition.symbol.clone());
+            for (selected, selection) in selects {
+                self.selects.entry(selected).or_default().push(selection);
             }
             self.by_name.entry(definition.symbol.clone()).or_default().push(definition);
         }
+        reader.sources
     }
 
     #[cfg(test)]
     pub(super) fn of(text: &str) -> Self {
-        let mut source =
-            Self { by_name: BTreeMap::new(), selects: BTreeMap::new(), elsewhere: BTreeMap::new() };
-        source.add(text, None);
+        let mut source = Self::empty("x86");
+        source.add(text, None, &[]);
         source
     }
 
@@ -122,7 +201,25 @@ impl KernelSource {
 
     /// The symbols that select `symbol`.
     pub fn selectors(&self, symbol: &str) -> Vec<&str> {
-        self.selects.get(symbol).into_iter().flatten().map(String::as_str).collect()
+        let mut selectors: Vec<&str> = self
+            .selections(symbol)
+            .iter()
+            .filter(|selection| !selection.is_weak)
+            .map(|selection| selection.by.as_str())
+            .collect();
+        selectors.sort_unstable();
+        selectors.dedup();
+        selectors
+    }
+
+    /// The lines that select or imply `symbol`.
+    pub fn selections(&self, symbol: &str) -> &[Selection] {
+        self.selects.get(symbol).map_or(&[], Vec::as_slice)
+    }
+
+    /// The directory of `arch/` that it is read for.
+    pub fn architecture(&self) -> &str {
+        &self.architecture
     }
 
     /// Other architectures that have `symbol`.
@@ -149,8 +246,21 @@ impl KernelSource {
 #[derive(Default)]
 struct Reader {
     around: Vec<Block>,
-    entry: Option<(Definition, Vec<String>)>,
-    found: Vec<(Definition, Vec<String>)>,
+    entry: Option<Entry>,
+    found: Vec<Entry>,
+    sources: Vec<Source>,
+}
+
+/// A symbol's entry, and what it selects.
+type Entry = (Definition, Vec<(String, Selection)>);
+
+/// A file that another one sources.
+struct Source {
+    path: String,
+    /// Whether from that file's directory.
+    is_relative: bool,
+    /// What must hold around.
+    depends: Vec<Expression>,
 }
 
 /// An if, a menu or a choice.
@@ -159,10 +269,12 @@ struct Block {
     depends: Vec<Expression>,
     /// Where in `found` the options of a choice begin; none for an if or a menu.
     choice_from: Option<usize>,
+    /// The options that a choice prefers.
+    defaults: Vec<(String, Option<Expression>)>,
 }
 
 impl Reader {
-    fn read(mut self, text: &str) -> Vec<(Definition, Vec<String>)> {
+    fn read(mut self, text: &str) -> Self {
         let text = text.replace("\\\n", " ");
         let mut help_indent: Option<Option<usize>> = None;
         for line in text.lines() {
@@ -178,7 +290,7 @@ impl Reader {
             }
         }
         self.close();
-        self.found
+        self
     }
 
     /// One line outside help; says whether help begins.
@@ -195,18 +307,15 @@ impl Reader {
                 self.around.push(Block { choice_from, ..Block::default() });
             }
             "endif" | "endmenu" | "endchoice" => self.end(),
-            "comment" | "source" | "mainmenu" => self.close(),
+            "source" | "osource" | "rsource" | "orsource" => self.source(word, rest),
+            "comment" | "mainmenu" => self.close(),
             "depends" => self.depends(rest.trim_start_matches("on").trim()),
             "bool" | "tristate" | "string" | "int" | "hex" | "def_bool" | "def_tristate" => {
                 self.prompt(word, rest)
             }
-            "prompt" => self.prompt("bool", rest),
-            "select" => {
-                if let (Some((_, selects)), Some(symbol)) = (&mut self.entry, rest.split_whitespace().next())
-                {
-                    selects.push(symbol.to_owned());
-                }
-            }
+            "prompt" => self.prompt(word, rest),
+            "default" => self.add_default(rest),
+            "select" | "imply" => self.select(rest, word == "imply"),
             "help" | "---help---" => return true,
             _ => {}
         }
@@ -216,9 +325,7 @@ impl Reader {
     fn begin(&mut self, symbol: &str) {
         self.close();
         let depends = self.around.iter().flat_map(|block| block.depends.clone()).collect();
-        let definition =
-            Definition { symbol: symbol.to_owned(), depends, has_prompt: false, choice: Vec::new() };
-        self.entry = Some((definition, Vec::new()));
+        self.entry = Some((Definition::new(symbol, depends), Vec::new()));
     }
 
     fn close(&mut self) {
@@ -232,11 +339,16 @@ impl Reader {
 
     fn end(&mut self) {
         self.close();
-        if let Some(Block { choice_from: Some(from), .. }) = self.around.pop() {
+        // What is around the file itself stays.
+        if self.around.len() == 1 {
+            return;
+        }
+        if let Some(Block { choice_from: Some(from), defaults, .. }) = self.around.pop() {
             let options: Vec<String> =
                 self.found[from..].iter().map(|(definition, _)| definition.symbol.clone()).collect();
             for (definition, _) in &mut self.found[from..] {
                 definition.choice.clone_from(&options);
+                definition.choice_defaults.clone_from(&defaults);
             }
         }
     }
@@ -255,5 +367,51 @@ impl Reader {
         let Some((definition, _)) = &mut self.entry else { return };
         let is_prompt = !word.starts_with("def_") && rest.starts_with(['"', '\'']);
         definition.has_prompt |= is_prompt;
+        definition.kind = match word {
+            "bool" | "def_bool" => Some(Kind::Bool),
+            "tristate" | "def_tristate" => Some(Kind::Tristate),
+            "prompt" => definition.kind,
+            _ => Some(Kind::Value),
+        };
+        if word.starts_with("def_") {
+            self.add_default(rest);
+        }
+    }
+
+    /// `default VALUE if CONDITION`, of a symbol or of a choice.
+    fn add_default(&mut self, rest: &str) {
+        let (value, condition) = conditional(rest);
+        match (&mut self.entry, self.around.last_mut()) {
+            (Some((definition, _)), _) => definition.defaults.push((Expression::parse(value), condition)),
+            (None, Some(block)) if block.choice_from.is_some() => {
+                block.defaults.push((value.to_owned(), condition));
+            }
+            _ => {}
+        }
+    }
+
+    /// `select SYMBOL if CONDITION`.
+    fn select(&mut self, rest: &str, is_weak: bool) {
+        let (symbol, condition) = conditional(rest);
+        if let Some((definition, selects)) = &mut self.entry {
+            let by = definition.symbol.clone();
+            selects.push((symbol.to_owned(), Selection { by, condition, is_weak }));
+        }
+    }
+
+    fn source(&mut self, word: &str, rest: &str) {
+        self.close();
+        let depends = self.around.iter().flat_map(|block| block.depends.clone()).collect();
+        let path = rest.trim_matches(['"', '\'']).to_owned();
+        self.sources.push(Source { path, is_relative: word.ends_with("rsource"), depends });
+    }
+}
+
+/// What stands before ` if ` outside quotes, and the condition behind it. A comment at the end is none of it.
+fn conditional(text: &str) -> (&str, Option<Expression>) {
+    let text = if text.contains(['"', '\'']) { text } else { text.split('#').next().unwrap_or(text).trim() };
+    match text.rsplit_once(" if ").filter(|(value, _)| value.matches('"').count() % 2 == 0) {
+        Some((value, condition)) => (value.trim(), Some(Expression::parse(condition))),
+        None => (text, None),
     }
 }

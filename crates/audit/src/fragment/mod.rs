@@ -1,8 +1,10 @@
 //! What of a fragment did not reach the finished configuration, and why: as far as the kernel's source tells.
 
+mod complete;
 mod expression;
 mod kconfig;
 
+pub use complete::{Completed, complete};
 pub use kconfig::{KernelSource, ReadSourceError};
 
 use machine::kernel_config::{Dropped, KernelConfig, Setting};

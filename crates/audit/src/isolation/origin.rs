@@ -31,8 +31,9 @@ static ORIGINS: LazyLock<Origins> = LazyLock::new(|| read().unwrap_or_default())
 
 static UNKNOWN: Origin = Origin { source: String::new(), remedy: String::new() };
 
-fn read() -> Result<Origins, toml::de::Error> {
-    toml::from_str(include_str!("origins.toml"))
+fn read() -> serde_json::Result<Origins> {
+    let json = machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/origins.json.gz")));
+    record::json::read(json.as_bytes())
 }
 
 /// Where a residue comes from: the first row that fits.
@@ -42,6 +43,23 @@ pub fn origin(residue: &Residue) -> &'static Origin {
     let is_named = |name: &String| fits(name, &residue.name) || handler == Some(name);
     let mut rows = ORIGINS.get(&residue.kind).into_iter().flatten();
     rows.find(|row| row.names.iter().any(is_named)).map_or(&UNKNOWN, |row| &row.origin)
+}
+
+/// Every row: a sort of thing, the names of its members, where they come from.
+pub fn origins() -> impl Iterator<Item = (Kind, &'static [String], &'static Origin)> {
+    let rows = |(kind, rows): (&Kind, &'static Vec<Row>)| {
+        let kind = *kind;
+        rows.iter().map(move |row| (kind, row.names.as_slice(), &row.origin))
+    };
+    ORIGINS.iter().flat_map(rows)
+}
+
+/// Where something called `name` comes from, whatever it is; a pattern is a name too. None where no row but those for
+/// everything else of its sort knows it.
+pub fn known_as(name: &str) -> Option<(Kind, &'static Origin)> {
+    let knows = |pattern: &String| pattern == name || (pattern != "*" && fits(pattern, name));
+    let mut rows = origins().filter(|(_, names, _)| names.iter().any(|name| name != "*"));
+    rows.find(|(_, names, _)| names.iter().any(knows)).map(|(kind, _, origin)| (kind, origin))
 }
 
 fn fits(pattern: &str, name: &str) -> bool {

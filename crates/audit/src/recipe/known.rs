@@ -54,12 +54,15 @@ pub struct Value {
     pub instead: Option<String>,
 }
 
-/// A symbol that is gone.
+/// A symbol that some versions do not have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Symbol {
     pub name: String,
-    pub until: String,
+    /// The first version that has it.
+    pub since: Option<String>,
+    /// The first that has it no more.
+    pub until: Option<String>,
     /// Whether it was never the mainline kernel's.
     #[serde(default)]
     pub elsewhere: bool,
@@ -111,8 +114,9 @@ pub struct Sysctl {
 /// The tables; empty if the file that stands in the program were wrong, which a test excludes.
 pub static KNOWN: LazyLock<Known> = LazyLock::new(|| read().unwrap_or_else(|_| Known::empty()));
 
-fn read() -> Result<Known, toml::de::Error> {
-    toml::from_str(include_str!("known.toml"))
+fn read() -> serde_json::Result<Known> {
+    let json = machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/known.json.gz")));
+    record::json::read(json.as_bytes())
 }
 
 impl Known {
@@ -140,7 +144,7 @@ mod tests {
         for version in known
             .symbol
             .iter()
-            .map(|symbol| &symbol.until)
+            .flat_map(|symbol| symbol.since.iter().chain(&symbol.until))
             .chain(known.sysctl.iter().filter_map(|sysctl| sysctl.until.as_ref()))
         {
             assert!(version.parse::<KernelVersion>().is_ok(), "{version}");

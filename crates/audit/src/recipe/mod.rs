@@ -1,23 +1,34 @@
 //! What is wrong with a pasted recipe: a kernel command line, a GRUB file, U-Boot commands, a list of sysctls, a fragment of a
 //! kernel configuration, shell commands, or a whole page with all of them.
 //!
-//! [`statements`] finds what a machine would read among what a person reads; [`words`], [`symbols`], [`shell`] and
-//! [`typography`] judge it. What they know is data: `known.toml`, and the names that the kernel's own documents have
-//! (`machine::parameters`).
+//! [`forms`] reads files of other programs as those read them, [`markdown`] takes pages apart, [`script`] takes shell scripts
+//! apart, and [`statements`] finds the rest line by line. [`words`], [`writes`], [`symbols`], [`programs`], [`shell`] and
+//! [`typography`] judge what was found. What they know is data: the tables of `machine::grammar` and `machine::parameters`,
+//! `keys.txt` and `known.toml`. A text of which nothing was read is not understood, and never passes.
 
+mod forms;
 mod ideas;
+mod keys;
 mod known;
+mod loaders;
+mod markdown;
 mod nearest;
+mod options;
+mod programs;
+mod reading;
+mod script;
 mod shell;
 mod statements;
 mod symbols;
 mod typography;
 mod words;
+mod writes;
 
 use serde::Serialize;
-use units::KernelVersion;
+use units::{InOrder, KernelVersion};
 
 use crate::Severity;
+use reading::Reading;
 use statements::Statement;
 
 /// For which kernel a recipe is judged.
@@ -119,6 +130,8 @@ pub struct Examination {
     pub sysctls: usize,
     /// How many commands.
     pub commands: usize,
+    /// How many settings of other programs' files.
+    pub settings: usize,
     /// What is wrong, by line.
     pub remarks: Vec<Remark>,
 }
@@ -126,19 +139,28 @@ pub struct Examination {
 impl Examination {
     /// Whether anything was found that a machine would read.
     pub fn is_understood(&self) -> bool {
-        self.parameters + self.symbols + self.sysctls + self.commands > 0
+        self.parameters + self.symbols + self.sysctls + self.commands + self.settings > 0
     }
 }
 
-/// Looks through `text`. Never fails: what is not understood is taken for prose.
+/// Looks through `text`. Never fails: what is not understood is not judged.
 pub fn examine(text: &str, target: Target) -> Examination {
-    let statements = statements::find(text);
-    let mut remarks = typography::remarks(text);
+    let Reading { statements, mut remarks, settings } = read(text, target);
     remarks.extend(words::remarks(&statements, target));
-    remarks.extend(symbols::remarks(text, &statements, target));
-    remarks.extend(shell::remarks(text, &statements, target));
-    remarks.extend(ideas::remarks(text));
-    remarks.sort_by(|a, b| (a.line, a.id, &a.excerpt).cmp(&(b.line, b.id, &b.excerpt)));
+    remarks.extend(symbols::remarks(&statements, target));
+    remarks.extend(writes::runtime_above_period(&statements));
+    let writes = statements.iter().filter_map(|statement| shell::remark(statement, target));
+    let has_mask = |remarks: &[Remark], line| {
+        remarks.iter().any(|known| {
+            known.line == line && known.id == RemarkId::MaskNotNumber && known.severity == Severity::Error
+        })
+    };
+    for remark in writes.collect::<Vec<_>>() {
+        if remark.id != RemarkId::MaskNotNumber || !has_mask(&remarks, remark.line) {
+            remarks.push(remark);
+        }
+    }
+    remarks.order_by(|a, b| (a.line, a.id, &a.excerpt).cmp(&(b.line, b.id, &b.excerpt)));
     remarks.dedup_by(|a, b| (a.id, &a.excerpt, a.line) == (b.id, &b.excerpt, b.line));
     let count =
         |wanted: fn(&Statement) -> bool| statements.iter().filter(|statement| wanted(statement)).count();
@@ -147,8 +169,56 @@ pub fn examine(text: &str, target: Target) -> Examination {
         symbols: count(|statement| matches!(statement, Statement::Symbol(_))),
         sysctls: count(|statement| matches!(statement, Statement::Sysctl { .. })),
         commands: count(|statement| matches!(statement, Statement::Command { .. })),
+        settings,
         remarks,
     }
+}
+
+/// What a text says: a file of a known format, a page with code in it, or lines of any sort.
+fn read(text: &str, target: Target) -> Reading {
+    if let Some(reading) = forms::read(text, target) {
+        return reading;
+    }
+    if !markdown::is_page(text) {
+        return lines(text, target);
+    }
+    let mut reading = Reading { remarks: typography::remarks(text), ..Reading::default() };
+    for block in markdown::code(text) {
+        let inner = forms::read(&block.text, target).unwrap_or_else(|| lines(&block.text, target));
+        reading.add(inner.moved(block.line - 1));
+    }
+    reading.statements.extend(statements::spans(text));
+    reading.remarks.extend(ideas::remarks(text));
+    reading
+}
+
+/// Kernel command lines, settings, symbols and commands, line by line.
+fn lines(text: &str, target: Target) -> Reading {
+    let mut reading = Reading { statements: statements::find(text), ..Reading::default() };
+    reading.remarks.extend(typography::remarks(text));
+    reading.remarks.extend(loaders::remarks(text));
+    reading.remarks.extend(symbols::forms(text));
+    reading.remarks.extend(shell::remarks(text));
+    reading.remarks.extend(ideas::remarks(text));
+    reading.settings += assignments(text, &mut reading.remarks);
+    for simple in script::commands(text) {
+        reading.add(Reading::of_command(&simple));
+        if let Some((line, document)) = simple.document.as_ref().filter(|(_, document)| !document.is_empty())
+        {
+            let inner = forms::read(document, target);
+            reading.add(inner.unwrap_or_default().moved(line - 1));
+        }
+    }
+    reading
+}
+
+/// Assignments in files that daemons source; how many there were.
+fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
+    let lines = text.lines().enumerate().filter_map(|(index, line)| {
+        let (name, value) = line.trim().split_once('=')?;
+        keys::is_known("assignment", name).then(|| (index + 1, name, value.trim_matches(['"', '\''])))
+    });
+    lines.map(|(line, name, value)| remarks.extend(keys::remark(line, "assignment", "", name, value))).count()
 }
 
 #[cfg(test)]

@@ -2,15 +2,17 @@
 
 mod wires;
 
+use machine::grammar::files;
 use units::{CpuId, CpuList, Nanos};
 
 use super::known::KNOWN;
 use super::statements::Statement;
+use super::writes::{self, Write};
 use super::{Remark, RemarkId, Target};
 use crate::Severity;
 
 /// What is wrong with what is to be typed.
-pub fn remarks(text: &str, statements: &[Statement], target: Target) -> Vec<Remark> {
+pub fn remarks(text: &str) -> Vec<Remark> {
     let mut remarks = wires::remarks(text);
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
@@ -21,8 +23,19 @@ pub fn remarks(text: &str, statements: &[Statement], target: Target) -> Vec<Rema
         remarks.extend(latency_test(number, line));
         remarks.extend(highest_priority(number, line));
     }
-    remarks.extend(statements.iter().filter_map(|statement| sysctl(statement, target)));
     remarks
+}
+
+/// What is wrong with a value for a file of the kernel.
+pub fn remark(statement: &Statement, target: Target) -> Option<Remark> {
+    match statement {
+        Statement::Write(write) => writes::remark(write, target),
+        Statement::Sysctl { line, name, value } => sysctl(statement, target).or_else(|| {
+            let (path, shown) = (files::path_of(name), format!("{name}={value}"));
+            writes::remark(&Write { line: *line, path, value: value.clone(), shown }, target)
+        }),
+        _ => None,
+    }
 }
 
 /// `echo VALUE > .../smp_affinity`, which takes a mask, and `..._list`, which takes numbers.
@@ -53,6 +66,9 @@ fn affinity(number: usize, line: &str) -> Option<Remark> {
         let is_number = value.chars().all(|c| c.is_ascii_hexdigit() || c == ',');
         if !is_number || value.is_empty() {
             return wrong("the file takes a hexadecimal mask, not a CPU's number or a list".to_owned(), list);
+        }
+        if value.chars().all(|c| matches!(c, '0' | ',')) {
+            return wrong("the mask names no CPU: the kernel refuses it".to_owned(), list);
         }
         let cpus = mask(&value);
         let message = format!(

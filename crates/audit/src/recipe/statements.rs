@@ -1,9 +1,10 @@
 //! What a machine would read, found among what a person reads.
 
-use machine::parameters;
+use machine::{grammar, parameters};
 
 use super::known::KNOWN;
 use super::nearest::nearest;
+use super::writes::Write;
 
 /// One thing that a recipe says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +15,22 @@ pub enum Statement {
     Symbol(Symbol),
     /// A setting of /proc/sys.
     Sysctl { line: usize, name: String, value: String },
+    /// A value for a file of the kernel.
+    Write(Write),
     /// A command for a shell.
     Command { line: usize, words: Vec<String> },
+}
+
+impl Statement {
+    /// Its line, from 1.
+    pub fn line_mut(&mut self) -> &mut usize {
+        match self {
+            Self::Word(word) => &mut word.line,
+            Self::Symbol(symbol) => &mut symbol.line,
+            Self::Write(write) => &mut write.line,
+            Self::Sysctl { line, .. } | Self::Command { line, .. } => line,
+        }
+    }
 }
 
 /// A word for the kernel command line.
@@ -26,6 +41,8 @@ pub struct Word {
     pub value: Option<String>,
     /// Whether it stands on a kernel command line, all of whose words are meant for the kernel; else it was met in prose.
     pub on_command_line: bool,
+    /// Whether it stands behind `--`, so that init gets it.
+    pub for_init: bool,
 }
 
 /// A symbol of the kernel's configuration, without `CONFIG_`.
@@ -47,15 +64,16 @@ fn of_line(number: usize, line: &str) -> Vec<Statement> {
     if let Some(symbol) = symbol_line(number, line) {
         return vec![Statement::Symbol(symbol)];
     }
-    if let Some(words) = command_line(line) {
-        return words.iter().map(|word| Statement::Word(parameter(number, word, true))).collect();
+    if let Some(text) = command_line(line) {
+        return command_words(number, text);
     }
     if let Some((name, value)) = sysctl_line(line) {
         return vec![Statement::Sysctl { line: number, name, value }];
     }
-    let mut statements: Vec<Statement> = command(number, line).into_iter().collect();
-    statements.extend(mentions(number, line));
-    statements
+    match command(number, line) {
+        Some(command) => vec![command],
+        None => mentions(number, line),
+    }
 }
 
 fn without_bullet(line: &str) -> &str {
@@ -84,44 +102,155 @@ fn symbol_name(text: &str) -> &str {
     &text[..end]
 }
 
-/// The words of a kernel command line, in whatever wrapping.
-fn command_line(line: &str) -> Option<Vec<String>> {
-    let assignments = ["GRUB_CMDLINE_LINUX_DEFAULT", "GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_XEN_DEFAULT"];
-    let after_assignment = assignments.iter().find_map(|name| {
-        let rest = line.trim_start_matches("export ").strip_prefix(name)?;
-        rest.strip_prefix("+=").or_else(|| rest.strip_prefix('='))
-    });
-    let lowercase = line.to_ascii_lowercase();
-    let after = |prefix: &str| lowercase.starts_with(prefix).then(|| line.get(prefix.len()..)).flatten();
-    let after_bootargs = || {
-        let from = line.find("setenv bootargs")? + "setenv bootargs".len();
-        line.get(from..)
+/// Settings of sysctl that the kernel makes before init runs, since 5.8 (fs/proc/proc_sysctl.c).
+const SETTING: &str = "sysctl.";
+
+/// The words of a kernel command line; those behind `--` are init's. Variables of a shell or a boot loader are left out.
+pub fn command_words(line: usize, text: &str) -> Vec<Statement> {
+    let words = split(&without_variables(text));
+    let dashes = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let of = |(place, word): (usize, &String)| {
+        let word = parameter(line, word, true);
+        let setting = word.name.strip_prefix(SETTING).zip(word.value.as_ref());
+        match setting.filter(|_| place < dashes) {
+            Some((name, value)) => Statement::Sysctl { line, name: name.to_owned(), value: value.clone() },
+            None => Statement::Word(Word { for_init: place > dashes, ..word }),
+        }
     };
-    let rest = after_assignment
-        .or_else(after_bootargs)
-        .or_else(|| after("append "))
-        .or_else(|| after("options "))
-        .or_else(|| line.find("--args=").and_then(|at| line.get(at + 7..)))
-        .or_else(|| {
-            line.trim_start_matches(['#', ' '])
-                .starts_with("BOOT_IMAGE=")
-                .then(|| line.trim_start_matches(['#', ' ']))
-        })
-        .or_else(|| all_are_parameters(line).then_some(line))?;
-    Some(split(rest))
+    words
+        .iter()
+        .enumerate()
+        .filter(|(place, word)| *place != dashes && !word.starts_with('$'))
+        .map(of)
+        .collect()
 }
 
-/// A line of parameters and nothing else, as in cmdline.txt: most of its words are documented, one has a value.
+/// Without `${name:+...}` and `${name}` where a word begins with it: a boot loader or a shell puts whole words there.
+fn without_variables(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let begins = rest[..at]
+            .chars()
+            .next_back()
+            .or(kept.chars().next_back())
+            .is_none_or(|c| c.is_whitespace() || is_quote(c));
+        let mut depth = 0;
+        let end = rest[at..].char_indices().find(|(_, c)| {
+            depth += i32::from(*c == '{') - i32::from(*c == '}');
+            *c == '}' && depth == 0
+        });
+        let Some((end, _)) = end else { break };
+        let upto = at + end + 1;
+        kept += &rest[..if begins { at } else { upto }];
+        if begins {
+            kept.push(' ');
+        }
+        rest = &rest[upto..];
+    }
+    kept + rest
+}
+
+/// The kernel command line on a line, in whatever wrapping.
+fn command_line(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    if let Some(text) = assigned(line) {
+        return Some(text);
+    }
+    let behind = |mark: &str| line.find(mark).and_then(|at| line.get(at + mark.len()..));
+    let first = line.split_whitespace().next()?.to_ascii_lowercase();
+    let rest = line.get(first.len()..).map(str::trim);
+    match first.as_str() {
+        "setenv" | "fw_setenv" => return behind("bootargs ").map(up_to_command),
+        "options" | "append" => return rest,
+        // The kernel's file stands before its words.
+        "linux" | "linuxefi" | "linux16" | "kernel" if rest?.starts_with(['/', '(', '$']) => {
+            return Some(rest?.split_once(char::is_whitespace).map_or("", |(_, words)| words));
+        }
+        _ => {}
+    }
+    behind("Kernel command line:")
+        .or_else(|| line.starts_with("BOOT_IMAGE=").then_some(line))
+        .or_else(|| all_are_parameters(line).then_some(line))
+}
+
+/// `NAME="words"` of files that hold a kernel command line; `+=`, `:append` and blanks as their formats have them.
+fn assigned(line: &str) -> Option<&str> {
+    const NAMES: [&str; 10] = [
+        "GRUB_CMDLINE_LINUX_DEFAULT",
+        "GRUB_CMDLINE_LINUX",
+        "GRUB_CMDLINE_XEN_DEFAULT",
+        "APPEND",
+        "CMDLINE",
+        "KERNEL_CMDLINE",
+        "bootargs",
+        // armbianEnv.txt, and uEnv.txt of BeagleBoard.org
+        "extraargs",
+        "optargs",
+        "cmdline",
+    ];
+    let rest = NAMES.iter().find_map(|name| {
+        let rest = line.strip_prefix(name)?;
+        Some(rest.strip_prefix(":append").unwrap_or(rest).trim_start())
+    })?;
+    let value = rest
+        .strip_prefix("+=")
+        .or_else(|| rest.strip_prefix("?="))
+        .or_else(|| rest.strip_prefix('='))?
+        .trim();
+    let value = value.trim_end_matches(';');
+    // A comment or another command may follow the closing quote.
+    let quoted = value.strip_prefix('"').and_then(|inner| Some(&inner[..inner.rfind('"')?]));
+    Some(quoted.unwrap_or(value))
+}
+
+/// What stands before a `;` outside quotes: U-Boot's next command.
+fn up_to_command(text: &str) -> &str {
+    let mut quoted = None;
+    for (at, c) in text.char_indices() {
+        match (quoted, c) {
+            (None, ';') => return &text[..at],
+            (None, '"' | '\'') => quoted = Some(c),
+            (Some(quote), c) if c == quote => quoted = None,
+            _ => {}
+        }
+    }
+    text
+}
+
+/// A line of parameters and nothing else, as in cmdline.txt: at least half of its words are documented.
 fn all_are_parameters(line: &str) -> bool {
     let words = split(line);
     let known = words.iter().filter(|word| is_known(name_of(word))).count();
-    line.contains('=') && !words.is_empty() && known * 2 > words.len()
+    let is_valued = line.contains('=') && !line.contains(" = ");
+    let all_bare = known == words.len() && words.iter().any(|word| grammar::parameter(word).is_some());
+    !words.is_empty()
+        && (is_valued && known * 2 >= words.len() && known > 0 || is_valued && is_meant(&words) || all_bare)
+}
+
+/// Variables of U-Boot beside bootargs, in files of its environment.
+const U_BOOT: [&str; 9] =
+    ["bootdelay", "bootcmd", "bootfile", "baudrate", "ethaddr", "ipaddr", "serverip", "loadaddr", "fdtfile"];
+
+/// One word that is nearly a parameter with a value that such a parameter has.
+fn is_meant(words: &[String]) -> bool {
+    let is_lowercase = |word: &String| !name_of(word).chars().any(char::is_uppercase);
+    words.len() <= 3
+        && words
+            .iter()
+            .all(|word| is_lowercase(word) && (is_nearly_known(name_of(word)) || is_known(name_of(word))))
+}
+
+fn is_nearly_known(name: &str) -> bool {
+    nearest(name).is_some() && !U_BOOT.contains(&name)
 }
 
 fn is_known(name: &str) -> bool {
     !parameters::versions_with(name).is_empty()
+        || grammar::parameter(name).is_some()
         || KNOWN.word.iter().any(|word| parameters::same(&word.name, name))
         || parameters::reader_of(name).is_some()
+        || name.starts_with(SETTING)
 }
 
 /// At blanks outside quotes; quotes of any shape around a whole word or line are taken off.
@@ -136,7 +265,7 @@ fn split(text: &str) -> Vec<String> {
         }
     }
     words.push(word);
-    words.retain(|word| word.chars().any(|c| c.is_ascii_alphanumeric()));
+    words.retain(|word| word == "--" || word.chars().any(|c| c.is_ascii_alphanumeric()));
     words
 }
 
@@ -153,50 +282,128 @@ fn parameter(line: usize, word: &str, on_command_line: bool) -> Word {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (word, None),
     };
-    Word { line, name: name.to_owned(), value, on_command_line }
+    Word { line, name: name.to_owned(), value, on_command_line, for_init: false }
 }
 
-/// `kernel.sched_rt_runtime_us = -1`, also behind `sysctl -w`.
+/// `kernel.sched_rt_runtime_us = -1` of sysctl.d(5): a dash before it ignores errors.
 fn sysctl_line(line: &str) -> Option<(String, String)> {
-    let line = line
-        .trim_start_matches(['$', '#', ' '])
-        .trim_start_matches("sudo ")
-        .trim_start_matches("sysctl ")
-        .trim_start_matches("-w ");
+    let line = line.strip_prefix('-').unwrap_or(line);
     let (name, value) = line.split_once('=')?;
     let (name, value) = (name.trim(), value.trim().trim_matches(is_quote));
     let branch = name.split(['.', '/']).next()?;
     let is_setting =
         ["kernel", "vm", "net", "fs", "dev", "user"].contains(&branch) && name.len() > branch.len();
     let one_word = !name.contains(char::is_whitespace) && !value.is_empty();
-    (is_setting && one_word).then(|| (name.replace('/', "."), value.to_owned()))
+    (is_setting && one_word).then(|| (name.to_owned(), value.to_owned()))
 }
+
+/// Programs that these recipes use.
+const PROGRAMS: [&str; 76] = [
+    "echo",
+    "stress",
+    "stress-ng",
+    "cyclictest",
+    "latmus",
+    "chrt",
+    "taskset",
+    "systemctl",
+    "hwlatdetect",
+    "mpstat",
+    "pidstat",
+    "vmstat",
+    "ping",
+    "cat",
+    "setenv",
+    "fw_setenv",
+    "tee",
+    "printf",
+    "sysctl",
+    "cpupower",
+    "for",
+    "exec",
+    "mkdir",
+    "rtla",
+    "ethtool",
+    "tuned-adm",
+    "tuna",
+    "ulimit",
+    "setcap",
+    "swapoff",
+    "sh",
+    "bash",
+    "sed",
+    "cset",
+    "x86_energy_perf_policy",
+    "grubby",
+    "rpm-ostree",
+    "kernelstub",
+    "bootloader",
+    "kexec",
+    "docker",
+    "podman",
+    "nerdctl",
+    "perf",
+    "trace-cmd",
+    "turbostat",
+    "modprobe",
+    "service",
+    "update-grub",
+    "ip",
+    "cgexec",
+    "cgset",
+    "numactl",
+    "nice",
+    "ionice",
+    "renice",
+    "systemd-run",
+    "mount",
+    "insmod",
+    "wrmsr",
+    "rdmsr",
+    "qemu-system-x86_64",
+    "pgrep",
+    "pidof",
+    "xargs",
+    "tc",
+    "ptp4l",
+    "phc2sys",
+    "ts2phc",
+    "config",
+    "merge_config.sh",
+    "hackbench",
+    "pi_stress",
+    "oslat",
+    "iperf3",
+    "chcpu",
+];
+
+/// English words, too: programs where options or a path follow.
+const WORDS: [&str; 4] = ["find", "make", "watch", "ps"];
 
 /// A line behind a prompt, or one that begins with a program that these recipes use.
 fn command(number: usize, line: &str) -> Option<Statement> {
-    const PROGRAMS: [&str; 16] = [
-        "echo",
-        "stress",
-        "stress-ng",
-        "cyclictest",
-        "latmus",
-        "chrt",
-        "taskset",
-        "systemctl",
-        "hwlatdetect",
-        "mpstat",
-        "pidstat",
-        "vmstat",
-        "ping",
-        "cat",
-        "setenv",
-        "fw_setenv",
-    ];
     let bare = line.trim_start_matches("~ ").trim_start_matches(['$', '#']).trim_start();
     let words: Vec<String> = bare.trim_start_matches("sudo ").split_whitespace().map(str::to_owned).collect();
     let program = words.first()?.rsplit('/').next()?.to_owned();
-    (line.starts_with("$ ") || PROGRAMS.contains(&program.as_str()))
-        .then_some(Statement::Command { line: number, words })
+    let has_arguments = words.get(1).is_some_and(|word| word.starts_with(['-', '/', '.']));
+    let is_program = PROGRAMS.contains(&program.as_str()) && (program != "config" || words[0].contains('/'))
+        || WORDS.contains(&program.as_str()) && has_arguments;
+    (line.starts_with("$ ") || is_program).then_some(Statement::Command { line: number, words })
+}
+
+/// What a page names between backticks outside its code blocks.
+pub fn spans(text: &str) -> Vec<Statement> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            let inside = line.split('`').skip(1).step_by(2).filter(|span| !span.is_empty());
+            found.extend(inside.flat_map(|span| mentions(index + 1, span)));
+        }
+    }
+    found
 }
 
 /// Parameters with a value and symbols that are met in prose.
@@ -210,7 +417,11 @@ fn mentions(number: usize, line: &str) -> Vec<Statement> {
                 .then(|| Statement::Symbol(Symbol { line: number, name: name.to_owned(), value }));
         }
         let word = parameter(number, word, false);
-        let looks_like_one = word.value.is_some() && (is_known(&word.name) || nearest(&word.name).is_some());
+        // In capitals it is a variable of the reader's own.
+        let is_plain =
+            word.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c));
+        let looks_like_one =
+            word.value.is_some() && is_plain && (is_known(&word.name) || is_nearly_known(&word.name));
         looks_like_one.then_some(Statement::Word(word))
     };
     line.split_whitespace().filter_map(mentioned).collect()

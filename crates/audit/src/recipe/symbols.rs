@@ -2,22 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use machine::parameters;
+use machine::{grammar, parameters};
+use units::KernelVersion;
 
 use super::known::KNOWN;
+use super::nearest::nearest_of;
 use super::statements::{Statement, Symbol};
 use super::{Remark, RemarkId, Target};
 use crate::Severity;
 
 /// Options of one choice: at most one is `y` (kernel/Kconfig.hz, Kconfig.preempt, kernel/time/Kconfig).
-const CHOICES: [&[&str]; 3] = [
+const CHOICES: [&[&str]; 4] = [
     &["HZ_100", "HZ_250", "HZ_300", "HZ_1000"],
     &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY"],
     &["HZ_PERIODIC", "NO_HZ_IDLE", "NO_HZ_FULL"],
+    &[
+        "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
+        "CPU_FREQ_DEFAULT_GOV_POWERSAVE",
+        "CPU_FREQ_DEFAULT_GOV_USERSPACE",
+        "CPU_FREQ_DEFAULT_GOV_ONDEMAND",
+        "CPU_FREQ_DEFAULT_GOV_CONSERVATIVE",
+        "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL",
+    ],
 ];
 
 /// What is wrong with the symbols, one by one and together.
-pub fn remarks(text: &str, statements: &[Statement], target: Target) -> Vec<Remark> {
+pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
     let symbols: Vec<&Symbol> = statements
         .iter()
         .filter_map(|statement| match statement {
@@ -26,23 +36,34 @@ pub fn remarks(text: &str, statements: &[Statement], target: Target) -> Vec<Rema
         })
         .collect();
     let mut remarks: Vec<Remark> = symbols.iter().filter_map(|symbol| gone(symbol, target)).collect();
+    remarks.extend(symbols.iter().filter_map(|symbol| of_another_kind(symbol)));
     remarks.extend(alone(&symbols, statements));
     remarks.extend(contradictions(&symbols));
-    remarks.extend(text.lines().enumerate().filter_map(|(index, line)| form(index + 1, line.trim())));
     remarks
+}
+
+/// Lines that look like a configuration's and are none.
+pub fn forms(text: &str) -> Vec<Remark> {
+    text.lines().enumerate().filter_map(|(index, line)| form(index + 1, line.trim())).collect()
 }
 
 /// A symbol that the target's source does not have.
 fn gone(symbol: &Symbol, target: Target) -> Option<Remark> {
     let known = KNOWN.symbol.iter().find(|known| known.name == symbol.name)?;
-    let until = known.until.parse().ok()?;
-    if target.version.is_some_and(|version| version < until) {
+    let bound = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<KernelVersion>().ok());
+    let is_before = |bound: KernelVersion| target.version.is_some_and(|version| version < bound);
+    let is_there = match (bound(&known.since), bound(&known.until)) {
+        (Some(since), _) => !is_before(since),
+        (None, Some(until)) => is_before(until),
+        (None, None) => false,
+    };
+    if is_there && !known.elsewhere {
         return None;
     }
-    let message = known
-        .text
-        .clone()
-        .unwrap_or_else(|| format!("kernel {until} does not have it: a merge drops it without a word"));
+    let message = known.text.clone().unwrap_or_else(|| {
+        let until = known.until.as_deref().unwrap_or_default();
+        format!("kernel {until} does not have it: a merge drops it without a word")
+    });
     let (id, severity) = if known.elsewhere {
         (RemarkId::Elsewhere, Severity::Note)
     } else {
@@ -52,6 +73,43 @@ fn gone(symbol: &Symbol, target: Target) -> Option<Remark> {
         Remark::new(symbol.line, id, severity, shown(symbol), message)
             .perhaps_instead(known.instead.as_deref()),
     )
+}
+
+/// A name that is nearly a symbol's, or a value that a symbol of that type cannot have.
+fn of_another_kind(symbol: &Symbol) -> Option<Remark> {
+    let value = symbol.value.as_deref()?;
+    let error = |id, message: String| Remark::new(symbol.line, id, Severity::Error, shown(symbol), message);
+    if let Some(known) = grammar::symbols::symbol(&symbol.name) {
+        return known.fault(value).map(|message| error(RemarkId::Malformed, message));
+    }
+    if !is_value(value) {
+        let message = "is y, m, n, a number, or a text in straight quotes".to_owned();
+        return Some(error(RemarkId::Malformed, message));
+    }
+    if KNOWN.symbol.iter().any(|known| known.name == symbol.name) {
+        return None;
+    }
+    let meant =
+        nearest_of(&symbol.name, grammar::symbols::names().filter(|name| is_near(name, &symbol.name)))?;
+    let message = format!("no kernel has such a symbol: CONFIG_{meant} is meant");
+    Some(error(RemarkId::Misspelt, message).instead(format!("CONFIG_{meant}={value}")))
+}
+
+/// What a configuration takes for a value, whatever the symbol; a reader fills in what is open.
+fn is_value(value: &str) -> bool {
+    let is_open = value.is_empty()
+        || value.contains(['<', '$', '{', '@', '\u{2026}'])
+        || value.contains("...")
+        || value.len() > 1 && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let digits = value.strip_prefix("0x").or_else(|| value.strip_prefix('-')).unwrap_or(value);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_open || matches!(value, "y" | "m" | "n") || value.starts_with('"') || is_number
+}
+
+/// Other symbols than those of the table differ in a letter or a number too: a slip that is none must leave the length alike.
+fn is_near(known: &str, name: &str) -> bool {
+    let numbers = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    numbers(known) == numbers(name) && name.len() >= 10
 }
 
 /// A symbol that is set for the sake of a kernel parameter which the recipe does not have.
@@ -73,7 +131,7 @@ fn alone(symbols: &[&Symbol], statements: &[Statement]) -> Vec<Remark> {
                 .iter()
                 .find(|symbol| symbol.name == known.name && symbol.value.as_deref() == Some("y"))?;
             Some(
-                Remark::new(symbol.line, RemarkId::NoEffect, Severity::Warning, shown(symbol), &*known.text)
+                Remark::new(symbol.line, RemarkId::NoEffect, Severity::Note, shown(symbol), &*known.text)
                     .instead(&*known.instead),
             )
         })
@@ -102,11 +160,11 @@ fn contradictions(symbols: &[&Symbol]) -> Vec<Remark> {
             .filter(|symbol| symbol.value.as_deref() == Some("y"))
             .collect();
         if let [first, .., last] = chosen.as_slice() {
-            // S3 sets NO_HZ_IDLE and NO_HZ_FULL one after the other: only one of a choice can be y.
+            // Flatscher sets NO_HZ_IDLE and NO_HZ_FULL one after the other: only one of a choice can be y.
             remarks.push(Remark::new(
                 last.line.max(first.line),
                 RemarkId::Contradiction,
-                Severity::Warning,
+                Severity::Error,
                 format!("{} {}", shown(first), shown(last)),
                 "are options of one choice: only the last stays y",
             ));
@@ -115,7 +173,7 @@ fn contradictions(symbols: &[&Symbol]) -> Vec<Remark> {
     remarks
 }
 
-/// Lines that look like a configuration's and are none.
+/// One such line.
 fn form(number: usize, line: &str) -> Option<Remark> {
     if let Some(rest) = line.strip_prefix("# CONFIG_").or_else(|| line.strip_prefix("#CONFIG_")) {
         let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
@@ -132,6 +190,7 @@ fn form(number: usize, line: &str) -> Option<Remark> {
     let wordy = ["yes", "no", "true", "false", "on", "off"]
         .iter()
         .any(|word| after.eq_ignore_ascii_case(&format!("={word}")));
+    let wordy = wordy || matches!(after, "=Y" | "=M" | "=N");
     (spaced || wordy).then(|| {
         Remark::new(
             number,

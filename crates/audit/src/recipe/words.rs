@@ -2,35 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use machine::parameters;
-use units::{CpuList, KernelVersion};
+use machine::command_line::each_counts;
+use machine::grammar::{self, Kind};
+use machine::{CommandLine, parameters};
+use units::KernelVersion;
 
 use super::known::{KNOWN, WordKind};
-use super::nearest::nearest;
+use super::nearest::{nearest, nearest_of};
 use super::statements::{Statement, Word};
 use super::{Remark, RemarkId, Target};
 use crate::Severity;
-
-/// Words that may stand several times.
-const REPEATABLE: [&str; 10] = [
-    "console",
-    "earlycon",
-    "hugepages",
-    "hugepagesz",
-    "memmap",
-    "mem",
-    "cgroup_disable",
-    "modprobe.blacklist",
-    "module_blacklist",
-    "systemd.mask",
-];
-
-/// Words whose value ends in a CPU list, perhaps behind flags.
-const LISTS: [&str; 6] =
-    ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "workqueue.unbound_cpus", "evl.oob_cpus"];
-
-/// The flags that isolcpus has (kernel/sched/isolation.c).
-const FLAGS: [&str; 3] = ["nohz", "domain", "managed_irq"];
 
 /// Bytes of a kernel command line on x86 and arm64 (COMMAND_LINE_SIZE).
 const LONGEST_LINE: usize = 2048;
@@ -46,10 +27,10 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
         .collect();
     let mut remarks: Vec<Remark> = words.iter().flat_map(|word| of_one(word, target)).collect();
     let mut lines: BTreeMap<usize, Vec<&Word>> = BTreeMap::new();
-    for word in words.into_iter().filter(|word| word.on_command_line) {
+    for word in words.into_iter().filter(|word| word.on_command_line && !word.for_init) {
         lines.entry(word.line).or_default().push(word);
     }
-    remarks.extend(lines.values().flat_map(|line| together(line)));
+    remarks.extend(lines.values().flat_map(|line| together(line, target)));
     remarks
 }
 
@@ -65,8 +46,9 @@ fn of_one(word: &Word, target: Target) -> Vec<Remark> {
                 .perhaps_instead(known.instead.as_deref()),
         );
     }
-    if LISTS.iter().any(|list| parameters::same(list, &word.name)) && !is_placeholder(value) {
-        remarks.extend(list(word, value, target));
+    if word.on_command_line {
+        remarks.extend(refused(word, target));
+        remarks.extend(members(word, value, target));
     }
     if word.name == "threadirqs" && target.preempt_rt == Some(true) {
         remarks.push(Remark::new(
@@ -80,10 +62,16 @@ fn of_one(word: &Word, target: Target) -> Vec<Remark> {
     remarks
 }
 
-/// `<list>`, `LIST`, `${CPUS}`: a reader fills it in.
-fn is_placeholder(value: &str) -> bool {
-    value.starts_with(['<', '$', '{'])
-        || value.chars().all(|c| c.is_ascii_uppercase() || c == '_') && !value.is_empty()
+/// A value that the kernel does not take, or a word that does not reach it.
+fn refused(word: &Word, target: Target) -> Option<Remark> {
+    let error = |id, message: String| Remark::new(word.line, id, Severity::Error, shown(word), message);
+    if word.for_init {
+        let is_kernels = !parameters::versions_with(&word.name).is_empty();
+        let message = "stands behind --: the kernel hands it to init".to_owned();
+        return is_kernels.then(|| error(RemarkId::NoEffect, message));
+    }
+    let fault = grammar::judge(&word.name, word.value.as_deref(), target.version)?;
+    Some(error(RemarkId::Malformed, fault.message).perhaps_instead(fault.instead.as_deref()))
 }
 
 /// Whether the kernel has such a word.
@@ -102,7 +90,15 @@ fn name(word: &Word, target: Target) -> Option<Remark> {
     if !versions.is_empty() {
         return other_version(word, versions, target);
     }
-    if let Some(nearest) = nearest(&word.name) {
+    if word.on_command_line && grammar::parameter(&word.name).is_some() {
+        return None;
+    }
+    if let Some(remark) = elsewhere(word) {
+        return Some(remark);
+    }
+    let names = grammar::parameters().map(|parameter| parameter.name);
+    let near = nearest(&word.name).or_else(|| nearest_of(&word.name, names).filter(|_| word.on_command_line));
+    if let Some(nearest) = near {
         let message = format!(
             "is not known to any kernel; {nearest} is meant, and without it nothing happens: the kernel hands what it does not know to init, in silence"
         );
@@ -117,6 +113,37 @@ fn name(word: &Word, target: Target) -> Option<Remark> {
             Severity::Warning,
             "is in no kernel's document of boot parameters: the kernel hands such a word to init".to_owned(),
         )
+    })
+}
+
+/// Modules all of whose parameters are in the table.
+const WHOLE: [&str; 5] = ["cpufreq", "cpuidle", "intel_idle", "pcie_aspm", "workqueue"];
+
+/// A word on a kernel command line that is a setting of something else.
+fn elsewhere(word: &Word) -> Option<Remark> {
+    if !word.on_command_line || word.for_init {
+        return None;
+    }
+    let error =
+        |message: String| Remark::new(word.line, RemarkId::Unknown, Severity::Error, shown(word), message);
+    let behind_dot =
+        |name: &str| name.split_once('.').is_some_and(|(_, name)| parameters::same(name, &word.name));
+    if let Some(parameter) = grammar::parameters().find(|parameter| behind_dot(parameter.name)) {
+        return Some(
+            error(format!("is a parameter of a module: {} is meant", parameter.name)).instead(parameter.name),
+        );
+    }
+    let is_file = |path: &str| path.rsplit_once('/').is_some_and(|(_, name)| name == word.name);
+    if let Some(file) = grammar::files::files().find(|file| is_file(file.path) && word.name.len() > 6) {
+        return Some(error(format!("is no kernel parameter: {} is a file", file.path)));
+    }
+    let module = word.name.split_once('.')?.0;
+    WHOLE.contains(&module).then(|| {
+        let names = grammar::parameters().map(|parameter| parameter.name);
+        let own: Vec<&str> = names
+            .filter(|name| name.strip_prefix(module).is_some_and(|rest| rest.starts_with('.')))
+            .collect();
+        error(format!("{module} has no such parameter: it has {}", own.join(", ")))
     })
 }
 
@@ -140,56 +167,23 @@ fn other_version(word: &Word, versions: &[KernelVersion], target: Target) -> Opt
     })
 }
 
-/// The flags and the list of CPUs.
-fn list(word: &Word, value: &str, target: Target) -> Vec<Remark> {
-    let malformed = |message: String| {
-        vec![Remark::new(word.line, RemarkId::Malformed, Severity::Error, shown(word), message)]
-    };
-    let (flags, cpus) = flags_and_list(value);
+/// CPUs that the target does not have, and lists that suppose how it numbers them.
+fn members(word: &Word, value: &str, target: Target) -> Vec<Remark> {
+    let is_list = grammar::parameter(&word.name)
+        .is_some_and(|known| matches!(known.kind, Kind::Cpus { .. } | Kind::FlaggedCpus(_)));
+    let text = behind_flags(value);
+    let last = target.processors.map(|processors| processors.saturating_sub(1));
+    let known = grammar::cpu_list(text, None, target.version).ok().filter(|_| is_list);
+    let Some(list) = known else { return Vec::new() };
     let is_isolcpus = parameters::same(&word.name, "isolcpus");
-    if let Some(flag) = flags.iter().find(|flag| !is_isolcpus || !FLAGS.contains(flag)) {
-        let hint = if is_isolcpus {
-            format!(
-                "`{flag}` is no flag of isolcpus ({}): the kernel skips it, and what it was to do is not done",
-                FLAGS.join(", ")
-            )
-        } else {
-            format!("`{flag}` is no CPU")
-        };
-        return malformed(hint);
-    }
-    if cpus == "all" || (cpus.is_empty() && word.name == "rcu_nocbs") {
-        return Vec::new();
-    }
-    match cpus.parse::<CpuList>() {
-        Err(error) => malformed(format!("{error}: the kernel drops the whole word")),
-        Ok(list) if list.is_empty() => malformed("names no CPU".to_owned()),
-        Ok(list) => members(word, &cpus, &list, is_isolcpus, target),
-    }
-}
-
-fn flags_and_list(value: &str) -> (Vec<&str>, String) {
-    let (flags, cpus): (Vec<&str>, Vec<&str>) = value.split(',').partition(|part| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic()) && *part != "all" && *part != "N"
-    });
-    (flags, cpus.join(","))
-}
-
-fn members(word: &Word, text: &str, list: &CpuList, is_isolcpus: bool, target: Target) -> Vec<Remark> {
+    let error = |id, message: String| Remark::new(word.line, id, Severity::Error, shown(word), message);
     let mut remarks = Vec::new();
-    if let Some(processors) = target.processors {
-        if let Some(beyond) = list.iter().find(|cpu| cpu.0 >= processors) {
-            let message =
-                format!("CPU {beyond} does not exist here: the last is {}", processors.saturating_sub(1));
-            remarks.push(Remark::new(word.line, RemarkId::Malformed, Severity::Error, shown(word), message));
-        } else if list.len() == processors as usize && is_isolcpus {
-            remarks.push(Remark::new(
-                word.line,
-                RemarkId::Dangerous,
-                Severity::Error,
-                shown(word),
-                "leaves no CPU for everything else",
-            ));
+    if let Some(last) = last.filter(|_| !text.contains(['N', 'l'])) {
+        if let Some(beyond) = list.iter().find(|cpu| cpu.0 > last) {
+            let message = format!("CPU {beyond} does not exist here: the last is {last}");
+            remarks.push(error(RemarkId::Malformed, message));
+        } else if list.len() == last as usize + 1 && is_isolcpus {
+            remarks.push(error(RemarkId::Dangerous, "leaves no CPU for everything else".to_owned()));
         }
     }
     if is_isolcpus && supposes_siblings(text) {
@@ -200,6 +194,14 @@ fn members(word: &Word, text: &str, list: &CpuList, is_isolcpus: bool, target: T
         );
     }
     remarks
+}
+
+fn behind_flags(value: &str) -> &str {
+    let mut rest = value;
+    while rest.starts_with(|c: char| c.is_ascii_lowercase()) && !rest.starts_with("all") {
+        rest = rest.split_once(',').map_or("", |(_, rest)| rest);
+    }
+    rest
 }
 
 /// `0-3,8-11`: two ranges of one length with a gap between.
@@ -218,72 +220,67 @@ fn supposes_siblings(list: &str) -> bool {
 }
 
 /// Words of one kernel command line that do not go together.
-fn together(words: &[&Word]) -> Vec<Remark> {
+fn together(words: &[&Word], target: Target) -> Vec<Remark> {
     let mut remarks = duplicates(words);
-    let list = |name: &str| {
-        words.iter().find(|word| parameters::same(&word.name, name)).and_then(|word| {
-            let cpus = flags_and_list(word.value.as_deref()?).1;
-            Some((*word, cpus.parse::<CpuList>().ok()?))
-        })
+    let line = CommandLine {
+        words: words
+            .iter()
+            .map(|word| machine::command_line::Word { name: word.name.clone(), value: word.value.clone() })
+            .collect(),
+        for_init: Vec::new(),
     };
-    let (isolated, tickless, offloaded, interrupts) =
-        (list("isolcpus"), list("nohz_full"), list("rcu_nocbs"), list("irqaffinity"));
-    if let (Some((isolcpus, isolated)), Some((nohz_full, tickless))) = (&isolated, &tickless) {
+    for misfit in grammar::together(&line, target.version) {
+        let Some(word) = words.get(misfit.place) else { continue };
+        remarks.push(Remark::new(
+            word.line,
+            RemarkId::Contradiction,
+            Severity::Error,
+            shown(word),
+            misfit.fault.message,
+        ));
+    }
+    remarks.extend(differing(words, target));
+    let length: usize = words.iter().map(|word| shown(word).len() + 1).sum();
+    if let Some(first) = words.first().filter(|_| length > LONGEST_LINE) {
+        let message = format!("the line is {length} bytes long: x86 and arm64 cut it at {LONGEST_LINE}");
+        remarks.push(Remark::new(first.line, RemarkId::Malformed, Severity::Error, shown(first), message));
+    }
+    remarks
+}
+
+/// Lists of one line that are hardly meant to differ.
+fn differing(words: &[&Word], target: Target) -> Vec<Remark> {
+    let list = |name: &str| {
+        let word = words.iter().rev().find(|word| parameters::same(&word.name, name))?;
+        let cpus = grammar::cpu_list(behind_flags(word.value.as_deref()?), None, target.version).ok()?;
+        Some((*word, cpus))
+    };
+    let (isolated, tickless, offloaded) = (list("isolcpus"), list("nohz_full"), list("rcu_nocbs"));
+    let mut remarks = Vec::new();
+    if let (Some((word, isolated)), Some((other, tickless))) = (&isolated, &tickless) {
         if isolated != tickless {
-            let message =
-                format!("isolates {isolated}, but {} stops the tick on {tickless}", shown(nohz_full));
+            let message = format!("isolates {isolated}, but {} stops the tick on {tickless}", shown(other));
             remarks.push(
-                Remark::new(
-                    isolcpus.line,
-                    RemarkId::Contradiction,
-                    Severity::Warning,
-                    shown(isolcpus),
-                    message,
-                )
-                .instead("the same CPUs in both"),
+                Remark::new(word.line, RemarkId::Contradiction, Severity::Warning, shown(word), message)
+                    .instead("the same CPUs in both"),
             );
         }
     }
-    let isolated = isolated.or_else(|| tickless.clone());
-    if let Some((word, isolated)) = &isolated {
-        if let Some((irqaffinity, _)) =
-            interrupts.filter(|(_, cpus)| cpus.iter().any(|cpu| isolated.contains(cpu)))
-        {
-            remarks.push(
-                Remark::new(
-                    irqaffinity.line,
-                    RemarkId::Contradiction,
-                    Severity::Error,
-                    shown(irqaffinity),
-                    format!("sends interrupts to CPUs that {} sets apart", shown(word)),
-                )
-                .instead("the CPUs that are left"),
+    let apart = isolated.or(tickless);
+    if let (Some((word, apart)), Some((rcu_nocbs, cpus))) = (apart, offloaded) {
+        if !cpus.is_empty() && cpus.intersection(&apart).is_empty() {
+            let message = format!(
+                "offloads the callbacks of {cpus}, not those of the CPUs that {} sets apart",
+                shown(word)
             );
-        }
-        if let Some((rcu_nocbs, cpus)) =
-            offloaded.filter(|(_, cpus)| !cpus.iter().any(|cpu| isolated.contains(cpu)))
-        {
             remarks.push(Remark::new(
                 rcu_nocbs.line,
                 RemarkId::Contradiction,
                 Severity::Error,
                 shown(rcu_nocbs),
-                format!(
-                    "offloads the callbacks of {cpus}, not those of the CPUs that {} sets apart",
-                    shown(word)
-                ),
+                message,
             ));
         }
-    }
-    let length: usize = words.iter().map(|word| shown(word).len() + 1).sum();
-    if let Some(first) = words.first().filter(|_| length > LONGEST_LINE) {
-        remarks.push(Remark::new(
-            first.line,
-            RemarkId::Malformed,
-            Severity::Error,
-            shown(first),
-            format!("the line is {length} bytes long: x86 and arm64 cut it at {LONGEST_LINE}"),
-        ));
     }
     remarks
 }
@@ -291,9 +288,9 @@ fn together(words: &[&Word]) -> Vec<Remark> {
 fn duplicates(words: &[&Word]) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for (index, word) in words.iter().enumerate() {
-        let before = words[..index].iter().find(|before| {
-            parameters::same(&before.name, &word.name) && !REPEATABLE.contains(&word.name.as_str())
-        });
+        let before = words[..index]
+            .iter()
+            .find(|before| parameters::same(&before.name, &word.name) && !each_counts(&word.name));
         if let Some(before) = before.filter(|before| before.value != word.value) {
             let message =
                 format!("stands beside {}: which of the two counts depends on the word", shown(before));

@@ -37,7 +37,7 @@ fn of<'a>(rules: &'a Rules, layer: &Layer) -> Vec<&'a Rule> {
 }
 
 const GENERATED: &str = "Generated from `rules/`; changes belong there.";
-const SOURCES: &str = "S0 to S4 are [papers and talks](../sources.md).";
+const SOURCES: &str = "Enea, EVL, Flatscher and Chevallier are [papers and talks](../sources.md).";
 
 fn index(rules: &Rules) -> String {
     let mut text = format!("# Rules\n\n{GENERATED} There are {} rules. {SOURCES}\n", rules.all().len());
@@ -82,6 +82,7 @@ fn section(rule: &Rule) -> String {
     };
     let also = rule.also.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let beside = if also.is_empty() { String::new() } else { format!(" beside {also}") };
+    item("where it fails", rule.problem.clone());
     item("judged", format!("`{}`{beside}", rule.fact));
     item("wanted", wanted(rule));
     let conditions = |conditions: &[Condition], between: &str| {
@@ -97,6 +98,7 @@ fn section(rule: &Rule) -> String {
             |figure| format!("{}: {figure}", grade(rule.evidence)),
         ),
     );
+    item("likely gain", rule.gain.map_or_else(String::new, |gain| gain.name().to_owned()));
     for (kind, words) in &rule.costs {
         item(&format!("costs {kind}"), words.clone());
     }
@@ -105,7 +107,7 @@ fn section(rule: &Rule) -> String {
     for (domain, cure) in cures(&rule.cure) {
         item(domain, cure);
     }
-    item("seeds", rule.seeds.join(", "));
+    item("papers", rule.papers.join(", "));
     item("source", rule.source.join("; "));
     text
 }

@@ -49,6 +49,7 @@ fn a_condition_that_cannot_be_read_leaves_the_rule_open() {
         [[rule]]
         id = "rn-a"
         title = "A"
+        problem = "B"
         why = "B"
         fact = "sysctl:vm.swappiness"
         applies = ["sysctl:vm.stat_interval >= 10"]
@@ -195,6 +196,7 @@ fn where_debugfs_is_locked_a_way_through_it_comes_last() {
         [[rule]]
         id = "bt-preempt"
         title = "A"
+        problem = "B"
         why = "B"
         fact = "boot:preempt"
         wanted = { any = "present" }
@@ -217,6 +219,7 @@ const BOOT_RULES: &str = r#"
 [[rule]]
 id = "bt-word"
 title = "Interrupts run in threads"
+problem = "interrupts do not run in threads"
 why = "Because."
 fact = "boot:threadirqs"
 wanted = { any = "present" }
@@ -228,6 +231,7 @@ source = ["a kernel document"]
 [[rule]]
 id = "bt-effect"
 title = "CPUs are isolated"
+problem = "no CPU is isolated"
 why = "Because."
 fact = "cpus.isolated"
 wanted = { any = "covers {isolated}" }

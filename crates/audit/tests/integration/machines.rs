@@ -10,7 +10,7 @@ use units::CpuList;
 
 use crate::mend;
 
-fn texts() -> Vec<PathBuf> {
+pub fn texts() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let paths = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let mut texts: Vec<PathBuf> =

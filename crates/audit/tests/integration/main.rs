@@ -4,6 +4,7 @@
 mod asked;
 mod cases;
 mod catalogue;
+mod corpus;
 mod debian;
 mod emit;
 mod export;
@@ -12,10 +13,10 @@ mod judging;
 mod machines;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
+mod papers;
 mod recipes;
 mod rules;
 mod schema;
-mod seeds;
 mod support;
 #[path = "../../../record/tests/integration/validator/mod.rs"]
 mod validator;

@@ -66,9 +66,9 @@ fn s3s_quotes_masks_and_words_without_effect() {
         &[
             (4, Contradiction, "CONFIG_NO_HZ_IDLE=y CONFIG_NO_HZ_FULL=y"),
             (5, Gone, "CONFIG_NO_HZ_FULL_ALL=y"),
+            (7, NoEffect, "idle=poll"),
             (7, NoEffect, "intel_idle.max_cstate=0"),
             (7, NoEffect, "processor.max_cstate=0"),
-            (7, Dangerous, "idle=poll"),
             (8, Malformed, "in $(nproc)"),
             (9, TooShort, "cyclictest --latency=750000 -D5m -m -Sp90 -i200 -h400 -q"),
             (10, TooShort, "hwlatdetect --duration=60s"),
@@ -131,5 +131,119 @@ proptest::proptest! {
     #[test]
     fn any_text_is_answered_without_a_panic(text in "(\\PC|[=,<>\"\n$#]|isolcpus=|CONFIG_|echo |smp_affinity|GPIO|wired to |latmus -I ){0,60}") {
         let _ = examine(&text, Target { processors: Some(8), ..Target::default() });
+    }
+}
+
+/// What is an error in `text`, for Linux 6.12.
+fn errors(text: &str) -> Vec<String> {
+    let target = Target { version: "6.12".parse().ok(), ..Target::default() };
+    let remarks = examine(text, target).remarks.into_iter();
+    remarks.filter(|remark| remark.severity == Severity::Error).map(|remark| remark.message).collect()
+}
+
+#[track_caller]
+fn assert_right(text: &str) {
+    let examination = examine(text, Target { version: "6.12".parse().ok(), ..Target::default() });
+    assert!(examination.is_understood(), "{text}");
+    let grave = examination.remarks.iter().find(|remark| remark.severity != Severity::Note);
+    assert_eq!(grave, None, "{text}");
+}
+
+#[test]
+fn settings_on_the_command_line_are_judged_as_sysctls() {
+    assert_right("quiet sysctl.vm.stat_interval=10 sysctl.kernel.nmi_watchdog=0");
+    assert_eq!(errors("quiet sysctl.vm.stat_intervals=10").len(), 1);
+    assert_eq!(errors("quiet sysctl.kernel.watchdog_thresh=90").len(), 1);
+}
+
+#[test]
+fn a_word_with_a_plus_is_another_than_one_with_a_comma() {
+    assert_right("echo defer+madvise | sudo tee /sys/kernel/mm/transparent_hugepage/defrag");
+    assert_eq!(errors("echo defer,madvise > /sys/kernel/mm/transparent_hugepage/defrag").len(), 1);
+}
+
+#[test]
+fn directories_that_are_known_whole_have_no_other_files() {
+    assert_eq!(errors("echo 0 > /sys/devices/system/cpu/intel_pstate/turbo").len(), 1);
+    assert_eq!(errors("echo off > /sys/devices/system/cpu/smt/state").len(), 1);
+    assert_eq!(errors("echo 2-3 > /sys/fs/cgroup/plc/cpuset.cpu").len(), 1);
+    assert_eq!(errors("echo '+cpus' > /sys/fs/cgroup/plc/cgroup.subtree_control").len(), 1);
+    assert_right(
+        "echo '+cpu -memory' > /sys/fs/cgroup/plc/cgroup.subtree_control\necho 1 > /sys/fs/cgroup/plc/cgroup.freeze",
+    );
+    assert_eq!(
+        errors("echo fast > /sys/devices/system/cpu/cpu3/cpufreq/energy_performance_preference").len(),
+        1
+    );
+    assert_right(
+        "echo balance_power > /sys/devices/system/cpu/cpufreq/policy2/energy_performance_preference",
+    );
+}
+
+#[test]
+fn options_behind_the_first_operand_are_none() {
+    for text in ["chrt 30 -f ./plc", "chrt -r 20 -p 77", "taskset 0x8 -p 77", "taskset -c 3 -p 77"] {
+        assert_eq!(errors(text).len(), 1, "{text}");
+    }
+    // Options behind the command are its own.
+    assert_right("taskset 0x8 gcc -c plc.c\nchrt -o 0 chrt -p 8\nchrt -b 0 ./plc -d 5");
+    assert_right("bootargs=root=/dev/mmcblk0p2 isolcpus=1\nbootdelay=3\nbaudrate=115200");
+    for text in ["chrt -f 30 ./plc -p 8", "taskset -c 3 ./plc -x", "pidof plc | xargs -n1 taskset -pc 3"] {
+        assert_right(text);
+    }
+}
+
+#[test]
+fn arguments_of_tools_are_judged_in_their_form() {
+    for text in [
+        "sysctl -w vm.swappiness 10",
+        "ethtool --features enp1s0 tso=off",
+        "rtla osnoise hist -P r95",
+        "./scripts/config --on PREEMPT_RT",
+        "scripts/config --set-str PREEMPT_RT yes",
+    ] {
+        assert_eq!(errors(text).len(), 1, "{text}");
+    }
+    for text in [
+        "ethtool -K enp1s0 tso off gso off",
+        "rtla timerlat top -P d:500us:1ms",
+        "scripts/config --file .config -e PREEMPT_RT --set-val NR_CPUS 8 --set-str LOCALVERSION -plc",
+        "find /proc/irq -name smp_affinity_list -exec sh -c 'echo 0-1 > {}' +",
+    ] {
+        assert_right(text);
+    }
+}
+
+#[test]
+fn values_of_a_configuration_have_its_form() {
+    for text in ["CONFIG_CMDLINE=isolcpus=3", "CONFIG_DEFAULT_HOSTNAME=plc", "CONFIG_PREEMPT_LAZY=y"] {
+        assert_eq!(errors(text).len(), 1, "{text}");
+    }
+    assert_right(
+        "CONFIG_CMDLINE=\"isolcpus=3\"\nCONFIG_DEFAULT_HOSTNAME=\"plc\"\nCONFIG_PHYSICAL_START=0x1000000",
+    );
+}
+
+#[test]
+fn kernel_arguments_of_other_programs_files_are_judged() {
+    let config = |words: &str| {
+        format!(
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nspec:\n  kernelArguments:\n  - {words}\n"
+        )
+    };
+    assert_right(&config("isolcpus=domain,3"));
+    assert_eq!(errors(&config("isolcpus=3,domain")).len(), 1);
+    assert_right("optargs=isolcpus=3 nohz_full=3");
+    assert_eq!(errors("extraargs=idle=sleep quiet").len(), 1);
+}
+
+#[test]
+fn every_cure_of_a_configuration_names_symbols_that_check_knows() {
+    for rule in audit::Rules::built_in().unwrap().all() {
+        // A symbol that some version has no more is right for others.
+        let remarks = examine(&rule.cure.config.join("\n"), Target::default()).remarks.into_iter();
+        let unknown: Vec<_> =
+            remarks.filter(|remark| [RemarkId::Misspelt, RemarkId::Malformed].contains(&remark.id)).collect();
+        assert!(unknown.is_empty(), "{}: {unknown:?}", rule.id);
     }
 }

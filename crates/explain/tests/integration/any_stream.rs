@@ -42,6 +42,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         any::<bool>().prop_map(Kind::Sleep),
         callers().prop_map(Kind::Stack),
         Just(Kind::Mark),
+        any::<u64>().prop_map(|due| Kind::Arm { timer: 1, due: Nanos(due) }),
         Just(Kind::PageFault),
         Just(Kind::Lost),
         Just(Kind::Other),

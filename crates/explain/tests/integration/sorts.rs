@@ -212,3 +212,65 @@ fn a_rival_whose_switch_is_missing_is_known_by_its_waking_and_one_of_unknown_pri
         assert_eq!(main_cause(&window).0, class);
     }
 }
+
+#[test]
+fn nobody_is_accused_of_the_time_before_the_first_event() {
+    let window = Script::default()
+        .at(2_900_000, OTHER, Kind::Other)
+        .timer(3_000_000, OTHER, PRINTING)
+        .switch(3_002_000, OTHER, OWN)
+        .window(3_003_000);
+    let account = account(&window, Some(&USUAL));
+    assert!(matches!(account.pieces[0].activity, Activity::Unknown { .. }), "{:#?}", account.pieces);
+    assert_eq!((account.causes[0].class, account.causes[0].length), (Class::Unknown, Nanos(1_900_000)));
+}
+
+#[test]
+fn a_tick_that_takes_milliseconds_is_not_the_kernels_work() {
+    let tick = Frame::Timer("tick_nohz_handler".to_owned(), 9);
+    let vector = Frame::Vector("local_timer".to_owned());
+    for (length, class) in [(12_000_000, Class::Host), (100_000, Class::Timer)] {
+        let end = 1_000_500 + length;
+        let window = Script::default()
+            .switch(900_000, OWN, OTHER)
+            .enter(999_000, OTHER, vector.clone())
+            .enter(999_500, OTHER, tick.clone())
+            .leave(end, OTHER, tick.clone())
+            .leave(end + 100, OTHER, vector.clone())
+            .timer(end + 200, OTHER, USER)
+            .switch(end + 1_500, OTHER, OWN)
+            .window(end + 2_000);
+        assert_eq!(main_cause(&window).0, class);
+    }
+}
+
+#[test]
+fn a_thread_that_gave_way_before_the_interrupt_did_not_hold_it_off() {
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .switch(3_000_000, OTHER, 0)
+        .timer(3_100_000, 0, "hrtimer_wakeup asm_sysvec_apic_timer_interrupt native_safe_halt do_idle")
+        .switch(3_102_000, 0, OWN)
+        .window(3_103_000);
+    let (class, culprit, certainty, share) = main_cause(&window);
+    assert_eq!(
+        (class, culprit.as_str(), certainty),
+        (Class::Host, "the timer's interrupt", Certainty::Likely)
+    );
+    assert!(share >= 90);
+}
+
+#[test]
+fn a_system_call_that_ran_to_its_end_is_named_as_a_whole() {
+    let woken =
+        "hrtimer_wakeup asm_sysvec_apic_timer_interrupt ktime_get bpf_prog_run __x64_sys_bpf do_syscall_64";
+    let gave_way = "__schedule schedule exit_to_user_mode_prepare syscall_exit_to_user_mode do_syscall_64";
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .timer(1_002_000, OTHER, woken)
+        .switch(4_000_000, OTHER, OWN)
+        .stack(4_000_400, OTHER, gave_way)
+        .window(4_001_000);
+    let (class, culprit, ..) = main_cause(&window);
+    assert_eq!((class, culprit.as_str()), (Class::NoPreemption, "__x64_sys_bpf in stress [200]"));
+}

@@ -97,7 +97,7 @@ impl Plan for BisectPlan {
         self.subject.check()?;
         if (self.seeds as usize) < LEAST_RUNS {
             return Err(Error::new(format!("{} guests of an arm are too few to compare", self.seeds))
-                .hint(format!("one run is one draw: at least {LEAST_RUNS} seeds")));
+                .hint(format!("one run shows one case: at least {LEAST_RUNS} seeds")));
         }
         let finer = |asked: Tail, finest: Tail| match (asked, finest) {
             (Tail::Quantile(asked), Tail::Quantile(finest)) => asked > finest,
@@ -127,6 +127,7 @@ impl Plan for BisectPlan {
             kernel: kernel.clone(),
             words: self.subject.parameters_of(arm),
             processors: 1,
+            threads_per_core: 1,
             memory: self.memory,
             time: LabTime::Instructions,
             disk: self.disk,

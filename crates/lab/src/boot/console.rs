@@ -77,7 +77,10 @@ impl Cure {
                 )
             }
             Self::MoreMemory => {
-                format!("the guest has {} of memory, too little for its root: --memory", guest.memory)
+                format!(
+                    "the guest has {} of memory, too little for its root: give it more with --memory",
+                    guest.memory
+                )
             }
             Self::Image => {
                 format!("is {} a kernel for {}?", guest.kernel.image.display(), guest.kernel.architecture)

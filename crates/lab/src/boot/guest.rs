@@ -18,6 +18,8 @@ pub struct Guest {
     pub words: Vec<String>,
     /// CPUs; 1 in instruction time.
     pub processors: u32,
+    /// How many of them share a core: 1, or 2 where there are to be SMT siblings.
+    pub threads_per_core: u32,
     /// Its memory.
     pub memory: Bytes,
     /// What its clock counts.

@@ -1,7 +1,6 @@
 //! The kernel as QEMU gets it: unpacked on the host where that is possible, because in an emulator a kernel takes
 //! longer to unpack itself than to boot.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +10,7 @@ use record::Digest;
 
 use super::memory_file::MemoryFile;
 use crate::kernels::{Architecture, Kernel};
-use crate::{Error, hash};
+use crate::{Error, hash, input};
 
 /// No kernel is larger, in bytes.
 const LONGEST: u64 = 1 << 30;
@@ -32,8 +31,7 @@ pub(crate) struct Loaded {
 /// # Errors
 /// Where it cannot be read, or is not what came into the cache.
 pub(crate) fn load(kernel: &Kernel) -> Result<Loaded, Error> {
-    let path = kernel.image.display();
-    let bytes = fs::read(&kernel.image).map_err(|error| Error::new(format!("read {path}: {error}")))?;
+    let bytes = input::read(&kernel.image)?;
     let image = hash::of(&bytes);
     kernel.verify(&image)?;
     let (bytes, booted) = match kept(kernel, &image)? {
@@ -132,6 +130,8 @@ fn starts_by_itself(vmlinux: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use flate2::Compression;
     use flate2::write::GzEncoder;

@@ -89,6 +89,11 @@ impl MemoryFile {
         self.0.try_clone().map(Stdio::from).map_err(|error| Error::new(format!("copy a descriptor: {error}")))
     }
 
+    /// The same file, to be kept beside this one.
+    pub fn again(&self) -> Result<Self, Error> {
+        self.0.try_clone().map(Self).map_err(|error| Error::new(format!("copy a descriptor: {error}")))
+    }
+
     /// Lets `command` open it; its path there. The file is opened anew there: it has a place of its own in it.
     pub fn pass_to(&self, command: &mut Command) -> Result<String, Error> {
         let copied = self.0.try_clone().map(OwnedFd::from);

@@ -7,6 +7,7 @@ mod kernel;
 mod memory_file;
 mod prepared;
 mod process;
+mod watch;
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub use console::PATCHED;
 pub use guest::{Guest, Time};
 use prepared::Prepared;
 use process::{End, Process};
+use watch::Watch;
+pub use watch::Watched;
 
 use crate::frames::{self, Frame};
 use crate::{Error, MadeOf};
@@ -74,8 +77,27 @@ impl From<Error> for Failure {
 /// What a guest cannot be made of: see the hint. A guest that does not boot, panics, hangs, is killed or given up, with
 /// what its console said of it.
 pub fn run(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
-    let prepared = Prepared::new(guest, None)?;
-    let mut process = Process::start(&prepared, guest)?;
+    run_prepared(guest, &Prepared::new(guest, None)?, stop)
+}
+
+/// As [`run`], with the plugin in QEMU, which looks for the wake-ups in `watched`. Gives back what it has written too.
+///
+/// # Errors
+/// As of [`run`], and where this QEMU takes no such plugin.
+pub fn run_watched(
+    guest: &Guest,
+    watched: &Watched,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Outcome, Vec<u8>), Failure> {
+    let mut prepared = Prepared::new(guest, None)?;
+    let watch = prepared.watch.insert(Watch::new(watched, guest)?);
+    let stream = watch.stream()?;
+    let outcome = run_prepared(guest, &prepared, stop)?;
+    Ok((outcome, stream.content()?))
+}
+
+fn run_prepared(guest: &Guest, prepared: &Prepared, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
+    let mut process = Process::start(prepared, guest)?;
     let end = process.wait(guest.time_limit, stop)?;
     let (frames, whole) = frames::read(&prepared.results.content()?);
     let (exit, left) = assemble(frames, process.console(), process.boot(), prepared.made_of.clone());
@@ -147,7 +169,7 @@ fn assemble(frames: Vec<Frame>, console: String, boot: Option<Duration>, made_of
             Frame::File(path, bytes) if is_below(&path) => left.files.push((path, bytes)),
             Frame::File(path, _) => left.left_out.push((path, "its path leads out of the directory".into())),
             Frame::LeftOut(path, why) => left.left_out.push((path, why)),
-            Frame::Parameters(json) => left.parameters = serde_json::from_slice(&json).unwrap_or_default(),
+            Frame::Parameters(json) => left.parameters = record::json::read(&json).unwrap_or_default(),
         }
     }
     (exit, left)

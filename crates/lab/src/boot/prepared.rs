@@ -8,6 +8,7 @@ use super::disk::Disk;
 use super::guest::{Guest, Time};
 use super::kernel;
 use super::memory_file::MemoryFile;
+use super::watch::Watch;
 use crate::guest::plan::{self, Plan};
 use crate::initramfs::{self, modules};
 use crate::qemu::{self, Emulator, Files, Port};
@@ -22,6 +23,7 @@ pub(crate) struct Prepared {
     pub results: MemoryFile,
     pub console: Option<MemoryFile>,
     disk: Option<MemoryFile>,
+    pub watch: Option<Watch>,
 }
 
 impl Prepared {
@@ -63,6 +65,7 @@ impl Prepared {
             results: MemoryFile::new("results")?,
             console: if terminal.is_none() { Some(MemoryFile::new("console")?) } else { None },
             disk: image,
+            watch: None,
         })
     }
 
@@ -77,6 +80,7 @@ impl Prepared {
                 None => Port::Results(pass(&self.results)?),
             },
             disk: self.disk.as_ref().map(&mut pass).transpose()?,
+            plugin: self.watch.as_ref().map(|watch| watch.pass_to(&mut pass)).transpose()?,
         })
     }
 }

@@ -9,6 +9,7 @@ mod mounts;
 pub(crate) mod plan;
 mod port;
 mod relay;
+pub(crate) mod symbols;
 mod system;
 
 use std::fs::{self, File, OpenOptions};
@@ -27,6 +28,7 @@ use port::Port;
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
+pub use symbols::SYMBOLS;
 pub use system::ARGUMENT;
 
 /// A file, or output, of more bytes does not come back whole.
@@ -50,10 +52,21 @@ pub fn command() -> ExitCode {
     end_with(|plan| run(plan, &disk::place()))
 }
 
+/// Writes the kernel's symbols into the current directory: the command of a guest that is asked for nothing else.
+pub fn write_symbols() -> ExitCode {
+    match symbols::write() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(words) => {
+            let _ = writeln!(std::io::stderr(), "{words}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Does what the plan says, sends what came of it, and switches the machine off.
-fn end_with(course: impl FnOnce(&Plan) -> Result<Ran>) -> ExitCode {
+fn end_with(run: impl FnOnce(&Plan) -> Result<Ran>) -> ExitCode {
     let sent = read_plan().and_then(|plan| {
-        let ran = course(&plan);
+        let ran = run(&plan);
         send(&plan, ran)
     });
     if let Err(words) = sent {
@@ -91,7 +104,7 @@ fn description(plan: &Plan) -> Result<String> {
 
 fn read_plan() -> Result<Plan> {
     let text = fs::read(plan::PATH).map_err(|error| format!("read {}: {error}", plan::PATH))?;
-    serde_json::from_slice(&text).map_err(|error| format!("read {}: {error}", plan::PATH))
+    record::json::read(&text).map_err(|error| format!("read {}: {error}", plan::PATH))
 }
 
 fn live(plan: &Plan) -> Result<Ran> {

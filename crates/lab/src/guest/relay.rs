@@ -57,8 +57,8 @@ impl Relay {
         let (ended, running) = pipe()?;
         let sources =
             [Source::new(Stream::Output, pipes.output)?, Source::new(Stream::Errors, pipes.errors)?];
-        let mut course = Course { port, sources, child: Pid::from_child(child), asked: Asked::Not };
-        let thread = std::thread::Builder::new().spawn(move || course.run(&ended).map(|()| course.port));
+        let mut session = Session { port, sources, child: Pid::from_child(child), asked: Asked::Not };
+        let thread = std::thread::Builder::new().spawn(move || session.run(&ended).map(|()| session.port));
         let thread = thread.map_err(|error| format!("start a thread: {error}"))?;
         Ok(Self { thread, running })
     }
@@ -81,14 +81,14 @@ enum Asked {
     Over,
 }
 
-struct Course {
+struct Session {
     port: Port,
     sources: [Source; 2],
     child: Pid,
     asked: Asked,
 }
 
-impl Course {
+impl Session {
     fn run(&mut self, ended: &OwnedFd) -> Result<()> {
         while !self.wait(ended)? {
             self.send()?;

@@ -7,14 +7,13 @@ pub(crate) mod modules;
 pub(crate) mod programs;
 mod tree;
 
-use std::fs;
 use std::path::Path;
 
 use record::Digest;
 
 use crate::boot::guest::Guest;
 use crate::guest::plan::{BLOCKS, Module, PATH, Plan};
-use crate::{Error, hash};
+use crate::{Error, hash, input};
 use cpio::Archive;
 
 /// What a guest begins with, but for its plan.
@@ -72,8 +71,7 @@ fn put_configuration(archive: &mut Archive, guest: &Guest) -> Result<(), Error> 
     let Some(path) = guest.kernel.config.as_ref().filter(|_| !guest.kernel.release.is_empty()) else {
         return Ok(());
     };
-    let bytes = fs::read(path).map_err(|error| Error::new(format!("read {}: {error}", path.display())))?;
-    archive.file(format!("/boot/config-{}", guest.kernel.release), bytes);
+    archive.file(format!("/boot/config-{}", guest.kernel.release), input::read(path)?);
     Ok(())
 }
 

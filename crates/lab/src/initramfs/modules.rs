@@ -2,7 +2,6 @@
 //! installed has no modules.dep.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +9,7 @@ use std::process::Command;
 use flate2::read::GzDecoder;
 
 use super::elf;
-use crate::Error;
+use crate::{Error, input};
 
 /// A module that is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +34,8 @@ impl Tree {
     pub fn read(directory: &Path) -> Result<Self, Error> {
         let list = |file: &str| {
             let path = directory.join(file);
-            fs::read_to_string(&path).map_err(|error| {
-                Error::new(format!("read {}: {error}", path.display()))
-                    .hint("name the directory of the kernel's modules: lib/modules/RELEASE in its package")
+            input::text(&path).map_err(|error| {
+                error.hint("name the directory of the kernel's modules: lib/modules/RELEASE in its package")
             })
         };
         let (order, built_in) = (list("modules.order")?, list("modules.builtin")?);
@@ -87,12 +85,12 @@ impl Tree {
         let file = |ending: &str| self.directory.join(format!("{path}{ending}"));
         let found = ["", ".gz", ".xz", ".zst"].into_iter().find(|ending| file(ending).is_file());
         let ending = found.ok_or_else(|| self.failed(path, "no such file, nor compressed"))?;
-        let read = || fs::read(file(ending)).map_err(|error| self.failed(path, error));
+        let read = || input::read(&file(ending));
         match ending {
             "" => read(),
             ".gz" => {
                 let mut bytes = Vec::new();
-                let read = GzDecoder::new(read()?.as_slice()).read_to_end(&mut bytes);
+                let read = GzDecoder::new(read()?.as_slice()).take(input::LONGEST).read_to_end(&mut bytes);
                 read.map(|_| bytes).map_err(|error| self.failed(path, error))
             }
             _ => self.decompressed(&file(ending), if ending == ".xz" { "xz" } else { "zstd" }),
@@ -155,6 +153,8 @@ fn needs_in(information: &[u8]) -> Needs {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use proptest::prelude::*;
 

@@ -1,15 +1,14 @@
 //! Programs of the host that are put into a guest, with all that they need to run there.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::cpio::Archive;
 use super::elf::{Elf, ElfError};
-use crate::Error;
 use crate::kernels::Architecture;
+use crate::{Error, input};
 
 /// Finds `program` as a shell does: a path as it is, a name in the directories of `PATH` and where administrators'
 /// programs are.
@@ -25,7 +24,7 @@ pub fn find(program: &Path) -> Option<PathBuf> {
 /// Puts the program at `from` under the path `to`, with its loader and libraries, or with its interpreter if it is a
 /// script.
 pub fn put(archive: &mut Archive, from: &Path, to: &Path, architecture: Architecture) -> Result<(), Error> {
-    let bytes = read(from)?;
+    let bytes = input::read(from)?;
     if let Some(interpreter) = interpreter(&bytes) {
         archive.program(to, bytes);
         return put_once(archive, &interpreter, architecture);
@@ -50,15 +49,11 @@ fn put_once(archive: &mut Archive, program: &Path, architecture: Architecture) -
 
 fn put_once_as_is(archive: &mut Archive, file: &Path) -> Result<(), Error> {
     if !archive.contains(file) {
-        let bytes = read(file)?;
+        let bytes = input::read(file)?;
         let stripped = Elf::read(&bytes).map(|elf| elf.stripped(&bytes));
         archive.program(file, stripped.unwrap_or(bytes));
     }
     Ok(())
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|error| Error::new(format!("read {}: {error}", path.display())))
 }
 
 /// The interpreter of a script: `#!/bin/sh -e` is run by /bin/sh. execve(2).
@@ -77,6 +72,10 @@ fn libraries(loader: &Path, program: &Path, architecture: Architecture) -> Resul
         return Err(failed(format!(
             "it is dynamic, and this machine cannot load programs for {architecture}"
         )));
+    }
+    // A loader is run here, and runs what a program names as its auditor: rtld-audit(7).
+    for run in [program, loader] {
+        files::check_obeyed(run).map_err(|error| failed(error.to_string()))?;
     }
     let listed = Command::new(loader).arg("--list").arg(program).output();
     let listed = listed.map_err(|error| failed(format!("{}: {error}", loader.display())))?;
@@ -98,6 +97,9 @@ fn listed_paths(text: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown};
+
     use super::*;
 
     #[test]
@@ -109,6 +111,41 @@ mod tests {
         assert!(archive.contains(&loader));
         let text = String::from_utf8_lossy(&archive.bytes()).into_owned();
         assert!(text.contains("libc.so.6"), "the C library is there");
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr)]
+    fn nothing_of_another_users_program_is_run_here() {
+        let directory = tempfile::tempdir().unwrap();
+        let (program, proof) = (directory.path().join("program"), directory.path().join("proof"));
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let put = || put(&mut Archive::default(), &program, Path::new("/x"), Architecture::own().unwrap());
+        put().unwrap();
+        let loader = directory.path().join("loader");
+        fs::write(&loader, format!("#!/bin/sh\ntouch {}\n", proof.display())).unwrap();
+        let runs = |mode| {
+            fs::set_permissions(&loader, fs::Permissions::from_mode(mode)).unwrap();
+            let found = libraries(&loader, &program, Architecture::own().unwrap());
+            (found.is_ok(), fs::remove_file(&proof).is_ok())
+        };
+        assert_eq!(runs(0o755), (true, true), "ours");
+        assert_eq!(runs(0o777), (false, false), "anybody may have written it");
+        if chown(&program, Some(54_321), None).is_err() {
+            return eprintln!("skipped: another user's file takes root to make");
+        }
+        assert!(put().unwrap_err().to_string().contains("another user owns it"));
+        assert_eq!(runs(0o755), (false, false));
+    }
+
+    #[test]
+    fn pipes_and_devices_are_no_programs() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        for file in [&pipe, Path::new("/dev/zero")] {
+            let error = put(&mut Archive::default(), file, Path::new("/x"), Architecture::Amd64).unwrap_err();
+            assert!(error.to_string().ends_with("it is not a regular file"), "{error}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::cpio::Archive;
 use super::elf::Elf;
-use crate::Error;
+use crate::{Error, input};
 
 /// Puts what is below `directory` under `/`: files with their modes, links as they are. Devices and sockets are left out.
 pub fn put(archive: &mut Archive, directory: &Path) -> Result<(), Error> {
@@ -33,7 +33,7 @@ fn put_below(archive: &mut Archive, directory: &Path, to: &Path) -> Result<(), E
 
 /// Programs go without what only debuggers read.
 fn read(path: &Path, mode: u32) -> Result<Vec<u8>, Error> {
-    let bytes = fs::read(path).map_err(|error| Error::new(format!("read {}: {error}", path.display())))?;
+    let bytes = input::read(path)?;
     let is_program = mode & 0o111 != 0;
     let stripped = Elf::read(&bytes).ok().filter(|_| is_program).map(|elf| elf.stripped(&bytes));
     Ok(stripped.unwrap_or(bytes))

@@ -1,6 +1,7 @@
 //! A kernel of one's own, copied into the cache.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use machine::KernelConfig;
@@ -100,7 +101,11 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
 
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     let what = |error| failed(&format!("copy {} to", from.display()), to, &error);
-    fs::copy(from, to).map(drop).map_err(what)
+    let copied = || {
+        let (mut from, mut to) = (files::open(from)?, files::create_new(to, files::READABLE)?);
+        io::copy(&mut from, &mut to)
+    };
+    copied().map(drop).map_err(what)
 }
 
 #[cfg(test)]

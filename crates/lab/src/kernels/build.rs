@@ -13,7 +13,7 @@ use super::cache::{Draft, LONGEST_CONFIG, Lock, check_name, failed, remove, writ
 use super::program::{Program, last_lines};
 use super::source::{Source, Unpacked};
 use super::{Asked, Base, Cache, Kernel, Progress, image, merge};
-use crate::Error;
+use crate::{Error, input};
 
 const MAKE: Program = Program { name: "make", hint: PACKAGES };
 
@@ -131,7 +131,7 @@ const INPUTS: &str = "inputs";
 
 fn built_before(cache: &Cache, name: &str, inputs: Option<&str>) -> Option<Kernel> {
     let kernel = cache.present(name)?;
-    let before = fs::read_to_string(kernel.image.with_file_name(INPUTS)).ok()?;
+    let before = input::text(&kernel.image.with_file_name(INPUTS)).ok()?;
     (Some(before.as_str()) == inputs && kernel.is_intact()).then_some(kernel)
 }
 
@@ -139,7 +139,7 @@ fn built_before(cache: &Cache, name: &str, inputs: Option<&str>) -> Option<Kerne
 fn start(cache: &Cache, name: &str, inputs: Option<&str>) -> Result<PathBuf, Error> {
     let directory = cache.make(".builds")?.join(name);
     let path = directory.join(INPUTS);
-    if inputs.is_some() && fs::read_to_string(&path).ok().as_deref() == inputs {
+    if inputs.is_some() && input::text(&path).ok().as_deref() == inputs {
         return Ok(directory);
     }
     remove(&directory)?;
@@ -292,7 +292,7 @@ impl Kbuild<'_> {
     }
 
     fn build_failed(&self, path: &Path) -> Error {
-        let log = fs::read(path).unwrap_or_default();
+        let log = input::read(path).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let last = last_lines(&log, LAST_LINES);
         let error = Error::new(format!("building {} failed: {}\n{last}", self.name, path.display()));
@@ -303,5 +303,5 @@ impl Kbuild<'_> {
 
 /// The lines of a log: one a file that was compiled, linked or made.
 fn steps(log: &Path) -> usize {
-    fs::read(log).map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count())
+    input::read(log).map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count())
 }

@@ -125,7 +125,7 @@ impl Cache {
             |error: Error| error.hint("take the directory away, then fetch, add or build the kernel anew");
         let text = files::read(&path, LONGEST_DESCRIPTION);
         let text = text.map_err(|error| broken(failed(error.operation, &path, &error.source)))?;
-        let mut kernel: Kernel = serde_json::from_slice(&text)
+        let mut kernel: Kernel = record::json::read(&text)
             .map_err(|error| broken(Error::new(format!("{}: {error}", path.display()))))?;
         let named = [Some(&kernel.image), kernel.modules.as_ref(), kernel.config.as_ref()];
         if let Some(outside) = named.into_iter().flatten().find(|path| !is_below(path)) {
@@ -138,7 +138,7 @@ impl Cache {
         kernel.unpacked = Some(directory.join(UNPACKED));
         kernel.modules = kernel.modules.map(|modules| directory.join(modules));
         kernel.config = kernel.config.map(|config| directory.join(config));
-        File::open(&kernel.image).map_err(|error| broken(failed("open", &kernel.image, &error)))?;
+        files::open(&kernel.image).map_err(|error| broken(failed("open", &kernel.image, &error.source)))?;
         Ok(kernel)
     }
 
@@ -245,8 +245,16 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Moves a directory to a place where there may be one already: the two are exchanged at once where the file system can.
+/// Puts a directory in its place, all of it on the disk before its name is: tools and copies have left it to the kernel when
+/// to write it.
 fn put(path: &Path, place: &Path) -> io::Result<()> {
+    rustix::fs::syncfs(files::Directory::open(path)?)?;
+    moved(path, place)?;
+    Ok(files::Directory::open(place.parent().unwrap_or(Path::new(".")))?.sync()?)
+}
+
+/// Moves a directory to a place where there may be one already: the two are exchanged at once where the file system can.
+fn moved(path: &Path, place: &Path) -> io::Result<()> {
     if place.symlink_metadata().is_err() {
         return fs::rename(path, place);
     }

@@ -72,7 +72,7 @@ fn from_debian(cache: &Cache, version: Option<&str>, progress: &mut Progress<'_>
     })?;
     unpacked.ok_or_else(|| {
         Error::new(format!("Debian's package lists have no {name}"))
-            .hint("apt-cache search '^linux-source' tells which there are")
+            .hint("apt-cache search '^linux-source' lists them")
     })
 }
 

@@ -162,10 +162,17 @@ impl LadderFile {
     /// # Errors
     /// The place and the reason.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let ladder: Self = toml::from_str(text).map_err(|error| {
-            Error::new(error.to_string().trim_end().to_owned())
+        let refuse = |reason: String| {
+            Error::new(reason)
                 .hint("ladders/stock.toml in the source is an example; its fields are all there are")
-        })?;
+        };
+        let table: toml::Table =
+            toml::from_str(text).map_err(|error| refuse(error.to_string().trim_end().to_owned()))?;
+        // By way of JSON, which it is read from elsewhere: a second reader of all its types is 50 KB.
+        let json = serde_json::to_vec(&table);
+        let ladder: Self = json
+            .and_then(|json| record::json::read(&json))
+            .map_err(|error| refuse(placed(text, &error.to_string())))?;
         ladder.check()?;
         Ok(ladder)
     }
@@ -266,6 +273,16 @@ fn check_name(name: &str) -> Result<(), Error> {
     }
     Err(Error::new(format!("`{name}` is no name for a ladder or a rung"))
         .hint(format!("it becomes a directory: a-z, 0-9, - . _, at most {LONGEST_NAME}")))
+}
+
+/// An error of the JSON that was made of `text`, with the line of `text` that it names a field of.
+fn placed(text: &str, error: &str) -> String {
+    let error = error.split(" at line ").next().unwrap_or(error);
+    let begins = |name: &str| text.lines().position(|line| line.trim_start().starts_with(name));
+    match error.split('`').nth(1).and_then(begins) {
+        Some(index) => format!("line {}: {error}", index + 1),
+        None => error.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ impl Plan for LadderPlan {
             kernel: kernel.clone(),
             words: self.known(arm)?.all_words(),
             processors: self.ladder.processors,
+            threads_per_core: 1,
             memory: self.ladder.memory,
             time: self.ladder.time,
             disk: self.ladder.disk,

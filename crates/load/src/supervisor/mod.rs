@@ -150,7 +150,7 @@ fn orders() -> Result<Orders, Error> {
     schedule::set(Scheduling::Other).trying("running the load as SCHED_OTHER at nice 0")?;
     let line = read_line().trying("reading the orders")?;
     let orders: Orders =
-        serde_json::from_slice(&line).map_err(|error| Error::Supervisor(format!("orders: {error}")))?;
+        record::json::read(&line).map_err(|error| Error::Supervisor(format!("orders: {error}")))?;
     schedule::set_affinity(0, &orders.plan.all_cpus()).trying("moving the load to its CPUs")?;
     Ok(orders)
 }

@@ -7,7 +7,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use control::{Kernel, Live};
-use rustix::fs::{Mode, OFlags};
 use sys::privilege::{self, CapabilitySet};
 use sys::process::{self, Pid, Resource};
 use units::{Bytes, Nanos};
@@ -177,7 +176,7 @@ fn set_ceiling(ceiling: Bytes) -> sys::Result<()> {
 
 /// Neither reads nor prints: the pipes of the supervisor's standard input and output are not the worker's.
 fn quiet() {
-    if let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+    if let Ok(null) = process::null() {
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::Fact;
-use units::{CpuId, CpuList, Nanos};
+use units::{CpuId, CpuList, InOrder, Nanos};
 
 use super::{Activity, Kind, Residue, Row, Rows, Thread};
 use crate::cpu_times::from_ticks;
@@ -68,14 +68,16 @@ impl Tally {
     pub fn residues(&self) -> Vec<Residue> {
         let all = self.residues.iter().map(|((cpu, kind, name, words), (events, time))| {
             let (name, words) = (name.clone(), words.clone());
-            Residue { cpu: *cpu, kind: *kind, name, words, events: *events, time: *time }
+            // A thread that never gave the CPU away had one slice.
+            let events = (*events).max(u64::from(*time > Nanos::ZERO));
+            Residue { cpu: *cpu, kind: *kind, name, words, events, time: *time }
         });
         let unseen = self.unseen().into_iter().filter(|(_, events)| *events > 0).map(|(cpu, events)| {
             let (name, words) = (String::new(), String::new());
             Residue { cpu, kind: Kind::Unseen, name, words, events, time: Nanos::ZERO }
         });
         let mut all: Vec<Residue> = all.chain(unseen).collect();
-        all.sort_by_key(|residue| (residue.cpu, residue.kind, std::cmp::Reverse(residue.events)));
+        all.order_by_key(|residue| (residue.cpu, residue.kind, std::cmp::Reverse(residue.events)));
         all
     }
 
@@ -114,7 +116,7 @@ impl Tally {
     }
 
     fn count(&mut self, key: (CpuId, Kind, String, String), events: u64, time: Nanos) {
-        if events > 0 {
+        if events > 0 || time > Nanos::ZERO {
             let sum = self.residues.entry(key).or_default();
             *sum = (sum.0.saturating_add(events), Nanos(sum.1.0.saturating_add(time.0)));
         }
@@ -165,7 +167,7 @@ impl Tally {
         }
     }
 
-    /// What a thread used up, where it is, else where it was. A thread that never gave the CPU away had one slice.
+    /// What a thread used up, where it is, else where it was.
     fn add_thread(&mut self, before: Option<&Thread>, after: &Thread) {
         let mut looks = [Some(after), before].into_iter().flatten();
         let Some(there) = looks.find(|thread| self.cpus.contains(thread.cpu) && thread.may_run()) else {
@@ -175,6 +177,12 @@ impl Tally {
         let time = Nanos(increase(before.map(|thread| thread.time.0), after.time.0));
         let faults = increase(before.map(|thread| thread.faults), after.faults);
         let Task { name, tid, kernel, cpus, .. } = &there.task;
+        if *kernel && slices > 0 && before.is_some() && *name == format!("cpuhp/{}", there.cpu) {
+            self.gaps.insert(format!(
+                "CPU {} for a while: {name} ran, so it went off between two looks, or a driver came",
+                there.cpu
+            ));
+        }
         let kind = if *kernel {
             Kind::KernelThread
         } else if !cpus.is_empty() && cpus.difference(&self.cpus).is_empty() {
@@ -188,9 +196,8 @@ impl Tally {
             own.roaming = own.roaming.saturating_add(slices);
         }
         let words = if *kernel { String::new() } else { tid.to_string() };
-        let events = slices.max(u64::from(time > Nanos::ZERO));
-        self.count((there.cpu, kind, name.clone(), words.clone()), events, time);
-        if !kernel && events > 0 {
+        self.count((there.cpu, kind, name.clone(), words.clone()), slices, time);
+        if !kernel && (slices > 0 || time > Nanos::ZERO) {
             self.count((there.cpu, Kind::PageFault, name.clone(), words), faults, Nanos::ZERO);
         }
     }

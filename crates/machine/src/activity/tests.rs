@@ -119,6 +119,34 @@ fn a_cpu_that_was_away_is_not_counted_from_its_boot_and_is_missing() {
 }
 
 #[test]
+fn a_thread_that_runs_on_between_looks_had_no_more_slices_than_the_kernel_counted() {
+    let with = |time: u64, own: u64| activity("", "", own, &[(40, "loop", 0, 1, 0, time, own, "1")]);
+    let tallied = |looks: &[Activity]| {
+        let mut tally = Tally::new(one());
+        looks.windows(2).for_each(|pair| tally.add(&pair[0], &pair[1]));
+        lines(&tally)
+    };
+    let looks = [with(10, 50), with(20, 50), with(30, 52), with(40, 52)];
+    assert_eq!(tallied(&looks), ["1 PinnedThread loop [40] 2 30"]);
+    assert_eq!(tallied(&looks[..2]), ["1 PinnedThread loop [40] 1 10"], "it had the CPU");
+}
+
+#[test]
+fn a_cpu_that_was_away_between_two_looks_is_missing() {
+    let with = |slices: u64| activity("", "", slices, &[(21, "cpuhp/1", KERNEL, 1, 0, slices, slices, "1")]);
+    let missing = |before: u64, after: u64| {
+        let mut tally = Tally::new(one());
+        tally.add(&with(before), &with(after));
+        tally.missing()
+    };
+    assert_eq!(missing(7, 7), Vec::<String>::new());
+    assert_eq!(
+        missing(7, 9),
+        ["CPU 1 for a while: cpuhp/1 ran, so it went off between two looks, or a driver came"]
+    );
+}
+
+#[test]
 fn slices_counted_at_one_look_and_found_at_another_are_nobody_elses() {
     let with = |given: u64, own: u64| activity("", "", given, &[(40, "loop", 0, 1, 0, 1000 + own, own, "1")]);
     let looks = [with(100, 50), with(160, 100), with(200, 150), with(260, 210)];
@@ -136,7 +164,7 @@ fn what_ran_while_the_threads_were_looked_at_first_is_not_blamed_on_others() {
 }
 
 #[test]
-fn a_resident_of_two_cpus_is_no_stranger_on_the_one_where_it_is_not_found() {
+fn a_resident_of_two_cpus_is_bound_on_the_one_where_it_is_not_found() {
     let cpus: CpuList = "1-2".parse().unwrap();
     let with = |first: u64, second: u64, own: u64| {
         let robot = (40, "robot", 0, 2, 0, 10 * own, own, "1-2");

@@ -4,6 +4,7 @@
 use record::Fact;
 use sysroot::SysRoot;
 use sysroot::without_machine_ids;
+use units::InOrder;
 
 use super::shell::{Lexer, ShellWord};
 use super::{
@@ -243,7 +244,7 @@ fn of_menu(
         }
         Choice::Unknown => Fact::Unsupported,
         Choice::Specified(id) => bls::entries(root, &["/boot/loader/entries"]).and_then(|mut entries| {
-            entries.sort_by(|a, b| bls::natural_order(&b.id, &a.id));
+            entries.order_by(|a, b| bls::natural_order(&b.id, &a.id));
             let wanted = without_machine_ids(id);
             let entry = entries.iter().find(|entry| without_machine_ids(&entry.id) == wanted);
             let by_number = || wanted.parse().ok().and_then(|number: usize| entries.get(number));

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use record::Fact;
 use sysroot::without_machine_ids;
 use sysroot::{SysRoot, efi_variable};
+use units::InOrder;
 
 use super::bls::{self, Entry};
 use super::glob;
@@ -46,7 +47,7 @@ pub(super) fn find(root: &SysRoot) -> Fact<Request> {
         return Fact::Unsupported;
     }
     bls::entries(root, &ENTRIES).and_then(|mut entries| {
-        entries.sort_by(order);
+        entries.order_by(order);
         let chosen = match chosen(&entries, defaults.iter().flatten()) {
             Ok(entry) => entry,
             Err(Unclear) => return Fact::Unsupported,

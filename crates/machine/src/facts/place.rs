@@ -1,20 +1,33 @@
 //! Container, namespaces and CPU quotas around this program.
 
-use record::{Fact, Place};
+use std::fmt::Display;
+
+use record::{CpuQuota, Fact, Place};
 use sysroot::SysRoot;
 
 use crate::mounts::mounts;
 use crate::quotas;
 
 /// The user namespace that the kernel itself made, include/linux/proc_ns.h.
-const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
+pub const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 
 pub(super) fn place(root: &SysRoot) -> Place {
     Place {
         container: container_of(root).0,
-        user_namespace: root.link("/proc/self/ns/user").map(|link| link != FIRST_USER_NAMESPACE),
-        cpu_quotas: quotas::limits(root),
+        user_namespace: in_first_user_namespace(root, "self").map(|is_first| !is_first),
+        cpu_quotas: cpu_quotas(root),
     }
+}
+
+/// Whether a process is in the user namespace that the kernel itself made. In another one its capabilities say nothing about
+/// scheduling and locked memory: user_namespaces(7).
+pub fn in_first_user_namespace(root: &SysRoot, pid: impl Display) -> Fact<bool> {
+    root.link(&format!("/proc/{pid}/ns/user")).map(|link| link == FIRST_USER_NAMESPACE)
+}
+
+/// The limits on the CPU time of this program's control group and of those above it.
+pub fn cpu_quotas(root: &SysRoot) -> Fact<Vec<CpuQuota>> {
+    quotas::limits(root)
 }
 
 /// The namespaces that the kernel itself made, by the fixed numbers of include/linux/proc_ns.h.

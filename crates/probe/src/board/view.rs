@@ -2,6 +2,7 @@
 
 use super::*;
 use record::instrument::noise::NoiseSeries;
+use units::InOrder;
 
 /// What the parent reads of one thread. Exact once the thread has ended; a moment old before.
 pub struct View<'a>(pub &'a [Word]);
@@ -163,7 +164,7 @@ impl View<'_> {
                 activation,
             })
             .collect();
-        worst.sort_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
+        worst.order_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
         worst
     }
 

@@ -5,7 +5,7 @@
 
 mod text;
 
-pub use text::rounded;
+pub use text::{CUSTOMARY, FIRST_LOOK, rounded};
 
 use histogram::Histogram;
 use serde::{Deserialize, Serialize};

@@ -3,12 +3,13 @@
 use units::Nanos;
 
 use super::{Claim, Claims, LEAST_EFFECTIVE, LEAST_FOR_RATE, Refused};
+use crate::InstrumentPlan;
 use crate::{LabTime, Record};
 
-/// What practice asks of a test for a worst case, S1: a day under load.
-const CUSTOMARY: Nanos = Nanos::from_secs(24 * 3600);
+/// What practice asks of a test for a worst case, EVL: a day under load.
+pub const CUSTOMARY: Nanos = Nanos::from_secs(24 * 3600);
 /// Runs shorter than this are a first look.
-const FIRST_LOOK: Nanos = Nanos::from_secs(600);
+pub const FIRST_LOOK: Nanos = Nanos::from_secs(600);
 
 impl Refused {
     /// Why, to follow "no extrapolation:".
@@ -16,7 +17,7 @@ impl Refused {
         match self {
             Self::NotEstimated => "too few activations to see whether late ones come in clusters".into(),
             Self::TooFew => format!("worth fewer than {LEAST_EFFECTIVE} independent activations"),
-            Self::NotAlike => "the run was not alike from its beginning to its end".into(),
+            Self::NotAlike => "latencies changed during the run".into(),
             Self::Incomplete => "figures are missing".into(),
         }
     }
@@ -37,12 +38,12 @@ impl Claims {
             (Some(effective), 1, Some(one)) => {
                 let place = one.place();
                 format!(
-                    "{all}, worth about {} independent ones, but {place} was not alike throughout: no extrapolation.",
+                    "{all}, worth about {} independent ones, but {place} changed during the run, so nothing is extrapolated.",
                     rounded(effective)
                 )
             }
             (Some(effective), 2.., _) => format!(
-                "{all}, worth about {} independent ones, but {} series of {} were not alike throughout: no extrapolation.",
+                "{all}, worth about {} independent ones, but {} of {} series changed during the run, so nothing is extrapolated.",
                 rounded(effective),
                 uneven.count(),
                 self.series.len()
@@ -93,9 +94,15 @@ fn bounds(record: &Record, claims: &Claims) -> (String, String) {
     };
     let plan = &record.header.plan;
     let greatest = plan.instrument.words().greatest;
-    if plan.timer().is_none() {
-        let not = format!("gaps between windows, or under loads that were not run: {}", custom(record));
-        return (format!("{greatest}, {seen}"), not);
+    let not_of = match &plan.instrument {
+        InstrumentPlan::Timer(_) => None,
+        InstrumentPlan::Noise(_) => Some("gaps between windows, or under loads that were not run"),
+        InstrumentPlan::Response(_) => {
+            Some("a bound, other peers and networks, loads that were not run, or traffic of others")
+        }
+    };
+    if let Some(not_of) = not_of {
+        return (format!("{greatest}, {seen}"), format!("{not_of}: {}", custom(record)));
     }
     let speaks_for = format!("{greatest}, {seen}; {beyond}");
     let not = match lab {

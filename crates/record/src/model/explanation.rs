@@ -42,6 +42,30 @@ pub struct Tracing {
     pub failure: Option<String>,
 }
 
+/// A wake-up that its thread has marked in the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateWakeUp {
+    /// The thread.
+    pub tid: i32,
+    /// The CPU that it is pinned to.
+    pub cpu: CpuId,
+    /// Number of the activation.
+    pub activation: u64,
+    /// When it was due, on `CLOCK_MONOTONIC`.
+    pub due: Nanos,
+    /// When it came.
+    pub woke: Nanos,
+    /// Its period.
+    pub interval: Nanos,
+}
+
+impl LateWakeUp {
+    /// How late it was.
+    pub fn latency(&self) -> Nanos {
+        Nanos(self.woke.0.saturating_sub(self.due.0))
+    }
+}
+
 /// A late wake-up and its account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -100,6 +124,19 @@ pub enum Stage {
     Unknown,
 }
 
+impl Stage {
+    /// In a word or two, as reports and exports name it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::BeforeInterrupt => "timer due",
+            Self::InInterrupt => "interrupt",
+            Self::Runnable => "runnable",
+            Self::Running => "running",
+            Self::Unknown => "not known",
+        }
+    }
+}
+
 /// What a CPU did.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -153,6 +190,25 @@ pub enum Activity {
         /// Why.
         why: String,
     },
+}
+
+impl Activity {
+    /// In a few words, as reports and exports name it. Names are those of the kernel and of programs: not fit for a terminal.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Idle { asleep: true } => "idle, asleep".to_owned(),
+            Self::Idle { asleep: false } => "idle".to_owned(),
+            Self::Thread { tid, name, work: Some(work), .. } => format!("{name} [{tid}], work {work}"),
+            Self::Thread { tid, name, .. } => format!("{name} [{tid}]"),
+            Self::Nmi { name } => format!("NMI {name}"),
+            Self::Interrupt { name } => format!("interrupt {name}"),
+            Self::Softirq { name } => format!("softirq {name}"),
+            Self::Timer { function } => format!("timer {function}"),
+            Self::Call { function } => format!("called by another CPU: {function}"),
+            Self::Tracing => "recording a stack".to_owned(),
+            Self::Unknown { why } => format!("unknown: {why}"),
+        }
+    }
 }
 
 /// A part of a late wake-up and what brought it about.

@@ -53,6 +53,26 @@ pub struct Machine {
     pub lab: Option<Lab>,
 }
 
+impl Machine {
+    /// On what this runs, in a few words: see [`whereabouts`].
+    pub fn whereabouts(&self) -> Vec<String> {
+        whereabouts(&self.place.container, &self.virtualization, &self.cpu_model)
+    }
+}
+
+/// On what a program runs, from the inside out: a container, and a virtual machine or a machine by its name. What is not known
+/// is left out. Names are those of others: not fit for a terminal.
+pub fn whereabouts(
+    container: &Fact<String>,
+    virtualization: &Fact<String>,
+    model: &Fact<String>,
+) -> Vec<String> {
+    let named = |fact: &Fact<String>| fact.value().filter(|name| *name != "none").cloned();
+    let container = named(container).map(|maker| format!("container ({maker})"));
+    let machine = named(virtualization).map(|hypervisor| format!("virtual machine ({hypervisor})"));
+    container.into_iter().chain(machine.or_else(|| named(model))).collect()
+}
+
 /// The running kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

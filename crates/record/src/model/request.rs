@@ -108,8 +108,11 @@ pub struct CommandLoad {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Out {
-    /// A new directory in the working directory, named after time and host.
+    /// A new directory named after time and host: in the working directory, or where that cannot be written in /run,
+    /// /dev/shm or /tmp.
     Named,
+    /// The same, or none where none of these can be written.
+    IfPossible,
     /// This directory, which is made.
     Directory(PathBuf),
 }

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use histogram::{Histogram, Summary, record_missed};
 use serde::{Deserialize, Serialize};
-use units::{CpuId, Nanos};
+use units::{CpuId, InOrder, Nanos};
 
-use super::instrument::{noise::NoiseSeries, timer::TimerSeries};
-use super::{BlockMaxima, Evidence, Grid, LoadEvidence, Own, PlannedScenario, Warning};
+use super::instrument::{noise::NoiseSeries, response::ResponseSeries, timer::TimerSeries};
+use super::{BlockMaxima, Evidence, Fact, Grid, LoadEvidence, Own, PlannedScenario, Warning};
 use crate::time::UtcTime;
 
 /// One load measured with one set-up of the instrument under one C-state policy, once.
@@ -137,9 +137,37 @@ impl Series {
         if let Own::Noise(noise) = &self.own { Some(noise) } else { None }
     }
 
-    /// Activations that were due; 0 for an instrument without activations.
+    /// What the response probe adds, if it is the instrument.
+    pub fn response(&self) -> Option<&ResponseSeries> {
+        if let Own::Response(response) = &self.own { Some(response) } else { None }
+    }
+
+    /// The parts of the worst value at `place`, where the instrument has some and they are known.
+    pub fn parts_of_worst(&self, place: usize) -> Option<&[Option<Nanos>]> {
+        Some(self.response()?.worst_parts.get(place)?.value()?.as_slice())
+    }
+
+    /// Activations or cycles that were due, and what those that were missed would have had; none for an instrument without.
+    pub fn account(&self) -> Option<(u64, &Histogram)> {
+        match &self.own {
+            Own::Timer(timer) => Some((timer.expected, &timer.missed)),
+            Own::Response(response) => Some((response.expected, &response.missed)),
+            Own::Noise(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn account_mut(&mut self) -> Option<(&mut u64, &mut Histogram)> {
+        match &mut self.own {
+            Own::Timer(timer) => Some((&mut timer.expected, &mut timer.missed)),
+            Own::Response(response) => Some((&mut response.expected, &mut response.missed)),
+            Own::Noise(_) => None,
+        }
+    }
+
+    /// Activations or cycles that were due; 0 for an instrument without.
     pub fn expected(&self) -> u64 {
-        self.timer().map_or(0, |timer| timer.expected)
+        self.account().map_or(0, |(expected, _)| expected)
     }
 
     /// Wake-ups that came when their next activation was already due; 0 for an instrument without activations.
@@ -147,15 +175,16 @@ impl Series {
         self.timer().map_or(0, |timer| timer.late)
     }
 
-    /// Latencies that the missed activations would have had; empty for an instrument without activations.
+    /// Latencies that missed activations or cycles would have had; empty for an instrument without.
     pub fn missed(&self) -> &Histogram {
-        self.timer().map_or(&NONE_MISSED, |timer| &timer.missed)
+        self.account().map_or(&NONE_MISSED, |(_, missed)| missed)
     }
 
     /// Whether anything was measured: an activation was due, or time was watched.
     pub fn is_measured(&self) -> bool {
         match &self.own {
             Own::Timer(timer) => timer.expected > 0,
+            Own::Response(response) => response.expected > 0,
             Own::Noise(noise) => noise.watched > Nanos::ZERO || self.censored.is_some(),
         }
     }
@@ -173,9 +202,14 @@ impl Series {
         self.observed.record(latency);
         self.censored = Some(sample);
         self.worst.insert(0, sample);
-        self.worst.sort_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
+        self.worst.order_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
+        let place = self.worst.iter().position(|kept| *kept == sample);
+        if let (Own::Response(response), Some(place)) = (&mut self.own, place) {
+            // Of an answer that has not come nothing is known.
+            response.worst_parts.insert(place.min(response.worst_parts.len()), Fact::Absent);
+        }
         let next = activation.saturating_add(1);
-        let waited = next..self.timer().map_or(next, |timer| timer.expected.max(next));
+        let waited = next..self.expected().max(next);
         let mut block = Block { missed: waited.end - waited.start, ..Block::default() };
         block.observed.add(latency.0, 1);
         self.timeline.push((sample.due.0) / 1_000_000_000, block);
@@ -193,12 +227,12 @@ impl Series {
 
     /// Enters `count` missed activations that lie a period apart, the first of them `greatest` late.
     fn miss_evenly(&mut self, greatest: u64, interval: u64, count: u64) {
-        let Some(timer) = self.timer_mut() else { return };
+        let Some((_, missed)) = self.account_mut() else { return };
         let mut cells = Histogram::default();
         let sum = record_missed(&mut cells, greatest.saturating_add(interval), interval, count);
         let min = greatest.saturating_sub((count - 1).saturating_mul(interval));
         let summary = Summary { count, sum, min, max: greatest };
-        timer.missed.merge(&Histogram::from_parts(summary, cells.cells()));
+        missed.merge(&Histogram::from_parts(summary, cells.cells()));
     }
 }
 
@@ -294,6 +328,21 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_has_not_come_takes_no_parts_from_another() {
+        let known = |nanos| Fact::Value(vec![Some(Nanos(nanos)); 4]);
+        let worst_parts = vec![known(3), known(2)];
+        let response = ResponseSeries { expected: 6, worst_parts, ..ResponseSeries::default() };
+        let mut series = Series { own: Own::Response(response), ..Series::default() };
+        let sample = |latency, activation| Sample { latency: Nanos(latency), due: Nanos::ZERO, activation };
+        series.worst = vec![sample(900_000_000, 1), sample(8, 2)];
+        let grid = Grid::fixed(0, 1_000_000);
+        series.censor(&grid, 4, 500_000_000);
+        let of = |place| series.parts_of_worst(place).map(|parts| parts[0]);
+        assert_eq!([of(0), of(1), of(2)], [Some(Some(Nanos(3))), None, Some(Some(Nanos(2)))]);
+        assert_eq!(series.accounted(), 2, "the cycle that was waited for, and one that was due meanwhile");
+    }
 
     #[test]
     fn a_wake_up_that_has_not_come_counts_with_those_that_wait_for_it() {

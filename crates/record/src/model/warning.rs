@@ -102,6 +102,16 @@ warnings! {
     NoiseUnwatched => "noise-unwatched", "a CPU was not watched for gaps as long as planned";
     /// Gaps in stretches of time in which the kernel counted nothing that could have made them.
     NoiseUnexplained => "noise-unexplained", "gaps without an interrupt, a preemption or steal";
+    /// The peer of the response probe did not answer at the end.
+    PeerLeft => "peer-left", "the peer stopped answering";
+    /// Frames without an answer, or that the kernel did not send.
+    FramesLost => "frames-lost", "frames were lost";
+    /// Answers that came late, twice, in another order, or to nothing.
+    FramesAstray => "frames-astray", "answers came late, twice or out of order";
+    /// The response probe's thread was late by whole cycles.
+    CyclesSkipped => "cycles-skipped", "cycles were not begun";
+    /// Responses that could not be laid into parts.
+    PartsUnknown => "parts-unknown", "where the time of some responses went is unknown";
     /// The hypervisor ran somebody else.
     Steal => "steal", "the hypervisor took time from measured CPUs";
     /// The machine is a guest.
@@ -198,6 +208,7 @@ impl WarningId {
                 | Self::ThreadLost
                 | Self::Unaccounted
                 | Self::DidNotSleep
+                | Self::PeerLeft
         )
     }
 }

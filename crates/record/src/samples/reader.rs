@@ -62,7 +62,7 @@ impl<R: Read> Reader<R> {
         if Some(checksum(json)) != sum {
             return Ok(None);
         }
-        let header = serde_json::from_slice(json).ok();
+        let header = crate::json::read(json).ok();
         self.at += length + 1;
         Ok(header)
     }

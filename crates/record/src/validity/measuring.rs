@@ -1,7 +1,7 @@
 //! Whether everything was measured that was planned: activations, threads, sleeps, scenarios.
 
 use crate::WarningId as Id;
-use crate::{Header, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Warning};
+use crate::{Header, Own, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Warning};
 use units::Nanos;
 
 const SEE_LOG: &str = "see the end of dmesg; then measure again";
@@ -14,14 +14,18 @@ pub fn of_accounts(header: &Header, scenario: &Scenario) -> Vec<Warning> {
         let known = scenario.evidence.threads.iter().any(|thread| thread.thread as usize == index);
         if let Some(censored) = series.censored {
             let at_least = header.machine.unit().with_name(censored.latency);
-            let evidence = match series.timer() {
-                Some(_) => {
+            let evidence = match &series.own {
+                Own::Response(_) => format!(
+                    "{who} had not come back from cycle {} when the run was given up: at least {at_least}",
+                    censored.activation
+                ),
+                Own::Timer(_) => {
                     let activation = censored.activation;
                     format!(
                         "{who} had not woken for activation {activation} when the run was given up: at least {at_least} late"
                     )
                 }
-                None => {
+                Own::Noise(_) => {
                     format!(
                         "{who} had not come back from a gap of at least {at_least} when the run was given up"
                     )
@@ -33,7 +37,7 @@ pub fn of_accounts(header: &Header, scenario: &Scenario) -> Vec<Warning> {
             warnings.push(Warning::inconclusive(Id::ThreadLost, evidence, SEE_LOG));
         }
         let accounted = series.accounted();
-        if series.timer().is_some_and(|timer| timer.expected != accounted) {
+        if series.account().is_some_and(|(expected, _)| expected != accounted) {
             let evidence = format!(
                 "{who}: {} activations were due, {} were measured and {} missed",
                 series.expected(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{Effect, Unit};
-use units::Nanos;
+use units::{InOrder, Nanos};
 
 use super::conclusion::{conclusion, method, noise, shell};
 use super::figures::Reckoned;
@@ -318,7 +318,7 @@ fn doubts_section(experiment: &Experiment) -> Option<Section> {
         }
     }
     // What can have made latencies shorter comes first.
-    all.sort_by_key(|(doubt, _)| std::cmp::Reverse(doubt.effect == Effect::Inconclusive));
+    all.order_by_key(|(doubt, _)| std::cmp::Reverse(doubt.effect == Effect::Inconclusive));
     let of = experiment.blocks.len();
     let view = |(doubt, arms): &(Doubt, BTreeMap<&str, usize>)| {
         let count: usize = arms.values().sum();

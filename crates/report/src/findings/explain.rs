@@ -3,25 +3,14 @@
 use audit::{Asker, Finding, Grade, Outcome, Rule};
 
 use super::{outcome, seen};
-use crate::style::{Style, Tone};
-use crate::text::wrap;
-
-/// Columns of the word in front of a paragraph.
-const HEAD: usize = 13;
-
-/// A paragraph: its word, its text.
-type Part = (&'static str, String);
+use crate::style::Style;
+use crate::why::{Part, entry};
 
 /// What is behind a rule, and what the machine says.
 pub fn explain(rule: &Rule, finding: &Finding, style: &Style) -> String {
-    let title = format!("{} ({}, {})", rule.title, finding.severity.name(), rule.layer);
-    let mut lines: Vec<String> = wrap(&format!("{}: ", rule.id), &title, 2, style.width)
-        .into_iter()
-        .map(|line| style.paint(Tone::Strong, &line))
-        .collect();
+    let title = format!("{} ({}, {})", finding.headline(), finding.severity.name(), rule.layer);
     let parts = here(finding).into_iter().chain(why(rule)).chain(cures(finding)).chain(background(rule));
-    lines.extend(parts.flat_map(|(head, text)| wrap(&format!("{head:<HEAD$}"), &text, HEAD, style.width)));
-    lines.into_iter().map(|line| line + "\n").collect()
+    entry(&rule.id, &title, &parts.collect::<Vec<_>>(), style)
 }
 
 /// What was read, and what came of it.
@@ -32,12 +21,31 @@ fn here(finding: &Finding) -> Vec<Part> {
         Outcome::Failed | Outcome::Passed => format!("{}{wanted}", seen(finding)),
         _ => format!("{}{wanted}", finding.reason.clone().unwrap_or_default()),
     };
+    let should = (finding.outcome == Outcome::Failed).then(|| ("should be", finding.title.clone()));
     let verdict = ("here", format!("{}: {said}", outcome(finding.outcome)));
     let evidence = finding.evidence.iter().map(|evidence| {
-        ("", format!("{}: {} ({})", evidence.fact, evidence.value, evidence.from.join(", ")))
+        (
+            "",
+            format!(
+                "{}: {} ({})",
+                evidence.fact,
+                short(&evidence.value.to_string()),
+                evidence.from.join(", ")
+            ),
+        )
     });
     let next_boot = finding.next_boot.iter().map(|change| ("next boot", change.clone()));
-    std::iter::once(verdict).chain(evidence).chain(next_boot).collect()
+    should.into_iter().chain([verdict]).chain(evidence).chain(next_boot).collect()
+}
+
+/// The first items of a list: a large machine has hundreds of interrupts.
+fn short(value: &str) -> String {
+    const SHOWN: usize = 8;
+    let items: Vec<&str> = value.split(", ").collect();
+    match items.get(..SHOWN) {
+        Some(first) if items.len() > SHOWN + 1 => format!("{}, ... (all: check --json)", first.join(", ")),
+        _ => value.to_owned(),
+    }
 }
 
 fn why(rule: &Rule) -> Vec<Part> {
@@ -49,7 +57,9 @@ fn why(rule: &Rule) -> Vec<Part> {
     let behind = rule.figure.as_ref().map_or_else(|| grade.to_owned(), |figure| format!("{grade}: {figure}"));
     let costs = rule.costs.iter().map(|(kind, words)| ("costs", format!("{kind}: {words}")));
     let contradiction = rule.contradiction.iter().map(|words| ("contradicted", words.clone()));
-    [("why", rule.why.clone()), ("evidence", behind)].into_iter().chain(costs).chain(contradiction).collect()
+    let gain = rule.gain.map(|gain| ("gain", format!("{}, as far as is known", gain.name())));
+    let why = [("why", rule.why.clone()), ("evidence", behind)];
+    why.into_iter().chain(gain).chain(costs).chain(contradiction).collect()
 }
 
 fn cures(finding: &Finding) -> Vec<Part> {
@@ -69,8 +79,17 @@ fn background(rule: &Rule) -> Vec<Part> {
         ("applies", applies.join(" and ")),
         ("unless", unless.join(" or ")),
         ("conflicts", rule.conflicts.join(", ")),
-        ("seeds", rule.seeds.join(", ")),
+        ("papers", papers(&rule.papers)),
         ("source", rule.source.join("; ")),
     ];
     parts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// `Enea (optimizing ...); EVL (Xenomai 4 ...)`.
+fn papers(names: &[String]) -> String {
+    let full = |name: &String| match audit::PAPERS.iter().find(|(short, _)| short == name) {
+        Some((short, paper)) => format!("{short} ({paper})"),
+        None => name.clone(),
+    };
+    names.iter().map(full).collect::<Vec<_>>().join("; ")
 }

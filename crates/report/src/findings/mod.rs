@@ -1,6 +1,7 @@
 //! What `check` says: the machine, what failed with its cure, what could not be read, and what it comes to.
 
 mod explain;
+mod read;
 
 use std::collections::BTreeMap;
 
@@ -9,22 +10,38 @@ use record::Fact;
 use record::verdict::Verdict;
 
 use crate::foot::verdict_tone;
+use crate::next;
 use crate::style::{Style, Tone};
 use crate::text::{clip, count_of, harmless, wrap};
 
 pub use explain::explain;
+use read::read;
 
 /// Columns of the word in front of a finding.
 pub(crate) const MARK: usize = 9;
 
-/// The whole answer. `all` shows what passed and what was not asked too.
-pub fn findings(audit: &Audit, all: bool, style: &Style) -> String {
+/// Widest column of ids: longer ones push their line to the right.
+const WIDEST_ID: usize = 20;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Notes in full.
+    pub notes: bool,
+    /// Everything: notes, what passed, what does not apply.
+    pub all: bool,
+}
+
+/// The whole answer, with the commands to type next at its end.
+pub fn findings(audit: &Audit, shown: Shown, next: &[(String, String)], style: &Style) -> String {
+    let Shown { notes, all } = shown;
     let mut lines = head(audit, style);
     lines.push(String::new());
-    let (notes, bad): (Vec<&Finding>, Vec<&Finding>) =
-        audit.with(Outcome::Failed).partition(|finding| finding.severity == Severity::Note && !all);
-    lines.extend(bad.iter().flat_map(|finding| failure(finding, style)));
-    lines.extend(noted(&notes, style));
+    let is_folded = |finding: &&Finding| finding.severity == Severity::Note && !(notes || all);
+    let (folded, bad): (Vec<&Finding>, Vec<&Finding>) = audit.with(Outcome::Failed).partition(is_folded);
+    let column = bad.iter().map(|finding| finding.rule.chars().count()).max().unwrap_or(0).min(WIDEST_ID);
+    lines.extend(bad.iter().flat_map(|finding| failure(finding, column, style)));
+    lines.extend(fold(folded.len(), bad.is_empty()));
     lines.extend(unreadable(audit, all, style));
     if all {
         lines.extend(rest(audit, style));
@@ -33,6 +50,7 @@ pub fn findings(audit: &Audit, all: bool, style: &Style) -> String {
         lines.push(String::new());
     }
     lines.extend(foot(audit, style));
+    lines.extend(next::steps(next, style));
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
@@ -40,18 +58,17 @@ pub fn findings(audit: &Audit, all: bool, style: &Style) -> String {
 fn head(audit: &Audit, style: &Style) -> Vec<String> {
     let subject = &audit.subject;
     let known = |fact: &Fact<String>| fact.value().cloned();
-    let guest = known(&subject.guest).filter(|name| name != "none").map(|name| format!("guest of {name}"));
-    let parts = [
-        guest,
+    let mut parts = record::whereabouts(&subject.container, &subject.guest, &subject.model);
+    let facts = [
         known(&subject.kernel).map(|kernel| format!("Linux {kernel}")),
         known(&subject.architecture),
         known(&subject.preemption).map(|mode| preemption(&mode)),
         known(&subject.online).map(|cpus| format!("CPUs {cpus}")),
-        (!audit.division.isolated.is_empty()).then(|| format!("for real time {}", audit.division.isolated)),
+        (!audit.division.isolated.is_empty()).then(|| format!("real-time CPUs {}", audit.division.isolated)),
     ];
-    let machine: Vec<String> = parts.into_iter().flatten().collect();
+    parts.extend(facts.into_iter().flatten());
     let mut lines =
-        if machine.is_empty() { Vec::new() } else { wrap("machine: ", &machine.join(", "), 9, style.width) };
+        if parts.is_empty() { Vec::new() } else { wrap("machine: ", &parts.join(", "), 9, style.width) };
     lines.extend(wrap("profile: ", &audit.reasons.join(", "), 9, style.width));
     lines
 }
@@ -60,16 +77,53 @@ fn preemption(mode: &str) -> String {
     if mode == "rt" { "PREEMPT_RT".to_owned() } else { format!("not PREEMPT_RT (preemption {mode})") }
 }
 
-/// What is wrong in a line, and the cure below it.
-fn failure(finding: &Finding, style: &Style) -> Vec<String> {
-    let mut lines = vec![marked(finding.severity, &format!("{}: {}", finding.title, seen(finding)), style)];
+/// What is wrong, behind its severity and its id, and below it the first thing to do.
+fn failure(finding: &Finding, column: usize, style: &Style) -> Vec<String> {
+    let (severity, hang) = (finding.severity, MARK + column + 2);
+    let head = format!("{:<MARK$}{:<column$}  ", severity.name(), finding.rule);
+    let problem = match read(finding) {
+        nothing if nothing.is_empty() => finding.problem.clone(),
+        read => format!("{} ({read})", finding.problem),
+    };
+    let mut lines = wrap(&head, &problem, hang, style.width);
+    if let Some(first) = lines.first_mut() {
+        let rest = first.split_off(severity.name().len());
+        *first = style.paint(severity_tone(severity), severity.name()) + &style.paint(Tone::Strong, &rest);
+    }
     let cure = finding.cure.first();
     let is_done = |cure: &Remedy| cure.domain == Domain::Boot && finding.next_boot.is_some();
-    let cure = cure.filter(|cure| !is_done(cure)).map(|cure| format!("{}{}", cure.domain.verb(), cure.text));
+    let cure = cure.filter(|cure| !is_done(cure)).map(order);
     let cure = cure.into_iter().chain(finding.next_boot.clone()).collect::<Vec<_>>().join("; ");
-    let head = format!("{}{}: ", " ".repeat(MARK), finding.rule);
-    lines.extend(wrap(&head, &cure, MARK + 2, style.width));
+    if !cure.is_empty() {
+        lines.extend(wrap(&" ".repeat(hang), &cure, hang, style.width));
+    }
     lines
+}
+
+/// What to do, as an order.
+fn order(cure: &Remedy) -> String {
+    match cure.domain {
+        Domain::Config => options(&cure.text),
+        domain => format!("{}{}", domain.verb(), cure.text),
+    }
+}
+
+/// Options of a kernel that are shown of one cure.
+const MOST_OPTIONS: usize = 4;
+
+/// `build the kernel with CONFIG_A=y and CONFIG_B=y, without CONFIG_C`.
+fn options(lines: &str) -> String {
+    let (off, on): (Vec<&str>, Vec<&str>) = lines.split("; ").partition(|line| line.starts_with("# "));
+    let off: Vec<&str> =
+        off.iter().map(|line| line.trim_start_matches("# ").trim_end_matches(" is not set")).collect();
+    let list = |word: &str, options: &[&str]| {
+        let more = options.len().saturating_sub(MOST_OPTIONS);
+        let shown = options[..options.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!options.is_empty()).then(|| format!("{word} {shown}{more}"))
+    };
+    let parts: Vec<String> = list("with", &on).into_iter().chain(list("without", &off)).collect();
+    format!("build the kernel {}", parts.join(", "))
 }
 
 /// One line, behind how bad it is.
@@ -94,14 +148,10 @@ pub(super) fn seen(finding: &Finding) -> String {
     format!("{} ({}){more}", first.value, first.name)
 }
 
-/// Notes must not bury what matters: their names, in a paragraph.
-fn noted(notes: &[&Finding], style: &Style) -> Vec<String> {
-    if notes.is_empty() {
-        return Vec::new();
-    }
-    let names: Vec<&str> = notes.iter().map(|finding| finding.rule.as_str()).collect();
-    let mark = format!("{:<MARK$}", Severity::Note.name());
-    wrap(&mark, &format!("{}: {} (--all shows them)", notes.len(), names.join(", ")), MARK, style.width)
+/// Notes must not bury what matters: how many there are.
+fn fold(notes: usize, alone: bool) -> Option<String> {
+    let more = if alone { "" } else { " more" };
+    (notes > 0).then(|| format!("{:<MARK$}{notes}{more}: --notes shows them", Severity::Note.name()))
 }
 
 /// Names of rules that one reason may have.
@@ -157,9 +207,8 @@ fn aside(finding: &Finding, style: &Style) -> String {
     style.paint(tone, &mark) + &clip(&text, style.width.saturating_sub(MARK))
 }
 
-/// How many of what, what to do next, and the verdict.
+/// How many of what, and the verdict.
 fn foot(audit: &Audit, style: &Style) -> Vec<String> {
-    let count = |outcome| audit.with(outcome).count();
     let failed =
         |severity| audit.with(Outcome::Failed).filter(|finding| finding.severity == severity).count();
     let by_severity: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
@@ -167,24 +216,45 @@ fn foot(audit: &Audit, style: &Style) -> Vec<String> {
         .filter(|&severity| failed(severity) > 0)
         .map(|of| count_of(failed(of) as u64, of.name()))
         .collect();
-    let detail =
-        if by_severity.is_empty() { String::new() } else { format!(" ({})", by_severity.join(", ")) };
-    let others = count(Outcome::NotApplicable) + count(Outcome::Unsupported);
-    let summary = format!(
-        "{}: {} failed{detail}, {} passed, {} could not be read, {others} not asked here",
-        count_of(audit.findings.len() as u64, "rule"),
-        count(Outcome::Failed),
-        count(Outcome::Passed),
-        count(Outcome::Unreadable),
-    );
-    let mut lines = wrap("", &summary, 2, style.width);
-    if count(Outcome::Failed) > 0 {
-        let next = "check --explain RULE tells why, at what price, and every cure; check --emit cmdline the kernel command line";
-        lines.extend(wrap("", next, 2, style.width));
-    }
+    let mut lines = wrap("", &summary(audit, &by_severity), 2, style.width);
     lines.extend(verdict(audit, &by_severity).map(|text| style.paint(verdict_tone(audit.verdict), &text)));
     lines
 }
+
+/// `15 of 85 rules that apply here fail: 5 warnings, 10 notes. 2 could not be read (refused: run as root, with all capabilities).`
+fn summary(audit: &Audit, by_severity: &[String]) -> String {
+    let count = |outcome| audit.with(outcome).count();
+    let (failed, unread) = (count(Outcome::Failed), count(Outcome::Unreadable));
+    let apply = failed + unread + count(Outcome::Passed);
+    let of = format!(
+        "{failed} of {} that {} here",
+        count_of(apply as u64, "rule"),
+        if apply == 1 { "applies" } else { "apply" }
+    );
+    let mut text = match (apply, failed) {
+        (0, _) => "No rule applies here.".to_owned(),
+        (_, 0) => format!("{of} fail."),
+        _ => format!("{of} {}: {}.", if failed == 1 { "fails" } else { "fail" }, by_severity.join(", ")),
+    };
+    if unread > 0 {
+        let is_refused = |finding: &Finding| {
+            finding
+                .reason
+                .as_ref()
+                .is_some_and(|reason| REFUSALS.iter().any(|refusal| reason.contains(refusal)))
+        };
+        let hint = if audit.with(Outcome::Unreadable).any(is_refused) {
+            " (refused: run as root, with all capabilities)"
+        } else {
+            ""
+        };
+        text += &format!(" {unread} could not be read{hint}.");
+    }
+    text
+}
+
+/// How the kernel says that somebody else may.
+const REFUSALS: [&str; 2] = ["Permission denied", "Operation not permitted"];
 
 /// The verdict with its reason; none where nothing was required and nothing prevents an answer: the counts say it all.
 fn verdict(audit: &Audit, failed: &[String]) -> Option<String> {
@@ -215,6 +285,6 @@ pub(crate) const fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Unreadable => "unread",
         Outcome::Passed => "passes",
         Outcome::Unsupported => "unknown",
-        Outcome::NotApplicable => "aside",
+        Outcome::NotApplicable => "n/a",
     }
 }

@@ -1,6 +1,7 @@
 //! What reports show of each instrument: its rows, its plan, what must be alike in two records. One module each.
 
 mod noise;
+mod response;
 mod timer;
 
 use record::{InstrumentPlan, RunPlan, Words};
@@ -67,5 +68,6 @@ pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
     match plan.instrument {
         InstrumentPlan::Timer(_) => &timer::SHOWN,
         InstrumentPlan::Noise(_) => &noise::SHOWN,
+        InstrumentPlan::Response(_) => &response::SHOWN,
     }
 }

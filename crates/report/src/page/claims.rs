@@ -25,9 +25,9 @@ pub(crate) fn section(record: &Record) -> Option<Section> {
         blocks.push(Block::Table(passes(&claims.series, terms)));
     }
     blocks.extend(lengths(&claims.series).map(Block::Table));
-    let lead = "Late wake-ups come in clusters, so a run is worth fewer independent activations than it has. At 95 %, \
-                what is later than the highest observed comes no more often than stands here, as long as the machine and its \
-                loads stay as they were. No figure speaks for loads that were not run. Method and limits: docs/claims.md.";
+    let lead = "Late wake-ups come in clusters, so a run is worth fewer independent activations than it has. Each row \
+                says how rare anything later than the highest observed is, at 95 %, as long as the machine and its loads stay as \
+                they were. No figure speaks for loads that were not run. Method and limits: docs/claims.md.";
     Some(Section::new("claims", "Beyond this run", lead, blocks))
 }
 
@@ -39,7 +39,7 @@ fn table(series: &[Claim], terms: Terms) -> DataTable {
         "extremal index",
         "worth, independent",
         &highest,
-        "alike throughout, p",
+        "unchanged, p",
         "later: once in",
         "later: one in",
     ];

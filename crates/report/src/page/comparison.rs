@@ -11,7 +11,7 @@ use crate::figures::{Row, Terms};
 use crate::svg::both;
 use crate::svg::ranges::{self, Range};
 
-/// Whether they may be compared, the ranges as a plot, and S0's tables.
+/// Whether they may be compared, the ranges as a plot, and Enea's tables.
 pub(crate) fn sections(records: &[Record]) -> Vec<Section> {
     let comparison = Comparison::of(records);
     let mut sections = vec![comparable(&comparison)];

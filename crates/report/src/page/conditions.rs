@@ -42,7 +42,7 @@ pub(crate) fn doubt_view(doubt: &Doubt, loads: usize) -> DoubtView {
 
 /// The evidence.
 pub(crate) fn section(record: &Record) -> Section {
-    let summary = format!("{}.", validity::parts(record).join(", ").replace(" us ", " µs "));
+    let summary = format!("{}.", validity::everything(record).replace(" us ", " µs "));
     let mut blocks = vec![Block::Paragraph(summary), Block::Table(scenario_table(record))];
     let rivals = rivals_table(record);
     if !rivals.rows.is_empty() {

@@ -1,11 +1,11 @@
 //! Why the worst wake-ups were late: causes of each load, and the account of its worst wake-ups.
 
 use explain::{CauseTotal, totals};
-use record::{Explanation, Hit, Record, Unit};
+use record::{Activity, Explanation, Hit, Record, Unit};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Figure, Key, Section, figure, heads, unit_name};
-use crate::explanation::{activity, doubts, head, stage, what_helps, words};
+use crate::explanation::{doubts, head, what_helps, words};
 use crate::svg::{Frame, both, lane, legend_class};
 use crate::text::percent;
 
@@ -29,7 +29,7 @@ pub(crate) fn section(record: &Record) -> Option<Section> {
 fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block> {
     let load = &explanation.scenario.head.planned.load;
     let mut blocks =
-        vec![Block::Heading(load.clone()), Block::Paragraph(head(record, explanation, load, unit) + ".")];
+        vec![Block::Heading(load.clone()), Block::Paragraph(head(record, explanation, unit) + ".")];
     let doubts = doubts(explanation, unit);
     blocks.extend(doubts.into_iter().map(Block::Paragraph));
     if explanation.hits.is_empty() {
@@ -60,7 +60,7 @@ fn causes(causes: &[CauseTotal], time: Nanos, unit: Unit) -> DataTable {
 
 fn account(hit: &Hit, unit: Unit) -> Figure {
     let frame = |width| Frame { left: 10.0, right: 10.0, top: 28.0, ..Frame::new(width, 92.0) };
-    let draw = |frame: &Frame| lane::plot(hit, unit, frame, activity);
+    let draw = |frame: &Frame| lane::plot(hit, unit, frame, Activity::words);
     let used =
         |series: usize| hit.pieces.iter().any(|piece| lane::series(&piece.activity, hit.tid) == series);
     let sample = |series: usize| legend_class(&format!("area s{series}"), "M1 2H33V12H1Z");
@@ -85,8 +85,8 @@ fn pieces(hit: &Hit, unit: Unit) -> DataTable {
         at += piece.length;
         vec![
             Cell::text(figure(unit, begin)),
-            Cell::text(stage(piece.stage)),
-            Cell::text(activity(&piece.activity)),
+            Cell::text(piece.stage.words()),
+            Cell::text(piece.activity.words()),
             Cell::number(figure(unit, piece.length)),
         ]
     });

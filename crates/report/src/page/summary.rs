@@ -1,5 +1,6 @@
 //! The top of a record's part: the verdict, four figures, and the table.
 
+use record::InstrumentPlan;
 use record::verdict::Verdict;
 use units::Nanos;
 
@@ -117,12 +118,14 @@ fn accounts(record: &record::Record) -> String {
 }
 
 fn activations(prepared: &Prepared<'_>) -> KeyFigure {
-    if prepared.record.header.plan.timer().is_none() {
-        return lost(prepared);
-    }
+    let name = match prepared.record.header.plan.instrument {
+        InstrumentPlan::Noise(_) => return lost(prepared),
+        InstrumentPlan::Timer(_) => "Activations",
+        InstrumentPlan::Response(_) => "Cycles",
+    };
     let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).sum();
     KeyFigure {
-        name: "Activations",
+        name,
         value: grouped(prepared.record.activations()),
         detail: format!("{}, {} missed", accounts(prepared.record), grouped(missed)),
     }
@@ -209,6 +212,7 @@ fn cell(figures: &crate::figures::Figures, row: Row, terms: Terms) -> Cell {
     match row {
         Row::Samples => Cell::count(figures.observed.count),
         Row::Missed => Cell::count(figures.missed),
+        Row::FramesLost => Cell::count(figures.frames.1),
         Row::OverLimit => Cell::count(figures.over_limit.unwrap_or(0)),
         row if row.is_latency() => {
             let cell = Cell::latency(figures.latency(row), terms);

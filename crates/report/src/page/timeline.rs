@@ -1,8 +1,9 @@
 //! When it happened: the run second by second, and its worst samples.
 
+use record::instrument::response::PartName;
 use record::time::UtcTime;
-use record::{Record, Sample, Scenario, Series};
-use units::Nanos;
+use record::{InstrumentPlan, Record, Scenario, Series};
+use units::{InOrder, Nanos};
 
 use super::prepared::Prepared;
 use super::view::{Block, Cell, DataTable, Figure, Section, heads, in_unit, unit_name};
@@ -116,9 +117,9 @@ fn worst_table(record: &Record, terms: Terms) -> DataTable {
         .scenarios
         .iter()
         .flat_map(|scenario| scenario.series.iter().map(move |series| (scenario, series)))
-        .flat_map(|(scenario, series)| series.worst.iter().map(move |sample| (scenario, series, sample)))
+        .flat_map(|(scenario, series)| (0..series.worst.len()).map(move |place| (scenario, series, place)))
         .collect();
-    samples.sort_by_key(|(_, _, sample)| std::cmp::Reverse(sample.latency));
+    samples.order_by_key(|(_, series, place)| std::cmp::Reverse(series.worst[*place].latency));
     let rows = samples.into_iter().take(MOST_SAMPLES).map(|found| sample_row(found, terms)).collect();
     let (value, time, number) = terms.shown.page.worst_heads;
     let mut head = vec![
@@ -129,10 +130,15 @@ fn worst_table(record: &Record, terms: Terms) -> DataTable {
         Cell::number("since the load began"),
     ];
     head.extend(number.map(Cell::number));
+    if let InstrumentPlan::Response(_) = record.header.plan.instrument {
+        head.extend(PartName::ALL.map(|part| Cell::number(part.to_string())));
+    }
     DataTable::new(terms.shown.page.worst.1, head, rows)
 }
 
-fn sample_row((scenario, series, sample): (&Scenario, &Series, &Sample), terms: Terms) -> Vec<Cell> {
+/// The sample at `place` among the worst of its series.
+fn sample_row((scenario, series, place): (&Scenario, &Series, usize), terms: Terms) -> Vec<Cell> {
+    let sample = &series.worst[place];
     let moment = UtcTime(scenario.head.started.0.saturating_add(sample.due.0 / 1_000_000_000));
     let repeat = if scenario.head.planned.repeat > 1 {
         format!(" #{}", scenario.head.planned.repeat)
@@ -147,5 +153,9 @@ fn sample_row((scenario, series, sample): (&Scenario, &Series, &Sample), terms: 
         Cell::number(seconds(sample.due, 6)),
     ];
     cells.extend(terms.shown.page.worst_heads.2.map(|_| Cell::count(sample.activation)));
+    if series.response().is_some() {
+        let parts = series.parts_of_worst(place).unwrap_or(&[None; PartName::ALL.len()]);
+        cells.extend(parts.iter().map(|part| Cell::latency(*part, terms)));
+    }
     cells
 }

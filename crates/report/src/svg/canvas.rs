@@ -178,7 +178,7 @@ impl Canvas {
 
 /// The outline of a marker: round, square, triangle, diamond, triangle upside down, cross, bar, plus.
 pub(crate) fn marker(place: usize, (x, y): (f64, f64)) -> String {
-    let shape = match place % super::SERIES_CLASSES {
+    let shape = match super::shape(place) {
         0 => "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
         1 => "m-3.5-3.5h7v7h-7z",
         2 => "m0-4.5l4.5 8h-9z",

@@ -77,5 +77,5 @@ fn spans(hit: &Hit) -> Vec<(&'static str, Nanos, Nanos)> {
         }
         at = end;
     }
-    spans.into_iter().map(|(stage, from, to)| (crate::explanation::stage(stage), from, to)).collect()
+    spans.into_iter().map(|(stage, from, to)| (stage.words(), from, to)).collect()
 }

@@ -135,7 +135,8 @@ fn runs_that_met_other_phases_of_the_tick_are_distinguished() {
     let here = "4 of the 4ms tick (213 us past multiples of 1ms)";
     assert_eq!(texts, [format!("phases met: {here} / {}", here.replace("213", "870"))]);
     assert_eq!(differences[0].weight, compare::Weight::Note);
-    let text = report::table::bench(&run(213_000), false, &plain()).replace("\n  ", " ");
+    let text =
+        report::table::bench(&run(213_000), false, report::foot::Notes::All, &plain()).replace("\n  ", " ");
     assert!(text.contains(&format!("phases: {here}")), "{text}");
 }
 

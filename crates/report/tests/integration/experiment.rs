@@ -107,7 +107,7 @@ fn bisection() -> Experiment {
 
 fn published(idle: [u64; 3], full: [u64; 3]) -> Option<Published> {
     let latencies = BTreeMap::from([("idle".to_owned(), idle), ("full".to_owned(), full)]);
-    Some(Published { source: "S0, table A.9".into(), unit: "us".into(), latencies })
+    Some(Published { source: "Enea, table A.9".into(), unit: "us".into(), latencies })
 }
 
 /// Three kernels: the second is no other than the first, the third is three times as fast.

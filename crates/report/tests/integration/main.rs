@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod comparison;
+mod cost;
 mod experiment;
 mod explanation;
+mod export;
 mod html;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
+mod patterns;
+mod response;
 mod sample;
 mod terminal;

@@ -73,7 +73,7 @@ pub enum Refusal {
     #[error("the exposure is more than {FURTHEST} times the run")]
     TooFar,
     /// The run was not alike from beginning to end.
-    #[error("the run was not alike from beginning to end (p = {0:.4})")]
+    #[error("latencies changed during the run (p = {0:.4})")]
     NotAlike(f64),
     /// Blocks are not independent of each other.
     #[error(

@@ -44,7 +44,7 @@ const SEPARATED: &str = "/sys/devices/system/cpu/isolated and the cpusets";
 /// CPUs that are not set apart.
 fn left(survey: &Survey) -> Reading {
     if survey.isolated.is_empty() {
-        return unsupported("no CPU is set apart");
+        return unsupported("no CPU is isolated");
     }
     let left = survey.housekeeping();
     let value = if left.is_empty() { Fact::Absent } else { Fact::Value(Value::Cpus(left)) };
@@ -55,7 +55,7 @@ fn left(survey: &Survey) -> Reading {
 fn nodes_without(survey: &Survey) -> Reading {
     const NODES: &str = "/sys/devices/system/node";
     if survey.isolated.is_empty() {
-        return unsupported("no CPU is set apart");
+        return unsupported("no CPU is isolated");
     }
     let nodes = survey.root.numbered(NODES, "node");
     if nodes.is_empty() {

@@ -29,9 +29,15 @@ pub(super) fn systems(input: &mut Input<'_>, content: &mut Content) -> Result<()
     Ok(())
 }
 
+/// The number of an event has 16 bits.
+const MOST_EVENTS: usize = 1 << 16;
+
 fn formats(input: &mut Input<'_>, count: u32, content: &mut Content) -> Result<()> {
     for _ in 0..count {
         let size = input.u64()?;
+        if content.formats.len() == MOST_EVENTS {
+            return Err(input.wrong("more events than any kernel has"));
+        }
         content.formats.push(input.text_of(size)?);
     }
     Ok(())

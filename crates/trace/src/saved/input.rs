@@ -12,6 +12,9 @@ const CHUNK: usize = 1 << 16;
 /// A text that is longer is none: names of systems, clocks, instances.
 const LONGEST_TEXT: usize = 4096;
 
+/// Formats, symbols and names of tasks: a few megabytes of a file, whatever else it is long for.
+pub(super) const MOST: u64 = 128 << 20;
+
 /// A place in a file.
 #[derive(Debug)]
 pub(super) struct Input<'a> {
@@ -19,13 +22,15 @@ pub(super) struct Input<'a> {
     pub at: u64,
     store: &'a Store,
     path: &'a str,
+    /// How many bytes may still be read: parts may be named again and again.
+    allowed: u64,
     chunk: Vec<u8>,
     chunk_at: u64,
 }
 
 impl<'a> Input<'a> {
     pub fn new(store: &'a Store, path: &'a str) -> Self {
-        Self { order: Order::Little, at: 0, store, path, chunk: Vec::new(), chunk_at: 0 }
+        Self { order: Order::Little, at: 0, store, path, allowed: MOST, chunk: Vec::new(), chunk_at: 0 }
     }
 
     /// Something is wrong with the file here.
@@ -38,12 +43,19 @@ impl<'a> Input<'a> {
         if length > self.left() {
             return Err(self.cut());
         }
+        self.count(length)?;
         let mut bytes = Vec::new();
         // Not more than the file has.
         let whole = usize::try_from(length).map_err(|_| self.cut())?;
         self.store.read(self.at, whole, &mut bytes).map_err(|error| self.wrong(error))?;
         self.at += length;
         Ok(bytes)
+    }
+
+    fn count(&mut self, bytes: u64) -> Result<()> {
+        let left = self.allowed.checked_sub(bytes);
+        self.allowed = left.ok_or_else(|| self.wrong("it has more to say of its events than any kernel"))?;
+        Ok(())
     }
 
     fn left(&self) -> u64 {
@@ -65,6 +77,7 @@ impl<'a> Input<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.count(N as u64)?;
         let inside = |at: u64, chunk_at: u64| usize::try_from(at.checked_sub(chunk_at)?).ok();
         let found =
             inside(self.at, self.chunk_at).and_then(|begin| self.chunk.get(begin..begin.checked_add(N)?));

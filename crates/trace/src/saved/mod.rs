@@ -51,6 +51,19 @@ struct Content {
     buffers: Vec<Buffer>,
 }
 
+/// A file has a handful of instances.
+const MOST_BUFFERS: usize = 1000;
+
+impl Content {
+    fn add(&mut self, buffer: Buffer, input: &Input<'_>) -> Result<()> {
+        if self.buffers.len() == MOST_BUFFERS {
+            return Err(input.wrong("more instances than any kernel has"));
+        }
+        self.buffers.push(buffer);
+        Ok(())
+    }
+}
+
 /// A piece of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
@@ -118,7 +131,7 @@ impl Saved {
         let Some(Part { offset, size }) = self.content.symbols else { return Ok(Symbols::default()) };
         let wrong = |error| Error::new("read", &self.path, error);
         let mut bytes = Vec::new();
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let size = usize::try_from(size.min(input::MOST)).unwrap_or(usize::MAX);
         self.store.read(offset, size, &mut bytes).map_err(wrong)?;
         Symbols::read(bytes.as_slice()).map_err(wrong)
     }

@@ -76,7 +76,7 @@ fn options(input: &mut Input<'_>, content: &mut Content, algorithm: &str) -> Res
 
 fn option(input: &mut Input<'_>, kind: u16, size: u32, content: &mut Content, algorithm: &str) -> Result<()> {
     match kind {
-        BUFFER => content.buffers.push(buffer(input, size, algorithm)?),
+        BUFFER => content.add(buffer(input, size, algorithm)?, input)?,
         CLOCK => content.clock = events::clock(&input.text_of(size.into())?),
         HEADERS | INTERNAL | SYSTEMS | SYMBOLS | TASKS => {
             let offset = input.u64()?;

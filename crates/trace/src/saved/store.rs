@@ -14,7 +14,7 @@ pub(super) enum Store {
 
 impl Store {
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         let length = file.metadata()?.len();
         Ok(Self::File(file, length))
     }

@@ -36,12 +36,12 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Content> {
         return Err(input.wrong(format!("`{}` in place of binary pages", mark.escape_default())));
     }
     let top = Buffer { name: String::new(), clock: content.clock.clone(), cpus: parts(input, cpus)? };
-    content.buffers.push(top);
+    content.add(top, input)?;
     for (offset, name) in others {
         input.at = offset;
         input.mark(PAGES)?;
         let clock = content.clock.clone();
-        content.buffers.push(Buffer { name, clock, cpus: parts(input, cpus)? });
+        content.add(Buffer { name, clock, cpus: parts(input, cpus)? }, input)?;
     }
     Ok(content)
 }

@@ -168,6 +168,10 @@ impl Maker {
     }
 }
 
+fn place(bytes: &[u8], text: &[u8]) -> usize {
+    bytes.windows(text.len()).position(|found| found == text).unwrap()
+}
+
 const BUFFER: u16 = 3;
 const CLOCK: u16 = 4;
 
@@ -229,10 +233,53 @@ fn what_is_not_read_is_refused_by_name() {
     assert!(refused(Vec::new()).reason.contains("ends too early"));
 }
 
+/// A file that is mostly a hole, and says that all of it is one text.
+#[test]
+fn a_hostile_file_takes_bounded_memory() {
+    let mut maker = Maker::new(MACHINES[0], "6");
+    maker.text("header_page");
+    maker.u64(1 << 40);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.dat");
+    std::fs::write(&path, &maker.bytes).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 41).unwrap();
+    assert!(Saved::open(&path).unwrap_err().reason.contains("more to say"));
+
+    let mut maker = Maker::new(MACHINES[0], "6");
+    maker.headers();
+    maker.u32(u32::MAX);
+    (0..=1 << 16).for_each(|_| maker.long_text(""));
+    assert!(Saved::of_bytes(maker.bytes).unwrap_err().reason.contains("more events"));
+
+    let mut maker = Maker::six(MACHINES[0]);
+    let options = place(&maker, b"options  ") + 10;
+    let pages = place(&maker, b"flyrecord") as u64;
+    let tail = maker.split_off(options);
+    // Each is the place of the pages of all CPUs, again.
+    for _ in 0..2000 {
+        maker.extend(3_u16.to_le_bytes());
+        maker.extend(9_u32.to_le_bytes());
+        maker.extend((pages + 2000 * 15).to_le_bytes());
+        maker.push(0);
+    }
+    maker.extend(tail);
+    assert!(Saved::of_bytes(maker).unwrap_err().reason.contains("more instances"));
+}
+
+#[test]
+fn only_regular_files_are_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    for path in [&pipe, Path::new("/dev/zero")] {
+        assert!(Saved::open(path).unwrap_err().reason.contains("not a regular file"), "{path:?}");
+    }
+}
+
 #[test]
 fn a_clock_that_counts_no_time_is_refused() {
     let mut bytes = Maker::six(MACHINES[0]);
-    let at = bytes.windows(12).position(|bytes| bytes == b"local [mono]").unwrap();
+    let at = place(&bytes, b"local [mono]");
     bytes[at..at + 12].copy_from_slice(b"[counter] xx");
     let saved = Saved::of_bytes(bytes).unwrap();
     let error = saved.events(&saved.buffers()[0]).unwrap_err();

@@ -8,7 +8,7 @@ use sys::clock::Clock;
 
 use super::start::{Kind, Role, announce, live};
 use crate::journal::{History, Lock, State};
-use crate::undo::restore;
+use crate::undo;
 
 /// What the process does that was started with [`super::ARGUMENT`]; `words` stand behind it. The exit code.
 pub fn main(words: &[String]) -> u8 {
@@ -44,7 +44,7 @@ fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
     if !announce(state, Kind::Deadline, None) {
         return 2;
     }
-    let state = State::at(state);
+    let state = State::of_machine(state);
     // Where its first line is damaged a journal is still the one that this process was started for: another one would have
     // ended this process.
     let is_ours = |history: &History| match &history.begin {
@@ -72,7 +72,7 @@ fn wait_and_undo(state: &Path, seconds: u64, id: &str) -> u8 {
 
 /// Undoes, and leaves word of it. What could not be put back keeps the journal open.
 fn undo(state: &State, lock: &Lock, history: &History) -> u8 {
-    let undone = restore(&mut live(state.directory()), &history.steps);
+    let undone = undo::undo(state, lock, history, &mut live(state.directory()));
     let is_timed = history.begin.as_ref().is_some_and(|begin| begin.seconds != Some(0));
     let why = match history.applied && is_timed {
         true => "their time had run out",

@@ -89,7 +89,7 @@ fn place(state: &Path, kind: Kind) -> PathBuf {
 }
 
 fn announcement(state: &Path, kind: Kind) -> Option<Announcement> {
-    serde_json::from_slice(&files::read(&place(state, kind), LONGEST).ok()?).ok()
+    record::json::read(&files::read(&place(state, kind), LONGEST).ok()?).ok()
 }
 
 /// Whether the holder that announced itself still runs; none where none did.

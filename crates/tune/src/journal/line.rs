@@ -69,6 +69,9 @@ pub struct Begin {
     /// The file that says what was chosen, where it was not typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
+    /// The CPUs that were online: what cannot be bound to them while they are away waits for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online: Option<String>,
 }
 
 /// What came of a write.
@@ -143,7 +146,7 @@ pub(crate) fn whole<T: DeserializeOwned>(piece: &[u8]) -> Option<T> {
     let text = std::str::from_utf8(piece).ok()?.strip_suffix('\n')?;
     let (own, json) = text.split_once(' ')?;
     let own = u32::from_str_radix(own, 16).ok()?;
-    (own == sum(json.as_bytes())).then(|| serde_json::from_str(json).ok()).flatten()
+    (own == sum(json.as_bytes())).then(|| record::json::read(json.as_bytes()).ok()).flatten()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod history;
 mod line;
+mod machine;
 mod state;
 
 pub use history::{History, Taken};

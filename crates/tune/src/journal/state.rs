@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::history::{History, Taken};
 use super::line::{Line, read, written};
+use super::machine::Machine;
 use crate::plan::Relied;
 use crate::{Error, Result};
 
@@ -29,13 +30,14 @@ const HINT: &str = "is there room, and may you write there?";
 /// Where the journal is.
 #[derive(Clone, Debug)]
 pub struct State {
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
+    pub(super) machine: Option<Machine>,
 }
 
 /// Held by the one process that changes something. The kernel gives it back when the process ends.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    _files: [Option<File>; 2],
 }
 
 /// What a journal is written to.
@@ -96,6 +98,21 @@ impl Journal {
         Ok(number)
     }
 
+    /// Says what was done already, and returns when it is on the disk.
+    ///
+    /// # Errors
+    /// As for [`Journal::promise`].
+    pub(crate) fn add(&mut self, done: &[Taken]) -> Result<()> {
+        for Taken { rules, target, old, new, outcome } in done.iter().cloned() {
+            let step = self.next();
+            self.tell(&Line::Intend { step, rules, target, old, new })?;
+            if let Some(outcome) = outcome {
+                self.tell(&Line::Done { step, outcome })?;
+            }
+        }
+        self.store.sync().map_err(Error::io("write to the disk", &self.path, HINT))
+    }
+
     /// Says what the settings that follow rest on.
     ///
     /// # Errors
@@ -107,7 +124,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds a line. A machine that loses power before it is on the disk loses what it tells of too.
+    /// Adds a line. A machine that loses power before it is on the disk loses what it lists too.
     ///
     /// # Errors
     /// [`Error`] where it cannot be written.
@@ -125,7 +142,12 @@ impl Journal {
 impl State {
     /// The directory, which need not exist.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), machine: None }
+    }
+
+    /// The same, one of several that change the running machine: no two at a time.
+    pub fn of_machine(directory: impl Into<PathBuf>) -> Self {
+        Self { machine: Machine::own(), ..Self::at(directory) }
     }
 
     /// Where it is.
@@ -151,7 +173,7 @@ impl State {
 
     /// Whether a process changes something right now. Changes nothing itself.
     pub fn is_busy(&self) -> bool {
-        let file = File::open(self.directory.join(LOCK));
+        let file = files::open(&self.directory.join(LOCK));
         file.is_ok_and(|file| {
             flock(&file, FlockOperation::NonBlockingLockShared).is_err_and(|errno| errno == Errno::WOULDBLOCK)
         })
@@ -168,7 +190,8 @@ impl State {
             }
             errno => Error::new("lock", &path, errno, HINT),
         })?;
-        Ok(Lock { _file: file })
+        let machine = self.machine.as_ref().map(|machine| machine.lock(operation)).transpose()?;
+        Ok(Lock { _files: [Some(file), machine.flatten()] })
     }
 
     /// What is locked: a file that was made once is only read, so that a disk that was mounted read-only since can be
@@ -210,11 +233,29 @@ impl State {
         }
     }
 
+    /// Whether it is known of which boot a journal is: by its first line, or because it was begun in this one. Whatever it
+    /// lists is nobody's business in another.
+    pub fn knows_boot(&self, history: &History) -> bool {
+        let is_claimed = || self.machine.as_ref().is_some_and(|machine| machine.is_claimed(&self.directory));
+        history.begin.is_some() || is_claimed()
+    }
+
+    /// Refuses to plan beside settings of this machine whose journal is in another directory.
+    ///
+    /// # Errors
+    /// [`Error`] where there are some.
+    pub fn check_others(&self) -> Result<()> {
+        self.machine.as_ref().map_or(Ok(()), |machine| machine.check(&self.directory))
+    }
+
     /// Begins a journal. The directory knows of it when this returns.
     ///
     /// # Errors
-    /// [`Error`] where there is one, or none can be made.
+    /// [`Error`] where there is one, here or where else settings of this machine are kept, or none can be made.
     pub fn begin(&self, _lock: &Lock) -> Result<Journal> {
+        if let Some(machine) = &self.machine {
+            machine.claim(&self.directory)?;
+        }
         let path = self.directory.join(JOURNAL);
         let file = files::create_new(&path, files::PRIVATE).map_err(Error::file(HINT))?;
         let _ = fs::remove_file(self.directory.join(WORDS));
@@ -241,7 +282,11 @@ impl State {
     /// [`Error`] where it cannot be moved.
     pub fn close(&self, _lock: &Lock) -> Result<()> {
         let path = self.directory.join(JOURNAL);
-        fs::rename(&path, self.directory.join(LAST)).map_err(Error::io("rename", &path, HINT))?;
+        let moved = fs::rename(&path, self.directory.join(LAST));
+        if let Some(machine) = &self.machine {
+            machine.release(&self.directory, moved.is_ok());
+        }
+        moved.map_err(Error::io("rename", &path, HINT))?;
         self.sync()
     }
 
@@ -256,7 +301,8 @@ impl State {
     }
 
     fn sync(&self) -> Result<()> {
-        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
-        synced.map_err(Error::io("write to the disk", &self.directory, HINT))
+        files::Directory::open(&self.directory)
+            .and_then(|directory| directory.sync())
+            .map_err(Error::file(HINT))
     }
 }

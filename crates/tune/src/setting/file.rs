@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use control::{Kernel, in_words};
+use control::Kernel;
 use machine::latency_request;
 use record::Fact;
 use rustix::io::Errno;
 use survey::matching;
 use sysroot::SysRoot;
-use units::{CpuId, CpuList};
+use units::{CpuId, CpuList, errno_in_words};
 
 use super::{Expansion, Form, Kind, Phase, Target, hazard, partition};
 
@@ -57,7 +57,7 @@ fn each(
     };
     let wanted: Vec<&String> = paths.iter().filter(there).filter(|path| is_wanted(path)).collect();
     if wanted.is_empty() {
-        expansion.refuse(pattern, format!("not there ({})", in_words(2)));
+        expansion.refuse(pattern, format!("not there ({})", errno_in_words(2)));
     }
     for path in wanted {
         match lacking(root, path, value) {

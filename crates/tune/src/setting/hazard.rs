@@ -1,7 +1,7 @@
 //! Files that must not be changed because they cannot be put back, and what else a change of a file does.
 
-use control::in_words;
 use rustix::io::Errno;
+use units::errno_in_words;
 
 /// A file, what it says, and why that cannot be written back.
 const ONE_WAY: [(&str, &str, &str); 7] = [
@@ -61,7 +61,7 @@ pub(crate) fn unreadable(what: &str, errno: i32) -> String {
     let locked =
         what.contains("/debug/") && [Errno::PERM, Errno::ACCESS].map(Errno::raw_os_error).contains(&errno);
     let why = if locked { ": debugfs is closed, by lockdown or for want of privileges" } else { "" };
-    format!("cannot be read ({}){why}", in_words(errno))
+    format!("cannot be read ({}){why}", errno_in_words(errno))
 }
 
 #[cfg(test)]

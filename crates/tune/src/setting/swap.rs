@@ -7,6 +7,7 @@ use machine::swaps::{self, swaps};
 use record::Fact;
 use rustix::io::Errno;
 use sysroot::SysRoot;
+use units::InOrder;
 
 use super::{Expansion, Found, Kind, Phase, Target};
 use crate::plan::Step;
@@ -25,7 +26,7 @@ pub(super) fn expand(root: &SysRoot) -> Expansion {
             return expansion;
         }
     };
-    all.sort_by_key(|swap| swap.priority);
+    all.order_by_key(|swap| swap.priority);
     let used: u64 = all.iter().map(|swap| swap.used).sum();
     let available = available_memory(root).unwrap_or(0);
     if used > available / 2 {

@@ -39,6 +39,11 @@ impl Bindings {
         self.0.get(&(*tid, *start)).map(|task| &task.cpus)
     }
 
+    /// Whether somebody else has bound it.
+    pub fn has(&self, task: &Task) -> bool {
+        self.0.contains_key(&(task.tid, task.start))
+    }
+
     /// Binds again those that the kernel has let go.
     pub fn restore(&self, kernel: &mut dyn Kernel) {
         for ((tid, start), Task { pid, cpus, .. }) in &self.0 {
@@ -69,7 +74,8 @@ fn ours(taken: &[Taken]) -> BTreeMap<(i32, u64), Vec<CpuList>> {
     let isolated = partitions_in(&taken.iter().collect::<Vec<_>>());
     for step in taken {
         match &step.target {
-            Target::Affinity(thread) => {
+            // What is freed is written before the partition is: whoever is killed in between has left it so.
+            Target::Affinity(thread) | Target::Freed(thread) => {
                 let values = [step.ours(), Some(&step.old)].into_iter().flatten();
                 let own = all.entry((thread.tid, thread.start)).or_default();
                 own.extend(values.filter_map(|text| text.parse().ok()));

@@ -61,3 +61,25 @@ fn what_a_service_has_started_in_a_partition_goes_back_to_it() {
     assert_eq!(machine.text(&format!("{top}/openrc/robot/cgroup.procs")).as_deref(), Some("700\n"));
     assert_eq!(machine.text(&format!("{top}/cgroup.procs")).as_deref(), Some("1\n"), "not to the top group");
 }
+
+/// Killed between the threads that a partition would move and the partition's CPUs.
+#[test]
+fn threads_of_a_partition_that_was_never_finished_get_back_their_cpus() {
+    let mut before = machine();
+    before.put("/sys/devices/system/cpu/online", "0-3\n");
+    before.put("/proc/sys/kernel/osrelease", "6.1.0\n");
+    let stat = STAT.replace(" 2097152 ", " 0 ");
+    before.put("/proc/700/task/700/stat", &format!("700 (sh) {stat}\n"));
+    before.put("/proc/700/task/700/status", "Cpus_allowed_list:\t2\n");
+    let changes = vec![Change::Partition("2-3".parse().unwrap())];
+    let plan = plan(&before.root(), &[Request { changes, ..Request::default() }], &CpuList::new());
+    let is_of_group = |step: &crate::Step| matches!(step.target, Target::Group(_));
+    let begun = plan.steps.iter().position(is_of_group).unwrap() + 1;
+    let (mut machine, disk) = (before, Disk::default());
+    apply(&mut machine, &mut disk.journal(), &plan.steps[..begun], OnRefusal::RollBack, &mut |_| true);
+    let cpus = |machine: &Scripted| machine.text("/proc/700/task/700/status").unwrap();
+    assert_eq!(cpus(&machine), "Cpus_allowed_list:\t0-1\n");
+    let undone = restore(&mut machine, &disk.history().steps);
+    assert!(undone.iter().all(|undone| undone.back.is_as_before()), "{undone:?}");
+    assert_eq!(cpus(&machine), "Cpus_allowed_list:\t2\n");
+}

@@ -3,18 +3,17 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-use super::{bench, load, measure, samples, snapshot};
+use super::{bench, echo, load, measure, samples, snapshot};
 use crate::output;
 
 /// Measures the worst-case latency of a Linux system; worstcase reports and explains it elsewhere.
 #[derive(Parser)]
 #[command(
     name = "worstcase-agent",
-    version,
+    version = env!("WORSTCASE_VERSION"),
     about,
-    disable_help_subcommand = true,
     after_help = "Exit codes: 0 pass, 1 fail, 2 error, 3 inconclusive, 130 interrupted before anything was measured.\n\
                   The page of a record: worstcase report DIR, on any machine"
 )]
@@ -33,10 +32,16 @@ enum Command {
                       the record. With --limit the exit code says whether the requirement was met."
     )]
     Bench(Box<bench::Bench>),
+    Echo(echo::Echo),
     Measure(Box<measure::Measure>),
     Load(load::Load),
     Samples(samples::Samples),
     Snapshot(snapshot::Snapshot),
+}
+
+/// All commands with their arguments.
+pub fn all() -> clap::Command {
+    Arguments::command()
 }
 
 /// What `worstcase-agent` does with its arguments.
@@ -46,7 +51,8 @@ pub fn main() -> ExitCode {
         Err(error) => return output::usage(&error),
     };
     output::ended(match command {
-        Command::Bench(bench) => bench.run(&runner::Means::default()),
+        Command::Bench(bench) => bench.run(&runner::Means::default(), None),
+        Command::Echo(echo) => echo.run(),
         Command::Measure(measure) => measure.run(None),
         Command::Load(load) => load.run(),
         Command::Samples(samples) => samples.run(),

@@ -4,68 +4,83 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use record::{CStates, CommandLoad, LoadProof, Machine, Out, Request, RunPlan, store};
+use record::{CStates, CommandLoad, LoadProof, Machine, Out, Record, Request, RunPlan, store};
+use report::Style;
+use report::foot::Notes;
 use runner::{Means, Outcome, Run};
 use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 
-use crate::error::Result;
-use crate::options::{self, CStatesChoice, Measuring};
+use crate::options::{self, CStatesChoice, Form, LOADED, MEASURED, Measuring, OUTPUT};
 use crate::output::{self, Stream};
 use crate::presets::{self, Preset};
 use crate::progress::Progress;
+use failure::{Error, Result};
 
-/// The loads of S0's tables.
+/// The loads of Enea's tables.
 const LOADS: [&str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
 /// A first look.
 const DURATION: Nanos = Nanos::from_secs(10);
 
-/// Measure this machine under load: a table, a report and a verdict in one go
+const EXAMPLES: &str = "\
+Examples:
+  worstcase bench                                 six loads, ten seconds each: a first look
+  worstcase bench -D 10m --limit 100us            a requirement: exit code 1 if it is not met
+  worstcase bench --loads idle,io --explain       why are the worst wake-ups late?
+  worstcase bench --load-command 'make -j8'       a load of your own
+  worstcase bench --cstates both                  what idle states cost
+  worstcase bench --preset enea                   cyclictest -S -m -p99 -l 100000, as in Enea's paper";
+
+/// Measure this machine under load: a table, a report and a verdict
 ///
-/// Wakes a real-time thread on every CPU, under one load after the other, and leaves a directory with the record and
-/// the page. With --limit the exit code says whether the requirement was met.
+/// Wakes a real-time thread on every CPU under one load after another, and leaves a directory with the record and a
+/// page. With --limit the exit code says whether the requirement was met.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Bench {
+    #[command(flatten)]
+    measuring: Measuring,
+
     /// Loads, one after the other: see worstcase load --list [default: idle,cpu,io,vm,hdd,full]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = LOADED)]
     loads: Vec<String>,
 
     /// A command of your own as a further load, run by the shell
-    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new(), value_name = "COMMAND")]
+    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new(), value_name = "COMMAND", help_heading = LOADED)]
     load_command: Option<String>,
 
-    /// By what --load-command is known to run: cpu (it uses the CPU), work (it works, however little CPU that takes), alive
+    /// What shows that --load-command runs: cpu (it uses the CPU), work (it works, however little CPU that takes), alive
     /// (it waits by design) [default: cpu]
-    #[arg(long, value_name = "PROOF", requires = "load_command")]
+    #[arg(long, value_name = "PROOF", requires = "load_command", help_heading = LOADED)]
     load_proof: Option<LoadProof>,
 
     /// CPUs that load workers run on [default: all that are not isolated]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", help_heading = LOADED)]
     load_cpus: Option<CpuList>,
 
     /// Where loads that write do so [default: the working directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = LOADED)]
     load_dir: Option<PathBuf>,
 
     /// Who load workers and --load-command run as, by name or as UID[:GID]; root keeps its privileges [default: you,
     /// without capabilities]
-    #[arg(long, value_name = "USER")]
+    #[arg(long, value_name = "USER", help_heading = LOADED)]
     load_user: Option<String>,
 
-    /// Length of one scenario (a load at a period under a C-state policy) [default: 10s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
+    /// Time for each load (at each period, under each C-state policy) [default: 10s]
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration, help_heading = MEASURED)]
     duration: Option<Nanos>,
 
     /// Idle states: as-is (as an application finds them), restrict (as cyclictest does), both [default: as-is]
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", help_heading = MEASURED)]
     cstates: Option<CStatesChoice>,
 
     /// How often each scenario is measured; from 2 on each pass has an order of its own
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = MEASURED)]
     repeat: u32,
 
-    /// Begin with a seed's own measurement: s0, s1, s3, osadl; options given beside it win
-    #[arg(long, value_name = "NAME")]
+    /// Measure as a paper did: enea, evl, flatscher, osadl; options given beside it win
+    #[arg(long, value_name = "NAME", help_heading = MEASURED)]
     preset: Option<String>,
 
     /// Afterwards measure each load once more, traced, and explain its N worst wake-ups [default: 10]
@@ -75,36 +90,54 @@ pub struct Bench {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "10",
-        value_parser = clap::value_parser!(u32).range(1..=100)
+        value_parser = clap::value_parser!(u32).range(1..=100),
+        help_heading = MEASURED
     )]
     explain: Option<u32>,
 
     /// Directory of the record [default: worstcase-<UTC time>-<host>]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     out: Option<PathBuf>,
 
-    /// Print the record as JSON instead of the table
-    #[arg(long)]
+    /// Print the run in this form instead of the table
+    #[arg(long, value_name = "FORM", help_heading = OUTPUT)]
+    format: Option<Form>,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
     json: bool,
 
-    /// Print the table of every CPU as well
-    #[arg(long)]
-    per_cpu: bool,
+    /// Compare with an earlier record: its directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json"], help_heading = OUTPUT)]
+    against: Option<PathBuf>,
 
-    #[command(flatten)]
-    measuring: Measuring,
+    /// Print the table of every CPU as well
+    #[arg(long, help_heading = OUTPUT)]
+    per_cpu: bool,
+}
+
+/// What the program that has more than measuring does around a run. The agent, which is to be small, is built without: to read a
+/// record is a tenth of it.
+#[derive(Clone, Copy)]
+pub struct Around {
+    /// Reads an earlier record, to compare with.
+    pub read: fn(&Path) -> std::result::Result<Record, store::StoreError>,
+    /// What is printed below the table.
+    pub below: fn(&Record, Option<&Record>, &Style) -> Vec<String>,
 }
 
 impl Bench {
     /// Measures, shows and judges.
-    pub fn run(self, means: &Means) -> Result<ExitCode> {
+    pub fn run(self, means: &Means, around: Option<Around>) -> Result<ExitCode> {
+        output::quiet(self.measuring.quiet);
         let preset = self.preset.as_deref().map(presets::get).transpose()?;
+        let earlier = self.against.as_deref().map(|path| read_earlier(path, around)).transpose()?;
         let run = Run::prepare(self.request(preset.as_ref())?, means)?;
         announce(&run.header().plan, preset.as_ref(), &run.header().machine);
-        output::words(&format!("record: {}", run.path().unwrap_or(Path::new("")).display()));
+        say_where(run.path(), self.out.is_some());
         let mut progress = Progress::of(run.header());
         let outcome = run.measure(&mut progress)?;
-        Ok(output::conclude(&outcome, || self.show(&outcome)))
+        Ok(output::conclude(&outcome, || self.show(&outcome, earlier.as_ref(), around)))
     }
 
     fn request(&self, preset: Option<&Preset>) -> Result<Request> {
@@ -129,9 +162,14 @@ impl Bench {
             repeat: self.repeat,
             explain: self.explain,
             preset: preset.map(|p| p.name.clone()),
-            out: Some(self.out.clone().map_or(Out::Named, Out::Directory)),
+            out: Some(self.out.clone().map_or_else(|| self.unnamed_out(), Out::Directory)),
             ..options.request(preset.map(|p| p.priority))?
         })
+    }
+
+    /// What is printed whole needs no file.
+    fn unnamed_out(&self) -> Out {
+        if self.json || self.format.is_some() { Out::IfPossible } else { Out::Named }
     }
 
     /// The names of the loads to be measured, beside a command.
@@ -144,21 +182,59 @@ impl Bench {
         }
     }
 
-    fn show(&self, outcome: &Outcome) -> Result<()> {
-        if self.json {
-            return output::final_data(&(serde_json::to_string(&outcome.record).unwrap_or_default() + "\n"));
+    fn show(&self, outcome: &Outcome, earlier: Option<&Record>, around: Option<Around>) -> Result<()> {
+        let record = &outcome.record;
+        if let Some(form) = self.format.or(self.json.then_some(Form::Json)) {
+            return output::final_data(&form.render(record));
         }
-        let table = report::table::bench(&outcome.record, self.per_cpu, &output::style(Stream::Output));
-        let explained = report::explanation::text(&outcome.record, &output::style(Stream::Output));
-        let gap = if explained.is_empty() { "" } else { "\n" };
-        output::final_data(&format!("{table}{gap}{explained}"))?;
+        let style = output::style(Stream::Output);
+        // Without a record nothing shows the rest later.
+        let directory = outcome.path.as_ref().map(|path| path.display().to_string());
+        let notes = directory.as_deref().map_or(Notes::All, Notes::Few);
+        let mut parts = vec![report::table::bench(record, self.per_cpu, notes, &style)];
+        if let Some(around) = around {
+            parts.extend((around.below)(record, earlier, &style));
+        }
+        output::final_data(&parts.join("\n"))?;
         if let Some(page) =
             outcome.path.as_ref().map(|path| path.join(store::PAGE)).filter(|page| page.exists())
         {
-            output::words(&format!("report: {}", page.display()));
+            output::news(&format!("Report  {}", page.display()));
         }
         Ok(())
     }
+}
+
+fn read_earlier(path: &Path, around: Option<Around>) -> Result<Record> {
+    let Some(around) = around else {
+        let hint = "worstcase report RECORD RECORD, on any machine";
+        return Err(Error::new("this program compares nothing", hint));
+    };
+    Ok((around.read)(path)?)
+}
+
+/// Where the record is. A path that nobody named and that does not begin here is one that the next boot empties.
+fn say_where(path: Option<&Path>, named: bool) {
+    let Some(path) = path else {
+        output::words(
+            "warning: no record is kept: neither here nor in /run, /dev/shm or /tmp can a directory be made",
+        );
+        return;
+    };
+    output::news(&format!("record: {}", path.display()));
+    if !named && path.is_absolute() {
+        output::words(
+            "warning: the working directory cannot be written: copy the record before the next boot",
+        );
+    }
+}
+
+/// What is measured: a machine, a virtual one, a container; its kernel and how it preempts.
+fn subject(machine: &Machine) -> Vec<String> {
+    let mut words = machine.whereabouts();
+    words.push(format!("Linux {}", machine.kernel.release));
+    words.extend(machine.kernel.preemption.value().map(|mode| format!("preemption {mode}")));
+    words
 }
 
 /// What is about to happen and how long it takes.
@@ -170,7 +246,8 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
         (Some(duration), _) => duration.rounded(),
         (None, samples) => format!("{} activations", samples.unwrap_or_default()),
     };
-    output::words(&format!(
+    output::news(&format!("machine: {}", subject(machine).join(", ")));
+    output::news(&format!(
         "{} of {each} each (and {} to warm up) on CPUs {}: about {}",
         if scenarios.len() == 1 { "1 scenario".into() } else { format!("{} scenarios", scenarios.len()) },
         plan.warm_up.rounded(),
@@ -187,19 +264,19 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
         ));
     }
     if let Some(preset) = preset {
-        output::words(&format!(
+        output::news(&format!(
             "preset {}: {}\nit leaves open: {}",
             preset.name, preset.source, preset.leaves_open
         ));
     }
     let temperature = machine::temperature(&SysRoot::live());
     if let Some(temperature) = temperature.value() {
-        output::words(&format!("temperature before any load: {} C", temperature / 1000));
+        output::news(&format!("temperature before any load: {} C", temperature / 1000));
     }
     if plan.cstates == [CStates::AsIs]
         && machine.idle_states.iter().any(|state| state.latency_us > 10 && !state.disabled)
     {
-        output::words(
+        output::news(
             "idle states are left as they are; cyclictest would restrict them (--cstates restrict, or both)",
         );
     }

@@ -8,11 +8,11 @@ use lab::replay::Replay;
 use lab::state::{self, Kind, Plan, State};
 use record::store;
 use report::experiment::{Arm, Experiment, Measured};
-use units::Bytes;
+use units::{Bytes, InOrder};
 
 use super::{lab as guests, tune::trial};
-use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// An experiment as it is shown.
 pub struct Shown {
@@ -25,12 +25,8 @@ pub struct Shown {
 /// The experiment in `directory`; none where none was begun there.
 pub fn find(directory: &Path) -> Option<Result<Shown>> {
     let file = directory.join(state::FILE);
-    let broken = || {
-        CommandError::new(
-            format!("read {}: it is no experiment", file.display()),
-            "was it cut off or edited?",
-        )
-    };
+    let broken =
+        || Error::new(format!("read {}: it is no experiment", file.display()), "was it cut off or edited?");
     match state::kind(directory) {
         Some(kind) => Some(of_kind(kind, directory)),
         None => file.is_file().then(|| Err(broken())),
@@ -66,8 +62,7 @@ impl Shown {
     /// Writes the page. Where nobody asked for it (`is_named`), one that cannot be written is no error: what was measured is
     /// kept in the records.
     pub fn write_page(&self, path: &Path, is_named: bool) -> Result<()> {
-        let page =
-            report::experiment::page(&self.experiment).map_err(|error| CommandError::new(error, ""))?;
+        let page = report::experiment::page(&self.experiment).map_err(|error| Error::new(error, ""))?;
         output::page(path, &page, is_named)
     }
 }
@@ -91,7 +86,7 @@ pub fn begin<P: Plan>(
             arms.push(block.arm.clone());
         }
     }
-    arms.sort_by_key(|arm| (*arm != experiment::Arm::off(), *arm != experiment::Arm::Control, arm.clone()));
+    arms.order_by_key(|arm| (*arm != experiment::Arm::off(), *arm != experiment::Arm::Control, arm.clone()));
     let arm = |arm: experiment::Arm| {
         let (what, notes) = about(&arm)?;
         Ok(Arm { name: state.plan.name(&arm), arm, what, notes, published: None })

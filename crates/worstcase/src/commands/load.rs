@@ -16,9 +16,9 @@ use sys::signal::Signals;
 use sysroot::SysRoot;
 use units::{CpuList, Nanos, Seed};
 
-use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// How often the load is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -29,7 +29,6 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Args)]
 pub struct Load {
     /// The load: see --list
-    #[arg(required_unless_present_any = ["list", "load_command"])]
     name: Option<String>,
 
     /// Explain every load
@@ -40,7 +39,7 @@ pub struct Load {
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new(), value_name = "COMMAND", conflicts_with = "name")]
     load_command: Option<String>,
 
-    /// By what it is known to run: cpu (it uses the CPU), work (it works, however little CPU that takes), alive (it waits by
+    /// What shows that it runs: cpu (it uses the CPU), work (it works, however little CPU that takes), alive (it waits by
     /// design) [default: a command by cpu, a load of the catalogue by what it says itself]
     #[arg(long, value_name = "PROOF")]
     load_proof: Option<LoadProof>,
@@ -78,7 +77,11 @@ impl Load {
         }
         let load = match (&self.load_command, &self.name) {
             (Some(command), _) => load::Load::from_command(command),
-            (None, name) => Catalogue::shipped()?.get(name.as_deref().unwrap_or_default())?.clone(),
+            (None, Some(name)) => Catalogue::shipped()?.get(name)?.clone(),
+            (None, None) => {
+                let hint = "worstcase load --list says what each load does and needs";
+                return Err(Error::new("no load is named", hint));
+            }
         };
         let load = load.proven_by(self.load_proof);
         let root = SysRoot::live();
@@ -134,7 +137,7 @@ impl Load {
         let catalogue = Catalogue::shipped()?;
         let explanations: Vec<_> = catalogue.loads().iter().map(load::Load::explain).collect();
         let text = if self.json {
-            serde_json::to_string(&explanations).map_err(|error| CommandError::new(error, ""))? + "\n"
+            serde_json::to_string(&explanations).map_err(|error| Error::new(error, ""))? + "\n"
         } else {
             let width = output::style(Stream::Output).width;
             explanations.iter().map(|load| explained(load, width)).collect()

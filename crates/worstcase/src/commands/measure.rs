@@ -4,59 +4,101 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use record::{InstrumentPlan, Out, Record, Request, RunPlan};
+use record::{Header, InstrumentPlan, Out, Record, Request, RunPlan};
+use report::foot::Notes;
 use runner::{Means, Observer, Outcome, Page, Run};
 use units::Nanos;
 
 use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};
-use crate::error::{CommandError, Result};
-use crate::options::{self, CStatesChoice, Measuring};
+use crate::options::{self, CStatesChoice, Form, MEASURED, Measuring, OUTPUT};
 use crate::output::{self, Stream};
+use crate::progress::Progress;
+use failure::{Error, Result};
 
 /// Measure live, until Ctrl-C or --duration
 ///
 /// On a terminal a table, elsewhere a line a CPU and second. SIGUSR1 prints a snapshot. Nothing is loaded: see bench.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Measure {
+    #[command(flatten)]
+    measuring: Measuring,
+
     /// How long [default: until Ctrl-C]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration, help_heading = MEASURED)]
     duration: Option<Nanos>,
 
     /// Idle states: as-is (as an application finds them), restrict (as cyclictest does)
-    #[arg(long, value_name = "POLICY", default_value = "as-is")]
+    #[arg(long, value_name = "POLICY", default_value = "as-is", help_heading = MEASURED)]
     cstates: CStatesChoice,
 
-    /// Lines in another tool's form
-    #[arg(long, value_name = "TOOL", conflicts_with = "json")]
+    /// Lines of another tool while it measures, or a form of the result at its end
+    #[arg(long, value_name = "FORM", conflicts_with = "json", help_heading = OUTPUT)]
     format: Option<Format>,
 
     /// One JSON object a CPU and second, and the record as the last line
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     json: bool,
 
     /// File for the histogram at the end; - for standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     histogram: Option<PathBuf>,
 
     /// Whose form the histogram has
-    #[arg(long, value_name = "TOOL", default_value = "cyclictest")]
+    #[arg(long, value_name = "TOOL", default_value = "cyclictest", help_heading = OUTPUT)]
     histogram_format: HistogramFormat,
 
     /// Directory for a record and a report as bench makes them
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     out: Option<PathBuf>,
-
-    #[command(flatten)]
-    measuring: Measuring,
 }
 
-/// Whose lines.
+const EXAMPLES: &str = "\
+Examples:
+  worstcase measure                               all CPUs, until Ctrl-C
+  worstcase measure -a 1 -i 250us -D 1m           CPU 1, every 250 us, for a minute
+  worstcase measure -D 1h --histogram h.txt       a histogram file as cyclictest -h writes it
+  worstcase measure --probe noise -D 30s          how long each CPU is taken from a thread that spins";
+
+/// How the run is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// RTT, RTH, RTD, RTS
+    /// Lines of latmus: RTT, RTH, RTD, RTS
     Latmus,
-    /// T: lines
+    /// Lines of cyclictest: T:
     Cyclictest,
+    /// At the end: a row a CPU
+    Csv,
+    /// At the end: a table for issues and merge requests
+    Markdown,
+    /// At the end: test results for build servers
+    Junit,
+    /// At the end: Test Anything Protocol
+    Tap,
+    /// At the end: signals for a LAVA dispatcher
+    Lava,
+    /// At the end: one line
+    Line,
+}
+
+impl Format {
+    /// Whether lines of the form are printed while it measures.
+    fn is_of_tool(self) -> bool {
+        matches!(self, Self::Latmus | Self::Cyclictest)
+    }
+
+    /// The form of the result at the end.
+    fn form(self) -> Option<Form> {
+        match self {
+            Self::Latmus | Self::Cyclictest => None,
+            Self::Csv => Some(Form::Csv),
+            Self::Markdown => Some(Form::Markdown),
+            Self::Junit => Some(Form::Junit),
+            Self::Tap => Some(Form::Tap),
+            Self::Lava => Some(Form::Lava),
+            Self::Line => Some(Form::Line),
+        }
+    }
 }
 
 /// Whose histogram file.
@@ -73,11 +115,12 @@ enum HistogramFormat {
 impl Measure {
     /// Measures and shows; makes a `page` beside the record.
     pub fn run(self, page: Option<Page>) -> Result<ExitCode> {
+        output::quiet(self.measuring.quiet);
         let run = Run::prepare(self.request()?, &Means { page, ..Means::default() })?;
         let header = run.header();
         self.check_single_cpu(&header.plan)?;
-        let mut display = self.display(&header.plan, &header.machine);
-        if let Some(lab) = header.machine.lab.as_ref().filter(|_| self.format.is_some()) {
+        let mut display = self.display(header);
+        if let Some(lab) = header.machine.lab.as_ref().filter(|_| self.tool_format().is_some()) {
             // Lines of other tools have no room for it.
             output::words(formats::guest_note(lab).trim_end());
         }
@@ -91,13 +134,10 @@ impl Measure {
 
     fn request(&self) -> Result<Request> {
         let [cstates] = self.cstates.0 else {
-            return Err(CommandError::new(
-                "measure takes one C-state policy",
-                "worstcase bench --cstates both",
-            ));
+            return Err(Error::new("measure takes one C-state policy", "worstcase bench --cstates both"));
         };
         if self.measuring.interval.len() > 1 {
-            return Err(CommandError::new("measure takes one interval", "worstcase bench --interval TIMES"));
+            return Err(Error::new("measure takes one interval", "worstcase bench --interval TIMES"));
         }
         let request = Request {
             duration: self.duration,
@@ -128,22 +168,23 @@ impl Measure {
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).map_err(|errno| {
             let message = format!("write {}: {}", path.display(), std::io::Error::from(errno));
-            CommandError::new(message, "name a file in a directory that can be written with --histogram")
+            Error::new(message, "name a file in a directory that can be written with --histogram")
         })
     }
 
     /// The forms of other tools are of latencies.
     fn check_formats(&self, request: &Request) -> Result<()> {
-        let foreign = [("--format", self.format.is_some()), ("--histogram", self.histogram.is_some())];
+        let foreign = [("--format", self.tool_format().is_some()), ("--histogram", self.histogram.is_some())];
         match foreign
             .into_iter()
             .find(|(_, given)| *given && !matches!(request.instrument, InstrumentPlan::Timer(_)))
         {
             None => Ok(()),
             Some((option, _)) => {
+                let values = request.instrument.words().values;
                 let message =
-                    format!("{option} writes latencies of wake-ups, which --probe noise has none of");
-                Err(CommandError::new(message, "--json and --out have gaps too"))
+                    format!("{option} writes latencies of wake-ups, and what is measured are {values}");
+                Err(Error::new(message, format!("--json and --out have {values} too")))
             }
         }
     }
@@ -155,16 +196,24 @@ impl Measure {
         let first = plan.cpus.first().map_or(String::new(), |cpu| cpu.to_string());
         if latmus && plan.cpus.len() != 1 {
             let message = format!("latmus' form holds one CPU, and {} are to be measured", plan.cpus);
-            return Err(CommandError::new(message, format!("choose one: --cpus {first}")));
+            return Err(Error::new(message, format!("choose one: --cpus {first}")));
         }
         Ok(())
     }
 
-    fn display(&self, plan: &RunPlan, machine: &record::Machine) -> Box<dyn Observer> {
+    /// Whose lines are printed while it measures, if another tool's.
+    fn tool_format(&self) -> Option<Format> {
+        self.format.filter(|format| format.is_of_tool())
+    }
+
+    fn display(&self, header: &Header) -> Box<dyn Observer> {
+        let (plan, machine) = (&header.plan, &header.machine);
         match self.format {
             _ if self.json => Box::new(Json),
+            None if self.measuring.quiet => Box::new(Progress::of(header)),
             Some(Format::Latmus) => Box::new(LatmusLines::new(plan, machine)),
             Some(Format::Cyclictest) => Box::new(CyclictestLines::new(plan)),
+            Some(_) => Box::new(Progress::of(header)),
             None if output::is_terminal(Stream::Output) => Box::new(Table::new(machine.unit())),
             None => Box::new(Lines::new(machine.unit())),
         }
@@ -192,10 +241,15 @@ impl Measure {
             let text = serde_json::to_string(record).unwrap_or_default();
             return output::final_data(&format!("{{\"record\":{text}}}\n"));
         }
+        if let Some(form) = self.format.and_then(Format::form) {
+            return output::final_data(&form.render(record));
+        }
         if self.format.is_none() {
+            let directory = outcome.path.as_ref().map(|path| path.display().to_string());
             output::final_data(&report::table::bench(
                 record,
                 record.header.plan.cpus.len() > 1,
+                directory.as_deref().map_or(Notes::All, Notes::Few),
                 &output::style(Stream::Output),
             ))?;
         } else {

@@ -8,8 +8,8 @@ use record::{Block, Machine, Record, RunPlan, Scenario, ScenarioHead, Unit};
 use serde::Serialize;
 use units::{CpuId, Nanos};
 
-use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 use runner::{Live, Observer};
 
 use crate::progress::rows;
@@ -18,7 +18,7 @@ use crate::progress::rows;
 fn print(text: &str) -> Result<bool> {
     output::data(text).or_else(|error| match error.kind() {
         ErrorKind::BrokenPipe => Ok(false),
-        _ => Err(CommandError::new(format!("write to standard output: {error}"), "")),
+        _ => Err(Error::new(format!("write to standard output: {error}"), "")),
     })
 }
 
@@ -99,7 +99,7 @@ struct JsonTotal {
     observed: Summary,
     #[serde(skip_serializing_if = "Option::is_none")]
     missed: Option<u64>,
-    #[serde(rename = "p99.9")]
+    #[serde(rename = "p99_9")]
     p999: Option<Nanos>,
 }
 
@@ -168,7 +168,7 @@ impl Observer for LatmusLines {
         self.responder.priority = thread.priority;
         let mut text = String::new();
         for (_, block) in thread.new {
-            // As latmus has it, best and worst take in the second that the line tells of.
+            // As latmus has it, best and worst take in the second that the line is about.
             if let Some(line) =
                 latmus::data(&block.observed, &thread.summary, thread.missed.unwrap_or_default())
             {

@@ -3,6 +3,8 @@
 pub mod agent;
 mod bench;
 mod check;
+mod cost;
+mod echo;
 mod experiments;
 mod explain;
 mod lab;
@@ -12,26 +14,28 @@ mod measure_display;
 mod partition;
 mod report;
 mod samples;
+mod schema;
 mod snapshot;
 mod tune;
+mod why;
 
 use std::process::ExitCode;
 
+use ::report::Style;
 use clap::{CommandFactory, Parser, Subcommand};
 use record::{Record, Request};
 use runner::{Means, Run};
 
-use crate::error::{CommandError, Result};
 use crate::output;
 use crate::progress::Progress;
+use failure::{Error, Result};
 
 /// Finds, explains and cuts the worst-case latency of a Linux system.
 #[derive(Parser)]
 #[command(
     name = "worstcase",
-    version,
+    version = env!("WORSTCASE_VERSION"),
     about,
-    disable_help_subcommand = true,
     after_help = "Exit codes: 0 pass, 1 fail, 2 error, 3 inconclusive, 130 interrupted before anything was measured.\n\
                   Start with: worstcase bench"
 )]
@@ -45,7 +49,7 @@ pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(Arguments { command }) => {
             if ::sys::privilege::comes_from_file() && !command.measures_or_reads() {
-                return output::ended(Err(CommandError::new(
+                return output::ended(Err(Error::new(
                     "this program has its privileges from its file, for everyone: it measures and reads, and changes nothing",
                     "run it as root, or a copy without file capabilities: setcap -r",
                 )));
@@ -55,6 +59,13 @@ pub fn main() -> ExitCode {
         }
         Err(error) => output::usage(&error),
     }
+}
+
+pub use tune::CHOICE;
+
+/// All commands with their arguments, for what is made of them: manual pages, completions.
+pub fn all() -> clap::Command {
+    Arguments::command()
 }
 
 /// What `worstcase` does in place of a command where another process of it sent a message: a request, or a block of a
@@ -68,8 +79,8 @@ pub fn answer(argument: &str, message: &str) -> Option<ExitCode> {
 }
 
 fn measure(request: &str) -> ExitCode {
-    let request = serde_json::from_str(request);
-    let request = request.map_err(|error| CommandError::new(format!("read a request: {error}"), ""));
+    let request = record::json::read(request.as_bytes());
+    let request = request.map_err(|error| Error::new(format!("read a request: {error}"), ""));
     output::ended(request.and_then(measured))
 }
 
@@ -91,6 +102,8 @@ fn is_command(word: &str) -> bool {
 enum Command {
     Bench(Box<bench::Bench>),
     Check(Box<check::Check>),
+    Cost(cost::CostCommand),
+    Echo(echo::Echo),
     Explain(explain::Explain),
     Measure(Box<measure::Measure>),
     Lab(lab::Lab),
@@ -98,25 +111,31 @@ enum Command {
     Partition(Box<partition::Partition>),
     Report(report::Report),
     Samples(samples::Samples),
+    Schema(schema::Schema),
     Snapshot(snapshot::Snapshot),
     Tune(Box<tune::Tune>),
+    Why(why::Why),
 }
 
 impl Command {
     /// Whether it needs no more than what file capabilities are given for.
     fn measures_or_reads(&self) -> bool {
         match self {
-            Self::Bench(_) | Self::Check(_) | Self::Measure(_) | Self::Load(_) => true,
-            Self::Report(_) | Self::Samples(_) | Self::Snapshot(_) => true,
-            Self::Explain(_) | Self::Lab(_) | Self::Partition(_) | Self::Tune(_) => false,
+            Self::Bench(_) | Self::Check(_) | Self::Echo(_) | Self::Measure(_) | Self::Load(_) => true,
+            Self::Report(_) | Self::Samples(_) | Self::Schema(_) | Self::Snapshot(_) | Self::Why(_) => true,
+            Self::Cost(_) | Self::Explain(_) | Self::Lab(_) | Self::Partition(_) | Self::Tune(_) => false,
         }
     }
 
     /// The exit code carries the verdict.
     fn run(self) -> Result<ExitCode> {
         match self {
-            Self::Bench(bench) => bench.run(&means()),
+            Self::Bench(bench) => {
+                bench.run(&means(), Some(bench::Around { read: record::store::load, below }))
+            }
             Self::Check(check) => check.run(),
+            Self::Cost(cost) => cost.run(),
+            Self::Echo(echo) => echo.run(),
             Self::Explain(explain) => explain.run(),
             Self::Measure(measure) => measure.run(Some(page)),
             Self::Lab(lab) => lab.run(),
@@ -124,10 +143,24 @@ impl Command {
             Self::Partition(partition) => partition.run(),
             Self::Report(report) => report.run(),
             Self::Samples(samples) => samples.run(),
+            Self::Schema(schema) => schema.run(),
             Self::Snapshot(snapshot) => snapshot.run(),
             Self::Tune(tune) => tune.run(),
+            Self::Why(why) => why.run(),
         }
     }
+}
+
+/// What stands below the table of a record: the causes of late wake-ups where they were asked for, the comparison with an
+/// earlier record if there is one, and what to do next.
+fn below(record: &Record, earlier: Option<&Record>, style: &Style) -> Vec<String> {
+    let both = earlier.map(|earlier| [earlier.clone(), record.clone()]);
+    let parts = [
+        ::report::explanation::text(record, style),
+        both.map_or_else(String::new, |both| ::report::compare::compare(&both, style)),
+        ::report::next::run::text(record, style),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
 /// What runs of this program have beside their requests.

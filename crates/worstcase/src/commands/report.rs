@@ -5,16 +5,20 @@ use std::process::ExitCode;
 
 use clap::Args;
 use record::{Record, store};
+use report::Style;
+use report::foot::Notes;
 use units::Nanos;
 
+use super::cost;
 use super::experiments::{self, Shown};
-use crate::error::{CommandError, Result};
-use crate::options;
+use crate::options::{self, Form};
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// Show records again, side by side for several
 ///
-/// Also those of runs that were cut off. The directory of a trial, search, bisection or ladder is shown as its command showed it. The exit code says whether they could be shown, not what their verdicts are.
+/// Runs that were cut off are shown too. The directory of a trial, search, bisection or ladder is shown as its command
+/// showed it. The exit code says whether they could be shown, not what their verdicts are.
 #[derive(Args)]
 pub struct Report {
     /// Directories that runs left, or their record.json; the directory of an experiment
@@ -29,10 +33,22 @@ pub struct Report {
     #[arg(long)]
     per_cpu: bool,
 
-    /// Estimate the latency that is exceeded once in this time on average, at most ten times the run; refused where the
-    /// run does not carry it
+    /// Print all notes on the conditions of a record, not the first three alone
+    #[arg(long)]
+    notes: bool,
+
+    /// Estimate the latency that is exceeded once in this time on average, at most ten times the run; refused where the run
+    /// is too short for it
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     extreme: Option<Nanos>,
+
+    /// Judge the record anew: fail if a wake-up was later than this. The record itself stays as it is
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::length)]
+    limit: Option<Nanos>,
+
+    /// Print a record in this form instead of the table
+    #[arg(long, value_name = "FORM", conflicts_with_all = ["json", "extreme"])]
+    format: Option<Form>,
 
     /// Print the record as JSON, with --extreme the estimates; several as an array
     #[arg(long)]
@@ -46,24 +62,50 @@ impl Report {
                 return self.experiment(&shown?);
             }
         }
-        let records =
+        if let Some(costs) = cost::records(&self.records) {
+            return self.costs(&costs?);
+        }
+        let mut records =
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
+        records.iter_mut().for_each(|record| self.judge_anew(record));
         output::final_data(&self.text(&records)?)?;
         let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
-        let page =
-            report::page::page_with(&records, self.extreme).map_err(|error| CommandError::new(error, ""))?;
+        let page = report::page::page_with(&records, self.extreme).map_err(|error| Error::new(error, ""))?;
         output::page(&path, &page, self.html.is_some())?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn experiment(&self, shown: &Shown) -> Result<ExitCode> {
-        if self.per_cpu || self.extreme.is_some() {
-            let hint = "name one of its records: they lie in directories below it";
-            return Err(CommandError::new(
-                "--per-cpu and --extreme are about a record, not an experiment",
-                hint,
-            ));
+    /// By `--limit`, as if the run had had it.
+    fn judge_anew(&self, record: &mut Record) {
+        if let Some(limit) = self.limit {
+            record.header.plan.limit = Some(limit);
+            record.judgement = record::verdict::judge(record, &[]);
         }
+    }
+
+    fn costs(&self, costs: &[record::cost::Cost]) -> Result<ExitCode> {
+        self.refuse_options_of_records("records of costs", "leave it out")?;
+        let (text, page) = cost::report(costs, self.json);
+        output::final_data(&text)?;
+        if let (Some(path), Some(page)) = (self.page_path(), page) {
+            let page = page.map_err(|error| Error::new(error, ""))?;
+            output::page(&path, &page, self.html.is_some())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn refuse_options_of_records(&self, shown: &str, hint: &str) -> Result<()> {
+        if self.per_cpu || self.extreme.is_some() || self.limit.is_some() || self.format.is_some() {
+            let message =
+                format!("--per-cpu, --extreme, --limit and --format are about a record, not {shown}");
+            return Err(Error::new(message, hint));
+        }
+        Ok(())
+    }
+
+    fn experiment(&self, shown: &Shown) -> Result<ExitCode> {
+        let hint = "name one of its records: they lie in directories below it";
+        self.refuse_options_of_records("an experiment", hint)?;
         shown.print(self.json)?;
         self.page_path().map_or(Ok(()), |path| shown.write_page(&path, self.html.is_some()))?;
         Ok(ExitCode::SUCCESS)
@@ -71,8 +113,11 @@ impl Report {
 
     fn text(&self, records: &[Record]) -> Result<String> {
         let json = |value: serde_json::Result<String>| {
-            value.map(|text| text + "\n").map_err(|error| CommandError::new(error, ""))
+            value.map(|text| text + "\n").map_err(|error| Error::new(error, ""))
         };
+        if let Some(form) = self.format {
+            return Ok(records.iter().map(|record| form.render(record)).collect());
+        }
         let style = output::style(Stream::Output);
         let text = match (self.json, records, self.extreme) {
             (true, records, Some(exposure)) => {
@@ -83,9 +128,9 @@ impl Report {
                     several => serde_json::to_string(several),
                 });
             }
-            (true, [record], None) => return json(serde_json::to_string(record)),
+            (true, [record], None) => return Ok(report::export::json(record)),
             (true, records, None) => return json(serde_json::to_string(records)),
-            (false, [record], _) => report::table::bench(record, self.per_cpu, &style),
+            (false, [record], _) => self.one(record, &style),
             (false, records, _) => report::compare::compare(records, &style),
         };
         let mut text = text;
@@ -97,9 +142,19 @@ impl Report {
         Ok(text)
     }
 
+    /// One record: what its run printed at its end, and what to do next.
+    fn one(&self, record: &Record, style: &Style) -> String {
+        let directory = self.records.first().map(|path| path.display().to_string()).unwrap_or_default();
+        let notes = if self.notes { Notes::All } else { Notes::Few(&directory) };
+        let mut parts = vec![report::table::bench(record, self.per_cpu, notes, style)];
+        parts.extend(super::below(record, None, style));
+        parts.join("\n")
+    }
+
     fn page_path(&self) -> Option<PathBuf> {
+        let is_as_kept = self.limit.is_none() && self.format.is_none();
         let own = || match &self.records[..] {
-            [directory] if directory.is_dir() => Some(directory.join(store::PAGE)),
+            [directory] if is_as_kept && directory.is_dir() => Some(directory.join(store::PAGE)),
             _ => None,
         };
         self.html.clone().or_else(own)

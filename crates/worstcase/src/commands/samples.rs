@@ -10,8 +10,8 @@ use clap::Args;
 use record::samples::{Block, Header, Reader};
 use record::{Grid, Lab, Unit};
 
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// Print the file that --samples-file wrote
 ///
@@ -31,7 +31,7 @@ impl Samples {
     pub fn run(self) -> Result<ExitCode> {
         let hint = "give the file that --samples-file wrote";
         let failed = |error: &dyn std::fmt::Display| {
-            CommandError::new(format!("read {}: {error}", self.file.display()), hint)
+            Error::new(format!("read {}: {error}", self.file.display()), hint)
         };
         let file = files::open(&self.file).map_err(|error| failed(&error.source))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
@@ -86,8 +86,7 @@ impl Samples {
     }
 
     fn print(&self, text: &str) -> Result<bool> {
-        output::data(text)
-            .map_err(|error| CommandError::new(format!("write to standard output: {error}"), ""))
+        output::data(text).map_err(|error| Error::new(format!("write to standard output: {error}"), ""))
     }
 }
 

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use sysroot::{SysRoot, Tree};
 
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// Write what the rules read of this machine into one file, for check --root elsewhere
 ///
@@ -52,7 +52,7 @@ fn form(file: &Path) -> Result<Writer> {
         Ok(|tree| Ok(tree.text().into_bytes()))
     } else {
         let message = format!("write {name}: a snapshot is an archive or a text");
-        Err(CommandError::new(message, "name a file that ends in .tar.gz or .txt"))
+        Err(Error::new(message, "name a file that ends in .tar.gz or .txt"))
     }
 }
 
@@ -61,12 +61,12 @@ fn save(file: &Path, bytes: &[u8]) -> io::Result<()> {
     files::create_new(file, files::READABLE)?.write_all(bytes)
 }
 
-fn failed(file: &Path, error: &io::Error) -> CommandError {
+fn failed(file: &Path, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::AlreadyExists => "name another file, or remove this one",
         _ => "name a file in a directory that you may write to",
     };
-    CommandError::new(format!("write {}: {error}", file.display()), hint)
+    Error::new(format!("write {}: {error}", file.display()), hint)
 }
 
 /// The files in it, one line for all that differ in numbers only.

@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod cli;
+mod explain;
 mod kernels;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
 mod persist_service;
 mod promises;
+mod schemas;
+#[path = "../../../record/tests/integration/validator/mod.rs"]
+mod validator;

@@ -4,6 +4,9 @@
 
 mod explain;
 mod guest;
+mod injected;
+#[path = "../injection/mod.rs"]
+mod injection;
 mod noise;
 mod partition;
 mod tune;

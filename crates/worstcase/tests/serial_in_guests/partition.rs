@@ -20,13 +20,13 @@ const UNIFIED: &str = "/sys/fs/cgroup";
 const V1: &str = "/run/cpuset";
 
 /// What the guests have of the host's programs.
-const PROGRAMS: &[&str] = &[PROGRAM, "sleep", "sh", "yes", "mount", "umount"];
+pub const PROGRAMS: &[&str] = &[PROGRAM, "sleep", "sh", "yes", "mount", "umount"];
 /// On a busy host the kernel may find that its timer does not interrupt, and stop.
 const PLAIN: &str = "quiet no_timer_check";
 const TICKLESS: &str = "quiet no_timer_check nohz_full=1 rcu_nocbs=1";
 
-static OLD: Guests = Guests::new("debian-6.1-amd64", PLAIN).processors(2).programs(PROGRAMS);
-static NEW: Guests = Guests::new("debian-6.12-rt-amd64", TICKLESS).processors(2).programs(PROGRAMS);
+pub static OLD: Guests = Guests::new("debian-6.1-amd64", PLAIN).processors(2).programs(PROGRAMS);
+pub static NEW: Guests = Guests::new("debian-6.12-rt-amd64", TICKLESS).processors(2).programs(PROGRAMS);
 static BOOTED: Guests = Guests::new(
     "debian-6.12-amd64",
     "quiet no_timer_check isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0",
@@ -309,6 +309,33 @@ fn a_kernel_without_a_tick_and_without_cpusets_of_v1_makes_one_too() {
         let (code, text) = answer("create --rt 1");
         assert!(code == Some(2) && text.contains("CONFIG_CPUSETS_V1"), "{text}");
         assert!(ran("mount", &format!("-t cgroup2 none {UNIFIED}")).0);
+    });
+}
+
+/// As a kernel without CONFIG_CPUSETS.
+static WITHOUT: Guests = Guests::new("debian-6.1-amd64", "quiet no_timer_check cgroup_disable=cpuset")
+    .processors(2)
+    .programs(PROGRAMS);
+
+#[test]
+#[ignore = "long: one more guest"]
+fn a_kernel_without_cpusets_makes_no_partition_and_does_the_rest() {
+    WITHOUT.run(|| {
+        let (code, text) = answer("create --rt 1");
+        assert!(code == Some(2) && text.contains("cpuset controller"), "{text}");
+        let (code, text) = answer("verify --duration 1s");
+        assert!(code == Some(2) && text.contains("there is no partition to verify"), "{text}");
+        assert!(answer("list").1.contains("no partition"), "{}", answer("list").1);
+        // Everything else is done, and comes back.
+        let ran = |words: &str| {
+            let mut command = Command::new("worstcase");
+            let output = command.arg("tune").args(words.split_whitespace()).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let (code, text) = ran("apply --isolate 1 --only rn-cpuset-partition,rn-stat-interval");
+        assert!(code == Some(0) && text.contains("stat_interval: 1 -> 10"), "{text}");
+        let (code, text) = ran("undo");
+        assert!(code == Some(0) && text.ends_with("proof: everything reads as before\n"), "{text}");
     });
 }
 

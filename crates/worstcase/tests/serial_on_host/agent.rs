@@ -19,6 +19,6 @@ fn an_agents_record_is_shown_by_the_other_program() {
     let record = record::store::load(&out).unwrap();
     assert_eq!(record.scenarios.len(), 2);
     assert!(record.scenarios.iter().all(|scenario| scenario.end == ScenarioEnd::Complete));
-    assert!(report(&out).contains("verdict: measured"));
+    assert!(report(&out).contains("\nMeasured, "));
     assert!(out.join("report.html").is_file());
 }

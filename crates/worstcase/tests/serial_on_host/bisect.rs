@@ -28,7 +28,9 @@ fn bisect(words: &str, out: &Path) -> Output {
 
 fn answer(output: &Output) -> serde_json::Value {
     let said = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+    let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    crate::support::schema::check("bisection", &value);
+    value
 }
 
 #[test]

@@ -98,7 +98,10 @@ fn a_version_that_debian_never_had_is_answered_with_those_that_it_has() {
         kernels(&shared(), &["fetch", "debian", "--version", "6.0.99", "--flavour", "rt", "--arch", "amd64"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("have no linux-image-6.0.99-rt-amd64\nhint: ") && said.contains(" 6.12"), "{said}");
+    assert!(
+        said.contains("have no linux-image-6.0.99-rt-amd64\n  hint: ") && said.contains(" 6.12"),
+        "{said}"
+    );
 }
 
 /// The ladder's fragments, as its file puts them together.
@@ -118,7 +121,7 @@ fn build(cache: &Path, name: &str, fragments: &[&str]) -> Output {
     kernels(cache, &arguments)
 }
 
-/// S0's four kernels: each symbol of each fragment arrives, and they are what they are called.
+/// Enea's four kernels: each symbol of each fragment arrives, and they are what they are called.
 #[test]
 #[ignore = "long"]
 fn the_ladders_kernels_are_built_and_verified() {

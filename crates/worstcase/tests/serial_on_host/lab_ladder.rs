@@ -14,7 +14,7 @@ use serde_json::Value;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 
 /// Two kernels, two loads, a third of a second each. Under io every seed has the same tail, to a few parts in a hundred, so that
-/// one guest tells of its kernel. No grinder: its processes alone take five seconds of a guest's time.
+/// one guest says of its kernel. No grinder: its processes alone take five seconds of a guest's time.
 const LADDER: &str = r#"
 name = "small"
 title = "Debian's kernel, plain and PREEMPT_RT"
@@ -58,7 +58,9 @@ fn in_directory(directory: &Path, arguments: &[&str]) -> Command {
 
 fn json(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let value = serde_json::from_slice(&output.stdout).unwrap();
+    crate::support::schema::check("ladder", &value);
+    value
 }
 
 /// The tail of a load on a rung, of its only seed.
@@ -186,7 +188,7 @@ fn verdict(ladder: &Value, (from, to): (&str, &str), load: &str) -> String {
     steps.clone().find(is_it).unwrap()["verdict"].as_str().unwrap().to_owned()
 }
 
-/// The ladders that are built in, whole: minutes each, and an hour of CPU time where S0's kernels are not built yet.
+/// The ladders that are built in, whole: minutes each, and an hour of CPU time where Enea's kernels are not built yet.
 #[test]
 #[ignore = "long"]
 fn the_ladders_that_are_built_in_end_below_where_they_began() {

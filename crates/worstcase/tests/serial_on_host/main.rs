@@ -4,23 +4,35 @@
 
 mod agent;
 mod bisect;
+mod boards;
 mod check;
+mod cost;
+mod disk;
 mod evidence;
 mod explain;
+#[path = "../injection/mod.rs"]
+mod injection;
 mod kernels;
+mod killed;
 mod lab;
 mod lab_clock;
 mod lab_ladder;
+mod microscope;
 mod neighbours;
+mod network;
 mod noise;
 mod persist_boot;
 mod persist_extlinux;
 mod persist_grub;
 mod persist_systemd_boot;
 mod persist_u_boot;
+mod readme;
 mod robustness;
+mod schemas;
 mod support;
 mod systemd;
 mod trial;
 mod truth;
 mod tune;
+#[path = "../../../record/tests/integration/validator/mod.rs"]
+mod validator;

@@ -17,7 +17,7 @@ use units::Seed;
 use crate::support::{BINARY, is_root, skipped};
 
 /// `nobody` on most systems; no process of this machine need have it.
-const STRANGER: u32 = 65_534;
+const OTHER_USER: u32 = 65_534;
 
 /// A directory that another user has, beside one of root's. None without root.
 struct Places {
@@ -36,7 +36,7 @@ impl Places {
         fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
         let [theirs, ours] = ["theirs", "ours"].map(|name| directory.path().join(name));
         fs::create_dir(&theirs).unwrap();
-        chown(&theirs, Some(STRANGER), Some(STRANGER)).unwrap();
+        chown(&theirs, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
         fs::create_dir(&ours).unwrap();
         fs::write(ours.join("secret"), "root's").unwrap();
         fs::set_permissions(ours.join("secret"), Permissions::from_mode(0o600)).unwrap();
@@ -47,7 +47,7 @@ impl Places {
     fn link(&self, target: &Path, name: &str) -> PathBuf {
         let link = self.theirs.join(name);
         symlink(target, &link).unwrap();
-        lchown(&link, Some(STRANGER), None).unwrap();
+        lchown(&link, Some(OTHER_USER), None).unwrap();
         link
     }
 
@@ -78,7 +78,7 @@ fn said(output: &Output) -> String {
 
 /// Hands a tree over to the other user.
 fn give_away(directory: &Path) {
-    lchown(directory, Some(STRANGER), Some(STRANGER)).unwrap();
+    lchown(directory, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     if directory.is_dir() {
         fs::read_dir(directory).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
     }
@@ -170,9 +170,9 @@ fn a_kernel_cache_of_another_user_is_refused() {
 }
 
 /// Runs `act` in a thread that is another user. Credentials are a thread's own: credentials(7).
-fn as_stranger<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> std::thread::JoinHandle<T> {
+fn as_other_user<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> std::thread::JoinHandle<T> {
     std::thread::spawn(move || {
-        sys::privilege::become_user(STRANGER, STRANGER).unwrap();
+        sys::privilege::become_user(OTHER_USER, OTHER_USER).unwrap();
         act()
     })
 }
@@ -182,7 +182,7 @@ fn names_that_another_user_takes_stop_no_run() {
     let Some(places) = Places::new() else { return };
     let (bound, is_bound) = std::sync::mpsc::channel();
     let (end, ended) = std::sync::mpsc::channel::<()>();
-    let holder = as_stranger(move || {
+    let holder = as_other_user(move || {
         let cpus = sys::schedule::affinity(0).unwrap();
         let bind = |cpu| {
             let name = format!("worstcase-measures-cpu-{cpu}");
@@ -253,7 +253,7 @@ fn file_capabilities_measure_and_change_nothing() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=1", "60"]).arg(&program).args(arguments);
-        command.uid(STRANGER).gid(STRANGER).current_dir(&places.theirs).output().unwrap()
+        command.uid(OTHER_USER).gid(OTHER_USER).current_dir(&places.theirs).output().unwrap()
     };
     let refused = |arguments: &[&str], why: &str| {
         let output = run(arguments);
@@ -374,6 +374,39 @@ fn another_root_is_not_left_by_its_links() {
     places.assert_untouched();
 }
 
+/// In place of each file that is asked for.
+#[test]
+fn pipes_devices_and_links_in_another_root_are_neither_waited_for_nor_followed() {
+    let Some(places) = Places::new() else { return };
+    let (root, snapshot) =
+        (places.directory.path().join("root"), places.directory.path().join("snapshot.txt"));
+    assert!(run(&["snapshot", snapshot.to_str().unwrap()], |command| command).status.success());
+    let tree = sysroot::Tree::of_text(&fs::read_to_string(snapshot).unwrap()).unwrap();
+    assert!(tree.files.contains_key("/proc/sys/kernel/osrelease"));
+    let known = ["/proc/sys/kernel/arch".to_owned()];
+    let secret = places.ours.join("secret");
+    for turn in 0..3 {
+        for (number, path) in known.iter().chain(tree.files.keys()).enumerate() {
+            let path = root.join(path.trim_start_matches('/'));
+            // One may be a file where another's directory is.
+            if fs::create_dir_all(path.parent().unwrap()).is_err() || path.is_dir() {
+                continue;
+            }
+            let _ = fs::remove_file(&path);
+            match (number + turn) % 3 {
+                0 => rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap(),
+                1 => symlink("/dev/zero", &path).unwrap(),
+                _ => symlink(&secret, &path).unwrap(),
+            }
+        }
+        let output = run(&["check", "--all", "--root", root.to_str().unwrap()], |command| command);
+        assert!(matches!(output.status.code(), Some(0..=3)), "{turn}: {:?} {}", output.status, said(&output));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+        assert!(!text.contains("root's"), "{text}");
+    }
+    places.assert_untouched();
+}
+
 /// Swaps links, pipes, directories and files in for each other where another user may write.
 fn swap_at_random(directories: &[PathBuf], targets: &[PathBuf], until: &AtomicBool) {
     let mut random = Seed(1).stream("neighbour");
@@ -436,7 +469,7 @@ fn hostile_neighbour(length: Duration) {
     let over = Arc::new(AtomicBool::new(false));
     let neighbour = {
         let over = Arc::clone(&over);
-        as_stranger(move || swap_at_random(&directories, &targets, &over))
+        as_other_user(move || swap_at_random(&directories, &targets, &over))
     };
     let short = ["--loads", "idle,hdd", "--duration", "50ms", "--warm-up", "1ms", "--load-dir", "loads"];
     let commands: Vec<Vec<&str>> = vec![

@@ -145,7 +145,11 @@ fn child_of(pid: u32) -> u32 {
 
 fn shown(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+    let value: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    // Both have their answer's form as the kind of their question.
+    crate::support::schema::check(value["question"]["kind"].as_str().unwrap(), &value);
+    value
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn a_trial_here_measures_every_arm_as_often_and_leaves_nothing() {
     let output = here.command("50ms").output().unwrap();
     let answer = &shown(&output)["answer"];
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output:?}");
-    assert_eq!(answer["schema-version"], 2);
+    assert_eq!(answer["schema_version"], 3);
     assert_eq!(answer["settings"][0]["measures"].as_array().unwrap().len(), 3);
     assert_eq!(answer["control"].as_array().unwrap().len(), 3);
     assert_eq!((here.records(), read(INTERVAL).as_str()), (18, "1"));
@@ -367,6 +371,6 @@ fn of_three_boot_words_and_files_the_one_that_acts_is_left() {
     let kept: Vec<&Value> = found["kept"].as_array().unwrap().iter().map(|kept| &kept["setting"]).collect();
     assert_eq!(kept, ["preempt=full"]);
     assert!(found["kept"][0]["price"]["interval"][0].as_f64().unwrap() > 1.2, "{found:#}");
-    assert_eq!(found["against-control"]["effect"], "helps", "{found:#}");
+    assert_eq!(found["against_control"]["effect"], "helps", "{found:#}");
     assert_eq!(found["kept"][0]["need"], "shown", "{found:#}");
 }

@@ -431,6 +431,34 @@ fn a_state_directory_that_became_read_only_is_undone_all_the_same() {
     assert_eq!(tuned.run("status", &[]).1, "nothing is applied\n");
 }
 
+/// In a container, or on a machine that was locked down: what can be done is, and each refusal has its reason.
+#[test]
+fn where_sys_is_read_only_the_rest_is_done_and_the_exit_code_says_so() {
+    let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };
+    let script = "mount -o remount,bind,ro /sys || { echo no mounts; exit 77; }\nexec \"$@\"";
+    let read_only = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, "sh", BINARY, "tune", "apply"]);
+        let rules = ["--isolate", &last_cpu(), "--only", "rn-stat-interval,rn-wq-cpumask", "--state"];
+        command.args(rules).arg(tuned.state()).args(words).env("COLUMNS", "200");
+        shown(command.output().unwrap())
+    };
+    let (code, out, err) = read_only(&[]);
+    if code == Some(77) {
+        return println!("skipped: {out}");
+    }
+    assert!(code == Some(2) && err.contains("--keep-going"), "{code:?}: {out}{err}");
+    assert_eq!(read(INTERVAL), "1", "what was changed before it was put back");
+    let (code, out, err) = read_only(&["--keep-going"]);
+    assert!(code == Some(1) && err.contains("the kernel did not take 1 setting"), "{code:?}: {out}{err}");
+    let refused = out.lines().find(|line| line.starts_with("refused")).unwrap_or_default();
+    assert!(refused.contains("/workqueue/cpumask: ") && refused.contains("Read-only file system"), "{out}");
+    assert!(out.contains("1 setting written, 1 as asked for"), "what was refused is not written: {out}");
+    assert_eq!(read(INTERVAL), "10");
+    let (code, out, err) = tuned.run("undo", &[]);
+    assert!(code == Some(0) && out.ends_with("proof: everything reads as before\n"), "{out}{err}");
+}
+
 #[test]
 fn a_holder_that_is_stopped_is_seen_and_undo_does_not_wait_for_it() {
     let (Some(tuned), true) = (Tuned::new(), has_two_cpus()) else { return };

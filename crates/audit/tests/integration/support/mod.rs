@@ -77,6 +77,7 @@ about = "How the kernel is built."
 [[rule]]
 id = "kc-rt"
 title = "The kernel is built with PREEMPT_RT"
+problem = "the kernel is built without PREEMPT_RT"
 why = "Locks that sleep let a real-time thread run while the kernel works for others."
 fact = "config:PREEMPT_RT"
 also = ["preemption", "boot:preempt"]
@@ -84,8 +85,8 @@ wanted = { any = "= y" }
 severity = "error"
 severity-for = { stock = "warning" }
 evidence = "measured"
-figure = "44 to 27 us (S0)"
-costs = { throughput = "netperf halves (S2)" }
+figure = "44 to 27 us (Enea)"
+costs = { throughput = "netperf halves (Enea 2013)" }
 conflicts = ["kc-balancing"]
 cure = { config = ["CONFIG_PREEMPT_RT=y"] }
 source = ["a kernel document"]
@@ -93,6 +94,7 @@ source = ["a kernel document"]
 [[rule]]
 id = "kc-hz"
 title = "The tick comes 1000 times a second"
+problem = "the tick comes less than 1000 times a second"
 why = "Time-outs are rounded to ticks."
 fact = "config:HZ"
 wanted = { any = ">= 1000" }
@@ -104,6 +106,7 @@ source = ["a kernel document"]
 [[rule]]
 id = "kc-balancing"
 title = "NUMA balancing is built in"
+problem = "NUMA balancing is not built in"
 why = "A rule that contradicts another."
 fact = "config:NUMA_BALANCING"
 wanted = { any = "= y" }
@@ -116,6 +119,7 @@ source = ["a kernel document"]
 [[rule]]
 id = "kc-evl"
 title = "EVL is built in"
+problem = "EVL is not built in"
 why = "Its out-of-band stage runs before Linux."
 fact = "config:EVL"
 wanted = { evl = "= y" }
@@ -129,28 +133,35 @@ const RUNTIME: &str = r##"
 [[rule]]
 id = "rn-thp"
 title = "Transparent huge pages are never made"
+problem = "transparent huge pages may be made"
 why = "A huge page is made under the lock that page faults need; \"pages\" < 'faults' & more."
 fact = "choice:/sys/kernel/mm/transparent_hugepage/enabled"
 wanted = { general = "one of never madvise", isolated = "= never" }
 severity = "warning"
 evidence = "mechanism"
+gain = "small"
+change = "change it"
 cure = { runtime = [{ path = "/sys/kernel/mm/transparent_hugepage/enabled", value = "never" }], boot = ["transparent_hugepage=never"] }
 source = ["a kernel document"]
 
 [[rule]]
 id = "rn-governor"
 title = "Clocks do not change"
+problem = "clocks may change"
 why = "A change of the clock stalls."
 fact = "each:/sys/devices/system/cpu/cpufreq/policy*/scaling_governor"
 wanted = { any = "all = performance" }
 severity = "error"
 evidence = "mechanism"
+gain = "small"
+change = "change it"
 cure = { runtime = [{ path = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", value = "performance" }] }
 source = ["a kernel document"]
 
 [[rule]]
 id = "rn-isolated"
 title = "The scheduler leaves CPUs for real time alone"
+problem = "the scheduler puts threads on CPUs for real time"
 why = "Load balancing moves threads there."
 fact = "cpus.isolated"
 wanted = { any = "covers {isolated}" }
@@ -162,28 +173,35 @@ source = ["a kernel document"]
 [[rule]]
 id = "rn-swappiness"
 title = "Little is swapped"
+problem = "much is swapped"
 why = "A page that is swapped out is a fault of milliseconds."
 fact = "sysctl:vm.swappiness"
 wanted = { any = "<= 60" }
 severity = "warning"
 evidence = "mechanism"
+gain = "small"
+change = "change it"
 cure = { runtime = [{ path = "/proc/sys/vm/swappiness", value = "10" }] }
 source = ["a kernel document"]
 
 [[rule]]
 id = "rn-stat"
 title = "Statistics are gathered seldom"
+problem = "statistics are gathered often"
 why = "Each CPU is interrupted for them."
 fact = "sysctl:vm.stat_interval"
 wanted = { any = ">= 10" }
 severity = "error"
 evidence = "mechanism"
+gain = "small"
+change = "change it"
 cure = { runtime = [{ path = "/proc/sys/vm/stat_interval", value = "10" }] }
 source = ["a kernel document"]
 
 [[rule]]
 id = "rn-arm"
 title = "Something that only ARM has"
+problem = "something that only ARM has is missing"
 why = "It is not here."
 fact = "file:/sys/arm"
 applies = ["architecture = aarch64"]
@@ -196,6 +214,7 @@ source = ["a kernel document"]
 [[rule]]
 id = "rn-absent"
 title = "A file that is not here"
+problem = "a file is not here"
 why = "It says nothing."
 fact = "file:/sys/absent"
 wanted = { any = "= 0" }

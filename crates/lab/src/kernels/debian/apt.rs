@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Package;
-use crate::Error;
 use crate::kernels::cache::{failed, write};
 use crate::kernels::program::{Program, only};
 use crate::kernels::{Architecture, Cache};
+use crate::{Error, input};
 
 const APT_GET: Program = Program { name: "apt-get", hint: ELSEWHERE };
 const APT_CACHE: Program = Program { name: "apt-cache", hint: ELSEWHERE };
@@ -47,7 +47,7 @@ impl Apt {
             (&configuration, configuration_for(&directory, architecture)),
             (&directory.join("status"), String::new()),
         ] {
-            if fs::read_to_string(path).ok().as_deref() != Some(&text) {
+            if input::text(path).ok().as_deref() != Some(&text) {
                 write(path, text.as_bytes())?;
             }
         }

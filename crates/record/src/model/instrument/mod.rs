@@ -1,11 +1,12 @@
 //! Instruments: what measures in a scenario.
 //!
 //! A run, its scenarios and their series are alike for all: load, places, length, evidence, and for each place a histogram
-//! with its worst values and its course over time. What is an instrument's own has a module here: what is asked of it
+//! with its worst values and its timeline. What is an instrument's own has a module here: what is asked of it
 //! (its plan), what of that holds in one scenario (its set-up), and what it adds to a series. To add one: a module
 //! beside [`timer`], and its line in the list below.
 
 pub mod noise;
+pub mod response;
 pub mod timer;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use units::Nanos;
 
 use super::{Grid, RunPlan};
 use noise::{NoiseSeries, NoiseSetup};
+use response::{ResponseSeries, ResponseSetup};
 use timer::{TimerPlan, TimerSeries, TimerSetup};
 
 /// The enums that have a variant an instrument.
@@ -80,6 +82,7 @@ macro_rules! instruments {
 instruments! {
     Timer = "timer", TimerPlan, TimerSetup, TimerSeries;
     Noise = "noise", NoiseSetup, NoiseSetup, NoiseSeries;
+    Response = "network", ResponseSetup, ResponseSetup, ResponseSeries;
 }
 
 /// What texts call the values of an instrument.
@@ -130,9 +133,13 @@ impl Setup {
         if let Self::Timer(setup) = self { Some(setup) } else { None }
     }
 
-    /// The period of the activations, for an instrument that has some.
+    /// The period of the activations or cycles, for an instrument that has some.
     pub fn interval(&self) -> Option<Nanos> {
-        self.timer().map(|timer| timer.interval)
+        match self {
+            Self::Timer(timer) => Some(timer.interval),
+            Self::Noise(_) => None,
+            Self::Response(response) => Some(response.interval),
+        }
     }
 }
 
@@ -142,6 +149,7 @@ impl std::fmt::Display for Setup {
         match self {
             Self::Timer(timer) => write!(f, "every {}", timer.interval),
             Self::Noise(noise) => write!(f, "gaps from {} on", noise.threshold),
+            Self::Response(response) => write!(f, "frames to {} every {}", response.peer, response.interval),
         }
     }
 }

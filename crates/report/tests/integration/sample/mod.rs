@@ -79,7 +79,7 @@ pub struct Spec {
 }
 
 impl Default for Spec {
-    /// S0's six loads on two CPUs, 10 s each.
+    /// Enea's six loads on two CPUs, 10 s each.
     fn default() -> Self {
         Self {
             loads: vec!["idle", "cpu", "io", "vm", "hdd", "full"],

@@ -103,7 +103,7 @@ pub fn load(name: &str, cpus: u32, length: Nanos) -> LoadEvidence {
     };
     LoadEvidence {
         name: name.into(),
-        source: "S0, table A.1".into(),
+        source: "Enea, table A.1".into(),
         cpus: cpu_list(cpus),
         stressors: stressors
             .iter()

@@ -3,8 +3,9 @@
 use std::fmt::Display;
 
 use machine::cgroups::is_v2;
+use machine::facts::place::{self, in_first_user_namespace};
 use machine::mounts::mounts;
-use record::Fact;
+use record::{CpuQuota, Fact};
 use sysroot::parsed;
 
 use super::about::{about, status_word};
@@ -29,7 +30,14 @@ pub(super) fn run_time(survey: &Survey) -> Reading {
     about(survey, "limits", |pid| limit(survey, pid, "Max realtime timeout").map(Value::Text))
 }
 
-fn has_capability(survey: &Survey, pid: impl Display, number: u32) -> Fact<bool> {
+/// Whether it has a capability that the kernel asks of the machine: in a user namespace of its own it has none
+/// (user_namespaces(7)). A kernel without user namespaces
+/// has no link to one.
+fn has_capability(survey: &Survey, pid: impl Display + Copy, number: u32) -> Fact<bool> {
+    match in_first_user_namespace(&survey.root, pid) {
+        Fact::Value(true) | Fact::Absent => {}
+        outside => return outside,
+    }
     let status = survey.root.read(&format!("/proc/{pid}/status"));
     status.and_then(|status| {
         let word = status_word(&status, "CapEff").ok_or(());
@@ -74,6 +82,16 @@ pub(in crate::runtime) const OWN_FACTS: &[NamedFact] = &[
         "limits.run-time",
         "microseconds that a real-time thread started from here may run without sleeping, or unlimited",
         |survey| reading(limit(survey, OWN, "Max realtime timeout").map(Value::Text), "/proc/self/limits"),
+    ),
+    fact(
+        "limits.cpu",
+        "control groups whose limit on CPU time holds for programs started from here",
+        |survey| {
+            let shown =
+                |quota: &CpuQuota| item(&quota.group, format!("{} of each {}", quota.quota, quota.period));
+            let quotas = place::cpu_quotas(&survey.root);
+            reading(quotas.map(|quotas| Value::List(quotas.iter().map(shown).collect())), "/proc/self/cgroup")
+        },
     ),
 ];
 

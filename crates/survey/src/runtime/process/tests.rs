@@ -85,6 +85,18 @@ fn what_it_may_comes_from_capabilities_or_limits() {
 }
 
 #[test]
+fn a_capability_of_a_user_namespace_proves_nothing() {
+    let tree = machine();
+    status(&tree, "0000000000804000", "0");
+    let may = || (reading(&tree, "process.may-be-real-time"), reading(&tree, "process.may-lock-memory"));
+    assert_eq!(may(), ("yes".into(), "yes".into()));
+    link(&tree, "/proc/30/ns/user", "user:[4026531999]");
+    assert_eq!(may(), ("no".into(), "no".into()), "root in there, and nobody outside");
+    tree.write("/proc/30/limits", LIMITS.replace("0                    0 ", "50                   50"));
+    assert_eq!(may().0, "yes", "the limit counts there too");
+}
+
+#[test]
 fn quotas_of_groups_above_count() {
     assert_eq!(reading(&machine(), "process.cpu-quotas"), "/app.slice: 50000 100000");
 }

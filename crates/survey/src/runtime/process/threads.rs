@@ -55,7 +55,7 @@ pub(super) fn equals(survey: &Survey) -> Reading {
 /// Its real-time threads that may run on CPUs that are not set apart.
 pub(super) fn off_isolated(survey: &Survey) -> Reading {
     if survey.isolated.is_empty() {
-        return unsupported("no CPU is set apart");
+        return unsupported("no CPU is isolated");
     }
     about(survey, "task/*/status", |pid| {
         let off = |task: &Task| !task.cpus.difference(&survey.isolated).is_empty();

@@ -64,7 +64,7 @@ pub struct Undone {
     pub left: Vec<Word>,
 }
 
-/// What the journal tells of kernel parameters, and whether all was done that was to be done.
+/// What the journal says of kernel parameters, and whether all was done that was to be done.
 ///
 /// # Errors
 /// [`Error`] where it cannot be read.
@@ -72,7 +72,7 @@ pub fn persisted(files: &Files<'_>) -> Result<Option<(Note, bool)>> {
     let Some(recorded) = files.recorded()? else { return Ok(None) };
     let failed =
         |error| Error::new("understand", "the journal".as_ref(), error, "was it written by a newer version?");
-    Ok(Some((serde_json::from_value(recorded.note).map_err(failed)?, recorded.is_whole)))
+    Ok(Some((record::json::read_value(&recorded.note).map_err(failed)?, recorded.is_whole)))
 }
 
 /// Does what is planned. Where something fails or reads otherwise than it should, all is as before when this returns.

@@ -48,7 +48,7 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
     let booted = labels.iter().find(|label| label.is_default);
     let booted = booted.ok_or_else(|| not_understood("it has no label"))?;
     if labels.iter().any(|label| label.name == OWN) {
-        return Err(not_understood("it has a label worstcase already, and no journal tells of it"));
+        return Err(not_understood("it has a label worstcase already, and no journal lists it"));
     }
     if booted.settings.iter().any(|(key, _)| OTHERS.contains(&key.as_str())) {
         return Err(not_understood("its default boots no kernel of Linux"));

@@ -20,12 +20,12 @@ mod tests;
 mod u_boot;
 mod word;
 
-use control::in_words;
 use machine::boot_loader::{self, Request, Requested};
 use machine::command_line::{Word, words};
 use record::Fact;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
+use units::errno_in_words;
 
 use super::{Contents, Edit};
 use crate::error::{Error, Result};
@@ -188,7 +188,7 @@ fn request(root: &SysRoot, programs: &mut dyn Programs, loader: Option<&str>) ->
     match found {
         Fact::Value(request) if request.is_whole || request.loader == "u-boot" => Ok(request),
         Fact::Value(_) => failed("not all of them can be read", "run it as root"),
-        Fact::Unreadable(errno) => failed(&in_words(errno), "run it as root"),
+        Fact::Unreadable(errno) => failed(&errno_in_words(errno), "run it as root"),
         Fact::Absent => {
             let environment = match loader {
                 None | Some("u-boot") => u_boot::of_environment(programs),
@@ -235,7 +235,7 @@ fn text(root: &SysRoot, path: &str) -> Result<String> {
     let failed = |reason: String| Error::new("read", path.as_ref(), reason, "run it as root");
     match root.bytes(path) {
         Fact::Value(bytes) => String::from_utf8(bytes).map_err(|_| failed("it is no text".to_owned())),
-        Fact::Unreadable(errno) => Err(failed(in_words(errno))),
+        Fact::Unreadable(errno) => Err(failed(errno_in_words(errno))),
         Fact::Absent | Fact::Unsupported => Err(failed("it is not there".to_owned())),
     }
 }
@@ -250,7 +250,7 @@ fn own_file(root: &SysRoot, path: &str, text: String) -> Result<Edit> {
     match root.exists(path) {
         Fact::Absent => Ok(edit(path, None, text)),
         _ => {
-            let hint = "it has the name of ours, and no journal tells of it: move it away first";
+            let hint = "it has the name of ours, and no journal lists it: move it away first";
             Err(Error::new("write", path.as_ref(), "it is there already", hint))
         }
     }

@@ -1,8 +1,8 @@
 //! What is to become of a kernel command line: words that are set, words that are taken away, and how both meet what is there.
 
-use machine::CommandLine;
 use machine::boot_loader::Requested;
 use machine::command_line::{Word, each_counts, same_name};
+use machine::{CommandLine, grammar};
 
 use crate::error::{Error, Result};
 
@@ -32,12 +32,23 @@ fn refused(word: &str, reason: &str, hint: &'static str) -> Error {
     Error::new("take", word.as_ref(), reason, hint)
 }
 
+/// Words that undo each other are not set.
+fn go_together(words: &[Word]) -> Result<()> {
+    let line = CommandLine { words: words.to_vec(), for_init: Vec::new() };
+    let misfit = grammar::together(&line, None).into_iter().next();
+    let found = misfit.and_then(|misfit| Some((line.words.get(misfit.place)?, misfit.fault.message)));
+    match found {
+        Some((word, message)) => Err(refused(&word.name, message.as_str(), "leave one of the two out")),
+        None => Ok(()),
+    }
+}
+
 impl ParameterEdit {
     /// Words as they stand on a kernel command line, `isolcpus=2-3 dyndbg="file a.c +p"`.
     ///
     /// # Errors
-    /// [`Error`] for what is not plain ASCII, a quote that does not end or stands within a word, words for init, and a
-    /// name twice.
+    /// [`Error`] for what is not plain ASCII, a quote that does not end or stands within a word, words for init, values that no
+    /// kernel takes, and a name twice.
     pub fn of(text: &str) -> Result<Self> {
         if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             let hint =
@@ -61,6 +72,7 @@ impl ParameterEdit {
             ));
         }
         edit.set.iter().try_for_each(is_sound)?;
+        go_together(&edit.set)?;
         let twice = |(number, word): &(usize, &Word)| {
             !each_counts(&word.name)
                 && edit.set[..*number].iter().any(|before| same_name(&before.name, &word.name))
@@ -113,6 +125,10 @@ impl ParameterEdit {
 
 /// Whether the kernel reads a word as it was meant.
 fn is_sound(word: &Word) -> Result<()> {
+    if let Some(fault) = machine::grammar::judge(&word.name, word.value.as_deref(), None) {
+        let hint = "no kernel takes it: leave it out, or correct it";
+        return Err(refused(&written(word), &fault.message, hint));
+    }
     let is_name = !word.name.is_empty() && !word.name.contains(['"', ' ', '\'']);
     match is_name && !word.text().contains('"') {
         true => Ok(()),

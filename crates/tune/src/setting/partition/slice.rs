@@ -25,7 +25,7 @@ pub(super) fn keeps(root: &SysRoot, top: &str) -> bool {
 
 pub(super) fn add(root: &SysRoot, expansion: &mut Expansion, top: &str, cpus: &CpuList) {
     let group = format!("{top}/{NAME}.slice");
-    if let Some(why) = taken_already(root, &group) {
+    if let Some(why) = in_use(root, &group) {
         return expansion.refuse(WHAT, why);
     }
     freed::expand(root, expansion, cpus);
@@ -51,11 +51,11 @@ pub(super) fn add(root: &SysRoot, expansion: &mut Expansion, top: &str, cpus: &C
 }
 
 /// A slice that is there without CPUs of its own is one into which services were put before.
-fn taken_already(root: &SysRoot, group: &str) -> Option<String> {
-    let says = |name: &str, nothing: &str| {
-        root.read(&format!("{group}/{name}")).value().is_some_and(|text| text.trim() != nothing)
-    };
-    let has_own = says("cpuset.cpus", "") || says(STATE, "member");
+fn in_use(root: &SysRoot, group: &str) -> Option<String> {
+    let cpus = Slice { group: group.to_owned(), property: SliceProperty::AllowedCpus };
+    let has_cpus = Owned(&cpus).text(root).value().is_some_and(|text| !text.is_empty());
+    let state = root.read(&format!("{group}/{STATE}"));
+    let has_own = has_cpus || state.value().is_some_and(|state| state != "member");
     has_own.then(|| format!("{group} has CPUs of its own already: not by this journal"))
 }
 
@@ -85,10 +85,13 @@ impl fmt::Display for Owned<'_> {
 }
 
 impl Kind for Owned<'_> {
-    /// As the kernel was given it: what systemd was asked for alone separates nothing.
+    /// As the kernel was given it: what systemd was asked for alone separates nothing, nor does what all others have too.
     fn text(&self, root: &SysRoot) -> Fact<String> {
         match root.read(&self.file()) {
             Fact::Absent => Fact::Value(String::new()),
+            own if own.value().is_some() && own == self.0.property.around(root, &self.0.group) => {
+                Fact::Value(String::new())
+            }
             other => other,
         }
     }

@@ -5,21 +5,35 @@ pub(super) mod subject;
 
 use std::process::ExitCode;
 
+use ::report::findings::Shown;
 use audit::emit::Form;
-use audit::{Audit, Profile, Request, Rule, Rules};
+use audit::{Audit, Domain, Finding, Outcome, Profile, Request, Rule, Rules};
 use clap::{Args, ValueEnum};
+use survey::Survey;
 use units::CpuList;
 
-use crate::error::{CommandError, Result};
+use crate::options::OUTPUT;
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 use papers::{Context, Papers};
 use subject::SubjectOptions;
 
+use super::why;
+
+const EXAMPLES: &str = "Examples:
+  worstcase check                                  this machine
+  worstcase check --isolate 2-3                    as if CPUs 2 and 3 were to be isolated
+  worstcase check --emit cmdline                   the kernel parameters that failed rules ask for
+  worstcase check --kconfig .config                a kernel before it is booted
+  worstcase check --root board.txt                 a machine that worstcase snapshot saved
+  worstcase check --recipe howto.txt               a tuning guide before you copy it";
+
 /// Judge this machine, another one's files, or a kernel configuration for real time
 ///
-/// Reads and changes nothing. What fails is shown with its cure, the worst first. Exit code 1 if a rule of severity
-/// error fails, 3 if such a rule could only not be read.
+/// Reads and changes nothing. What fails is shown with its cure, the worst first. Exit code 1 if a rule of severity error
+/// fails, 3 if such a rule could not be read.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Check {
     /// Rules or whole layers to ask [default: all]
     #[arg(value_name = "RULE")]
@@ -29,28 +43,32 @@ pub struct Check {
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     profile: Vec<Profile>,
 
-    /// CPUs that are, or are to be, for real time alone [default: those that the kernel isolates]
+    /// CPUs that are, or are to be, isolated [default: those that the kernel isolates]
     #[arg(long, value_name = "CPUS")]
     isolate: Option<CpuList>,
 
-    /// Show what passed and what was not asked too
-    #[arg(long)]
+    /// Show notes in full: what is worth knowing and rarely decides
+    #[arg(long, help_heading = OUTPUT)]
+    notes: bool,
+
+    /// Show notes in full, what passed and what does not apply
+    #[arg(long, help_heading = OUTPUT)]
     all: bool,
 
-    /// Everything about one rule: why, at what price, every cure, its sources, and what this machine says
-    #[arg(long, value_name = "RULE", conflicts_with_all = ["rules", "all", "json", "format"])]
+    /// The same as worstcase why RULE, for what is judged here
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["rules", "all", "notes", "json", "format"])]
     explain: Option<String>,
 
     /// The findings as one JSON object
-    #[arg(long, conflicts_with = "format")]
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
     json: bool,
 
     /// In which form the findings are printed
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    #[arg(long, value_name = "FORM", default_value = "text", help_heading = OUTPUT)]
     format: Format,
 
     /// Print what makes the failed rules pass: kconfig, cmdline, yocto, buildroot, grub, uboot
-    #[arg(long, value_name = "FORM", hide_possible_values = true, conflicts_with_all = ["explain", "all", "json", "format"])]
+    #[arg(long, value_name = "FORM", hide_possible_values = true, conflicts_with_all = ["explain", "all", "json", "format"], help_heading = OUTPUT)]
     emit: Option<Emitted>,
 
     #[command(flatten)]
@@ -105,13 +123,13 @@ impl From<Emitted> for Form {
 
 impl Check {
     pub fn run(self) -> Result<ExitCode> {
-        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
-        let asked = match &self.explain {
-            Some(id) => vec![id.clone()],
-            None => ids(&rules, &self.rules)?,
-        };
-        let explained = self.explain.as_deref().map(|id| known(&rules, id)).transpose()?;
-        let survey = self.subject.survey(self.isolate.as_ref())?;
+        let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
+        if let Some(id) = &self.explain {
+            why::answer(id, &self.profile, || self.survey())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let asked = ids(&rules, &self.rules)?;
+        let survey = self.survey()?;
         if self.papers.is_asked() {
             let (subject, profiles) = (&self.subject, self.profile.as_slice());
             let (survey, rules, asked) = (&survey, &rules, asked.as_slice());
@@ -128,33 +146,53 @@ impl Check {
         }
         let request = Request { profiles: self.profile.clone(), rules: asked };
         let audit = audit::audit(&survey, rules.all(), &request);
-        let code = match (explained, self.emit) {
-            (None, None) => audit.verdict.exit_code(),
-            _ => 0,
+        let (text, code) = match self.emit {
+            Some(form) => (audit::emit::emit(form.into(), &audit, &rules), 0),
+            None => (self.form(&audit), audit.verdict.exit_code()),
         };
-        output::final_data(&match (explained, self.emit) {
-            (Some(rule), _) => explanation(rule, &audit),
-            (None, Some(form)) => audit::emit::emit(form.into(), &audit, &rules),
-            (None, None) => self.form(&audit),
-        })?;
+        output::final_data(&text)?;
         Ok(ExitCode::from(code))
+    }
+
+    /// What is judged.
+    fn survey(&self) -> Result<Survey> {
+        self.subject.survey_completed(self.isolate.as_ref(), self.papers.completes_by())
+    }
+
+    /// The commands that fit what failed: the worst of it, and what changes it.
+    fn next(&self, audit: &Audit) -> Vec<(String, String)> {
+        let failed: Vec<&Finding> = audit.with(Outcome::Failed).collect();
+        let Some(worst) = failed.first() else { return Vec::new() };
+        let mut next = vec![(format!("worstcase why {}", worst.rule), "reasons, price, sources".to_owned())];
+        let (on_machine, subject) = (self.subject.is_a_machine(), self.subject.arguments());
+        let has = |domain| failed.iter().any(|finding| finding.cure.iter().any(|cure| cure.domain == domain));
+        let isolate = self.isolate.as_ref().map_or_else(String::new, |cpus| format!(" --isolate {cpus}"));
+        if on_machine && has(Domain::Runtime) {
+            let command = format!("worstcase tune plan{subject}{isolate}");
+            next.push((command, "what can be changed without a reboot".to_owned()));
+        }
+        if has(Domain::Boot) {
+            let command = format!("worstcase check{subject}{isolate} --emit cmdline");
+            next.push((command, "the kernel parameters that help".to_owned()));
+        } else if !on_machine && has(Domain::Config) {
+            let command = format!("worstcase check{subject}{isolate} --emit kconfig");
+            next.push((command, "the kernel configuration that helps".to_owned()));
+        }
+        next
     }
 
     fn form(&self, audit: &Audit) -> String {
         match self.format {
             _ if self.json => serde_json::to_string_pretty(audit).unwrap_or_default() + "\n",
-            Format::Text => report::findings::findings(audit, self.all, &output::style(Stream::Output)),
+            Format::Text => {
+                let shown = Shown { notes: self.notes, all: self.all };
+                ::report::findings::findings(audit, shown, &self.next(audit), &output::style(Stream::Output))
+            }
             Format::Sarif => audit::export::sarif(audit),
             Format::Junit => audit::export::junit(audit),
             Format::Tap => audit::export::tap(audit),
         }
     }
-}
-
-fn explanation(rule: &Rule, audit: &Audit) -> String {
-    let style = output::style(Stream::Output);
-    let of = |finding| report::findings::explain(rule, finding, &style);
-    audit.findings.first().map(of).unwrap_or_default()
 }
 
 /// The ids of the rules and of the layers' rules that were named.
@@ -177,9 +215,9 @@ fn known<'a>(rules: &'a Rules, name: &str) -> Result<&'a Rule> {
     rules.get(name).ok_or_else(|| {
         let alike: Vec<&str> = rules.alike(name).map(|rule| rule.id.as_str()).collect();
         let hint = match alike.as_slice() {
-            [] => "worstcase check --all names every rule".to_owned(),
+            [] => "worstcase why lists every rule".to_owned(),
             alike => format!("did you mean {}?", alike.join(", ")),
         };
-        CommandError::new(format!("there is no rule or layer `{name}`"), hint)
+        Error::new(format!("there is no rule or layer `{name}`"), hint)
     })
 }

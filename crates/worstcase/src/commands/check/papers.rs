@@ -12,15 +12,16 @@ use clap::Args;
 use machine::kernel_config::{self, Fragment, KernelConfig};
 use record::Fact;
 use record::verdict::Verdict;
-use survey::{Survey, Value};
+use survey::{Given, Survey, Value};
 use units::{CpuList, KernelVersion};
 
 use super::subject::{self, SubjectOptions};
-use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// Questions that are not the rules'.
 #[derive(Args)]
+#[command(next_help_heading = "Recipes, fragments and comparisons")]
 pub struct Papers {
     /// Look through a pasted recipe (kernel command line, GRUB file, U-Boot commands, sysctls, fragment, shell commands); - for standard input
     #[arg(long, value_name = "FILE", group = "paper", conflicts_with_all = ["explain", "emit", "format", "rules"])]
@@ -31,11 +32,11 @@ pub struct Papers {
     kernel: Option<KernelVersion>,
 
     /// Which symbols of a fragment did not reach the configuration that --kconfig names
-    #[arg(long, value_name = "FRAGMENT", group = "paper", requires = "kconfig", conflicts_with_all = ["explain", "emit", "format", "rules"])]
+    #[arg(long, value_name = "FRAGMENT", group = "paper", requires = "kconfig", conflicts_with_all = ["explain", "emit", "format", "json", "rules"])]
     verify_fragment: Option<PathBuf>,
 
-    /// The kernel's source, which tells why they did not
-    #[arg(long, value_name = "TREE", requires = "verify_fragment")]
+    /// The kernel's source: it decides what a defconfig or fragment leaves out, and shows why symbols were dropped
+    #[arg(long, value_name = "TREE", requires = "kconfig")]
     kernel_source: Option<PathBuf>,
 
     /// How another configuration, or a machine (directory or snapshot), differs from the one that is judged
@@ -43,7 +44,7 @@ pub struct Papers {
     against: Option<PathBuf>,
 
     /// Judge the configuration by a check-list of evl check
-    #[arg(long, value_name = "FILE", group = "paper", conflicts_with_all = ["explain", "emit", "format", "rules"])]
+    #[arg(long, value_name = "FILE", group = "paper", conflicts_with_all = ["explain", "emit", "format", "json", "rules"])]
     checklist: Option<PathBuf>,
 }
 
@@ -70,6 +71,11 @@ impl Papers {
             || self.verify_fragment.is_some()
             || self.against.is_some()
             || self.checklist.is_some()
+    }
+
+    /// The source by which a configuration is completed that is judged itself.
+    pub fn completes_by(&self) -> Option<&Path> {
+        self.kernel_source.as_deref().filter(|_| self.verify_fragment.is_none())
     }
 
     /// Answers it.
@@ -109,7 +115,7 @@ impl Papers {
     /// The kernel that is named, else the one that is judged, with its CPUs.
     fn target(&self, survey: &Survey) -> Target {
         let text = |fact: &str| survey.read(fact).value.value().map(ToString::to_string);
-        let processors = match survey.read("cpus.online").value {
+        let processors = match survey.read("cpus.possible").value {
             Fact::Value(Value::Cpus(cpus)) => cpus.iter().last().map(|cpu| cpu.0 + 1),
             _ => None,
         };
@@ -128,7 +134,7 @@ impl Papers {
         let (name, text) = read(path, "name a fragment of a kernel configuration")?;
         let fragment = Fragment::parse(&text);
         if fragment.is_empty() {
-            return Err(CommandError::new(
+            return Err(Error::new(
                 format!("read {name}: no setting in it"),
                 "a fragment has lines like CONFIG_X=y",
             ));
@@ -163,11 +169,11 @@ fn source(tree: &Path, result: &KernelConfig, context: &Context) -> Result<Kerne
             .map_or_else(String::new, |name| directory_of(&name.to_string()).to_owned()),
     };
     KernelSource::read(tree, directory_of(&architecture))
-        .map_err(|error| CommandError::new(error, "name the top directory of the kernel's source"))
+        .map_err(|error| Error::new(error, "name the top directory of the kernel's source"))
 }
 
 /// The architecture's directory below `arch/`.
-fn directory_of(architecture: &str) -> &str {
+pub(super) fn directory_of(architecture: &str) -> &str {
     match architecture {
         "x86_64" | "i386" | "i686" => "x86",
         "aarch64" => "arm64",
@@ -202,7 +208,13 @@ fn against_other(path: &Path, context: &Context) -> Result<Answer> {
     }
     let theirs = subject::config_at(path)?;
     let ours = context.subject.config()?;
-    let differences = against::configs(&ours, &theirs, context.rules.all());
+    let of = |config: &KernelConfig| {
+        let survey = Survey::of(given(config), context.survey.isolated().clone());
+        let request = Request { profiles: context.profiles.to_vec(), rules: Vec::new() };
+        audit::audit(&survey, context.rules.all(), &request)
+    };
+    let judged = against::audits(&of(&ours), &of(&theirs));
+    let differences = against::configs(&ours, &theirs, context.rules.all(), &judged);
     let text = match context.json {
         true => json(&differences),
         false => {
@@ -216,10 +228,7 @@ fn against_other(path: &Path, context: &Context) -> Result<Answer> {
 fn checklist(path: &Path, context: &Context) -> Result<Answer> {
     let (name, text) = read(path, "name a check-list, as kconf-checklist.evl")?;
     let list = Checklist::parse(&text).map_err(|error| {
-        CommandError::new(
-            format!("{name}, {error}"),
-            "a rule is [!]CONFIG_X [=value] [if CONFIG_Y] [on ARCH]",
-        )
+        Error::new(format!("{name}, {error}"), "a rule is [!]CONFIG_X [=value] [if CONFIG_Y] [on ARCH]")
     })?;
     let config = context.subject.config()?;
     let architecture = config.header.as_ref().map_or_else(
@@ -235,6 +244,13 @@ fn checklist(path: &Path, context: &Context) -> Result<Answer> {
         format!("CONFIG_{}={}{condition}\n", failure.symbol, failure.actual)
     };
     Ok((failures.iter().map(line).collect(), u8::from(!failures.is_empty())))
+}
+
+/// A configuration alone, as rules are asked of it.
+fn given(config: &KernelConfig) -> Given {
+    let lines: String =
+        config.settings().map(|(symbol, setting)| kernel_config::line_of(symbol, setting) + "\n").collect();
+    Given { config: Some(("the configuration".to_owned(), lines.into_bytes())), ..Given::default() }
 }
 
 fn json<T: serde::Serialize>(value: &T) -> String {

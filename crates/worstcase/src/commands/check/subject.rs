@@ -4,15 +4,18 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use audit::Rules;
+use audit::fragment::{Completed, KernelSource, complete};
 use clap::Args;
 use machine::KernelConfig;
 use record::Fact;
 use survey::{Given, Survey, Value};
-use sysroot::{SysRoot, TreeError};
+use sysroot::{GZIP, SysRoot, TreeError};
 use units::CpuList;
 
-use crate::error::{CommandError, Result};
+use super::papers::directory_of;
 use crate::output;
+use failure::{Error, Result};
 
 /// No paper is longer: kernel configurations of distributions have some 300 KiB.
 const LONGEST: u64 = 16 << 20;
@@ -25,6 +28,7 @@ const CONFIG_HINT: &str = "name a kernel's configuration: .config, /boot/config-
 
 /// Options that name something else than this machine.
 #[derive(Args)]
+#[command(next_help_heading = "What to judge instead of this machine")]
 pub struct SubjectOptions {
     /// Judge a kernel configuration, plain or gzip: only what it says is asked; - for standard input
     #[arg(long, value_name = "FILE")]
@@ -50,30 +54,33 @@ pub struct SubjectOptions {
 impl SubjectOptions {
     /// The facts to judge. `isolate` stands for the CPUs that the kernel isolates, where it is given.
     pub fn survey(&self, isolate: Option<&CpuList>) -> Result<Survey> {
-        let survey = self.survey_of_machine(isolate)?;
+        self.survey_completed(isolate, None)
+    }
+
+    /// The same, with what the kernel's source decides for a configuration that is not whole.
+    pub fn survey_completed(&self, isolate: Option<&CpuList>, source: Option<&Path>) -> Result<Survey> {
+        let survey = self.survey_of_machine(isolate, source)?;
         let Some(pid) = self.pid else { return Ok(survey) };
         let survey = survey.about(pid);
         match survey.read("process").value {
             Fact::Value(_) => Ok(survey),
-            _ => Err(CommandError::new(
-                format!("read /proc/{pid}: no such process"),
-                "pgrep NAME tells its number",
-            )),
+            _ => Err(Error::new(format!("read /proc/{pid}: no such process"), "pgrep NAME shows its number")),
         }
     }
 
-    fn survey_of_machine(&self, isolate: Option<&CpuList>) -> Result<Survey> {
+    fn survey_of_machine(&self, isolate: Option<&CpuList>, source: Option<&Path>) -> Result<Survey> {
         let root = self.root()?.remembering();
-        let survey = |isolated: CpuList| match self.given()? {
-            Some(given) => Ok(Survey::of(given, isolated)),
-            None => Ok(Survey::new(root.clone(), isolated)),
+        let given = self.given(source)?;
+        let survey = |isolated: CpuList| match given.clone() {
+            Some(given) => Survey::of(given, isolated),
+            None => Survey::new(root.clone(), isolated),
         };
-        let first = survey(CpuList::new())?;
+        let first = survey(CpuList::new());
         self.check_config(&first)?;
         isolate.map_or(Ok(()), |cpus| check_cpus(cpus, &first))?;
         match isolated(&first, isolate) {
             none if none.is_empty() => Ok(first),
-            cpus => survey(cpus),
+            cpus => Ok(survey(cpus)),
         }
     }
 
@@ -88,21 +95,32 @@ impl SubjectOptions {
         path.map_or_else(|| "this machine".to_owned(), |path| path.display().to_string())
     }
 
-    /// Refuses a --kconfig that is none, and tells of one that is not whole.
+    /// Whether a whole machine is judged, this one or a captured one.
+    pub fn is_a_machine(&self) -> bool {
+        self.kconfig.is_none() && self.cmdline.is_none()
+    }
+
+    /// The options that name what is judged, for another command: ` --root board.txt`.
+    pub fn arguments(&self) -> String {
+        let path = |path: &Path| quoted(&path.display().to_string());
+        let options = [
+            ("--kconfig", self.kconfig.as_deref().map(path)),
+            ("--arch", self.arch.as_deref().map(quoted)),
+            ("--cmdline", self.cmdline.as_deref().map(quoted)),
+            ("--root", self.root.as_deref().map(path)),
+        ];
+        options.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value?))).collect()
+    }
+
+    /// Refuses a --kconfig that is none, and warns of one that is not whole.
     fn check_config(&self, survey: &Survey) -> Result<()> {
         let Some(path) = &self.kconfig else { return Ok(()) };
         match survey.read("config.source").value {
             Fact::Unreadable(_) | Fact::Absent => {
                 let message = format!("read {}: no kernel configuration, or a damaged one", path.display());
-                Err(CommandError::new(message, CONFIG_HINT))
+                Err(Error::new(message, CONFIG_HINT))
             }
-            _ => {
-                let complaints = survey.kernel_config().value().map_or(&[][..], |config| &config.complaints);
-                for complaint in complaints.iter().take(MOST_COMPLAINTS) {
-                    output::words(&format!("warning: {}: {complaint}", path.display()));
-                }
-                Ok(())
-            }
+            _ => survey.kernel_config().value().map_or(Ok(()), |config| remark(path, config, survey)),
         }
     }
 
@@ -112,19 +130,76 @@ impl SubjectOptions {
     }
 
     /// Single files, if some were named.
-    fn given(&self) -> Result<Option<Given>> {
+    fn given(&self, source: Option<&Path>) -> Result<Option<Given>> {
         if self.kconfig.is_none() && self.cmdline.is_none() {
             return match &self.arch {
-                Some(_) => Err(CommandError::new(
-                    "--arch without --kconfig or --cmdline",
-                    "name what is to be judged",
-                )),
+                Some(_) => {
+                    Err(Error::new("--arch without --kconfig or --cmdline", "name what is to be judged"))
+                }
                 None => Ok(None),
             };
         }
         let config = self.kconfig.as_deref().map(read_config).transpose()?;
+        let config = match (config, source) {
+            (Some(config), Some(source)) => Some(self.completed(config, source)?),
+            (config, _) => config,
+        };
         Ok(Some(Given { config, command_line: self.cmdline.clone(), architecture: self.arch.clone() }))
     }
+}
+
+impl SubjectOptions {
+    /// A configuration that is not whole, with lines for what `tree` decides of the symbols that rules name.
+    fn completed(&self, (name, bytes): (String, Vec<u8>), tree: &Path) -> Result<(String, Vec<u8>)> {
+        let text = String::from_utf8_lossy(&bytes);
+        let stated = KernelConfig::parse(&text);
+        if bytes.starts_with(&GZIP) || stated.header.is_some() {
+            return Ok((name, bytes));
+        }
+        let Some(architecture) = &self.arch else {
+            let message = format!("{name} does not say for which architecture it is");
+            return Err(Error::new(message, "name it: --arch x86_64, aarch64, armv7l, riscv64, ppc64le"));
+        };
+        let source = KernelSource::read(tree, directory_of(architecture))
+            .map_err(|error| Error::new(error, "name the top directory of the kernel's source"))?;
+        let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
+        let completed = complete(&stated, rules.symbols(), &source);
+        output::words(&undecided(&completed, tree));
+        let lines: String = completed.lines.iter().map(|line| format!("{line}\n")).collect();
+        Ok((name, format!("{}\n{lines}", text.trim_end()).into_bytes()))
+    }
+}
+
+/// Names of undecided symbols that are shown.
+const MOST_NAMES: usize = 6;
+
+/// What a source decided, and what not.
+fn undecided(completed: &Completed, tree: &Path) -> String {
+    let (decided, open) = (completed.lines.len(), completed.undecided.len());
+    let names = completed.undecided.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    let rest = if open > MOST_NAMES { ", ..." } else { "" };
+    let open = if open == 0 { String::new() } else { format!("; {open} stay unknown: {names}{rest}") };
+    format!("note: {decided} symbols that rules ask for follow from {}{open}", tree.display())
+}
+
+/// Says what a configuration has of lines that are none, and that it does not state everything. A part of a whole one is refused:
+/// what is missing would pass for off.
+fn remark(path: &Path, config: &KernelConfig, survey: &Survey) -> Result<()> {
+    let name = path.display();
+    if config.is_cut {
+        return Err(Error::new(format!("read {name}: its end is missing: it was cut off"), "copy it again"));
+    }
+    for complaint in config.complaints.iter().take(MOST_COMPLAINTS) {
+        output::words(&format!("warning: {name}: {complaint}"));
+    }
+    if !survey.names_all() {
+        output::words(&format!(
+            "note: {name} has no header of kconfig: it is judged as a defconfig or a fragment, by the {} symbols that it \
+             names (make olddefconfig makes it whole)",
+            config.len()
+        ));
+    }
+    Ok(())
 }
 
 /// The machine in the tree at `path`: a directory, or a file that `worstcase snapshot` wrote; this one where none is.
@@ -134,7 +209,7 @@ pub fn root_at(path: Option<&Path>) -> Result<SysRoot> {
     if path.is_dir() && !(has("proc") || has("sys") || has("boot") || has("etc")) {
         let message = format!("read {}: no directory with a proc, sys, boot or etc in it", path.display());
         let hint = "name the root of a machine's file system, a copy of its /proc and /sys, or a snapshot";
-        return Err(CommandError::new(message, hint));
+        return Err(Error::new(message, hint));
     }
     Ok(SysRoot::open_tree(path)?)
 }
@@ -172,7 +247,7 @@ pub fn config_at(path: &Path) -> Result<KernelConfig> {
             "read {}: neither a kernel configuration nor a snapshot, or a damaged one",
             path.display()
         );
-        CommandError::new(message, format!("{CONFIG_HINT}, or a file that worstcase snapshot wrote"))
+        Error::new(message, format!("{CONFIG_HINT}, or a file that worstcase snapshot wrote"))
     })
 }
 
@@ -184,7 +259,7 @@ fn isolated(survey: &Survey, named: Option<&CpuList>) -> CpuList {
 fn configuration(survey: &Survey, name: &str) -> Result<KernelConfig> {
     survey.kernel_config().value().cloned().ok_or_else(|| {
         let message = format!("{name}: no kernel configuration can be read");
-        CommandError::new(message, CONFIG_HINT)
+        Error::new(message, CONFIG_HINT)
     })
 }
 
@@ -202,9 +277,9 @@ pub fn read(path: &Path, hint: &str) -> Result<(String, Vec<u8>)> {
         true => std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes),
         false => opened(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
     };
-    result.map_err(|error| CommandError::new(format!("read {name}: {error}"), hint))?;
+    result.map_err(|error| Error::new(format!("read {name}: {error}"), hint))?;
     if bytes.len() as u64 > LONGEST {
-        return Err(CommandError::new(format!("read {name}: longer than 16 MiB"), hint));
+        return Err(Error::new(format!("read {name}: longer than 16 MiB"), hint));
     }
     Ok((name, bytes))
 }
@@ -217,11 +292,21 @@ fn opened(path: &Path) -> std::io::Result<File> {
     }
 }
 
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 /// Refuses CPUs that are not there, and all that there are.
 fn check_cpus(cpus: &CpuList, survey: &Survey) -> Result<()> {
     let online = set(survey, "cpus.online");
     if cpus.is_empty() {
-        return Err(CommandError::new("--isolate names no CPU", "name some, as in 2-3"));
+        return Err(Error::new("--isolate names no CPU", "name some, as in 2-3"));
     }
     if online.is_empty() {
         return Ok(());
@@ -229,11 +314,11 @@ fn check_cpus(cpus: &CpuList, survey: &Survey) -> Result<()> {
     let absent = cpus.difference(&online);
     if !absent.is_empty() {
         let message = format!("--isolate names CPUs {absent}, which are not online");
-        return Err(CommandError::new(message, format!("online are {online}")));
+        return Err(Error::new(message, format!("online are {online}")));
     }
     if online.difference(cpus).is_empty() {
         let message = format!("--isolate {cpus} leaves no CPU for everything else");
-        return Err(CommandError::new(message, "leave one out, as a rule CPU 0"));
+        return Err(Error::new(message, "leave one out, as a rule CPU 0"));
     }
     Ok(())
 }

@@ -1,41 +1,90 @@
 //! `worstcase explain`: why the worst wake-ups of a run were late.
 
+mod live;
 pub mod tracer;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
-use record::store;
+use clap::{Args, ValueEnum};
+use record::{Explanation, store};
 
-use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// Say why the worst wake-ups of a run were late
 ///
 /// Reads the record of `worstcase bench --explain`: causes over all late wake-ups of each load, and the account of the worst
-/// one, in pieces that sum to its latency.
+/// one, in pieces that sum to its latency. --export writes what was traced around them for tools that show traces.
+///
+/// With --live it watches the threads of a program, or threads of its own, and explains each late wake-up when it comes.
 #[derive(Args)]
 pub struct Explain {
     /// Directory that a run left, or its record.json
-    #[arg(value_name = "DIR")]
-    record: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "live")]
+    record: Option<PathBuf>,
+
+    #[command(flatten)]
+    live: live::Options,
 
     /// Print the explanations as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "export")]
     json: bool,
+
+    /// Write the events and accounts of the late wake-ups for another tool
+    #[arg(long, value_name = "FORM", requires = "output")]
+    export: Option<Form>,
+
+    /// File for --export
+    #[arg(short, long, value_name = "FILE", requires = "export")]
+    output: Option<PathBuf>,
+}
+
+/// Forms that other tools read.
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    /// trace-cmd report, KernelShark
+    #[value(name = "trace.dat")]
+    TraceDat,
+    /// ui.perfetto.dev, trace_processor
+    Perfetto,
+    /// The same as --json
+    Json,
+}
+
+impl Form {
+    fn file(self, explanations: &[Explanation]) -> Result<Vec<u8>> {
+        Ok(match self {
+            Self::TraceDat => formats::trace_dat::file(explanations),
+            Self::Perfetto => formats::perfetto::file(explanations),
+            Self::Json => json(explanations)?.into_bytes(),
+        })
+    }
+}
+
+fn json(explanations: &[Explanation]) -> Result<String> {
+    let text = serde_json::to_string(explanations);
+    Ok(text.map_err(|error| Error::new(error, ""))? + "\n")
 }
 
 impl Explain {
     pub fn run(self) -> Result<ExitCode> {
-        let record = store::load(&self.record)?;
+        if self.live.is_live() {
+            self.live.watch(self.json)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let path = self.record.unwrap_or_default();
+        let record = store::load(&path)?;
         if record.explanations.is_empty() {
-            let message = format!("{}: this run was not traced", self.record.display());
-            return Err(CommandError::new(message, "worstcase bench --explain measures and explains"));
+            let message = format!("{}: this run was not traced", path.display());
+            return Err(Error::new(message, "worstcase bench --explain measures and explains"));
+        }
+        if let Some((form, file)) = self.export.zip(self.output) {
+            files::write_named(&file, &form.file(&record.explanations)?)?;
+            return Ok(ExitCode::SUCCESS);
         }
         let text = if self.json {
-            let text = serde_json::to_string(&record.explanations);
-            text.map_err(|error| CommandError::new(error, ""))? + "\n"
+            json(&record.explanations)?
         } else {
             report::explanation::text(&record, &output::style(Stream::Output))
         };

@@ -1,11 +1,11 @@
 //! What explains late wake-ups of a run: a capture of the kernel's trace.
 
-use capture::{Capture, Late, Threads};
-use record::{Hit, Tracing};
-use runner::{Marked, Tracer};
+use capture::{Capture, Threads};
+use record::{Hit, LateWakeUp, Tracing};
+use runner::Tracer;
 use units::Nanos;
 
-use crate::error::Result;
+use failure::Result;
 
 /// What names of the probe's threads begin with.
 const THREADS: &str = "probe";
@@ -31,12 +31,8 @@ impl Tracer for OfRun {
         self.0.threshold()
     }
 
-    fn take(&mut self, marked: &[Marked]) -> Result<()> {
-        let late = |marked: &Marked| {
-            let Marked { tid, cpu, activation, due, woke, interval } = *marked;
-            Late { tid, cpu, activation, due, woke, interval }
-        };
-        self.0.take(&marked.iter().map(late).collect::<Vec<_>>())
+    fn take(&mut self, late: &[LateWakeUp]) -> Result<()> {
+        self.0.take(late)
     }
 
     fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lab::kernels::Architecture;
 
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// The one that was named; for this machine's architecture the one that runs, which is never out of date; for another
 /// what `cargo xtask dist` left.
@@ -13,7 +13,7 @@ pub fn choose(named: Option<&Path>, architecture: Architecture) -> Result<PathBu
         return Ok(named.to_path_buf());
     }
     let own = std::env::current_exe();
-    let own = own.map_err(|error| CommandError::new(format!("find this program's file: {error}"), ""))?;
+    let own = own.map_err(|error| Error::new(format!("find this program's file: {error}"), ""))?;
     if Architecture::own() == Some(architecture) {
         return Ok(own);
     }
@@ -25,7 +25,7 @@ pub fn choose(named: Option<&Path>, architecture: Architecture) -> Result<PathBu
             "build it with `cargo xtask dist --target {}`, or name its file with --guest-binary",
             triple(architecture)
         );
-        CommandError::new(format!("there is no static worstcase for {architecture} ({name})"), hint)
+        Error::new(format!("there is no static worstcase for {architecture} ({name})"), hint)
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lab::kernels::{Cache, Kernel};
 
-use crate::error::Result;
+use failure::Result;
 
 /// The image in that file, if `name` is a path with a `/`; else the kernel of that name in the cache.
 pub fn kernel(name: &Path) -> Result<Kernel> {

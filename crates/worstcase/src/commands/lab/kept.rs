@@ -2,15 +2,18 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use lab::boot::{Guest, Left};
+use lab::boot::{Guest, Left, Time};
+use lab::kernels::{Architecture, Kernel};
 use lab::made_of::MadeOf;
 use record::KernelParameter;
 use record::time::UtcTime;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use units::Bytes;
 
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// What only the host knows: two runs that are equal differ in this file.
 const LAB: &str = "lab.json";
@@ -26,8 +29,30 @@ struct Boot<'a> {
     parameters: &'a [KernelParameter],
     left_out: Vec<LeftOut>,
     command: Vec<String>,
+    machine: Machine,
     exit_code: Option<u8>,
     failure: Option<String>,
+}
+
+/// What else a guest was given that it can be made of again.
+#[derive(Clone, Serialize, Deserialize)]
+struct Machine {
+    time: Time,
+    processors: u32,
+    memory: Bytes,
+    disk: Option<Bytes>,
+    system: Option<PathBuf>,
+    programs: Vec<PathBuf>,
+    time_limit_seconds: u64,
+}
+
+/// What a guest can be made of again.
+#[derive(Deserialize)]
+pub struct Again {
+    kernel: Kernel,
+    words: Vec<String>,
+    command: Vec<String>,
+    machine: Option<Machine>,
 }
 
 /// What did not come back.
@@ -51,9 +76,9 @@ pub fn check(place: &Path) -> Result<()> {
     let hint = "choose another directory with --out: nothing is ever overwritten";
     match fs::read_dir(place).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(CommandError::new(format!("{} is not empty", place.display()), hint)),
+        Ok(false) => Err(Error::new(format!("{} is not empty", place.display()), hint)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(CommandError::new(format!("read {}: {error}", place.display()), hint)),
+        Err(error) => Err(Error::new(format!("read {}: {error}", place.display()), hint)),
     }
 }
 
@@ -64,7 +89,7 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
         End::Code(_) => lab::kept::put(place, left),
         End::Failed(error) => lab::kept::put_failed(place, left, error),
     };
-    put.map_err(|error| CommandError::new(error, hint))?;
+    put.map_err(|error| Error::new(error, hint))?;
     let command = guest.command.iter().map(|word| word.to_string_lossy().into_owned());
     let left_out = left.left_out.iter();
     let left_out = left_out.map(|(path, why)| LeftOut { path: path.display().to_string(), why: why.clone() });
@@ -78,6 +103,15 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
         parameters: &left.parameters,
         left_out: left_out.collect(),
         command: command.collect(),
+        machine: Machine {
+            time: guest.time,
+            processors: guest.processors,
+            memory: guest.memory,
+            disk: guest.disk,
+            system: guest.system.clone(),
+            programs: guest.programs.clone(),
+            time_limit_seconds: guest.time_limit.as_secs(),
+        },
         exit_code: match end {
             End::Code(code) => Some(code),
             End::Failed(_) => None,
@@ -87,6 +121,47 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
             End::Failed(error) => Some(error.message.clone()),
         },
     };
-    let boot = serde_json::to_vec_pretty(&boot).map_err(|error| CommandError::new(error, ""))?;
+    let boot = serde_json::to_vec_pretty(&boot).map_err(|error| Error::new(error, ""))?;
     Ok(files::write_whole(&place.join(LAB), &boot)?)
+}
+
+/// No such file is longer, in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// What is known of the guest that left `place`; none where `lab run` has left nothing there.
+pub fn again(place: &Path) -> Result<Option<Again>> {
+    let path = place.join(LAB);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let broken = |error| Error::new(format!("read {}: {error}", path.display()), "was it cut off or edited?");
+    record::json::read(&files::read(&path, LONGEST)?).map(Some).map_err(broken)
+}
+
+impl Again {
+    /// The same guest.
+    pub fn guest(self, binary: &dyn Fn(Architecture) -> Result<PathBuf>) -> Result<Guest> {
+        let Some(machine) = self.machine else {
+            return Err(Error::new(
+                "an older version left this and did not note memory and disk",
+                "measure once more with worstcase lab run",
+            ));
+        };
+        let cached = super::choice::kernel(Path::new(&self.kernel.name)).ok();
+        let kernel = cached.filter(|cached| cached.image == self.kernel.image).unwrap_or(self.kernel);
+        Ok(Guest {
+            binary: binary(kernel.architecture)?,
+            kernel,
+            words: self.words,
+            processors: machine.processors,
+            threads_per_core: 1,
+            memory: machine.memory,
+            time: machine.time,
+            disk: machine.disk,
+            system: machine.system,
+            programs: machine.programs,
+            command: self.command.into_iter().map(Into::into).collect(),
+            time_limit: Duration::from_secs(machine.time_limit_seconds),
+        })
+    }
 }

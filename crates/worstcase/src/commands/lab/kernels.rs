@@ -9,13 +9,13 @@ use lab::kernels::{
     self, Addition, Architecture, Asked, Base, Build, Built, Cache, Flavour, Kernel, Source, Wanted,
 };
 
-use crate::error::{CommandError, Result};
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// Keep kernels for guests: fetch Debian's, add and build others
 ///
-/// They are in $WORSTCASE_CACHE, else $XDG_CACHE_HOME/worstcase/kernels, else ~/.cache/worstcase/kernels: a directory
-/// each, which can be taken away. Nothing is installed.
+/// They are in $WORSTCASE_CACHE, else $XDG_CACHE_HOME/worstcase/kernels, else ~/.cache/worstcase/kernels: one directory
+/// each, which can be deleted. Nothing is installed.
 #[derive(Args)]
 pub struct Kernels {
     #[command(subcommand)]
@@ -43,7 +43,7 @@ struct List {
 /// By apt's own tools, from this machine's package sources.
 #[derive(Args)]
 struct Fetch {
-    /// Whose
+    /// The distribution
     distribution: Distribution,
 
     /// As in 6.1 for the newest one of 6.1, or 6.1.0-56 for that one [default: the distribution's own]
@@ -67,7 +67,7 @@ enum Distribution {
 /// Copy a kernel of one's own
 #[derive(Args)]
 struct Add {
-    /// What it is to be called
+    /// Its name in the cache
     name: String,
 
     /// bzImage (amd64), or Image or Image.gz (arm64)
@@ -88,7 +88,7 @@ struct Add {
 /// Every symbol that the fragments ask for is verified in the configuration before anything is compiled.
 #[derive(Args)]
 struct Builds {
-    /// What it is to be called; its release ends so too
+    /// Its name in the cache, and the end of its release
     name: String,
 
     /// The source's tree, or Debian's package of it: debian, debian-6.12
@@ -133,7 +133,7 @@ impl List {
             }
         }
         let text = if self.json {
-            serde_json::to_string(&found).map_err(|error| CommandError::new(error, ""))? + "\n"
+            serde_json::to_string(&found).map_err(|error| Error::new(error, ""))? + "\n"
         } else {
             table(&found, output::style(Stream::Output).width)
         };
@@ -141,7 +141,7 @@ impl List {
         broken.iter().for_each(|warning| output::words(warning));
         if found.is_empty() && !self.json {
             output::words(&format!("no kernel in {}", cache.directory().display()));
-            output::words("hint: worstcase lab kernels fetch debian --flavour rt");
+            output::words("  hint: worstcase lab kernels fetch debian --flavour rt");
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -151,7 +151,7 @@ impl Fetch {
     fn run(self, cache: &Cache) -> Result<ExitCode> {
         let Distribution::Debian = self.distribution;
         let architecture = self.arch.or_else(Architecture::own).ok_or_else(|| {
-            CommandError::new("guests cannot be what this machine is", "name one by --arch: amd64, arm64")
+            Error::new("guests cannot be what this machine is", "name one by --arch: amd64, arm64")
         })?;
         let wanted = Wanted { version: self.version, flavour: self.flavour, architecture };
         text(&kernels::fetch(cache, &wanted, &mut output::words)?)

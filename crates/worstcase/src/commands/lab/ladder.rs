@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use clap::Args;
 use experiment::Arm;
 use lab::bench::Guests;
+use lab::boot::Guest;
 use lab::kept;
-use lab::kernels::{Cache, Needed, named};
+use lab::kernels::{Architecture, Cache, Needed, named};
 use lab::ladder::{Home, LadderFile, LadderPlan, Rung};
 use lab::replay::Replay;
-use lab::state::{Kind, KnownKernel, State};
+use lab::state::{Kind, KnownKernel, Plan, State};
 use machine::unseen;
 use record::time::UtcTime;
 use record::{LabTime, ParameterAnswer, Record};
@@ -20,15 +21,15 @@ use units::Nanos;
 
 use super::several::{Several, Terminal};
 use crate::commands::experiments::{self, Shown};
-use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output;
+use failure::{Error, Result};
 
 /// Run the same loads on one kernel or kernel command line after the other, and say what each step gained
 ///
-/// Every rung is booted several times, each time with another seed, and measured under every load in each boot. Ends
-/// with a table a rung, the worst case of every load on every rung, and for each step how many times the tail before it
-/// there is now, with its interval. Ctrl-C keeps what is finished; --resume goes on.
+/// Every rung is booted several times, each time with another seed, and measured under every load in each boot. Ends with a
+/// table a rung, the worst case of every load on every rung, and for each step how much longer or shorter the tail became,
+/// with its interval. Ctrl-C keeps what is finished; --resume goes on.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase lab ladder stock                      # Debian's kernels, from preempt=none to PREEMPT_RT\n  \
@@ -51,7 +52,7 @@ pub struct Ladder {
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
 
-    /// Only these loads, or others
+    /// Measure these loads instead of the file's
     #[arg(long, value_name = "LOAD", value_delimiter = ',')]
     loads: Vec<String>,
 
@@ -69,6 +70,24 @@ pub struct Ladder {
     /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// The guest of the ladder in `home` that has left its record in `below`; none where it has no such one.
+pub fn guest_of(
+    home: &Path,
+    below: &Path,
+    cache: &Cache,
+    binary: &dyn Fn(Architecture) -> Result<PathBuf>,
+) -> Result<Option<Guest>> {
+    let state = State::<LadderPlan>::load(home, Kind::Ladder)?;
+    let Some(block) =
+        state.plan.blocks().into_iter().find(|block| Path::new(&state.plan.place(block)) == below)
+    else {
+        return Ok(None);
+    };
+    let kernel = state.plan.kernel(&block.arm)?.get(cache, &mut output::words)?;
+    let binary = binary(kernel.architecture)?;
+    Ok(Some(state.plan.guest(&block.arm, block.seed, &kernel, &binary)?))
 }
 
 impl Ladder {
@@ -114,7 +133,7 @@ impl Ladder {
         let ladder = &mut state.plan.ladder;
         let seeds = self.seeds.unwrap_or(ladder.seeds);
         if seeds < ladder.seeds {
-            return Err(CommandError::new(
+            return Err(Error::new(
                 format!("{} has {} seeds already", directory.display(), ladder.seeds),
                 "--seeds can add some to a ladder, not take them away",
             ));
@@ -133,7 +152,7 @@ impl Ladder {
             self.rungs.iter().find(|name| !ladder.rungs.iter().any(|rung| rung.name == **name))
         {
             let names: Vec<_> = ladder.rungs.iter().map(|rung| rung.name.as_str()).collect();
-            return Err(CommandError::new(
+            return Err(Error::new(
                 format!("{} has no rung {name}", ladder.name),
                 format!("there are {}", names.join(", ")),
             ));

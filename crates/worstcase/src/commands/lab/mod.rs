@@ -3,6 +3,7 @@
 pub(super) mod binary;
 pub(super) mod bisect;
 pub(super) mod choice;
+mod explain;
 mod kept;
 mod kernels;
 pub(super) mod ladder;
@@ -13,9 +14,17 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::error::Result;
+use crate::output;
+use failure::Result;
 
-/// Put the same questions to kernels that run in QEMU
+/// Warns of kernel parameters that do nothing for the kernel of that release: an experiment may want that.
+pub(super) fn warn_of(words: &[String], release: &str) {
+    for doubt in lab::parameters::doubts(words, release) {
+        output::words(&format!("warning: kernel parameter {doubt}"));
+    }
+}
+
+/// Boot kernels in QEMU to measure, compare, bisect and explain them
 #[derive(clap::Args)]
 pub struct Lab {
     #[command(subcommand)]
@@ -28,6 +37,7 @@ enum Verb {
     Run(Box<run::Run>),
     Ladder(ladder::Ladder),
     Bisect(Box<bisect::Bisect>),
+    Explain(explain::Explain),
 }
 
 impl Lab {
@@ -38,6 +48,7 @@ impl Lab {
             Verb::Run(run) => run.run(),
             Verb::Ladder(ladder) => ladder.run(),
             Verb::Bisect(bisect) => bisect.run(),
+            Verb::Explain(explain) => explain.run(),
         }
     }
 }

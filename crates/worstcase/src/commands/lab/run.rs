@@ -16,9 +16,9 @@ use units::{Bytes, Nanos};
 
 use super::kept::End;
 use super::{binary, choice, kept};
-use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// Run one command in one guest
 ///
@@ -38,7 +38,7 @@ pub struct Run {
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
     append: Vec<String>,
 
-    /// CPUs [default: 1; in instruction time always 1]
+    /// CPUs; always 1 in instruction time
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
 
@@ -104,9 +104,12 @@ impl Run {
         let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
         let (command, brought) = self.command(kernel.architecture)?;
         self.system.as_deref().map_or(Ok(()), check_system)?;
+        let words = parameters::split_all(&self.append)?;
+        super::warn_of(&words, &kernel.release);
         Ok(Guest {
-            words: parameters::split_all(&self.append)?,
+            words,
             processors: self.cpus,
+            threads_per_core: 1,
             memory: self.memory,
             time: self.time,
             disk: self.disk,
@@ -123,7 +126,7 @@ impl Run {
     /// not named with --with and that this machine has.
     fn command(&self, architecture: Architecture) -> Result<(Vec<OsString>, Option<PathBuf>)> {
         let Some(first) = self.command.first() else {
-            return Err(CommandError::new("there is no command", "worstcase lab run ... -- bench"));
+            return Err(Error::new("there is no command", "worstcase lab run ... -- bench"));
         };
         if self.is_shell() {
             let busybox = lab::find_program("busybox".as_ref()).is_some();
@@ -155,13 +158,13 @@ impl Run {
 
     fn shell(&self, guest: &Guest) -> Result<ExitCode> {
         if guest.system.is_some() {
-            return Err(CommandError::new(
+            return Err(Error::new(
                 "a guest with a system of its own has no shell for a person",
                 "give the command instead: worstcase lab run ... -- sh -c 'WORDS'",
             ));
         }
         if !std::io::stdin().is_terminal() {
-            return Err(CommandError::new(
+            return Err(Error::new(
                 "a shell in a guest needs a terminal",
                 "give the command instead: worstcase lab run ... -- sh -c 'WORDS'",
             ));
@@ -236,7 +239,7 @@ fn show(left: &Left) -> Result<()> {
 fn check_system(directory: &Path) -> Result<()> {
     match std::fs::symlink_metadata(directory.join("sbin/init")) {
         Ok(_) => Ok(()),
-        Err(error) => Err(CommandError::new(
+        Err(error) => Err(Error::new(
             format!("find {}/sbin/init: {error}", directory.display()),
             "name the root of a system with systemd, as debootstrap makes it",
         )),

@@ -16,8 +16,8 @@ use record::LabTime;
 use sys::signal::{Signal, Signals};
 
 use super::{binary, bisect};
-use crate::error::Result;
-use crate::output::{self, Stream};
+use crate::output;
+use failure::Result;
 
 /// How many at once, and what runs in them.
 #[derive(Args)]
@@ -80,7 +80,7 @@ impl<'a> Terminal<'a> {
     }
 
     fn line(&self, text: &str) {
-        if output::is_terminal(Stream::Error) {
+        if output::can_redraw() {
             output::end_progress();
         }
         output::words(text);
@@ -89,7 +89,7 @@ impl<'a> Terminal<'a> {
 
 impl Observer for Terminal<'_> {
     fn begun(&mut self, name: &str, (done, of): (usize, usize)) {
-        if output::is_terminal(Stream::Error) {
+        if output::can_redraw() {
             output::progress(&format!("{done} of {of} guests done; {name} boots"));
         }
     }
@@ -124,7 +124,7 @@ impl Observer for Terminal<'_> {
 
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
-        if output::is_terminal(Stream::Error) {
+        if output::can_redraw() {
             output::end_progress();
         }
     }

@@ -11,8 +11,8 @@ use units::{CpuList, Nanos};
 use super::{boot, lockout};
 use crate::commands::check::subject::{set, survey_of};
 use crate::commands::tune::{Apply, Selection, StateOption, plan_text, wait_time, write_words};
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// What keeps everything else off some CPUs: the group, interrupts, movable threads and work of the kernel.
 pub(super) const RULES: [&str; 13] = [
@@ -42,8 +42,8 @@ enum Kind {
 
 /// Take everything that can be moved off some CPUs, and put them into a partition of their own
 ///
-/// Interrupts, threads and work of the kernel go elsewhere, programs do by the partition. partition verify counts what
-/// is left, partition undo gives all of it back.
+/// Interrupts, kernel threads and kernel work are moved away, and the partition keeps programs out. partition verify counts
+/// what is left, partition undo gives everything back.
 #[derive(Args)]
 pub struct Create {
     /// The CPUs that are for real time alone
@@ -104,10 +104,7 @@ impl Create {
         let plan = selection.plan(None)?;
         if let Some(refusal) = plan.refusals.iter().find(|refusal| refusal.rule == RULES[0]) {
             let message = format!("no partition can be made: {}", refusal.why_not);
-            return Err(CommandError::new(
-                message,
-                "worstcase tune plan --isolate shows what else can be moved",
-            ));
+            return Err(Error::new(message, "worstcase tune plan --isolate shows what else can be moved"));
         }
         let isolated = machine.cpus.isolated.value().is_some_and(|cpus| self.rt.difference(cpus).is_empty());
         if isolated {
@@ -131,14 +128,14 @@ impl Create {
     fn refuse_lockout(&self, root: &SysRoot) -> Result<()> {
         if let Some(who) = lockout::locked_out(root, sys::process::own_pid().as_raw_pid(), &self.rt) {
             let message = format!("{who} may run on CPUs {} alone, which would be taken from it", self.rt);
-            return Err(CommandError::new(message, "taskset -p lets it run elsewhere first"));
+            return Err(Error::new(message, "taskset -p lets it run elsewhere first"));
         }
         let all = machine::partitions(root);
         let Some(other) = all.iter().find(|one| !one.cpus.intersection(&self.rt).is_empty()) else {
             return Ok(());
         };
         let message = format!("CPUs {} are in the partition {} already", other.cpus, other.group);
-        Err(CommandError::new(message, "worstcase partition undo gives back what worstcase took"))
+        Err(Error::new(message, "worstcase partition undo gives back what worstcase took"))
     }
 }
 

@@ -6,8 +6,8 @@ use clap::Args;
 use machine::{partitions, processes_in};
 use sysroot::SysRoot;
 
-use crate::error::Result;
 use crate::output;
+use failure::Result;
 
 /// Name the partitions of CPUs that this machine has, whoever made them
 #[derive(Args)]

@@ -15,9 +15,9 @@ use clap::{Args, Subcommand};
 use units::CpuList;
 
 use super::tune::Undo;
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
-/// Give CPUs to real time alone; prove by counting that they are left in peace; undo it
+/// Set CPUs apart for real time; count what still disturbs them; undo it
 ///
 /// create is tune apply for CPUs, with the same journal: tune status and tune keep are for it too.
 #[derive(Args)]
@@ -52,14 +52,14 @@ fn check_cpus(cpus: &CpuList, online: &CpuList) -> Result<()> {
     let absent = cpus.difference(online);
     if !absent.is_empty() {
         let message = format!("--rt names CPUs {absent}, which are not online");
-        return Err(CommandError::new(message, format!("online are {online}")));
+        return Err(Error::new(message, format!("online are {online}")));
     }
     if online.difference(cpus).is_empty() {
         let message = format!("--rt {cpus} leaves no CPU for everything else");
-        return Err(CommandError::new(message, "leave one out, as a rule CPU 0"));
+        return Err(Error::new(message, "leave one out, as a rule CPU 0"));
     }
     match cpus.is_empty() {
-        true => Err(CommandError::new("--rt names no CPU", "name some, as in 2-3")),
+        true => Err(Error::new("--rt names no CPU", "name some, as in 2-3")),
         false => Ok(()),
     }
 }

@@ -11,12 +11,12 @@ use units::{Policy, Priority};
 
 use super::lockout;
 use super::systemd::{self, WayIn};
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 use runner::partition::{enter, named, valid};
 
 /// Start a command inside a partition
 ///
-/// What it starts is inside too.
+/// So is everything that it starts.
 ///
 /// Under systemd it becomes a scope in the partition's slice.
 #[derive(Args)]
@@ -59,7 +59,7 @@ impl Run {
         schedule::set(scheduling)?;
         let error = command.args(&self.command[1..]).exec();
         let program = command.get_program().to_string_lossy().into_owned();
-        Err(CommandError::new(format!("start {program}: {error}"), ""))
+        Err(Error::new(format!("start {program}: {error}"), ""))
     }
 
     fn scheduling(&self) -> Result<Scheduling> {
@@ -67,15 +67,12 @@ impl Run {
             (Policy::Other, None) => Ok(Scheduling::Other),
             (Policy::Fifo | Policy::Rr, Some(_)) => Ok(Scheduling::new(self.policy, self.priority)),
             (Policy::Fifo | Policy::Rr, None) => {
-                Err(CommandError::new("--policy fifo or rr without --priority", "name one, as 80"))
+                Err(Error::new("--policy fifo or rr without --priority", "name one, as 80"))
             }
             (Policy::Other, Some(_)) => {
-                Err(CommandError::new("--priority means nothing to --policy other", "add --policy fifo"))
+                Err(Error::new("--priority means nothing to --policy other", "add --policy fifo"))
             }
-            _ => Err(CommandError::new(
-                format!("--policy {} cannot be started", self.policy),
-                "take fifo or rr",
-            )),
+            _ => Err(Error::new(format!("--policy {} cannot be started", self.policy), "take fifo or rr")),
         }
     }
 }

@@ -7,8 +7,8 @@ use machine::{is_slice, partition_around};
 use record::Partition;
 use sysroot::SysRoot;
 
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// How a command gets into a partition.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ fn way_of(root: &SysRoot, partition: &Partition, process: i32, has_systemd: bool
         (Some(_), _) if partition_around(root, process).is_some_and(|own| own.group == partition.group) => {
             Ok(WayIn::Here)
         }
-        (Some(slice), Some(service)) => Err(CommandError::new(
+        (Some(slice), Some(service)) => Err(Error::new(
             format!(
                 "{service} is outside of {slice}, and would lose what it starts there: stopped, it would run on"
             ),

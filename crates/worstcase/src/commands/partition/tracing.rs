@@ -9,8 +9,8 @@ use trace::Counting;
 use trace::counted::Traced;
 use units::CpuList;
 
-use crate::error::Result;
 use crate::output;
+use failure::Result;
 
 /// How often the trace is read, so that the kernel's room for it does not run out.
 const READ: Duration = Duration::from_millis(50);

@@ -15,17 +15,17 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
 use super::tracing::Tracing;
-use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output::{self, Stream};
+use failure::{Error, Result};
 
 /// How often everything is looked at: threads that come and go in between are counted, and not named.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Count what runs on CPUs for real time, and name its source
 ///
-/// Interrupts, softirqs, threads and page faults are counted for a time. Nothing is changed but with --trace, and that
-/// only meanwhile. Exit code 1 if something came more often than is allowed, 3 if something could not be counted.
+/// Interrupts, softirqs, threads and page faults are counted for a time. Changes nothing; --trace switches tracing on for
+/// that time. Exit code 1 if something came more often than is allowed, 3 if something could not be counted.
 #[derive(Args)]
 pub struct Verify {
     /// The CPUs [default: those of all partitions]
@@ -52,7 +52,6 @@ pub struct Verify {
 
 /// What was counted, as it is printed in JSON.
 #[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
 struct Proof {
     schema_version: u32,
     cpus: String,
@@ -92,7 +91,7 @@ impl Verify {
     fn cpus(&self, root: &SysRoot) -> Result<CpuList> {
         let cpus = self.rt.clone().unwrap_or_else(|| asked_for(root));
         match cpus.is_empty() {
-            true => Err(CommandError::new("there is no partition to verify", "name the CPUs with --rt")),
+            true => Err(Error::new("there is no partition to verify", "name the CPUs with --rt")),
             false => Ok(cpus),
         }
     }
@@ -125,7 +124,7 @@ impl Verify {
         let (verdict, unnamed) = (verdict(&residues, &missing), tracing.unnamed());
         let changes = tally.changes();
         Ok(Proof {
-            schema_version: 1,
+            schema_version: 2,
             cpus: cpus.to_string(),
             time,
             verdict,
@@ -283,7 +282,7 @@ mod tests {
         let (missing, unnamed) = (vec![], vec!["functions of calls".to_owned()]);
         let changes = vec!["row 1 was i8042".to_owned()];
         let proof =
-            Proof { schema_version: 1, cpus, time, verdict: "fail", missing, unnamed, changes, residues };
+            Proof { schema_version: 2, cpus, time, verdict: "fail", missing, unnamed, changes, residues };
         let text = text(&proof, 100);
         assert!(text.contains("over interrupt LOC: 250 times\n"), "{text}");
         assert!(

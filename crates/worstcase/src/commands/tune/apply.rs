@@ -9,12 +9,12 @@ use super::StateOption;
 use super::apply_options::{ApplyOptions, Beside};
 use super::choice::Choice;
 use super::selection::Selection;
-use crate::error::Result;
+use failure::Result;
 
 /// Write what plan shows, read back each write, and keep a journal
 ///
-/// Where the kernel refuses something, everything is put back. That it keeps interrupts and threads where they are is
-/// reported; they cause no rollback.
+/// If the kernel refuses a write, everything is put back. Interrupts and threads that the kernel does not let go are
+/// reported and cause no rollback.
 #[derive(Args)]
 pub struct Apply {
     #[command(flatten)]

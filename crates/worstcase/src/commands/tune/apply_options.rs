@@ -5,17 +5,18 @@ use std::process::ExitCode;
 
 use clap::Args;
 use record::time::UtcTime;
+use sysroot::SysRoot;
 use tune::apply::{Applied, End, OnRefusal, apply};
 use tune::holder::{self, Role};
 use tune::journal::{Begin, History, Journal, Line, Lock};
 use tune::undo::Undone;
-use tune::{Plan, State, Step, boot_id, in_words, live};
-use units::Nanos;
+use tune::{Plan, State, Step, boot_id, live};
+use units::{Nanos, errno_in_words};
 
 use super::leftover::why_left;
 use super::{StateOption, shown, undo};
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// How settings are written, and for how long.
 #[derive(Args)]
@@ -63,12 +64,13 @@ impl ApplyOptions {
         plan: impl FnOnce() -> Result<Plan>,
     ) -> Result<ExitCode> {
         if self.ask && !io::stdin().is_terminal() {
-            return Err(CommandError::new("--ask without a terminal to ask on", "leave it out"));
+            return Err(Error::new("--ask without a terminal to ask on", "leave it out"));
         }
         let state = self.state.state();
         let lock = state.lock()?;
         let holding = clear(&state, &lock)?;
         self.check(holding.as_ref(), beside)?;
+        state.check_others()?;
         let plan = plan()?;
         if plan.steps.is_empty() {
             output::final_data(&shown::plan(&plan))?;
@@ -95,7 +97,7 @@ impl ApplyOptions {
     }
 
     fn check(&self, holding: Option<&History>, beside: Beside) -> Result<()> {
-        let refuse = |hint| Err(CommandError::new("settings are applied already", hint));
+        let refuse = |hint| Err(Error::new("settings are applied already", hint));
         match (holding, beside) {
             (None, _) => Ok(()),
             (Some(_), Beside::Nothing) => refuse("worstcase tune status shows them; undo them first"),
@@ -129,15 +131,12 @@ impl ApplyOptions {
                     true => "leave its rule out with --except, or keep what can be changed with --keep-going",
                     false => "run it as root",
                 };
-                Err(CommandError::new(
-                    "the kernel refused a setting: what was changed before it was put back",
-                    hint,
-                ))
+                Err(Error::new("the kernel refused a setting: what was changed before it was put back", hint))
             }
             End::JournalFailed(error, undone) => {
                 text += &end.put_back(undone)?;
                 output::final_data(&text)?;
-                Err(CommandError::new(
+                Err(Error::new(
                     format!("{error}: what was changed before was put back"),
                     "make room for the journal, or name another directory with --state",
                 ))
@@ -147,7 +146,7 @@ impl ApplyOptions {
 
     fn summary(&self, applied: &Applied) -> String {
         let held = applied.taken.iter().filter(|taken| taken.held()).count();
-        let count = applied.taken.len();
+        let count = applied.taken.iter().filter(|taken| taken.ours().is_some()).count();
         let end = match self.time {
             Some(time) => format!("undone by itself after {time} unless worstcase tune keep is typed"),
             None => "worstcase tune undo puts them back".to_owned(),
@@ -166,15 +165,16 @@ pub(super) fn begin(
     let started = UtcTime(sys::clock::unix_seconds()).to_string();
     let id = format!("{started}-{}", std::process::id());
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
-    let begin = Begin { id: id.clone(), tool_version, started, boot_id: boot_id(), seconds, choice };
+    let online = tune::undo::online(&SysRoot::live());
+    let begin = Begin { id: id.clone(), tool_version, started, boot_id: boot_id(), seconds, choice, online };
     let mut journal = state.begin(lock)?;
     journal.promise(&Line::Begin(begin))?;
     if let Some(seconds) = seconds {
         if let Err(errno) = holder::start(state.directory(), Role::Deadline(seconds, id)) {
             state.close(lock)?;
-            let why = in_words(errno.raw_os_error());
+            let why = errno_in_words(errno.raw_os_error());
             let message = format!("start the process that undoes in the end: {why}");
-            return Err(CommandError::new(message, "nothing was changed"));
+            return Err(Error::new(message, "nothing was changed"));
         }
     }
     Ok(journal)
@@ -186,7 +186,7 @@ fn rely(state: &State, lock: &Lock, journal: &mut Journal, holds_more: bool, pla
         if !holds_more {
             undo::finish(state, lock)?;
         }
-        Err(CommandError::new(error, "nothing was changed"))
+        Err(Error::new(error, "nothing was changed"))
     })
 }
 
@@ -203,12 +203,12 @@ struct Ending<'a> {
     state: &'a State,
     lock: &'a Lock,
     journal: Journal,
-    /// What was applied before and goes on to hold.
+    /// What was applied before and stays.
     holding: Option<History>,
 }
 
 impl Ending<'_> {
-    /// What was put back, in words. The journal is closed, or goes on without it where it tells of more.
+    /// What was put back, in words. The journal is closed, or goes on without it where it lists more.
     fn put_back(&mut self, undone: &[Undone]) -> Result<String> {
         let Some(history) = &self.holding else { return undo::put_back(self.state, self.lock, undone) };
         if !undone.iter().any(|undone| undone.back.is_open()) {
@@ -234,8 +234,6 @@ pub(super) fn clear(state: &State, lock: &Lock) -> Result<Option<History>> {
     output::words(text.trim_end());
     match all_closed {
         true => Ok(None),
-        false => {
-            Err(CommandError::new("what was left could not be undone", "worstcase tune status says what"))
-        }
+        false => Err(Error::new("what was left could not be undone", "worstcase tune status says what")),
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use tune::Plan;
 
 use super::selection::Selection;
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// Where the file is unless said otherwise.
 pub const CHOICE: &str = "/etc/worstcase/tune.toml";
@@ -23,7 +23,8 @@ pub struct Choice {
     #[command(flatten)]
     options: Selection,
 
-    /// As this file says, instead of options [default where no FILE is given: /etc/worstcase/tune.toml]
+    /// Take rules, CPUs and profile from this file instead of options [default where no FILE is given:
+    /// /etc/worstcase/tune.toml]
     #[arg(
         long,
         value_name = "FILE",
@@ -45,6 +46,14 @@ impl Choice {
         self.file.as_deref().map_or_else(|| Ok(self.options.clone()), read)
     }
 
+    /// The options that choose the same, for another command.
+    pub fn arguments(&self) -> String {
+        match &self.file {
+            Some(path) => format!(" --file {}", path.display()),
+            None => self.options.arguments(),
+        }
+    }
+
     /// The file's text, or what one that says the same as the options holds.
     pub fn text(&self) -> Result<String> {
         match &self.file {
@@ -53,7 +62,7 @@ impl Choice {
         }
     }
 
-    /// The file, as the journal tells of it.
+    /// The file, as the journal has it.
     pub fn source(&self) -> Option<String> {
         self.file.as_deref().map(|path| whole(path).display().to_string())
     }
@@ -62,7 +71,7 @@ impl Choice {
     pub fn plan(&self, root: Option<&Path>) -> Result<Plan> {
         let selection = self.selection()?;
         selection.plan(root).map_err(|error| match &self.file {
-            Some(path) => CommandError::new(format!("{}: {}", path.display(), error.message), error.hint),
+            Some(path) => Error::new(format!("{}: {}", path.display(), error.message), error.hint),
             None => error,
         })
     }
@@ -84,8 +93,8 @@ fn whole_text(path: &Path) -> Result<String> {
     text.map_err(|error| unreadable(path, error.source, "worstcase tune persist writes one"))
 }
 
-fn unreadable(path: &Path, why: impl std::fmt::Display, hint: &str) -> CommandError {
-    CommandError::new(format!("read {}: {why}", path.display()), hint)
+fn unreadable(path: &Path, why: impl std::fmt::Display, hint: &str) -> Error {
+    Error::new(format!("read {}: {why}", path.display()), hint)
 }
 
 /// The selection that `text` holds, or what is wrong with it.

@@ -13,8 +13,8 @@ use units::{CpuList, Policy, Priority};
 
 use super::apply_options::{ApplyOptions, Beside};
 use super::shown;
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// The priority at which a probe measures unless another is asked for.
 const OF_PROBES: u8 = 98;
@@ -23,7 +23,7 @@ const OF_PROBES: u8 = 98;
 ///
 /// All interrupt threads begin at priority 50, and what waits for a device goes no faster than its thread. On PREEMPT_RT
 /// timers of timerfd, POSIX timers and io_uring expire in ktimers at priority 1, behind every busy real-time thread.
-/// What else is applied goes on to hold; one undo takes back all.
+/// Settings applied before stay; one undo takes back everything.
 #[derive(Args)]
 pub struct IrqThread {
     #[command(flatten)]
@@ -120,28 +120,25 @@ impl Which {
         }
     }
 
-    fn nothing_found(&self, root: &SysRoot, found: &Handlers) -> CommandError {
+    fn nothing_found(&self, root: &SysRoot, found: &Handlers) -> Error {
         let Self { name, .. } = self;
         if handlers::is_of_cpus(name) {
             let message = format!("no CPU here has a thread {name}");
             let hint =
                 "ktimers and rcuc are PREEMPT_RT's; ksoftirqd every kernel has; /proc/stat names the CPUs";
-            return CommandError::new(message, hint);
+            return Error::new(message, hint);
         }
         if found.interrupts.is_empty() {
             let message = format!("no interrupt, device or thread is called {name}");
-            return CommandError::new(
-                message,
-                "/proc/interrupts names them; a device must be in use: opened, up",
-            );
+            return Error::new(message, "/proc/interrupts names them; a device must be in use: opened, up");
         }
         let message = format!("{name} has an interrupt and no thread");
         match handlers::are_threaded(root) {
-            true => CommandError::new(
+            true => Error::new(
                 message,
                 "its driver forbids one, or handles it in a chain of other interrupts; grep irq/ /proc/*/comm shows who has one",
             ),
-            false => CommandError::new(
+            false => Error::new(
                 format!("{message}: interrupts are not threaded here"),
                 "boot with threadirqs, or a kernel with PREEMPT_RT",
             ),

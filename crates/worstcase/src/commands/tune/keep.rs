@@ -10,9 +10,10 @@ use tune::journal::{History, Journal, Line, Taken};
 use tune::status::reconcile;
 use tune::{State, Step, boot_id, live};
 
+use super::undo::check_boot;
 use super::{StateOption, choice, shown};
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// Keep what apply --for has changed until undo
 #[derive(Args)]
@@ -21,8 +22,7 @@ pub struct Keep {
     #[arg(long)]
     reconcile: bool,
 
-    /// Also write what this file of choice asks for and was not there before: devices that came later. Nothing is done
-    /// where something else is applied
+    /// Also write what this file asks for on devices that came later. Does nothing where something else is applied
     #[arg(long, value_name = "FILE", requires = "reconcile")]
     file: Option<PathBuf>,
 
@@ -36,14 +36,14 @@ impl Keep {
         if let Some(file) = &self.file {
             return look_after(&state, &choice::whole(file));
         }
-        let nothing =
-            || CommandError::new("nothing is applied", "worstcase tune apply changes something first");
+        let nothing = || Error::new("nothing is applied", "worstcase tune apply changes something first");
         state.history()?.ok_or_else(nothing)?;
         let lock = state.lock()?;
         let history = state.history()?.ok_or_else(nothing)?;
         if history.is_of_another_boot(&boot_id()) {
-            return Err(CommandError::new("nothing holds: the machine was booted since", "apply it again"));
+            return Err(Error::new("nothing holds: the machine was booted since", "apply it again"));
         }
+        check_boot(&state, &history)?;
         let mut journal = state.resume(&lock, &history)?;
         let mut text = String::new();
         if self.reconcile {
@@ -51,9 +51,8 @@ impl Keep {
         }
         if !history.kept && history.begin.as_ref().is_some_and(|begin| begin.seconds.is_some()) {
             journal.promise(&Line::Kept)?;
-            holder::end(state.directory(), Kind::Deadline).map_err(|errno| {
-                CommandError::new(format!("end the process that would undo: {errno}"), "")
-            })?;
+            holder::end(state.directory(), Kind::Deadline)
+                .map_err(|errno| Error::new(format!("end the process that would undo: {errno}"), ""))?;
             text += "kept until worstcase tune undo\n";
         } else if !self.reconcile {
             text += "kept already: no time was given\n";
@@ -93,7 +92,7 @@ fn is_of(history: &History, file: &Path) -> bool {
     history.applied && by.map(Path::new) == Some(file) && !history.is_of_another_boot(&boot_id())
 }
 
-/// Writes what the file asks for on the machine as it is now, but for what the journal tells of already.
+/// Writes what the file asks for on the machine as it is now, but for what the journal lists already.
 fn add(state: &State, journal: &mut Journal, history: &History, file: &Path) -> Result<Vec<Taken>> {
     let plan = choice::read(file)?.plan(None)?;
     let is_new = |step: &Step| history.steps.iter().all(|taken| taken.target != step.target);

@@ -16,6 +16,7 @@ mod selection;
 mod settings_tests;
 mod shown;
 mod status;
+mod summary;
 pub mod trial;
 mod undo;
 
@@ -25,10 +26,11 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use tune::State;
 
-use crate::error::Result;
+use failure::Result;
 
 pub use apply::Apply;
 pub use apply_options::time as wait_time;
+pub use choice::CHOICE;
 pub use leftover::warn_of_leftovers;
 pub use persist::write_words;
 pub use selection::Selection;
@@ -85,6 +87,6 @@ pub struct StateOption {
 impl StateOption {
     /// Whole, because processes that hold something start elsewhere.
     fn state(&self) -> State {
-        State::at(choice::whole(&self.directory))
+        State::of_machine(choice::whole(&self.directory))
     }
 }

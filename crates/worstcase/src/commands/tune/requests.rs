@@ -21,18 +21,21 @@ pub fn idle<'a>(audit: &'a Audit, named: &'a [String]) -> impl Iterator<Item = R
     audit.findings.iter().filter(in_vain).map(|finding| {
         let head = match finding.outcome {
             Outcome::Passed | Outcome::Failed => "it is as wanted already",
-            Outcome::Unreadable | Outcome::Unsupported => "nobody can tell how it is",
-            Outcome::NotApplicable => "the rule is not about this machine",
+            Outcome::Unreadable | Outcome::Unsupported => "its state could not be determined",
+            Outcome::NotApplicable => "the rule does not apply to this machine",
         };
         let otherwise = finding.reason.as_ref().map_or(head.to_owned(), |reason| format!("{head}: {reason}"));
         Request { rule: finding.rule.clone(), title: finding.title.clone(), otherwise, ..Request::default() }
     })
 }
 
+/// In the place of a rule's id: what a file of choice asks for by itself.
+pub const OWN: &str = "own setting";
+
 /// What somebody wants in files, whatever rules say. These come first: of two values for one file the first one counts.
 pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Request> {
     settings.iter().map(|(path, value)| Request {
-        rule: "own setting".to_owned(),
+        rule: OWN.to_owned(),
         title: format!("{path} says {value}"),
         why: "the file of choice says so".to_owned(),
         named: true,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use audit::emit::Parameters;
-use audit::{Profile, Request, Rules};
+use audit::{Division, Profile, Request, Rules};
 use clap::Args;
 use serde::Deserialize;
 use survey::Survey;
@@ -15,7 +15,7 @@ use units::CpuList;
 use super::requests::{idle, own, requests, reserved_cost};
 use crate::commands::check;
 use crate::commands::check::subject::{root_at, set, survey_of};
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// What is to be changed. A file of choice has the same fields.
 #[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
@@ -25,11 +25,12 @@ pub struct Selection {
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     pub(super) profile: Vec<Profile>,
 
-    /// CPUs that are, or are to be, for real time alone [default: those that the kernel isolates]
+    /// CPUs that are, or are to be, isolated [default: those that the kernel isolates]
     #[arg(long, value_name = "CPUS")]
     pub(super) isolate: Option<CpuList>,
 
-    /// Only these rules or layers; what costs safety, security or CPUs, and changes of the whole machine without a measured gain, only where their rule is named here
+    /// Only these rules or layers. Rules that cost safety, security or CPUs, or change the whole machine without a measured
+    /// gain, are left out unless they are named here
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     pub(super) only: Vec<String>,
 
@@ -47,6 +48,9 @@ pub struct Selection {
     pub(super) silent: bool,
 }
 
+/// Kernel parameters that give CPUs apart what a running kernel cannot.
+const OF_CPUS: [&str; 4] = ["isolcpus=", "nohz_full=", "rcu_nocbs=", "irqaffinity="];
+
 impl Selection {
     /// These rules, for CPUs that are to be for real time alone.
     pub fn of_rules(rules: &[&str], cpus: CpuList) -> Self {
@@ -59,16 +63,44 @@ impl Selection {
         self.plan_for(&root_at(path)?)
     }
 
+    /// The CPUs that are named.
+    pub(super) fn isolated(&self) -> CpuList {
+        self.isolate.clone().unwrap_or_default()
+    }
+
+    /// The options for a trial of some of the rules: ` --isolate 2-3`.
+    pub(super) fn for_trial(&self) -> String {
+        let profile: Vec<String> = self.profile.iter().map(ToString::to_string).collect();
+        let profile = (!profile.is_empty()).then(|| format!(" --profile {}", profile.join(",")));
+        let isolate = self.isolate.as_ref().map(|cpus| format!(" --isolate {cpus}"));
+        profile.into_iter().chain(isolate).collect()
+    }
+
+    /// The same choice for another command: ` --isolate 2-3 --only rn-thp`.
+    pub(super) fn arguments(&self) -> String {
+        let list = |name: &str, rules: &[String]| {
+            (!rules.is_empty()).then(|| format!(" {name} {}", rules.join(",")))
+        };
+        let rules = [list("--only", &self.only), list("--except", &self.except)];
+        self.for_trial() + &rules.into_iter().flatten().collect::<String>()
+    }
+
+    /// How the CPUs of the machine at `root` are divided.
+    pub(super) fn division(&self, root: &SysRoot) -> Result<Division> {
+        let survey = survey_of(root, self.isolate.as_ref())?;
+        Ok(Division::new(survey.isolated().clone(), &set(&survey, "cpus.online")))
+    }
+
     /// That every rule and layer that is named is there.
     pub fn check_rules(&self) -> Result<()> {
-        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
         [&self.only, &self.except].into_iter().try_for_each(|named| check::ids(&rules, named).map(drop))
     }
 
     /// The words that failed rules ask for on the kernel command line of the machine at `root`. What costs safety or security is
     /// among them only where its rule is named.
     pub fn parameters(&self, root: &SysRoot) -> Result<Parameters> {
-        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
         let (only, except) = (check::ids(&rules, &self.only)?, check::ids(&rules, &self.except)?);
         let survey = survey_of(root, self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: only };
@@ -89,21 +121,26 @@ impl Selection {
 
     /// What a running kernel cannot change for the CPUs that `--isolate` names, and the next boot could; none where rules are
     /// named, or no CPUs are.
-    pub(super) fn next_boot(&self, root: &SysRoot) -> Result<Option<String>> {
+    pub(super) fn next_boot(&self, root: &SysRoot, all: bool) -> Result<Option<String>> {
         let named = self.isolate.as_ref().filter(|cpus| !cpus.is_empty() && self.only.is_empty());
         let Some(cpus) = named else { return Ok(None) };
         let words = self.parameters(root)?.words;
-        let mut text = match words.len() {
-            0 => String::new(),
-            count => format!(
-                "after a reboot: {count} more (worstcase tune persist --words writes them): {}\n",
-                words.join(" ")
-            ),
+        let command = format!("worstcase tune persist --boot{}", self.for_trial());
+        let is_of_cpus = |word: &&String| OF_CPUS.iter().any(|name| word.starts_with(name));
+        let shown: Vec<&str> =
+            words.iter().filter(|word| all || is_of_cpus(word)).map(String::as_str).collect();
+        let among = if shown.len() < words.len() { "among them " } else { "" };
+        let mut text = match (words.len(), shown.is_empty()) {
+            (0, _) => String::new(),
+            (count, true) => format!("After a reboot: {count} more ({command})\n"),
+            (count, false) => {
+                format!("After a reboot: {count} more, {among}{} ({command})\n", shown.join(" "))
+            }
         };
         if !words.iter().any(|word| word.starts_with("nohz_full=")) {
             text += &format!(
-                "for a thread that polls also nohz_full={cpus}, which stops the tick and makes the way into the kernel longer: \
-                 --profile poll asks for it\n"
+                "A thread that polls needs nohz_full={cpus} too, which stops the tick and makes the way into the kernel longer: \
+                 --profile poll\n"
             );
         }
         Ok(Some(text))
@@ -117,7 +154,7 @@ impl Selection {
 
     /// What is asked for on the machine at `root`, and its CPUs for real time.
     pub(super) fn requests_for(&self, root: &SysRoot) -> Result<(Vec<tune::Request>, CpuList)> {
-        let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+        let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
         let (only, except) = (check::ids(&rules, &self.only)?, check::ids(&rules, &self.except)?);
         let survey = survey_of(root, self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: only };

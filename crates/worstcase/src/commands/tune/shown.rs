@@ -6,7 +6,8 @@ use report::paragraph;
 use tune::journal::{Outcome, Taken};
 use tune::status::Now;
 use tune::undo::{Back, Undone};
-use tune::{Plan, Refusal, Step, in_words};
+use tune::{Plan, Refusal, Step};
+use units::{InOrder, errno_in_words};
 
 use crate::output::{self, Stream};
 
@@ -17,18 +18,20 @@ pub fn plan(plan: &Plan) -> String {
         count => format!("would be changed ({count}):\n"),
     };
     for mut group in groups(&plan.steps, |one, other| one.rules == other.rules) {
-        group.sort_by_key(|step| step.target.is_reset_by_the_kernel());
+        group.order_by_key(|step| step.target.is_reset_by_the_kernel());
         text += &lines(&reason(group[0]), 2);
         text += &few(&group, |step| lines(&change(step), 6));
     }
-    text += &refusals(&plan.refusals);
-    if !plan.conflicts.is_empty() {
-        text += "others change the same:\n";
-        for conflict in &plan.conflicts {
-            text += &lines(&format!("{} {}", conflict.who, conflict.what), 2);
-        }
+    text + &refusals(&plan.refusals) + &conflicts(plan)
+}
+
+/// Who else changes what the plan changes.
+pub fn conflicts(plan: &Plan) -> String {
+    if plan.conflicts.is_empty() {
+        return String::new();
     }
-    text
+    let each = |conflict: &tune::conflict::Conflict| lines(&format!("{} {}", conflict.who, conflict.what), 2);
+    "others change the same:\n".to_owned() + &plan.conflicts.iter().map(each).collect::<String>()
 }
 
 /// Who writes what a plan shows.
@@ -85,7 +88,7 @@ fn few<T>(group: &[&T], shown: impl Fn(&T) -> String) -> String {
 pub fn all_taken(all: &[Taken]) -> String {
     let alike = |one: &Taken, other: &Taken| one.rules == other.rules && mark(one) == mark(other);
     let mut groups = groups(all, alike);
-    groups.iter_mut().for_each(|group| group.sort_by_key(|taken| taken.target.is_reset_by_the_kernel()));
+    groups.iter_mut().for_each(|group| group.order_by_key(|taken| taken.target.is_reset_by_the_kernel()));
     groups.iter().map(|group| few(group, taken)).collect()
 }
 
@@ -101,13 +104,14 @@ pub fn all_now(all: &[(&Taken, Now)]) -> String {
 pub fn all_undone(all: &[Undone]) -> String {
     let kind = |target: &tune::Target| std::mem::discriminant(target);
     let alike = |one: &Undone, other: &Undone| {
-        one.back == other.back && kind(&one.target) == kind(&other.target) && one.back.is_as_before()
+        let is_plain = one.back.is_as_before() || matches!(one.back, Back::Waits(_));
+        one.back == other.back && kind(&one.target) == kind(&other.target) && is_plain
     };
     groups(all, alike).iter().map(|group| few(group, undone)).collect()
 }
 
 /// Equal reasons stand together: what they are about in a line.
-fn refusals(refusals: &[Refusal]) -> String {
+pub fn refusals(refusals: &[Refusal]) -> String {
     if refusals.is_empty() {
         return String::new();
     }
@@ -133,8 +137,8 @@ fn taken(taken: &Taken) -> String {
         Some(Outcome::Clamped(now)) => format!(": the kernel made it {}", quoted(now)),
         Some(Outcome::Ignored) => ": the kernel said yes and changed nothing".to_owned(),
         Some(Outcome::Refused(errno)) => match taken.target.why_refused(*errno) {
-            Some(why) => format!(": {} ({why})", in_words(*errno)),
-            None => format!(": {}", in_words(*errno)),
+            Some(why) => format!(": {} ({why})", errno_in_words(*errno)),
+            None => format!(": {}", errno_in_words(*errno)),
         },
         None => ": the command was killed here".to_owned(),
     };
@@ -163,11 +167,12 @@ fn undone(undone: &Undone) -> String {
         }
         Back::Gone(why) => marked("gone", &format!("{target}: {why}")),
         Back::Unclear(why) => marked("left", &format!("{target}: {why}; it was {old}")),
-        Back::Refused(errno) => marked("refused", &format!("{target}: {old}: {}", in_words(*errno))),
+        Back::Refused(errno) => marked("refused", &format!("{target}: {old}: {}", errno_in_words(*errno))),
+        Back::Waits(cpus) => marked("waits", &format!("{target}: {old}: CPUs {cpus} are offline")),
         Back::Differs(now) => {
             marked("differs", &format!("{target}: {old} was written, it reads {}", quoted(now)))
         }
-        Back::Unreadable(errno) => marked("unread", &format!("{target}: {}", in_words(*errno))),
+        Back::Unreadable(errno) => marked("unread", &format!("{target}: {}", errno_in_words(*errno))),
     }
 }
 
@@ -180,9 +185,11 @@ pub fn put_back(path: &str, back: &Back) -> String {
         Back::Gone(why) => marked("gone", &format!("{path}: {why}")),
         Back::Unclear(why) => marked("left", &format!("{path}: {why}")),
         Back::Refused(errno) | Back::Unreadable(errno) => {
-            marked("refused", &format!("{path}: {}", in_words(*errno)))
+            marked("refused", &format!("{path}: {}", errno_in_words(*errno)))
         }
-        Back::Differs(now) => marked("differs", &format!("{path}: it was put back, and is {now}")),
+        Back::Waits(what) | Back::Differs(what) => {
+            marked("differs", &format!("{path}: it was put back, and is {what}"))
+        }
     }
 }
 
@@ -203,7 +210,7 @@ fn now(taken: &Taken, now: &Now) -> String {
         Now::Ended(why) => marked("ended", &format!("{target}: {why}")),
         Now::Gone(why) => marked("gone", &format!("{target}: {why}")),
         Now::Unclear(why) => marked("unclear", &format!("{target}: {why}")),
-        Now::Unreadable(errno) => marked("unread", &format!("{target}: {}", in_words(*errno))),
+        Now::Unreadable(errno) => marked("unread", &format!("{target}: {}", errno_in_words(*errno))),
     }
 }
 
@@ -221,7 +228,7 @@ pub fn quoted(value: &str) -> String {
     }
 }
 
-fn lines(text: &str, indent: usize) -> String {
+pub fn lines(text: &str, indent: usize) -> String {
     paragraph(text, indent, output::style(Stream::Output).width)
 }
 

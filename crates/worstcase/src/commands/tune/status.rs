@@ -11,10 +11,10 @@ use tune::{State, boot_id};
 
 use super::leftover::left_alone;
 use super::{StateOption, shown};
-use crate::error::Result;
 use crate::output;
+use failure::Result;
 
-/// Say what of the applied settings holds, and what somebody else has changed since
+/// Say which applied settings still hold, and which somebody else has changed
 ///
 /// Exit code 1 if something does not hold.
 #[derive(Args)]

@@ -6,20 +6,20 @@ use clap::Args;
 use sysroot::SysRoot;
 use tune::holder::{self, Kind};
 use tune::journal::{History, Lock};
-use tune::undo::{Undone, differences, restore};
+use tune::undo::{Undone, differences};
 use tune::{State, Target, boot_id, live};
 
 use super::leftover::left_alone;
 use super::{StateOption, shown};
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// Put back what apply has changed, from the journal alone, and prove it
 ///
 /// What somebody else has changed since is left as it is and listed. Exit code 1 if something does not read as before.
 #[derive(Args)]
 pub struct Undo {
-    /// Only what a command or a process that was killed has left, as nobody answers for it
+    /// Undo only what a killed command or process has left behind
     #[arg(long)]
     left: bool,
 
@@ -40,11 +40,27 @@ impl Undo {
         }
         let lock = lock(&state)?;
         let Some(history) = state.history()? else { return Ok(ExitCode::SUCCESS) };
-        let (text, _) = undo(&state, &lock, &history)?;
+        let (text, is_closed) = undo(&state, &lock, &history)?;
         let (proof, is_proven) = proof(&history);
+        // What is to be tried again is said already, and need not be a setting of the journal's.
+        let proof = if is_closed || !is_proven { proof } else { String::new() };
         output::final_data(&(text + &proof))?;
-        Ok(ExitCode::from(u8::from(!is_proven)))
+        Ok(ExitCode::from(u8::from(!(is_closed && is_proven))))
     }
+}
+
+/// Refuses a journal that may be another boot's: what it lists has other owners by now.
+pub fn check_boot(state: &State, history: &History) -> Result<()> {
+    if state.knows_boot(history) {
+        return Ok(());
+    }
+    Err(Error::new(
+        format!(
+            "the first line of the journal in {} is lost, and with it of which boot it is",
+            state.directory().display()
+        ),
+        "if the machine was booted since, nothing of it holds: remove the journal; else the rest of it says what was where",
+    ))
 }
 
 /// What everything says once more, and whether it is as before.
@@ -63,8 +79,7 @@ fn proof(history: &History) -> (String, bool) {
     match history.damaged.is_empty() {
         true => ("proof: everything reads as before\n".to_owned(), true),
         false => (
-            "what the journal still tells of reads as before; it is damaged, and there may be more\n"
-                .to_owned(),
+            "what the journal still lists reads as before; it is damaged, and there may be more\n".to_owned(),
             false,
         ),
     }
@@ -79,12 +94,13 @@ pub fn undo(state: &State, lock: &Lock, history: &History) -> Result<(String, bo
             true,
         ));
     }
+    check_boot(state, history)?;
     for line in &history.damaged {
         output::words(&format!(
             "warning: line {line} of the journal is damaged: what it recorded is not undone"
         ));
     }
-    let undone = restore(&mut live(state.directory()), &history.steps);
+    let undone = tune::undo::undo(state, lock, history, &mut live(state.directory()));
     let text = put_back(state, lock, &undone)?;
     Ok((text, !undone.iter().any(|undone| undone.back.is_open())))
 }
@@ -126,7 +142,7 @@ fn put_aside(state: &State, lock: &Lock) {
 
 fn end(state: &State, kind: Kind) -> Result<()> {
     holder::end(state.directory(), kind).map_err(|errno| {
-        CommandError::new(format!("end a process that holds settings: {errno}"), "ps shows worstcase-hold")
+        Error::new(format!("end a process that holds settings: {errno}"), "ps shows worstcase-hold")
     })
 }
 

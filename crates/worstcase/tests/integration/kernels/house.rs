@@ -94,7 +94,7 @@ impl Answer {
     /// An error in the form that every error has, with these words.
     pub fn is_error(&self, words: &str, hint: &str) {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{self:?}");
-        let (error, hinted) = self.said.rsplit_once("\nhint: ").unwrap_or((&self.said, ""));
+        let (error, hinted) = self.said.rsplit_once("\n  hint: ").unwrap_or((&self.said, ""));
         assert!(error.contains("error: ") && error.contains(words), "{words}: {self:?}");
         assert!(hinted.contains(hint), "{hint}: {self:?}");
     }

@@ -7,15 +7,7 @@ use machine::tasks;
 use sysroot::SysRoot;
 
 use super::machine_state::MachineState;
-use super::{tune, tuned, undone};
-
-/// That all holds, but for interrupts of devices that have not fired since: these are not moved before they do.
-fn written_but_for_silent_devices() {
-    let (code, text) = tune("status");
-    let pending = text.lines().filter(|line| line.starts_with("pending")).count();
-    let all_else_holds = text.contains(&format!(" {pending} not as written")) && code == Some(1);
-    assert!(all_else_holds || code == Some(0) && text.contains("all as written"), "{text}");
-}
+use super::{tune, tuned, undone, written_but_for_silent_devices};
 
 /// For each use that a machine can have. A host of guests raises threads of the kernel too.
 pub fn of_profiles(is_real_time: bool) {
@@ -36,7 +28,7 @@ pub fn of_a_partition() {
     let bound = Bound::to_each_cpu();
     let before = MachineState::at_first();
     let cpus = bound.cpus();
-    let (_, plan) = tune("plan --isolate 1 --only rn-cpuset-partition");
+    let (_, plan) = tune("plan --isolate 1 --only rn-cpuset-partition --all");
     assert!(plan.contains("control group"), "{plan}");
     tuned("apply --isolate 1 --only rn-cpuset-partition");
     assert_eq!(fs::read_to_string("/sys/fs/cgroup/worstcase/cpuset.cpus.partition").unwrap(), "isolated\n");

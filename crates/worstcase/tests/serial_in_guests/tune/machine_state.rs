@@ -19,7 +19,7 @@ const MOVES: [(&str, &str); 10] = [
         "of the CPUs that an interrupt may be given to, the kernel picks one",
     ),
     ("/proc/stat", "counts of ticks, interrupts and switches"),
-    ("/dev/kmsg", "the kernel's log grows: it tells of each partition that is made"),
+    ("/dev/kmsg", "the kernel's log grows: it lists each partition that is made"),
     ("/proc/sys/kernel/ns_last_pid", "the number of the last process"),
     ("/proc/sys/kernel/random/*", "drawn anew by each reading"),
     ("/sys/fs/cgroup/cgroup.procs", "processes and workers of the kernel come and go"),

@@ -51,7 +51,7 @@ fn a_latency_at_the_stop_ends_the_run_and_is_reported() {
         worst.as_micros_f64(),
         place.cpu.unwrap()
     );
-    assert!(ended.out.contains(&said) && ended.out.contains("verdict: fail"), "{said}: {}", ended.out);
+    assert!(ended.out.contains(&said) && ended.out.contains("\nFAIL  "), "{said}: {}", ended.out);
 }
 
 #[test]
@@ -257,6 +257,7 @@ fn phases_are_where_they_were_asked_for() {
 fn one_load_alone_says_what_it_did() {
     let ended = Run::start(&["load", "cpu", "--duration", "300ms", "--json"]).end();
     let evidence: record::LoadEvidence = serde_json::from_str(&ended.out).unwrap();
+    crate::support::schema::check("load", &serde_json::from_str(&ended.out).unwrap());
     assert_eq!((ended.code(), evidence.name.as_str()), (Some(0), "cpu"));
     assert!(evidence.stressors[0].work > 0 && evidence.shares.len() == cpus().len());
     let failed = Run::start(&["load", "--load-command", "exit 3", "--duration", "300ms"]).end();

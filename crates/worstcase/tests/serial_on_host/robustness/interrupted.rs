@@ -123,7 +123,7 @@ fn no_run_that_a_signal_ended_passes_its_requirement() {
                 assert_eq!(series.expected(), series.accounted(), "{what}");
             }
             assert!(
-                measured == support::report(&ended.path("record")).contains("verdict: inconclusive"),
+                measured == support::report(&ended.path("record")).contains("\nINCONCLUSIVE  "),
                 "{what}"
             );
         }

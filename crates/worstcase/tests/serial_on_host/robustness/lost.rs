@@ -76,7 +76,7 @@ fn a_disk_that_fills_up_while_measuring_is_an_error_and_measuring_goes_on() {
     // The table has both loads, all of them: nothing of the measuring was lost.
     let samples = ended.out.lines().find(|line| line.starts_with("samples")).unwrap();
     assert_eq!(samples.split_whitespace().count(), 3, "{samples}");
-    for said in ["verdict: error", "journal.ndjson: write: No space left", "record.json: No space left"] {
+    for said in ["ERROR  ", "journal.ndjson: write: No space left", "record.json: No space left"] {
         assert!(ended.out.contains(said), "{said}: {}", ended.out);
     }
     assert!(!out.join("record.json").exists() && !out.join("report.html").exists(), "half a file was left");

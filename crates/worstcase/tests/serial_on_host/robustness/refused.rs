@@ -61,7 +61,7 @@ fn a_second_run_on_the_same_cpus_is_refused_and_the_first_is_unharmed() {
     let said = String::from_utf8(second.stderr).unwrap();
     assert_eq!(second.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("is being measured by another worstcase\nhint: wait for it, or measure other CPUs"),
+        said.contains("is being measured by another worstcase\n  hint: wait for it, or measure other CPUs"),
         "{said}"
     );
     assert_eq!(
@@ -125,7 +125,8 @@ fn without_rights_it_measures_and_says_what_it_could_not() {
         assert!(scenario.warnings.iter().any(|warning| warning.id == WarningId::PolicyDiffers));
     }
     assert_eq!(record.scenarios.len(), 2);
-    assert!(record.scenarios[1].load.stressors[0].work > 0, "the load works without rights too");
+    let load = &record.scenarios[1].load;
+    assert!(load.stressors[0].work > 0, "the load works without rights too: {load:?}");
 }
 
 #[test]
@@ -177,10 +178,71 @@ fn where_hdd_writes_is_a_disk_unless_another_place_is_named() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("is on tmpfs: writing there stresses no disk\nhint: name a directory with --load-dir"),
+        said.contains(
+            "is on tmpfs: writing there stresses no disk\n  hint: name a directory with --load-dir"
+        ),
         "{said}"
     );
     let place = directory.path().to_str().unwrap();
     let record = Run::start(&[&bench[..], &["--load-dir", place]].concat()).end().record();
     assert_eq!(record.scenarios[0].load.directory.as_ref().unwrap().file_system, "tmpfs");
+}
+
+/// What a shell says in a mount namespace of its own, on a board of which no more is there than `mounts` leaves. `$W` is the
+/// program, in the working directory, which cannot be written: what is mounted may lie over the place that it came from.
+fn on_a_board(mounts: &str, script: &str) -> (Option<i32>, String, String) {
+    let read_only = "mount -t tmpfs none /mnt && cp $W /mnt/worstcase && W=/mnt/worstcase && \
+                     mount -o remount,ro /mnt && cd /mnt";
+    let mut shell = Command::new("unshare");
+    shell.args(["--mount", "sh", "-c", &format!("{read_only}; {mounts}; {script}")]).env("W", BINARY);
+    let output = shell.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+const SHORT: &str = "$W bench --loads idle --duration 200ms --warm-up 50ms";
+
+#[test]
+fn where_the_working_directory_cannot_be_written_the_record_is_in_memory() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let mounts = "mount -t tmpfs none /run";
+    let (code, out, err) = on_a_board(mounts, &format!("{SHORT}; $W report /run/worstcase-2*"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("record: /run/worstcase-"), "{err}");
+    assert!(err.contains("warning: the working directory cannot be written"), "{err}");
+    assert_eq!(out.matches("\nsamples ").count(), 2, "the table of the run, and of its record: {out}");
+}
+
+#[test]
+fn where_nothing_can_be_written_json_is_printed_all_the_same() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let mounts = "for place in /run /dev/shm /tmp; do mount -t tmpfs -o ro none $place; done";
+    let (code, _, err) = on_a_board(mounts, SHORT);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("create directory worstcase-") && err.contains("Read-only file system"), "{err}");
+    let (code, out, err) = on_a_board(mounts, &format!("{SHORT} --json"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("warning: no record is kept"), "{err}");
+    let record: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(record["scenarios"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_a_bare_root_lacks_is_named() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let loaded = "$W bench --loads cpu --duration 200ms --warm-up 50ms --json";
+    let (code, _, err) = on_a_board("mount -t tmpfs none /dev", loaded);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("/dev/null"), "{err}");
+    for gone in ["mount -t tmpfs none /proc", "mount -t tmpfs none /proc; mount -t tmpfs none /sys"] {
+        let (code, _, err) = on_a_board(gone, loaded);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("is /proc mounted"), "{err}");
+    }
 }

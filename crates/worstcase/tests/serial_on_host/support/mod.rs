@@ -3,6 +3,7 @@
 
 pub mod boot_disk;
 pub mod guests;
+pub mod schema;
 
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -213,7 +214,7 @@ pub fn report(directory: &Path) -> String {
 pub fn refused(arguments: &[&str]) -> Ended {
     let ended = Run::start(arguments).end();
     assert_eq!((ended.code(), ended.out.as_str()), (Some(2), ""), "{arguments:?}: {}", ended.err);
-    let starts: Vec<&str> = ended.err.lines().filter_map(|line| line.split(' ').next()).collect();
+    let starts: Vec<&str> = ended.err.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(starts, ["error:", "hint:"], "{arguments:?}: {}", ended.err);
     ended
 }

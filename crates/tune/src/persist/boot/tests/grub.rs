@@ -44,6 +44,37 @@ pub(in super::super) fn debian() -> Machine {
     machine
 }
 
+/// As openSUSE has it: other names, and a program that reads no drop-ins.
+fn opensuse(programs: &[&'static str]) -> Machine {
+    let machine = Machine::new(&[
+        ("/etc/default/grub", DEFAULTS),
+        ("/etc/grub.d/00_header", HEADER_SCRIPT),
+        ("/etc/grub.d/10_linux", LINUX_SCRIPT),
+        ("/usr/sbin/grub2-mkconfig", "#! /bin/sh\n. ${sysconfdir}/default/grub\n"),
+        ("/sbin/update-bootloader", "#!/usr/bin/perl\n"),
+    ])
+    .with(programs);
+    std::fs::create_dir_all(machine.at("/boot/grub2")).unwrap();
+    let menu = machine.at("/boot/grub2/grub.cfg");
+    assert!(machine.programs.make_menu(&menu.to_string_lossy()).unwrap().is_ok);
+    machine
+}
+
+#[test]
+fn opensuses_menu_is_made_by_its_own_program_and_never_by_another_distributions() {
+    let mut machine = opensuse(&["grub2-mkconfig"]);
+    let plan = machine.round_trip(WORDS, Manner::Default);
+    assert!(plan.draft.notes.is_empty(), "{:?}", plan.draft.notes);
+    let ran = &machine.programs.ran;
+    assert!(!ran.is_empty() && ran.iter().all(|ran| ran.starts_with("grub2-mkconfig -o /")), "{ran:?}");
+    let plan = opensuse(&[]).plan(WORDS, Manner::Default);
+    let notes = plan.unwrap().draft.notes.join(" ");
+    assert!(
+        notes.contains("run grub2-mkconfig -o /boot/grub2/grub.cfg") && !notes.contains("update-grub"),
+        "{notes}"
+    );
+}
+
 const WORDS: &str = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 threadirqs";
 
 #[test]

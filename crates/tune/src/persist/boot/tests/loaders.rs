@@ -115,7 +115,7 @@ fn what_systemd_boot_does_not_read_from_files_is_refused() {
     let mut machine = systemd_boot("default 0123*\n", "");
     assert!(machine.refusal(WORDS, Manner::Trial).contains("by name"));
     machine.round_trip(WORDS, Manner::Entry);
-    assert!(machine.refusal("quiet=0 quiet=1", Manner::Default).contains("given twice"));
+    assert!(machine.refusal("panic=1 panic=2", Manner::Default).contains("given twice"));
 }
 
 const EXTLINUX: &str = "## /boot/extlinux/extlinux.conf\n##\n## IMPORTANT WARNING\n##\n## The configuration of this file is generated automatically.\n\

@@ -56,7 +56,7 @@ impl Programs for Scripted {
             return Ok(Answer { complaints: "it fails here\n".into(), ..Answer::default() });
         }
         match (program, arguments) {
-            ("grub-mkconfig", ["-o", path]) => self.make_menu(path),
+            ("grub-mkconfig" | "grub2-mkconfig", ["-o", path]) => self.make_menu(path),
             ("grub-editenv", [block, command, rest @ ..]) => self.edit_block(block, command, rest),
             ("fw_printenv", []) => {
                 let line = |(name, value): (&String, &String)| format!("{name}={value}\n");

@@ -23,9 +23,9 @@ use units::{Bytes, Nanos};
 use super::kept;
 use super::several::{Several, Terminal, stopped};
 use crate::commands::experiments;
-use crate::error::Result;
 use crate::options;
 use crate::output;
+use failure::Result;
 pub use shown::shown;
 use subject::Asked;
 
@@ -62,7 +62,7 @@ pub struct Bisect {
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
 
-    /// How many times the tail a culprit makes of it at least
+    /// How many times longer a culprit makes the tail, at least
     #[arg(long, value_name = "RATIO", default_value = "2")]
     ratio: f64,
 
@@ -85,7 +85,7 @@ pub struct Bisect {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Go on with the bisection in this directory, as it was asked
+    /// Go on with the bisection in this directory, with the options that it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = subject::NAMES)]
     #[arg(conflicts_with_all = ["out", "load", "duration", "warm_up", "seeds", "ratio", "tail", "memory", "disk"])]
     resume: Option<PathBuf>,

@@ -13,7 +13,7 @@ use record::Unit;
 use report::experiment::{Answer, Change, Experiment};
 
 use crate::commands::experiments::{self, Shown, option, size};
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// The bisection in `directory`, with the answer that its records have.
 pub fn shown(directory: &Path) -> Result<Shown> {
@@ -130,6 +130,6 @@ fn json(state: &State<BisectPlan>, answer: Option<&experiment::bisect::Answer>) 
     });
     let unseen: Vec<_> = unseen.collect();
     let both = serde_json::json!({ "question": state, "answer": answer, "unseen": unseen });
-    let text = serde_json::to_string(&both).map_err(|error| CommandError::new(error, ""))?;
+    let text = serde_json::to_string(&both).map_err(|error| Error::new(error, ""))?;
     Ok(text + "\n")
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use lab::bisect::Subject;
 use lab::{kernels, parameters};
 
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// The arguments below, for those that exclude them.
 pub const NAMES: [&str; 9] =
@@ -59,7 +59,7 @@ impl Asked {
             (Some(kernel), _) => self.words(kernel),
             (None, Some(source)) => self.symbols(source),
             (None, None) if !self.kernels.is_empty() => self.list(),
-            (None, None) => Err(CommandError::new(
+            (None, None) => Err(Error::new(
                 "there is nothing to search",
                 "name --kernel with --good and --bad or --words, --kernels, --source, or --resume",
             )),
@@ -79,6 +79,8 @@ impl Asked {
             (Some(words), _) => [good.clone(), listed(words)?].concat(),
             (None, bad) => side(bad.as_deref())?,
         };
+        super::super::warn_of(&good, kernel);
+        super::super::warn_of(&bad, kernel);
         Ok(Subject::words(kernel.to_owned(), &good, &bad))
     }
 
@@ -86,22 +88,19 @@ impl Asked {
         let place = |name: &Option<String>, else_place: usize| match name {
             None => Ok(else_place),
             Some(name) => self.kernels.iter().position(|kernel| kernel == name).ok_or_else(|| {
-                CommandError::new(format!("{name} is not in the list"), "the list goes from good to bad")
+                Error::new(format!("{name} is not in the list"), "the list goes from good to bad")
             }),
         };
         let (good, bad) = (place(&self.good, 0)?, place(&self.bad, self.kernels.len() - 1)?);
         if good >= bad {
-            return Err(CommandError::new(
-                "the list has nothing between good and bad",
-                "it goes from good to bad",
-            ));
+            return Err(Error::new("the list has nothing between good and bad", "it goes from good to bad"));
         }
         Ok(Subject::Kernels { names: self.kernels[good..=bad].to_vec(), words: self.appended()? })
     }
 
     fn symbols(&self, source: &str) -> Result<Subject> {
         let (Some(good), Some(bad)) = (&self.good, &self.bad) else {
-            return Err(CommandError::new(
+            return Err(Error::new(
                 "symbols are searched between two fragments",
                 "name their files with --good and --bad",
             ));
@@ -126,7 +125,7 @@ fn listed(words: &str) -> Result<Vec<String>> {
         return Ok(parameters::split(words)?);
     }
     let text = files::read_text(path, LONGEST)
-        .map_err(|error| CommandError::new(error, "give a file of kernel parameters"))?;
+        .map_err(|error| Error::new(error, "give a file of kernel parameters"))?;
     let uncommented = |line: &str| {
         let comment =
             machine::command_line::words(line).find(|(place, _)| line[place.clone()].starts_with('#'));

@@ -16,8 +16,8 @@ use tune::persist::{Contents, Edit, Files, Live, STATE};
 use super::super::choice::Choice;
 use super::super::shown;
 use super::System;
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// The name of the transaction.
 const NAME: &str = "boot";
@@ -41,7 +41,7 @@ pub struct BootOptions {
     #[arg(long)]
     replace: bool,
 
-    /// Have the words at the next boot only, where the boot loader can do that
+    /// Use the words at the next boot only, where the boot loader can do that
     #[arg(long, conflicts_with = "entry")]
     trial: bool,
 
@@ -111,7 +111,7 @@ impl BootOptions {
             let message =
                 format!("parameters were written already: {}", line(&ParameterEdit::of(&note.words)?.set));
             let hint = "take them back first: worstcase tune persist --boot --undo";
-            return Err(CommandError::new(message, hint));
+            return Err(Error::new(message, hint));
         }
         let edit = self.edit(&parts.root, choice)?;
         let plan =
@@ -143,9 +143,9 @@ fn of_rules(root: &SysRoot, choice: &Choice) -> Result<String> {
     }
     match words.words.is_empty() {
         false => Ok(words.words.join(" ")),
-        true => Err(CommandError::new(
+        true => Err(Error::new(
             "no failing rule asks for a parameter on the kernel command line",
-            "--isolate 2-3 says which CPUs are to be set apart; or give the words: --words",
+            "--isolate 2-3 says which CPUs are to be isolated; or give the words: --words",
         )),
     }
 }
@@ -205,13 +205,13 @@ fn difference(edit: &Edit) -> String {
 /// The words of a trial, or of an entry, for the default.
 fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
     let Some((note, _)) = boot::persisted(&parts.system().files)? else {
-        return Err(CommandError::new(
+        return Err(Error::new(
             "no kernel parameters were written",
             "worstcase tune persist --trial writes them",
         ));
     };
     if note.manner == Manner::Default {
-        return Err(CommandError::new("the words are the default already", ""));
+        return Err(Error::new("the words are the default already", ""));
     }
     let edit = ParameterEdit {
         remove: note.removed.clone(),
@@ -222,10 +222,7 @@ fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
         || !effects(&parts.root, &edit.set).iter().any(|(_, effect)| !effect.is_off())
     {
         let message = "keep words that this machine was not booted with";
-        return Err(CommandError::new(
-            message,
-            "reboot into the trial first; --status says what took effect",
-        ));
+        return Err(Error::new(message, "reboot into the trial first; --status says what took effect"));
     }
     if dry_run {
         output::final_data(&format!("{} would be the default\n", line(&edit.set)))?;
@@ -235,7 +232,7 @@ fn keep(system: &System, parts: &mut Parts, dry_run: bool) -> Result<ExitCode> {
     if let Some((text, false)) = boot::undo(&mut parts.system())?.as_ref().map(undone_in_words) {
         output::words(text.trim_end());
         let hint = "mend that, then write the words anew: worstcase tune persist --words";
-        return Err(CommandError::new("the trial could not be taken back whole", hint));
+        return Err(Error::new("the trial could not be undone completely", hint));
     }
     let plan = boot::plan(&parts.root, parts.programs.as_mut(), Some(&note.loader), &edit, Manner::Default)?;
     carry_out(parts, &plan)

@@ -15,14 +15,14 @@ use tune::persist::{self, Live};
 
 use super::choice::Choice;
 use super::selection::Selection;
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
-/// Have it hold from the next boot on
+/// Make settings hold from the next boot on
 ///
-/// Writes a service that applies a file of choice at each boot, by the plan that tune plan --file then makes; or, with
-/// --boot or --words, kernel parameters where the boot loader has them. Nothing is changed before the next boot.
-/// Every file is kept as it was, and --undo takes all back.
+/// Writes a service that applies /etc/worstcase/tune.toml, or what --file names, at each boot; with --boot or --words
+/// writes kernel parameters where the boot loader has them. Nothing changes before the next boot. Every file is kept as it
+/// was, and --undo restores it.
 #[derive(Args)]
 pub struct Persist {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub struct Persist {
     #[command(flatten)]
     boot: boot::BootOptions,
 
-    /// For the system that lies in a directory, as an image that is being made
+    /// Write to the system in this directory, as an image that is being built
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 
@@ -100,10 +100,10 @@ impl System {
     fn at(root: Option<&Path>) -> Result<Self> {
         if let Some(root) = root.filter(|root| !root.join("etc").is_dir()) {
             let message = format!("read {}: it has no directory etc", root.display());
-            return Err(CommandError::new(message, "name the root of a whole system"));
+            return Err(Error::new(message, "name the root of a whole system"));
         }
         let root = root.map(std::path::absolute).transpose();
-        let root = root.map_err(|error| CommandError::new(format!("find --root: {error}"), ""))?;
+        let root = root.map_err(|error| Error::new(format!("find --root: {error}"), ""))?;
         Ok(Self { root })
     }
 
@@ -131,10 +131,7 @@ impl System {
         let inside = self.disk().inside(persist::STATE);
         let place = inside.map_err(|error| {
             let directory = self.directory().display();
-            CommandError::new(
-                format!("use {} of {directory}: {error}", persist::STATE),
-                "a link leads out of it",
-            )
+            Error::new(format!("use {} of {directory}: {error}", persist::STATE), "a link leads out of it")
         })?;
         Ok(State::at(place).lock()?)
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// Where programs are installed.
 const PLACES: [&str; 4] = ["/usr", "/opt", "/bin", "/sbin"];
@@ -43,8 +43,8 @@ pub fn choose(named: Option<&Path>, root: Option<&Path>) -> Result<String> {
             own().into_iter().chain(usual).find(|path| is_placed(path) && below(root, path).is_file())
         }
     };
-    let path = path.ok_or_else(|| CommandError::new("there is no worstcase in that root", HINT))?;
-    let refused = |why: String| CommandError::new(format!("start {} at boot: {why}", path.display()), HINT);
+    let path = path.ok_or_else(|| Error::new("there is no worstcase in that root", HINT))?;
+    let refused = |why: String| Error::new(format!("start {} at boot: {why}", path.display()), HINT);
     let path = checked(&path, root).map_err(refused)?;
     Ok(path.display().to_string())
 }

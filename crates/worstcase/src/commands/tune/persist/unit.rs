@@ -10,13 +10,14 @@ use tune::journal::History;
 use tune::persist::startup::{SERVICE, TIMER};
 use tune::persist::{Contents, Edit, Files, Init, PutBack, STATE};
 use tune::status::{Now, reconcile};
-use tune::{State, boot_id, in_words, live};
+use tune::{State, boot_id, live};
+use units::errno_in_words;
 
 use super::super::choice::{CHOICE, Choice};
 use super::super::{leftover, shown, undo as settings};
 use super::{System, program};
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// The name of the transaction.
 const NAME: &str = "service";
@@ -49,11 +50,11 @@ impl Options {
         }
         if let Some(why) = program::fleeting(Path::new("/etc")).filter(|_| system.is_live()) {
             let hint = "write it into the image that is booted: --root DIR";
-            return Err(CommandError::new(format!("write to /etc: its file system is {why}"), hint));
+            return Err(Error::new(format!("write to /etc: its file system is {why}"), hint));
         }
         let init = self.init.or_else(|| Init::of(&system.files())).ok_or_else(|| {
             let hint = format!("name it with --init: {}", Init::ALL.map(Init::name).join(", "));
-            CommandError::new("find what starts services: it is none that is known here", hint)
+            Error::new("find what starts services: it is not systemd, openrc, sysv or busybox", hint)
         })?;
         let program = program::choose(self.binary.as_deref(), system.root.as_deref())?;
         let disk = system.disk();
@@ -109,7 +110,7 @@ impl Wanted {
 
 /// Writes again what a reload of systemd's has taken from what is applied now: a partition that it does not know of.
 fn repair() {
-    let state = State::at(leftover::STATE);
+    let state = State::of_machine(leftover::STATE);
     let repaired = || -> Result<usize> {
         let Some(history) = state.history()?.filter(|history| history.applied) else { return Ok(0) };
         if history.is_of_another_boot(&boot_id()) {
@@ -173,7 +174,7 @@ fn ended() -> Result<String> {
             output::words(&format!("warning: systemctl stop: {why}"));
         }
     }
-    let state = State::at(leftover::STATE);
+    let state = State::of_machine(leftover::STATE);
     let lock = state.lock()?;
     match state.history()?.filter(is_of_service) {
         Some(history) => Ok(settings::undo(&state, &lock, &history)?.0),
@@ -217,13 +218,13 @@ pub fn of_file(path: &str, now: &Now) -> String {
         Now::Drifted(why) | Now::Gone(why) | Now::Unclear(why) | Now::Pending(why) | Now::Ended(why) => {
             shown::marked("drifted", &format!("{path}: {why}"))
         }
-        Now::Unreadable(errno) => shown::marked("unread", &format!("{path}: {}", in_words(*errno))),
+        Now::Unreadable(errno) => shown::marked("unread", &format!("{path}: {}", errno_in_words(*errno))),
     }
 }
 
 /// What the service did at this boot, and whether all of it holds.
 fn at_this_boot() -> Result<(String, bool)> {
-    let state = State::at(leftover::STATE);
+    let state = State::of_machine(leftover::STATE);
     let history = state.history()?;
     if let Some(history) =
         history.filter(|history| is_of_service(history) && !history.is_of_another_boot(&boot_id()))

@@ -17,8 +17,8 @@ use super::setting::{self, Setting};
 use crate::commands::measured;
 use crate::commands::tune::apply_options::{begin, clear};
 use crate::commands::tune::{leftover, shown, undo};
-use crate::error::{CommandError, Result};
 use crate::output;
+use failure::{Error, Result};
 
 /// The first argument by which the binary knows that its second one is a [`Block`].
 pub const ARGUMENT: &str = "__block";
@@ -42,8 +42,8 @@ pub struct Block {
 
 /// Measures the block in `message`. What went wrong is one line of JSON on standard output.
 pub fn main(message: &str) -> ExitCode {
-    let block = serde_json::from_str::<Block>(message);
-    let block = block.map_err(|error| CommandError::new(format!("read a block: {error}"), ""));
+    let block = record::json::read::<Block>(message.as_bytes());
+    let block = block.map_err(|error| Error::new(format!("read a block: {error}"), ""));
     let result = block.and_then(Block::run);
     if let Err(error) = &result {
         let _ = output::data(&(serde_json::to_string(error).unwrap_or_default() + "\n"));
@@ -65,7 +65,7 @@ impl Block {
         if on.is_empty() && rewritten.is_empty() {
             return measured(self.request);
         }
-        let state = State::at(self.state.as_deref().unwrap_or(Path::new(leftover::STATE)));
+        let state = State::of_machine(self.state.as_deref().unwrap_or(Path::new(leftover::STATE)));
         let lock = state.lock()?;
         if clear(&state, &lock)?.is_some() {
             return Err(super::live::applied_already());
@@ -90,14 +90,14 @@ impl Block {
                 undo::put_back(state, lock, undone)?;
                 let lines = shown::all_taken(&applied.taken);
                 let refused = lines.lines().last().unwrap_or_default().trim().to_owned();
-                return Err(CommandError::new(
+                return Err(Error::new(
                     format!("a setting could not be written: {refused}"),
                     "it was put back",
                 ));
             }
             End::JournalFailed(error, undone) => {
                 undo::put_back(state, lock, undone)?;
-                return Err(CommandError::new(error, "what was written was put back"));
+                return Err(Error::new(error, "what was written was put back"));
             }
         }
         let measured = measured(self.request);
@@ -108,7 +108,7 @@ impl Block {
             None => measured,
             Some((target, old, now)) => {
                 let message = format!("{target} is {now} after the block, and was {old} before it");
-                Err(CommandError::new(message, "somebody else changes it: worstcase tune plan names who may"))
+                Err(Error::new(message, "somebody else changes it: worstcase tune plan names who may"))
             }
         }
     }
@@ -123,7 +123,7 @@ fn rewrite_others(state: &State, plan: &Plan, on: &Plan) -> Result<()> {
         None => Ok(()),
         Some((target, _)) => {
             let message = format!("{target} reads otherwise after its own value was written to it");
-            Err(CommandError::new(message, "it cannot be tried: leave it out"))
+            Err(Error::new(message, "it cannot be tried: leave it out"))
         }
     }
 }

@@ -17,8 +17,8 @@ use tune::State;
 use super::plan::TrialPlan;
 use super::text;
 use crate::commands::tune::apply_options::clear;
-use crate::error::{CommandError, Result};
-use crate::output::{self, Stream};
+use crate::output;
+use failure::{Error, Result};
 
 /// How often the signals are looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -43,7 +43,7 @@ impl Bench for Machine<'_> {
     fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, failure::Error> {
         let mut all = Vec::new();
         for (number, block) in blocks.iter().enumerate() {
-            if output::is_terminal(Stream::Error) {
+            if output::can_redraw() {
                 let Block { phase, round, arm, .. } = block;
                 let of = blocks.len();
                 output::progress(&format!("phase {phase}, [{}/{of}] round {round}: {arm}", number + 1));
@@ -53,7 +53,7 @@ impl Bench for Machine<'_> {
                 None => return Ok(None),
             }
         }
-        if output::is_terminal(Stream::Error) {
+        if output::can_redraw() {
             output::end_progress();
         }
         Ok(Some(all))
@@ -79,7 +79,7 @@ impl Machine<'_> {
         let draft = place.with_extension("draft");
         let failed = |error: std::io::Error| {
             let message = format!("make {}: {error}", draft.display());
-            CommandError::new(message, "make room; --resume goes on from here")
+            Error::new(message, "make room; --resume goes on from here")
         };
         let _ = fs::remove_dir_all(&draft);
         let made = files::Directory::make(&draft);
@@ -102,7 +102,7 @@ impl Machine<'_> {
     fn wait(&self, mut child: Child) -> Result<Option<ExitStatus>> {
         let mut stopped = false;
         loop {
-            let ended = child.try_wait().map_err(|error| CommandError::new(error, ""))?;
+            let ended = child.try_wait().map_err(|error| Error::new(error, ""))?;
             // Looked at after the block: Ctrl-C ends both at once, and such a block was not measured to its end.
             if self.signals.next().is_some_and(|signal| signal != Signal::User1) {
                 stopped = true;
@@ -124,11 +124,11 @@ fn whole(draft: &Path, status: ExitStatus, answer: Option<impl Read>) -> Result<
     let mut text = String::new();
     // A block says no more than one line: it has ended.
     let _ = answer.map(|mut answer| answer.read_to_string(&mut text));
-    let answer = serde_json::from_str::<CommandError>(&text).ok();
+    let answer = record::json::read::<Error>(text.as_bytes()).ok();
     let broken = |what: String| {
         let hint = "is there room for its record? what it said is in console.txt there";
-        let CommandError { message, hint, .. } = answer.clone().unwrap_or(CommandError::new(what, hint));
-        CommandError::new(format!("a block was not measured: {message}"), hint)
+        let Error { message, hint, .. } = answer.clone().unwrap_or(Error::new(what, hint));
+        Error::new(format!("a block was not measured: {message}"), hint)
     };
     if !matches!(status.code(), Some(0 | 1 | 3)) {
         return Err(broken(format!("it ended with {status}")));
@@ -143,7 +143,7 @@ fn settle(state: &State) -> Result<()> {
     while state.history().is_ok_and(|history| history.is_some()) {
         if Instant::now() > until {
             let hint = "worstcase tune undo takes them back";
-            return Err(CommandError::new("settings of a block that was killed are left", hint));
+            return Err(Error::new("settings of a block that was killed are left", hint));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -157,6 +157,6 @@ pub fn check(state: &State) -> Result<()> {
 }
 
 /// Blocks are compared with what is there, and that is to be the machine itself.
-pub fn applied_already() -> CommandError {
-    CommandError::new("settings are applied already", "undo them first: worstcase tune undo")
+pub fn applied_already() -> Error {
+    Error::new("settings are applied already", "undo them first: worstcase tune undo")
 }

@@ -18,7 +18,7 @@ use lab::state::Kind;
 use units::CpuList;
 
 use super::selection::Selection;
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 use options::Options;
 
 pub use block::{ARGUMENT as BLOCK, main as block};
@@ -26,9 +26,9 @@ pub use shown::shown;
 
 /// Measure whether settings help: off and on in random order, equal exposure, the same load
 ///
-/// Each round has one block of each arm, in random order: all off, each setting on, and control, in which every setting is
-/// rewritten to what it says already. On is compared with control within rounds, by an exact test: helps, harms, no effect
-/// of 20 % or more, or undecided. With several settings a false "helps" or "harms" of any of them comes in at most 1 of 20
+/// Each round has one block of each arm, in random order: all off, each setting on, and control, which writes the present
+/// value of every setting again. On is compared with control within rounds, by an exact test: helps, harms, no effect of 20
+/// % or more, or undecided. With several settings a false "helps" or "harms" of any of them comes in at most 1 of 20
 /// trials. Each setting is undone at the end of its block, also after Ctrl-C and kill -9. With --kernel guests measure, one
 /// boot a block. Exit code 0: each setting helps; 1: one does not; 3: undecided, or not read by the kernel.
 #[derive(Args)]
@@ -44,10 +44,10 @@ pub struct Trial {
 
 /// Find a set of settings that does what all of them do together
 ///
-/// Measures all on, and says how many blocks the rest takes at the spread that it sees. Then it leaves out one setting
-/// after the other, goes on without those that the tail does not need, and confirms what is left in fresh blocks: a set
-/// that suffices, not always the smallest. Each setting that is left has its price, what leaving it out makes of the tail,
-/// and is marked where that does not show it to be needed. Exit code 0: found; 1: all together do not help; 3: undecided.
+/// Measures all settings on, and estimates from the spread how many blocks the search takes. Then it leaves out one setting
+/// after the other, drops those that the tail does not need, and confirms what is left in fresh blocks: a set that
+/// suffices, not always the smallest. For each setting that is left it prints the price, which is the tail without it, and
+/// says where that does not show the setting to be needed. Exit code 0: found; 1: all together do not help; 3: undecided.
 #[derive(Args)]
 #[command(after_help = setting::GRAMMAR)]
 pub struct Search {
@@ -113,6 +113,6 @@ fn selection(profile: &[String], isolate: Option<&CpuList>) -> Result<Selection>
     let parsed = profile.iter().map(|name| name.parse());
     let profile = parsed.collect::<std::result::Result<_, audit::UnknownProfile>>();
     let hint = "several with commas: worstcase tune plan --help names them";
-    let profile = profile.map_err(|error| CommandError::new(error, hint))?;
+    let profile = profile.map_err(|error| Error::new(error, hint))?;
     Ok(Selection { profile, isolate: isolate.cloned(), ..Selection::default() })
 }

@@ -20,9 +20,9 @@ use super::text;
 use crate::commands::lab::choice;
 use crate::commands::lab::several::Several;
 use crate::commands::tune::StateOption;
-use crate::error::{CommandError, Result};
 use crate::options;
 use crate::output;
+use failure::{Error, Result};
 
 /// The most blocks an arm that a search takes by itself.
 const MOST_BLOCKS: u32 = 60;
@@ -80,11 +80,11 @@ pub struct Options {
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     profile: Vec<String>,
 
-    /// CPUs that are, or are to be, for real time alone, for rules
+    /// CPUs that are, or are to be, isolated, for rules
     #[arg(long, value_name = "CPUS")]
     isolate: Option<CpuList>,
 
-    /// Random orders come from it, and it is the seed of the first round [default: drawn; 1 in guests]
+    /// Random orders come from it, and it is the seed of the first round [default: random; 1 in guests]
     #[arg(long, value_name = "N")]
     seed: Option<Seed>,
 
@@ -92,7 +92,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Go on with what is in this directory, as it was asked
+    /// Go on with the trial in this directory, with the options that it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["settings", "out", "load", "load_command", "duration", "warm_up"])]
     #[arg(conflicts_with_all = ["blocks", "measure", "threshold", "smallest_effect", "interval", "wake", "cpus", "seed"])]
     #[arg(conflicts_with_all = ["profile", "isolate", "kernel"])]
@@ -113,7 +113,7 @@ pub struct Options {
 #[derive(Args)]
 #[command(next_help_heading = "In guests")]
 struct InGuests {
-    /// Let guests with this kernel measure: a name from `lab kernels list`, or the path of an image (with a `/`)
+    /// Measure in guests with this kernel: a name from `lab kernels list`, or the path of an image (with a `/`)
     #[arg(long, value_name = "NAME|PATH")]
     kernel: Option<String>,
 
@@ -125,7 +125,7 @@ struct InGuests {
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true, requires = "kernel")]
     append: Vec<String>,
 
-    /// CPUs of a guest; in instruction time always 1
+    /// CPUs of a guest; always 1 in instruction time
     #[arg(long, value_name = "N", default_value = "1", requires = "kernel", value_parser = clap::value_parser!(u32).range(1..=64))]
     guest_cpus: u32,
 
@@ -164,7 +164,7 @@ impl Options {
         match &state.plan.place {
             Place::Here { release } if *release != running() => {
                 let message = format!("it was begun with Linux {release}, and this is {}", running());
-                Err(CommandError::new(message, "begin anew: blocks of two kernels do not compare"))
+                Err(Error::new(message, "begin anew: blocks of two kernels do not compare"))
             }
             Place::Here { .. } => live::check(&self.state.state()).map(|()| state),
             Place::Guests(_) => Ok(state),
@@ -253,11 +253,13 @@ impl Options {
     fn place(&self) -> Result<Place> {
         let InGuests { kernel, time, append, guest_cpus, memory, disk, with, .. } = &self.lab;
         let Some(name) = kernel else { return Ok(Place::Here { release: running() }) };
+        let words = parameters::split_all(append)?;
+        crate::commands::lab::warn_of(&words, name);
         Ok(Place::Guests(Box::new(GuestSetup {
             kernel: name.clone(),
             known: None,
             time: *time,
-            words: parameters::split_all(append)?,
+            words,
             processors: *guest_cpus,
             memory: *memory,
             disk: *disk,
@@ -281,8 +283,5 @@ fn refuse_boot_words(settings: &[Setting]) -> Result<()> {
     let Some(word) = settings.iter().find(|setting| setting.is_parameter()) else { return Ok(()) };
     let hint = "try it in guests: --kernel NAME (worstcase lab kernels list); a rule, a file or threads are written as \
                 worstcase tune trial --help says";
-    Err(CommandError::new(
-        format!("{word} is a kernel parameter: it takes effect at the next boot only"),
-        hint,
-    ))
+    Err(Error::new(format!("{word} is a kernel parameter: it takes effect at the next boot only"), hint))
 }

@@ -15,7 +15,7 @@ use units::{Bytes, CpuList, Nanos, Seed};
 
 use super::block::Block;
 use super::setting::Setting;
-use crate::error::Result;
+use failure::Result;
 
 /// An experiment and where it is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -213,6 +213,7 @@ impl Plan for TrialPlan {
             kernel: kernel.clone(),
             words: words.iter().cloned().chain(self.parameters(arm)?).collect(),
             processors: *processors,
+            threads_per_core: 1,
             memory: *memory,
             time: *time,
             disk: *disk,

@@ -15,7 +15,7 @@ use super::text;
 use crate::commands::experiments;
 use crate::commands::lab::choice;
 use crate::commands::lab::several::{self, Several, Terminal};
-use crate::error::Result;
+use failure::Result;
 
 /// An experiment that was begun.
 pub struct Run {

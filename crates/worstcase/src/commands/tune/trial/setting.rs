@@ -11,7 +11,7 @@ use units::CpuList;
 
 use crate::commands::tune::requests::has_cure;
 use crate::commands::tune::selection::Selection;
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// How a setting is written, for --help.
 pub const GRAMMAR: &str = "\
@@ -41,14 +41,14 @@ enum Kind {
 }
 
 /// What ids of rules begin with.
-const LAYERS: [&str; 5] = ["fw-", "kc-", "bt-", "rn-", "ap-"];
+const LAYERS: [&str; 5] = ["fw-", "kc-", "bt-", "rn-", "pr-"];
 
 impl Setting {
     /// Reads one.
     pub fn parse(text: &str) -> Result<Self> {
         let kind = match text.split_once('=') {
             _ if text.is_empty() || parameters::one(text).is_err() => {
-                return Err(CommandError::new(format!("`{text}` is no setting"), GRAMMAR));
+                return Err(Error::new(format!("`{text}` is no setting"), GRAMMAR));
             }
             _ if text.starts_with('/') => Kind::Change(file(text)?),
             Some((name, value)) if value.starts_with("fifo:") => Kind::Change(threads(text, name, value)?),
@@ -117,19 +117,18 @@ fn file(text: &str) -> Result<Change> {
     let (path, value) = text.split_once('=').unwrap_or((text, ""));
     if !tune::is_of_kernel(path) || value.is_empty() {
         let message = format!("`{text}` is no file of the kernel with its value");
-        return Err(CommandError::new(message, "as in /proc/sys/vm/stat_interval=10"));
+        return Err(Error::new(message, "as in /proc/sys/vm/stat_interval=10"));
     }
     Ok(Change::Files { path: path.to_owned(), value: value.to_owned() })
 }
 
 fn threads(text: &str, name: &str, value: &str) -> Result<Change> {
     let priority = value.trim_start_matches("fifo:").parse();
-    let priority = priority.map_err(|error| {
-        CommandError::new(format!("`{text}`: {error}"), "1 to 99, as in ktimers/*=fifo:90")
-    })?;
+    let priority = priority
+        .map_err(|error| Error::new(format!("`{text}`: {error}"), "1 to 99, as in ktimers/*=fifo:90"))?;
     if name.is_empty() || name.matches('*').count() > 1 {
         let hint = "with at most one *, as in ktimers/*=fifo:90";
-        return Err(CommandError::new(format!("`{text}` names no threads of the kernel"), hint));
+        return Err(Error::new(format!("`{text}` names no threads of the kernel"), hint));
     }
     Ok(Change::Threads(Threads {
         named: vec![name.to_owned()],
@@ -139,15 +138,12 @@ fn threads(text: &str, name: &str, value: &str) -> Result<Change> {
 }
 
 fn rule(text: &str) -> Result<Kind> {
-    let rules = Rules::built_in().map_err(|error| CommandError::new(error, ""))?;
+    let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
     let ids = crate::commands::check::ids(&rules, &[text.to_owned()])?;
     let can = ids.first().and_then(|id| rules.get(id)).is_some_and(has_cure);
     if !can {
         let message = format!("{text} has no cure on the running system");
-        return Err(CommandError::new(
-            message,
-            format!("worstcase check --explain {text} says how it is cured"),
-        ));
+        return Err(Error::new(message, format!("worstcase why {text} says how it is cured")));
     }
     Ok(Kind::Rule)
 }
@@ -161,7 +157,7 @@ pub fn plan(settings: &[Setting], selection: &Selection, root: &SysRoot) -> Resu
         if alone.steps.is_empty() {
             let why = alone.refusals.first().map(|refusal| refusal.why_not.clone());
             let hint = why.unwrap_or_else(|| "worstcase check passes that rule here".to_owned());
-            return Err(CommandError::new(format!("{setting} would change nothing here"), hint));
+            return Err(Error::new(format!("{setting} would change nothing here"), hint));
         }
         requests.extend(own);
         real_time = cpus;

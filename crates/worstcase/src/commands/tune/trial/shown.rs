@@ -15,7 +15,7 @@ use super::parameters;
 use super::plan::{Conditions, GuestSetup, Place, TrialPlan};
 use super::setting::Setting;
 use crate::commands::experiments::{self, Shown, option, size};
-use crate::error::{CommandError, Result};
+use failure::{Error, Result};
 
 /// The trial or search in `directory`, with the answer that its records have.
 pub fn shown(directory: &Path) -> Result<Shown> {
@@ -191,7 +191,7 @@ fn json(state: &State<TrialPlan>, answer: &impl Serialize, tried: &[KernelParame
         "parameters": tried,
         "notes": notes.collect::<Vec<_>>(),
     });
-    Ok(serde_json::to_string(&both).map_err(|error| CommandError::new(error, ""))? + "\n")
+    Ok(serde_json::to_string(&both).map_err(|error| Error::new(error, ""))? + "\n")
 }
 
 #[cfg(test)]

@@ -1,0 +1,75 @@
+//! limits.conf(5): `domain type item value` a line.
+
+use super::super::nearest::nearest_of;
+use super::super::reading::Reading;
+use super::super::{Remark, RemarkId, Target};
+use super::lines;
+use crate::Severity;
+
+const TYPES: [&str; 3] = ["-", "soft", "hard"];
+
+const ITEMS: [&str; 19] = [
+    "core",
+    "data",
+    "fsize",
+    "memlock",
+    "nofile",
+    "rss",
+    "stack",
+    "cpu",
+    "nproc",
+    "as",
+    "maxlogins",
+    "maxsyslogins",
+    "nonewprivs",
+    "priority",
+    "locks",
+    "sigpending",
+    "msgqueue",
+    "nice",
+    "rtprio",
+];
+
+pub fn read(text: &str, _: Target) -> Option<Reading> {
+    let rows: Vec<(usize, Vec<&str>)> = lines(text)
+        .map(|(number, line)| (number, line.split('#').next().unwrap_or(line).split_whitespace().collect()))
+        .collect();
+    let is_row = |columns: &[&str]| {
+        let has_columns = (3..=4).contains(&columns.len());
+        let typed = columns.get(1).is_some_and(|kind| TYPES.contains(kind));
+        let named = columns
+            .iter()
+            .skip(1)
+            .any(|item| ITEMS.contains(item) || nearest_of(item, ITEMS.into_iter()).is_some());
+        let domain = columns[0].starts_with(['@', '%']) || columns[0] == "*";
+        has_columns && (typed || domain && named)
+    };
+    if rows.is_empty() || !rows.iter().all(|(_, columns)| is_row(columns)) {
+        return None;
+    }
+    let mut reading = Reading { settings: rows.len(), ..Reading::default() };
+    for (line, columns) in rows {
+        reading.remarks.extend(fault(&columns).map(|message| {
+            Remark::new(line, RemarkId::Malformed, Severity::Error, columns.join(" "), message)
+        }));
+    }
+    Some(reading)
+}
+
+fn fault(columns: &[&str]) -> Option<String> {
+    let [_, kind, item, value] = columns else {
+        return Some("a line has four columns: domain, type (-, soft or hard), item, value".to_owned());
+    };
+    if !TYPES.contains(kind) {
+        return Some(format!("the type is -, soft or hard, not `{kind}`"));
+    }
+    if !ITEMS.contains(item) {
+        let meant = nearest_of(item, ITEMS.into_iter())
+            .map_or_else(String::new, |meant| format!(": {meant} is meant"));
+        return Some(format!("there is no item `{item}`{meant}"));
+    }
+    let endless = matches!(*value, "unlimited" | "infinity" | "-1");
+    let signed = value.strip_prefix(['-', '+']).unwrap_or(value);
+    let is_number = !signed.is_empty() && signed.bytes().all(|byte| byte.is_ascii_digit());
+    (!endless && !is_number).then(|| format!("takes a number (KiB for memlock) or unlimited, not `{value}`"))
+}

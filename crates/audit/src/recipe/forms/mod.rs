@@ -1,0 +1,24 @@
+//! Files of other programs: each is read as that program reads it, or not at all.
+
+mod ini;
+mod json;
+mod limits;
+mod lists;
+mod udev;
+mod yaml;
+
+use super::Target;
+use super::reading::Reading;
+
+/// What a whole text says, if it is a file of a format that is known: nothing for any other.
+pub fn read(text: &str, target: Target) -> Option<Reading> {
+    let readers: [fn(&str, Target) -> Option<Reading>; 6] =
+        [json::read, ini::read, udev::read, limits::read, lists::read, yaml::read];
+    readers.into_iter().find_map(|read| read(text, target))
+}
+
+/// Lines that are neither empty nor a comment, from 1, without white space around them.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}

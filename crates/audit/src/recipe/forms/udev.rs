@@ -1,0 +1,137 @@
+//! udev(7): a line of comparisons and assignments with commas between them.
+
+use super::super::nearest::nearest_of;
+use super::super::reading::Reading;
+use super::super::statements::Statement;
+use super::super::writes::Write;
+use super::super::{Remark, RemarkId, Target};
+use super::lines;
+use crate::Severity;
+
+/// Keys that are compared.
+const COMPARED: [&str; 15] = [
+    "ACTION",
+    "DEVPATH",
+    "KERNEL",
+    "KERNELS",
+    "NAME",
+    "SYMLINK",
+    "SUBSYSTEM",
+    "SUBSYSTEMS",
+    "DRIVER",
+    "DRIVERS",
+    "ATTRS",
+    "TAGS",
+    "TEST",
+    "RESULT",
+    "CONST",
+];
+
+/// Keys that are only assigned.
+const ASSIGNED: [&str; 9] =
+    ["OWNER", "GROUP", "MODE", "RUN", "LABEL", "GOTO", "OPTIONS", "SECLABEL", "IMPORT"];
+
+/// Keys that may be either.
+const BOTH: [&str; 5] = ["ATTR", "ENV", "TAG", "SYSCTL", "PROGRAM"];
+
+struct Part<'a> {
+    key: &'a str,
+    attribute: &'a str,
+    operator: &'a str,
+    value: &'a str,
+    quoted: bool,
+}
+
+pub fn read(text: &str, _: Target) -> Option<Reading> {
+    let rules: Vec<(usize, Vec<Part>)> =
+        lines(text).map(|(number, line)| Some((number, parts(line)?))).collect::<Option<_>>()?;
+    let known = |part: &Part| {
+        COMPARED.contains(&part.key) || ASSIGNED.contains(&part.key) || BOTH.contains(&part.key)
+    };
+    let is_rule = |parts: &Vec<Part>| parts.len() > 1 && parts.iter().any(known);
+    if rules.is_empty() || !rules.iter().any(|(_, parts)| is_rule(parts)) {
+        return None;
+    }
+    let mut reading = Reading { settings: rules.len(), ..Reading::default() };
+    for (line, parts) in rules {
+        for part in &parts {
+            reading.remarks.extend(fault(part).map(|message| {
+                let shown = format!("{}{}{}", part.key, part.operator, part.value);
+                Remark::new(line, RemarkId::Malformed, Severity::Error, shown, message)
+            }));
+        }
+        let sets = parts.iter().any(|part| !matches!(part.operator, "==" | "!="));
+        if !sets && !parts.iter().any(|part| fault(part).is_some()) {
+            let message = "compares everything and sets nothing: a value is set with one =";
+            reading.remarks.push(Remark::new(
+                line,
+                RemarkId::NoEffect,
+                Severity::Error,
+                parts.last().map_or_else(String::new, |part| format!("{}=={}", part.key, part.value)),
+                message,
+            ));
+        }
+        reading.statements.extend(parts.iter().filter_map(|part| write(line, part)));
+    }
+    Some(reading)
+}
+
+/// The parts of a rule; nothing where the line is none.
+fn parts(line: &str) -> Option<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
+    let mut rest = line.trim();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_uppercase() && c != '_')?;
+        let (key, after) = rest.split_at(end);
+        let (attribute, after) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            Some((attribute, after)) => (attribute, after),
+            None => ("", after),
+        };
+        let after = after.trim_start();
+        let operator =
+            ["==", "!=", "+=", "-=", ":=", "="].into_iter().find(|operator| after.starts_with(operator))?;
+        let after = after[operator.len()..].trim_start();
+        let quoted = after.starts_with('"');
+        let (value, after) = if quoted {
+            after[1..].split_once('"')?
+        } else {
+            after.split_at(after.find([',', ' ']).unwrap_or(after.len()))
+        };
+        if key.is_empty() {
+            return None;
+        }
+        parts.push(Part { key, attribute, operator, value, quoted });
+        rest = after.trim_start_matches([',', ' ', '\t']);
+    }
+    Some(parts)
+}
+
+fn fault(part: &Part) -> Option<String> {
+    let compares = matches!(part.operator, "==" | "!=");
+    let all = || COMPARED.into_iter().chain(ASSIGNED).chain(BOTH);
+    if !all().any(|key| key == part.key) {
+        return nearest_of(part.key, all())
+            .map(|meant| format!("there is no key {}: {meant} is meant", part.key));
+    }
+    if !part.quoted {
+        return Some("values stand in double quotes".to_owned());
+    }
+    let only_compared = COMPARED.contains(&part.key) && !matches!(part.key, "NAME" | "SYMLINK");
+    if only_compared && !compares {
+        return Some(format!("{} is compared, with == or !=", part.key));
+    }
+    (ASSIGNED.contains(&part.key) && compares).then(|| format!("{} is assigned, with =", part.key))
+}
+
+/// A value for an attribute whose file is known whatever the device.
+fn write(line: usize, part: &Part) -> Option<Statement> {
+    let path = match part.attribute {
+        _ if part.key != "ATTR" || part.operator != "=" => return None,
+        "queue/scheduler" => "/sys/block/*/queue/scheduler",
+        "power/control" => "/sys/bus/pci/devices/*/power/control",
+        "link_power_management_policy" => "/sys/class/scsi_host/*/link_power_management_policy",
+        _ => return None,
+    };
+    let shown = format!("ATTR{{{}}}=\"{}\"", part.attribute, part.value);
+    Some(Statement::Write(Write { line, path: path.to_owned(), value: part.value.to_owned(), shown }))
+}

@@ -1,0 +1,138 @@
+//! Keys that files of other programs have, with what their values are.
+
+use std::sync::LazyLock;
+
+use machine::grammar::{Kind, cpu_list};
+
+use super::nearest::nearest_of;
+use super::{Remark, RemarkId};
+use crate::Severity;
+
+/// See its head.
+const TABLE: &str = include_str!("keys.txt");
+
+/// A key of a format.
+pub struct Key {
+    format: &'static str,
+    sections: Vec<&'static str>,
+    name: &'static str,
+    /// What its value is.
+    pub value: Value,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// As for a kernel parameter.
+    Of(Kind),
+    /// CPUs with blanks or commas between them.
+    Indices,
+    /// `80%`.
+    Percent,
+    /// A number with a unit, or `infinity`.
+    Limit,
+    /// Governors with `|` between them.
+    Governors,
+    /// A command that no shell sees.
+    Command,
+}
+
+static KEYS: LazyLock<Vec<Key>> =
+    LazyLock::new(|| TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(entry).collect());
+
+fn entry(line: &'static str) -> Option<Key> {
+    let mut columns = line.split('|').map(str::trim);
+    let (format, sections, name, value) =
+        (columns.next()?, columns.next()?, columns.next()?, columns.next()?);
+    let value = match value {
+        "indices" => Value::Indices,
+        "percent" => Value::Percent,
+        "limit" => Value::Limit,
+        "governors" => Value::Governors,
+        "command" => Value::Command,
+        kind => Value::Of(Kind::parse(kind)?),
+    };
+    Some(Key { format, sections: sections.split(',').collect(), name, value })
+}
+
+/// The key of that name.
+pub fn key(format: &str, section: &str, name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.format == format && key.name == name && key.sections.contains(&section))
+}
+
+/// What is wrong with `name = value` in a section.
+pub fn remark(line: usize, format: &str, section: &str, name: &str, value: &str) -> Option<Remark> {
+    let of = |id, message: String| {
+        Some(Remark::new(line, id, Severity::Error, format!("{name}={value}"), message))
+    };
+    if let Some(key) = key(format, section, name) {
+        return key.fault(value).and_then(|message| of(RemarkId::Malformed, message));
+    }
+    let of_format = || KEYS.iter().filter(|key| key.format == format);
+    if let Some(elsewhere) = of_format().find(|key| key.name == name) {
+        return of(
+            RemarkId::Malformed,
+            format!("belongs to [{}]: in [{section}] it is passed over", elsewhere.sections.join("], [")),
+        );
+    }
+    let here = of_format().filter(|key| key.sections.contains(&section)).map(|key| key.name);
+    let meant = nearest_of(name, here)?;
+    of(RemarkId::Misspelt, format!("there is no such key: {meant} is meant"))
+        .map(|remark| remark.instead(format!("{meant}={value}")))
+}
+
+/// Whether the format has a key of that name anywhere.
+pub fn is_known(format: &str, name: &str) -> bool {
+    KEYS.iter().any(|key| key.format == format && key.name == name)
+}
+
+impl Key {
+    fn fault(&self, value: &str) -> Option<String> {
+        let is_open = value.contains(['$', '%', '<', '{']) && self.value != Value::Percent;
+        if value.is_empty() || is_open {
+            return None;
+        }
+        match &self.value {
+            Value::Of(kind) => kind.fault(Some(value), None).map(|fault| fault.message),
+            Value::Indices => indices_fault(value),
+            Value::Percent => {
+                let number = value.strip_suffix('%').and_then(|number| number.parse::<u32>().ok());
+                number.is_none().then(|| format!("takes a percentage, as 50%, not `{value}`"))
+            }
+            Value::Limit => limit_fault(value),
+            Value::Governors => {
+                let key = key("assignment", "", "governor")?;
+                value.split('|').find_map(|governor| key.fault(governor.trim()))
+            }
+            Value::Command => None,
+        }
+    }
+}
+
+fn indices_fault(value: &str) -> Option<String> {
+    if value == "numa" || value.starts_with('~') {
+        return None;
+    }
+    let list = value.split_whitespace().collect::<Vec<_>>().join(",");
+    cpu_list(&list, None, None)
+        .err()
+        .map(|_| format!("takes numbers and ranges of CPUs, as 2 3 or 2-3, not `{value}`"))
+}
+
+fn limit_fault(value: &str) -> Option<String> {
+    let one = |text: &str| {
+        let digits = text.trim_end_matches(|c: char| "KMGTPEkB".contains(c));
+        text == "infinity" || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    (!value.split(':').all(one)).then(|| format!("takes a number or infinity, not `{value}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_the_table_is_read() {
+        assert_eq!(KEYS.len(), TABLE.lines().filter(|line| !line.starts_with('#')).count());
+    }
+}

@@ -1,0 +1,92 @@
+//! Lines of boot loaders' files whose form keeps their words from the kernel.
+
+use super::nearest::nearest_of;
+use super::{Remark, RemarkId};
+use crate::Severity;
+
+/// Variables of /etc/default/grub (GRUB's manual).
+const GRUB: [&str; 14] = [
+    "GRUB_CMDLINE_LINUX",
+    "GRUB_CMDLINE_LINUX_DEFAULT",
+    "GRUB_CMDLINE_LINUX_RECOVERY",
+    "GRUB_CMDLINE_XEN",
+    "GRUB_CMDLINE_XEN_DEFAULT",
+    "GRUB_CMDLINE_LINUX_XEN_REPLACE",
+    "GRUB_CMDLINE_LINUX_XEN_REPLACE_DEFAULT",
+    "GRUB_DEFAULT",
+    "GRUB_TIMEOUT",
+    "GRUB_TIMEOUT_STYLE",
+    "GRUB_DISTRIBUTOR",
+    "GRUB_DISABLE_SUBMENU",
+    "GRUB_TERMINAL",
+    "GRUB_DISABLE_RECOVERY",
+];
+
+/// What is wrong with the lines.
+pub fn remarks(text: &str) -> Vec<Remark> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    lines.filter_map(|(number, line)| grub(number, line).or_else(|| u_boot(number, line))).collect()
+}
+
+fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> Remark {
+    Remark::new(line, id, Severity::Error, shown.chars().take(60).collect::<String>(), message)
+}
+
+/// The file is a shell script.
+fn grub(number: usize, line: &str) -> Option<Remark> {
+    let rest = line.strip_prefix("export ").unwrap_or(line);
+    let end = rest.find(|c: char| !c.is_ascii_uppercase() && c != '_')?;
+    let (name, after) = rest.split_at(end);
+    if !name.starts_with("GRUB_") || !after.trim_start().starts_with(['=', '+']) {
+        return None;
+    }
+    if !GRUB.contains(&name) {
+        let meant = nearest_of(name, GRUB.into_iter())?;
+        return Some(
+            error(number, RemarkId::Misspelt, line, format!("GRUB reads no {name}: {meant} is meant"))
+                .instead(meant),
+        );
+    }
+    if after.starts_with([' ', '\t']) || after.starts_with("= ") {
+        let message = "the file is a shell script, which has no blanks around =";
+        return Some(error(number, RemarkId::Malformed, line, message));
+    }
+    let value = after.trim_start_matches('+').strip_prefix('=')?;
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+    match quote {
+        Some(quote) if line.ends_with('\\') || closes(value, quote) => None,
+        Some(_) => Some(error(number, RemarkId::Malformed, line, "the quote is never closed")),
+        None if value.split('#').next()?.trim().contains(' ') && value.is_ascii() => {
+            let message = "without quotes the shell ends the value at the first blank";
+            Some(error(number, RemarkId::Malformed, line, message).instead(format!("{name}=\"{value}\"")))
+        }
+        None => None,
+    }
+}
+
+/// Whether a quoted value ends on its line.
+fn closes(value: &str, quote: char) -> bool {
+    let mut escaped = false;
+    let mut quotes = 0;
+    for c in value.chars() {
+        quotes += usize::from(c == quote && !escaped);
+        escaped = c == '\\' && !escaped;
+    }
+    quotes % 2 == 0
+}
+
+/// `setenv NAME VALUE`, and the kernel gets bootargs.
+fn u_boot(number: usize, line: &str) -> Option<Remark> {
+    let line = line.trim_start_matches("=> ").trim_start_matches("sudo ");
+    let rest = line.strip_prefix("setenv ").or_else(|| line.strip_prefix("fw_setenv "))?;
+    let name = rest.split_whitespace().next()?;
+    if let Some((name, _)) = name.split_once('=') {
+        let message = format!("setenv has no =: this sets a variable called `{name}=...`");
+        return Some(error(number, RemarkId::Malformed, line, message).instead(format!("setenv {name} ...")));
+    }
+    let is_near = name != "bootargs" && nearest_of(name, ["bootargs"].into_iter()).is_some();
+    is_near.then(|| {
+        error(number, RemarkId::Misspelt, line, format!("the kernel gets bootargs, not {name}"))
+            .instead("bootargs")
+    })
+}

@@ -1,0 +1,529 @@
+//! Commands: what programs take for their arguments, and which of these are for the kernel.
+
+use machine::grammar::Kind;
+
+use super::nearest::nearest_of;
+use super::options;
+use super::script::{Simple, program};
+use super::statements::{Statement, Symbol, command_words};
+use super::writes::Write;
+use super::{Remark, RemarkId};
+use crate::Severity;
+
+/// What a command comes to.
+#[derive(Default)]
+pub struct Outcome {
+    pub statements: Vec<Statement>,
+    pub remarks: Vec<Remark>,
+    /// A script that it hands to a shell.
+    pub script: Option<String>,
+}
+
+/// What one command comes to: its writes, kernel parameters in its arguments, and what is wrong with it.
+pub fn outcome(simple: &Simple) -> Outcome {
+    let mut outcome = Outcome::default();
+    let words = simple.command();
+    outcome.statements.extend(writes(simple));
+    outcome.remarks.extend(redirection(simple));
+    outcome.script = script(words);
+    let fault = |message: String| {
+        Remark::new(simple.line, RemarkId::Malformed, Severity::Error, shown(words), message)
+    };
+    let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let message = match program(words) {
+        "chrt" => chrt(&arguments),
+        "taskset" => taskset(&arguments),
+        "cyclictest" => cyclictest(&arguments),
+        "setcap" => setcap(&arguments),
+        "sysctl" => {
+            let (statements, message) = sysctl(simple.line, &arguments);
+            outcome.statements.extend(statements);
+            message
+        }
+        "docker" | "podman" | "nerdctl" => container(&arguments),
+        "tuned-adm" => tuned(&arguments),
+        "ethtool" => features(&arguments),
+        "rtla" => tracer_policy(&arguments),
+        "config" if words[0].ends_with("scripts/config") => {
+            let (statements, message) = kernel_config(simple.line, &arguments);
+            outcome.statements.extend(statements);
+            message
+        }
+        "grubby" | "rpm-ostree" | "kernelstub" | "kexec" | "bootloader" => None,
+        name if name.starts_with("qemu-system") => None,
+        _ => None,
+    };
+    outcome.remarks.extend(message.map(fault));
+    outcome.remarks.extend(options::remarks(simple.line, words));
+    outcome.statements.extend(kernel_words(simple.line, words));
+    outcome
+}
+
+/// A command in a few words.
+fn shown(words: &[String]) -> String {
+    let text = words.join(" ");
+    if text.chars().count() <= 60 { text } else { text.chars().take(59).chain(['\u{2026}']).collect() }
+}
+
+/// `echo VALUE > FILE`, `echo VALUE | tee FILE...`, for files of the kernel.
+fn writes(simple: &Simple) -> Vec<Statement> {
+    let words = simple.command();
+    let (value, files): (_, Vec<&str>) = match (program(words), &simple.reads) {
+        ("tee", Some(reads)) => (
+            echoed(reads),
+            words.iter().skip(1).filter(|word| !word.starts_with('-')).map(String::as_str).collect(),
+        ),
+        _ => (echoed(words), simple.targets.iter().map(|(path, _)| path.as_str()).collect()),
+    };
+    let Some(value) = value else { return Vec::new() };
+    let is_kernels = |path: &&str| path.starts_with("/proc/") || path.starts_with("/sys/");
+    let of = |path: &str| {
+        Statement::Write(Write {
+            line: simple.line,
+            path: path.to_owned(),
+            value: value.clone(),
+            shown: format!("echo {value} > {path}"),
+        })
+    };
+    files.into_iter().filter(is_kernels).map(of).collect()
+}
+
+/// What echo or printf prints.
+fn echoed(words: &[String]) -> Option<String> {
+    let is_printer = matches!(program(words), "echo" | "printf");
+    let arguments = words.iter().skip(1).skip_while(|word| matches!(word.as_str(), "-n" | "-e" | "-ne"));
+    is_printer.then(|| {
+        let text = arguments.map(String::as_str).collect::<Vec<_>>().join(" ");
+        text.trim_end_matches("\\n").to_owned()
+    })
+}
+
+/// Who opens the file that is written to.
+fn redirection(simple: &Simple) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let of = |id, path: &str, message: &str| {
+        Remark::new(simple.line, id, Severity::Error, format!("{} > {path}", shown(&simple.words)), message)
+    };
+    for (path, pattern) in &simple.targets {
+        let is_roots =
+            ["/proc/", "/sys/", "/etc/", "/boot/", "/dev/cpu"].iter().any(|start| path.starts_with(start));
+        if simple.is_run_as_other() && is_roots {
+            let message = "the shell opens the file before sudo runs, with the rights of who typed it";
+            let value = echoed(simple.command()).unwrap_or_else(|| "...".to_owned());
+            remarks.push(
+                of(RemarkId::NoEffect, path, message).instead(format!("echo {value} | sudo tee {path}")),
+            );
+        }
+        if *pattern && is_roots {
+            let message = "a redirection goes to one file: a shell refuses a pattern that fits several";
+            remarks.push(of(RemarkId::Malformed, path, message).instead("a loop over the files, or tee"));
+        }
+    }
+    let reads_value = simple.reads.as_deref().is_some_and(|words| echoed(words).is_some());
+    let keeps =
+        program(simple.command()) == "tee" && simple.words.iter().any(|word| word == "/dev/cpu_dma_latency");
+    if keeps && reads_value {
+        let message = "the request lasts as long as the file is open: tee closes it at once";
+        remarks.push(of(RemarkId::NoEffect, "/dev/cpu_dma_latency", message).instead(
+            "a process that opens the file, writes and stays, or cpu*/power/pm_qos_resume_latency_us",
+        ));
+    }
+    remarks
+}
+
+/// The script of `sh -c SCRIPT`, also where find runs it.
+fn script(words: &[String]) -> Option<String> {
+    if program(words) == "find" {
+        let at = words.iter().position(|word| word.starts_with("-exec"))?;
+        return script(&words[at + 1..]);
+    }
+    let is_shell = matches!(program(words), "sh" | "bash" | "dash" | "ash" | "zsh");
+    let at = words.iter().position(|word| word.starts_with('-') && word.ends_with('c'))?;
+    words.get(at + 1).filter(|_| is_shell).cloned()
+}
+
+/// Options of programs whose value is a kernel command line, or words of one.
+const KERNEL_WORDS: [(&str, &[&str]); 6] = [
+    ("grubby", &["--args"]),
+    ("rpm-ostree", &["--append", "--append-if-missing"]),
+    ("kernelstub", &["-a", "--add-options"]),
+    ("kexec", &["--append", "--command-line"]),
+    ("bootloader", &["--append"]),
+    ("qemu-system", &["-append"]),
+];
+
+fn kernel_words(line: usize, words: &[String]) -> Vec<Statement> {
+    let name = program(words);
+    let Some((_, options)) = KERNEL_WORDS.iter().find(|(known, _)| name.starts_with(known)) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let (option, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
+        if options.contains(&option) {
+            let text = value.or_else(|| words.get(index + 1).map(String::as_str)).unwrap_or_default();
+            found.push(text);
+        }
+    }
+    command_words(line, &found.join(" "))
+}
+
+fn value_of<'a>(arguments: &[&'a str], names: &[&str]) -> Option<&'a str> {
+    let at = arguments.iter().position(|argument| names.contains(argument));
+    let behind = at.and_then(|at| arguments.get(at + 1).copied());
+    let joined = arguments.iter().find_map(|argument| {
+        let (name, value) = argument.split_once('=')?;
+        names.contains(&name).then_some(value)
+    });
+    behind.or(joined)
+}
+
+/// chrt(1): the priority is the first operand.
+fn chrt(arguments: &[&str]) -> Option<String> {
+    const VALUED: [&str; 6] = ["--sched-runtime", "--sched-deadline", "--sched-period", "-T", "-P", "-D"];
+    let (own, operands) = own_options(arguments, &VALUED);
+    if let Some(message) = late_option(operands, "the priority") {
+        return Some(message);
+    }
+    let has = |short: char, long: &str| has_option(own, short, long);
+    let time = |name: &str| value_of(own, &[name]).and_then(|text| text.parse::<u64>().ok());
+    let priority: i64 = operands.first()?.parse().ok()?;
+    if operands.len() == 1 && has('p', "--pid") {
+        return None; // it reads
+    }
+    if has('d', "--deadline") {
+        let (runtime, period) = (time("--sched-runtime"), time("--sched-period"));
+        let deadline = time("--sched-deadline").or(period);
+        if runtime.zip(deadline).is_some_and(|(runtime, deadline)| runtime > deadline) {
+            return Some("the runtime is above the deadline: the kernel refuses it".to_owned());
+        }
+        return (priority != 0).then(|| "SCHED_DEADLINE has the priority 0 only".to_owned());
+    }
+    let range = if has('o', "--other") || has('b', "--batch") || has('i', "--idle") { 0..=0 } else { 1..=99 };
+    (!range.contains(&priority)).then(|| match range.end() {
+        0 => "this policy has the priority 0 only".to_owned(),
+        _ => "priorities of SCHED_FIFO and SCHED_RR are 1 to 99".to_owned(),
+    })
+}
+
+/// A program's own options with their values, and what stands behind: operands, and what is for the program that it runs.
+fn own_options<'a, 'b>(arguments: &'a [&'b str], valued: &[&str]) -> (&'a [&'b str], &'a [&'b str]) {
+    let mut count = 0;
+    while let Some(argument) = arguments.get(count).filter(|argument| argument.starts_with('-')) {
+        count += if valued.contains(argument) { 2 } else { 1 };
+    }
+    arguments.split_at(count.min(arguments.len()))
+}
+
+fn has_option(own: &[&str], short: char, long: &str) -> bool {
+    own.iter().any(|argument| {
+        *argument == long
+            || argument.starts_with('-') && !argument.starts_with("--") && argument.contains(short)
+    })
+}
+
+/// chrt and taskset read their options up to the first operand: an option right behind it would be the command to run.
+fn late_option(operands: &[&str], operand: &str) -> Option<String> {
+    let option = operands.get(1).filter(|next| next.starts_with('-') && next.len() > 1)?;
+    Some(format!("options stand before {operand}: {option} is taken for what to run, or for its number"))
+}
+
+/// taskset(1): a mask, with -c a list.
+fn taskset(arguments: &[&str]) -> Option<String> {
+    let (own, operands) = own_options(arguments, &[]);
+    if let Some(message) = late_option(operands, "the CPUs") {
+        return Some(message);
+    }
+    let first = operands.first()?;
+    if operands.len() == 1 && has_option(own, 'p', "--pid") {
+        return None; // it reads
+    }
+    if has_option(own, 'c', "--cpu-list") {
+        return Kind::Cpus { optional: false }
+            .fault(Some(first), None)
+            .map(|fault| format!("-c takes a list: {}", fault.message));
+    }
+    let digits = first.strip_prefix("0x").unwrap_or(first);
+    Kind::Mask.fault(Some(digits), None).map(|fault| format!("without -c taskset {}", fault.message))
+}
+
+/// cyclictest(8).
+fn cyclictest(arguments: &[&str]) -> Option<String> {
+    let joined = arguments.iter().find_map(|argument| {
+        let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        let (_, digits) = letters.split_once('p')?;
+        (!digits.is_empty()).then_some(digits)
+    });
+    let apart = arguments.iter().position(|argument| {
+        argument.starts_with('-') && !argument.starts_with("--") && argument.ends_with('p')
+    });
+    let apart = apart.and_then(|at| arguments.get(at + 1).copied());
+    let priority: i64 =
+        joined.or(apart).or_else(|| value_of(arguments, &["--priority", "--prio"]))?.parse().ok()?;
+    (!(0..=99).contains(&priority)).then(|| "priorities are 1 to 99".to_owned())
+}
+
+/// setcap(8): the sets stand behind the names.
+fn setcap(arguments: &[&str]) -> Option<String> {
+    let text = arguments.iter().find(|argument| !argument.starts_with('-'))?;
+    let bare = text.starts_with("cap_") && !text.contains(['=', '+']) && !text.ends_with("-ep");
+    bare.then(|| format!("the sets are missing: {text}+ep"))
+}
+
+/// Profiles that tuned and its packages have.
+const PROFILES: [&str; 22] = [
+    "balanced",
+    "desktop",
+    "hpc-compute",
+    "intel-sst",
+    "latency-performance",
+    "network-latency",
+    "network-throughput",
+    "optimize-serial-console",
+    "powersave",
+    "throughput-performance",
+    "virtual-guest",
+    "virtual-host",
+    "realtime",
+    "realtime-virtual-guest",
+    "realtime-virtual-host",
+    "cpu-partitioning",
+    "cpu-partitioning-powersave",
+    "accelerator-performance",
+    "aws",
+    "oracle",
+    "mssql",
+    "postgresql",
+];
+
+fn tuned(arguments: &[&str]) -> Option<String> {
+    let (command, names) = arguments.split_first()?;
+    let unknown = names.iter().filter(|name| *command == "profile" && !PROFILES.contains(name));
+    unknown
+        .filter_map(|name| nearest_of(name, PROFILES.into_iter()))
+        .next()
+        .map(|meant| format!("there is no such profile: {meant} is meant"))
+}
+
+/// sysctl(8): each operand is `name=value` in one word.
+fn sysctl(line: usize, arguments: &[&str]) -> (Vec<Statement>, Option<String>) {
+    let operands: Vec<&&str> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let reads_files =
+        arguments.iter().any(|argument| matches!(*argument, "-p" | "--load" | "--system" | "-a"));
+    if reads_files {
+        return (Vec::new(), None);
+    }
+    if operands.iter().any(|operand| **operand == "=") {
+        let message = "blanks around the = make three arguments of one setting".to_owned();
+        return (Vec::new(), Some(message));
+    }
+    let writes = arguments.iter().any(|argument| matches!(*argument, "-w" | "--write"));
+    if let Some(bare) = operands.iter().find(|operand| writes && !operand.contains('=')) {
+        let message = format!("{bare} is given no value: a setting is one word, {bare}=VALUE");
+        return (Vec::new(), Some(message));
+    }
+    let settings = operands.iter().filter_map(|operand| operand.split_once('='));
+    let statement = |(name, value): (&str, &str)| Statement::Sysctl {
+        line,
+        name: name.to_owned(),
+        value: value.to_owned(),
+    };
+    let wrong = operands.iter().find(|operand| operand.contains('=') && !operand.contains(['.', '/']));
+    let message =
+        wrong.map(|_| "a setting begins with its directory, as in kernel.sched_rt_runtime_us".to_owned());
+    (settings.map(statement).collect(), message)
+}
+
+/// ethtool(8): behind -K and the interface stand pairs, `gro off`.
+fn features(arguments: &[&str]) -> Option<String> {
+    let at = arguments.iter().position(|argument| matches!(*argument, "-K" | "--features" | "--offload"))?;
+    let pairs = arguments.get(at + 2..)?.chunks(2);
+    pairs.into_iter().find_map(|pair| match pair {
+        [name, "on" | "off"] if !name.contains('=') => None,
+        [name, value] if value.contains(['$', '<', '{']) || name.contains(['$', '<', '{']) => None,
+        pair => Some(format!("-K takes pairs of a feature and on or off, not `{}`", pair.join(" "))),
+    })
+}
+
+/// rtla(1): `-P f:95`, `-P d:1ms:10ms`.
+fn tracer_policy(arguments: &[&str]) -> Option<String> {
+    let text = value_of(arguments, &["-P", "--priority"])?;
+    let parts: Vec<&str> = text.split(':').collect();
+    let is_number = |text: &str| text.parse::<u32>().is_ok();
+    let fine = match parts.as_slice() {
+        ["o" | "O" | "f" | "F" | "r" | "R", priority] => is_number(priority),
+        ["d" | "D", runtime, period] => {
+            [runtime, period].iter().all(|time| time.starts_with(|c: char| c.is_ascii_digit()))
+        }
+        _ => text.contains(['$', '<', '{']),
+    };
+    (!fine).then(|| format!("-P takes o:PRIORITY, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD, not `{text}`"))
+}
+
+/// Options of the kernel's scripts/config: what each makes of the symbol behind it, and how many words follow.
+const CONFIG_OPTIONS: [(&[&str], Option<&str>, usize); 12] = [
+    (&["-e", "--enable"], Some("y"), 1),
+    (&["-d", "--disable"], Some("n"), 1),
+    (&["-m", "--module"], Some("m"), 1),
+    (&["--set-val"], None, 2),
+    (&["--set-str"], None, 2),
+    (&["-u", "--undefine"], None, 1),
+    (&["-s", "--state"], None, 1),
+    (&["-E", "--enable-after", "-D", "--disable-after", "-M", "--module-after"], None, 2),
+    (&["-k", "--keep-case"], None, 0),
+    (&["--refresh"], None, 0),
+    (&["--file"], None, 1),
+    (&["-h", "--help"], None, 0),
+];
+
+/// The symbols that scripts/config sets, or what is wrong with its options.
+fn kernel_config(line: usize, arguments: &[&str]) -> (Vec<Statement>, Option<String>) {
+    let mut statements = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(option) = rest.next() {
+        let Some((names, value, count)) = CONFIG_OPTIONS.iter().find(|(names, ..)| names.contains(option))
+        else {
+            return (
+                statements,
+                Some(format!(
+                    "scripts/config has no {option}: --enable, --disable, --module, --set-val, --set-str"
+                )),
+            );
+        };
+        let words: Vec<&str> = rest.by_ref().take(*count).copied().collect();
+        let value = match (names[0], words.as_slice()) {
+            ("--set-val", [_, value]) => Some((*value).to_owned()),
+            ("--set-str", [_, value]) => Some(format!("\"{value}\"")),
+            _ => value.map(str::to_owned),
+        };
+        if let Some((symbol, value)) = words.first().zip(value) {
+            let name = symbol.strip_prefix("CONFIG_").unwrap_or(symbol).to_owned();
+            statements.push(Statement::Symbol(Symbol { line, name, value: Some(value) }));
+        }
+    }
+    (statements, None)
+}
+
+/// Capabilities (capabilities(7)).
+const CAPABILITIES: [&str; 41] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+];
+
+/// What is wrong with the name of a capability.
+pub fn capability_fault(name: &str) -> Option<String> {
+    let upper = name.to_ascii_uppercase();
+    let bare = upper.strip_prefix("CAP_").unwrap_or(&upper);
+    let known = bare == "ALL" || CAPABILITIES.contains(&bare) || name.contains(['$', '<', '{']);
+    (!known).then(|| {
+        format!("there is no capability {name}: SYS_NICE allows real-time policies, IPC_LOCK locked memory")
+    })
+}
+
+/// Options of `docker run` without a value.
+const BARE: [&str; 12] = [
+    "-i",
+    "-t",
+    "-it",
+    "-ti",
+    "-d",
+    "-P",
+    "--rm",
+    "--privileged",
+    "--init",
+    "--interactive",
+    "--tty",
+    "--detach",
+];
+
+/// Options of `docker run` that touch latency.
+const TOUCHING: [&str; 8] = [
+    "--cap-add",
+    "--ulimit",
+    "--cpuset-cpus",
+    "--cpuset-mems",
+    "--cpu-rt-runtime",
+    "--privileged",
+    "--cpus",
+    "--cpu-quota",
+];
+
+/// docker-run(1): options, the image, and what the program gets.
+fn container(arguments: &[&str]) -> Option<String> {
+    let at = arguments.iter().position(|argument| matches!(*argument, "run" | "create"))?;
+    let mut rest = arguments[at + 1..].iter();
+    while let Some(argument) = rest.next() {
+        if !argument.starts_with('-') {
+            let behind = rest
+                .find(|argument| TOUCHING.iter().any(|option| argument.split('=').next() == Some(option)));
+            return behind
+                .map(|option| format!("{option} stands behind the image: it is an argument of the program"));
+        }
+        let (option, value) = match argument.split_once('=') {
+            Some((option, value)) => (option, value),
+            None if BARE.contains(argument) => continue,
+            None => (*argument, rest.next().copied().unwrap_or_default()),
+        };
+        if let Some(message) = container_option(option, value) {
+            return Some(message);
+        }
+    }
+    None
+}
+
+fn container_option(option: &str, value: &str) -> Option<String> {
+    let number = |text: &str| text == "-1" || text.parse::<u64>().is_ok();
+    match option {
+        "--cap-add" | "--cap-drop" => value.split(',').find_map(capability_fault),
+        "--cpuset-cpus" | "--cpuset-mems" => Kind::Cpus { optional: false }
+            .fault(Some(value), None)
+            .map(|fault| format!("{option}: {}", fault.message)),
+        "--cpuset" => Some("there is no --cpuset: --cpuset-cpus names CPUs".to_owned()),
+        "--ulimit" => {
+            let (_, limits) = value.split_once('=').unwrap_or((value, ""));
+            let fine = limits.contains('$') || limits.split(':').all(number);
+            (!fine).then(|| format!("--ulimit takes name=number, -1 for no limit, not `{value}`"))
+        }
+        _ => None,
+    }
+}

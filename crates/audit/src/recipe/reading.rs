@@ -1,0 +1,42 @@
+//! What was found in a text, before it is judged.
+
+use super::Remark;
+use super::programs;
+use super::script::Simple;
+use super::statements::Statement;
+
+/// Statements, what is wrong with the form that they have, and how much was understood besides.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    pub statements: Vec<Statement>,
+    pub remarks: Vec<Remark>,
+    /// Settings of other programs' files.
+    pub settings: usize,
+}
+
+impl Reading {
+    /// What one command says.
+    pub fn of_command(simple: &Simple) -> Self {
+        let outcome = programs::outcome(simple);
+        let mut reading = Self { statements: outcome.statements, remarks: outcome.remarks, settings: 0 };
+        let inner = outcome.script.into_iter().flat_map(|script| super::script::commands(&script));
+        inner
+            .map(|inner| Self::of_command(&inner).moved(simple.line - 1))
+            .for_each(|inner| reading.add(inner));
+        reading
+    }
+
+    /// With another's.
+    pub fn add(&mut self, other: Self) {
+        self.statements.extend(other.statements);
+        self.remarks.extend(other.remarks);
+        self.settings += other.settings;
+    }
+
+    /// The same so many lines further down.
+    pub fn moved(mut self, lines: usize) -> Self {
+        self.statements.iter_mut().for_each(|statement| *statement.line_mut() += lines);
+        self.remarks.iter_mut().for_each(|remark| remark.line += lines);
+        self
+    }
+}

@@ -1,0 +1,103 @@
+//! Values for the kernel's files, whoever writes them: a redirection, tee, sysctl, tmpfiles, udev.
+
+use machine::grammar::files::{self, FileFault};
+use machine::parameters;
+
+use super::nearest::nearest_of;
+use super::statements::Statement;
+use super::{Remark, RemarkId, Target};
+use crate::Severity;
+
+/// A value for a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub line: usize,
+    /// An absolute path.
+    pub path: String,
+    pub value: String,
+    /// As the recipe says it.
+    pub shown: String,
+}
+
+/// What is wrong with it.
+pub fn remark(write: &Write, target: Target) -> Option<Remark> {
+    let of = |id, message: String| Remark::new(write.line, id, Severity::Error, write.shown.clone(), message);
+    if let Some(remark) = no_such_file(write) {
+        return Some(remark);
+    }
+    Some(match files::judge(&write.path, &write.value, target.version)? {
+        FileFault::Gone(fault) => of(RemarkId::Gone, format!("the file {}", fault.message))
+            .perhaps_instead(fault.instead.as_deref()),
+        FileFault::Value(fault) => {
+            let is_affinity = write.path.contains("affinity") || write.path.ends_with("cpumask");
+            let id = if is_affinity { RemarkId::MaskNotNumber } else { RemarkId::Malformed };
+            of(id, format!("the file {}", fault.message)).perhaps_instead(fault.instead.as_deref())
+        }
+    })
+}
+
+/// Settings of sysctl that distributions' patches and modules add, beside those of the table.
+const FOREIGN: [&str; 14] = [
+    "/proc/sys/kernel/apparmor",
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/unprivileged_userns_apparmor_policy",
+    "/proc/sys/kernel/yama/",
+    "/proc/sys/kernel/keys/",
+    "/proc/sys/kernel/seccomp/",
+    "/proc/sys/kernel/random/",
+    "/proc/sys/kernel/pty/",
+    "/proc/sys/kernel/firmware_config/",
+    "/proc/sys/kernel/usermodehelper/",
+    "/proc/sys/kernel/evl",
+    "/proc/sys/kernel/xen",
+    "/proc/sys/kernel/acct",
+    "/proc/sys/kernel/modules_disabled",
+];
+
+/// A path in a directory that is wholly known, that nearly has the name of a file there.
+fn no_such_file(write: &Write) -> Option<Remark> {
+    let path = write.path.as_str();
+    if files::file(path).is_some() || FOREIGN.iter().any(|known| path.starts_with(known)) {
+        return None;
+    }
+    let (directory, name) = path.rsplit_once('/')?;
+    let of = |message: String| {
+        Remark::new(write.line, RemarkId::Misspelt, Severity::Error, write.shown.clone(), message)
+    };
+    if path == "/proc/irq/default_smp_affinity_list" {
+        return Some(
+            of("there is no such file: the default is a mask".to_owned())
+                .instead("/proc/irq/default_smp_affinity"),
+        );
+    }
+    if let Some(meant) = nearest_of(name, files::siblings(path).into_iter()) {
+        return Some(
+            of(format!("the kernel has no {name} there: {meant} is meant"))
+                .instead(format!("{directory}/{meant}")),
+        );
+    }
+    let is_setting = matches!(directory, "/proc/sys/kernel" | "/proc/sys/vm");
+    let is_word = is_setting && !parameters::versions_with(name).is_empty();
+    is_word.then(|| of(format!("{name} is a parameter of the kernel command line, not a setting of sysctl")))
+}
+
+/// A runtime of real-time threads above its period, which is a second unless the recipe sets it (kernel/sched/rt.c).
+pub fn runtime_above_period(statements: &[Statement]) -> Option<Remark> {
+    let of = |name: &str| {
+        statements.iter().rev().find_map(|statement| match statement {
+            Statement::Sysctl { line, name: setting, value } if files::path_of(setting).ends_with(name) => {
+                Some((*line, format!("{setting}={value}"), value.parse::<i64>().ok()?))
+            }
+            Statement::Write(write) if write.path.ends_with(name) => {
+                Some((write.line, write.shown.clone(), write.value.parse::<i64>().ok()?))
+            }
+            _ => None,
+        })
+    };
+    let (line, shown, runtime) = of("kernel/sched_rt_runtime_us")?;
+    let period = of("kernel/sched_rt_period_us").map_or(1_000_000, |(_, _, period)| period);
+    (runtime > period).then(|| {
+        let message = format!("the runtime is above the period, {period} us: the kernel refuses it");
+        Remark::new(line, RemarkId::Malformed, Severity::Error, shown, message)
+    })
+}

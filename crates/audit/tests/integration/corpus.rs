@@ -1,0 +1,106 @@
+//! Recipes with a known truth (tests/corpus/README.md), those that may be mended by.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use audit::Severity;
+use audit::recipe::{Target, examine};
+
+/// A recipe, for which kernel, and whether it is right.
+struct Case {
+    right: bool,
+    kernel: String,
+    why: String,
+    text: String,
+}
+
+fn cases(text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for line in text.lines() {
+        if let Some(head) = line.strip_prefix("%% ") {
+            let (what, why) = head.split_once('|').unwrap();
+            let words: Vec<&str> = what.split_whitespace().collect();
+            let kernel = words.get(1).unwrap_or(&"6.12").to_string();
+            assert!(["right", "wrong"].contains(&words[0]), "{line}");
+            cases.push(Case { right: words[0] == "right", kernel, why: why.to_owned(), text: String::new() });
+        } else {
+            let case = cases.last_mut().unwrap();
+            case.text += line;
+            case.text.push('\n');
+        }
+    }
+    cases
+}
+
+/// Right ones judged wrong, wrong ones passed, not understood. What may not be mended by is not shown.
+fn judged(text: &str, shown: bool) -> (usize, usize, usize) {
+    let (mut accused, mut missed, mut unknown) = (0, 0, 0);
+    for case in cases(text) {
+        let examination =
+            examine(&case.text, Target { version: case.kernel.parse().ok(), ..Target::default() });
+        let worst = |severity| examination.remarks.iter().any(|remark| remark.severity == severity);
+        let (fails, warns) = (worst(Severity::Error), worst(Severity::Warning));
+        let what = match (fails || examination.is_understood(), case.right) {
+            (false, _) => {
+                unknown += 1;
+                "not understood"
+            }
+            (true, true) if fails || warns => {
+                accused += 1;
+                "right, accused"
+            }
+            (true, false) if !fails => {
+                missed += 1;
+                "wrong, passed"
+            }
+            _ => continue,
+        };
+        if !shown {
+            continue;
+        }
+        println!("-- {what} ({}, {})\n{}", case.kernel, case.why, case.text.trim_end());
+        examination
+            .remarks
+            .iter()
+            .for_each(|remark| println!("   >> {} | {}", remark.excerpt, remark.message));
+    }
+    (accused, missed, unknown)
+}
+
+/// The half that was mended by stays as good as it became.
+#[test]
+fn half_a_is_judged_by_its_truth() {
+    let (accused, missed, unknown) = judged(include_str!("../corpus/a.txt"), true);
+    println!("accused {accused}, missed {missed}, not understood {unknown}");
+    assert!(accused == 0 && missed <= 2 && unknown <= 1, "{accused} {missed} {unknown}");
+}
+
+/// The half that nothing was mended by: its first result stands in the corpus' README.
+#[test]
+fn half_b_is_judged_no_worse_than_at_first() {
+    let (accused, missed, unknown) = judged(include_str!("../corpus/b.txt"), false);
+    println!("accused {accused}, missed {missed}, not understood {unknown}");
+    assert!(accused == 0 && missed <= 6 && unknown <= 2, "{accused} {missed} {unknown}");
+}
+
+/// Written after the tables were done, and mended by since.
+#[test]
+fn part_d_is_judged_by_its_truth() {
+    let (accused, missed, unknown) = judged(include_str!("../corpus/d.txt"), true);
+    println!("accused {accused}, missed {missed}, not understood {unknown}");
+    assert!(accused == 0 && missed <= 1 && unknown == 0, "{accused} {missed} {unknown}");
+}
+
+/// Written after part d was mended by. Nothing that it passes was mended by it.
+#[test]
+fn part_e_is_judged_no_worse_than_at_first() {
+    let (accused, missed, unknown) = judged(include_str!("../corpus/e.txt"), false);
+    println!("accused {accused}, missed {missed}, not understood {unknown}");
+    assert!(accused == 0 && missed <= 9 && unknown <= 4, "{accused} {missed} {unknown}");
+}
+
+/// Written after the first result of half b, and not mended by either.
+#[test]
+fn the_fresh_part_is_judged_no_worse_than_at_first() {
+    let (accused, missed, unknown) = judged(include_str!("../corpus/c.txt"), false);
+    println!("accused {accused}, missed {missed}, not understood {unknown}");
+    assert!(accused == 0 && missed <= 1 && unknown == 0, "{accused} {missed} {unknown}");
+}

@@ -1,0 +1,110 @@
+//! Wake-ups of any threads, read from the trace while it is recorded: nothing is frozen, nobody marks anything.
+
+use explain::{WakeUp, WakeUps};
+use failure::{Error, Result};
+use record::{Hit, LateWakeUp, Tracing};
+use trace::live::Form;
+use units::Nanos;
+
+use crate::rings::Rings;
+use crate::{Recording, Threads, is_own};
+
+/// How long events are kept: as long a delay is explained to its beginning.
+const KEPT: Nanos = Nanos(300_000_000);
+
+/// By what a thread has itself woken.
+const ARMED: &str = "timer/hrtimer_start";
+
+/// Threads whose wake-ups are watched. Dropped, the instance is removed.
+pub struct Live {
+    recording: Recording,
+    threads: Threads,
+    rings: Rings,
+    wake_ups: WakeUps,
+    /// Late ones that are not explained yet: the stack behind the switch is still to come.
+    late: Vec<WakeUp>,
+    /// The end of the events that were read.
+    read: Nanos,
+    /// Wake-ups so far.
+    count: u64,
+}
+
+impl Live {
+    /// Begins to record for wake-ups that are so late.
+    ///
+    /// # Errors
+    /// There is no tracefs, or the kernel refuses.
+    pub fn begin(threads: Threads, threshold: Nanos) -> Result<Self> {
+        let mut recording = Recording::begin(&threads, threshold)?;
+        let own = threads.filter("common_pid", "comm");
+        if recording.instance.enable(ARMED, Some(&own)).is_err() {
+            recording
+                .tracing
+                .absent
+                .push("when threads are due: their lateness begins with their waking".to_owned());
+        }
+        recording.instance.open(Form::Binary).map_err(Error::from)?;
+        recording.instance.write("tracing_on", "1").map_err(Error::from)?;
+        Ok(Self {
+            recording,
+            threads,
+            rings: Rings::default(),
+            wake_ups: WakeUps::default(),
+            late: Vec::new(),
+            read: Nanos::ZERO,
+            count: 0,
+        })
+    }
+
+    /// Reads what was recorded since, and explains the late wake-ups in it.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn look(&mut self) -> Result<Vec<Hit>> {
+        let Self { recording, threads, rings, wake_ups, late, read, count } = self;
+        let threshold = recording.tracing.threshold;
+        rings.read_on(&mut recording.instance, &recording.symbols, Nanos::ZERO, &mut |event| {
+            let Some(event) = event else { return wake_ups.lose() };
+            *read = event.at.max(*read);
+            if let Some(one) = wake_ups.see(event, |tid, name| threads.has(tid, name)) {
+                *count += 1;
+                late.extend((one.latency() >= threshold).then_some(one));
+            }
+        })?;
+        let (ready, wait): (Vec<WakeUp>, Vec<WakeUp>) =
+            late.drain(..).partition(|one| rings.reach_beyond(one.cpu, one.switched));
+        *late = wait;
+        let mut hits = Vec::new();
+        for one in ready {
+            match rings.explain(&of(&one)) {
+                Some(hit) if is_own(&hit) => recording.tracing.own += 1,
+                Some(hit) => hits.push(hit),
+                None => recording.tracing.blind += 1,
+            }
+        }
+        let needed = late.iter().map(|one| one.due).min().unwrap_or(*read).min(*read);
+        rings.forget_before(Nanos(needed.0.saturating_sub(KEPT.0)));
+        Ok(hits)
+    }
+
+    /// Wake-ups so far, late or not.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What was traced.
+    pub fn tracing(&self) -> &Tracing {
+        &self.recording.tracing
+    }
+}
+
+fn of(one: &WakeUp) -> LateWakeUp {
+    LateWakeUp {
+        tid: one.tid,
+        cpu: one.cpu,
+        activation: 0,
+        due: one.due,
+        woke: one.switched,
+        interval: one.interval.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,122 @@
+//! Wake-ups of threads, by their events alone.
+
+use std::collections::BTreeMap;
+
+use units::{CpuId, Nanos};
+
+use crate::event::{Event, Frame, Kind};
+
+/// A thread got a CPU that it had waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakeUp {
+    /// The thread.
+    pub tid: i32,
+    /// Where it runs.
+    pub cpu: CpuId,
+    /// When its timer was due; where something else woke it, when that did.
+    pub due: Nanos,
+    /// When it got the CPU.
+    pub switched: Nanos,
+    /// From one `due` to the next; none for the first.
+    pub interval: Option<Nanos>,
+}
+
+impl WakeUp {
+    /// How late it was.
+    pub fn latency(&self) -> Nanos {
+        Nanos(self.switched.0.saturating_sub(self.due.0))
+    }
+}
+
+/// What is known of threads that sleep and wake up.
+#[derive(Clone, Debug, Default)]
+pub struct WakeUps {
+    /// The timer whose function runs on a CPU.
+    runs: BTreeMap<CpuId, u64>,
+    /// The timer that a thread has armed for itself, and when it is due.
+    armed: BTreeMap<i32, (u64, Nanos)>,
+    /// Since when a thread is to run.
+    woken: BTreeMap<i32, Nanos>,
+    /// When a thread was due last.
+    last: BTreeMap<i32, Nanos>,
+}
+
+impl WakeUps {
+    /// Goes on by one event; events of all CPUs come in order of time. The wake-up that it ends, if it does. `is_one` says of which
+    /// threads.
+    pub fn see(&mut self, event: &Event, is_one: impl Fn(i32, &str) -> bool) -> Option<WakeUp> {
+        match &event.kind {
+            Kind::Enter(Frame::Timer(_, timer)) => {
+                self.runs.insert(event.cpu, *timer);
+            }
+            Kind::Leave(Frame::Timer(..)) => {
+                self.runs.remove(&event.cpu);
+            }
+            Kind::Arm { timer, due } => {
+                self.armed.insert(event.task, (*timer, *due));
+            }
+            Kind::Waking(task) if is_one(task.tid, &task.name) => {
+                // A timer on another clock is due far from now.
+                let armed = self
+                    .armed
+                    .remove(&task.tid)
+                    .filter(|(timer, due)| self.runs.get(&event.cpu) == Some(timer) && *due <= event.at);
+                self.woken.insert(task.tid, armed.map_or(event.at, |(_, due)| due));
+            }
+            Kind::Switch { next, .. } => {
+                let due = self.woken.remove(&next.tid)?;
+                let last = self.last.insert(next.tid, due);
+                let interval = last.map(|last| Nanos(due.0.saturating_sub(last.0)));
+                return Some(WakeUp { tid: next.tid, cpu: event.cpu, due, switched: event.at, interval });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Events were lost: nothing that was under way is known any more.
+    pub fn lose(&mut self) {
+        self.runs.clear();
+        self.armed.clear();
+        self.woken.clear();
+        self.last.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Task;
+
+    const OWN: i32 = 100;
+
+    fn event(at: u64, task: i32, kind: Kind) -> Event {
+        Event { at: Nanos(at), cpu: CpuId(0), task, kind }
+    }
+
+    /// When the thread was due that got the CPU at 2000.
+    fn due(events: &[Event]) -> Option<Nanos> {
+        let mut wake_ups = WakeUps::default();
+        let own = Task { tid: OWN, ..Task::default() };
+        let switch = event(2_000, 0, Kind::Switch { previous: Task::default(), next: own });
+        let each = events.iter().chain([&switch]);
+        each.filter_map(|event| wake_ups.see(event, |tid, _| tid == OWN)).last().map(|one| one.due)
+    }
+
+    #[test]
+    fn a_thread_is_due_when_its_timer_is_and_else_when_it_is_woken() {
+        let armed = |due| event(100, OWN, Kind::Arm { timer: 7, due: Nanos(due) });
+        let timer = |timer| Frame::Timer("hrtimer_wakeup".into(), timer);
+        let enter = |number| event(1_400, 0, Kind::Enter(timer(number)));
+        let leave = || event(1_450, 0, Kind::Leave(timer(7)));
+        let waking = |task| event(1_500, task, Kind::Waking(Task { tid: OWN, ..Task::default() }));
+        assert_eq!(due(&[armed(1_000), enter(7), waking(0)]), Some(Nanos(1_000)));
+        // Another thread woke it first; another timer; a timer that was over; a timer on another clock.
+        assert_eq!(due(&[armed(1_900), waking(5)]), Some(Nanos(1_500)));
+        assert_eq!(due(&[armed(1_000), enter(8), waking(0)]), Some(Nanos(1_500)));
+        assert_eq!(due(&[armed(1_000), enter(7), leave(), waking(0)]), Some(Nanos(1_500)));
+        assert_eq!(due(&[armed(1 << 60), enter(7), waking(0)]), Some(Nanos(1_500)));
+        // It was preempted, and did not sleep.
+        assert_eq!(due(&[armed(1_000)]), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! A guest under the microscope: the plugin in a file in memory, and the file that it writes to.
+
+use super::guest::{Guest, Time};
+use super::memory_file::MemoryFile;
+use crate::Error;
+use crate::kernels::Architecture;
+use crate::qemu::Emulator;
+
+/// What the plugin is to look for.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// Times of wake-ups on the guest's `CLOCK_MONOTONIC` and how late they were, in nanoseconds.
+    pub wake_ups: Vec<(u64, u64)>,
+    /// Addresses by the plugin's names for them.
+    pub addresses: Vec<(&'static str, u64)>,
+}
+
+/// Files of a guest that is watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    library: MemoryFile,
+    stream: MemoryFile,
+    arguments: String,
+}
+
+impl Watch {
+    /// Makes them.
+    pub fn new(watched: &Watched, guest: &Guest) -> Result<Self, Error> {
+        check(guest, &Emulator::find(guest.kernel.architecture)?.version)?;
+        let mut wake_ups = watched.wake_ups.clone();
+        wake_ups.sort_unstable();
+        wake_ups.dedup();
+        let wake_ups: Vec<String> =
+            wake_ups.iter().map(|(at, latency)| format!("{at:x}-{latency:x}")).collect();
+        let mut arguments = format!("wanted={},memory={:x}", wake_ups.join(":"), guest.memory.0);
+        for (name, address) in &watched.addresses {
+            arguments.push_str(&format!(",{name}={address:x}"));
+        }
+        Ok(Self {
+            library: MemoryFile::of("plugin", plugin::LIBRARY)?,
+            stream: MemoryFile::new("stream")?,
+            arguments,
+        })
+    }
+
+    /// The file that the plugin writes to.
+    pub fn stream(&self) -> Result<MemoryFile, Error> {
+        self.stream.again()
+    }
+
+    /// QEMU's argument for it.
+    pub fn pass_to(
+        &self,
+        pass: &mut impl FnMut(&MemoryFile) -> Result<String, Error>,
+    ) -> Result<String, Error> {
+        Ok(format!("{},out={},{}", pass(&self.library)?, pass(&self.stream)?, self.arguments))
+    }
+}
+
+/// Refuses guests that the plugin does not know, and emulators that do not load it.
+fn check(guest: &Guest, version: &str) -> Result<(), Error> {
+    if plugin::LIBRARY.is_empty() {
+        return Err(Error::new("this worstcase was built without the plugin for QEMU")
+            .hint("the microscope runs on amd64 and arm64 hosts"));
+    }
+    if guest.kernel.architecture != Architecture::Amd64 {
+        return Err(Error::new(format!("the microscope has no guests for {}", guest.kernel.architecture))
+            .hint("it reads the registers of amd64 guests only"));
+    }
+    if guest.time != Time::Instructions {
+        return Err(Error::new("a guest in wall time runs differently each time")
+            .hint("measure in a guest with --time instructions"));
+    }
+    let major = version.trim_start_matches("QEMU ").split('.').next().and_then(|word| word.parse().ok());
+    if major.is_some_and(|major: u32| plugin::EMULATORS.contains(&major)) {
+        return Ok(());
+    }
+    let (first, last) = (plugin::EMULATORS.start(), plugin::EMULATORS.end());
+    Err(Error::new(format!("{version} does not load the microscope's plugin"))
+        .hint(format!("it is for version 1 of QEMU's plugin interface: QEMU {first}.2 to {last}.2")))
+}

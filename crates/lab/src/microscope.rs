@@ -1,0 +1,139 @@
+//! A guest run again under the microscope: what each instruction of its worst wake-ups was for.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::DeflateDecoder;
+use microscope::{Account, Stream, Symbols, SymbolsError};
+use record::{Record, Scenario, Series, store};
+use units::InOrder;
+
+use crate::Error;
+use crate::boot::{self, Failure, Guest, Left, Watched};
+use crate::guest::symbols::{FILE, SYMBOLS};
+
+/// No list of symbols is longer, in bytes.
+const LONGEST_SYMBOLS: u64 = 64 << 20;
+
+/// A wake-up of a record.
+#[derive(Clone, Copy, Debug)]
+pub struct WakeUp<'a> {
+    /// Of which scenario.
+    pub scenario: &'a Scenario,
+    /// When it came, in nanoseconds of the guest's `CLOCK_MONOTONIC`.
+    pub at: u64,
+    /// How late, in nanoseconds.
+    pub latency: u64,
+}
+
+/// The `most` worst wake-ups of each scenario of a record, in the order of the scenarios, the worst first.
+pub fn worst(record: &Record, most: usize) -> Vec<WakeUp<'_>> {
+    let of_series = |scenario, series: &Series| {
+        let first = series.timer().map_or(0, |timer| timer.first_due.0);
+        let is_known = move |_: &&record::Sample| first > 0;
+        let wake_up = |sample: &record::Sample| {
+            let (due, latency) = (first.saturating_add(sample.due.0), sample.latency.0);
+            WakeUp { scenario, at: due.saturating_add(latency), latency }
+        };
+        series.worst.iter().filter(is_known).map(wake_up).collect::<Vec<_>>()
+    };
+    let mut all = Vec::new();
+    for scenario in &record.scenarios {
+        let mut worst: Vec<_> =
+            scenario.series.iter().flat_map(|series| of_series(scenario, series)).collect();
+        worst.order_by_key(|wake_up| std::cmp::Reverse(wake_up.latency));
+        all.extend(worst.into_iter().take(most));
+    }
+    all
+}
+
+/// The names of the addresses of `guest`'s kernel and of the modules in it, from one more boot with the same words.
+///
+/// # Errors
+/// Where it does not boot, or its kernel has no such list.
+pub fn symbols(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Symbols, Error> {
+    let command = ["worstcase", SYMBOLS].map(OsString::from).to_vec();
+    let guest = Guest { command, ..guest.clone() };
+    let outcome = boot::run(&guest, stop).map_err(|failure| failure.error)?;
+    let said = || String::from_utf8_lossy(&outcome.left.errors).trim().to_owned();
+    let file = outcome.left.files.iter().find(|(path, _)| path == Path::new(FILE));
+    let (_, deflated) =
+        file.ok_or_else(|| Error::new(format!("the guest left no list of symbols: {}", said())))?;
+    let mut text = Vec::new();
+    let inflated = DeflateDecoder::new(deflated.as_slice()).take(LONGEST_SYMBOLS).read_to_end(&mut text);
+    inflated.map_err(|error| Error::new(format!("read the guest's list of symbols: {error}")))?;
+    Symbols::parse(&String::from_utf8_lossy(&text)).map_err(|error| Error::new(error.to_string()))
+}
+
+/// What came of a run under the microscope.
+#[derive(Debug)]
+pub struct Seen {
+    /// The accounts, of those wake-ups that were found, in the order in which they were asked for; none for others.
+    pub accounts: Vec<Option<Account>>,
+    /// Instructions of the whole run.
+    pub instructions: u64,
+    /// What the guest left.
+    pub left: Left,
+}
+
+/// Runs `guest` again and looks at `wake_ups` of the record that it has left, whose bytes are `record`.
+///
+/// # Errors
+/// Where the emulator takes no plugin, the guest fails, or its record is another one this time: nothing is known then.
+pub fn look(
+    guest: &Guest,
+    record: &[u8],
+    wake_ups: &[WakeUp<'_>],
+    symbols: &Symbols,
+    stop: &dyn Fn() -> bool,
+) -> Result<Seen, Failure> {
+    let times = wake_ups.iter().map(|wake_up| (wake_up.at, wake_up.latency)).collect();
+    let addresses = addresses(symbols).map_err(|error| Error::new(error.to_string()))?;
+    let (outcome, stream) = boot::run_watched(guest, &Watched { wake_ups: times, addresses }, stop)?;
+    let left = outcome.left;
+    if let Err(error) = check_record(record, &left) {
+        return Err(Failure { error, left: Some(Box::new(left)) });
+    }
+    let stream = Stream::parse(&stream).map_err(|error| Error::new(error.to_string()))?;
+    let account = |wake_up: &WakeUp<'_>| {
+        let window = stream.windows.iter().find(|window| window.at.0 == wake_up.at)?;
+        Some(microscope::account(&stream, window, symbols))
+    };
+    let accounts = wake_ups.iter().map(account).collect();
+    Ok(Seen { accounts, instructions: stream.instructions, left })
+}
+
+/// A guest under the microscope measures the same, to the byte.
+fn check_record(then: &[u8], left: &Left) -> Result<(), Error> {
+    let now = left.files.iter().find(|(path, _)| path == Path::new(store::RECORD)).map(|(_, bytes)| bytes);
+    match now {
+        Some(now) if now == then => Ok(()),
+        Some(now) => {
+            let equal = then.iter().zip(now).take_while(|(then, now)| then == now).count();
+            Err(Error::new(format!(
+                "run again, the guest left another record: it differs from byte {equal} on"
+            ))
+            .hint("was the record edited, or is the guest made of something else?"))
+        }
+        None => Err(Error::new("run again, the guest left no record")),
+    }
+}
+
+/// What the plugin needs to know of a kernel for amd64.
+fn addresses(symbols: &Symbols) -> Result<Vec<(&'static str, u64)>, SymbolsError> {
+    // Linux 6.2 to 6.14 have one structure for both: `current_task`, and behind it `preempt_count`.
+    let (task, preempt) = match symbols.address("pcpu_hot") {
+        Some(hot) => (hot, hot.saturating_add(8)),
+        None => (symbols.needed("current_task")?, symbols.needed("__preempt_count")?),
+    };
+    Ok(vec![
+        ("clock", symbols.needed("tk_core")?),
+        ("areas", symbols.needed("__per_cpu_offset")?),
+        ("preempt", preempt),
+        ("task", task),
+        ("init", symbols.needed("init_task")?),
+        ("wake", symbols.needed("try_to_wake_up")?),
+        ("fault", symbols.needed("asm_exc_page_fault")?),
+    ])
+}

@@ -1,0 +1,472 @@
+//! The account of one late wake-up.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use record::{Class, Stage};
+use serde::Serialize;
+use units::{InOrder, Nanos};
+
+use crate::code::{self, Last, Shape};
+use crate::stacks::{self, Function, Stacks, Start};
+use crate::stream::{Note, Record, Stream, Window};
+use crate::symbols::Symbols;
+use crate::tree::Tree;
+
+/// EFLAGS: interrupts are on.
+const INTERRUPTS_ON: u32 = 1 << 9;
+/// `preempt_count`: bit 31 is clear where a reschedule is wanted, the others count.
+const NOT_WANTED: u32 = 1 << 31;
+const SERVING_SOFTIRQ: u32 = 0x100;
+const HARD_INTERRUPT: u32 = 0xf_0000;
+const NMI: u32 = 0xf0_0000;
+/// The page fault was of fetching the instruction: it had not begun.
+const OF_FETCH: u64 = 1 << 4;
+/// Exceptions of an instruction that has begun and does not end.
+const FAULTS: [&str; 6] = [
+    "asm_exc_general_protection",
+    "asm_exc_device_not_available",
+    "asm_exc_invalid_op",
+    "asm_exc_stack_segment",
+    "asm_exc_segment_not_present",
+    "asm_exc_alignment_check",
+];
+const PAGE_FAULT: &str = "asm_exc_page_fault";
+/// What the functions of the scheduler's switch are called by.
+const SCHEDULE: [&str; 3] = ["__schedule", "schedule", "preempt_schedule_irq"];
+
+/// What a late wake-up consists of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Account {
+    /// When it came, on the guest's `CLOCK_MONOTONIC`.
+    pub at: Nanos,
+    /// How late it was: in instruction time also the number of instructions, and of nanoseconds that the CPU halted.
+    pub latency: Nanos,
+    /// In order of time. They sum to the latency.
+    pub pieces: Vec<Piece>,
+    /// What brought it about. They sum to the latency too, the largest first.
+    pub causes: Vec<Cause>,
+    /// The calls of all of it, below the thread that they ran in.
+    pub calls: Tree,
+    /// Readings of the guest's clock within the latency that lie where the count of instructions says, and all of them.
+    pub readings: (u32, u32),
+    /// The most at one time with interrupts off, from the first instruction without to the first with them.
+    pub interrupts_off: Nanos,
+    /// The same with preemption off, interrupts included.
+    pub preemption_off: Nanos,
+    /// A reschedule was wanted, and neither interrupts nor the count kept it off: full preemption would have done it.
+    pub allowed_by_nothing: Nanos,
+}
+
+/// A stretch of time in which nothing of this changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Piece {
+    /// How long.
+    pub length: Nanos,
+    /// How far the wake-up had come.
+    pub stage: Stage,
+    /// What the CPU was in.
+    pub context: Context,
+    /// Interrupts were off.
+    pub interrupts_off: bool,
+    /// The preemption count, interrupts and softirqs included.
+    pub preempt_count: u32,
+    /// A reschedule was wanted.
+    pub is_wanted: bool,
+    /// The deepest function under which more than half of it ran.
+    pub function: String,
+}
+
+/// What a CPU was in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum Context {
+    /// It halted.
+    Halted,
+    /// A non-maskable interrupt.
+    Nmi,
+    /// A hard interrupt.
+    Interrupt {
+        /// Its entry: `sysvec_apic_timer_interrupt`.
+        name: String,
+    },
+    /// A softirq.
+    Softirq,
+    /// A thread in the kernel.
+    Thread {
+        /// Its name.
+        name: String,
+    },
+    /// A thread in its program.
+    Program {
+        /// Its name.
+        name: String,
+    },
+    /// It is not recorded: the wake-up was later than what is kept reaches back.
+    NotRecorded,
+}
+
+/// A part of a late wake-up and what brought it about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// The sort.
+    pub class: Class,
+    /// The context.
+    pub context: Context,
+    /// The deepest function under which more than half of it ran, and its callers; the outermost first.
+    pub path: Vec<String>,
+    /// How long.
+    pub length: Nanos,
+}
+
+impl Cause {
+    /// The function, or what is known instead.
+    pub fn culprit(&self) -> &str {
+        self.path.last().map_or("", String::as_str)
+    }
+}
+
+/// The account of `window`, one of `stream`'s.
+pub fn account(stream: &Stream, window: &Window, symbols: &Symbols) -> Account {
+    Playback::new(stream, window, symbols).account()
+}
+
+/// A block, or a part of one, within the latency.
+struct Part {
+    record: usize,
+    length: u64,
+    interrupts_off: bool,
+}
+
+struct Playback<'a> {
+    stream: &'a Stream,
+    window: &'a Window,
+    symbols: &'a Symbols,
+    shapes: HashMap<u32, Shape>,
+    stacks: Stacks,
+    /// Instructions of each record that ended.
+    retired: Vec<u64>,
+    marks: Marks,
+}
+
+/// Records at which the wake-up came a step further.
+#[derive(Clone, Copy)]
+struct Marks {
+    interrupt: usize,
+    woken: usize,
+    running: usize,
+}
+
+/// What decides a piece.
+type State = (Stage, Context, bool, u32, bool);
+
+impl<'a> Playback<'a> {
+    fn new(stream: &'a Stream, window: &'a Window, symbols: &'a Symbols) -> Self {
+        let mut shapes = HashMap::new();
+        let mut starts = Vec::with_capacity(window.records.len());
+        for record in &window.records {
+            let Some(block) = stream.blocks.get(&record.block) else { continue };
+            let shape = *shapes.entry(record.block).or_insert_with(|| code::shape(block));
+            starts.push(Start { address: block.address, stack: record.stack, last: shape.last });
+        }
+        let stacks = Stacks::of(&starts, symbols);
+        let mut playback = Self {
+            stream,
+            window,
+            symbols,
+            shapes,
+            stacks,
+            retired: Vec::new(),
+            marks: Marks { interrupt: 0, woken: 0, running: 0 },
+        };
+        playback.retired = playback.count();
+        playback
+    }
+
+    fn record(&self, number: usize) -> Record {
+        self.window.records.get(number).copied().unwrap_or_default()
+    }
+
+    fn address(&self, number: usize) -> u64 {
+        self.stream.blocks.get(&self.record(number).block).map_or(0, |block| block.address)
+    }
+
+    fn shape(&self, number: usize) -> Shape {
+        let shape = self.shapes.get(&self.record(number).block);
+        shape.copied().unwrap_or(Shape { last: Last::Other, until_off: None })
+    }
+
+    fn name(&self, function: Function) -> &str {
+        match function {
+            Function::Program => "[program]",
+            Function::Kernel(number) => self.symbols.name(number).unwrap_or("[unknown]"),
+            Function::Unknown => "[unknown]",
+        }
+    }
+
+    /// Instructions that ended in each record: those that began, less one where a fault kept it from ending.
+    fn count(&self) -> Vec<u64> {
+        let page_fault = self.symbols.address(PAGE_FAULT);
+        let faults: Vec<u64> = FAULTS.iter().filter_map(|name| self.symbols.address(name)).collect();
+        let pairs = self.window.records.windows(2).enumerate();
+        let counted = pairs.map(|(number, pair)| {
+            let began = pair[1].count.saturating_sub(pair[0].count);
+            let next = self.address(number + 1);
+            let is_fault = match pair[1].note {
+                Note::ErrorCode(code) => Some(next) == page_fault && code & OF_FETCH == 0,
+                _ => faults.contains(&next),
+            };
+            began.saturating_sub(u64::from(is_fault))
+        });
+        counted.collect()
+    }
+
+    fn account(mut self) -> Account {
+        let latency = self.window.latency.0;
+        let (first, parts, rest) = self.parts();
+        self.marks = self.find_marks(first);
+        let mut account = Account { at: self.window.at, latency: self.window.latency, ..Account::default() };
+        let mut pieces = Pieces::default();
+        if rest > 0 {
+            let is_halt = first.checked_sub(1).is_some_and(|last| self.shape(last).last == Last::Halt);
+            let context = if is_halt { Context::Halted } else { Context::NotRecorded };
+            let stage = if is_halt { Stage::BeforeInterrupt } else { Stage::Unknown };
+            let name = if is_halt { "[halted]" } else { "[not recorded]" };
+            pieces.add((stage, context, false, 0, false), &["".to_owned(), name.to_owned()], rest, false);
+        }
+        let mut known: HashMap<usize, Vec<String>> = HashMap::new();
+        for part in &parts {
+            let path = match known.entry(self.stacks.id(part.record)) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry.insert(self.path(part.record)),
+            };
+            let is_switch = path.iter().any(|name| SCHEDULE.contains(&name.as_str()));
+            pieces.add(self.state(part), path, part.length, is_switch);
+        }
+        account.readings = self.readings(first);
+        debug_assert_eq!(rest + parts.iter().map(|part| part.length).sum::<u64>(), latency);
+        pieces.finish(account)
+    }
+
+    /// The records within the latency: the first, what of them is within, and what is left before them.
+    fn parts(&self) -> (usize, Vec<Part>, u64) {
+        let mut left = self.window.latency.0;
+        let mut first = self.window.found;
+        let mut parts = Vec::new();
+        while left > 0 && first > 0 && self.shape(first - 1).last != Last::Halt {
+            first -= 1;
+            for (length, interrupts_off) in self.split(first).into_iter().rev() {
+                let length = length.min(left);
+                left -= length;
+                if length > 0 {
+                    parts.push(Part { record: first, length, interrupts_off });
+                }
+            }
+        }
+        parts.reverse();
+        (first, parts, left)
+    }
+
+    /// A record's instructions before and after it turned interrupts off.
+    fn split(&self, record: usize) -> [(u64, bool); 2] {
+        let all = self.retired.get(record).copied().unwrap_or(0);
+        let is_off = self.record(record).flags & INTERRUPTS_ON == 0;
+        let before = self.shape(record).until_off.map_or(all, |count| all.min(count as u64));
+        [(before, is_off), (all - before, true)]
+    }
+
+    fn find_marks(&self, first: usize) -> Marks {
+        let found = self.window.found;
+        let task = self.record(found).task;
+        let runs = |number: &usize| self.record(*number).task != task;
+        let running = (first..found).rev().find(runs).map_or(first, |last| last + 1);
+        let is_wake_up = |number: &usize| self.record(*number).note == Note::Argument(task);
+        let woken = (first..running).rev().find(is_wake_up).unwrap_or(first);
+        let is_entry = |function| stacks::is_entry(self.name(function));
+        let entered = self.stacks.since(woken, is_entry).map(|(since, _)| since);
+        // Woken by a thread for timers: the timer's interrupt is the first of its kind.
+        let is_timer = |number: &usize| Some(self.address(*number)) == self.timer();
+        let interrupt = entered.or_else(|| (first..woken).find(is_timer)).unwrap_or(first);
+        Marks { interrupt, woken, running }
+    }
+
+    fn timer(&self) -> Option<u64> {
+        self.symbols.address("asm_sysvec_apic_timer_interrupt")
+    }
+
+    fn stage(&self, record: usize) -> Stage {
+        let Marks { interrupt, woken, running } = self.marks;
+        match record {
+            _ if record >= running => Stage::Running,
+            _ if record >= woken => Stage::Runnable,
+            _ if record >= interrupt => Stage::InInterrupt,
+            _ => Stage::BeforeInterrupt,
+        }
+    }
+
+    fn state(&self, part: &Part) -> State {
+        let Record { preempt, .. } = self.record(part.record);
+        let count = preempt & !NOT_WANTED;
+        let context = self.context(part.record, count);
+        (self.stage(part.record), context, part.interrupts_off, count, preempt & NOT_WANTED == 0)
+    }
+
+    fn context(&self, record: usize, count: u32) -> Context {
+        if count & NMI != 0 {
+            return Context::Nmi;
+        }
+        if count & HARD_INTERRUPT != 0 {
+            // Out of a program the entry runs on a small stack of its own, and the handler on the thread's.
+            let is_handler = |name: &str| name.starts_with("sysvec_") || name == "common_interrupt";
+            let is_of_interrupt =
+                |function| stacks::is_entry(self.name(function)) || is_handler(self.name(function));
+            let entry = self.stacks.since(record, is_of_interrupt);
+            let name = entry.map_or("[unknown]", |(_, function)| self.name(function));
+            return Context::Interrupt { name: name.trim_start_matches("asm_").to_owned() };
+        }
+        if count & SERVING_SOFTIRQ != 0 {
+            return Context::Softirq;
+        }
+        let name = self.thread(record);
+        if self.address(record) < stacks::USER_END {
+            Context::Program { name }
+        } else {
+            Context::Thread { name }
+        }
+    }
+
+    fn thread(&self, record: usize) -> String {
+        let name = self.stream.names.get(&self.record(record).task).filter(|name| !name.is_empty());
+        name.cloned().unwrap_or_else(|| "[unknown]".to_owned())
+    }
+
+    /// The thread and the functions of a record, the outermost first.
+    fn path(&self, record: usize) -> Vec<String> {
+        let functions = self.stacks.path(record);
+        let names = functions.iter().rev().map(|function| self.name(*function).to_owned());
+        std::iter::once(self.thread(record)).chain(names).collect()
+    }
+
+    /// Readings that differ from the last one by as much as instructions have ended between them, and all.
+    fn readings(&self, first: usize) -> (u32, u32) {
+        let Note::Reading(last) = self.record(self.window.found).note else { return (0, 1) };
+        let (mut right, mut all, mut passed) = (0, 0, 0);
+        for record in (first..self.window.found).rev() {
+            passed += self.retired.get(record).copied().unwrap_or(0);
+            if let Note::Reading(reading) = self.record(record).note {
+                all += 1;
+                right += u32::from(last.wrapping_sub(reading) == passed);
+            }
+        }
+        (right, all)
+    }
+}
+
+/// Parts, put together.
+#[derive(Default)]
+struct Pieces {
+    pieces: Vec<(State, Tree)>,
+    causes: HashMap<(Class, Context), Tree>,
+    calls: Tree,
+    /// At one time: interrupts off, preemption off.
+    off: [u64; 2],
+    most_off: [u64; 2],
+    allowed_by_nothing: u64,
+}
+
+impl Pieces {
+    fn add(&mut self, state: State, path: &[String], length: u64, is_switch: bool) {
+        let names = || path.iter().map(String::as_str);
+        let (_, _, interrupts_off, count, is_wanted) = state;
+        for (place, is_off) in [interrupts_off, interrupts_off || count > 0].into_iter().enumerate() {
+            self.off[place] = if is_off { self.off[place] + length } else { 0 };
+            self.most_off[place] = self.most_off[place].max(self.off[place]);
+        }
+        let class = class(&state, names().any(|name| name == PAGE_FAULT), is_switch);
+        if is_wanted && !interrupts_off && count == 0 && !is_switch {
+            self.allowed_by_nothing += length;
+        }
+        self.calls.add(names().filter(|name| !name.is_empty()), length);
+        self.causes.entry((class, state.1.clone())).or_default().add(names().skip(1), length);
+        match self.pieces.last_mut().filter(|(last, _)| *last == state) {
+            Some((_, calls)) => calls.add(names().skip(1), length),
+            None => {
+                let mut calls = Tree::default();
+                calls.add(names().skip(1), length);
+                self.pieces.push((state, calls));
+            }
+        }
+    }
+
+    fn finish(self, account: Account) -> Account {
+        let owned = |calls: &Tree| calls.heaviest_path().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let piece =
+            |((stage, context, interrupts_off, preempt_count, is_wanted), calls): (State, Tree)| Piece {
+                length: Nanos(calls.total),
+                stage,
+                context,
+                interrupts_off,
+                preempt_count,
+                is_wanted,
+                function: owned(&calls).pop().unwrap_or_default(),
+            };
+        let cause = |((class, context), calls): ((Class, Context), Tree)| Cause {
+            class,
+            context,
+            path: owned(&calls),
+            length: Nanos(calls.total),
+        };
+        let mut causes: Vec<Cause> = self.causes.into_iter().map(cause).collect();
+        causes.order_by(|a, b| {
+            b.length.cmp(&a.length).then_with(|| (a.class, &a.context).cmp(&(b.class, &b.context)))
+        });
+        Account {
+            pieces: self.pieces.into_iter().map(piece).collect(),
+            causes,
+            calls: self.calls,
+            interrupts_off: Nanos(self.most_off[0]),
+            preemption_off: Nanos(self.most_off[1]),
+            allowed_by_nothing: Nanos(self.allowed_by_nothing),
+            ..account
+        }
+    }
+}
+
+/// Why the wake-up did not come further meanwhile.
+fn class(
+    (stage, context, interrupts_off, count, is_wanted): &State,
+    is_fault: bool,
+    is_switch: bool,
+) -> Class {
+    match (stage, context) {
+        (_, Context::NotRecorded) => Class::Unknown,
+        (_, Context::Nmi) => Class::Nmi,
+        (_, Context::Halted) => Class::Usual,
+        (Stage::Running, _) => {
+            if is_fault {
+                Class::PageFault
+            } else {
+                Class::Usual
+            }
+        }
+        (_, Context::Interrupt { .. }) => Class::Interrupt,
+        (_, Context::Softirq) => Class::Softirq,
+        (Stage::BeforeInterrupt, _) => {
+            if *interrupts_off {
+                Class::InterruptsOff
+            } else {
+                Class::Usual
+            }
+        }
+        (_, Context::Thread { name } | Context::Program { name }) if name.starts_with("swapper/") => {
+            Class::Usual
+        }
+        _ if is_switch => Class::Usual,
+        // On the way in and out of the timer's own interrupt.
+        (Stage::InInterrupt, _) if *interrupts_off => Class::Usual,
+        _ if *interrupts_off => Class::InterruptsOff,
+        _ if *count > 0 => Class::PreemptionOff,
+        _ if *is_wanted => Class::NoPreemption,
+        _ => Class::Rival,
+    }
+}

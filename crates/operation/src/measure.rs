@@ -1,0 +1,108 @@
+//! All operations, in rounds. Each round takes one sample of each in an order drawn from the seed, so that all have equal
+//! exposure, and no drift of the machine falls on the same ones.
+
+use std::path::Path;
+
+use failure::Result;
+use record::cost::{CONTROL, Cost, Failure, Operation as Measured, Place};
+use sys::signal::Signals;
+
+use crate::Operation;
+use crate::client::{Taken, take};
+use crate::process::{Answer, Order};
+
+/// Who follows a measurement.
+pub trait Observer {
+    /// A sample is about to be taken: the how manieth of how many.
+    fn begins(&mut self, cost: &Cost, operation: &Measured, number: usize, of: usize);
+
+    /// A round is over: what there is until now.
+    ///
+    /// # Errors
+    /// It cannot be kept; the measurement ends.
+    fn round(&mut self, cost: &Cost) -> Result<()>;
+}
+
+/// Whether an operation is wanted: all are, it or its family is named, or it is what shows how much of its CPU the others had.
+pub fn is_wanted(operation: &Operation, only: &[String]) -> bool {
+    only.is_empty()
+        || operation.name == CONTROL
+        || only.iter().any(|name| name == operation.name || name == operation.family())
+}
+
+/// What will be measured: an entry for each operation that is wanted and each of its places, without samples.
+pub fn planned(only: &[String], has_second: Option<&str>) -> Vec<Measured> {
+    let wanted = crate::operations().filter(|operation| is_wanted(operation, only));
+    let at = |operation: &'static Operation| {
+        operation.places.iter().map(move |&place| {
+            let missing = has_second.filter(|_| place == Place::TwoCpus);
+            Measured {
+                name: operation.name.into(),
+                title: operation.title.into(),
+                family: operation.family().into(),
+                unit: operation.unit.into(),
+                bytes: operation.bytes,
+                place,
+                samples: Vec::new(),
+                failures: missing.map(|why| Failure { round: 0, why: why.into() }).into_iter().collect(),
+            }
+        })
+    };
+    wanted.flat_map(at).collect()
+}
+
+/// Measures what `cost` plans, with files in `directory`, until the last round or a signal.
+///
+/// # Errors
+/// What the observer could not keep.
+pub fn measure(
+    cost: &mut Cost,
+    directory: &Path,
+    signals: &Signals,
+    observer: &mut dyn Observer,
+) -> Result<()> {
+    let mut number = 0;
+    for round in 1..=cost.plan.rounds {
+        let mut order: Vec<usize> =
+            (0..cost.operations.len()).filter(|&at| !is_given_up(&cost.operations[at])).collect();
+        cost.plan.seed.stream(&format!("order of round {round}")).shuffle(&mut order);
+        let of = number + order.len() * (cost.plan.rounds - round + 1) as usize;
+        for at in order {
+            number += 1;
+            observer.begins(cost, &cost.operations[at], number, of);
+            let asked = asked(cost, at, round, directory);
+            let measured = &mut cost.operations[at];
+            match take(&asked, signals) {
+                Taken::Answer(Answer::Sample(sample)) => measured.samples.push(sample),
+                Taken::Answer(Answer::Unable(why)) => measured.failures.push(Failure { round, why }),
+                Taken::Silent(why) => measured.failures.push(Failure { round: 0, why }),
+                Taken::Interrupted(signal) => {
+                    cost.interrupted = Some(format!("{signal:?} in round {round} of {}", cost.plan.rounds));
+                    return observer.round(cost);
+                }
+            }
+        }
+        cost.rounds = round;
+        observer.round(cost)?;
+    }
+    Ok(())
+}
+
+/// Whether it cannot be measured in any round.
+fn is_given_up(operation: &Measured) -> bool {
+    operation.failures.iter().any(|failure| failure.round == 0)
+}
+
+fn asked(cost: &Cost, at: usize, round: u32, directory: &Path) -> Order {
+    let operation = &cost.operations[at];
+    let second = cost.plan.second.filter(|_| operation.place == Place::TwoCpus);
+    Order {
+        parent: std::process::id() as i32,
+        operation: operation.name.clone(),
+        cpu: cost.plan.cpu,
+        partner: second.unwrap_or(cost.plan.cpu),
+        length: cost.plan.sample,
+        round,
+        directory: directory.to_owned(),
+    }
+}

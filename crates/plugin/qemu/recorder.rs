@@ -1,0 +1,341 @@
+//! A ring of the last blocks, written out around each wake-up that is found.
+
+use core::ptr::NonNull;
+
+use crate::allocate;
+use crate::arguments::{Arguments, Wanted};
+use crate::guest::{Clock, Guest, USER_END};
+use crate::layout::{self, Trouble};
+use crate::output::Output;
+use crate::translation::Block;
+
+/// Recording begins when the next wake-up is so near, in nanoseconds: several ticks, and far more than a ring holds.
+const LEAD: u64 = 64_000_000;
+/// So many blocks after a wake-up are kept too: they show who had called what ran.
+const AFTER: u64 = 20_000;
+/// So many before its window, at least, and no more where no program ran among them.
+const BEFORE: (u64, u64) = (1 << 13, 1 << 18);
+/// Blocks in the ring: the least and the most.
+const RING: (u64, u64) = (1 << 20, 1 << 23);
+/// Threads whose names are remembered to be written.
+const NAMES: usize = 256;
+
+#[derive(Clone, Copy)]
+struct Record {
+    count: u64,
+    stack: u64,
+    task: u64,
+    note: u64,
+    flags: u32,
+    preempt: u32,
+    kind: u32,
+    block: *mut Block,
+}
+
+pub struct Recorder {
+    arguments: Arguments,
+    guest: Guest,
+    output: Output,
+    /// Instructions that have begun: QEMU adds to it.
+    counter: NonNull<u64>,
+    ring: NonNull<Record>,
+    mask: u64,
+    /// Records that were made.
+    made: u64,
+    blocks: u32,
+    /// Of `arguments.wanted`: the next that is looked for, and the next that is written.
+    next: usize,
+    written: usize,
+    /// The last block read the counter; it was of a program.
+    has_read: bool,
+    is_of_user: bool,
+    is_armed: bool,
+    /// Where this CPU's `preempt_count` and `current_task` are.
+    preempt: *const u32,
+    task: *const u64,
+    trouble: Option<Trouble>,
+}
+
+impl Recorder {
+    /// None where there is no memory, or the stream cannot be opened.
+    pub fn new(arguments: Arguments) -> Option<Self> {
+        let longest = arguments.wanted.iter().map(|wanted| wanted.latency).max().unwrap_or(0);
+        let blocks = (longest / 2 + BEFORE.1 + AFTER).clamp(RING.0, RING.1).next_power_of_two();
+        let mut output = Output::open(arguments.out)?;
+        output.put(&[layout::MAGIC]);
+        Some(Self {
+            guest: Guest::new(arguments.memory),
+            output,
+            counter: allocate(1)?,
+            ring: allocate(blocks as usize)?,
+            mask: blocks - 1,
+            made: 0,
+            blocks: 0,
+            next: 0,
+            written: 0,
+            has_read: false,
+            is_of_user: false,
+            is_armed: false,
+            preempt: core::ptr::null(),
+            task: core::ptr::null(),
+            trouble: None,
+            arguments,
+        })
+    }
+
+    pub fn counter(&self) -> *mut u64 {
+        self.counter.as_ptr()
+    }
+
+    pub fn new_id(&mut self) -> u32 {
+        self.blocks += 1;
+        self.blocks
+    }
+
+    pub fn note_of(&self, address: u64) -> u32 {
+        match address {
+            0 => 0,
+            address if address == self.arguments.wake => layout::ARGUMENT,
+            address if address == self.arguments.fault => layout::ERROR_CODE,
+            _ => 0,
+        }
+    }
+
+    pub fn learn(&mut self, address: u64, host: *const u8) {
+        self.guest.learn(address, host);
+    }
+
+    /// A block could not be kept.
+    pub fn lost(&mut self) {
+        self.trouble = Some(Trouble::NoMemory);
+    }
+
+    /// At the start of each block.
+    #[inline]
+    pub fn started(&mut self, block: &mut Block) {
+        let has_read = core::mem::replace(&mut self.has_read, block.reads_counter);
+        let reading = if has_read { self.read() } else { None };
+        if block.reads_counter {
+            self.is_of_user = block.is_of_user();
+        }
+        if self.is_armed {
+            self.record(block, reading);
+        }
+    }
+
+    /// A reading of the counter has ended: is it one of those that are looked for, and is one near?
+    #[cold]
+    fn read(&mut self) -> Option<u64> {
+        if self.written == self.arguments.wanted.len() {
+            return None;
+        }
+        if let Err(trouble) = self.guest.find() {
+            self.trouble = Some(trouble);
+            return None;
+        }
+        let reading = self.guest.reading();
+        let Some(clock) = Clock::read(&self.guest, self.arguments.clock) else {
+            self.trouble = Some(Trouble::NoClock);
+            return Some(reading);
+        };
+        self.trouble = self.trouble.filter(|trouble| *trouble == Trouble::NotWritten);
+        let now = clock.time(reading);
+        // During the boot the kernel changes from one clock to another, and readings have nothing to do with its figures.
+        let last = self.arguments.wanted.last().map_or(0, |wanted| wanted.at);
+        if now <= last + LEAD {
+            self.look(now);
+            self.arm(now);
+        }
+        Some(reading)
+    }
+
+    fn look(&mut self, now: u64) {
+        while let Some(wanted) = self.arguments.wanted.get_mut(self.next) {
+            // A nanosecond more or less is rounding: two readings are never so near.
+            if self.is_of_user && self.is_armed && now.abs_diff(wanted.at) <= 1 {
+                wanted.found = self.made + 1;
+            } else if now <= wanted.at + 1 {
+                return;
+            }
+            self.next += 1;
+        }
+    }
+
+    /// Records where the next is near, or one that was found is not written yet.
+    fn arm(&mut self, now: u64) {
+        self.skip_missed();
+        let is_near = |wanted: &Wanted| wanted.at.saturating_sub(now) < LEAD.saturating_add(wanted.latency);
+        let is_wanted = self.written < self.next || self.arguments.wanted.get(self.next).is_some_and(is_near);
+        if is_wanted && !self.is_armed {
+            self.is_armed = self.locate().is_some();
+        } else if !is_wanted {
+            self.is_armed = false;
+        }
+    }
+
+    fn skip_missed(&mut self) {
+        while self.written < self.next && self.arguments.wanted[self.written].found == 0 {
+            self.written += 1;
+        }
+    }
+
+    /// Where this CPU's words are: its area is moved during the boot.
+    fn locate(&mut self) -> Option<()> {
+        let area = self.guest.word(self.arguments.areas)?;
+        self.preempt = self.guest.at(area.wrapping_add(self.arguments.preempt), 4)?.cast();
+        self.task = self.guest.at(area.wrapping_add(self.arguments.task), 8)?.cast();
+        Some(())
+    }
+
+    fn record(&mut self, block: &mut Block, reading: Option<u64>) {
+        let (kind, note) = match (reading, block.note) {
+            (Some(reading), _) => (layout::READING, reading),
+            (None, layout::ARGUMENT) => (layout::ARGUMENT, self.guest.first_argument()),
+            (None, layout::ERROR_CODE) => (layout::ERROR_CODE, self.guest.top_of_stack()),
+            _ => (0, 0),
+        };
+        // SAFETY: `locate` found both in the guest's memory, and the place in the ring is below its size. The counter is
+        // written by translated code of this very thread.
+        unsafe {
+            let record = Record {
+                count: self.counter.read_volatile(),
+                stack: self.guest.stack(),
+                task: self.task.read_unaligned(),
+                note,
+                flags: self.guest.flags() as u32,
+                preempt: self.preempt.read_unaligned(),
+                kind,
+                block,
+            };
+            self.ring.add((self.made & self.mask) as usize).write(record);
+        }
+        self.made += 1;
+        if self.written < self.next {
+            self.write_due(self.made);
+        }
+    }
+
+    fn at(&self, number: u64) -> Record {
+        // SAFETY: the place is below the ring's size; callers ask for numbers of records that were made and are still there.
+        unsafe { self.ring.add((number & self.mask) as usize).read() }
+    }
+
+    /// Writes those whose blocks after them have run by `now`.
+    fn write_due(&mut self, now: u64) {
+        while self.written < self.next {
+            let wanted = self.arguments.wanted[self.written];
+            if wanted.found != 0 {
+                if wanted.found + AFTER > now {
+                    return;
+                }
+                self.write(wanted);
+            }
+            self.written += 1;
+        }
+    }
+
+    /// The first record that is written for `wanted`.
+    fn first(&self, found: u64, latency: u64) -> u64 {
+        let oldest = self.made.saturating_sub(self.mask);
+        let end = self.at(found).count;
+        let mut first = found;
+        while first > oldest && end - self.at(first).count <= latency {
+            first -= 1;
+        }
+        let window = first;
+        while first > oldest && window - first < BEFORE.1 {
+            // SAFETY: a record's block stays for good.
+            let block = unsafe { &*self.at(first).block };
+            if window - first >= BEFORE.0 && block.is_of_user() {
+                break;
+            }
+            first -= 1;
+        }
+        first
+    }
+
+    #[cold]
+    fn write(&mut self, wanted: Wanted) {
+        let found = wanted.found - 1;
+        let (first, end) = (self.first(found, wanted.latency), self.made);
+        let mut names = Names::new();
+        let offset = self.guest.name_offset(self.arguments.init);
+        for number in first..end {
+            let record = self.at(number);
+            // SAFETY: a record's block stays for good, and nothing else looks at it now.
+            self.write_block(unsafe { &mut *record.block });
+            if names.is_new(record.task) {
+                let name = offset.and_then(|offset| self.guest.name(record.task, offset));
+                let [first, second] = name.unwrap_or_default();
+                self.output.put(&[layout::NAME, record.task, first, second]);
+            }
+        }
+        self.output.put(&[layout::WINDOW, wanted.at, wanted.latency, found - first, end - first]);
+        for number in first..end {
+            self.write_record(self.at(number));
+        }
+    }
+
+    fn write_record(&mut self, record: Record) {
+        let mut words = [0; layout::RECORD];
+        words[layout::COUNT] = record.count;
+        words[layout::STACK] = record.stack;
+        words[layout::TASK] = record.task;
+        words[layout::NOTE] = record.note;
+        // SAFETY: a record's block stays for good.
+        words[layout::BLOCK_AND_FLAGS] =
+            u64::from(unsafe { (*record.block).id }) | u64::from(record.flags) << 32;
+        words[layout::PREEMPT_AND_KIND] = u64::from(record.preempt) | u64::from(record.kind) << 32;
+        self.output.put(&words);
+    }
+
+    fn write_block(&mut self, block: &mut Block) {
+        if core::mem::replace(&mut block.is_written, true) {
+            return;
+        }
+        let (count, length) = (block.instructions as usize, block.length as usize);
+        let counts = [u64::from(block.instructions), u64::from(block.length)];
+        self.output.put(&[layout::BLOCK, u64::from(block.id), block.address, counts[0], counts[1]]);
+        // SAFETY: `keep` has filled so many bytes.
+        let text = unsafe { core::slice::from_raw_parts(block.text, count + length) };
+        self.output.put_bytes(&text[..count]);
+        self.output.put_bytes(&text[count..]);
+    }
+
+    /// The guest has ended.
+    pub fn finish(&mut self) {
+        self.next = self.arguments.wanted.len();
+        if self.made > 0 {
+            self.write_due(u64::MAX);
+        }
+        let trouble = self.trouble.map_or(0, |trouble| trouble as u64);
+        // SAFETY: nothing runs any more that writes it.
+        let count = unsafe { self.counter.read_volatile() };
+        self.output.put(&[layout::END, count, trouble]);
+        self.output.flush();
+    }
+}
+
+/// The threads of a window.
+struct Names {
+    all: [u64; NAMES],
+    count: usize,
+}
+
+impl Names {
+    fn new() -> Self {
+        Self { all: [0; NAMES], count: 0 }
+    }
+
+    /// Whether it is a thread that was not met yet: most records are of the last one that was.
+    fn is_new(&mut self, task: u64) -> bool {
+        if task < USER_END || self.all[..self.count].iter().rev().any(|&known| known == task) {
+            return false;
+        }
+        if self.count < NAMES {
+            self.all[self.count] = task;
+            self.count += 1;
+        }
+        true
+    }
+}

@@ -1,0 +1,96 @@
+//! Blocks, kept when QEMU translates them.
+
+use core::ffi::{c_uint, c_void};
+use core::ptr::NonNull;
+
+use crate::guest::USER_END;
+use crate::recorder::Recorder;
+use crate::{abi, allocate, layout, recorder};
+
+/// The longest instruction, in bytes.
+const LONGEST: usize = 15;
+
+/// A block of instructions. It is never freed: translated code has its address.
+pub struct Block {
+    pub id: u32,
+    pub address: u64,
+    /// It ends with an instruction that reads the time-stamp counter.
+    pub reads_counter: bool,
+    /// What is noted at its start.
+    pub note: u32,
+    /// It stands in the stream.
+    pub is_written: bool,
+    pub instructions: u32,
+    pub length: u32,
+    /// The length of each instruction, and behind them their bytes.
+    pub text: *mut u8,
+}
+
+impl Block {
+    pub fn is_of_user(&self) -> bool {
+        self.address < USER_END
+    }
+}
+
+/// A block is translated.
+pub extern "C" fn translated(_: abi::Id, handle: abi::Handle) {
+    let recorder = recorder();
+    // SAFETY: `handle` is a block during this callback, as QEMU says.
+    if let Some(block) = unsafe { keep(recorder, handle) } {
+        // SAFETY: the block stays for good.
+        unsafe {
+            abi::qemu_plugin_register_vcpu_tb_exec_cb(
+                handle,
+                started,
+                abi::NO_REGISTERS,
+                block.as_ptr().cast::<c_void>(),
+            );
+        }
+    } else {
+        recorder.lost();
+    }
+}
+
+/// A block starts.
+extern "C" fn started(_: c_uint, data: *mut c_void) {
+    // SAFETY: `translated` gave the address of a block, which stays.
+    recorder().started(unsafe { &mut *data.cast::<Block>() });
+}
+
+/// # Safety
+/// `handle` is a block that is being translated.
+unsafe fn keep(recorder: &mut Recorder, handle: abi::Handle) -> Option<NonNull<Block>> {
+    // SAFETY: the caller says so; instructions are asked for by numbers below their count, and their bytes are as many as QEMU
+    // says and stay during the callback.
+    unsafe {
+        let count = abi::qemu_plugin_tb_n_insns(handle).min(layout::LONGEST_BLOCK);
+        let address = abi::qemu_plugin_tb_vaddr(handle);
+        let text: NonNull<u8> = allocate(count * (LONGEST + 1))?;
+        let (mut length, mut last) = (0, &[][..]);
+        for number in 0..count {
+            let instruction = abi::qemu_plugin_tb_get_insn(handle, number);
+            let counter = recorder.counter();
+            abi::qemu_plugin_register_vcpu_insn_exec_inline(instruction, abi::ADD, counter.cast(), 1);
+            if number == 0 {
+                recorder.learn(address, abi::qemu_plugin_insn_haddr(instruction).cast());
+            }
+            let size = abi::qemu_plugin_insn_size(instruction).min(LONGEST);
+            last = core::slice::from_raw_parts(abi::qemu_plugin_insn_data(instruction), size);
+            text.add(number).write(size as u8);
+            text.add(count + length).copy_from_nonoverlapping(NonNull::from(last).cast(), size);
+            length += size;
+        }
+        let block: NonNull<Block> = allocate(1)?;
+        block.write(Block {
+            id: recorder.new_id(),
+            address,
+            reads_counter: matches!(last, [0x0f, 0x31] | [0x0f, 0x01, 0xf9]),
+            note: recorder.note_of(address),
+            is_written: false,
+            instructions: count as u32,
+            length: length as u32,
+            text: text.as_ptr(),
+        });
+        Some(block)
+    }
+}

@@ -1,0 +1,78 @@
+//! Responses: how long until a frame is answered, and where that time goes. The loop is [`engine::run`]; the way to the
+//! peer is a [`line::Line`], what is counted a [`tally::Tally`].
+
+pub mod engine;
+pub mod line;
+pub mod tally;
+
+use failure::Error;
+use record::Grid;
+use record::instrument::response::Receive;
+use sys::shared::Word;
+use wire::{Link, LinkOptions, Peer};
+
+use crate::board::Recorder;
+use crate::plan::ResponseJob;
+use crate::used::{Used, used_by};
+use engine::{Flight, Task};
+use line::Network;
+use tally::Tally;
+
+/// How long the kernel asks a driver for packets before a thread sleeps, in microseconds.
+const BUSY_POLL: u32 = 200;
+
+/// A thread of the response probe, prepared: its peer has answered.
+pub(crate) struct Thread<'a> {
+    job: &'a ResponseJob,
+    /// Its place in the plan, and of how many.
+    place: (usize, usize),
+    stop_at: u64,
+    line: Network,
+    flight: Flight,
+}
+
+impl<'a> Thread<'a> {
+    pub(crate) fn prepare(
+        job: &'a ResponseJob,
+        index: usize,
+        threads: usize,
+        stop_at: u64,
+    ) -> failure::Result<Self> {
+        let setup = &job.setup;
+        let peer = Peer::new(&setup.peer, setup.interface.as_deref());
+        let peer = peer.map_err(|message| Error::new(message, "name another peer with --peer"))?;
+        let options = LinkOptions {
+            size: setup.size as usize,
+            priority: setup.socket_priority,
+            busy_poll: (setup.receive == Receive::BusyPoll).then_some(BUSY_POLL),
+            run: job.run,
+            thread: index as u32,
+        };
+        let line = Network::new(Link::open(&peer, options)?, setup.receive == Receive::Spin);
+        Ok(Self { job, place: (index, threads), stop_at, line, flight: Flight::new() })
+    }
+
+    /// Warms up and measures; cycles of several threads are spread over the period.
+    pub(crate) fn measure(
+        self,
+        start: u64,
+        board: &[Word],
+        recorder: &mut Recorder<'_>,
+        tally: &mut Tally<'_>,
+    ) -> Used {
+        let Self { job, place: (index, threads), stop_at, mut line, mut flight } = self;
+        let interval = job.setup.interval.0.max(1);
+        let phase = u128::from(interval) * index as u128 / threads.max(1) as u128;
+        let mut task = Task {
+            grid: Grid::fixed(start + interval + phase as u64, interval),
+            cycles: job.warm_up,
+            frames: job.setup.frames.clamp(1, engine::MOST_FRAMES),
+            patience: job.setup.patience.0,
+            stop_at,
+        };
+        let origin = engine::warm_up(&mut line, &task, &mut flight, board, recorder);
+        task = Task { grid: Grid::fixed(origin, interval), cycles: job.cycles.unwrap_or(u64::MAX), ..task };
+        recorder.started(&task.grid);
+        used_by(|| engine::run(&mut line, &task, &mut flight, board, recorder, tally))
+    }
+}

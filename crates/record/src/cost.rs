@@ -1,0 +1,199 @@
+//! The record of `worstcase cost`: what operations of the kernel take in one set-up of a machine.
+//!
+//! Figures of a throughput measurement are means of short samples, not latencies of activations, so they have a record of
+//! their own: a file in a directory, written whole after each round. A run that is cut off leaves the rounds before.
+
+use serde::{Deserialize, Serialize};
+use units::{CpuId, Nanos, Seed};
+
+use crate::store::StoreError;
+use crate::time::UtcTime;
+use crate::{Evidence, Machine, Tool};
+
+/// The file in a run's directory.
+pub const FILE: &str = "cost.json";
+
+/// The version of the form of [`FILE`] that this program writes.
+pub const COST_VERSION: u32 = 1;
+
+/// The operation that never sleeps and asks nothing of the kernel. It is always measured: what it does not have of its CPU,
+/// others had.
+pub const CONTROL: &str = "cpu-integer";
+
+/// What [`FILE`] holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cost {
+    /// [`COST_VERSION`] of the program that wrote it.
+    pub cost_version: u32,
+    /// The program.
+    pub tool: Tool,
+    /// Its command line.
+    pub command_line: Vec<String>,
+    /// The user's own words.
+    pub note: Option<String>,
+    /// When it began.
+    pub started: UtcTime,
+    /// The machine.
+    pub machine: Machine,
+    /// How it is measured.
+    pub plan: CostPlan,
+    /// Rounds that were measured to their end.
+    pub rounds: u32,
+    /// Why it ended before the last round; none where it did not, or was killed.
+    pub interrupted: Option<String>,
+    /// The counters of the measured CPUs over all rounds; none where it was cut off.
+    pub evidence: Option<Evidence>,
+    /// What was measured, in the order of the catalogue.
+    pub operations: Vec<Operation>,
+}
+
+/// How operations are measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CostPlan {
+    /// Where the measuring thread runs, and the partner that shares its CPU.
+    pub cpu: CpuId,
+    /// Where the partner runs that has a CPU of its own; none where there is no second CPU.
+    pub second: Option<CpuId>,
+    /// How often each operation is measured.
+    pub rounds: u32,
+    /// How long a sample is, at least.
+    pub sample: Nanos,
+    /// From which each round's order is drawn.
+    pub seed: Seed,
+}
+
+/// On which CPUs an operation is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// All of it on one.
+    OneCpu,
+    /// The partner on another.
+    TwoCpus,
+}
+
+/// An operation at one place, with its samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Operation {
+    /// Its name: `pipe-ping-pong`.
+    pub name: String,
+    /// As people read it: `pipe ping-pong RTT`.
+    pub title: String,
+    /// Of which family: `pipes`. Families weigh the same in the mean.
+    pub family: String,
+    /// What one is: `1 byte there and back`.
+    pub unit: String,
+    /// The bytes that one moves; 0 where it is not about bytes.
+    pub bytes: u64,
+    /// On which CPUs.
+    pub place: Place,
+    /// One a round, except for the rounds in `failures`.
+    pub samples: Vec<Sample>,
+    /// Rounds in which it was not measured.
+    pub failures: Vec<Failure>,
+}
+
+/// How long so many of an operation took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Sample {
+    /// In which round, from 1.
+    pub round: u32,
+    /// How many.
+    pub count: u64,
+    /// How long they took together.
+    pub time: Nanos,
+    /// The CPU time of all threads and children that took part.
+    pub cpu_time: Nanos,
+    /// Their context switches, voluntary and involuntary.
+    pub switches: u64,
+}
+
+/// Why a round has no sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Failure {
+    /// In which round, from 1; 0 where it cannot be measured in any.
+    pub round: u32,
+    /// What was tried and what the kernel answered.
+    pub why: String,
+}
+
+impl Cost {
+    /// What share of its CPU the control had, in per cent; none where it was not measured.
+    pub fn share_of_cpu(&self) -> Option<u64> {
+        let control = self.operations.iter().find(|operation| operation.name == CONTROL)?;
+        let sum = |of: fn(&Sample) -> u64| control.samples.iter().map(of).sum::<u64>();
+        let time = sum(|sample| sample.time.0);
+        (time > 0).then(|| sum(|sample| sample.cpu_time.0).saturating_mul(100) / time)
+    }
+
+    /// Whether a limit on the CPU time of the own control groups took effect; a set-up like any other.
+    pub fn was_limited(&self) -> bool {
+        let quotas = self.evidence.as_ref().and_then(|evidence| evidence.quotas.value());
+        quotas.into_iter().flatten().any(|quota| quota.periods.value().is_some_and(|periods| *periods > 0))
+    }
+}
+
+impl Operation {
+    /// Whether it is the same as another record's.
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.name, self.place) == (&other.name, other.place)
+    }
+
+    /// Its title and place: `pipe ping-pong RTT, two CPUs`.
+    pub fn words(&self) -> String {
+        match self.place {
+            Place::OneCpu => self.title.clone(),
+            Place::TwoCpus => format!("{}, two CPUs", self.title),
+        }
+    }
+}
+
+impl Sample {
+    /// The time of one, in picoseconds: the shortest operations take less than a nanosecond.
+    pub fn picoseconds(&self) -> u64 {
+        self.each(self.time)
+    }
+
+    /// The CPU time of one, in picoseconds.
+    pub fn cpu_picoseconds(&self) -> u64 {
+        self.each(self.cpu_time)
+    }
+
+    fn each(&self, time: Nanos) -> u64 {
+        let all = u128::from(time.0) * 1_000;
+        u64::try_from(all / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
+    }
+}
+
+/// Reads what `worstcase cost` left in a directory, or its [`FILE`]. None where there is none.
+pub fn load(path: &std::path::Path) -> Option<Result<Cost, StoreError>> {
+    let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+    let is_cost = file.file_name().is_some_and(|name| name == FILE) && file.exists();
+    is_cost.then(|| read(&file))
+}
+
+fn read(file: &std::path::Path) -> Result<Cost, StoreError> {
+    const HINT: &str = "give a directory that `worstcase cost` left";
+    const LONGEST: u64 = 1 << 28;
+    let text = files::read(file, LONGEST).map_err(|error| StoreError::of(error, HINT))?;
+    let not_one = |error: serde_json::Error| {
+        StoreError::new("read", file, format!("it is no record of costs: {error}"), HINT)
+    };
+    let version = crate::json::read::<Versioned>(&text).map_err(not_one)?.cost_version;
+    if version > COST_VERSION {
+        let reason = format!("it has version {version}, this program reads up to {COST_VERSION}");
+        return Err(StoreError::new("read", file, reason, "use the worstcase that wrote it, or a newer one"));
+    }
+    crate::json::read(&text).map_err(not_one)
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    cost_version: u32,
+}

@@ -1,0 +1,208 @@
+//! Responses: the time from a frame that is sent to its answer, and the parts of it.
+//!
+//! A thread on each CPU sends frames to a peer in cycles, as the master of a field bus does, and waits until all of a
+//! cycle are answered. The kernel's time stamps lay the time into parts.
+
+use histogram::{Histogram, Summary};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use super::Words;
+use crate::model::{Fact, Grid, RunPlan, WarmUp, plan::names};
+
+/// What is asked of the response probe, the same in every scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResponseSetup {
+    /// From the begin of one cycle to that of the next.
+    pub interval: Nanos,
+    /// How long answers are waited for, from the begin of a cycle.
+    pub patience: Nanos,
+    /// Who answers: `ADDRESS:PORT` for UDP, a hardware address for raw frames.
+    pub peer: String,
+    /// The interface that frames are sent by; none where the route decides.
+    pub interface: Option<String>,
+    /// Frames of a cycle.
+    pub frames: u32,
+    /// Bytes of a frame, without the headers of UDP, IP and Ethernet.
+    pub size: u32,
+    /// The priority of the sockets (`SO_PRIORITY`), which VLAN devices and queues go by; none for the kernel's own.
+    pub socket_priority: Option<u32>,
+    /// How answers are waited for.
+    pub receive: Receive,
+}
+
+/// How answers are waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Receive {
+    /// Asleep: ppoll(2).
+    #[default]
+    Sleep,
+    /// Awake: the thread asks again and again.
+    Spin,
+    /// The kernel asks the driver before the thread sleeps: `SO_BUSY_POLL`.
+    BusyPoll,
+}
+
+names! {
+    Receive { Sleep => "sleep", Spin => "spin", BusyPoll => "busy-poll" }
+}
+
+/// A part of a response. Together they are the whole of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PartName {
+    /// From the begin of the cycle until the driver has the frame: system call, protocols, queue.
+    Send,
+    /// On the way there and back: both hosts' hardware, the cable, the peer's driver and what sends there. With the time at
+    /// the peer, where that does not say how long it had the frame.
+    Wire,
+    /// At the peer, from when its kernel took the frame in until its thread answered.
+    Peer,
+    /// From when the own kernel took the answer in until the thread has it: softirq, protocols, wake-up.
+    Receive,
+}
+
+impl PartName {
+    /// All, in the order of time.
+    pub const ALL: [Self; 4] = [Self::Send, Self::Wire, Self::Peer, Self::Receive];
+}
+
+names! {
+    PartName { Send => "send", Wire => "wire", Peer => "peer", Receive => "receive" }
+}
+
+/// What a part took, over all responses that were split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Part {
+    /// Which.
+    pub name: PartName,
+    /// How long it took; empty where nothing is known of it.
+    pub took: Histogram,
+}
+
+/// What the response probe adds to a series. Its values are the times until the last answer of each cycle.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResponseSeries {
+    /// What the monotonic clock read when the first cycle was due. 0 where it is not known.
+    pub first_due: Nanos,
+    /// Cycles that were due. Equal to measured + missed, or something was lost.
+    pub expected: u64,
+    /// Cycles that were not answered in time, as long as they were waited for, and those that were not begun, as late as
+    /// the thread was when it found them over.
+    pub missed: Histogram,
+    /// Of the missed ones, those that were not begun: the thread had no CPU.
+    pub skipped: u64,
+    /// Cycles of the warm-up, not in the histograms.
+    pub warm_up: WarmUp,
+    /// What became of the frames.
+    pub frames: Frames,
+    /// Responses that were split into parts, and their sum, which the sums of the parts add up to.
+    pub split: Summary,
+    /// The parts, in the order of time.
+    pub parts: Vec<Part>,
+    /// Why responses were not split.
+    pub unsplit: Unsplit,
+    /// The parts of the worst responses, in their order; of each part none where nothing is known of it.
+    #[serde(default)]
+    pub worst_parts: Vec<Fact<Vec<Option<Nanos>>>>,
+}
+
+/// What became of frames. Every one that was sent was answered or lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Frames {
+    /// Frames sent.
+    pub sent: u64,
+    /// Those that were answered, in time or late.
+    pub answered: u64,
+    /// Of the answered ones, those whose cycle was over.
+    pub late: u64,
+    /// Those that were never answered.
+    pub lost: u64,
+    /// Answers to frames that had been answered.
+    pub duplicated: u64,
+    /// Answers that came after one to a later frame.
+    pub reordered: u64,
+    /// Frames that were no answers to this thread, or to frames of long ago.
+    pub foreign: u64,
+    /// Frames that the kernel did not send.
+    pub not_sent: u64,
+    /// How often the peer's host said that nobody listens there.
+    pub refused: u64,
+    /// Cycles at the end of the run, without a break, of which no frame was answered.
+    pub silent_cycles: u64,
+}
+
+/// Responses that were not split into parts, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unsplit {
+    /// `CLOCK_REALTIME`, the clock of the time stamps, was set meanwhile.
+    pub clock_set: u64,
+    /// The kernel did not stamp the frame when it was sent: the driver has no such stamps.
+    pub not_stamped_sent: u64,
+    /// The kernel did not stamp the answer.
+    pub not_stamped_received: u64,
+    /// The stamps lie outside the response.
+    pub contradictory: u64,
+}
+
+impl Unsplit {
+    /// All of them.
+    pub fn count(&self) -> u64 {
+        self.clock_set + self.not_stamped_sent + self.not_stamped_received + self.contradictory
+    }
+}
+
+impl ResponseSetup {
+    /// A response is the time from the begin of a cycle until its last answer.
+    pub const WORDS: &Words = &Words {
+        value: "response",
+        greatest: "the longest response observed",
+        values: "responses",
+        count: "cycles",
+    };
+
+    /// As asked for, each time.
+    pub(super) fn setups(&self, _: &RunPlan, _: u32) -> Vec<Self> {
+        vec![self.clone()]
+    }
+
+    /// When cycles are due.
+    pub(super) fn grid(&self, _: usize, origin: u64) -> Grid {
+        Grid::fixed(origin, self.interval.0.max(1))
+    }
+}
+
+impl ResponseSeries {
+    /// What a part took; none where nothing is known of it.
+    pub fn part(&self, name: PartName) -> Option<&Histogram> {
+        let part = self.parts.iter().find(|part| part.name == name)?;
+        (part.took.summary().count > 0).then_some(&part.took)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A cycle of 1 ms with one frame.
+    pub fn setup() -> ResponseSetup {
+        ResponseSetup {
+            interval: Nanos::from_millis(1),
+            patience: Nanos::from_micros(900),
+            peer: "10.0.0.2:2307".into(),
+            interface: None,
+            frames: 1,
+            size: 64,
+            socket_priority: None,
+            receive: Receive::Sleep,
+        }
+    }
+}

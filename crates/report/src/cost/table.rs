@@ -1,0 +1,201 @@
+//! The tables of costs, once for a terminal and for a page.
+
+use record::Unit;
+use record::cost::{Cost, Operation, Sample};
+use statistics::Verdict;
+use units::Nanos;
+
+use super::against::{Against, Row, word};
+use crate::grid::{Cell, Column, Grid};
+use crate::page::view::{self, DataTable, heads};
+use crate::style::Tone;
+
+/// A table, its first column of words.
+pub(super) struct Table {
+    /// What stands above it on a page.
+    pub caption: String,
+    corner: &'static str,
+    heads: Vec<&'static str>,
+    rows: Vec<(String, Vec<Cell>)>,
+}
+
+impl Table {
+    /// For a terminal.
+    pub fn grid(&self) -> Grid {
+        let column = |(at, head): (usize, &&'static str)| Column {
+            head: vec![(*head).to_owned()],
+            cells: self.rows.iter().map(|(_, cells)| cells.get(at).cloned().unwrap_or_default()).collect(),
+        };
+        Grid {
+            corner: self.corner.to_owned(),
+            labels: self.rows.iter().map(|(label, _)| label.clone()).collect(),
+            columns: self.heads.iter().enumerate().map(column).collect(),
+        }
+    }
+
+    /// For a page.
+    pub fn on_page(&self) -> DataTable {
+        let class = |tone| match tone {
+            Tone::Good => "n gain",
+            Tone::Bad => "n over",
+            Tone::Faint => "n soft",
+            Tone::Plain | Tone::Strong | Tone::Doubtful => "n",
+        };
+        let row = |(label, cells): &(String, Vec<Cell>)| {
+            let cells = (0..self.heads.len()).map(|at| cells.get(at).cloned().unwrap_or_default());
+            let cells = cells.map(|cell| view::Cell { class: class(cell.tone), text: cell.text });
+            std::iter::once(view::Cell::text(label.replacen("  ", "\u{2003}", 1))).chain(cells).collect()
+        };
+        DataTable::new(&self.caption, heads(self.corner, &self.heads), self.rows.iter().map(row).collect())
+    }
+
+    /// Rows below the names of their families.
+    fn push(&mut self, family: &str, last: &mut String, row: (String, Vec<Cell>)) {
+        if family != last {
+            self.rows.push((format!("{family}:"), Vec::new()));
+            family.clone_into(last);
+        }
+        self.rows.push((format!("  {}", row.0), row.1));
+    }
+}
+
+/// A length of time in picoseconds, in three or four digits with its unit.
+pub(super) fn figure(picoseconds: u64, unit: Unit) -> String {
+    if unit == Unit::Instructions {
+        return unit.figure(Nanos(picoseconds / 1_000));
+    }
+    let scales = [("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12)];
+    let figure = picoseconds as f64;
+    let (name, scale) = scales.into_iter().find(|(_, scale)| figure < scale * 999.5).unwrap_or(scales[3]);
+    format!("{} {name}", digits(figure / scale))
+}
+
+/// Times name their unit; instructions do not.
+fn corner(unit: Unit) -> &'static str {
+    if unit == Unit::Instructions { "one operation, instructions" } else { "one operation" }
+}
+
+/// `1.23`, `12.3`, `123`.
+fn digits(figure: f64) -> String {
+    match figure {
+        figure if figure < 9.995 => format!("{figure:.2}"),
+        figure if figure < 99.95 => format!("{figure:.1}"),
+        figure => format!("{figure:.0}"),
+    }
+}
+
+/// What each operation took.
+pub(super) fn of_one(cost: &Cost) -> Table {
+    let mut table = Table {
+        caption: "The median of all rounds, with the interval that holds it at 95 %; CPU time of all threads that took \
+                  part; context switches"
+            .into(),
+        corner: corner(super::unit(cost)),
+        heads: vec!["time", "from", "to", "CPU time", "switches"],
+        rows: Vec::new(),
+    };
+    let mut family = String::new();
+    for operation in &cost.operations {
+        table.push(&operation.family, &mut family, (operation.words(), cells(operation, super::unit(cost))));
+    }
+    table
+}
+
+fn cells(operation: &Operation, unit: Unit) -> Vec<Cell> {
+    let Some(median) = super::median(operation) else { return vec![Cell::none(); 5] };
+    let end = |end: Option<u64>| end.map_or_else(Cell::none, |end| faint(figure(end, unit)));
+    let cpu = median_of(operation, Sample::cpu_picoseconds);
+    let thousandths = |sample: &Sample| sample.switches.saturating_mul(1_000) / sample.count.max(1);
+    vec![
+        Cell::plain(figure(median.figure, unit)),
+        end(median.interval.map(|(low, _)| low)),
+        end(median.interval.map(|(_, high)| high)),
+        Cell::plain(figure(cpu, unit)),
+        Cell::plain(format!("{:.2}", median_of(operation, thousandths) as f64 / 1e3)),
+    ]
+}
+
+fn median_of(operation: &Operation, of: impl Fn(&Sample) -> u64) -> u64 {
+    let figures: Vec<u64> = operation.samples.iter().map(of).collect();
+    statistics::median(&figures).map_or(0, |median| median.figure)
+}
+
+fn faint(text: String) -> Cell {
+    Cell { text, tone: Tone::Faint }
+}
+
+/// Of operations that move bytes: how many in a second, and what of the CPU that takes.
+pub(super) fn streams(cost: &Cost) -> Option<Table> {
+    let moving = |operation: &&Operation| operation.bytes > 0 && !operation.samples.is_empty();
+    let row = |operation: &Operation| {
+        let time = median_of(operation, Sample::picoseconds).max(1) as f64;
+        let cpu = median_of(operation, Sample::cpu_picoseconds) as f64;
+        let bytes = operation.bytes as f64;
+        let cells = [
+            format!("{} MB/s", digits(bytes / time * 1e6)),
+            format!("{:.0} %", cpu / time * 100.0),
+            format!("{:.3}", cpu / 1e6 / (bytes / 1024.0)),
+        ];
+        (operation.words(), cells.map(Cell::plain).to_vec())
+    };
+    let rows: Vec<_> = cost.operations.iter().filter(moving).map(row).collect();
+    // Instructions are no seconds.
+    let is_time = super::unit(cost) == Unit::Microseconds;
+    (is_time && !rows.is_empty()).then(|| Table {
+        caption: "Operations that move bytes: throughput, the share of one CPU, CPU time for 1024 bytes"
+            .into(),
+        corner: "streams",
+        heads: vec!["rate", "CPU", "us/KB"],
+        rows,
+    })
+}
+
+/// How many times as long each operation takes.
+pub(super) fn of_two(against: &Against, unit: Unit) -> Table {
+    let confidence = against.rows.first().map_or(0.0, |row| row.found.confidence * 100.0);
+    let mut table = Table {
+        caption: format!(
+            "How many times as long an operation takes, with an interval at {confidence:.2} %: all of them together at 95 %"
+        ),
+        corner: corner(unit),
+        heads: vec!["before", "after", "times", "interval", ""],
+        rows: Vec::new(),
+    };
+    let mut family = String::new();
+    for row in &against.rows {
+        table.push(&row.family, &mut family, (row.words.clone(), compared(row, unit)));
+    }
+    table
+}
+
+fn compared(row: &Row, unit: Unit) -> Vec<Cell> {
+    let (tone, words) = match row.found.verdict {
+        Verdict::Higher => (Tone::Bad, word(Verdict::Higher)),
+        Verdict::Lower => (Tone::Good, word(Verdict::Lower)),
+        Verdict::NoDifference => (Tone::Faint, ""),
+    };
+    let (low, high) = row.found.interval;
+    vec![
+        Cell::plain(figure(row.medians.0, unit)),
+        Cell::plain(figure(row.medians.1, unit)),
+        Cell { text: format!("{:.2}", row.found.ratio), tone },
+        faint(format!("{low:.2}-{high:.2}")),
+        Cell { text: words.into(), tone },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_a_unit() {
+        let text = |picoseconds| figure(picoseconds, Unit::Microseconds);
+        assert_eq!([text(6), text(84_100), text(999_600)], ["0.01 ns", "84.1 ns", "1.00 us"]);
+        assert_eq!(
+            [text(5_370_000), text(12_000_000_000), text(u64::MAX)],
+            ["5.37 us", "12.0 ms", "18446744 s"]
+        );
+        assert_eq!(figure(337_000, Unit::Instructions), "337");
+    }
+}

@@ -1,0 +1,32 @@
+//! A run in one line, for logs and chat rooms.
+
+use record::Record;
+
+/// `FAIL  787.0 us under io on CPU 1 is the worst of 12000 activations: limit of 500us exceeded`.
+pub fn line(record: &Record) -> String {
+    let unit = record.header.machine.unit();
+    let words = record.header.plan.instrument.words();
+    let verdict = record.judgement.verdict.to_string().to_uppercase();
+    let samples: u64 = record
+        .scenarios
+        .iter()
+        .flat_map(|scenario| &scenario.series)
+        .map(|series| series.observed.summary().count)
+        .sum();
+    let worst = record.worst().map_or_else(
+        || "nothing was measured".into(),
+        |(latency, scenario, series)| {
+            let bound = if series.is_bound(latency) { "at least " } else { "" };
+            format!(
+                "{} {bound}{} under {} on {}, of {samples} {}",
+                words.greatest,
+                unit.with_name(latency),
+                scenario.head.planned.load,
+                crate::group::cpu_name(series.cpu),
+                words.count
+            )
+        },
+    );
+    let reasons = record.judgement.reasons.join("; ");
+    printable::line(&format!("{verdict}: {worst} ({reasons})")).into_owned() + "\n"
+}

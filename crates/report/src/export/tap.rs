@@ -1,0 +1,34 @@
+//! Test Anything Protocol (testanything.org), version 13, which every harness knows: a test point a load and CPU, and one
+//! for the run.
+
+use record::Record;
+
+use super::{Outcome, cases};
+
+/// The run's test points. What nothing can be said of is not ok.
+pub fn tap(record: &Record) -> String {
+    let cases = cases(record);
+    let mut text = format!("TAP version 13\n1..{}\n", cases.len());
+    for (place, case) in cases.iter().enumerate() {
+        let (ok, why) = match &case.outcome {
+            Outcome::Passed => ("ok", None),
+            Outcome::Failed(why) | Outcome::Unknown(why) => ("not ok", Some(why)),
+        };
+        text += &format!("{ok} {} - {}\n", place + 1, printable::tap(&case.name));
+        if let Some(row) = &case.row {
+            let figures = printable::json(&serde_json::to_string(row).unwrap_or_default());
+            text += &format!("  ---\n  figures: {figures}\n");
+            if let Some(why) = why {
+                text += &format!("  message: {}\n", message(why));
+            }
+            text += "  ...\n";
+        } else if let Some(why) = why {
+            text += &format!("  ---\n  message: {}\n  ...\n", message(why));
+        }
+    }
+    text
+}
+
+fn message(why: &str) -> String {
+    printable::json(&serde_json::Value::from(why).to_string())
+}

@@ -1,0 +1,95 @@
+//! The response probe: times until frames are answered.
+
+use record::instrument::response::ResponseSetup;
+use record::{InstrumentPlan, RunPlan};
+
+use super::{Page, Shown};
+use crate::figures::Row;
+
+pub(super) static SHOWN: Shown = Shown {
+    words: ResponseSetup::WORDS,
+    corner: |_| "responses, all CPUs, us",
+    rows: &[
+        Row::Minimum,
+        Row::Average,
+        Row::Percentile(0),
+        Row::Percentile(1),
+        Row::Percentile(2),
+        Row::Maximum,
+        Row::Part(0),
+        Row::Part(1),
+        Row::Part(2),
+        Row::Part(3),
+        Row::Samples,
+        Row::Missed,
+        Row::FramesLost,
+        Row::OverLimit,
+    ],
+    corrects: true,
+    notes: &[
+        "* of all cycles due: one that was not answered counts with the time that it was waited for; - means too few \
+         samples, or nothing known",
+        "parts, each by its own longest: send until the driver has the frame, wire there and back, peer from its kernel \
+         to its answer, receive from the own kernel to the thread",
+    ],
+    facts,
+    aspects,
+    page: Page {
+        title: "Response",
+        worst_value: "Longest response",
+        figures: (
+            "Responses under each load",
+            "A response is the time from the begin of a cycle until the last of its frames is answered. Minimum, average and \
+             maximum are exact, of the cycles that were answered. Percentiles are of all cycles due: a missed one counts with \
+             the time that it was waited for. The parts have each its own maximum: they need not be of the same cycle.",
+        ),
+        tail: "The share of cycles with a response longer than a time, missed ones included.",
+        tail_caption: "Responses longer than a time",
+        tail_table: ("Cycles with a response of a time or longer", "response"),
+        beyond: "longer",
+        histograms: (
+            "How often each response",
+            " was met, missed cycles included. Both axes are logarithmic, and the same for all loads.",
+        ),
+        timeline: (
+            "Longest response of all CPUs in every second",
+            "; a tick at the foot marks missed cycles",
+        ),
+        worst: (
+            "The longest responses of all loads and CPUs, with the time at which each cycle was due.",
+            "The longest responses",
+        ),
+        worst_heads: ("response", "due, UTC", Some("cycle")),
+        over: "cycles over it",
+    },
+};
+
+fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
+    let InstrumentPlan::Response(response) = &plan.instrument else { return Vec::new() };
+    let by = response.interface.as_ref().map_or(String::new(), |interface| format!(" by {interface}"));
+    let mut facts = vec![
+        ("Peer", format!("{}{by}", response.peer)),
+        ("Cycle", format!("{}, answers awaited for {}", response.interval, response.patience)),
+        ("Frames", format!("{} a cycle, {} bytes", response.frames, response.size)),
+        ("Waiting", response.receive.to_string()),
+    ];
+    facts.extend(response.socket_priority.map(|priority| ("Socket priority", priority.to_string())));
+    facts
+}
+
+fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {
+    let InstrumentPlan::Response(response) = &plan.instrument else { return Vec::new() };
+    vec![
+        ("peer", response.peer.clone()),
+        ("interface", response.interface.clone().unwrap_or_else(|| "by route".into())),
+        ("cycle", response.interval.to_string()),
+        ("patience", response.patience.to_string()),
+        ("frames a cycle", response.frames.to_string()),
+        ("bytes a frame", response.size.to_string()),
+        ("waiting", response.receive.to_string()),
+        (
+            "socket priority",
+            response.socket_priority.map_or_else(|| "none".into(), |priority| priority.to_string()),
+        ),
+    ]
+}

@@ -1,0 +1,173 @@
+//! What each instruction of a guest's worst wake-ups was for: causes by function, and the account of the worst.
+
+use explain::cures;
+use microscope::{Account, Context, Piece, Row, rows};
+use record::{Class, Unit};
+use units::Nanos;
+
+use crate::style::{Style, Tone};
+use crate::text::{clip, count_of, harmless, longest, percent};
+
+/// Causes that are listed, the rest is one line.
+const CAUSES: usize = 8;
+/// Pieces and functions of the worst wake-up that are listed.
+const PIECES: usize = 16;
+const FUNCTIONS: usize = 24;
+/// The unit of a guest in instruction time.
+const UNIT: Unit = Unit::Instructions;
+
+/// The accounts of the worst wake-ups under one load, the worst first; `not_found` more were not found when the guest ran again.
+pub fn text(load: &str, accounts: &[Account], not_found: usize, style: &Style) -> String {
+    let (Some(worst), Some(least)) = (accounts.first(), accounts.last()) else {
+        return format!("{}: none of {} was found\n", harmless(load), count_of(not_found as u64, "wake-up"));
+    };
+    let head = format!(
+        "{}: the {} worst wake-ups were {} to {} late",
+        harmless(load),
+        accounts.len(),
+        UNIT.figure(least.latency),
+        UNIT.with_name(worst.latency)
+    );
+    let mut lines = vec![style.paint(Tone::Strong, &head)];
+    if not_found > 0 {
+        lines.push(format!("  {} more not found", count_of(not_found as u64, "wake-up")));
+    }
+    lines.push(String::new());
+    lines.extend(causes(accounts, style));
+    lines.push(String::new());
+    lines.extend(account(worst, style));
+    lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+fn causes(accounts: &[Account], style: &Style) -> Vec<String> {
+    let all = rows(accounts);
+    let time = all.iter().fold(0, |sum, row| sum + row.time.0);
+    let width = style.width.saturating_sub(41).clamp(20, 76);
+    let mut lines =
+        vec![format!("{:width$}  hits  {:>12}    share  {:>10}", "cause", "instructions", "worst")];
+    let line = |name: &str, hits: String, sum: u64, worst: String| {
+        let (figure, share) = (UNIT.figure(Nanos(sum)), percent(sum, time));
+        format!("{:width$}  {hits:>4}  {figure:>12}  {share:>5} %  {worst:>10}", clip(name, width))
+    };
+    for row in all.iter().take(CAUSES) {
+        lines.push(line(&words(row), row.hits.to_string(), row.time.0, UNIT.figure(row.worst)));
+    }
+    let rest = all.iter().skip(CAUSES).fold(0, |sum, row| sum + row.time.0);
+    if rest > 0 {
+        let name = count_of(all.len().saturating_sub(CAUSES) as u64, "smaller cause");
+        lines.push(line(&name, String::new(), rest, String::new()));
+    }
+    lines.push(line("sum", accounts.len().to_string(), time, String::new()));
+    lines
+}
+
+/// `clear_page_rep in stress: preemption off`.
+fn words(row: &Row) -> String {
+    let sort = match row.class {
+        Class::Usual => "on the way of each wake-up",
+        Class::Rival => "thread of the same or a higher priority",
+        class => cures::of(class).words,
+    };
+    let context = context(&row.context);
+    match harmless(&row.culprit) {
+        culprit if culprit.is_empty() => format!("{context}: {sort}"),
+        culprit if matches!(row.context, Context::Halted | Context::NotRecorded) => {
+            format!("{culprit}: {sort}")
+        }
+        culprit => format!("{culprit} in {context}: {sort}"),
+    }
+}
+
+fn context(context: &Context) -> String {
+    match context {
+        Context::Halted => "halted".into(),
+        Context::Nmi => "NMI".into(),
+        Context::Interrupt { name } => harmless(name.trim_start_matches("sysvec_")),
+        Context::Softirq => "softirq".into(),
+        Context::Thread { name } => harmless(name),
+        Context::Program { name } => format!("{}'s program", harmless(name)),
+        Context::NotRecorded => "not recorded".into(),
+    }
+}
+
+fn account(account: &Account, style: &Style) -> Vec<String> {
+    let mut lines = vec![format!("The worst, {}:", UNIT.with_name(account.latency))];
+    lines.extend(pieces(account, style));
+    lines.push(format!(
+        "  at one time: interrupts off {}, preemption off {}; reschedule wanted and allowed by nothing {}",
+        UNIT.figure(account.interrupts_off),
+        UNIT.figure(account.preemption_off),
+        UNIT.figure(account.allowed_by_nothing)
+    ));
+    let (right, all) = account.readings;
+    if right < all {
+        lines.push(format!("  doubtful: {right} of {all} readings of the clock lie where the count says"));
+    }
+    lines.push(String::new());
+    lines.push("instructions       own  function, below its callers".to_owned());
+    lines.extend(calls(account, style));
+    lines
+}
+
+fn pieces(account: &Account, style: &Style) -> Vec<String> {
+    let longest = longest(account.pieces.iter().map(|piece| piece.length), PIECES);
+    let room = style.width.saturating_sub(26).clamp(30, 90);
+    let (mut lines, mut at) = (Vec::new(), Nanos::ZERO);
+    for (place, piece) in account.pieces.iter().enumerate() {
+        if longest.contains(&place) {
+            let words = clip(&piece_words(piece), room);
+            lines.push(format!(
+                "  {:>10}  {words:room$}  {:>10}",
+                UNIT.figure(at),
+                UNIT.figure(piece.length)
+            ));
+        }
+        at += piece.length;
+    }
+    let hidden = account.pieces.len().saturating_sub(PIECES);
+    if hidden > 0 {
+        lines.push(format!("  and {}", count_of(hidden as u64, "shorter piece")));
+    }
+    lines
+}
+
+/// `runnable: dd, interrupts off, count 2: zap_pte_range`.
+fn piece_words(piece: &Piece) -> String {
+    let mut words = format!("{}: {}", piece.stage.words(), context(&piece.context));
+    if piece.interrupts_off {
+        words.push_str(", interrupts off");
+    }
+    if piece.preempt_count > 0 {
+        words.push_str(&format!(", preempt_count {:x}", piece.preempt_count));
+    }
+    if piece.is_wanted {
+        words.push_str(", reschedule wanted");
+    }
+    if !piece.function.is_empty() {
+        words.push_str(&format!(": {}", harmless(&piece.function)));
+    }
+    words
+}
+
+/// The heaviest calls, each below its caller.
+fn calls(account: &Account, style: &Style) -> Vec<String> {
+    let mut totals = Vec::new();
+    account.calls.walk(&mut |_, node| totals.push(node.total));
+    totals.sort_unstable_by(|a, b| b.cmp(a));
+    let least = totals.get(FUNCTIONS).map_or(0, |total| total + 1).max(account.latency.0 / 100);
+    let (mut lines, mut hidden) = (Vec::new(), 0_u64);
+    account.calls.walk(&mut |path, node| {
+        if node.total < least {
+            hidden += 1;
+            return;
+        }
+        let name = harmless(path.last().copied().unwrap_or_default());
+        let indented = format!("{:indent$}{name}", "", indent = path.len().saturating_sub(1).min(30));
+        let (total, own) = (UNIT.figure(Nanos(node.total)), UNIT.figure(Nanos(node.own)));
+        lines.push(format!("  {total:>10}{own:>10}  {}", clip(&indented, style.width.saturating_sub(24))));
+    });
+    if hidden > 0 {
+        lines.push(format!("  and {} with less", count_of(hidden, "function")));
+    }
+    lines
+}

@@ -1,0 +1,154 @@
+//! Records of costs whose truth is known.
+
+use record::cost::{CONTROL, COST_VERSION, Cost, CostPlan, Failure, Operation, Place, Sample};
+use record::{Fact, Machine, Tool};
+use report::Style;
+use report::cost::{against, compared, json, page, text};
+use units::{CpuId, Nanos, Random, Seed};
+
+const ROUNDS: u32 = 9;
+const FAMILIES: [&str; 3] = ["pipes", "sockets", "files"];
+
+/// A record with `count` operations, each taking `length(operation, draw)` picoseconds a piece.
+fn record(count: u32, draws: &mut Random, length: impl Fn(u32, f64) -> f64) -> Cost {
+    let mut operation = |number: u32| Operation {
+        name: if number == 0 { CONTROL.into() } else { format!("operation-{number}") },
+        title: format!("operation {number}"),
+        family: FAMILIES[(number * 3 / count) as usize].into(),
+        unit: "1".into(),
+        bytes: 0,
+        place: Place::OneCpu,
+        samples: (1..=ROUNDS).map(|round| sample(round, length(number, skewed(draws)))).collect(),
+        failures: Vec::new(),
+    };
+    Cost {
+        cost_version: COST_VERSION,
+        tool: Tool { version: "1".into(), build: "test".into() },
+        command_line: vec!["worstcase".into(), "cost".into()],
+        note: None,
+        started: record::time::UtcTime(0),
+        machine: Machine::default(),
+        plan: CostPlan {
+            cpu: CpuId(0),
+            second: Some(CpuId(1)),
+            rounds: ROUNDS,
+            sample: Nanos::from_millis(100),
+            seed: Seed(1),
+        },
+        rounds: ROUNDS,
+        interrupted: None,
+        evidence: Some(record::Evidence::default()),
+        operations: (0..count).map(&mut operation).collect(),
+    }
+}
+
+fn sample(round: u32, picoseconds: f64) -> Sample {
+    let count = 1_000_000;
+    let time = Nanos((picoseconds * 1_000.0) as u64);
+    Sample { round, count, time, cpu_time: time, switches: 2 * count }
+}
+
+/// One and more: mostly a little, now and then several times as much, as on a machine that others use too.
+fn skewed(draws: &mut Random) -> f64 {
+    let share = draws.below(1_000_000) as f64 / 1e6;
+    1.0 + 0.05 / (1.02 - share)
+}
+
+#[test]
+fn the_same_set_up_twice_shows_a_difference_of_any_operation_once_in_twenty_at_most() {
+    const COMPARISONS: usize = 300;
+    let mut draws = Seed(26).stream("null");
+    let differs = |_: &usize| {
+        let both = [0, 1].map(|_| record(45, &mut draws, |number, draw| f64::from(number + 1) * 1e4 * draw));
+        let found = against(&both[0], &both[1]);
+        assert_eq!((found.rows.len(), found.comparisons), (45, 46));
+        found.worst().is_some() || found.best().is_some()
+    };
+    let seen = (0..COMPARISONS).filter(differs).count();
+    assert!(seen * 20 <= COMPARISONS + 20, "{seen} of {COMPARISONS}");
+}
+
+#[test]
+fn an_operation_that_was_made_slower_is_the_worst_and_the_mean_weighs_families_alike() {
+    let mut draws = Seed(1).stream("truth");
+    let before = record(9, &mut draws, |_, draw| 1e5 * draw.sqrt().sqrt());
+    // One family of three is eight times as slow: the geometric mean is twice as much.
+    let slower = |number: u32| if number < 3 { 8.0 } else { 1.0 };
+    let after = record(9, &mut draws, |number, draw| 1e5 * draw.sqrt().sqrt() * slower(number));
+    let found = against(&before, &after);
+    let mean = found.mean.unwrap();
+    assert!((1.9..2.1).contains(&mean.ratio), "{mean:?}");
+    let worst = found.worst().unwrap().name.as_str();
+    assert!([CONTROL, "operation-1", "operation-2"].contains(&worst), "{worst}");
+    let slow: Vec<&str> = found
+        .rows
+        .iter()
+        .filter(|row| row.found.verdict == statistics::Verdict::Higher)
+        .map(|row| row.name.as_str())
+        .collect();
+    assert_eq!(slow, [CONTROL, "operation-1", "operation-2"]);
+    let shown = compared(&before, &after, &Style::default());
+    let sentences = shown.replace('\n', " ");
+    assert!(sentences.contains("Worst: operation ") && sentences.contains("as long: slower."), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&json(&found)).unwrap();
+    assert_eq!(json["operations"][8]["verdict"], "no difference visible");
+    assert!(page(&after, Some(&before)).unwrap().contains("What it costs"));
+}
+
+#[test]
+fn what_was_not_measured_is_named_with_its_reason_and_never_compared() {
+    let mut draws = Seed(1).stream("truth");
+    let before = record(3, &mut draws, |_, draw| 1e5 * draw);
+    let mut after = before.clone();
+    after.operations[1].samples.clear();
+    after.operations[1].failures = vec![Failure { round: 1, why: "connect: unreachable".into() }];
+    after.operations.remove(2);
+    after.evidence = None;
+    let shown = text(&after, &Style::default());
+    assert!(shown.contains("Not measured: operation 1: connect: unreachable"), "{shown}");
+    assert!(shown.contains("was cut off"), "{shown}");
+    let found = against(&before, &after);
+    assert_eq!(found.rows.len(), 1);
+    let left_out: Vec<&str> = found.left_out.iter().map(|(words, _)| words.as_str()).collect();
+    assert_eq!(left_out, ["operation 2", "operation 1"]);
+    assert!(
+        compared(&before, &after, &Style::default()).contains("Not compared: operation 1: not measured in")
+    );
+}
+
+#[test]
+fn figures_of_a_cpu_that_others_used_are_inconclusive_and_so_are_those_without_a_control() {
+    let mut draws = Seed(1).stream("truth");
+    let before = record(3, &mut draws, |_, draw| 1e5 * draw);
+    assert_eq!(against(&before, &before).inconclusive, None);
+    let mut shared = before.clone();
+    shared.operations[0].samples.iter_mut().for_each(|sample| sample.cpu_time = Nanos(sample.time.0 / 2));
+    let mut unknown = before.clone();
+    unknown.operations[0].samples.clear();
+    for other in [&shared, &unknown] {
+        for (first, second) in [(&before, other), (other, &before)] {
+            assert!(against(first, second).inconclusive.is_some());
+            assert!(compared(first, second, &Style::default()).contains("INCONCLUSIVE: "));
+        }
+    }
+    // A quota that took effect is what is measured.
+    let group = "/sys/fs/cgroup/half".into();
+    let limit = record::CpuQuota { group, quota: Nanos::from_millis(50), period: Nanos::from_millis(100) };
+    let quota = record::QuotaEvidence { limit, periods: Fact::Value(9), throttled: Fact::Value(Nanos(1)) };
+    shared.evidence = Some(record::Evidence { quotas: Fact::Value(vec![quota]), ..Default::default() });
+    assert_eq!(against(&before, &shared).inconclusive, None);
+}
+
+#[test]
+fn too_few_rounds_are_not_compared_and_say_how_many_are_needed() {
+    let mut draws = Seed(1).stream("truth");
+    let mut before = record(3, &mut draws, |_, draw| 1e5 * draw);
+    before.operations.iter_mut().for_each(|one| one.samples.truncate(4));
+    let found = against(&before, &before);
+    assert!(found.rows.is_empty() && found.mean.is_none());
+    assert!(found.left_out[0].1.contains("5 are needed"), "{found:?}");
+    assert!(
+        compared(&before, &before, &Style::default()).contains("No operation could be compared."),
+        "nothing is no good news"
+    );
+}

@@ -1,0 +1,151 @@
+//! What the worst values have in common, and what to do next.
+
+use record::verdict::Verdict;
+use record::{Block, Record, Sample, ScenarioEnd, Timeline, WarningId};
+use report::foot::{Notes, foot};
+use report::next::run;
+use units::Nanos;
+
+use crate::sample::{Spec, plain};
+
+/// One load on two CPUs, every wake-up below 100 us; what a test adds is the worst.
+fn quiet() -> Record {
+    let mut record = Spec { loads: vec!["io"], ..Spec::default() }.record();
+    for series in &mut record.scenarios[0].series {
+        series.worst.clear();
+    }
+    record
+}
+
+/// Adds wake-ups of these lengths, due at these milliseconds, to a CPU's.
+fn late(record: &mut Record, cpu: usize, wakes: &[(u64, u64)]) {
+    let series = &mut record.scenarios[0].series[cpu];
+    for &(us, ms) in wakes {
+        let latency = Nanos::from_micros(us);
+        series.observed.record(latency);
+        series.worst.push(Sample { latency, due: Nanos::from_millis(ms), activation: ms });
+    }
+    series.worst.sort_by_key(|sample| std::cmp::Reverse(sample.latency));
+}
+
+fn said(record: &Record) -> String {
+    foot(record, Notes::Few("DIR"), &plain()).replace("\n  ", " ").replace('\n', " ")
+}
+
+#[test]
+fn cpus_late_at_the_same_moment_are_said_to_be() {
+    let mut record = quiet();
+    late(&mut record, 0, &[(25_000, 1_201)]);
+    late(&mut record, 1, &[(27_000, 1_200), (26_000, 5_000)]);
+    let text = said(&record);
+    assert!(text.contains("Worst: 27000 us on CPU 1 under io, 1.2 s into it."), "{text}");
+    assert!(text.contains("CPU 0 was late at the same moment (25000 us)"), "{text}");
+    // Late at another moment is no coincidence.
+    record.scenarios[0].series[0].worst[0].due = Nanos::from_millis(1_300);
+    assert!(!said(&record).contains("same moment"), "{}", said(&record));
+}
+
+#[test]
+fn a_cpu_late_alone_is_named_and_one_that_did_not_report_is_not_taken_for_quiet() {
+    let mut record = quiet();
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    assert!(said(&record).contains("Only CPU 1 was so late"), "{}", said(&record));
+    record.scenarios[0].series[0].observed = histogram::Histogram::default();
+    assert!(!said(&record).contains("Only CPU 1"), "{}", said(&record));
+}
+
+#[test]
+fn delays_of_one_length_stand_out_from_delays_of_many() {
+    let mut record = quiet();
+    late(&mut record, 1, &[(7_990, 100), (7_980, 900), (7_960, 2_345), (7_940, 7_000)]);
+    assert!(
+        said(&record).contains("The 4 worst under io are of one length (7940.0 to 7990.0 us)"),
+        "{}",
+        said(&record)
+    );
+    let mut record = quiet();
+    late(&mut record, 1, &[(7_990, 100), (6_980, 900), (5_960, 2_345), (4_940, 7_000)]);
+    assert!(!said(&record).contains("of one length"), "{}", said(&record));
+}
+
+#[test]
+fn delays_that_come_back_after_the_same_time_stand_out_from_scattered_ones() {
+    let mut record = quiet();
+    let times = [100, 1_101, 2_100, 4_099, 5_100, 7_101];
+    let wakes: Vec<_> =
+        times.iter().enumerate().map(|(place, ms)| (5_000 + 500 * place as u64, *ms)).collect();
+    late(&mut record, 0, &wakes);
+    assert!(said(&record).contains("come each 1 s or a multiple of it"), "{}", said(&record));
+    let mut record = quiet();
+    let scattered: Vec<_> =
+        [100, 730, 2_100, 3_333, 5_190, 7_401].iter().map(|&ms| (5_000 + ms, ms)).collect();
+    late(&mut record, 0, &scattered);
+    assert!(!said(&record).contains("multiple of it"), "{}", said(&record));
+}
+
+#[test]
+fn lateness_in_the_first_second_alone_is_said_to_be() {
+    let mut record = quiet();
+    late(&mut record, 0, &[(5_000, 300)]);
+    let block = |latency: u64| {
+        let mut block = Block::default();
+        block.observed.add(latency, 1000);
+        block
+    };
+    for series in &mut record.scenarios[0].series {
+        series.timeline = Timeline { step: Nanos::from_secs(1), blocks: vec![block(20_000); 8] };
+    }
+    record.scenarios[0].series[0].timeline.blocks[0] = block(5_000_000);
+    assert!(said(&record).contains("in the first second only"), "{}", said(&record));
+    record.scenarios[0].series[1].timeline.blocks[5] = block(4_000_000);
+    assert!(!said(&record).contains("in the first second only"), "{}", said(&record));
+}
+
+#[test]
+fn few_notes_are_three_and_the_number_of_the_others() {
+    let mut record = quiet();
+    for id in
+        [WarningId::Guest, WarningId::NotIsolated, WarningId::Smi, WarningId::BusyBefore, WarningId::Rival]
+    {
+        record.warnings.push(record::Warning::note(id, "seen", ""));
+    }
+    record.judgement.verdict = Verdict::Measured;
+    let few = foot(&record, Notes::Few("DIR"), &plain());
+    let all = foot(&record, Notes::All, &plain());
+    let count = |text: &str| text.lines().filter(|line| line.starts_with("note  ")).count();
+    assert_eq!(count(&few), 3, "{few}");
+    assert!(count(&all) > 5 && few.contains(&format!("{} more notes: ", count(&all) - 3)), "{few}\n{all}");
+    let first = few.lines().find(|line| line.starts_with("note  ")).unwrap();
+    assert!(first.contains("steal") || first.contains("smi"), "what happened comes first: {first}");
+}
+
+fn commands(record: &Record) -> Vec<String> {
+    run::steps(record).into_iter().map(|(command, _)| command).collect()
+}
+
+#[test]
+fn next_steps_fit_what_was_seen() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    assert_eq!(
+        commands(&record),
+        [
+            "worstcase bench --explain --loads io",
+            "worstcase check",
+            "worstcase bench --limit 50ms --duration 10m"
+        ]
+    );
+    record.header.plan.limit = Some(Nanos::from_millis(1));
+    record.judgement.verdict = Verdict::Fail;
+    record.warnings.push(record::Warning::note(WarningId::NotIsolated, "seen", ""));
+    assert_eq!(commands(&record)[2], "worstcase tune plan --isolate 1");
+    record.header.plan.limit = Some(Nanos::from_millis(100));
+    record.judgement.verdict = Verdict::Pass;
+    assert_eq!(commands(&record)[2], "worstcase bench --limit 100ms --duration 10m");
+    record.scenarios[0].end = ScenarioEnd::Interrupted;
+    record.judgement.verdict = Verdict::Inconclusive;
+    assert!(!commands(&record).iter().any(|command| command.contains("--limit")), "{:?}", commands(&record));
+    record.scenarios.clear();
+    assert_eq!(commands(&record), Vec::<String>::new());
+}

@@ -1,0 +1,117 @@
+//! Who answers frames: each with one as long, and with how long it was here.
+
+use std::net::SocketAddr;
+
+use failure::Error;
+use sys::Errno;
+use sys::clock::Clock;
+use sys::net::{Interface, Mac, Socket, Source, Stamps, wait};
+use units::Nanos;
+
+use crate::frame::{Frame, Kind};
+use crate::link::{of_interface, of_packets};
+use crate::{ETHER_TYPE, ETHERNET, LONGEST};
+
+/// What is done to frames beside answering them: a truth that a measurement can be tried against.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner {
+    /// How long a frame is kept; the thread spins meanwhile.
+    pub delay: Nanos,
+    /// Each n-th frame of a run and thread is not answered.
+    pub drop_each: Option<u64>,
+}
+
+/// A socket whose frames are answered.
+#[derive(Debug)]
+pub struct Echo {
+    socket: Socket,
+    /// The interface's own address, for raw frames.
+    mac: Option<Mac>,
+    manner: Manner,
+}
+
+impl Echo {
+    /// Answers UDP on `address`.
+    ///
+    /// # Errors
+    /// An address that is not this machine's, or that is taken.
+    pub fn udp(address: SocketAddr, manner: Manner) -> failure::Result<Self> {
+        let socket = Socket::udp(address.is_ipv6())?;
+        socket.bind(address).map_err(|error| {
+            Error::from(error)
+                .with_hint("name an address of this machine (`ip address`) and a port that is free")
+        })?;
+        socket.stamp(Stamps::Received)?;
+        Ok(Self { socket, mac: None, manner })
+    }
+
+    /// Answers raw frames on `interface`.
+    ///
+    /// # Errors
+    /// There is no such interface, or `CAP_NET_RAW` is missing.
+    pub fn raw(interface: &str, manner: Manner) -> failure::Result<Self> {
+        let found = Interface::named(interface).map_err(of_interface)?;
+        let socket = Socket::packet(ETHER_TYPE, found.index, true).map_err(of_packets)?;
+        socket.stamp(Stamps::Received)?;
+        Ok(Self { socket, mac: Some(found.mac), manner })
+    }
+
+    /// The address that it answers UDP on.
+    ///
+    /// # Errors
+    /// It answers raw frames.
+    pub fn local(&self) -> failure::Result<SocketAddr> {
+        Ok(self.socket.local()?)
+    }
+
+    /// Answers until the process is ended.
+    ///
+    /// # Errors
+    /// The socket is of use no more: its interface is gone.
+    pub fn serve(&self) -> failure::Result<()> {
+        let mut buffer = vec![0; ETHERNET + LONGEST];
+        loop {
+            match self.socket.receive(&mut buffer) {
+                Ok(Some(received)) => {
+                    let length = received.length.min(buffer.len());
+                    self.answer(&mut buffer[..length], received.stamp, received.from);
+                }
+                Ok(None) => {
+                    let _ = wait(&self.socket, 1_000_000_000);
+                }
+                // Of an earlier answer: whoever had asked is gone.
+                Err(Errno::CONNREFUSED | Errno::INTR | Errno::HOSTUNREACH | Errno::NETUNREACH) => {}
+                Err(errno) => return Err(sys::Error::new("recvmsg", errno).into()),
+            }
+        }
+    }
+
+    /// Requests alone: two that echo do not answer each other for ever. A frame without the kernel's stamp, or with one of
+    /// later than now, was here for a time that nobody knows, and its answer says so.
+    fn answer(&self, bytes: &mut [u8], received_at: Option<u64>, from: Source) {
+        let header = if self.mac.is_some() { ETHERNET } else { 0 };
+        let Some(frame) = bytes.get(header..).and_then(Frame::read) else { return };
+        if frame.kind != Kind::Request || self.is_dropped(&frame) {
+            return;
+        }
+        let until = Clock::Monotonic.now().saturating_add(self.manner.delay.0);
+        while self.manner.delay > Nanos::ZERO && Clock::Monotonic.now() < until {}
+        let residence = received_at.and_then(|received_at| Clock::Realtime.now().checked_sub(received_at));
+        Frame { kind: Kind::Answer, residence, ..frame }.write(&mut bytes[header..]);
+        // An answer that cannot be sent is a frame that was lost: whoever asked counts it.
+        let _ = match (from, self.mac) {
+            (Source::Internet(address), None) => self.socket.send_to(bytes, address),
+            (Source::Hardware(asked), Some(own)) if asked[0] & 1 == 0 => {
+                bytes[..6].copy_from_slice(&asked);
+                bytes[6..12].copy_from_slice(&own);
+                self.socket.send(bytes)
+            }
+            _ => Ok(()),
+        };
+    }
+
+    fn is_dropped(&self, frame: &Frame) -> bool {
+        let each = self.manner.drop_each.filter(|_| frame.number != crate::frame::GREETING);
+        each.is_some_and(|each| (frame.number + 1) % each.max(1) == 0)
+    }
+}

@@ -1,0 +1,23 @@
+//! What goes over wires: frames that a peer answers ([`frame`]), who answers them ([`echo`]), a thread's way to that
+//! peer with the kernel's time stamps ([`Link`]), and what latmus and latmon say to each other ([`latmon`]).
+
+pub mod echo;
+pub mod frame;
+pub mod latmon;
+mod link;
+mod peer;
+
+pub use link::{Answer, Link, LinkOptions};
+pub use peer::Peer;
+
+/// The UDP port that a peer answers on where none is named.
+pub const PORT: u16 = 2307;
+
+/// The EtherType of raw frames: the first of the two that IEEE 802 keeps for local experiments.
+pub const ETHER_TYPE: u16 = 0x88b5;
+
+/// The most bytes of a frame, without the Ethernet header: what goes over Ethernet in one piece, in UDP over IPv6.
+pub const LONGEST: usize = 1_452;
+
+/// Destination, source and type before a raw frame.
+const ETHERNET: usize = 14;

@@ -1,0 +1,301 @@
+//! `worstcase cost`: what operations of the kernel take, and how many times as much as in an earlier record.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use operation::measure::{self, Observer};
+use record::cost::{COST_VERSION, Cost, CostPlan, Operation, load};
+use record::store::{PAGE, RunDirectory};
+use record::time::UtcTime;
+use report::Style;
+use sys::signal::Signals;
+use sysroot::SysRoot;
+use units::{CpuId, CpuList, Nanos, Seed};
+
+use crate::options;
+use crate::output::{self, Stream};
+use failure::{Error, Result};
+
+/// Measure what operations of the kernel take: pipes, sockets, forks, files
+///
+/// Real time has a price: a set-up that shortens the worst wake-up can make pipes, sockets or forks slower. This measures operations one by one, in rounds of random order; --against says how many times as long each takes as in an earlier record.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase cost --out before                  before a change\n  \
+    worstcase cost --against before --out after  after it: what it costs\n  \
+    worstcase report before after                the same comparison again")]
+pub struct CostCommand {
+    /// Measure only these operations or families of them, as in pipes,fork; --list names them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = options::MEASURED)]
+    only: Vec<String>,
+
+    /// The CPU that operations run on, and the one for partners on another [default: the first two that this process may use]
+    #[arg(short = 'a', long, value_name = "LIST", help_heading = options::MEASURED)]
+    cpus: Option<CpuList>,
+
+    /// How often each operation is measured; a comparison of all takes 7 or more [default: 9]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = options::METHOD)]
+    rounds: Option<u32>,
+
+    /// How long a sample is [default: 100ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = sample, help_heading = options::METHOD)]
+    sample: Option<Nanos>,
+
+    /// Where files are made for the operations on files; no file is left [default: the directory that the record's is in]
+    #[arg(long, value_name = "DIR", help_heading = options::METHOD)]
+    directory: Option<PathBuf>,
+
+    /// Seed of the orders [default: random, and recorded]
+    #[arg(long, value_name = "N", help_heading = options::METHOD)]
+    seed: Option<Seed>,
+
+    /// Compare with this record; its operations, CPUs, rounds and length of samples hold where no others are given
+    #[arg(long, value_name = "DIR", help_heading = options::OUTPUT)]
+    against: Option<PathBuf>,
+
+    /// Directory for record and page [default: worstcase-TIME-HOST]
+    #[arg(long, value_name = "DIR", help_heading = options::OUTPUT)]
+    out: Option<PathBuf>,
+
+    /// A remark to keep with the record
+    #[arg(long, value_name = "TEXT", help_heading = options::OUTPUT)]
+    note: Option<String>,
+
+    /// Print the record as JSON, with --against the comparison
+    #[arg(long, help_heading = options::OUTPUT)]
+    json: bool,
+
+    /// List the operations: what one is, which tool measures the same, what it stands for
+    #[arg(long, conflicts_with_all = ["cpus", "rounds", "sample", "directory", "seed", "against", "out", "note", "json"], help_heading = options::OUTPUT)]
+    list: bool,
+}
+
+/// A sample: shorter ones are all warm-up, longer ones are a run of their own.
+fn sample(text: &str) -> std::result::Result<Nanos, String> {
+    options::between(text, Nanos::from_millis(1), Nanos::from_secs(60), "1ms to 60s")
+}
+
+impl CostCommand {
+    pub fn run(self) -> Result<ExitCode> {
+        self.check_names()?;
+        if self.list {
+            output::final_data(&list(&self.only))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let earlier = self.against.as_deref().map(earlier).transpose()?;
+        // First: a signal that comes once there is a directory ends the run, not the process.
+        let signals = Signals::take()?;
+        let machine = runner::guest::machine(&SysRoot::live())?;
+        let plan = self.plan(&machine.cpus.online, earlier.as_ref())?;
+        let only = self.operations(earlier.as_ref());
+        let missing =
+            plan.second.is_none().then(|| format!("there is no second CPU beside CPU {}", plan.cpu));
+        let started = UtcTime(sys::clock::unix_seconds());
+        let directory = match &self.out {
+            Some(path) => RunDirectory::create(path)?,
+            None => RunDirectory::create_somewhere(&machine.host, started)?,
+        };
+        let mut cost = Cost {
+            cost_version: COST_VERSION,
+            tool: runner::tool(),
+            command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+            note: self.note.clone(),
+            started,
+            machine,
+            plan,
+            rounds: 0,
+            interrupted: None,
+            evidence: None,
+            operations: measure::planned(&only, missing.as_deref()),
+        };
+        // So that a run that is killed in its first round leaves what it was about to do.
+        directory.write_cost(&cost)?;
+        // Not in the record's own, which is another one each time: where a file system puts a directory is its choice.
+        let above = directory.path().parent().filter(|above| !above.as_os_str().is_empty());
+        let files = self.directory.as_deref().or(above).unwrap_or(Path::new("."));
+        measured(&mut cost, files, &directory, &signals)?;
+        self.conclude(&cost, earlier.as_ref(), &directory)
+    }
+
+    fn check_names(&self) -> Result<()> {
+        let is_known = |name: &&String| {
+            operation::Operation::find(name).is_some()
+                || operation::family::families().any(|one| one == **name)
+        };
+        match self.only.iter().find(|name| !is_known(name)) {
+            Some(name) => Err(Error::new(
+                format!("--only {name}: there is no such operation or family"),
+                "worstcase cost --list names them",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// What is asked for, else what the earlier record had, else the defaults.
+    fn plan(&self, online: &CpuList, earlier: Option<&Cost>) -> Result<CostPlan> {
+        let known = earlier.map(|cost| &cost.plan);
+        let (cpu, second) = self.places(online, known)?;
+        Ok(CostPlan {
+            cpu,
+            second,
+            rounds: self.rounds.or(known.map(|plan| plan.rounds)).unwrap_or(9),
+            sample: self.sample.or(known.map(|plan| plan.sample)).unwrap_or(Nanos::from_millis(100)),
+            seed: self.seed.unwrap_or_else(runner::plan::drawn_seed),
+        })
+    }
+
+    fn places(&self, online: &CpuList, known: Option<&CostPlan>) -> Result<(CpuId, Option<CpuId>)> {
+        let reachable = sys::schedule::reachable(online)?;
+        if let (None, Some(plan)) = (&self.cpus, known) {
+            let is_there = |cpu: CpuId| reachable.contains(cpu);
+            if is_there(plan.cpu) && plan.second.is_none_or(is_there) {
+                return Ok((plan.cpu, plan.second));
+            }
+        }
+        let cpus = self.cpus.as_ref().unwrap_or(&reachable);
+        let missing = cpus.difference(&reachable);
+        if !missing.is_empty() {
+            let message = format!("--cpus {cpus}: this process may use {reachable}");
+            return Err(Error::new(message, "choose among those"));
+        }
+        let mut places = cpus.iter();
+        let first = places.next().ok_or_else(|| Error::new("there is no CPU to measure on", ""))?;
+        Ok((first, places.next()))
+    }
+
+    fn operations(&self, earlier: Option<&Cost>) -> Vec<String> {
+        match earlier {
+            Some(cost) if self.only.is_empty() => {
+                cost.operations.iter().map(|operation| operation.name.clone()).collect()
+            }
+            _ => self.only.clone(),
+        }
+    }
+
+    fn conclude(&self, cost: &Cost, earlier: Option<&Cost>, directory: &RunDirectory) -> Result<ExitCode> {
+        let style = output::style(Stream::Output);
+        output::final_data(&shown(cost, earlier, self.json, &style))?;
+        let page = report::cost::page(cost, earlier).map_err(|error| Error::new(error, ""))?;
+        output::page(&directory.path().join(PAGE), &page, false)?;
+        if !self.json && earlier.is_none() {
+            let path = directory.path().display();
+            output::news(&format!("Next  worstcase cost --against {path}    after a change: what it costs"));
+        }
+        let is_open =
+            earlier.is_some_and(|earlier| report::cost::against(earlier, cost).inconclusive.is_some());
+        Ok(code(cost, is_open))
+    }
+}
+
+/// Complete, ended early or compared in vain, or ended before anything was measured.
+fn code(cost: &Cost, is_open: bool) -> ExitCode {
+    let has_figures = cost.operations.iter().any(|operation| !operation.samples.is_empty());
+    ExitCode::from(match (&cost.interrupted, has_figures) {
+        (None, true) if !is_open => 0,
+        (Some(_), false) => 130,
+        _ => 3,
+    })
+}
+
+fn shown(cost: &Cost, earlier: Option<&Cost>, json: bool, style: &Style) -> String {
+    match (json, earlier) {
+        (true, None) => serde_json::to_string(cost).unwrap_or_default() + "\n",
+        (true, Some(earlier)) => report::cost::json(&report::cost::against(earlier, cost)),
+        (false, None) => report::cost::text(cost, style),
+        (false, Some(earlier)) => report::cost::compared(earlier, cost, style),
+    }
+}
+
+fn earlier(path: &Path) -> Result<Cost> {
+    let none = || {
+        let message = format!("--against {}: there is no cost.json", path.display());
+        Error::new(message, "give a directory that `worstcase cost` left")
+    };
+    Ok(load(path).ok_or_else(none)??)
+}
+
+/// The records in `paths`, if the first of them is one of costs.
+pub fn records(paths: &[PathBuf]) -> Option<Result<Vec<Cost>>> {
+    let _ = load(paths.first()?)?;
+    let none = |path: &PathBuf| {
+        let message = format!("{}: it is no record of costs, as the first is", path.display());
+        Error::new(message, "records of costs are compared with each other")
+    };
+    Some(paths.iter().map(|path| Ok(load(path).ok_or_else(|| none(path))??)).collect())
+}
+
+/// What `worstcase report` shows of them: the first, or each other against it.
+pub fn report(costs: &[Cost], json: bool) -> (String, Option<std::result::Result<String, std::fmt::Error>>) {
+    let style = output::style(Stream::Output);
+    match costs {
+        [] => (String::new(), None),
+        [only] => (shown(only, None, json, &style), Some(report::cost::page(only, None))),
+        [first, rest @ ..] => {
+            let texts: Vec<String> = rest.iter().map(|one| shown(one, Some(first), json, &style)).collect();
+            (texts.join("\n"), rest.last().map(|last| report::cost::page(last, Some(first))))
+        }
+    }
+}
+
+fn measured(cost: &mut Cost, files: &Path, directory: &RunDirectory, signals: &Signals) -> Result<()> {
+    let root = SysRoot::live();
+    let mut cpus = CpuList::default();
+    cpus.insert(cost.plan.cpu);
+    cost.plan.second.into_iter().for_each(|cpu| cpus.insert(cpu));
+    let before = machine::Snapshot::take(&root, &cpus);
+    let path = std::path::absolute(files);
+    let path = path.map_err(|error| Error::new(format!("find the working directory: {error}"), ""))?;
+    let mut progress = Progress { directory, can_redraw: output::can_redraw() };
+    measure::measure(cost, &path, signals, &mut progress)?;
+    if progress.can_redraw {
+        output::end_progress();
+    }
+    let after = machine::Snapshot::take(&root, &cpus);
+    cost.evidence = Some(machine::evidence_between(&before, &after));
+    Ok(directory.write_cost(cost)?)
+}
+
+struct Progress<'a> {
+    directory: &'a RunDirectory,
+    can_redraw: bool,
+}
+
+impl Observer for Progress<'_> {
+    fn begins(&mut self, cost: &Cost, operation: &Operation, number: usize, of: usize) {
+        if self.can_redraw {
+            let left = (cost.plan.sample.saturating_mul((of - number + 1) as u64)).rounded();
+            output::progress(&format!("[{number}/{of}] {}  {left} left", operation.words()));
+        }
+    }
+
+    fn round(&mut self, cost: &Cost) -> Result<()> {
+        if !self.can_redraw {
+            output::news(&format!("round {} of {}", cost.rounds, cost.plan.rounds));
+        }
+        Ok(self.directory.write_cost(cost)?)
+    }
+}
+
+fn list(only: &[String]) -> String {
+    let mut text = String::new();
+    let mut family = "";
+    for operation in operation::operations().filter(|one| measure::is_wanted(one, only)) {
+        if operation.family() != family {
+            family = operation.family();
+            text += &format!("{family}:\n");
+        }
+        text += &format!(
+            "  {:18} {}\n{:21}one: {}\n{:21}as: {}\n{:21}stands for: {}\n",
+            operation.name,
+            operation.title,
+            "",
+            operation.unit,
+            "",
+            operation.source,
+            "",
+            operation.stands_for
+        );
+    }
+    text
+}

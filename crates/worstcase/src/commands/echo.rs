@@ -1,0 +1,116 @@
+//! `worstcase echo`: the peer that `--probe network` measures.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use sys::schedule::{self, Scheduling};
+use units::{CpuList, Nanos, Policy, Priority};
+use wire::echo::{Echo as Answering, Manner};
+
+use crate::network;
+use crate::output;
+use failure::{Error, Result};
+
+/// Answer the frames of measure --probe network, until Ctrl-C
+///
+/// One thread, SCHED_FIFO where that is permitted. Each answer says how long the frame was here.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Echo {
+    /// Address to answer UDP on: ADDRESS or ADDRESS:PORT [default port: 2307]
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "interface", conflicts_with = "interface")]
+    listen: Option<String>,
+
+    /// Interface to answer raw frames on, in place of UDP (EtherType 0x88b5)
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+
+    /// Permit --listen 0.0.0.0 and [::], which answer on every interface
+    #[arg(long)]
+    everywhere: bool,
+
+    /// Real-time priority, 1 to 99 [default: 98]
+    #[arg(short = 'p', long, value_name = "N")]
+    priority: Option<Priority>,
+
+    /// CPUs to run on [default: all that this process may use]
+    #[arg(short = 'a', long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+
+    /// Keep each frame so long, spinning: to try a measurement against a truth that is known
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = network::delay, hide_default_value = true)]
+    delay: Nanos,
+
+    /// Leave each N-th frame unanswered, for the same purpose
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    drop_each: Option<u64>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  worstcase echo --listen 10.0.0.2                        answers UDP
+  worstcase echo --interface eth0                         answers raw frames
+  worstcase measure --probe network --peer 10.0.0.2       on the other host: what is measured";
+
+impl Echo {
+    /// Answers until it is ended.
+    pub fn run(self) -> Result<ExitCode> {
+        self.check(sys::privilege::comes_from_file())?;
+        let manner = Manner { delay: self.delay, drop_each: self.drop_each };
+        let (echo, place) = self.open(manner)?;
+        self.prepare()?;
+        output::final_data(&format!("answering on {place}\n"))?;
+        echo.serve()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Refuses what would keep a CPU from everything else, `for_all` where the program's file gave it its privileges.
+    fn check(&self, for_all: bool) -> Result<()> {
+        let highest = self.priority.is_some_and(|priority| u8::from(priority) > 98);
+        let what = match (self.delay > Nanos::ZERO, highest) {
+            (true, _) => "--delay spins",
+            (_, true) => "--priority 99 is above the kernel's own threads",
+            _ => return Ok(()),
+        };
+        if !for_all {
+            return Ok(());
+        }
+        let message = format!("{what}: not for a program that has its privileges from file capabilities");
+        Err(Error::new(message, "run it as root, or a copy without file capabilities: setcap -r"))
+    }
+
+    fn open(&self, manner: Manner) -> Result<(Answering, String)> {
+        if let Some(interface) = &self.interface {
+            return Ok((Answering::raw(interface, manner)?, format!("{interface}, raw frames")));
+        }
+        let named = self.listen.as_deref().unwrap_or_default();
+        let address = network::address(named).map_err(|problem| {
+            Error::new(
+                format!("--listen {named}: {problem}"),
+                "name an address of this machine: `ip address`",
+            )
+        })?;
+        if address.ip().is_unspecified() && !self.everywhere {
+            let message = format!("--listen {named} would answer on every interface");
+            return Err(Error::new(message, "name one address, or add --everywhere"));
+        }
+        let echo = Answering::udp(address, manner)?;
+        let place = echo.local()?.to_string();
+        Ok((echo, place))
+    }
+
+    /// As the measuring threads are. An ordinary thread answers too, later: it is said.
+    fn prepare(&self) -> Result<()> {
+        if let Some(cpus) = &self.cpus {
+            schedule::set_affinity(0, cpus).map_err(|error| {
+                Error::new(error.to_string(), "the CPU is offline or belongs to another cgroup's cpuset")
+            })?;
+        }
+        let highest = Priority::try_from(98).ok();
+        let scheduling = Scheduling::new(Policy::Fifo, self.priority.or(highest));
+        if let Err(error) = schedule::set(scheduling).and_then(|()| sys::memory::lock_all()) {
+            output::words(&format!("answers as an ordinary thread: {error}"));
+        }
+        Ok(())
+    }
+}

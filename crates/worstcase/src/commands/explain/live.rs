@@ -1,0 +1,168 @@
+//! `worstcase explain --live`: late wake-ups of a machine that runs, as they come.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use capture::{Live, Threads};
+use clap::Args;
+use record::{Hit, Unit};
+use sys::clock::Clock;
+use sys::schedule::{self, Scheduling};
+use sys::signal::Signals;
+use sysroot::SysRoot;
+use units::{CpuId, CpuList, Nanos, Priority};
+
+use crate::options;
+use crate::output::{self, Stream};
+use failure::{Error, Result};
+
+/// What the names of threads of our own begin with.
+const OWN: &str = "explain/";
+/// Their period.
+const PERIOD: u64 = 1_000_000;
+const PRIORITY: &str = "98";
+/// How often the trace is read.
+const LOOK: Duration = Duration::from_millis(100);
+/// How many late wake-ups the causes in the end are taken from: the last ones.
+const KEPT: usize = 10_000;
+
+/// What is watched.
+#[derive(Args)]
+pub struct Options {
+    /// Explain late wake-ups of the running machine as they come, until Ctrl-C: those of a thread of our own on each CPU, or
+    /// those of --tid or --pid
+    #[arg(long, conflicts_with_all = ["record", "export"])]
+    live: bool,
+
+    /// Watch this thread; can be given several times
+    #[arg(long, value_name = "TID", requires = "live")]
+    tid: Vec<i32>,
+
+    /// Watch the threads that this process has now
+    #[arg(long, value_name = "PID", requires = "live")]
+    pid: Option<i32>,
+
+    /// Explain wake-ups that are this late or later
+    #[arg(long, value_name = "TIME", requires = "live", default_value = "100us", value_parser = options::length)]
+    threshold: Nanos,
+
+    /// How long [default: until Ctrl-C]
+    #[arg(short = 'D', long, value_name = "TIME", requires = "live", value_parser = options::length)]
+    duration: Option<Nanos>,
+}
+
+impl Options {
+    /// Whether the machine is watched, and no record is read.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Watches until the time is up or a signal comes.
+    pub fn watch(&self, json: bool) -> Result<()> {
+        let signals = Signals::take()?;
+        let ids = self.ids()?;
+        let are_own = ids.is_empty();
+        let threads = if are_own { Threads::Named(OWN.to_owned()) } else { Threads::Ids(ids) };
+        let live = Live::begin(threads, self.threshold)?;
+        if !are_own {
+            return self.follow(live, &signals, json);
+        }
+        let end = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let started = start(scope, &end);
+            let watched = started.and_then(|()| self.follow(live, &signals, json));
+            end.store(true, Ordering::Relaxed);
+            watched
+        })
+    }
+
+    /// The threads that are asked for; none where our own are to be watched.
+    fn ids(&self) -> Result<Vec<i32>> {
+        let root = SysRoot::live();
+        let mut ids = self.tid.clone();
+        if let Some(pid) = self.pid {
+            ids.extend(machine::tasks::threads(&root, pid).iter().map(|thread| thread.tid));
+        }
+        let is_gone = |tid: &i32| machine::tasks::task(&root, *tid, *tid).is_none();
+        let gone = self.pid.filter(|_| ids.is_empty()).or_else(|| ids.iter().copied().find(is_gone));
+        match gone {
+            Some(id) => {
+                Err(Error::new(format!("there is no process or thread {id}"), "ps -eLo pid,tid,comm"))
+            }
+            None => Ok(ids),
+        }
+    }
+
+    fn follow(&self, mut live: Live, signals: &Signals, json: bool) -> Result<()> {
+        let style = output::style(Stream::Output);
+        let began = Instant::now();
+        let until = self.duration.map(|duration| began + duration.duration());
+        let mut kept: VecDeque<Hit> = VecDeque::new();
+        let mut readers = true;
+        loop {
+            let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
+            sys::signal::wait_readable(&[signals.as_fd()], left.min(LOOK))?;
+            let ends = left.is_zero() || signals.next().is_some();
+            for hit in live.look()? {
+                readers &= print(&shown(&hit, json, &style)?)?;
+                kept.push_back(hit);
+                kept.drain(..kept.len().saturating_sub(KEPT));
+            }
+            if ends || !readers {
+                break;
+            }
+        }
+        if !json && readers {
+            let hits: Vec<Hit> = kept.into();
+            let seconds = began.elapsed().as_secs_f64();
+            print(&report::explanation::watched(&hits, live.count(), seconds, live.tracing(), &style))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether somebody still reads.
+fn print(text: &str) -> Result<bool> {
+    output::data(text).map_err(|error| Error::new(error, ""))
+}
+
+fn shown(hit: &Hit, json: bool, style: &report::Style) -> Result<String> {
+    if json {
+        let text = serde_json::to_string(hit);
+        return Ok(text.map_err(|error| Error::new(error, ""))? + "\n");
+    }
+    Ok(report::explanation::hit(hit, Unit::Microseconds, style) + "\n")
+}
+
+/// Starts a thread on each CPU that wakes up every millisecond until `end`.
+fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, end: &'scope AtomicBool) -> Result<()> {
+    let priority: Priority = PRIORITY.parse().map_err(|error| Error::new(error, ""))?;
+    sys::memory::lock_all()?;
+    for cpu in schedule::affinity(0)?.iter() {
+        let (say, said) = std::sync::mpsc::channel();
+        let body = move || {
+            let set = wakes_up_alone(cpu, priority);
+            let is_set = set.is_ok();
+            let _ = say.send(set);
+            let mut at = Clock::Monotonic.now();
+            while is_set && !end.load(Ordering::Relaxed) {
+                // After a long delay it goes on from there.
+                at = (at + PERIOD).max(Clock::Monotonic.now());
+                let _ = Clock::Monotonic.sleep_until(at);
+            }
+        };
+        let builder = std::thread::Builder::new().name(format!("{OWN}{cpu}"));
+        builder.spawn_scoped(scope, body).map_err(|error| Error::new(error, ""))?;
+        if let Ok(set) = said.recv() {
+            set?;
+        }
+    }
+    Ok(())
+}
+
+fn wakes_up_alone(cpu: CpuId, priority: Priority) -> sys::Result<()> {
+    schedule::set_affinity(0, &CpuList::from_iter([cpu]))?;
+    schedule::set(Scheduling::Fifo(priority))
+}

@@ -1,0 +1,265 @@
+//! `worstcase why`: what stands behind an id, whichever command named it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ::explain::cures;
+use ::report::why::{Part, entry, family};
+use audit::{Profile, Request, Rule, Rules, isolation};
+use clap::Args;
+use record::WarningId;
+use serde::{Deserialize, Serialize};
+use survey::Survey;
+use units::{CpuList, InOrder};
+
+use crate::commands::check::subject::{root_at, survey_of};
+use crate::output::{self, Stream};
+use failure::{Error, Result};
+
+/// Say what an id means, why it matters, what it costs and what helps
+///
+/// One place for what bench warns of, check and tune judge and change, explain blames and partition verify counts. A rule is
+/// judged on this machine too.
+#[derive(Args)]
+pub struct Why {
+    /// A rule, a warning, a cause or a disturbance, as any command prints it [default: list them all]
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+
+    /// What you run, for rules: isolated, poll or general; stock, rt or evl; guest or host; several with commas [default: what the machine is]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    profile: Vec<Profile>,
+
+    /// CPUs that are, or are to be, isolated, for rules [default: those that the kernel isolates]
+    #[arg(long, value_name = "CPUS")]
+    isolate: Option<CpuList>,
+
+    /// Judge the machine whose /proc and /sys are in a directory, or in a file that worstcase snapshot wrote
+    #[arg(long, value_name = "PATH")]
+    root: Option<PathBuf>,
+}
+
+impl Why {
+    pub fn run(self) -> Result<ExitCode> {
+        let survey = || survey_of(&root_at(self.root.as_deref())?, self.isolate.as_ref());
+        match &self.id {
+            Some(id) => answer(id, &self.profile, survey)?,
+            None => output::final_data(&all()?)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Prints what stands behind `id`; a rule is judged on the machine of `survey`.
+pub fn answer(id: &str, profiles: &[Profile], survey: impl FnOnce() -> Result<Survey>) -> Result<()> {
+    let rules = built_in()?;
+    let text = match rules.get(id) {
+        Some(rule) => of_rule(rule, &rules, profiles, &survey()?),
+        None => {
+            // A rival is warned of by bench and blamed by explain: both are meant.
+            let meanings = [of_warning(id, &rules)?, of_cause(id, &rules), of_disturbance(id)];
+            let meanings: Vec<String> = meanings.into_iter().flatten().collect();
+            if meanings.is_empty() {
+                return Err(unknown(id, &rules));
+            }
+            meanings.join("\n")
+        }
+    };
+    output::final_data(&text)
+}
+
+fn built_in() -> Result<Rules> {
+    Rules::built_in().map_err(|error| Error::new(error, ""))
+}
+
+fn of_rule(rule: &Rule, rules: &Rules, profiles: &[Profile], survey: &Survey) -> String {
+    let request = Request { profiles: profiles.to_vec(), rules: vec![rule.id.clone()] };
+    let audit = audit::audit(survey, rules.all(), &request);
+    let style = output::style(Stream::Output);
+    let of = |finding| ::report::findings::explain(rule, finding, &style);
+    audit.findings.first().map(of).unwrap_or_default()
+}
+
+/// What stands behind a warning of a measurement.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Doubt {
+    /// Why it matters.
+    why: String,
+    /// What to do.
+    cure: String,
+    /// Rules that judge the same thing.
+    #[serde(default)]
+    rules: Vec<String>,
+}
+
+/// The warnings' texts by their ids.
+fn doubts() -> Result<BTreeMap<String, Doubt>> {
+    let doubts = toml::from_str(include_str!("why/doubts.toml"));
+    doubts.map_err(|error| Error::new(error, ""))
+}
+
+fn of_warning(id: &str, rules: &Rules) -> Result<Option<String>> {
+    let Some(warning) = WarningId::ALL.iter().find(|warning| warning.as_str() == id) else { return Ok(None) };
+    let mut parts = vec![("named by", "bench, measure, report, explain".to_owned())];
+    if let Some(doubt) = doubts()?.remove(id) {
+        parts.extend([("why", doubt.why), ("cure", doubt.cure), ("rules", named(&doubt.rules, rules))]);
+    }
+    if warning.is_incomplete() {
+        parts.push(("verdict", "inconclusive, whatever was measured".to_owned()));
+    }
+    parts.push(("source", "docs/evidence.md: who reads what, and when".to_owned()));
+    Ok(Some(shown(id, warning.title(), &parts)))
+}
+
+fn of_cause(id: &str, rules: &Rules) -> Option<String> {
+    let class = cures::CLASSES.into_iter().find(|class| name(class) == id)?;
+    let sort = cures::of(class);
+    let ids: Vec<String> = sort.rules.iter().map(|&rule| rule.to_owned()).collect();
+    let parts = [
+        ("named by", "explain and bench --explain, as a cause of late wake-ups".to_owned()),
+        ("cure", sort.advice.to_owned()),
+        ("rules", named(&ids, rules)),
+        ("source", "docs/explain.md".to_owned()),
+    ];
+    Some(shown(id, sort.words, &parts))
+}
+
+fn of_disturbance(id: &str) -> Option<String> {
+    let (kind, origin) = isolation::known_as(id)?;
+    let parts = [
+        ("named by", format!("partition verify, as {}", name(&kind).replace('-', " "))),
+        ("cure", origin.remedy.clone()),
+        ("source", "docs/partition.md".to_owned()),
+    ];
+    Some(shown(id, &origin.source, &parts))
+}
+
+fn shown(id: &str, words: &str, parts: &[Part]) -> String {
+    let parts: Vec<Part> = parts.iter().filter(|(_, text)| !text.is_empty()).cloned().collect();
+    entry(id, words, &parts, &output::style(Stream::Output))
+}
+
+/// Rules with what is so where they fail.
+fn named(ids: &[String], rules: &Rules) -> String {
+    let one = |id: &String| match rules.get(id) {
+        Some(rule) => format!("{id} ({})", rule.problem),
+        None => id.clone(),
+    };
+    ids.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// The name of a variant in JSON: `interrupts-off`.
+fn name(variant: &impl Serialize) -> String {
+    match serde_json::to_value(variant) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// A family of ids: its heading, its ids with their words.
+type Family = (String, Vec<(String, String)>);
+
+fn families(rules: &Rules) -> Vec<Family> {
+    let warnings = WarningId::ALL.iter().map(|id| (id.as_str().to_owned(), id.title().to_owned()));
+    let causes = cures::CLASSES.iter().map(|class| (name(class), cures::of(*class).words.to_owned()));
+    let of_layer = |layer: &audit::Layer| {
+        let own = rules.all().iter().filter(|rule| rule.layer == layer.name);
+        let entries = own.map(|rule| (rule.id.clone(), rule.title.clone())).collect();
+        (format!("Rules, {} (check, tune, partition)", layer.name), entries)
+    };
+    let disturbances = isolation::origins().filter(|(_, names, _)| !is_general(names));
+    let disturbances = disturbances.map(|(_, names, origin)| (names.join(" "), origin.source.clone()));
+    let measured = [
+        ("Warnings (bench, measure, report)".to_owned(), warnings.collect()),
+        ("Causes of late wake-ups (explain)".to_owned(), causes.collect()),
+    ];
+    let counted = ("What disturbs a CPU (partition verify)".to_owned(), disturbances.collect());
+    measured.into_iter().chain(rules.layers().iter().map(of_layer)).chain([counted]).collect()
+}
+
+/// What stands for everything else of its kind has no name.
+fn is_general(names: &[String]) -> bool {
+    names.iter().all(|name| name == "*")
+}
+
+fn all() -> Result<String> {
+    let style = output::style(Stream::Output);
+    let families = families(&built_in()?);
+    let texts: Vec<String> = families.iter().map(|(head, entries)| family(head, entries, &style)).collect();
+    Ok(texts.join("\n"))
+}
+
+fn unknown(id: &str, rules: &Rules) -> Error {
+    let families = families(rules);
+    let ids = families.iter().flat_map(|(_, entries)| entries.iter().map(|(id, _)| id.as_str()));
+    let alike: Vec<&str> = alike(id, ids);
+    let hint = match alike.as_slice() {
+        [] => "worstcase why lists every id".to_owned(),
+        alike => format!("did you mean {}?", alike.join(", ")),
+    };
+    Error::new(format!("there is no rule, warning, cause or disturbance `{id}`"), hint)
+}
+
+/// Ids that `asked` may have been meant to be, the likeliest first: those that hold it, then those that share most of their
+/// letter pairs with it.
+fn alike<'a>(asked: &str, ids: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    const MOST: usize = 4;
+    let pairs = |text: &str| -> Vec<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
+    let own = pairs(asked);
+    let score = |id: &str| {
+        let theirs = pairs(id);
+        let common = own.iter().filter(|pair| theirs.contains(pair)).count();
+        let held = asked.len() > 2 && id.contains(asked);
+        if held { 1000 } else { 2 * 100 * common / (own.len() + theirs.len()).max(1) }
+    };
+    let mut scored: Vec<(usize, &str)> =
+        ids.map(|id| (score(id), id)).filter(|(score, _)| *score >= 60).collect();
+    scored.order_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().take(MOST).map(|(_, id)| id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_warning_has_a_reason_and_a_cure() {
+        let doubts = doubts().unwrap();
+        let rules = built_in().unwrap();
+        for id in WarningId::ALL {
+            let doubt = &doubts[id.as_str()];
+            assert!(!doubt.why.is_empty() && !doubt.cure.is_empty(), "{id}");
+            assert!(doubt.rules.iter().all(|rule| rules.get(rule).is_some()), "{id}: {:?}", doubt.rules);
+        }
+        assert_eq!(doubts.len(), WarningId::ALL.len(), "a text of a warning that is gone");
+    }
+
+    #[test]
+    fn every_id_has_an_answer_and_stands_once_in_its_family() {
+        let rules = built_in().unwrap();
+        for (family, entries) in families(&rules) {
+            let mut seen = std::collections::BTreeSet::new();
+            for name in entries.iter().flat_map(|(id, _)| id.split(' ')) {
+                let is_answered = rules.get(name).is_some()
+                    || of_warning(name, &rules).unwrap().is_some()
+                    || of_cause(name, &rules).is_some()
+                    || of_disturbance(name).is_some();
+                assert!(is_answered, "{name}");
+                assert!(
+                    family.starts_with("What disturbs") || seen.insert(name.to_owned()),
+                    "{family} has {name} twice"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_is_understood() {
+        let ids = ["kc-preempt-rt", "bt-preempt", "steal", "rn-guest-steal", "smi"];
+        assert_eq!(alike("kc-preemt-rt", ids.into_iter())[0], "kc-preempt-rt");
+        assert_eq!(alike("guest-steal", ids.into_iter()), ["rn-guest-steal", "steal"]);
+        assert!(alike("nosuch", ids.into_iter()).is_empty());
+    }
+}

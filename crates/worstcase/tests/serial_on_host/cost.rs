@@ -1,0 +1,209 @@
+//! What operations take: slowed ones are found, those that cannot run are named, and nothing is left.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use record::cost::{Cost, Place, load};
+use rustix::process::Signal;
+
+use crate::evidence::Quota;
+use crate::support::{self, is_missing, is_root, skipped};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
+
+fn cost(directory: &Path, name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("cost").args(arguments).arg("--out").arg(directory.join(name)).current_dir(directory);
+    command
+}
+
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output
+}
+
+/// Of a comparison: inconclusive where others use this machine too.
+fn compared(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let shown = text(&output);
+    let expected = if shown.contains("INCONCLUSIVE: ") { 3 } else { 0 };
+    assert_eq!(output.status.code(), Some(expected), "{output:?}");
+    shown
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn read(path: PathBuf) -> Cost {
+    load(&path).unwrap().unwrap()
+}
+
+/// Names in a directory.
+fn left_in(directory: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn every_operation_is_measured_or_says_why_not() {
+    let directory = tempfile::tempdir().unwrap();
+    done(&mut cost(directory.path(), "all", &["--rounds", "1", "--sample", "1ms"]));
+    let cost = read(directory.path().join("all"));
+    assert!(cost.operations.len() > operation::operations().count(), "{} places", cost.operations.len());
+    for one in &cost.operations {
+        assert_eq!(one.samples.len() + one.failures.len(), 1, "{one:?}");
+        assert!(one.samples.iter().all(|sample| sample.count > 0 && sample.time.0 > 0), "{one:?}");
+    }
+    let measured = cost.operations.iter().filter(|one| !one.samples.is_empty() && one.place == Place::OneCpu);
+    assert!(measured.count() * 10 > operation::operations().count() * 8);
+    assert_eq!(left_in(&directory.path().join("all")).len(), 2, "record and page");
+    assert_eq!(left_in(directory.path()).len(), 1, "files of the operations are gone");
+}
+
+#[test]
+fn a_call_that_was_made_slower_is_named_as_the_worst() {
+    let directory = tempfile::tempdir().unwrap();
+    let few =
+        ["--only", "cpu-integer,getppid,pipe-self,futex-ping-pong", "--sample", "20ms", "--rounds", "7"];
+    let mut before = cost(directory.path(), "before", &few);
+    sys::injection::slow_down(&mut before, sys::injection::GETPPID, 0);
+    let mut after = cost(directory.path(), "after", &["--against", "before"]);
+    sys::injection::slow_down(&mut after, sys::injection::GETPPID, 4_000);
+    done(&mut before);
+    let shown = compared(&mut after);
+    assert!(shown.contains("Worst: getppid, "), "{shown}");
+    let mut again = Command::new(PROGRAM);
+    let again = text(&done(again.args(["report", "before", "after"]).current_dir(directory.path())));
+    assert!(again.contains("Worst: getppid, "), "{again}");
+    let mut printed = Command::new(PROGRAM);
+    let printed =
+        text(&done(printed.args(["report", "before", "after", "--json"]).current_dir(directory.path())));
+    crate::support::schema::check("cost-comparison", &serde_json::from_str(&printed).unwrap());
+    let worst =
+        report::cost::against(&read(directory.path().join("before")), &read(directory.path().join("after")));
+    assert!(worst.worst().unwrap().found.interval.0 > 1.5, "{worst:?}");
+}
+
+#[test]
+fn half_a_cpu_makes_a_loop_take_twice_as_long() {
+    let Some(half) = is_root().then(|| Quota::of(50_000)).flatten() else {
+        return skipped("a CPU quota needs root and the cpu controller");
+    };
+    let directory = tempfile::tempdir().unwrap();
+    // Some periods of the quota a sample: the last ends with the work, not with the period.
+    let few = ["--only", "cpu-integer", "--sample", "500ms", "--rounds", "5"];
+    done(&mut cost(directory.path(), "before", &few));
+    let free = read(directory.path().join("before"));
+    let sum = |of: fn(&record::cost::Sample) -> u64| free.operations[0].samples.iter().map(of).sum::<u64>();
+    if sum(|sample| sample.cpu_time.0) * 100 < sum(|sample| sample.time.0) * 95 {
+        return skipped("others use the CPU: a quota would limit nothing");
+    }
+    let mut limited = half.command(&["cost", "--against", "before", "--out", "after"]);
+    let shown = compared(limited.current_dir(directory.path()));
+    assert!(shown.contains("a control group limits the CPU time"), "{shown}");
+    let limited = read(directory.path().join("after"));
+    let found = report::cost::against(&free, &limited);
+    assert!(found.rows[0].found.ratio > 1.0, "{found:?}");
+    // Within one run, because the machine itself can be faster or slower by the second.
+    let sum = |of: fn(&record::cost::Sample) -> u64| {
+        limited.operations[0].samples.iter().map(of).sum::<u64>() as f64
+    };
+    let stretch = sum(|sample| sample.time.0) / sum(|sample| sample.cpu_time.0);
+    assert!((1.5..3.0).contains(&stretch), "{stretch}: {found:?}");
+}
+
+#[test]
+fn without_a_loopback_device_sockets_are_named_as_not_measured() {
+    if !is_root() || is_missing("unshare") {
+        return skipped("a network namespace cannot be made here");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("unshare");
+    let arguments = ["cost", "--only", "sockets", "--rounds", "1", "--sample", "1ms", "--out", "here"];
+    let shown = text(&done(command.args(["-n", PROGRAM]).args(arguments).current_dir(directory.path())));
+    assert!(shown.contains("Not measured: ") && shown.contains("127.0.0.1"), "{shown}");
+    let cost = read(directory.path().join("here"));
+    let of = |name: &str| cost.operations.iter().find(|one| one.name == name).unwrap().samples.len();
+    assert_eq!((of("unix-ping-pong"), of("tcp-stream"), of("udp-stream")), (1, 0, 0));
+}
+
+#[test]
+fn with_one_cpu_partners_on_another_are_named_as_not_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let cpu = sys::schedule::affinity(0).unwrap().first().unwrap().to_string();
+    let few = ["--only", "pipes", "--cpus", &cpu, "--rounds", "1", "--sample", "1ms"];
+    let shown = text(&done(&mut cost(directory.path(), "one", &few)));
+    assert!(shown.contains("there is no second CPU beside"), "{shown}");
+}
+
+#[test]
+fn on_a_full_disk_what_writes_is_named_as_not_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let full = directory.path().join("full");
+    std::fs::create_dir(&full).unwrap();
+    let mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "none"];
+    if !is_root() || !Command::new(mount[0]).args(&mount[1..]).arg(&full).status().unwrap().success() {
+        return skipped("nothing can be mounted here");
+    }
+    let _ = std::fs::write(full.join("filled"), vec![1; 64 << 10]);
+    let few = ["--only", "files", "--directory", "full", "--rounds", "1", "--sample", "1ms"];
+    let output = cost(directory.path(), "record", &few).output().unwrap();
+    let left = left_in(&full).len();
+    assert!(Command::new("umount").arg(&full).status().unwrap().success());
+    let shown = text(&output);
+    assert!(shown.contains("Not measured: ") && shown.contains("No space left"), "{shown}");
+    assert_eq!((output.status.code(), left), (Some(0), 1));
+}
+
+#[test]
+fn a_run_that_ends_in_any_operation_leaves_nothing_and_keeps_its_rounds() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = directory.path().join("files");
+    std::fs::create_dir(&files).unwrap();
+    let only = "fifo-stream,mqueue-stream,file-create,fork,exec,tcp-stream";
+    let few = ["--only", only, "--directory", "files", "--rounds", "1000", "--sample", "2ms"];
+    for (number, signal) in [Signal::INT, Signal::TERM, Signal::KILL, Signal::KILL].into_iter().enumerate() {
+        let name = format!("run-{number}");
+        let mut command = cost(directory.path(), &name, &few);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let record = directory.path().join(&name);
+        wait_for("two rounds", || load(&record).is_some_and(|cost| cost.is_ok_and(|cost| cost.rounds > 1)));
+        std::thread::sleep(Duration::from_millis(7 * number as u64));
+        support::kill(child.id() as i32, signal);
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), (signal != Signal::KILL).then_some(3), "{signal:?}");
+        wait_for("nothing left", || left_in(&files).is_empty() && samples_of(child.id()) == 0);
+        let kept = read(record);
+        assert!(kept.rounds > 1 && kept.operations.iter().all(|one| one.samples.len() > 1), "{signal:?}");
+        assert_eq!(kept.interrupted.is_some(), signal != Signal::KILL);
+    }
+}
+
+/// How many processes still take a sample for `parent`.
+fn samples_of(parent: u32) -> usize {
+    let needle = format!("\"parent\":{parent},");
+    let lines = std::fs::read_dir("/proc").unwrap().flatten();
+    lines
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
+        .filter(|line| line.contains("operation-sample") && line.contains(&needle))
+        .count()
+}
+
+fn wait_for(what: &str, event: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while !event() {
+        assert!(std::time::Instant::now() < end, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_record_of_a_run_is_no_record_of_costs() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = cost(directory.path(), "x", &["--against", "."]).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words.contains("--against .: there is no cost.json") && words.contains("hint: "), "{words}");
+}

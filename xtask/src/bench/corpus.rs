@@ -1,0 +1,138 @@
+//! Recipes with a known truth, put to the program: how many right ones it accuses, how many wrong ones it passes.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+/// Begins a case.
+const MARK: &str = "%% ";
+
+/// For which kernel a case is that names none.
+const KERNEL: &str = "6.12";
+
+/// A recipe and whether each line of it does what it says.
+struct Case {
+    right: bool,
+    kernel: String,
+    why: String,
+    text: String,
+}
+
+/// What the program made of a case.
+#[derive(PartialEq)]
+enum Answer {
+    /// Exit code 0 and nothing but notes.
+    Passed,
+    /// Exit code 0 with a warning.
+    Warned,
+    /// Exit code 1.
+    Failed,
+    /// Exit code 3.
+    NotUnderstood,
+}
+
+/// Prints the figures of each file of the corpus, and with `verbose` the cases that were judged wrongly where one may mend by them.
+pub fn run(binary: &Path, verbose: bool) -> Result<()> {
+    let directory = workspace::root().join("crates/audit/tests/corpus");
+    let parts = [("a.txt", true), ("b.txt", false), ("c.txt", false), ("d.txt", true), ("e.txt", false)];
+    for (name, is_mended_by) in parts {
+        let path = directory.join(name);
+        if !path.exists() {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path)?;
+        let cases = parse(&text).with_context(|| name.to_owned())?;
+        // What may not be mended by is not shown.
+        print!("{}", judge(binary, name, &cases, verbose && is_mended_by)?);
+    }
+    Ok(())
+}
+
+fn judge(binary: &Path, name: &str, cases: &[Case], verbose: bool) -> Result<String> {
+    let (mut accused, mut missed, mut warned, mut unknown) = (0, 0, 0, 0);
+    let mut shown = String::new();
+    for case in cases {
+        let answer = ask(binary, case)?;
+        let mut note = |what: &str| {
+            if verbose {
+                let _ =
+                    writeln!(shown, "-- {what} ({}, {})\n{}", case.kernel, case.why, case.text.trim_end());
+            }
+        };
+        match (&answer, case.right) {
+            (Answer::NotUnderstood, _) => {
+                unknown += 1;
+                note("not understood");
+            }
+            (Answer::Warned | Answer::Failed, true) => {
+                accused += 1;
+                note("right, accused");
+            }
+            (Answer::Passed, false) => {
+                missed += 1;
+                note("wrong, passed");
+            }
+            (Answer::Warned, false) => {
+                missed += 1;
+                warned += 1;
+                note("wrong, only a warning");
+            }
+            _ => {}
+        }
+    }
+    let right = cases.iter().filter(|case| case.right).count();
+    let wrong = cases.len() - right;
+    let share = |part: i32, of: usize| f64::from(part) * 100.0 / of.max(1) as f64;
+    Ok(format!(
+        "{shown}recipes of {name}: {accused} of {right} right ones judged wrong ({:.1} %), {missed} of {wrong} wrong ones passed ({:.1} %, {warned} of them with a warning), {unknown} of {} not understood ({:.1} %)\n",
+        share(accused, right),
+        share(missed, wrong),
+        cases.len(),
+        share(unknown, cases.len()),
+    ))
+}
+
+fn ask(binary: &Path, case: &Case) -> Result<Answer> {
+    let mut child = Command::new(binary)
+        .args(["check", "--recipe", "-", "--json", "--kernel", &case.kernel])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    child.stdin.take().context("standard input")?.write_all(case.text.as_bytes())?;
+    let output = child.wait_with_output()?;
+    let warns = String::from_utf8_lossy(&output.stdout).contains("\"severity\": \"warning\"");
+    Ok(match output.status.code() {
+        Some(0) if warns => Answer::Warned,
+        Some(0) => Answer::Passed,
+        Some(1) => Answer::Failed,
+        Some(3) => Answer::NotUnderstood,
+        other => bail!("{other:?} for {}", case.text),
+    })
+}
+
+fn parse(text: &str) -> Result<Vec<Case>> {
+    let mut cases: Vec<Case> = Vec::new();
+    for line in text.lines() {
+        if let Some(head) = line.strip_prefix(MARK) {
+            let (what, why) = head.split_once('|').context("a case has a reason")?;
+            let mut words = what.split_whitespace();
+            let right = match words.next() {
+                Some("right") => true,
+                Some("wrong") => false,
+                other => bail!("{other:?} is neither right nor wrong"),
+            };
+            let kernel = words.next().unwrap_or(KERNEL).to_owned();
+            cases.push(Case { right, kernel, why: why.trim().to_owned(), text: String::new() });
+        } else if let Some(case) = cases.last_mut() {
+            case.text += line;
+            case.text.push('\n');
+        }
+    }
+    Ok(cases)
+}
