@@ -1,4 +1,5 @@
-//! Debian packages that tests need: found missing, installed when run as root, named otherwise.
+//! Debian packages and the file system of traces that tests need: what is missing is brought when run as root, and
+//! named otherwise.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -73,7 +74,30 @@ pub fn provide() -> Result<Tally> {
         let packages = missing.packages.join(" or ");
         tally.add(Tally::skip(missing.what, format!("needs package {packages} (apt-get install)")));
     }
+    tally.add(mount_tracefs());
     Ok(tally)
+}
+
+/// Where tests read and write traces.
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// Mounts tracefs, which nothing has done on a machine without systemd.
+fn mount_tracefs() -> Tally {
+    let is_mounted = || Path::new(TRACEFS).join("instances").exists();
+    if is_mounted() {
+        return Tally::default();
+    }
+    if !Path::new(TRACEFS).exists() {
+        return Tally::skip("tracefs", "this kernel has none");
+    }
+    if !is_root() {
+        return Tally::skip("tracefs", format!("needs root (mount -t tracefs none {TRACEFS})"));
+    }
+    match Command::new("mount").args(["-t", "tracefs", "none", TRACEFS]).output() {
+        Ok(_) if is_mounted() => Tally::default(),
+        Ok(ended) => Tally::skip("tracefs", String::from_utf8_lossy(&ended.stderr).trim()),
+        Err(error) => Tally::skip("tracefs", format!("mount: {error}")),
+    }
 }
 
 /// Whether this process may do everything.

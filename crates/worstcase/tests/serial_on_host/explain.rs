@@ -152,7 +152,7 @@ fn explained(
         let record = ended.record();
         assert_sums(&record);
         let Some(explanation) = record.explanations.into_iter().next() else {
-            support::skipped(&ended.err);
+            support::skipped(support::refusal(&ended.err));
             return None;
         };
         let hits = explanation.hits.into_iter();
@@ -243,7 +243,7 @@ fn late_wake_ups_of_a_thread_are_explained_as_they_come() {
         return support::skipped(&error.to_string());
     }
     if !ended.status.success() && words.contains("tracing") {
-        return support::skipped(&words);
+        return support::skipped(support::refusal(&words));
     }
     assert!(ended.status.success(), "{words}");
     let text = String::from_utf8(ended.stdout).unwrap();
@@ -263,12 +263,13 @@ fn late_wake_ups_of_a_thread_are_explained_as_they_come() {
 fn a_killed_watch_leaves_no_instance_of_the_trace() {
     let mut command = Command::new(support::BINARY);
     command.args(["explain", "--live", "--threshold", "10s"]).stdout(std::process::Stdio::null());
-    let mut watch = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut watch = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let process = watch.id();
     let patience = Instant::now() + Duration::from_secs(20);
     while instances(process).is_empty() && Instant::now() < patience {
         if watch.try_wait().unwrap().is_some() {
-            return support::skipped("nothing can be traced here");
+            let ended = watch.wait_with_output().unwrap();
+            return support::skipped(support::refusal(&String::from_utf8_lossy(&ended.stderr)));
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -301,3 +301,9 @@ pub fn is_root() -> bool {
 pub fn skipped(why: &str) {
     println!("skipped: {why}");
 }
+
+/// The line in which a command says what it could not do, without what it says of the machine before and its hint
+/// after; all lines if there is none.
+pub fn refusal(said: &str) -> &str {
+    said.lines().find(|line| line.starts_with("error: ") || line.starts_with("warning: ")).unwrap_or(said)
+}
