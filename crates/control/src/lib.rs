@@ -14,13 +14,17 @@
 mod directory;
 mod kernel;
 mod latency;
+mod live;
 mod marker;
 mod place;
+mod programs;
 mod slice;
+mod slice_property;
 
 pub use directory::Directory;
-pub use kernel::{Kernel, Live};
+pub use kernel::Kernel;
 pub use latency::{Error, KeepLatency, LatencyRequest};
+pub use live::Live;
 pub use marker::Marker;
 pub use place::is_setting;
-pub use slice::SliceProperty;
+pub use slice_property::SliceProperty;

@@ -1,58 +1,27 @@
 //! Slices of systemd with resources of their own (systemd.resource-control(5)).
 
-use std::fmt;
 use std::fs;
 
 use record::Fact;
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 
-use crate::kernel::{Kernel, Live, systemctl};
+use crate::kernel::Kernel;
 use crate::place;
+use crate::programs::systemctl;
+use crate::slice_property::SliceProperty;
 
 /// Where systemd keeps properties that were set until the next boot.
 const CONTROL: &str = "/run/systemd/system.control";
 
-/// What a slice can have for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SliceProperty {
-    /// The CPUs of everything in it.
-    AllowedCpus,
-    /// The memory nodes of everything in it.
-    AllowedMemoryNodes,
-}
-
-impl SliceProperty {
-    /// The file in which the kernel has it.
-    pub fn file(self) -> &'static str {
-        match self {
-            Self::AllowedCpus => "cpuset.cpus",
-            Self::AllowedMemoryNodes => "cpuset.mems",
-        }
-    }
-
-    /// What the groups around the slice at `group` give it where it has nothing of its own.
-    pub fn around(self, root: &SysRoot, group: &str) -> Fact<String> {
-        let (parent, _) = group.rsplit_once('/').unwrap_or_default();
-        root.read(&format!("{parent}/{}.effective", self.file()))
-    }
-}
-
-/// As systemd calls it.
-impl fmt::Display for SliceProperty {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::AllowedCpus => "AllowedCPUs",
-            Self::AllowedMemoryNodes => "AllowedMemoryNodes",
-        })
-    }
-}
-
 /// Sets a property of the slice at `group` until the next boot and starts it; an empty value takes it back, and ends
 /// the slice where nothing is in it. `EXDEV` for what is no name of a slice.
-pub(crate) fn set(kernel: &mut Live, group: &str, property: SliceProperty, value: &str) -> Result<(), Errno> {
+pub(crate) fn set(
+    kernel: &mut impl Kernel,
+    group: &str,
+    property: SliceProperty,
+    value: &str,
+) -> Result<(), Errno> {
     let root = &kernel.root();
     let unit = group.rsplit('/').next().unwrap_or_default();
     if !place::is_slice(unit) {

@@ -3,10 +3,9 @@
 use record::{Activity, Cause, Piece, Stage};
 use units::{CpuId, Nanos};
 
-use crate::cause::causes;
 use crate::event::{Event, Kind};
 use crate::playback::Playback;
-use crate::stages::{Stages, Usual};
+use crate::stages::Stages;
 use crate::steal;
 use crate::window::Window;
 
@@ -29,8 +28,8 @@ pub struct Account {
     pub hidden: u64,
 }
 
-/// Takes a late wake-up apart. `usual` is what its stages usually take, if that is known.
-pub fn account(window: &Window, usual: Option<&Usual>) -> Account {
+/// Takes a late wake-up apart; what the pieces come to is not known yet.
+pub fn pieces(window: &Window) -> Account {
     let stages = Stages::find(window);
     let mut hidden = 0;
     let mut pieces = Vec::new();
@@ -46,10 +45,7 @@ pub fn account(window: &Window, usual: Option<&Usual>) -> Account {
             && Some(event.at) == stages.switch
     });
     let stolen = steal::stolen(window);
-    let mut account =
-        Account { stages, pieces, causes: Vec::new(), waking_stack, switch_stack, stolen, hidden };
-    account.causes = causes(window, &account, usual);
-    account
+    Account { stages, pieces, causes: Vec::new(), waking_stack, switch_stack, stolen, hidden }
 }
 
 /// Which CPU's events say what happened, from when to when.

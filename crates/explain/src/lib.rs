@@ -25,9 +25,17 @@ mod summary;
 mod wake_up;
 mod window;
 
-pub use account::{Account, account};
+pub use account::Account;
 pub use event::{EVENTS, Event, Frame, Kind, Optional, Task};
 pub use stages::{Stages, Usual};
 pub use summary::{CauseTotal, Totals, totals};
 pub use wake_up::{WakeUp, WakeUps};
 pub use window::Window;
+
+/// Takes a late wake-up apart. `usual` is what its stages usually take, if that is known.
+#[must_use]
+pub fn account(window: &Window, usual: Option<&Usual>) -> Account {
+    let mut account = account::pieces(window);
+    account.causes = cause::causes(window, &account, usual);
+    account
+}

@@ -7,6 +7,7 @@
 
 mod abi;
 mod arguments;
+mod block;
 mod guest;
 #[path = "../src/layout.rs"]
 #[allow(dead_code)]

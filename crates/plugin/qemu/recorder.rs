@@ -7,7 +7,7 @@ use crate::arguments::{Arguments, Wanted};
 use crate::guest::{Clock, Guest, USER_END};
 use crate::layout::{self, Trouble};
 use crate::output::Output;
-use crate::translation::Block;
+use crate::block::Block;
 
 /// Recording begins when the next wake-up is so near, in nanoseconds: several ticks, and far more than a ring holds.
 const LEAD: u64 = 64_000_000;

@@ -3,34 +3,12 @@
 use core::ffi::{c_uint, c_void};
 use core::ptr::NonNull;
 
-use crate::guest::USER_END;
+use crate::block::Block;
 use crate::recorder::Recorder;
 use crate::{abi, allocate, layout, recorder};
 
 /// The longest instruction, in bytes.
 const LONGEST: usize = 15;
-
-/// A block of instructions. It is never freed: translated code has its address.
-pub struct Block {
-    pub id: u32,
-    pub address: u64,
-    /// It ends with an instruction that reads the time-stamp counter.
-    pub reads_counter: bool,
-    /// What is noted at its start.
-    pub note: u32,
-    /// It stands in the stream.
-    pub is_written: bool,
-    pub instructions: u32,
-    pub length: u32,
-    /// The length of each instruction, and behind them their bytes.
-    pub text: *mut u8,
-}
-
-impl Block {
-    pub fn is_of_user(&self) -> bool {
-        self.address < USER_END
-    }
-}
 
 /// A block is translated.
 pub extern "C" fn translated(_: abi::Id, handle: abi::Handle) {

@@ -5,8 +5,7 @@ use machine::grammar::Kind;
 use super::nearest::nearest_of;
 use super::options;
 use super::script::{Simple, program};
-use super::statements::{Statement, Symbol, command_words};
-use super::writes::Write;
+use super::statements::{Statement, Symbol, Write, command_words};
 use super::{Remark, RemarkId};
 use crate::Severity;
 

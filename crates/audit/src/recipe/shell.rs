@@ -6,8 +6,8 @@ use machine::grammar::files;
 use units::{CpuId, CpuList, Nanos};
 
 use super::known::KNOWN;
-use super::statements::Statement;
-use super::writes::{self, Write};
+use super::statements::{Statement, Write};
+use super::writes;
 use super::{Remark, RemarkId, Target};
 use crate::Severity;
 

@@ -4,7 +4,17 @@ use machine::{grammar, parameters};
 
 use super::known::KNOWN;
 use super::nearest::nearest;
-use super::writes::Write;
+
+/// A value for a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub line: usize,
+    /// An absolute path.
+    pub path: String,
+    pub value: String,
+    /// As the recipe says it.
+    pub shown: String,
+}
 
 /// One thing that a recipe says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,20 +4,9 @@ use machine::grammar::files::{self, FileFault};
 use machine::parameters;
 
 use super::nearest::nearest_of;
-use super::statements::Statement;
+use super::statements::{Statement, Write};
 use super::{Remark, RemarkId, Target};
 use crate::Severity;
-
-/// A value for a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
-    pub line: usize,
-    /// An absolute path.
-    pub path: String,
-    pub value: String,
-    /// As the recipe says it.
-    pub shown: String,
-}
 
 /// What is wrong with it.
 pub fn remark(write: &Write, target: Target) -> Option<Remark> {

@@ -17,13 +17,15 @@ mod hackbench;
 mod hdd;
 mod io;
 mod network;
+mod scratch;
 mod vm;
 mod worker;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use about::About;
-pub(crate) use files::{Scratch, has_unnamed_files};
+pub(crate) use files::has_unnamed_files;
+pub(crate) use scratch::Scratch;
 pub(crate) use worker::{Space, Surroundings, Worker};
 
 use worker::BuiltIn;

@@ -7,7 +7,7 @@ use units::{Bytes, Random};
 
 use super::about::About;
 use super::counters::Counters;
-use super::files::Scratch;
+use super::scratch::Scratch;
 
 /// A stressor that is built in.
 pub(super) trait BuiltIn {

@@ -7,12 +7,11 @@ use record::LoadProof;
 use sys::clock::{Clock, process_cpu_time};
 use units::Nanos;
 
+use super::looks::SHORTEST;
 use super::processes::{self, Process};
 use super::workers::WorkerSet;
 use crate::Stressor;
 
-/// The shortest time between two looks: that of a slot, by which exposure is judged.
-const SHORTEST: Duration = Duration::from_millis(100);
 /// A look may take one part in so many of a CPU's time: where there are thousands of processes to go through, looks are
 /// further apart.
 const PRICE: u32 = 50;
@@ -20,32 +19,6 @@ const PRICE: u32 = 50;
 /// A look that comes later than so many times what was intended speaks for no more than that, and for the time in which
 /// this thread waited for a CPU.
 const LATE: u64 = 4;
-
-/// When the workers are looked at, and what was added up.
-#[derive(Debug)]
-pub(super) struct Looks {
-    next: Instant,
-    last: Option<Nanos>,
-    /// How long this thread had waited for a CPU by then.
-    waited: Nanos,
-    /// The time between two looks, as intended.
-    every: Duration,
-    /// One a stressor, of one a worker.
-    ready: Vec<Vec<Nanos>>,
-}
-
-impl Looks {
-    /// For stressors of so many workers each.
-    pub fn of(workers: &[usize]) -> Self {
-        let ready = workers.iter().map(|&workers| vec![Nanos::ZERO; workers]).collect();
-        Self { next: Instant::now(), last: None, waited: Nanos::ZERO, every: SHORTEST, ready }
-    }
-
-    /// How long it is until the next one.
-    pub fn patience(&self) -> Duration {
-        self.next.saturating_duration_since(Instant::now())
-    }
-}
 
 impl WorkerSet<'_> {
     /// Looks, if it is time.

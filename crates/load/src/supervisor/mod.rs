@@ -8,6 +8,7 @@ mod cgroup;
 mod contain;
 mod ledger;
 mod look;
+mod looks;
 mod processes;
 mod worker;
 mod workers;

@@ -10,7 +10,7 @@ use units::Nanos;
 use super::Context;
 use super::cgroup::Group;
 use super::ledger::Ledger;
-use super::look::Looks;
+use super::looks::Looks;
 use super::worker::{self, WorkerId};
 use crate::board::State;
 use crate::message::Message;

@@ -3,8 +3,7 @@
 use super::super::keys;
 use super::super::reading::Reading;
 use super::super::script::{commands, program};
-use super::super::statements::{Statement, command_words};
-use super::super::writes::Write;
+use super::super::statements::{Statement, Write, command_words};
 use super::super::{Remark, RemarkId, Target};
 use super::lines;
 use crate::Severity;

@@ -1,9 +1,7 @@
 //! Files of one setting a line: modprobe.d(5), tmpfiles.d(5), sysfs.conf.
 
 use super::super::reading::Reading;
-use super::super::statements::Statement;
-use super::super::statements::command_words;
-use super::super::writes::Write;
+use super::super::statements::{Statement, Write, command_words};
 use super::super::{Remark, RemarkId, Target};
 use super::lines;
 use crate::Severity;

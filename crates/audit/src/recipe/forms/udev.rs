@@ -2,8 +2,7 @@
 
 use super::super::nearest::nearest_of;
 use super::super::reading::Reading;
-use super::super::statements::Statement;
-use super::super::writes::Write;
+use super::super::statements::{Statement, Write};
 use super::super::{Remark, RemarkId, Target};
 use super::lines;
 use crate::Severity;
