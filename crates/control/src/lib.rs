@@ -2,7 +2,8 @@
 //! swap, threads, services and slices of systemd.
 //!
 //! [`Kernel`] is the trait through which a machine is changed, [`Live`] the running one. What is changed for a while is
-//! held by a guard, [`Directory`] or [`LatencyRequest`], which the kernel or its `Drop` releases. There is no policy
+//! held by a guard, [`Directory`] or [`LatencyRequest`], which the kernel or its `Drop` releases, or is remembered in
+//! [`Changes`]. There is no policy
 //! here and no journal: what should be written, and what is put back after a crash, is decided above (`tune`).
 //!
 //! ```
@@ -11,6 +12,7 @@
 //! assert!(Live::default().write_file("/proc/sys/no/such/file", "1").is_err());
 //! ```
 
+mod changes;
 mod directory;
 mod kernel;
 mod latency;
@@ -21,6 +23,7 @@ mod programs;
 mod slice;
 mod slice_property;
 
+pub use changes::Changes;
 pub use directory::Directory;
 pub use kernel::Kernel;
 pub use latency::{Error, KeepLatency, LatencyRequest};

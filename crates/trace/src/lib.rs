@@ -6,6 +6,8 @@
 //! - [`text`]: lines of `trace` or `trace_pipe`;
 //! - [`saved`]: a `trace.dat` of trace-cmd.
 //!
+//! [`tracer`] has the kernel's own measuring tracers write into such an instance.
+//!
 //! ```text
 //! pages of CPU 0 ─ page ─┐
 //! pages of CPU 1 ─ page ─┤ merge ─> Item::Event, Item::Lost, in order of time
@@ -34,6 +36,7 @@ mod symbols;
 mod tasks;
 pub mod text;
 mod text_details;
+pub mod tracer;
 mod value;
 
 pub use bytes::Order;

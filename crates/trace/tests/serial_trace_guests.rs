@@ -4,7 +4,7 @@
 mod support;
 
 use guest_tests::Guests;
-use support::{fixture, kernel};
+use support::{fixture, kernel, tracers};
 
 /// On a busy host the kernel may find that its timer does not interrupt, and stop.
 const WORDS: &str = "quiet no_timer_check";
@@ -23,19 +23,34 @@ fn everything() {
     kernel::nothing_is_left_behind();
 }
 
+fn tracers() {
+    tracers::timerlat_measures_each_period_and_settings_are_put_back();
+    tracers::timerlat_stops_at_a_threshold();
+    tracers::a_period_out_of_range_is_refused();
+}
+
 #[test]
 fn a_kernel_of_2022_is_read() {
-    PLAIN.run(everything);
+    PLAIN.run(|| {
+        everything();
+        tracers::a_kernel_without_them_is_refused();
+    });
 }
 
 #[test]
 fn a_preempt_rt_kernel_of_2022_is_read() {
-    RT.run(everything);
+    RT.run(|| {
+        everything();
+        tracers();
+    });
 }
 
 #[test]
 fn a_preempt_rt_kernel_of_2024_is_read() {
-    NEW.run(everything);
+    NEW.run(|| {
+        everything();
+        tracers();
+    });
 }
 
 #[test]

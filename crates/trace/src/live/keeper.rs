@@ -22,7 +22,8 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Of the instance at `path`; none where this process has several threads, and therefore cannot be copied: what it
     /// leaves if it is killed is removed by [`super::clear`].
-    pub fn start(path: &str) -> Option<Self> {
+    /// `then` is done when the instance is gone.
+    pub fn start(path: &str, then: impl FnOnce()) -> Option<Self> {
         let (end, leash) = pipe_with(PipeFlags::CLOEXEC).ok()?;
         let mut leash = Some(leash);
         let child = sys::process::fork(|| {
@@ -31,7 +32,9 @@ impl Keeper {
             let _ = setsid();
             // Nothing is ever written: this returns when nobody holds the other end any more.
             let _ = rustix::io::read(&end, &mut [0_u8; 1]);
-            remove(path)
+            let status = remove(path);
+            then();
+            status
         });
         Some(Self { leash, child: child.ok()? })
     }

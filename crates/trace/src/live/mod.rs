@@ -72,6 +72,12 @@ impl Instance {
     /// # Errors
     /// What cannot be done here: there is no tracefs, or the kernel refuses.
     pub fn make(buffer: Option<Bytes>) -> Result<Self> {
+        Self::make_with(buffer, || {})
+    }
+
+    /// As [`Instance::make`]; `then` is called by a child when the instance is gone, however this process ended. It is not called
+    /// where this process has several threads.
+    pub(crate) fn make_with(buffer: Option<Bytes>, then: impl FnOnce()) -> Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let root = SysRoot::live();
         let top = place(&root)?;
@@ -79,7 +85,7 @@ impl Instance {
         let path = format!("{top}/instances/{}{}-{number}", place::OWN, std::process::id());
         let (formats, tasks) = (Formats::new(layout(&root, top)?), Tasks::live(&root));
         // First: this process may be killed as soon as there is an instance.
-        let keeper = Keeper::start(&path);
+        let keeper = Keeper::start(&path, then);
         let made = Directory::make(path.clone());
         let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
         let mut instance =
@@ -145,6 +151,18 @@ impl Instance {
             self.write(&format!("events/{event}/filter"), filter)?;
         }
         self.write(&format!("events/{event}/enable"), "1")
+    }
+
+    /// Has the events of a tracer shown, which the kernel records while that tracer runs.
+    ///
+    /// # Errors
+    /// The kernel has no such event.
+    pub(crate) fn add_format(&mut self, event: &str) -> Result<()> {
+        let path = format!("{}/events/ftrace/{event}/format", self.top);
+        match self.root.read(&path) {
+            Fact::Value(text) => self.formats.add(&text),
+            fact => Err(Error::new("read", path, fact)),
+        }
     }
 
     /// The formats of the events that are enabled.

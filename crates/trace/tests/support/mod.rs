@@ -3,6 +3,7 @@
 
 pub mod fixture;
 pub mod kernel;
+pub mod tracers;
 
 use trace::{Event, Symbols};
 
