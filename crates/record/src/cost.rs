@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos, Seed};
 
-use crate::store::StoreError;
+use crate::store_error::StoreError;
 use crate::time::UtcTime;
 use crate::{Evidence, Machine, Tool};
 

@@ -27,6 +27,7 @@ pub mod migrate;
 pub mod model;
 pub mod samples;
 pub mod store;
+mod store_error;
 pub mod time;
 mod unit;
 pub mod validity;

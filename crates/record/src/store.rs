@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::journal::{self, Journal};
+pub use crate::store_error::StoreError;
 use crate::time::UtcTime;
 use crate::{Record, SCHEMA_VERSION, ScenarioEnd, migrate, validity, verdict};
 
@@ -24,30 +25,6 @@ const LONGEST: u64 = 1 << 30;
 
 const NOT_WRITTEN: &str =
     "is there room, and may you write there? what the journal holds can be shown with `worstcase report`";
-
-/// Why a record could not be written or read.
-#[derive(Debug, thiserror::Error)]
-#[error("{action} {path}: {reason}")]
-pub struct StoreError {
-    /// What was tried.
-    pub action: &'static str,
-    /// On which path.
-    pub path: String,
-    /// What the system answered.
-    pub reason: String,
-    /// What to do about it.
-    pub hint: &'static str,
-}
-
-impl StoreError {
-    pub(crate) fn new(action: &'static str, path: &Path, reason: impl ToString, hint: &'static str) -> Self {
-        Self { action, path: path.display().to_string(), reason: reason.to_string(), hint }
-    }
-
-    pub(crate) fn of(error: files::Error, hint: &'static str) -> Self {
-        Self::new(error.operation, &error.path, error.source, hint)
-    }
-}
 
 /// The directory of a run that is going on.
 #[derive(Debug)]

@@ -6,9 +6,7 @@ use record::{Record, Series, Unit};
 use units::Nanos;
 
 use crate::instrument::{self, Shown};
-
-/// The percentiles that every table shows.
-pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+pub(crate) use crate::rows::{LATENCIES, PERCENTILES, Row};
 
 /// The unit of a record's latencies, and what they are compared with.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +33,29 @@ impl Terms {
     pub fn rows(self) -> Vec<Row> {
         let rows = self.shown.rows.iter().copied();
         rows.filter(|row| *row != Row::OverLimit || self.limit.is_some()).collect()
+    }
+
+    /// The name of one of them.
+    pub fn name(self, row: Row) -> String {
+        match row {
+            Row::Minimum => "min".into(),
+            Row::Average => "avg".into(),
+            Row::Percentile(place) => PERCENTILES[place].0.into(),
+            Row::Maximum => "max".into(),
+            Row::Samples => self.shown.words.count.into(),
+            Row::Lost => "lost %".into(),
+            Row::Watched => "watched s".into(),
+            Row::Unexplained => "unexplained".into(),
+            Row::Part(place) => format!("max {}", PartName::ALL[place]),
+            Row::FramesLost => "lost frames".into(),
+            Row::Missed => "missed".into(),
+            Row::Late => "late %".into(),
+            Row::OverLimit => match (self.limit, self.unit) {
+                (None, _) => "over limit".into(),
+                (Some(limit), Unit::Microseconds) => format!("over {limit}"),
+                (Some(limit), unit) => format!("over {}", unit.figure(limit)),
+            },
+        }
     }
 
     /// Whether a latency is over the limit.
@@ -161,69 +182,4 @@ impl Figures {
 /// off.
 fn over(corrected: &Histogram, limit: Nanos) -> u64 {
     if corrected.summary().max <= limit.0 { 0 } else { corrected.at_least(limit).max(1) }
-}
-
-/// A row of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Row {
-    /// The least latency.
-    Minimum,
-    /// The mean.
-    Average,
-    /// A percentile, by its place in [`PERCENTILES`].
-    Percentile(usize),
-    /// The greatest latency.
-    Maximum,
-    /// Wake-ups.
-    Samples,
-    /// Activations without one.
-    Missed,
-    /// Share of activations late or missed.
-    Late,
-    /// Share of the watched time that gaps took.
-    Lost,
-    /// Time in which gaps were looked for.
-    Watched,
-    /// Gaps that nothing known made.
-    Unexplained,
-    /// The longest of a part of responses, by its place in [`PartName::ALL`].
-    Part(usize),
-    /// Frames that were never answered.
-    FramesLost,
-    /// Activations over the limit.
-    OverLimit,
-}
-
-/// The rows that are latencies.
-pub(crate) const LATENCIES: [Row; 6] =
-    [Row::Minimum, Row::Average, Row::Percentile(0), Row::Percentile(1), Row::Percentile(2), Row::Maximum];
-
-impl Row {
-    /// The row's name; `terms` are for the last one.
-    pub fn name(self, terms: Terms) -> String {
-        match self {
-            Self::Minimum => "min".into(),
-            Self::Average => "avg".into(),
-            Self::Percentile(place) => PERCENTILES[place].0.into(),
-            Self::Maximum => "max".into(),
-            Self::Samples => terms.shown.words.count.into(),
-            Self::Lost => "lost %".into(),
-            Self::Watched => "watched s".into(),
-            Self::Unexplained => "unexplained".into(),
-            Self::Part(place) => format!("max {}", PartName::ALL[place]),
-            Self::FramesLost => "lost frames".into(),
-            Self::Missed => "missed".into(),
-            Self::Late => "late %".into(),
-            Self::OverLimit => match (terms.limit, terms.unit) {
-                (None, _) => "over limit".into(),
-                (Some(limit), Unit::Microseconds) => format!("over {limit}"),
-                (Some(limit), unit) => format!("over {}", unit.figure(limit)),
-            },
-        }
-    }
-
-    /// Whether the row's cells are latencies.
-    pub fn is_latency(self) -> bool {
-        matches!(self, Self::Minimum | Self::Average | Self::Percentile(_) | Self::Maximum | Self::Part(_))
-    }
 }

@@ -22,6 +22,7 @@ pub mod microscope;
 pub mod next;
 pub mod page;
 pub mod recipe;
+mod rows;
 pub mod table;
 pub mod why;
 

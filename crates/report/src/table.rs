@@ -89,7 +89,7 @@ fn grid(groups: &[Group<'_>], figures: impl Fn(&Group<'_>) -> Figures, terms: Te
 /// Corrected figures carry a mark that the notes explain.
 fn label(row: Row, terms: Terms) -> String {
     let corrected = terms.shown.corrects && matches!(row, Row::Percentile(_) | Row::OverLimit);
-    format!("{}{}", row.name(terms), if corrected { " *" } else { "" })
+    format!("{}{}", terms.name(row), if corrected { " *" } else { "" })
 }
 
 fn cell(figures: &Figures, row: Row, terms: Terms) -> Cell {

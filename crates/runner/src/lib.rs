@@ -34,6 +34,7 @@ mod samples_file;
 mod scenario;
 mod session;
 mod traced;
+mod tracer;
 mod watch;
 
 pub use failure::{Error, Result};
@@ -44,7 +45,7 @@ pub use program::enter;
 pub use record::{Record, Request};
 pub use run::{Outcome, Run};
 pub use session::tool;
-pub use traced::{MakeTracer, Tracer};
+pub use tracer::{MakeTracer, Tracer};
 
 /// Measures, and gives back the record. Nothing is printed and nothing written but what the request asks for.
 ///

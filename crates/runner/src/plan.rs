@@ -1,4 +1,4 @@
-//! What a request becomes on this machine: a plan, and all that a run begins with.
+//! What a request becomes on this machine: a plan, the loads, where they write, and as whom.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,7 @@ use units::{Nanos, Seed};
 use crate::division::Division;
 use crate::guest;
 use crate::outputs::Page;
-use crate::program::program;
-use crate::session::Beginning;
-use crate::traced::MakeTracer;
+use crate::tracer::MakeTracer;
 
 /// What a run needs beside a request, and what no message carries.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +27,7 @@ pub struct Means {
 }
 
 /// What explains late wake-ups, if the request wants it.
-fn explain(request: &Request, means: &Means) -> Result<Option<(usize, MakeTracer)>> {
+pub(crate) fn explain(request: &Request, means: &Means) -> Result<Option<(usize, MakeTracer)>> {
     let Some(wanted) = request.explain else { return Ok(None) };
     let hint = "measure with worstcase: worstcase-agent has nothing that explains";
     let make = means.tracer.ok_or_else(|| Error::new("this program cannot explain late wake-ups", hint))?;
@@ -39,40 +37,8 @@ fn explain(request: &Request, means: &Means) -> Result<Option<(usize, MakeTracer
 /// The longest that one scenario may be planned to last.
 pub const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
 
-/// Looks at the machine and says what is measured, where and under what.
-pub(crate) fn beginning(request: Request, means: &Means) -> Result<Beginning> {
-    let program = program(means.program.as_deref())?;
-    let root = SysRoot::live();
-    let machine = guest::machine(&root)?;
-    let division = Division::asked(&root, &machine, &request)?;
-    let loads = known_loads(&request)?;
-    let mut plan = plan(&request, &division)?;
-    check_loads(&plan, &loads)?;
-    check(&plan)?;
-    let directory = directory(&request, &mut plan, &loads)?;
-    let explain = explain(&request, means)?;
-    let Request { note, out, samples_file, max_temperature, stop_command, .. } = request;
-    let load_user = request.load_user.as_deref().map(load_user).transpose()?;
-    Ok(Beginning {
-        program,
-        explain,
-        page: means.page,
-        plan,
-        machine,
-        division,
-        loads,
-        directory,
-        load_user,
-        note,
-        out,
-        samples_file,
-        max_temperature,
-        stop_command,
-    })
-}
-
 /// The catalogue, and the user's own command as one more.
-fn known_loads(request: &Request) -> Result<Vec<Load>> {
+pub(crate) fn known_loads(request: &Request) -> Result<Vec<Load>> {
     let mut known = Catalogue::shipped()?.loads().to_vec();
     known.extend(own_load(request));
     Ok(known)
@@ -83,7 +49,8 @@ fn own_load(request: &Request) -> Option<Load> {
     Some(Load::from_command(&own.command).proven_by(own.proof))
 }
 
-fn plan(request: &Request, division: &Division) -> Result<RunPlan> {
+/// What is measured, on which CPUs and under which of `known` loads.
+pub(crate) fn plan(request: &Request, division: &Division, known: &[Load]) -> Result<RunPlan> {
     let mut plan = RunPlan {
         instrument: request.instrument.clone(),
         loads: request.loads.clone(),
@@ -108,6 +75,8 @@ fn plan(request: &Request, division: &Division) -> Result<RunPlan> {
     let own = own_load(request).map(|own| own.name);
     plan.loads.extend(own.filter(|own| !request.loads.contains(own)));
     plan.pinned = if plan.is_reservation() { division.reservable() } else { division.measured.clone() };
+    check_loads(&plan, known)?;
+    check(&plan)?;
     Ok(plan)
 }
 
@@ -180,7 +149,11 @@ fn check_response(plan: &RunPlan, response: &ResponseSetup) -> Result<()> {
 }
 
 /// Where loads write, if some of them do. Where they cannot, those that write are left out if they may be.
-fn directory(request: &Request, plan: &mut RunPlan, known: &[Load]) -> Result<Option<LoadDirectory>> {
+pub(crate) fn directory(
+    request: &Request,
+    plan: &mut RunPlan,
+    known: &[Load],
+) -> Result<Option<LoadDirectory>> {
     let writes = |name: &String| known.iter().any(|load| load.name == *name && load.writes());
     if !plan.loads.iter().any(writes) {
         return Ok(None);
@@ -258,7 +231,7 @@ fn by_numbers(text: &str) -> Option<(u32, u32)> {
 
 /// The facts that a run is planned by.
 impl Division {
-    fn asked(root: &SysRoot, machine: &Machine, request: &Request) -> Result<Self> {
+    pub(crate) fn asked(root: &SysRoot, machine: &Machine, request: &Request) -> Result<Self> {
         let (wanted, load) = (request.cpus.as_ref(), request.load_cpus.as_ref());
         match &request.partition {
             Some(name) => Self::inside(root, machine, name, wanted, load),

@@ -7,7 +7,7 @@ use record::journal::Line;
 use record::{Header, Record, Request, Scenario, ScenarioEnd};
 
 use crate::observer::Observer;
-use crate::plan::{self, Means};
+use crate::plan::Means;
 use crate::scenario;
 use crate::session::Session;
 use crate::traced;
@@ -23,7 +23,7 @@ impl Run {
     /// # Errors
     /// What cannot be measured as asked, with a hint: nothing has been started then.
     pub fn prepare(request: Request, means: &Means) -> Result<Self> {
-        Ok(Self { session: Session::begin(plan::beginning(request, means)?)? })
+        Ok(Self { session: Session::begin(request, means)? })
     }
 
     /// What the record begins with: plan, machine.

@@ -27,7 +27,7 @@ use crate::observer::Observer;
 use crate::partition::put;
 use crate::recorder::Recorder;
 use crate::session::Session;
-use crate::traced::Traced;
+use crate::tracer::Traced;
 use crate::watch::Watch;
 use failure::{Error, Result};
 

@@ -8,13 +8,16 @@ use control::LatencyRequest;
 use load::Load;
 use machine::KernelLog;
 use record::time::UtcTime;
-use record::{CStates, Header, Held, LoadDirectory, Machine, Out, RunPlan, SCHEMA_VERSION, Tool};
+use record::{CStates, Header, Held, LoadDirectory, Machine, Request, RunPlan, SCHEMA_VERSION, Tool};
 use sys::signal::{Signal, Signals};
 use sysroot::SysRoot;
 
 use crate::division::{Claims, Division};
-use crate::outputs::{Outputs, Page};
-use crate::traced::MakeTracer;
+use crate::guest;
+use crate::outputs::Outputs;
+use crate::plan::{self, Means};
+use crate::program::program;
+use crate::tracer::MakeTracer;
 use failure::{Error, Result};
 
 /// A run that is going on.
@@ -56,63 +59,27 @@ pub struct Session {
     _claims: Claims,
 }
 
-/// What a session is made from.
-pub struct Beginning {
-    /// The plan, complete.
-    pub plan: RunPlan,
-    /// Facts of the machine.
-    pub machine: Machine,
-    /// The CPUs.
-    pub division: Division,
-    /// What probe and load are started from.
-    pub program: PathBuf,
-    /// What makes the page.
-    pub page: Option<Page>,
-    /// The loads that are known.
-    pub loads: Vec<Load>,
-    /// Where they write.
-    pub directory: Option<LoadDirectory>,
-    /// Whom they run as.
-    pub load_user: Option<load::User>,
-    /// The user's words.
-    pub note: Option<String>,
-    /// Where the record goes; none: no record.
-    pub out: Option<Out>,
-    /// File of every sample.
-    pub samples_file: Option<PathBuf>,
-    /// In degrees Celsius.
-    pub max_temperature: Option<i64>,
-    /// For the shell.
-    pub stop_command: Option<String>,
-    /// How many of the worst wake-ups are explained, by what.
-    pub explain: Option<(usize, MakeTracer)>,
-}
-
 impl Session {
-    /// Takes the signals, claims the CPUs, and begins the record.
-    pub fn begin(beginning: Beginning) -> Result<Self> {
-        // First: a signal that comes once there is a record ends the run as one, not the process.
-        let signals = Signals::take()?;
-        let Beginning { plan, mut machine, division, .. } = beginning;
-        machine.terminal = terminal();
-        let mut claims = Claims::on(&division.measured)?;
-        let mut plan = plan;
-        plan.claimed_by_others = std::mem::take(&mut claims.by_others);
-        let started = UtcTime(sys::clock::unix_seconds());
-        let header = Header {
-            schema_version: SCHEMA_VERSION,
-            tool: tool(),
-            command_line: std::env::args_os()
-                .map(|argument| argument.to_string_lossy().into_owned())
-                .collect(),
-            note: beginning.note,
-            started,
-            held: held(&plan),
-            machine,
-            plan,
-        };
-        let outputs = Outputs::begin(&header, beginning.out, beginning.samples_file, beginning.page)?;
+    /// Looks at the machine, makes a plan of the request, claims the CPUs, and begins the record.
+    ///
+    /// # Errors
+    /// What cannot be measured as asked, with a hint.
+    pub fn begin(request: Request, means: &Means) -> Result<Self> {
+        let program = program(means.program.as_deref())?;
         let root = SysRoot::live();
+        let machine = guest::machine(&root)?;
+        let division = Division::asked(&root, &machine, &request)?;
+        let loads = plan::known_loads(&request)?;
+        let mut plan = plan::plan(&request, &division, &loads)?;
+        let directory = plan::directory(&request, &mut plan, &loads)?;
+        let explain = plan::explain(&request, means)?;
+        let load_user = request.load_user.as_deref().map(plan::load_user).transpose()?;
+        // Before there is a record: from then on a signal ends the run as one, not the process.
+        let signals = Signals::take()?;
+        let mut claims = Claims::on(&division.measured)?;
+        plan.claimed_by_others = std::mem::take(&mut claims.by_others);
+        let header = header(plan, machine, request.note);
+        let outputs = Outputs::begin(&header, request.out, request.samples_file, means.page)?;
         let kernel_log = KernelLog::open(&root);
         // Keeps off the measured CPUs where there are others.
         let _ = sys::schedule::set_affinity(0, &division.own);
@@ -120,16 +87,16 @@ impl Session {
             root,
             header,
             division,
-            program: beginning.program,
-            loads: beginning.loads,
-            directory: beginning.directory,
-            load_user: beginning.load_user,
+            program,
+            loads,
+            directory,
+            load_user,
             signals,
-            max_temperature: beginning.max_temperature.map(|degrees| degrees * 1000),
-            stop_command: beginning.stop_command,
+            max_temperature: request.max_temperature.map(|degrees| degrees * 1000),
+            stop_command: request.stop_command,
             stop_failure: None,
             explanation_failure: None,
-            explain: beginning.explain,
+            explain,
             kernel_log,
             asked_to_end: false,
             began: Instant::now(),
@@ -159,6 +126,21 @@ impl Session {
             self.outputs.lost(error.message);
             false
         })
+    }
+}
+
+/// What the record begins with.
+fn header(plan: RunPlan, mut machine: Machine, note: Option<String>) -> Header {
+    machine.terminal = terminal();
+    Header {
+        schema_version: SCHEMA_VERSION,
+        tool: tool(),
+        command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        note,
+        started: UtcTime(sys::clock::unix_seconds()),
+        held: held(&plan),
+        machine,
+        plan,
     }
 }
 

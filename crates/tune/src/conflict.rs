@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use survey::running;
 use sysroot::SysRoot;
 
-use crate::plan::Step;
-use crate::setting::Target;
+use crate::setting::{Step, Target};
 
 /// Another owner of something that would be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

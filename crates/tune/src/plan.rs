@@ -1,13 +1,12 @@
 //! What would be written where, and what cannot be changed and why not. Nothing is changed here.
 
-use machine::interrupts::Interrupt;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
-use units::{CpuList, InOrder, Policy, Priority};
+use units::{CpuList, InOrder};
 
 use crate::conflict::{Conflict, conflicts};
-pub use crate::setting::Change;
-use crate::setting::{self, Target, Thread};
+use crate::setting::{self, Target};
+pub use crate::setting::{Change, Handlers, Refusal, Step, Threads};
 
 /// What a rule asks for.
 #[derive(Clone, Debug, Default)]
@@ -30,71 +29,6 @@ pub struct Request {
     pub otherwise: String,
 }
 
-/// Threads of the kernel, and what is to become of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Threads {
-    /// Their names, with at most one `*` in each.
-    pub named: Vec<String>,
-    /// Names that are left out.
-    pub except: Vec<String>,
-    /// Where they may run.
-    pub cpus: Option<CpuList>,
-    /// Their priority, with FIFO.
-    pub priority: Option<Priority>,
-}
-
-/// Threads and interrupts that somebody has named, and what exactly is to become of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handlers {
-    /// The threads.
-    pub threads: Vec<Thread>,
-    /// Their policy, one of real time.
-    pub policy: Policy,
-    /// Their priority.
-    pub priority: Priority,
-    /// The interrupts that are to go to [`Handlers::cpus`].
-    pub interrupts: Vec<Interrupt>,
-    /// Where these are to go; none where they stay.
-    pub cpus: Option<CpuList>,
-}
-
-impl Threads {
-    pub(crate) fn names(&self, name: &str) -> bool {
-        let fits = |pattern: &String| match pattern.split_once('*') {
-            Some((start, end)) => {
-                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
-            }
-            None => pattern == name,
-        };
-        self.named.iter().any(fits) && !self.except.iter().any(fits)
-    }
-}
-
-/// One write that is planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Step {
-    /// The rules that ask for it.
-    pub rules: Vec<String>,
-    /// What is written.
-    pub target: Target,
-    /// What it says now.
-    pub old: String,
-    /// What it is to say.
-    pub new: String,
-    /// The mechanism.
-    pub why: String,
-    /// What else happens, what it costs.
-    pub effects: Vec<String>,
-}
-
-impl Step {
-    pub(crate) fn new(target: Target, old: String, new: String) -> Self {
-        let effects = target.kind().effect().map(str::to_owned).into_iter().collect();
-        Self { rules: Vec::new(), target, old, new, why: String::new(), effects }
-    }
-}
-
 /// Something that is as wanted already, so that nothing is written; what is set apart rests on it all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relied {
@@ -104,17 +38,6 @@ pub struct Relied {
     pub target: Target,
     /// What it is wanted to be.
     pub value: String,
-}
-
-/// Something that cannot be changed here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// The rule that asks for it.
-    pub rule: String,
-    /// What it is about.
-    pub what: String,
-    /// Why not, and what could be done instead.
-    pub why_not: String,
 }
 
 /// The version of the form of [`Plan`] in JSON. Fields that may be absent are added without raising it.

@@ -5,23 +5,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::workspace;
 
-/// Begins a case.
-const MARK: &str = "%% ";
-
-/// For which kernel a case is that names none.
-const KERNEL: &str = "6.12";
-
-/// A recipe and whether each line of it does what it says.
-struct Case {
-    right: bool,
-    kernel: String,
-    why: String,
-    text: String,
-}
+#[path = "../../../crates/audit/tests/corpus/parsed.rs"]
+mod parsed;
+use parsed::Case;
 
 /// What the program made of a case.
 #[derive(PartialEq)]
@@ -46,7 +36,7 @@ pub fn run(binary: &Path, verbose: bool) -> Result<()> {
             continue;
         }
         let text = std::fs::read_to_string(&path)?;
-        let cases = parse(&text).with_context(|| name.to_owned())?;
+        let cases = parsed::cases(&text).map_err(|error| anyhow!("{name}: {error}"))?;
         // What may not be mended by is not shown.
         print!("{}", judge(binary, name, &cases, verbose && is_mended_by)?);
     }
@@ -114,25 +104,4 @@ fn ask(binary: &Path, case: &Case) -> Result<Answer> {
         Some(3) => Answer::NotUnderstood,
         other => bail!("{other:?} for {}", case.text),
     })
-}
-
-fn parse(text: &str) -> Result<Vec<Case>> {
-    let mut cases: Vec<Case> = Vec::new();
-    for line in text.lines() {
-        if let Some(head) = line.strip_prefix(MARK) {
-            let (what, why) = head.split_once('|').context("a case has a reason")?;
-            let mut words = what.split_whitespace();
-            let right = match words.next() {
-                Some("right") => true,
-                Some("wrong") => false,
-                other => bail!("{other:?} is neither right nor wrong"),
-            };
-            let kernel = words.next().unwrap_or(KERNEL).to_owned();
-            cases.push(Case { right, kernel, why: why.trim().to_owned(), text: String::new() });
-        } else if let Some(case) = cases.last_mut() {
-            case.text += line;
-            case.text.push('\n');
-        }
-    }
-    Ok(cases)
 }

@@ -102,21 +102,40 @@ fn timed(command: &mut Command) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Records in an instance; where tracefs is not mounted, in a mount namespace that ends with the recording.
+/// What trace-cmd is started by, in a mount namespace that ends with the recording. It writes the files of function tracing in
+/// any case, and gives up where the kernel refuses them, though only events are recorded: there a plain file stands in their place.
+const PREPARED: &str = r#"
+instance=/sys/kernel/tracing/instances/$1 plain=$2
+shift 2
+test -e /sys/kernel/tracing/trace || mount -t tracefs none /sys/kernel/tracing || exit 1
+mkdir "$instance" || exit 1
+{ echo 1 > /proc/sys/kernel/ftrace_enabled; } 2> /dev/null || mount --bind "$plain" /proc/sys/kernel/ftrace_enabled
+for file in "$instance/set_ftrace_filter" "$instance/set_ftrace_notrace"; do
+    test ! -e "$file" || { : >> "$file"; } 2> /dev/null || mount --bind "$plain" "$file"
+done
+"$@"
+code=$?
+umount "$instance"/set_ftrace_filter "$instance"/set_ftrace_notrace 2> /dev/null
+rmdir "$instance" 2> /dev/null
+exit $code
+"#;
+
+/// Records in an instance of its own.
 fn record(file: &Path) -> Result<PathBuf> {
-    const MOUNTED: &str = "test -e /sys/kernel/tracing/trace || mount -t tracefs none /sys/kernel/tracing || exit 1; exec \"$0\" \"$@\"";
     std::fs::create_dir_all(workspace::logs())?;
     let instance = format!("worstcase-{}-bench", std::process::id());
+    let plain = file.with_extension("plain");
+    std::fs::write(&plain, "1\n")?;
     let mut recording = Command::new("unshare");
-    recording
-        .args(["--mount", "sh", "-c", MOUNTED, "trace-cmd", "record", "--file-version", "6", "-o"])
-        .arg(file);
+    recording.args(["--mount", "sh", "-c", PREPARED, "sh", &instance]).arg(&plain);
+    recording.args(["trace-cmd", "record", "--file-version", "6", "-o"]).arg(file);
     recording
         .args(["-B", &instance, "-C", "mono"])
         .args(EVENTS.iter().flat_map(|event| ["-e", event]))
         .args(WORK);
-    command::output(&mut recording).context("recording, which takes root")?;
-    Ok(file.to_owned())
+    let recorded = command::output(&mut recording).context("recording, which takes root");
+    let _ = std::fs::remove_file(&plain);
+    recorded.map(|_| file.to_owned())
 }
 
 /// Shows all events of a file; how many there are.

@@ -92,9 +92,21 @@ pub enum ReadSourceError {
 /// No Kconfig file is longer.
 const LONGEST_FILE: u64 = 4 << 20;
 
+/// The architecture's directory below `arch/`.
+fn directory_of(architecture: &str) -> &str {
+    match architecture {
+        "x86_64" | "i386" | "i686" => "x86",
+        "aarch64" => "arm64",
+        "armv7l" => "arm",
+        "ppc" | "ppc64" | "ppc64le" => "powerpc",
+        "riscv64" => "riscv",
+        other => other,
+    }
+}
+
 impl KernelSource {
-    /// Reads every Kconfig file below `directory`. Those of other architectures than `architecture` (a directory of
-    /// `arch/`) are only remembered by their names.
+    /// Reads every Kconfig file below `directory`. Those of other architectures than `architecture` (as `uname -m` says it,
+    /// or a directory of `arch/`) are only remembered by their names.
     ///
     /// # Errors
     /// A directory that is no kernel's source or cannot be read.
@@ -102,6 +114,7 @@ impl KernelSource {
         if !directory.join("Kconfig").is_file() {
             return Err(ReadSourceError::NotASource(directory.to_owned()));
         }
+        let architecture = directory_of(architecture);
         let mut source = Self::empty(architecture);
         let reached = source.follow(directory);
         let mut open = vec![directory.to_owned()];

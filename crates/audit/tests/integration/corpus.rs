@@ -4,36 +4,13 @@
 use audit::Severity;
 use audit::recipe::{Target, examine};
 
-/// A recipe, for which kernel, and whether it is right.
-struct Case {
-    right: bool,
-    kernel: String,
-    why: String,
-    text: String,
-}
-
-fn cases(text: &str) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    for line in text.lines() {
-        if let Some(head) = line.strip_prefix("%% ") {
-            let (what, why) = head.split_once('|').unwrap();
-            let words: Vec<&str> = what.split_whitespace().collect();
-            let kernel = words.get(1).unwrap_or(&"6.12").to_string();
-            assert!(["right", "wrong"].contains(&words[0]), "{line}");
-            cases.push(Case { right: words[0] == "right", kernel, why: why.to_owned(), text: String::new() });
-        } else {
-            let case = cases.last_mut().unwrap();
-            case.text += line;
-            case.text.push('\n');
-        }
-    }
-    cases
-}
+#[path = "../corpus/parsed.rs"]
+mod parsed;
 
 /// Right ones judged wrong, wrong ones passed, not understood. What may not be mended by is not shown.
 fn judged(text: &str, shown: bool) -> (usize, usize, usize) {
     let (mut accused, mut missed, mut unknown) = (0, 0, 0);
-    for case in cases(text) {
+    for case in parsed::cases(text).unwrap() {
         let examination =
             examine(&case.text, Target { version: case.kernel.parse().ok(), ..Target::default() });
         let worst = |severity| examination.remarks.iter().any(|remark| remark.severity == severity);

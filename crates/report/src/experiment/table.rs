@@ -112,7 +112,7 @@ pub(super) fn arms(reckoned: &Reckoned<'_>) -> Table {
         |row: &Figure| reckoned.places.iter().flatten().any(|place| place.together.latency(*row).is_some());
     let latencies: Vec<Figure> = LATENCIES.into_iter().filter(is_known).collect();
     let mut heads = vec!["blocks".to_owned(), "samples".to_owned()];
-    heads.extend(latencies.iter().map(|row| row.name(terms)));
+    heads.extend(latencies.iter().map(|row| terms.name(*row)));
     let cells = |place: &Place| {
         let counts = [Cell::Count(place.blocks as u64), Cell::Count(place.together.expected)];
         let latencies = latencies.iter().map(|row| Cell::Latency(place.together.latency(*row)));

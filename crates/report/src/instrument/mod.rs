@@ -6,7 +6,7 @@ mod timer;
 
 use record::{InstrumentPlan, RunPlan, Words};
 
-use crate::figures::Row;
+use crate::rows::Row;
 
 /// What reports show of an instrument.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use record::instrument::noise::NoiseSetup;
 use record::{InstrumentPlan, RunPlan};
 
 use super::{Page, Shown};
-use crate::figures::Row;
+use crate::rows::Row;
 
 pub(super) static SHOWN: Shown = Shown {
     words: NoiseSetup::WORDS,

@@ -4,7 +4,7 @@ use record::RunPlan;
 use record::instrument::timer::TimerPlan;
 
 use super::{Page, Shown};
-use crate::figures::Row;
+use crate::rows::Row;
 use crate::text::joined;
 
 pub(super) static SHOWN: Shown = Shown {

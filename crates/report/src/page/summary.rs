@@ -167,7 +167,7 @@ fn time(prepared: &Prepared<'_>) -> KeyFigure {
 pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
     let terms = prepared.terms;
     let (rows, unit) = (terms.rows(), unit_name(terms.unit));
-    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(terms))).collect();
+    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(terms.name(*row))).collect();
     head.insert(0, Cell::text("load"));
     let body = prepared.columns.iter().map(|column| load_row(column, &rows, terms)).collect();
     let caption = format!("{}, all CPUs, in {unit}", terms.shown.page.figures.0);
@@ -184,7 +184,7 @@ pub(crate) fn figures(prepared: &Prepared<'_>) -> Section {
 /// What the idle states cost, where both C-state policies were measured.
 fn idle_table(prepared: &Prepared<'_>) -> Option<DataTable> {
     let costs = idle_cost::costs(prepared.record);
-    let mut head: Vec<_> = LATENCIES.iter().map(|row| Cell::number(row.name(prepared.terms))).collect();
+    let mut head: Vec<_> = LATENCIES.iter().map(|row| Cell::number(prepared.terms.name(*row))).collect();
     head.insert(0, Cell::text("load"));
     let body = costs.iter().map(|cost| {
         let mut cells = vec![Cell::text(cost.name.join(" "))];
@@ -227,7 +227,7 @@ fn cell(figures: &crate::figures::Figures, row: Row, terms: Terms) -> Cell {
 /// The CPUs of one load.
 fn cpu_table(column: &Column, terms: Terms) -> DataTable {
     let rows = terms.rows();
-    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(row.name(terms))).collect();
+    let mut head: Vec<_> = rows.iter().map(|row| Cell::number(terms.name(*row))).collect();
     head.insert(0, Cell::text("CPU"));
     let body = column.cpus.iter().map(|(cpu, figures)| {
         let mut cells = vec![Cell::text(cpu_name(*cpu))];

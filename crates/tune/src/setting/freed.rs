@@ -12,8 +12,7 @@ use sysroot::SysRoot;
 use units::{CpuList, KernelVersion};
 
 use super::thread::Affinity;
-use super::{Expansion, Form, Found, Kind, Phase, Target, Thread, kernel_version};
-use crate::plan::Step;
+use super::{Expansion, Form, Found, Kind, Phase, Step, Target, Thread, kernel_version};
 
 /// Each such thread that is bound to some CPUs, on those that the partition of `isolated` leaves.
 pub(super) fn expand(root: &SysRoot, expansion: &mut Expansion, isolated: &CpuList) {

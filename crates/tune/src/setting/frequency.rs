@@ -5,8 +5,7 @@ use sysroot::SysRoot;
 use units::CpuList;
 
 use super::file::concerns;
-use super::{Expansion, Target};
-use crate::plan::Step;
+use super::{Expansion, Step, Target};
 
 pub(super) const GOVERNOR: &str = "scaling_governor";
 

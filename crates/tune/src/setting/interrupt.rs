@@ -8,12 +8,27 @@ use machine::interrupts::{self, Interrupt};
 use record::Fact;
 use rustix::io::Errno;
 use sysroot::SysRoot;
+use units::{CpuList, Policy, Priority};
 
-use super::{Expansion, Form, Found, Kind, Phase, Target};
-use crate::plan::Handlers;
+use super::{Expansion, Form, Found, Kind, Phase, Target, Thread};
 
 /// How rules name the CPUs of all interrupts.
 pub(super) const FILES: &str = "/proc/irq/*/smp_affinity_list";
+
+/// Threads and interrupts that somebody has named, and what exactly is to become of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handlers {
+    /// The threads.
+    pub threads: Vec<Thread>,
+    /// Their policy, one of real time.
+    pub policy: Policy,
+    /// Their priority.
+    pub priority: Priority,
+    /// The interrupts that are to go to [`Handlers::cpus`].
+    pub interrupts: Vec<Interrupt>,
+    /// Where these are to go; none where they stay.
+    pub cpus: Option<CpuList>,
+}
 
 /// Every interrupt of a device narrowed to `cpus`, where the kernel lets others move it.
 pub(super) fn expand(root: &SysRoot, cpus: &str) -> Expansion {

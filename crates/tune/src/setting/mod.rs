@@ -2,6 +2,7 @@
 //! written, compared and found again ([`Kind`]). What is asked for is a variant of [`Change`], what is written one of
 //! [`Target`]; nobody else takes them apart by kind but for who else owns a setting (`conflict`).
 
+mod expansion;
 mod file;
 mod form;
 mod freed;
@@ -15,80 +16,28 @@ mod service;
 mod swap;
 mod thread;
 
-use record::Fact;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use units::{CpuList, KernelVersion};
 
-use crate::plan::{Handlers, Refusal, Step, Threads};
-
 pub use control::is_setting as is_of_kernel;
+use expansion::Expansion;
+pub use expansion::{Refusal, Step};
 pub use file::is_setting;
 pub use form::Form;
 pub(crate) use freed::forgets_programs;
 pub(crate) use frequency::order_limits;
+pub use interrupt::Handlers;
 pub(crate) use kind::{Found, Kind, Phase};
 pub use partition::NAME as PARTITION;
 pub(crate) use partition::Programs;
 use partition::Slice;
 pub(crate) use partition::{effective_cpus, is_of_partition, partitions_in};
-pub use thread::Thread;
+pub use thread::{Thread, Threads};
 
 /// The version of the kernel that runs; none where it cannot be read.
 fn kernel_version(root: &SysRoot) -> Option<KernelVersion> {
     root.read("/proc/sys/kernel/osrelease").value()?.parse().ok()
-}
-
-/// What a change comes to on this machine.
-#[derive(Debug, Default)]
-pub(crate) struct Expansion {
-    pub steps: Vec<Step>,
-    /// What is as wanted already, and what it is wanted to be.
-    pub relied: Vec<(Target, String)>,
-    pub refusals: Vec<Refusal>,
-}
-
-impl Expansion {
-    fn refuse(&mut self, what: impl Into<String>, why_not: impl Into<String>) {
-        self.refusals.push(Refusal { rule: String::new(), what: what.into(), why_not: why_not.into() });
-    }
-
-    /// Adds the change of `target` towards `wanted`, if it is not so already.
-    fn change(&mut self, root: &SysRoot, target: Target, wanted: &str) {
-        self.add(root, target, wanted, |form, now| form.change(now, wanted));
-    }
-
-    /// Adds the change of `target` to just `wanted`, if it is not so already: sets of CPUs are widened too, and stricter
-    /// limits are loosened.
-    fn set(&mut self, root: &SysRoot, target: Target, wanted: &str) {
-        let exactly =
-            |form: Form, now: &str| (!form.same(&form.value(now), wanted)).then(|| wanted.to_owned());
-        self.add(root, target, wanted, exactly);
-    }
-
-    fn add(
-        &mut self,
-        root: &SysRoot,
-        target: Target,
-        wanted: &str,
-        new: impl FnOnce(Form, &str) -> Option<String>,
-    ) {
-        let now = match target.kind().text(root) {
-            Fact::Value(text) => text,
-            Fact::Unreadable(errno) => {
-                return self.refuse(target.to_string(), hazard::unreadable(&target.to_string(), errno));
-            }
-            Fact::Absent | Fact::Unsupported => return,
-        };
-        let form = target.kind().form(&now);
-        let Some(new) = new(form, &now) else { return self.relied.push((target, wanted.to_owned())) };
-        let old = form.value(&now);
-        let one_way = target.kind().one_way(&old);
-        match one_way {
-            Some(why) => self.refuse(target.to_string(), why),
-            None => self.steps.push(Step::new(target, old, new)),
-        }
-    }
 }
 
 /// A change of the running system, not yet of any object of this machine.

@@ -9,8 +9,7 @@ use rustix::io::Errno;
 use survey::running;
 use sysroot::SysRoot;
 
-use super::{Expansion, Found, Kind, Phase, Target};
-use crate::plan::Step;
+use super::{Expansion, Found, Kind, Phase, Step, Target};
 
 /// What is said of one that runs, and of one that does not.
 const STATES: [&str; 2] = ["running", "stopped"];

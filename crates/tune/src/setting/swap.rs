@@ -9,8 +9,7 @@ use rustix::io::Errno;
 use sysroot::SysRoot;
 use units::InOrder;
 
-use super::{Expansion, Found, Kind, Phase, Target};
-use crate::plan::Step;
+use super::{Expansion, Found, Kind, Phase, Step, Target};
 
 /// What is said of memory that is not swapped there.
 const OFF: &str = "off";

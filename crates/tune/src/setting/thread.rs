@@ -9,10 +9,34 @@ use record::Fact;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
-use units::{CpuId, CpuList, Policy};
+use units::{CpuId, CpuList, Policy, Priority};
 
 use super::{Expansion, Form, Found, Kind, Phase, Target};
-use crate::plan::Threads;
+
+/// Threads of the kernel, and what is to become of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// Their names, with at most one `*` in each.
+    pub named: Vec<String>,
+    /// Names that are left out.
+    pub except: Vec<String>,
+    /// Where they may run.
+    pub cpus: Option<CpuList>,
+    /// Their priority, with FIFO.
+    pub priority: Option<Priority>,
+}
+
+impl Threads {
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let fits = |pattern: &String| match pattern.split_once('*') {
+            Some((start, end)) => {
+                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            }
+            None => pattern == name,
+        };
+        self.named.iter().any(fits) && !self.except.iter().any(fits)
+    }
+}
 
 /// The threads whose names fit, on `wanted.cpus`, at `wanted.priority`. A priority is for threads that serve one of
 /// the CPUs `real_time` only, as their names tell.

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use record::{Header, InstrumentPlan, Out, Record, Request, RunPlan};
 use report::foot::Notes;
@@ -61,42 +63,32 @@ Examples:
   worstcase measure --probe noise -D 30s          how long each CPU is taken from a thread that spins";
 
 /// How the run is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// Lines of latmus: RTT, RTH, RTD, RTS
+    /// Lines of latmus while it measures.
     Latmus,
-    /// Lines of cyclictest: T:
+    /// Lines of cyclictest while it measures.
     Cyclictest,
-    /// At the end: a row a CPU
-    Csv,
-    /// At the end: a table for issues and merge requests
-    Markdown,
-    /// At the end: test results for build servers
-    Junit,
-    /// At the end: Test Anything Protocol
-    Tap,
-    /// At the end: signals for a LAVA dispatcher
-    Lava,
-    /// At the end: one line
-    Line,
+    /// The result, at the end.
+    Result(Form),
 }
 
-impl Format {
-    /// Whether lines of the form are printed while it measures.
-    fn is_of_tool(self) -> bool {
-        matches!(self, Self::Latmus | Self::Cyclictest)
+/// Other tools' lines, and every form of a result but JSON, which is an option of its own.
+static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
+    let results = Form::value_variants().iter().filter(|form| **form != Form::Json);
+    [Format::Latmus, Format::Cyclictest].into_iter().chain(results.copied().map(Format::Result)).collect()
+});
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &FORMATS
     }
 
-    /// The form of the result at the end.
-    fn form(self) -> Option<Form> {
+    fn to_possible_value(&self) -> Option<PossibleValue> {
         match self {
-            Self::Latmus | Self::Cyclictest => None,
-            Self::Csv => Some(Form::Csv),
-            Self::Markdown => Some(Form::Markdown),
-            Self::Junit => Some(Form::Junit),
-            Self::Tap => Some(Form::Tap),
-            Self::Lava => Some(Form::Lava),
-            Self::Line => Some(Form::Line),
+            Self::Latmus => Some(PossibleValue::new("latmus").help("Lines of latmus: RTT, RTH, RTD, RTS")),
+            Self::Cyclictest => Some(PossibleValue::new("cyclictest").help("Lines of cyclictest: T:")),
+            Self::Result(form) => form.to_possible_value(),
         }
     }
 }
@@ -203,7 +195,7 @@ impl Measure {
 
     /// Whose lines are printed while it measures, if another tool's.
     fn tool_format(&self) -> Option<Format> {
-        self.format.filter(|format| format.is_of_tool())
+        self.format.filter(|format| !matches!(format, Format::Result(_)))
     }
 
     fn display(&self, header: &Header) -> Box<dyn Observer> {
@@ -241,7 +233,7 @@ impl Measure {
             let text = serde_json::to_string(record).unwrap_or_default();
             return output::final_data(&format!("{{\"record\":{text}}}\n"));
         }
-        if let Some(form) = self.format.and_then(Format::form) {
+        if let Some(Format::Result(form)) = self.format {
             return output::final_data(&form.render(record));
         }
         if self.format.is_none() {

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 
 use super::{EFFECT, Expansion, NAME, Phase, STATE, Target, WHAT, nodes_of};
-use crate::plan::Step;
-use crate::setting::{Form, Found, Kind, freed};
+use crate::setting::{Form, Found, Kind, Step, freed};
 use units::CpuList;
 
 /// Whether systemd keeps the control groups below `top`.

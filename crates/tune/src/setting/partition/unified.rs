@@ -6,8 +6,7 @@ use sysroot::SysRoot;
 use units::CpuList;
 
 use super::{EFFECT, Expansion, NAME, Target, WHAT, in_the_way, nodes_of};
-use crate::plan::Step;
-use crate::setting::freed;
+use crate::setting::{Step, freed};
 
 /// The file that says whether a group is a partition, and why not.
 pub(in crate::setting) const STATE: &str = "cpuset.cpus.partition";

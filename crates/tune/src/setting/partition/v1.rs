@@ -6,7 +6,7 @@ use sysroot::SysRoot;
 use units::CpuList;
 
 use super::{Expansion, NAME, Programs, Target, WHAT, in_the_way, nodes_of};
-use crate::plan::Step;
+use crate::setting::Step;
 
 /// The group of all others.
 const REST: &str = "worstcase-rest";

@@ -161,27 +161,12 @@ impl Papers {
 fn source(tree: &Path, result: &KernelConfig, context: &Context) -> Result<KernelSource> {
     let architecture = match &result.header {
         Some(header) => header.architecture.clone(),
-        None => context
-            .survey
-            .read("architecture")
-            .value
-            .value()
-            .map_or_else(String::new, |name| directory_of(&name.to_string()).to_owned()),
+        None => {
+            context.survey.read("architecture").value.value().map_or_else(String::new, ToString::to_string)
+        }
     };
-    KernelSource::read(tree, directory_of(&architecture))
+    KernelSource::read(tree, &architecture)
         .map_err(|error| Error::new(error, "name the top directory of the kernel's source"))
-}
-
-/// The architecture's directory below `arch/`.
-pub(super) fn directory_of(architecture: &str) -> &str {
-    match architecture {
-        "x86_64" | "i386" | "i686" => "x86",
-        "aarch64" => "arm64",
-        "armv7l" => "arm",
-        "ppc" | "ppc64" | "ppc64le" => "powerpc",
-        "riscv64" => "riscv",
-        other => other,
-    }
 }
 
 /// Never fails: a difference is no fault.

@@ -13,7 +13,6 @@ use survey::{Given, Survey, Value};
 use sysroot::{GZIP, SysRoot, TreeError};
 use units::CpuList;
 
-use super::papers::directory_of;
 use crate::output;
 use failure::{Error, Result};
 
@@ -160,7 +159,7 @@ impl SubjectOptions {
             let message = format!("{name} does not say for which architecture it is");
             return Err(Error::new(message, "name it: --arch x86_64, aarch64, armv7l, riscv64, ppc64le"));
         };
-        let source = KernelSource::read(tree, directory_of(architecture))
+        let source = KernelSource::read(tree, architecture)
             .map_err(|error| Error::new(error, "name the top directory of the kernel's source"))?;
         let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
         let completed = complete(&stated, rules.symbols(), &source);
