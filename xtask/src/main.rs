@@ -42,7 +42,7 @@ Usage: cargo xtask TASK [OPTIONS]
                   --packages: archives, Debian packages, sources with all crates, and their checksums
   bench peers [--rounds N] [--seconds N] [--intervals 200us,1ms] [--cpus LIST] [--binary FILE]
                   against cyclictest, and jitterdebugger or another version of worstcase, runs taken in turn
-  bench noise [--rounds N] [--seconds N] [--cpu N]
+  bench noise [--rounds N] [--seconds N] [--cpu N] [--binary FILE]
                   what takes a CPU from a spinning thread, in turn with oslat
   bench record    time and instructions to record one sample
   bench check [--cases]

@@ -1,10 +1,6 @@
 //! Which tests wait: those that CI runs after the test command, and the parts of `--full`.
 
-use anyhow::{Result, anyhow, ensure};
-
-use crate::dist::delivery;
-use crate::stages;
-use crate::tally::Tally;
+use anyhow::{Result, ensure};
 
 /// Serial tests that `cargo xtask test --later` runs, as executable and the beginning of the test's path. What each is about
 /// has another test that is not here; CI runs both commands.
@@ -61,6 +57,10 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_supervision", "nothing_survives_the_parent"),
     ("serial_trace_guests", "a_preempt_rt_kernel_of_2022"),
 ];
+
+/// Integration tests whose names begin so run one after the other, one test at a time: they are root's, they measure
+/// real threads, or they count what other tests would add to.
+pub const SERIAL: &str = "serial_";
 
 /// A part of `--full`: tests that are ignored otherwise, at most 80 minutes of them.
 pub struct Part {
@@ -131,23 +131,6 @@ pub fn is_later(executable: &str, path: &str) -> bool {
     LATER.iter().any(|(of, begin)| *of == executable && path.starts_with(begin))
 }
 
-/// Runs all of a part.
-pub fn run(part: &Part) -> Result<Tally> {
-    let mut tally = Tally::default();
-    for tests in part.tests {
-        let one = match tests {
-            Long::Simulations => stages::simulations()?,
-            Long::Delivery => delivery::stage()?,
-            Long::Serial(executable, begin) => stages::long(executable, begin)?,
-        };
-        if one == Tally::default() {
-            return Err(anyhow!("{} has an entry that no test belongs to", part.name));
-        }
-        tally.add(one);
-    }
-    Ok(tally)
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
@@ -193,7 +176,7 @@ mod tests {
         let without_end = |part: &str| part.trim_end_matches(".rs").to_owned();
         let executable = without_end(parts.get(tests + 1)?);
         let module = parts.get(tests + 2).map(|part| without_end(part)).unwrap_or_default();
-        executable.starts_with(stages::SERIAL).then_some((executable, module))
+        executable.starts_with(SERIAL).then_some((executable, module))
     }
 
     #[test]

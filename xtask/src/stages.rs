@@ -59,10 +59,6 @@ pub const ALL: [Stage; 13] = [
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
 
-/// Integration tests whose names begin so run one after the other, one test at a time: they are root's, they measure
-/// real threads, or they count what other tests would add to.
-pub const SERIAL: &str = "serial_";
-
 /// One `cargo` command that is right or wrong.
 fn single(name: &str, arguments: &[&str]) -> Result<Tally> {
     checked(name, cargo().args(arguments)).map(Tally::of)
@@ -187,7 +183,7 @@ fn one_portion(executable: &str, portion: &str, which: &[&str], names: &[String]
 /// Names of integration tests: those that run alone, and the others.
 fn integration_tests() -> Result<(BTreeSet<String>, BTreeSet<String>)> {
     let names = workspace::packages()?.into_iter().flat_map(|package| package.tests);
-    Ok(names.partition(|test| test.starts_with(SERIAL)))
+    Ok(names.partition(|test| test.starts_with(parts::SERIAL)))
 }
 
 /// One `cargo test`, its results added up.

@@ -7,6 +7,7 @@
 
 pub mod board;
 pub mod client;
+mod early;
 mod limits;
 pub mod maxima;
 pub mod noise;
@@ -17,5 +18,6 @@ pub mod timer;
 mod used;
 
 pub use client::{Probe, ProbeError};
+pub use early::NO_SLEEP;
 pub use plan::{Job, NoiseJob, ProbePlan, ResponseJob, TimerJob};
 pub use timer::{engine, source};

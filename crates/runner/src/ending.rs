@@ -57,7 +57,7 @@ fn sleep_failure(probe: &Probe, head: &ScenarioHead) -> Option<String> {
     let (index, errno) = errors.min_by_key(|(index, _)| *index)?;
     let call = probe::timer::sleeping_call(probe.plan().timer().map(|timer| timer.wake).unwrap_or_default());
     let thread = name(head, index);
-    Some(if errno == probe::engine::NO_SLEEP {
+    Some(if errno == probe::NO_SLEEP {
         format!("{thread} cannot sleep: {call} returns at once")
     } else {
         let answer = sys::Error::new(call, errno);

@@ -7,7 +7,7 @@ use record::instrument::response::{Receive, ResponseSetup};
 use units::Nanos;
 use wire::Peer;
 
-use crate::options::between;
+use crate::lengths::between;
 use failure::Error;
 
 const NETWORK: &str = "Network (--probe network)";
@@ -38,7 +38,7 @@ pub struct NetworkOptions {
     size: Option<u32>,
 
     /// How long answers are waited for; later ones are missed [default: nine tenths of the interval]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = crate::options::length, help_heading = NETWORK)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = crate::lengths::length, help_heading = NETWORK)]
     patience: Option<Nanos>,
 
     /// How threads wait for answers: sleep, spin (they stay awake), busy-poll (the kernel asks the driver) [default: sleep]

@@ -9,6 +9,7 @@ use record::instrument::timer::TimerPlan;
 use record::{CStates, ClockName, InstrumentPlan, Phase, Record, Request, Wake};
 use units::{CpuList, Nanos, Policy, Priority, Seed};
 
+pub use crate::lengths::{between, length};
 use failure::Error;
 
 /// latmus' and cyclictest's default.
@@ -304,15 +305,6 @@ impl std::str::FromStr for CStatesChoice {
     }
 }
 
-/// A length of time that is not zero.
-pub fn length(text: &str) -> Result<Nanos, String> {
-    match text.parse::<Nanos>() {
-        Ok(Nanos::ZERO) => Err("it must be longer than nothing".into()),
-        Ok(length) => Ok(length),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 /// A duration: at least 1 ms, at most a year.
 pub fn duration(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::from_millis(1), runner::plan::LONGEST, "1ms to 366d")
@@ -335,11 +327,6 @@ fn fail_safe(text: &str) -> Result<Nanos, String> {
 
 fn warm_up(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::ZERO, Nanos::from_secs(3600), "0s to 1h")
-}
-
-pub fn between(text: &str, least: Nanos, most: Nanos, range: &str) -> Result<Nanos, String> {
-    let length = text.parse::<Nanos>().map_err(|error| error.to_string())?;
-    if (least..=most).contains(&length) { Ok(length) } else { Err(format!("it must be within {range}")) }
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Seen {
     }
 }
 
-/// `bench noise [--rounds N] [--seconds N] [--cpu N]`
+/// `bench noise [--rounds N] [--seconds N] [--cpu N] [--binary FILE]`: FILE instead of a static build made now.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let rounds: usize = arguments.value("--rounds")?.unwrap_or(5);
     let seconds: u64 = arguments.value("--seconds")?.unwrap_or(8);
@@ -51,11 +51,10 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some(number) => CpuId(number),
         None => last_cpu()?,
     };
+    let binary: Option<PathBuf> = arguments.value("--binary")?;
     arguments.finish()?;
     ensure!(command::find("oslat").is_some(), "oslat is not installed (apt-get install rt-tests)");
-    let native = Target::native().ok_or_else(|| anyhow!("no static target for this machine is known"))?;
-    println!("building the static binary, the one that is shipped");
-    let binary = dist::worstcase(native)?;
+    let binary = binary.map_or_else(built, Ok)?;
     let directory = std::env::temp_dir().join(format!("worstcase-noise-{}", std::process::id()));
     std::fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
     let measured = measured(&binary, &directory, (rounds, seconds, cpu));
@@ -63,6 +62,12 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     println!("{rounds} rounds of {seconds} s a run, CPU {cpu}, SCHED_FIFO 90, gaps for each watched second");
     print!("{}", table(&measured?));
     Ok(())
+}
+
+fn built() -> Result<PathBuf> {
+    let native = Target::native().ok_or_else(|| anyhow!("no static target for this machine is known"))?;
+    println!("building the static binary, the one that is shipped");
+    dist::worstcase(native)
 }
 
 fn last_cpu() -> Result<CpuId> {

@@ -4,7 +4,7 @@ use sys::Errno;
 use sys::shared::Word;
 
 use crate::board::{self, Recorder, Window};
-use crate::timer::engine::NO_SLEEP;
+use crate::early::{self, Early};
 use crate::timer::source::Source;
 
 /// What one thread's loop needs to know; times in nanoseconds.
@@ -24,9 +24,6 @@ pub struct Task {
     pub stop_at: u64,
 }
 
-/// After so many wake-ups before their time in a row, nothing sleeps.
-const MOST_EARLY: u32 = 1_000;
-
 /// Spins in `task.windows` windows and records every gap between two readings of the clock that is as long as the
 /// threshold, with the time at which it began. A gap that outlasts its window counts whole; the windows that it covers are
 /// not missed. A window that is over when the thread gets its CPU after the pause is.
@@ -35,11 +32,8 @@ const MOST_EARLY: u32 = 1_000;
 /// allocation, no lock, no formatting, no panic path. A sleep that fails ends the run of all threads.
 pub fn run<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) {
     let mut running = source.now();
-    if let Err(errno) = watch(source, task, board, recorder, &mut running) {
-        recorder.sleep_failed(errno);
-        board::stop(board, running);
-    }
-    recorder.finish(running);
+    let result = watch(source, task, board, recorder, &mut running);
+    early::finish(result, running, board, recorder);
 }
 
 /// The warm-up: spins as [`run`] does and records nothing. Returns when the first window of the measurement begins.
@@ -67,7 +61,7 @@ fn watch<S: Source>(
     recorder: &mut Recorder<'_>,
     running: &mut u64,
 ) -> Result<(), Errno> {
-    let (mut number, mut early) = (0, 0);
+    let (mut number, mut early) = (0, Early::default());
     while number < task.windows {
         let start = task.origin.saturating_add(number.saturating_mul(task.window));
         source.sleep_until(start)?;
@@ -78,14 +72,10 @@ fn watch<S: Source>(
         *running = now;
         recorder.look_out(board, now);
         if now < start {
-            early += 1;
-            recorder.early();
-            if early >= MOST_EARLY {
-                return Err(NO_SLEEP);
-            }
+            early.again(recorder)?;
             continue;
         }
-        early = 0;
+        early.reset();
         let late = (now - start) / task.window;
         let (current, start) = (number + late, start + late * task.window);
         recorder.windows_missed(late.min(task.windows - number));

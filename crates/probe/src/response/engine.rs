@@ -8,7 +8,7 @@ use wire::Answer;
 use super::line::{Line, Offset};
 use super::tally::{Split, Tally, Why};
 use crate::board::{self, Recorder};
-use crate::timer::engine::NO_SLEEP;
+use crate::early::{self, Early};
 
 /// What one thread's loop needs to know; times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +24,6 @@ pub struct Task {
     /// A response that stops all threads; `u64::MAX`: none.
     pub stop_at: u64,
 }
-
-/// After so many wake-ups before their time in a row, nothing sleeps.
-const MOST_EARLY: u32 = 1_000;
 
 /// How many of the latest frames are known one by one.
 const WINDOW: u64 = 4_096;
@@ -144,11 +141,8 @@ pub fn run<L: Line>(
 ) {
     flight.of_phase = flight.next;
     let mut running = line.now();
-    if let Err(errno) = go_round(line, task, flight, board, recorder, tally, &mut running) {
-        recorder.sleep_failed(errno);
-        board::stop(board, running);
-    }
-    recorder.finish(running);
+    let result = go_round(line, task, flight, board, recorder, tally, &mut running);
+    early::finish(result, running, board, recorder);
 }
 
 /// The warm-up: cycles that are only summed up. Returns when the first cycle of the measurement is due.
@@ -187,7 +181,7 @@ fn go_round<L: Line>(
     tally: &mut Tally<'_>,
     running: &mut u64,
 ) -> Result<(), Errno> {
-    let (mut cycle, mut early) = (0, 0);
+    let (mut cycle, mut early) = (0, Early::default());
     while cycle < task.cycles {
         let due = task.grid.due(cycle);
         recorder.sleeps(due.saturating_sub(*running));
@@ -202,14 +196,10 @@ fn go_round<L: Line>(
             break;
         }
         if now < due {
-            recorder.early();
-            early += 1;
-            if early >= MOST_EARLY {
-                return Err(NO_SLEEP);
-            }
+            early.again(recorder)?;
             continue;
         }
-        early = 0;
+        early.reset();
         let begun = skip(task, cycle, now, stopped, recorder, tally);
         let ended = send_and_wait(line, task, flight, tally);
         flight.take_notes(line);

@@ -5,6 +5,7 @@ use sys::Errno;
 use sys::shared::Word;
 
 use crate::board::{self, Recorder};
+use crate::early::{self, Early};
 use crate::source::Source;
 
 /// What one thread's loop needs to know.
@@ -18,9 +19,6 @@ pub struct Task {
     pub stop_at: u64,
 }
 
-/// After so many wake-ups before their time in a row, nothing sleeps: signals come one by one, milliseconds apart.
-const MOST_EARLY: u32 = 1_000;
-
 /// Delivers `task.activations` activations and accounts for each: it woke the thread and its latency is recorded, or
 /// the thread was still late when it was due and it is recorded as missed. When the run is stopped, what was due until
 /// then is accounted for too, however late its wake-up comes.
@@ -31,11 +29,8 @@ const MOST_EARLY: u32 = 1_000;
 /// run of all threads.
 pub fn run<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) {
     let mut running = source.now();
-    if let Err(errno) = deliver(source, task, board, recorder, &mut running) {
-        recorder.sleep_failed(errno);
-        board::stop(board, running);
-    }
-    recorder.finish(running);
+    let result = deliver(source, task, board, recorder, &mut running);
+    early::finish(result, running, board, recorder);
 }
 
 /// Where a thread is in its plan.
@@ -104,7 +99,7 @@ fn deliver<S: Source>(
 ) -> Result<(), Errno> {
     let interval = task.grid.interval;
     let mut at = Position::new(task.grid);
-    let mut early = 0;
+    let mut early = Early::default();
     source.rearm(at.due, interval)?;
     while at.activation < task.activations {
         recorder.sleeps(at.due.saturating_sub(*running));
@@ -130,17 +125,13 @@ fn deliver<S: Source>(
         }
         if now < at.due {
             if !S::RESERVATION {
-                recorder.early();
-                early += 1;
-                if early >= MOST_EARLY {
-                    return Err(NO_SLEEP);
-                }
+                early.again(recorder)?;
                 continue;
             }
             recorder.rephased();
             at.shift(now, recorder);
         }
-        early = 0;
+        early.reset();
         let latency = now - at.due;
         // First: each event after the wake-up takes the place of one before it.
         if latency >= board::mark_from(board) {
@@ -165,9 +156,6 @@ fn deliver<S: Source>(
     Ok(())
 }
 
-/// The sleep returned at once, again and again, and named no error.
-pub const NO_SLEEP: Errno = Errno::ALREADY;
-
 /// The warm-up: as [`run`], but its wake-ups are only summed up, and the grid of a reservation's periods is found: the
 /// earliest wake-up in it is the closest to when the kernel replenishes. Returns when the next activation is due.
 pub fn warm_up<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) -> u64 {
@@ -187,7 +175,7 @@ fn get_warm<S: Source>(
     due: &mut u64,
 ) -> Result<(), Errno> {
     let interval = task.grid.interval;
-    let (mut activation, mut early) = (0, 0);
+    let (mut activation, mut early) = (0, Early::default());
     source.rearm(*due, interval)?;
     while activation < task.activations && board::stopped_at(board).is_none() {
         source.sleep_until(*due)?;
@@ -203,14 +191,10 @@ fn get_warm<S: Source>(
             *due = now;
         }
         if now < *due {
-            recorder.early();
-            early += 1;
-            if early >= MOST_EARLY {
-                return Err(NO_SLEEP);
-            }
+            early.again(recorder)?;
             continue;
         }
-        early = 0;
+        early.reset();
         let (latency, missed) = (now - *due, (now - *due) / interval);
         recorder.warm_up(latency, missed);
         activation += 1 + missed;

@@ -5,12 +5,11 @@ use std::path::Path;
 
 use lab::kept;
 use lab::replay::Replay;
-use lab::state::{self, Kind, Plan, State};
+use lab::state::{Plan, State};
 use record::store;
 use report::experiment::{Arm, Experiment, Measured};
 use units::{Bytes, InOrder};
 
-use super::{lab as guests, tune::trial};
 use crate::output::{self, Stream};
 use failure::{Error, Result};
 
@@ -22,33 +21,13 @@ pub struct Shown {
     pub json: String,
 }
 
-/// The experiment in `directory`; none where none was begun there.
-pub fn find(directory: &Path) -> Option<Result<Shown>> {
-    let file = directory.join(state::FILE);
-    let broken =
-        || Error::new(format!("read {}: it is no experiment", file.display()), "was it cut off or edited?");
-    match state::kind(directory) {
-        Some(kind) => Some(of_kind(kind, directory)),
-        None => file.is_file().then(|| Err(broken())),
-    }
-}
-
-fn of_kind(kind: Kind, directory: &Path) -> Result<Shown> {
-    match kind {
-        Kind::Trial | Kind::Search => trial::shown(directory),
-        Kind::Bisection => guests::bisect::shown(directory),
-        Kind::Ladder => guests::ladder::shown(directory),
-    }
-}
-
-/// Prints what came of the experiment in `directory`, and writes its page beside its file.
-pub fn conclude(kind: Kind, directory: &Path, json: bool) -> Result<()> {
-    let shown = of_kind(kind, directory)?;
-    shown.print(json)?;
-    shown.write_page(&directory.join(store::PAGE), false)
-}
-
 impl Shown {
+    /// At the end of what is measured in `directory`: prints it, and writes its page beside its file.
+    pub fn conclude(&self, directory: &Path, json: bool) -> Result<()> {
+        self.print(json)?;
+        self.write_page(&directory.join(store::PAGE), false)
+    }
+
     /// Tables, or the answer for programs.
     pub fn print(&self, json: bool) -> Result<()> {
         let style = output::style(Stream::Output);
@@ -141,18 +120,4 @@ pub fn option(command: &mut Vec<String>, name: &str, value: Option<impl ToString
 /// A size as options take it: `512M`.
 pub fn size(bytes: Bytes) -> String {
     bytes.to_string().replace([' ', 'B', 'i'], "")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_without_an_experiment_is_none_and_a_broken_file_is_an_error() {
-        let directory = tempfile::tempdir().unwrap();
-        assert!(find(directory.path()).is_none());
-        std::fs::write(directory.path().join(state::FILE), "{").unwrap();
-        let error = find(directory.path()).unwrap().err().unwrap();
-        assert!(error.message.ends_with("experiment.json: it is no experiment"), "{error:?}");
-    }
 }

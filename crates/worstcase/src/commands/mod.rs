@@ -7,6 +7,7 @@ mod cost;
 mod echo;
 mod experiments;
 mod explain;
+mod found_experiment;
 mod lab;
 mod load;
 mod measure;

@@ -10,7 +10,8 @@ use report::foot::Notes;
 use units::Nanos;
 
 use super::cost;
-use super::experiments::{self, Shown};
+use super::experiments::Shown;
+use super::found_experiment;
 use crate::options::{self, Form};
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -58,7 +59,7 @@ pub struct Report {
 impl Report {
     pub fn run(self) -> Result<ExitCode> {
         if let [directory] = &self.records[..] {
-            if let Some(shown) = experiments::find(directory) {
+            if let Some(shown) = found_experiment::find(directory) {
                 return self.experiment(&shown?);
             }
         }

@@ -164,6 +164,10 @@ fn a_hog_is_as_long_as_its_own_time_stamps_say() {
     };
     let watched: Vec<Hold> = holds.into_iter().filter(|&hold| was_watched(&record, hold)).collect();
     assert!(watched.len() >= 15, "{} holds lay in a window", watched.len());
+    for length in LENGTHS {
+        let was_met = watched.iter().any(|hold| (length..=length + length / 10).contains(&hold.length()));
+        assert!(was_met, "no hold of {length} ns lay in a window: {watched:?}");
+    }
     let mut beyond: Vec<(u64, Hold)> = Vec::new();
     for &hold in &watched {
         let gap = found(&gaps, hold).unwrap_or_else(|| panic!("{hold:?} was not found"));

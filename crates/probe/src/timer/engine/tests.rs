@@ -1,6 +1,7 @@
 //! The loop on a scripted machine.
 
 use super::*;
+use crate::NO_SLEEP;
 use crate::board::View;
 use crate::source::{ClockPair, Settable};
 use proptest::prelude::*;

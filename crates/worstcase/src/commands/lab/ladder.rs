@@ -97,7 +97,7 @@ impl Ladder {
             None => self.begun()?,
         };
         self.measure(&mut state, &directory)?;
-        experiments::conclude(Kind::Ladder, &directory, self.json)?;
+        shown(&directory)?.conclude(&directory, self.json)?;
         let code = code(&state, &directory)?;
         if code != 0 {
             output::words(&format!(

@@ -9,6 +9,7 @@ mod kernels;
 pub(super) mod ladder;
 mod run;
 pub mod several;
+mod step;
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use lab::state::{Kind, Plan, State};
 use record::LabTime;
 use sys::signal::{Signal, Signals};
 
-use super::{binary, bisect};
+use super::binary;
 use crate::output;
 use failure::Result;
 
@@ -114,7 +114,7 @@ impl Observer for Terminal<'_> {
     }
 
     fn compared(&mut self, step: &Step) {
-        self.line(&bisect::text::step(step));
+        self.line(&super::step::step(step));
     }
 
     fn stop(&mut self) -> bool {

@@ -22,7 +22,6 @@ use units::{Bytes, Nanos};
 
 use super::kept;
 use super::several::{Several, Terminal, stopped};
-use crate::commands::experiments;
 use crate::options;
 use crate::output;
 use failure::Result;
@@ -105,7 +104,7 @@ impl Bisect {
         let Some(answer) = self.search(&mut state, &directory)? else {
             return Ok(stopped(Kind::Bisection, &directory));
         };
-        experiments::conclude(Kind::Bisection, &directory, self.json)?;
+        shown(&directory)?.conclude(&directory, self.json)?;
         Ok(ExitCode::from(code(&answer)))
     }
 

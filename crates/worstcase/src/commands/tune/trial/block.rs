@@ -68,7 +68,7 @@ impl Block {
         let state = State::of_machine(self.state.as_deref().unwrap_or(Path::new(leftover::STATE)));
         let lock = state.lock()?;
         if clear(&state, &lock)?.is_some() {
-            return Err(super::live::applied_already());
+            return Err(applied_already());
         }
         let selection = super::selection(&self.profile, self.isolate.as_ref())?;
         let on = setting::plan(&on, &selection, &SysRoot::live())?;
@@ -112,6 +112,11 @@ impl Block {
             }
         }
     }
+}
+
+/// Blocks are compared with what is there, and that is to be the machine itself.
+pub fn applied_already() -> Error {
+    Error::new("settings are applied already", "undo them first: worstcase tune undo")
 }
 
 /// Writes to the settings of `plan` what they say already, but for what `on` writes.

@@ -153,10 +153,5 @@ fn settle(state: &State) -> Result<()> {
 /// Refuses at once what no block could do: to write settings without the right to, or over others that hold.
 pub fn check(state: &State) -> Result<()> {
     let lock = state.lock()?;
-    clear(state, &lock)?.map_or(Ok(()), |_| Err(applied_already()))
-}
-
-/// Blocks are compared with what is there, and that is to be the machine itself.
-pub fn applied_already() -> Error {
-    Error::new("settings are applied already", "undo them first: worstcase tune undo")
+    clear(state, &lock)?.map_or(Ok(()), |_| Err(super::block::applied_already()))
 }

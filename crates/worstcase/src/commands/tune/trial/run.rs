@@ -11,8 +11,8 @@ use sys::signal::Signals;
 
 use super::live::Machine;
 use super::plan::{Place, TrialPlan};
+use super::shown::shown;
 use super::text;
-use crate::commands::experiments;
 use crate::commands::lab::choice;
 use crate::commands::lab::several::{self, Several, Terminal};
 use failure::Result;
@@ -55,7 +55,7 @@ impl Run {
 
     /// Shows the answer.
     pub fn conclude(&self) -> Result<()> {
-        experiments::conclude(self.state.plan.kind(), &self.directory, self.json)
+        shown(&self.directory)?.conclude(&self.directory, self.json)
     }
 
     /// What is said where it was interrupted.
