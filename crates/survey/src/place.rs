@@ -1,13 +1,14 @@
 //! What kind of machine it is, and what runs it.
 
+use machine::boot_loader::{FirmwareSetting, FirmwareSettings};
 use machine::facts::place::{FIRST_USER_NAMESPACE, container_of};
 use machine::facts::virtualization::virtualization;
 use record::Fact;
 use sysroot::SysRoot;
 
-use crate::cgroups;
 use crate::survey::{NamedFact, Survey, fact};
-use crate::value::Reading;
+use crate::value::{Reading, Value};
+use crate::{cgroups, files};
 
 pub(super) const FACTS: &[NamedFact] = &[
     fact("guest", "none, or the hypervisor: kvm, qemu, xen, vmware, microsoft, ...", guest),
@@ -26,6 +27,11 @@ pub(super) const FACTS: &[NamedFact] = &[
         "bootloader",
         "grub, systemd-boot, u-boot, extlinux, raspberry-pi; absent where none left a trace",
         boot_loader,
+    ),
+    fact(
+        "firmware.force-turbo",
+        "what the Raspberry Pi's config.txt says of force_turbo; unknown below a filter that only the firmware can judge",
+        force_turbo,
     ),
     fact("init", "process 1: systemd, or its own name", init),
     fact(
@@ -84,6 +90,17 @@ fn boot_loader(survey: &Survey) -> Reading {
         }
     }
     Reading::new(hidden, &LOADERS.map(|(path, _)| path))
+}
+
+/// As for the file with the kernel's words: a line below `[pi3]` holds for some boards only.
+fn force_turbo(survey: &Survey) -> Reading {
+    let settings = FirmwareSettings::of_this_board(&survey.root);
+    let value = settings.and_then(|settings| match settings.get("force_turbo") {
+        FirmwareSetting::Absent => Fact::Value(Value::Number(0)),
+        FirmwareSetting::Value(value) => Fact::Value(files::number_or_text(value)),
+        FirmwareSetting::Below(_) => Fact::Unsupported,
+    });
+    Reading::new(value, &["/boot/firmware/config.txt", "/boot/config.txt"])
 }
 
 fn init(survey: &Survey) -> Reading {

@@ -27,7 +27,7 @@ use crate::command_line::{self, CommandLine, Word, same_name};
 pub use bls::{Entry, entry};
 pub use extlinux::{Label, is_mark, is_menu, keyword, labels, labels_with_included, lines, name_of_included};
 pub use grub::{Choice, MenuEntry, defaults, environment, menu, variables};
-pub use raspberry_pi::cmdline_txt;
+pub use raspberry_pi::{FirmwareSetting, FirmwareSettings, cmdline_txt, firmware_filter};
 pub use shell::{Variables, source};
 pub use u_boot::environment_text;
 

@@ -325,6 +325,52 @@ fn boards_read_one_line_or_a_few_variables() {
 }
 
 #[test]
+fn lines_below_a_filter_that_the_firmware_alone_can_judge_are_unknown() {
+    const DIRECTORY: &str = "/boot/firmware";
+    let with = |settings: &str| {
+        let files = [
+            ("cmdline.txt", "usual"),
+            ("other.txt", "other"),
+            ("new/cmdline.txt", "new"),
+            ("more.txt", "[pi5]\ncmdline=other.txt\n"),
+            ("round.txt", "include round.txt\ninclude round.txt\n"),
+            ("config.txt", settings),
+        ];
+        let files = files.map(|(name, text)| (format!("{DIRECTORY}/{name}"), text.as_bytes().to_vec()));
+        SysRoot::of(sysroot::Tree::whole(files))
+    };
+    for (settings, expected) in [
+        ("[pi3]\narm_freq=1\n", Some("usual")),
+        ("[pi3]\ncmdline=other.txt\n", None),
+        ("[EDID=VSC-TD2220]\nos_prefix=new/\n", None),
+        ("[gpio4=1]\ncmdline=other.txt\n[all]\narm_freq=1\n", None),
+        ("[none]\ncmdline=other.txt\n[all]\n", Some("usual")),
+        ("[none]\n[pi4]\ncmdline=other.txt\n", None),
+        ("[pi3]\ncmdline=other.txt\n[ALL]\ncmdline=other.txt\n", Some("other")),
+        ("[pi3]\ncmdline=cmdline.txt\n", None),
+        ("cmdline=other.txt\n[pi3]\ncmdline=other.txt\n", Some("other")),
+        ("[pi4]\n#os_prefix=new/\n", Some("usual")),
+        ("include more.txt\n", None),
+        ("include more.txt\n[all]\ncmdline=cmdline.txt\n", Some("usual")),
+        ("include round.txt\n", Some("usual")),
+        ("os_prefix=new/\n", Some("new")),
+    ] {
+        let root = with(settings);
+        let found = super::find(&root);
+        let first = found.value().map(|request| request.words[0].word.name.clone());
+        assert_eq!(first.as_deref(), expected, "{settings}");
+        assert_eq!(super::firmware_filter(&root).is_some(), expected.is_none(), "{settings}");
+        if expected.is_none() {
+            assert_eq!(found, Fact::Unsupported, "{settings}");
+        }
+    }
+    let turbo = |settings: &str| FirmwareSettings::read(&with(settings), DIRECTORY).get("force_turbo");
+    assert_eq!(turbo("force_turbo=1\n"), FirmwareSetting::Value("1".to_owned()));
+    assert_eq!(turbo("[none]\nforce_turbo=1\n"), FirmwareSetting::Absent);
+    assert_eq!(turbo("force_turbo=1\n[pi4]\nforce_turbo=0\n"), FirmwareSetting::Below("[pi4]".to_owned()));
+}
+
+#[test]
 fn a_variable_that_doubles_itself_ends() {
     let text = "GRUB_CMDLINE_LINUX=0123456789\n".to_owned()
         + &"GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX$GRUB_CMDLINE_LINUX\"\n".repeat(64);

@@ -11,7 +11,7 @@ const KEPT: [(&str, &[&str]); 9] = [
     ("/loader/entries/", &["title", "version", "sort-key", "linux", "efi", "options"]),
     ("/extlinux.conf", &LABELS),
     ("/syslinux.cfg", &LABELS),
-    ("/config.txt", &["cmdline=", "os_prefix=", "force_turbo="]),
+    ("/config.txt", &["cmdline=", "os_prefix=", "force_turbo=", "include ", "["]),
     ("/armbianEnv.txt", &VARIABLES),
     ("/uEnv.txt", &VARIABLES),
 ];
@@ -66,8 +66,20 @@ pub(super) fn kept(path: &str, text: &str) -> String {
         };
         !line.starts_with('#') && !line.contains("passw") && beginnings.is_none_or(is_asked)
     };
-    let keep = |line: &str| if counts(line) { without_machine_ids(&masked(line)) } else { "\n".to_owned() };
+    let keep = |line: &str| match counts(line) {
+        true if line.trim_start().starts_with('[') => filter(line),
+        true => without_machine_ids(&masked(line)),
+        false => "\n".to_owned(),
+    };
     text.split_inclusive('\n').map(keep).collect()
+}
+
+/// A filter of config.txt: a kind of board stays, a board's serial number and the name of a monitor do not.
+fn filter(line: &str) -> String {
+    let (start, rest) = line.split_at(line.find('[').map_or(0, |at| at + 1));
+    let (inside, end) = rest.split_at(rest.find([']', '\n']).unwrap_or(rest.len()));
+    let is_of_one = inside.contains('=') || inside.to_ascii_lowercase().starts_with("0x");
+    format!("{start}{}{end}", if is_of_one { crosses(inside) } else { inside.to_owned() })
 }
 
 const QUOTES: [char; 2] = ['"', '\''];
@@ -159,6 +171,13 @@ mod tests {
         let expected = "GRUB_CMDLINE_LINUX=\"root=xxxxxxx quiet cryptkey='x x' x\"\n\n";
         assert_eq!(kept("/etc/default/grub", text), expected);
         assert_eq!(kept("/boot/config.txt", "decode_MPG2=0x1\nos_prefix=a/\n"), "\nos_prefix=a/\n");
+        let filters = "[pi4]\nforce_turbo=1\n[0x12345678]\n[EDID=VSC-TD2220]\n[all]\ninclude a.txt\n";
+        let expected = "[pi4]\nforce_turbo=1\n[xxxxxxxxxx]\n[xxxxxxxxxxxxxxx]\n[all]\ninclude a.txt\n";
+        assert_eq!(
+            kept("/boot/firmware/config.txt", filters),
+            expected,
+            "what is below a filter stays below it"
+        );
     }
 
     #[test]

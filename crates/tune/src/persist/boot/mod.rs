@@ -204,11 +204,21 @@ fn request(root: &SysRoot, programs: &mut dyn Programs, loader: Option<&str>) ->
                 Ok,
             )
         }
-        Fact::Unsupported => failed(
+        Fact::Unsupported => below_a_filter(root).unwrap_or_else(|| failed(
             "they do not say what is booted: a line sealed in a signed image, a choice in the firmware, or a script",
             "the words go where the image is built (/etc/kernel/cmdline), or into the script",
-        ),
+        )),
     }
+}
+
+/// The refusal to choose where the Raspberry Pi's firmware alone knows which file has the words.
+fn below_a_filter(root: &SysRoot) -> Option<Result<Request>> {
+    let filter = boot_loader::firmware_filter(root)?;
+    let reason = format!(
+        "it names the file with the kernel's words below {filter}, which holds for some boards or cables only"
+    );
+    let hint = "write cmdline= and os_prefix= below [all]";
+    Some(Err(Error::new("understand", "config.txt".as_ref(), reason, hint)))
 }
 
 /// The words that a edit meets: those of the next boot, each where somebody wrote it rather than where a program put it,

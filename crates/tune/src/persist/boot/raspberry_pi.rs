@@ -1,21 +1,16 @@
 //! The Raspberry Pi's firmware: one line in cmdline.txt, which stays one line; for a trial tryboot.txt, which the firmware
 //! reads in the place of config.txt for one boot ("tryboot" in its documents).
 
-use machine::boot_loader::{Request, Requested, cmdline_txt};
+use machine::boot_loader::{FirmwareSetting, FirmwareSettings, Request, Requested, cmdline_txt};
 use sysroot::SysRoot;
 
 use super::{Case, Draft, Manner, cannot, edit, own_file, text, text_if_any};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 const OWN_LINE: &str = "cmdline-worstcase.txt";
 
 pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
     let path = case.request.file.clone();
-    if let Some(filter) = filter_of_the_file(case.root, &path) {
-        let reason =
-            format!("config.txt names the file below {filter}, which holds for some boards or cables only");
-        return Err(Error::new("change", path.as_ref(), reason, "write cmdline= and os_prefix= below [all]"));
-    }
     let old = text(case.root, &path)?;
     let end = old.find(['\n', '\r']).unwrap_or(old.len());
     let new = case.edited(&old[..end], true) + &old[end..];
@@ -41,26 +36,6 @@ pub(super) fn plan(case: &mut Case<'_>) -> Result<Draft> {
     }
 }
 
-/// The filter below which config.txt says which file has the line, if there is one: whether it holds the firmware alone
-/// knows ("Conditional filters" in its documents). `[all]` ends all of them.
-fn filter_of_the_file(root: &SysRoot, path: &str) -> Option<String> {
-    let settings = root.read(&format!("{}/config.txt", directory(path)));
-    let mut filter = None;
-    for line in settings.value()?.lines().map(str::trim) {
-        match line {
-            "[all]" => filter = None,
-            line if line.starts_with('[') => filter = Some(line.to_owned()),
-            line if ["cmdline=", "os_prefix="].iter().any(|name| line.starts_with(name))
-                && filter.is_some() =>
-            {
-                return filter;
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
 /// Where config.txt is.
 fn directory(path: &str) -> &'static str {
     if path.starts_with("/boot/firmware/") { "/boot/firmware" } else { "/boot" }
@@ -68,9 +43,11 @@ fn directory(path: &str) -> &'static str {
 
 /// Our line's file beside the one that is booted: the firmware puts the same prefix before both.
 fn own_path(root: &SysRoot, path: &str) -> String {
-    let settings = root.read(&format!("{}/config.txt", directory(path))).value().cloned().unwrap_or_default();
-    let name = settings.lines().filter_map(|line| line.trim().strip_prefix("cmdline=")).next_back();
-    let prefix = path.strip_suffix(name.unwrap_or("cmdline.txt")).unwrap_or(path);
+    let name = match FirmwareSettings::read(root, directory(path)).get("cmdline") {
+        FirmwareSetting::Value(name) => name,
+        _ => "cmdline.txt".to_owned(),
+    };
+    let prefix = path.strip_suffix(name.as_str()).unwrap_or(path);
     format!("{prefix}{OWN_LINE}")
 }
 

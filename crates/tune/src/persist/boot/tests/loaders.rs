@@ -280,7 +280,7 @@ fn a_line_that_only_some_of_the_pis_boards_read_is_not_written() {
     };
     for settings in [
         "[pi3]\ncmdline=other.txt\n",
-        "[none]\ncmdline=other.txt\n[all]\n",
+        "[tryboot]\ncmdline=other.txt\n[all]\n",
         "[EDID=VSC-TD2220]\nos_prefix=new/\n",
     ] {
         for manner in [Manner::Default, Manner::Trial] {
@@ -288,6 +288,9 @@ fn a_line_that_only_some_of_the_pis_boards_read_is_not_written() {
             assert!(refusal.contains(settings.lines().next().unwrap()), "{refusal}");
         }
     }
+    let mut machine = with("[none]\ncmdline=other.txt\n");
+    machine.persist(WORDS, Manner::Default).unwrap();
+    assert_eq!(machine.text("/boot/firmware/cmdline.txt"), format!("root=1 {WORDS}\n"));
     let mut machine = with("[pi3]\narm_freq=1\n[all]\ncmdline=other.txt\n");
     machine.persist(WORDS, Manner::Default).unwrap();
     assert_eq!(machine.text("/boot/firmware/other.txt"), format!("root=2 {WORDS}\n"));
