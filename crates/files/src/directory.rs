@@ -103,6 +103,41 @@ impl Directory {
         fstat(&self.descriptor).map_err(|errno| failed("look at", &self.path)(errno.into()))
     }
 
+    /// Makes a directory in it that this user alone may use, under a name that nobody knows before: `prefix` begins it.
+    ///
+    /// # Errors
+    /// No directory may be made there, or whoever may write there has put another one in its place at once.
+    pub fn make_own(&self, prefix: &str) -> Result<(String, Self)> {
+        let name = format!("{prefix}-{:016x}", random());
+        let path = self.path.join(&name);
+        let made = || {
+            mkdirat(&self.descriptor, &name, Mode::RWXU)?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(openat(&self.descriptor, &name, flags, Mode::empty())?)
+        };
+        let descriptor = made().map_err(failed("create directory", &path))?;
+        let own = Self { descriptor, path: path.clone() };
+        let is_own = own.is_ours()? && own.kind()?.st_mode & 0o077 == 0;
+        if is_own { Ok((name, own)) } else { Err(failed("create directory", &path)(not_ours())) }
+    }
+
+    /// Takes an empty directory away that is in it.
+    ///
+    /// # Errors
+    /// It is not empty, not there, or may not be taken away.
+    pub fn remove_empty(&self, name: &str) -> Result<()> {
+        let removed = unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR);
+        removed.map_err(|errno| failed("remove", &self.path.join(name))(errno.into()))
+    }
+
+    /// Makes it the working directory of this process, whatever its path has come to mean.
+    ///
+    /// # Errors
+    /// It may not be searched.
+    pub fn enter(&self) -> Result<()> {
+        rustix::process::fchdir(&self.descriptor).map_err(|errno| failed("enter", &self.path)(errno.into()))
+    }
+
     /// Makes a file in it where none is, to be appended to, and brings its name to the disk.
     ///
     /// # Errors

@@ -59,9 +59,14 @@ pub fn main(order: &str) -> u8 {
     if sys::process::end_with(parent).is_err() {
         return 2;
     }
-    let name = format!("worstcase-cost-{}", std::process::id());
-    let kit = Kit { partner: order.partner, directory: made(&order.directory.join(&name)), name };
-    match keep(&order, &kit, &signals) {
+    let own = Own::make(&order.directory);
+    let name = own
+        .as_ref()
+        .map_or_else(|_| format!("worstcase-cost-{}", std::process::id()), |own| own.name.clone());
+    let kit = Kit { partner: order.partner, directory: own.as_ref().map(drop).map_err(Clone::clone), name };
+    let kept = keep(&order, &kit, &signals);
+    own.iter().for_each(Own::remove);
+    match kept {
         Ok(()) => 0,
         Err(Unable(why)) => say(&Answer::Unable(why)),
     }
@@ -75,19 +80,33 @@ fn say(answer: &Answer) -> u8 {
 /// Has another process work; when that ends or this is asked to end, nothing of it is left.
 fn keep(order: &Order, kit: &Kit, signals: &Signals) -> Result<()> {
     let worked = work_apart(order, kit, signals);
-    kit.directory.iter().for_each(|directory| remove(directory));
     let _ = sys::message_queue::unlink(&kit.name);
     worked
 }
 
-/// Makes a directory that is not there yet.
-fn made(directory: &Path) -> std::result::Result<PathBuf, String> {
-    match rustix::fs::mkdir(directory, rustix::fs::Mode::RWXU) {
-        Ok(()) => Ok(directory.to_owned()),
-        Err(errno) => {
-            let place = directory.parent().unwrap_or(directory).display();
-            Err(format!("make a directory in {place}: {}", std::io::Error::from(errno)))
+/// The directory of a sample, which is the working directory of all processes that take part.
+struct Own {
+    above: files::Directory,
+    name: String,
+}
+
+impl Own {
+    fn make(above: &Path) -> std::result::Result<Self, String> {
+        let made = || {
+            let above = files::Directory::open(above)?;
+            let (name, own) = above.make_own("worstcase-cost")?;
+            own.enter()?;
+            Ok(Self { above, name })
+        };
+        made().map_err(|error: files::Error| error.to_string())
+    }
+
+    /// Takes it away, and the files in it, which are ours.
+    fn remove(&self) {
+        for name in ["file", "fifo"] {
+            let _ = rustix::fs::unlink(name);
         }
+        let _ = self.above.remove_empty(&self.name);
     }
 }
 
@@ -126,14 +145,6 @@ fn work_apart(order: &Order, kit: &Kit, signals: &Signals) -> Result<()> {
         Ended::Exited(_) => Ok(()),
         Ended::Killed(_) => Err(Unable(format!("the process that took the sample {}", reaped.ended))),
     }
-}
-
-/// Takes away the directory of this process and the files in it, which are ours.
-fn remove(directory: &Path) {
-    for name in ["file", "fifo"] {
-        let _ = rustix::fs::unlink(directory.join(name));
-    }
-    let _ = rustix::fs::rmdir(directory);
 }
 
 /// Warms up for a tenth of the length, then measures.

@@ -1,6 +1,6 @@
 //! What an operation is made of while it is measured: work that is done so many times, and partners in other threads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use sys::schedule::set_affinity;
@@ -44,16 +44,17 @@ impl<F: FnMut() -> Result<()>> Work for F {
 pub struct Kit {
     /// Where partners run.
     pub partner: CpuId,
-    /// A directory for files, of this sample alone, or why it could not be made.
-    pub directory: std::result::Result<PathBuf, String>,
+    /// Whether the working directory is one for files, of this sample alone, or why it could not be made.
+    pub directory: std::result::Result<(), String>,
     /// A name that nobody else has.
     pub name: String,
 }
 
 impl Kit {
-    /// Where a file of this name is made.
+    /// Where a file of this name is made: in the working directory, because whoever may write above it can put a link in the
+    /// place of any longer path.
     pub fn file(&self, name: &str) -> Result<PathBuf> {
-        self.directory.as_ref().map(|directory| directory.join(name)).map_err(|why| Unable(why.clone()))
+        self.directory.as_ref().map(|()| Path::new(".").join(name)).map_err(|why| Unable(why.clone()))
     }
 
     /// Starts a thread on the partner's CPU, and waits until it is there. It ends with the process.

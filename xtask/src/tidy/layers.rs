@@ -25,7 +25,7 @@ const EDGES: [(&str, &[&str]); 33] = [
     ("machine", &["units", "sys", "record", "sysroot"]),
     ("survey", &["units", "record", "sysroot", "machine"]),
     ("probe", &["units", "failure", "histogram", "sys", "record", "control", "wire"]),
-    ("operation", &["units", "failure", "sys", "record"]),
+    ("operation", &["units", "failure", "files", "sys", "record"]),
     ("load", &["units", "printable", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("trace", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("explain", &["units", "record", "trace"]),
