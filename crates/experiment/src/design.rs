@@ -9,6 +9,9 @@ use crate::{Error, Figures};
 /// More settings than these at once are a mistake.
 const MOST_SETTINGS: usize = 64;
 
+/// More blocks an arm than these never end.
+const MOST_BLOCKS: u32 = 1000;
+
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -53,6 +56,11 @@ impl Design {
             let hint =
                 format!("even if all blocks agree, so few can be chance in more than 1 of 20 trials{fewer}");
             return Err(Error::new(message, hint));
+        }
+        let most = self.blocks.max(self.most_blocks.unwrap_or_default());
+        if most > MOST_BLOCKS {
+            let message = format!("{most} blocks an arm are too many");
+            return Err(Error::new(message, format!("at most {MOST_BLOCKS}; longer blocks say more")));
         }
         if !(self.smallest_effect > 0.0 && self.smallest_effect.is_finite()) {
             let message = format!("{} is no smallest effect", self.smallest_effect);

@@ -4,7 +4,7 @@
 //! their own: a file in a directory, written whole after each round. A run that is cut off leaves the rounds before.
 
 use serde::{Deserialize, Serialize};
-use units::{CpuId, Nanos, Seed};
+use units::{CpuId, Nanos, Seed, Total};
 
 use crate::store_error::StoreError;
 use crate::time::UtcTime;
@@ -62,6 +62,22 @@ pub struct CostPlan {
     pub sample: Nanos,
     /// From which each round's order is drawn.
     pub seed: Seed,
+}
+
+impl CostPlan {
+    /// The most rounds that are measured.
+    pub const MOST_ROUNDS: u32 = 1000;
+    /// A sample that is shorter is all warm-up.
+    pub const SHORTEST: Nanos = Nanos::from_millis(1);
+    /// A sample that is longer is a run of its own.
+    pub const LONGEST: Nanos = Nanos::from_secs(60);
+
+    /// Why nothing was measured so; a record may be somebody else's, and says for how long another one is measured.
+    pub fn refusal(&self) -> Option<String> {
+        let is_possible = (1..=Self::MOST_ROUNDS).contains(&self.rounds)
+            && (Self::SHORTEST..=Self::LONGEST).contains(&self.sample);
+        (!is_possible).then(|| format!("{} rounds of {} are not measured", self.rounds, self.sample))
+    }
 }
 
 /// On which CPUs an operation is measured.
@@ -127,7 +143,7 @@ impl Cost {
     /// What share of its CPU the control had, in per cent; none where it was not measured.
     pub fn share_of_cpu(&self) -> Option<u64> {
         let control = self.operations.iter().find(|operation| operation.name == CONTROL)?;
-        let sum = |of: fn(&Sample) -> u64| control.samples.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&Sample) -> u64| control.samples.iter().map(of).total();
         let time = sum(|sample| sample.time.0);
         (time > 0).then(|| sum(|sample| sample.cpu_time.0).saturating_mul(100) / time)
     }
@@ -190,10 +206,33 @@ fn read(file: &std::path::Path) -> Result<Cost, StoreError> {
         let reason = format!("it has version {version}, this program reads up to {COST_VERSION}");
         return Err(StoreError::new("read", file, reason, "use the worstcase that wrote it, or a newer one"));
     }
-    crate::json::read(&text).map_err(not_one)
+    let cost: Cost = crate::json::read(&text).map_err(not_one)?;
+    match cost.plan.refusal() {
+        Some(why) => Err(StoreError::new("read", file, format!("it is no record of costs: {why}"), HINT)),
+        None => Ok(cost),
+    }
 }
 
 #[derive(Deserialize)]
 struct Versioned {
     cost_version: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_has_no_end_is_refused() {
+        let plan = |rounds, sample| CostPlan { cpu: CpuId(0), second: None, rounds, sample, seed: Seed(1) };
+        assert_eq!(plan(9, Nanos::from_millis(100)).refusal(), None);
+        for (rounds, sample) in [
+            (0, Nanos::from_millis(100)),
+            (u32::MAX, Nanos::from_millis(100)),
+            (9, Nanos(u64::MAX)),
+            (9, Nanos(0)),
+        ] {
+            assert!(plan(rounds, sample).refusal().is_some(), "{rounds} {sample}");
+        }
+    }
 }

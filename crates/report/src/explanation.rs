@@ -2,7 +2,7 @@
 
 use explain::{CauseTotal, Totals, cures, totals};
 use record::{Certainty, Class, Explanation, Hit, Record, Tracing, Unit};
-use units::Nanos;
+use units::{Nanos, Total};
 
 use crate::style::{Style, Tone};
 use crate::text::{clip, count_of, harmless, longest, paragraph, percent};
@@ -66,7 +66,7 @@ pub fn watched(hits: &[Hit], count: u64, seconds: f64, tracing: &Tracing, style:
 
 /// `the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
 pub(crate) fn head(record: &Record, explanation: &Explanation, unit: Unit) -> String {
-    let count: u64 = explanation.scenario.series.iter().map(|series| series.expected()).sum();
+    let count: u64 = explanation.scenario.series.iter().map(|series| series.expected()).total();
     let Some((worst, least)) = explanation.hits.first().zip(explanation.hits.last()) else {
         return nothing(&explanation.tracing, unit);
     };
@@ -197,7 +197,7 @@ fn short(class: Class, words: &'static str) -> &'static str {
 
 /// What helps against the causes with a tenth of the time or more.
 pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
-    let time = causes.iter().fold(0, |sum, cause| sum + cause.time.0);
+    let time = causes.iter().map(|cause| cause.time.0).total();
     let mut seen = Vec::new();
     let mut lines = Vec::new();
     for cause in causes.iter().filter(|cause| cause.time.0 * 10 >= time && time > 0) {

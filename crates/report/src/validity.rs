@@ -1,7 +1,7 @@
 //! The evidence of all scenarios in one line: what every thread and every CPU said of the conditions.
 
 use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
-use units::Nanos;
+use units::{Nanos, Total as _};
 
 use crate::text::count_of;
 
@@ -74,7 +74,7 @@ fn parts(record: &Record) -> Vec<Part> {
         parts.extend(cpu_parts(&cpus));
     }
     parts.extend(limits(record).into_iter().map(Part::new));
-    let lost: u64 = recorders.iter().map(|recorder| lost(recorder)).sum();
+    let lost: u64 = recorders.iter().map(|recorder| lost(recorder)).total();
     parts.push(Part::new(if lost == 0 {
         "nothing lost in recording".into()
     } else {
@@ -98,8 +98,8 @@ fn resolution(record: &Record) -> Option<String> {
     let turn =
         noise().filter_map(|(series, noise)| noise.turn(Nanos(series.observed.summary().sum))).max()?;
     let shortest = noise().map(|(_, noise)| noise.resolution).max()?;
-    let bookkeeping: u64 = noise().map(|(_, noise)| noise.bookkeeping.0).sum();
-    let missed: u64 = noise().map(|(_, noise)| noise.windows_missed).sum();
+    let bookkeeping: u64 = noise().map(|(_, noise)| noise.bookkeeping.0).total();
+    let missed: u64 = noise().map(|(_, noise)| noise.windows_missed).total();
     Some(format!(
         "a turn of the loop takes {} ns ({} at least), recording gaps took {} us, {} missed",
         turn.0,
@@ -145,7 +145,7 @@ fn lost(recorder: &RecorderEvidence) -> u64 {
 }
 
 fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<Part> {
-    let sum = |count: fn(&ThreadEvidence) -> u64| threads.iter().map(|thread| count(thread)).sum::<u64>();
+    let sum = |count: fn(&ThreadEvidence) -> u64| threads.iter().map(|thread| count(thread)).total();
     let system_calls = threads.iter().any(|thread| thread.clock_is_system_call);
     let mut parts = vec![
         Part::new(policies(threads)),
@@ -177,7 +177,7 @@ fn thread_parts(record: &Record, threads: &[&ThreadEvidence]) -> Vec<Part> {
 
 /// `0 migrations`, where the CPU of each wake-up was read; what is unknown is not 0.
 fn migrations(threads: &[&ThreadEvidence]) -> String {
-    let count = threads.iter().map(|thread| thread.migrations).sum::<u64>();
+    let count = threads.iter().map(|thread| thread.migrations).total();
     match threads.iter().filter(|thread| thread.cpu_reading.is_none()).count() {
         0 => count_of(count, "migration"),
         unread if unread == threads.len() && count == 0 => "migrations not counted".into(),
@@ -195,8 +195,9 @@ fn migrations(threads: &[&ThreadEvidence]) -> String {
 fn cost(record: &Record) -> Option<Nanos> {
     record.header.plan.timer()?;
     let scenarios = || record.scenarios.iter().filter(|scenario| !scenario.evidence.threads.is_empty());
-    let time: u64 = scenarios().flat_map(|s| &s.evidence.threads).map(|thread| thread.cpu_time.0).sum();
-    let wakes: u64 = scenarios().flat_map(|s| &s.series).map(|series| series.observed.summary().count).sum();
+    let time: u64 = scenarios().flat_map(|s| &s.evidence.threads).map(|thread| thread.cpu_time.0).total();
+    let wakes: u64 =
+        scenarios().flat_map(|s| &s.series).map(|series| series.observed.summary().count).total();
     time.checked_div(wakes).map(Nanos)
 }
 

@@ -22,6 +22,7 @@ mod kernel_version;
 mod nanos;
 mod policy;
 mod seed;
+mod total;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpus::{CpuId, CpuList, MAX_CPUS, ParseCpuListError};
@@ -31,3 +32,4 @@ pub use kernel_version::{KernelVersion, NotAVersion};
 pub use nanos::{Nanos, ParseNanosError};
 pub use policy::{Policy, Priority, PriorityOutOfRange};
 pub use seed::{Random, Seed};
+pub use total::Total;

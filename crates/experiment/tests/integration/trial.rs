@@ -287,3 +287,14 @@ fn off_comes_before_on_as_often_as_after_it() {
     let share = before as f64 / all as f64;
     assert!((share - 0.5).abs() < 0.034, "{share}: three standard deviations of 2000 pairs");
 }
+
+/// A file of an experiment may be somebody else's, and its page is made by going through all of its blocks.
+#[test]
+fn an_experiment_without_an_end_is_refused() {
+    let asked = design(1, 1);
+    assert!(asked.check(1).is_ok());
+    for (blocks, most_blocks) in [(u32::MAX, None), (asked.blocks, Some(u32::MAX))] {
+        let error = experiment::Design { blocks, most_blocks, ..asked.clone() }.check(1).unwrap_err();
+        assert!(error.message.contains("too many"), "{error:?}");
+    }
+}

@@ -85,6 +85,9 @@ impl BisectPlan {
     }
 }
 
+/// More guests of an arm than these never end.
+const MOST_SEEDS: u32 = 1000;
+
 impl Plan for BisectPlan {
     /// 2: the parameters' order, and what guests are made of.
     const FORMER: (&'static str, u32) = ("bisect.json", 2);
@@ -98,6 +101,10 @@ impl Plan for BisectPlan {
         if (self.seeds as usize) < LEAST_RUNS {
             return Err(Error::new(format!("{} guests of an arm are too few to compare", self.seeds))
                 .hint(format!("one run shows one case: at least {LEAST_RUNS} seeds")));
+        }
+        if self.seeds > MOST_SEEDS {
+            return Err(Error::new(format!("{} guests of an arm are too many", self.seeds))
+                .hint(format!("at most {MOST_SEEDS}; longer runs say more")));
         }
         let finer = |asked: Tail, finest: Tail| match (asked, finest) {
             (Tail::Quantile(asked), Tail::Quantile(finest)) => asked > finest,
@@ -156,7 +163,7 @@ mod tests {
     fn what_cannot_be_answered_is_refused() {
         let plan = || BisectPlan::about(Subject::words("k".into(), &[], &["a".into()]));
         assert!(plan().check().is_ok());
-        for (seeds, ratio) in [(4, 2.0), (5, 1.0), (5, f64::NAN), (5, f64::INFINITY)] {
+        for (seeds, ratio) in [(4, 2.0), (u32::MAX, 2.0), (5, 1.0), (5, f64::NAN), (5, f64::INFINITY)] {
             assert!(BisectPlan { seeds, ratio, ..plan() }.check().is_err(), "{seeds} {ratio}");
         }
         assert_eq!(BisectPlan::finest(Nanos::from_millis(500)).unwrap(), Tail::Quantile(0.99));

@@ -158,5 +158,5 @@ fn loads(record: &Record) -> Vec<&str> {
 /// Two figures that count, the rest zeros: what is only about right must not look exact.
 pub fn rounded(count: u64) -> u64 {
     let unit = 10_u64.pow(count.checked_ilog10().unwrap_or_default().saturating_sub(1));
-    (count + unit / 2) / unit * unit
+    count.saturating_add(unit / 2) / unit * unit
 }

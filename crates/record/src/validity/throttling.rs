@@ -4,7 +4,7 @@
 //! CPU all the time, beside a late wake-up of the probe; and what the scheduler's debug file says. Late wake-ups
 //! alone prove nothing.
 
-use units::Nanos;
+use units::{Nanos, Total};
 
 use crate::WarningId as Id;
 use crate::{Fact, Header, NeverAsleep, Scenario, Throttling, Warning};
@@ -17,7 +17,7 @@ const LEAST_OVER: Nanos = Nanos::from_millis(200);
 pub(super) fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     let watch = &scenario.evidence.watch;
     let limits = watch.throttling.as_ref().unwrap_or(&header.machine.throttling);
-    let probe: u64 = scenario.evidence.threads.iter().map(|thread| thread.cpu_time.0).sum();
+    let probe: u64 = scenario.evidence.threads.iter().map(|thread| thread.cpu_time.0).total();
     let of_probe = Nanos(probe).0.saturating_mul(1000) / scenario.length.0.max(1);
     let held_back = watch.never_asleep.iter().filter(|one| was_held_back(one, of_probe));
     let mut warnings: Vec<Warning> = held_back.map(|one| warning(describe(one, limits))).collect();

@@ -1,6 +1,7 @@
 //! A run in one line, for logs and chat rooms.
 
 use record::Record;
+use units::Total;
 
 /// `FAIL  787.0 us under io on CPU 1 is the worst of 12000 activations: limit of 500us exceeded`.
 pub fn line(record: &Record) -> String {
@@ -12,7 +13,7 @@ pub fn line(record: &Record) -> String {
         .iter()
         .flat_map(|scenario| &scenario.series)
         .map(|series| series.observed.summary().count)
-        .sum();
+        .total();
     let worst = record.worst().map_or_else(
         || "nothing was measured".into(),
         |(latency, scenario, series)| {

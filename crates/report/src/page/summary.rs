@@ -2,7 +2,7 @@
 
 use record::InstrumentPlan;
 use record::verdict::Verdict;
-use units::Nanos;
+use units::{Nanos, Total};
 
 use super::prepared::{Column, Prepared};
 use super::view::{Block, Cell, DataTable, Section, figure, grouped, unit_name};
@@ -95,7 +95,7 @@ fn worst(prepared: &Prepared<'_>) -> KeyFigure {
 }
 
 fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
-    let over: u64 = prepared.columns.iter().filter_map(|column| column.figures.over_limit).sum();
+    let over: u64 = prepared.columns.iter().filter_map(|column| column.figures.over_limit).total();
     let (value, detail) = match prepared.terms.limit {
         None => ("none".into(), "without a limit nothing can fail".into()),
         Some(limit) => (
@@ -109,7 +109,7 @@ fn requirement(prepared: &Prepared<'_>) -> KeyFigure {
 /// Whether what was measured and missed is what was due.
 fn accounts(record: &record::Record) -> String {
     let series = record.scenarios.iter().flat_map(|scenario| &scenario.series);
-    let unknown: u64 = series.map(|series| series.expected().saturating_sub(series.accounted())).sum();
+    let unknown: u64 = series.map(|series| series.expected().saturating_sub(series.accounted())).total();
     if unknown == 0 {
         "every one accounted for".into()
     } else {
@@ -123,7 +123,7 @@ fn activations(prepared: &Prepared<'_>) -> KeyFigure {
         InstrumentPlan::Timer(_) => "Activations",
         InstrumentPlan::Response(_) => "Cycles",
     };
-    let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).sum();
+    let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).total();
     KeyFigure {
         name,
         value: grouped(prepared.record.activations()),
@@ -133,8 +133,7 @@ fn activations(prepared: &Prepared<'_>) -> KeyFigure {
 
 /// What gaps took of the time that was watched.
 fn lost(prepared: &Prepared<'_>) -> KeyFigure {
-    let sum =
-        |of: fn(&Figures) -> u64| prepared.columns.iter().map(|column| of(&column.figures)).sum::<u64>();
+    let sum = |of: fn(&Figures) -> u64| prepared.columns.iter().map(|column| of(&column.figures)).total();
     let (lost, watched) = (sum(|figures| figures.observed.sum), sum(|figures| figures.watched.0));
     KeyFigure {
         name: "Lost",

@@ -10,7 +10,7 @@ const ROUNDS: u32 = 9;
 const FAMILIES: [&str; 3] = ["pipes", "sockets", "files"];
 
 /// A record with `count` operations, each taking `length(operation, draw)` picoseconds a piece.
-fn record(count: u32, draws: &mut Random, length: impl Fn(u32, f64) -> f64) -> Cost {
+pub fn record(count: u32, draws: &mut Random, length: impl Fn(u32, f64) -> f64) -> Cost {
     let mut operation = |number: u32| Operation {
         name: if number == 0 { CONTROL.into() } else { format!("operation-{number}") },
         title: format!("operation {number}"),

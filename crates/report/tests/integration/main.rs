@@ -1,6 +1,7 @@
 //! Tables, pages and comparisons, each in a module of its own.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod absurd;
 mod comparison;
 mod cost;
 mod experiment;
