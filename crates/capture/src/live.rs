@@ -56,6 +56,11 @@ impl Live {
         })
     }
 
+    /// From now on wake-ups of these threads alone count: anybody may call a thread as ours are called.
+    pub fn watch_only(&mut self, ids: Vec<i32>) {
+        self.threads = Threads::Ids(ids);
+    }
+
     /// Reads what was recorded since, and explains the late wake-ups in it.
     ///
     /// # Errors

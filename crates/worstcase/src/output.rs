@@ -19,9 +19,11 @@ fn exported(text: &str) -> Cow<'_, str> {
     if is_json { printable::json(text).into() } else { text.into() }
 }
 
-/// Writes data. A reader that has gone away is no error: returns `false`.
+/// Writes data, for a terminal without what it would obey but our own colours. A reader that has gone away is no error:
+/// returns `false`.
 pub fn data(text: &str) -> io::Result<bool> {
     let text = exported(text);
+    let text = if is_terminal(Stream::Output) { printable::coloured(&text) } else { Cow::Borrowed(&*text) };
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
@@ -49,13 +51,10 @@ pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Writes data at the end of a command, for a terminal without what it would obey but our own colours; output that is
-/// lost is an error.
+/// Writes data at the end of a command; output that is lost is an error.
 pub fn final_data(text: &str) -> Result<(), Error> {
-    let text = exported(text);
-    let text = if is_terminal(Stream::Output) { printable::coloured(&text) } else { Cow::Borrowed(&*text) };
     let hint = "what was measured is in the record, if one was written: worstcase report DIR";
-    data(&text).map(drop).map_err(|error| Error::new(format!("write to standard output: {error}"), hint))
+    data(text).map(drop).map_err(|error| Error::new(format!("write to standard output: {error}"), hint))
 }
 
 /// Writes a page. One that nobody named a place for is no error where it cannot be written: what it shows is kept elsewhere.

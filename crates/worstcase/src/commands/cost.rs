@@ -35,7 +35,7 @@ pub struct CostCommand {
     cpus: Option<CpuList>,
 
     /// How often each operation is measured; a comparison of all takes 7 or more [default: 9]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = options::METHOD)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(CostPlan::MOST_ROUNDS)), help_heading = options::METHOD)]
     rounds: Option<u32>,
 
     /// How long a sample is [default: 100ms]
@@ -71,9 +71,8 @@ pub struct CostCommand {
     list: bool,
 }
 
-/// A sample: shorter ones are all warm-up, longer ones are a run of their own.
 fn sample(text: &str) -> std::result::Result<Nanos, String> {
-    options::between(text, Nanos::from_millis(1), Nanos::from_secs(60), "1ms to 60s")
+    options::between(text, CostPlan::SHORTEST, CostPlan::LONGEST, "1ms to 60s")
 }
 
 impl CostCommand {

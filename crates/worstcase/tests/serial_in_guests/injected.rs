@@ -31,8 +31,12 @@ const WORDS: &str = "quiet no_timer_check nowatchdog";
 const fn repeated(kernel: &'static str) -> Guests {
     Guests::new(kernel, WORDS).processors(2).programs(PROGRAMS).patience(PATIENCE)
 }
-static LONG: [Guests; 3] =
-    [repeated("debian-6.1-amd64"), repeated("debian-6.1-rt-amd64"), repeated("debian-6.12-rt-amd64")];
+static LONG: [Guests; 4] = [
+    repeated("debian-6.1-amd64"),
+    repeated("debian-6.1-rt-amd64"),
+    repeated("debian-6.12-amd64"),
+    repeated("debian-6.12-rt-amd64"),
+];
 
 /// What is injected comes so many milliseconds after verify is started, and is over before verify is: longer the next time, where a busy
 /// host took it longer to begin. Tracing takes time to begin and to end.
@@ -370,7 +374,7 @@ fn traced_counts_are_those_of_what_was_injected() {
 
 /// How many of twenty runs succeed is printed; all have to.
 #[test]
-#[ignore = "long: three guests"]
+#[ignore = "long: four guests"]
 fn counts_are_those_of_what_was_injected_twenty_times() {
     for guests in &LONG {
         guests.run(|| {

@@ -407,12 +407,79 @@ fn pipes_devices_and_links_in_another_root_are_neither_waited_for_nor_followed()
     places.assert_untouched();
 }
 
-/// Swaps links, pipes, directories and files in for each other where another user may write.
-fn swap_at_random(directories: &[PathBuf], targets: &[PathBuf], until: &AtomicBool) {
+/// Puts a link to `target` in the place of each directory that appears in `directory`, and says of how many.
+fn swap_directories(directory: &Path, target: &Path, until: &AtomicBool) -> usize {
+    let mut swapped = 0;
+    while !until.load(Ordering::Relaxed) {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            let (path, moved) = (entry.path(), directory.join(format!("moved-{swapped}")));
+            let is_new = entry.file_type().is_ok_and(|kind| kind.is_dir())
+                && !entry.file_name().to_string_lossy().starts_with("moved-");
+            if is_new && fs::rename(&path, &moved).is_ok() {
+                symlink(target, &path).unwrap();
+                swapped += 1;
+            }
+        }
+    }
+    swapped
+}
+
+#[test]
+fn operations_on_files_reach_no_directory_that_another_user_puts_in_the_place_of_theirs() {
+    let Some(places) = Places::new() else { return };
+    let others = places.directory.path().join("others");
+    fs::create_dir(&others).unwrap();
+    // As files of the operations are called.
+    const NAMES: [&str; 2] = ["fifo", "file"];
+    NAMES.iter().for_each(|name| fs::write(others.join(name), "precious").unwrap());
+    let over = Arc::new(AtomicBool::new(false));
+    let neighbour = {
+        let (over, directory, target) = (Arc::clone(&over), places.theirs.clone(), others.clone());
+        as_other_user(move || swap_directories(&directory, &target, &over))
+    };
+    let cost = ["cost", "--only", "files,fifo-stream", "--rounds", "3", "--sample", "5ms", "--directory"];
+    let out = places.ours.join("costs");
+    let rest = [places.theirs.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let output = run(&[&cost[..], &rest].concat(), |command| command);
+    over.store(true, Ordering::Relaxed);
+    let swapped = neighbour.join().unwrap();
+    assert!(swapped > 10, "{swapped} of 30 samples: {}", said(&output));
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(names(&others), NAMES);
+    assert!(NAMES.iter().all(|name| fs::read(others.join(name)).unwrap() == b"precious"));
+    let measured = record::cost::load(&out).unwrap().unwrap();
+    assert!(
+        measured.operations.iter().all(|one| one.failures.is_empty()),
+        "its own directory stays the one that is worked in: {measured:?}"
+    );
+}
+
+#[test]
+fn a_guest_that_another_user_describes_is_not_booted() {
+    let Some(places) = Places::new() else { return };
+    let left = places.theirs.join("left");
+    fs::create_dir(&left).unwrap();
+    for name in ["record.json", "lab.json"] {
+        fs::write(left.join(name), "{}").unwrap();
+    }
+    // Root's own directory below one that the other user could put another in place of, and one that is his.
+    for _ in 0..2 {
+        let output = run(&["lab", "explain", left.to_str().unwrap()], |command| command);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("another user owns it"), "{}", said(&output));
+        give_away(&left);
+    }
+}
+
+/// Swaps links, pipes, directories and files in for each other where another user may write, and says how often.
+fn swap_at_random(directories: &[PathBuf], targets: &[PathBuf], until: &AtomicBool) -> usize {
+    let mut swaps = 0;
     let mut random = Seed(1).stream("neighbour");
     let mut below = |limit: usize| random.below(limit as u64) as usize;
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 16] = [
         "record",
+        "cost.json",
+        "lab.json",
         "record.json",
         "journal.ndjson",
         "report.html",
@@ -442,7 +509,9 @@ fn swap_at_random(directories: &[PathBuf], targets: &[PathBuf], until: &AtomicBo
         };
         // So that root's commands get on beside it.
         std::thread::sleep(Duration::from_micros(100));
+        swaps += 1;
     }
+    swaps
 }
 
 fn hostile_neighbour(length: Duration) {
@@ -472,6 +541,7 @@ fn hostile_neighbour(length: Duration) {
         as_other_user(move || swap_at_random(&directories, &targets, &over))
     };
     let short = ["--loads", "idle,hdd", "--duration", "50ms", "--warm-up", "1ms", "--load-dir", "loads"];
+    const COSTS: [&str; 6] = ["--only", "files,fifo-stream", "--rounds", "1", "--sample", "1ms"];
     let commands: Vec<Vec<&str>> = vec![
         [&["bench", "--out", "record"], &short[..]].concat(),
         vec!["report", "old"],
@@ -485,6 +555,13 @@ fn hostile_neighbour(length: Duration) {
         vec!["load", "hdd", "--duration", "50ms", "--load-dir", "loads"],
         vec!["load", "hdd", "--duration", "50ms", "--load-dir", "load"],
         vec!["lab", "kernels", "list"],
+        vec!["lab", "explain", "old"],
+        vec!["explain", "old", "--export", "perfetto", "--output", "report.html"],
+        vec!["bench", "--against", "old", "--loads", "idle", "--duration", "50ms", "--out", "record"],
+        [&["cost", "--directory", "loads", "--out", "record"], &COSTS[..]].concat(),
+        [&["cost", "--directory", "load", "--against", "old"], &COSTS[..]].concat(),
+        vec!["check", "--recipe", "config"],
+        vec!["report", "old", "trial", "--json"],
         vec!["tune", "plan", "--file", "choice.toml"],
         vec!["tune", "trial", "--resume", "trial"],
         vec!["tune", "status", "--state", "kernels"],
@@ -505,7 +582,9 @@ fn hostile_neighbour(length: Duration) {
         }
     }
     over.store(true, Ordering::Relaxed);
-    neighbour.join().unwrap();
+    let swaps = neighbour.join().unwrap();
+    println!("{swaps} swaps");
+    assert!(swaps >= 1_000, "{swaps} swaps are no race");
     assert!(failures.is_empty(), "{failures:#?}");
     places.assert_untouched();
     assert_eq!(names(places.directory.path()), ["ours", "outside", "theirs"]);

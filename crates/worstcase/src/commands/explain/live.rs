@@ -65,14 +65,16 @@ impl Options {
         let ids = self.ids()?;
         let are_own = ids.is_empty();
         let threads = if are_own { Threads::Named(OWN.to_owned()) } else { Threads::Ids(ids) };
-        let live = Live::begin(threads, self.threshold)?;
+        let mut live = Live::begin(threads, self.threshold)?;
         if !are_own {
             return self.follow(live, &signals, json);
         }
         let end = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let started = start(scope, &end);
-            let watched = started.and_then(|()| self.follow(live, &signals, json));
+            let watched = start(scope, &end).and_then(|ids| {
+                live.watch_only(ids);
+                self.follow(live, &signals, json)
+            });
             end.store(true, Ordering::Relaxed);
             watched
         })
@@ -136,8 +138,9 @@ fn shown(hit: &Hit, json: bool, style: &report::Style) -> Result<String> {
     Ok(report::explanation::hit(hit, Unit::Microseconds, style) + "\n")
 }
 
-/// Starts a thread on each CPU that wakes up every millisecond until `end`.
-fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, end: &'scope AtomicBool) -> Result<()> {
+/// Starts a thread on each CPU that wakes up every millisecond until `end`, and gives their ids.
+fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, end: &'scope AtomicBool) -> Result<Vec<i32>> {
+    let mut ids = Vec::new();
     let priority: Priority = PRIORITY.parse().map_err(|error| Error::new(error, ""))?;
     sys::memory::lock_all()?;
     for cpu in schedule::affinity(0)?.iter() {
@@ -145,7 +148,7 @@ fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, end: &'scope Ato
         let body = move || {
             let set = wakes_up_alone(cpu, priority);
             let is_set = set.is_ok();
-            let _ = say.send(set);
+            let _ = say.send(set.map(|()| schedule::thread_id()));
             let mut at = Clock::Monotonic.now();
             while is_set && !end.load(Ordering::Relaxed) {
                 // After a long delay it goes on from there.
@@ -156,10 +159,10 @@ fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, end: &'scope Ato
         let builder = std::thread::Builder::new().name(format!("{OWN}{cpu}"));
         builder.spawn_scoped(scope, body).map_err(|error| Error::new(error, ""))?;
         if let Ok(set) = said.recv() {
-            set?;
+            ids.push(set?);
         }
     }
-    Ok(())
+    Ok(ids)
 }
 
 fn wakes_up_alone(cpu: CpuId, priority: Priority) -> sys::Result<()> {

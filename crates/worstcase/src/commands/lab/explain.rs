@@ -55,6 +55,7 @@ impl Explain {
     pub fn run(self) -> Result<ExitCode> {
         let place = self.directory.as_path();
         let place = if place.ends_with(store::RECORD) { place.parent().unwrap_or(place) } else { place };
+        refuse_of_others(place)?;
         let path = place.join(store::RECORD);
         let bytes = files::read(&path, LONGEST_RECORD)?;
         let record = store::load(place)?;
@@ -117,6 +118,19 @@ impl Explain {
     }
 }
 
+/// What stands in it is booted: kernel, programs and files of this machine that it names. So nobody else may have written it.
+fn refuse_of_others(place: &Path) -> Result<()> {
+    match files::Directory::open_obeyed(place) {
+        Err(files::Error { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(Error::new(
+                format!("boot again what {} names: {source}", place.display()),
+                "copy it into a directory of your own, and read its lab.json first",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// No record is longer, in bytes.
 const LONGEST_RECORD: u64 = 256 << 20;
 
@@ -158,6 +172,7 @@ fn ladder_guest(
     if lab::state::kind(home) != Some(Kind::Ladder) {
         return Err(unknown());
     }
+    refuse_of_others(home)?;
     let below = whole.strip_prefix(home).map_err(|_| unknown())?;
     ladder::guest_of(home, below, &Cache::of_user()?, binary)?.ok_or_else(unknown)
 }
