@@ -200,7 +200,7 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
     let time = causes.iter().map(|cause| cause.time.0).total();
     let mut seen = Vec::new();
     let mut lines = Vec::new();
-    for cause in causes.iter().filter(|cause| cause.time.0 * 10 >= time && time > 0) {
+    for cause in causes.iter().filter(|cause| cause.time.0 >= time / 10 && time > 0) {
         let sort = cures::of(cause.class);
         if seen.contains(&cause.class) || (sort.rules.is_empty() && sort.advice.is_empty()) {
             continue;

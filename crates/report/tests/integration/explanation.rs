@@ -50,7 +50,7 @@ fn hit(latency: u64) -> Hit {
     }
 }
 
-pub fn explained() -> Record {
+fn explained() -> Record {
     let mut record = Spec::default().record();
     let scenario = record.scenarios[0].clone();
     let tracing = Tracing {
