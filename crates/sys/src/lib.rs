@@ -17,6 +17,7 @@ pub mod clock;
 pub mod cpu;
 pub mod error;
 pub mod futex;
+pub mod gpio;
 #[cfg(feature = "injection")]
 pub mod injection;
 pub mod machine;

@@ -1,4 +1,5 @@
-//! The protocol by which latmus and latmon talk: frames, and what either side makes of them. No sockets, no clocks.
+//! The protocol by which latmus and latmon talk: frames, and what either side makes of them ([`monitor`], [`responder`]: no
+//! sockets, no clocks); then both sides on sockets ([`session`], [`server`]).
 //!
 //! latmus (the responder, of libevl) connects by TCP and asks for pulses; latmon (the monitor, a Zephyr firmware) sends
 //! a record of what it measured each second, and at the end a terminator and a histogram. There is no version, no length
@@ -7,6 +8,8 @@
 
 pub mod monitor;
 pub mod responder;
+pub mod server;
+pub mod session;
 
 pub use monitor::{Bulk, Requests};
 pub use responder::{Replies, Reply, Totals};
@@ -176,5 +179,7 @@ fn word(bytes: &[u8], place: usize) -> u32 {
     bytes[place..place + 4].iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
 }
 
+#[cfg(test)]
+mod sockets_tests;
 #[cfg(test)]
 mod tests;

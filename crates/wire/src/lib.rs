@@ -1,11 +1,13 @@
 //! What goes over wires: frames that a peer answers ([`frame`]), who answers them ([`echo`]), a thread's way to that
-//! peer with the kernel's time stamps ([`Link`]), and what latmus and latmon say to each other ([`latmon`]).
+//! peer with the kernel's time stamps ([`Link`]), what latmus and latmon say to each other ([`latmon`]), and pulses on a
+//! wire whose answers are timed ([`pulse`]).
 
 pub mod echo;
 pub mod frame;
 pub mod latmon;
 mod link;
 mod peer;
+pub mod pulse;
 
 pub use link::{Answer, Link, LinkOptions};
 pub use peer::Peer;
