@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use record::instrument::gpio::GpioSeries;
 use record::instrument::response::ResponseSeries;
 use record::{Grid, ThreadEvidence};
 use sys::shared::SharedWords;
@@ -168,6 +169,12 @@ impl Probe {
     pub fn response(&self, thread: usize, worst: &[record::Sample]) -> Option<ResponseSeries> {
         let words = self.plan.tally(&self.board, thread);
         (!words.is_empty()).then(|| crate::response::tally::read(words, worst))
+    }
+
+    /// What the responder's thread has counted so far, if that is the instrument.
+    pub fn gpio(&self, thread: usize) -> Option<GpioSeries> {
+        let words = self.plan.tally(&self.board, thread);
+        matches!(self.plan.job, crate::Job::Gpio(_)).then(|| crate::gpio::tally::read(words))
     }
 
     /// The threads, in the order of the plan.

@@ -49,6 +49,13 @@ impl ProbePlan {
                 let what = format!("spin {} of every {}", job.setup.patience, job.setup.interval);
                 return Err(refused(what, format!("at most {LONGEST_SPIN} % of it"), for_all));
             }
+            Job::Gpio(job) if for_all && job.setup.delay > Nanos::ZERO => {
+                return Err(refused("keep answers back".into(), "nothing spins".into(), for_all));
+            }
+            Job::Gpio(_) if self.threads.len() != 1 => {
+                let what = format!("answer edges with {} threads", self.threads.len());
+                return Err(Error::new(what, "the responder is one thread"));
+            }
             Job::Noise(job) if for_all && job.setup.spin.0 > job.setup.window.0 / 100 * LONGEST_SPIN => {
                 let what = format!("spin {} of every {}", job.setup.spin, job.setup.window);
                 return Err(refused(what, format!("at most {LONGEST_SPIN} % of it"), for_all));

@@ -1,5 +1,6 @@
 //! What one probe process is to do.
 
+use record::instrument::gpio::GpioSetup;
 use record::instrument::noise::NoiseSetup;
 use record::instrument::response::ResponseSetup;
 use record::instrument::timer::TimerSetup;
@@ -9,7 +10,7 @@ use sys::clock::Clock;
 use sys::shared::Word;
 use units::{CpuId, CpuList, Nanos, Policy, Priority};
 
-use crate::{board, response::tally};
+use crate::{board, gpio, response::tally};
 
 /// One measurement: which threads, what each does, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,8 @@ pub enum Job {
     Noise(NoiseJob),
     /// See [`crate::response`].
     Response(ResponseJob),
+    /// See [`crate::gpio`].
+    Gpio(GpioJob),
 }
 
 /// How late threads wake up.
@@ -91,15 +94,31 @@ pub struct ResponseJob {
     pub cycles: Option<u64>,
 }
 
+/// How long until edges are answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GpioJob {
+    /// The lines.
+    pub setup: GpioSetup,
+    /// How long edges are answered before those that are measured.
+    pub warm_up: Nanos,
+    /// How long edges are measured; none: until it is stopped.
+    pub length: Option<Nanos>,
+}
+
 impl ProbePlan {
     /// Words of the board.
     pub fn words(&self) -> usize {
         board::words(self.threads.len(), self.every_sample) + self.threads.len() * self.tally_words()
     }
 
-    /// What each thread of the response probe counts with stands behind all blocks, in pages of its own.
+    /// What each thread of some instruments counts with stands behind all blocks, in pages of its own.
     fn tally_words(&self) -> usize {
-        if matches!(self.job, Job::Response(_)) { tally::WORDS.next_multiple_of(512) } else { 0 }
+        let words = match self.job {
+            Job::Response(_) => tally::WORDS,
+            Job::Gpio(_) => gpio::tally::WORDS,
+            Job::Timer(_) | Job::Noise(_) => 0,
+        };
+        words.next_multiple_of(512)
     }
 
     /// The words of thread `thread` for its tally; none for other instruments.
@@ -113,7 +132,7 @@ impl ProbePlan {
     pub fn clock(&self) -> ClockName {
         match &self.job {
             Job::Timer(timer) => timer.clock,
-            Job::Noise(_) | Job::Response(_) => ClockName::Monotonic,
+            Job::Noise(_) | Job::Response(_) | Job::Gpio(_) => ClockName::Monotonic,
         }
     }
 
@@ -121,7 +140,7 @@ impl ProbePlan {
     pub fn grid(&self, thread: usize, origin: u64) -> Grid {
         match &self.job {
             Job::Timer(timer) => timer.grid(thread, origin),
-            Job::Noise(_) => Grid::fixed(origin, 1),
+            Job::Noise(_) | Job::Gpio(_) => Grid::fixed(origin, 1),
             Job::Response(response) => Grid::fixed(origin, response.setup.interval.0.max(1)),
         }
     }
@@ -143,6 +162,7 @@ impl ProbePlan {
             Job::Timer(timer) => timer.activations,
             Job::Noise(noise) => Some(noise.windows?.saturating_mul(noise.setup.window.0)),
             Job::Response(response) => response.cycles,
+            Job::Gpio(gpio) => gpio.length.map(|length| length.0),
         }
     }
 
@@ -161,6 +181,7 @@ impl ProbePlan {
                 let count = response.cycles?.saturating_add(response.warm_up).saturating_add(3);
                 Some(response.setup.interval.saturating_mul(count))
             }
+            Job::Gpio(gpio) => Some(Nanos(gpio.length?.0.saturating_add(gpio.warm_up.0))),
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::board::{self, Recorder, View};
 use crate::plan::{Job, NoiseJob, ProbePlan, clock_of};
 use crate::response::tally::Tally;
 use crate::used::Used;
-use crate::{noise, response, timer};
+use crate::{gpio, noise, response, timer};
 
 /// The first argument by which the binary knows that it is to be a probe.
 pub const ARGUMENT: &str = "__probe";
@@ -295,8 +295,8 @@ impl<'a> ThreadGroup<'a> {
         if let Some(marker) = self.marker {
             recorder.mark_with(marker);
         }
-        let mut tally = Tally::new(plan.tally(self.board, index));
-        let used = ready.measure(start, self.board, &mut recorder, &mut tally);
+        let own = plan.tally(self.board, index);
+        let used = ready.measure(start, self.board, &mut recorder, own);
         let evidence = self.evidence(index, &View(words));
         ThreadEvidence {
             minor_faults: used.usage.minor_faults,
@@ -339,6 +339,7 @@ enum Ready<'a> {
     Timer(timer::Thread<'a>),
     Noise { job: &'a NoiseJob, stop_at: u64 },
     Response(Box<response::Thread<'a>>),
+    Gpio(gpio::Thread<'a>),
 }
 
 impl<'a> Ready<'a> {
@@ -353,12 +354,14 @@ impl<'a> Ready<'a> {
                 let thread = response::Thread::prepare(job, index, plan.threads.len(), stop_at)?;
                 Ok(Self::Response(Box::new(thread)))
             }
+            Job::Gpio(job) => gpio::Thread::prepare(job, stop_at).map(Self::Gpio),
         }
     }
 
-    fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>, tally: &mut Tally<'_>) -> Used {
+    fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>, own: &[Word]) -> Used {
         match self {
-            Self::Response(thread) => thread.measure(start, board, recorder, tally),
+            Self::Response(thread) => thread.measure(start, board, recorder, &mut Tally::new(own)),
+            Self::Gpio(thread) => thread.measure(start, board, recorder, own),
             Self::Timer(thread) => thread.measure(start, board, recorder),
             Self::Noise { job, stop_at } => noise::measure(job, start, stop_at, board, recorder),
         }

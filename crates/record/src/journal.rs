@@ -375,8 +375,11 @@ impl OpenSeries {
             ..Series::default()
         };
         let measured = series.observed.summary().count.saturating_add(missed.count);
+        let is_counted = series.gpio().is_some();
         if let Some((expected, of_missed)) = series.account_mut() {
-            (*expected, *of_missed) = (measured, Histogram::from_parts(missed, self.missed));
+            // Edges were counted by the kernel.
+            let counted = if is_counted { *expected } else { 0 };
+            (*expected, *of_missed) = (measured.max(counted), Histogram::from_parts(missed, self.missed));
         }
         if let Some(timer) = series.timer_mut() {
             timer.late = latest.late;
@@ -386,7 +389,7 @@ impl OpenSeries {
         let due = grid.due_by(clock.now);
         let overdue = clock.overdue.iter().find(|overdue| overdue.series == index as u64);
         let overdue = overdue.filter(|overdue| overdue.activation < due);
-        if let Some((expected, _)) = series.account_mut() {
+        if let Some((expected, _)) = series.account_mut().filter(|_| !is_counted) {
             *expected =
                 if overdue.is_some() { due } else { due_at_least(*expected, self.last_second, &grid) };
         }

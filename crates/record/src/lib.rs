@@ -25,6 +25,7 @@ pub mod json;
 mod mend;
 pub mod migrate;
 pub mod model;
+pub mod monitor;
 pub mod samples;
 pub mod store;
 mod store_error;

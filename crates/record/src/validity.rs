@@ -5,6 +5,7 @@
 //! has each with its reason.
 
 mod around;
+mod gpio;
 mod lab;
 mod load;
 mod measuring;
@@ -52,6 +53,7 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     warnings.extend(measuring::of_phases(scenario));
     warnings.extend(noise::of_scenario(scenario));
     warnings.extend(response::of_scenario(scenario));
+    warnings.extend(gpio::of_scenario(scenario));
     warnings.extend(measuring::of_recording(&scenario.evidence.recorder));
     warnings.extend(measuring::of_end(scenario));
     warnings

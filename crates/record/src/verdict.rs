@@ -183,14 +183,16 @@ fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
 fn unanswered(record: &Record, limit: Option<Nanos>) -> Option<String> {
     let limit = limit?;
     let of = |scenario: &Scenario| {
-        let cycles = scenario.series.iter().filter(|series| series.response().is_some());
+        let of_others = |series: &&crate::Series| series.response().is_some() || series.gpio().is_some();
+        let cycles = scenario.series.iter().filter(of_others);
         let (missed, due) = cycles.fold((0_u64, 0_u64), |(missed, due), series| {
             (missed + series.missed().summary().count, due + series.expected())
         });
         let load = &scenario.head.planned.load;
         (missed > 0).then(|| {
             let limit = record.header.machine.unit().limit(limit);
-            format!("{missed} of {due} cycles under {load} were not answered within the limit of {limit}")
+            let what = record.header.plan.instrument.words().count;
+            format!("{missed} of {due} {what} under {load} were not answered within the limit of {limit}")
         })
     };
     record.scenarios.iter().find_map(of)

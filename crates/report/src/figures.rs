@@ -6,7 +6,7 @@ use record::{Record, Series, Unit};
 use units::Nanos;
 
 use crate::instrument::{self, Shown};
-pub(crate) use crate::rows::{LATENCIES, PERCENTILES, Row};
+pub(crate) use crate::rows::{GPIO, LATENCIES, PERCENTILES, Row};
 
 /// The unit of a record's latencies, and what they are compared with.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,7 @@ impl Terms {
             Row::Watched => "watched s".into(),
             Row::Unexplained => "unexplained".into(),
             Row::Part(place) => format!("max {}", PartName::ALL[place]),
+            Row::Gpio(place) => GPIO[place].into(),
             Row::FramesLost => "lost frames".into(),
             Row::Missed => "missed".into(),
             Row::Late => "late %".into(),
@@ -87,6 +88,9 @@ pub(crate) struct Figures {
     pub unexplained: u64,
     /// The longest of each part of a response, in the order of [`PartName::ALL`]; none where nothing is known of it.
     pub parts: [Option<Nanos>; PartName::ALL.len()],
+    /// The longest until the thread had an edge, the longest from then to its answer, and the longest answer that a monitor
+    /// measured: [`GPIO`].
+    pub of_gpio: [Option<Nanos>; GPIO.len()],
     /// Frames that were sent, and those that were never answered.
     pub frames: (u64, u64),
     /// The least latency of a wake-up that had not come: from it on figures are lower bounds.
@@ -110,6 +114,11 @@ impl Figures {
                 let of = |name| response.part(name).and_then(|took| took.summary().maximum());
                 figures.add_frames(PartName::ALL.map(of), (response.frames.sent, response.frames.lost));
             }
+            if let Some(gpio) = series.gpio() {
+                let monitored = gpio.monitor.as_ref().and_then(|monitor| monitor.max);
+                let parts = [&gpio.wake, &gpio.answer].map(|part| part.summary().maximum());
+                figures.add_gpio([parts[0], parts[1], monitored]);
+            }
             figures.corrected.merge(&series.observed);
             figures.corrected.merge(series.missed());
             figures.bound(series.censored.map(|sample| sample.latency));
@@ -128,6 +137,7 @@ impl Figures {
             figures.watched += part.watched;
             figures.unexplained += part.unexplained;
             figures.add_frames(part.parts, part.frames);
+            figures.add_gpio(part.of_gpio);
             figures.corrected.merge(&part.corrected);
             figures.bound(part.at_least);
         }
@@ -143,6 +153,10 @@ impl Figures {
     fn add_frames(&mut self, parts: [Option<Nanos>; PartName::ALL.len()], frames: (u64, u64)) {
         self.parts.iter_mut().zip(parts).for_each(|(longest, part)| *longest = part.max(*longest));
         self.frames = (self.frames.0.saturating_add(frames.0), self.frames.1.saturating_add(frames.1));
+    }
+
+    fn add_gpio(&mut self, longest: [Option<Nanos>; GPIO.len()]) {
+        self.of_gpio.iter_mut().zip(longest).for_each(|(longest, more)| *longest = more.max(*longest));
     }
 
     fn bound(&mut self, at_least: Option<Nanos>) {
@@ -172,6 +186,7 @@ impl Figures {
             Row::Percentile(place) => self.percentiles[place],
             Row::Maximum => self.observed.maximum(),
             Row::Part(place) => self.parts[place],
+            Row::Gpio(place) => self.of_gpio[place],
             _ => None,
         }
     }

@@ -28,11 +28,16 @@ pub(crate) enum Row {
     Unexplained,
     /// The longest of a part of responses, by its place in `PartName::ALL`.
     Part(usize),
+    /// A figure of GPIO lines, by its place in [`GPIO`].
+    Gpio(usize),
     /// Frames that were never answered.
     FramesLost,
     /// Activations over the limit.
     OverLimit,
 }
+
+/// Figures of GPIO lines beside the answers themselves.
+pub(crate) const GPIO: [&str; 3] = ["max wake", "max answer", "max by monitor"];
 
 /// The rows that are latencies.
 pub(crate) const LATENCIES: [Row; 6] =
@@ -41,6 +46,14 @@ pub(crate) const LATENCIES: [Row; 6] =
 impl Row {
     /// Whether the row's cells are latencies.
     pub fn is_latency(self) -> bool {
-        matches!(self, Self::Minimum | Self::Average | Self::Percentile(_) | Self::Maximum | Self::Part(_))
+        matches!(
+            self,
+            Self::Minimum
+                | Self::Average
+                | Self::Percentile(_)
+                | Self::Maximum
+                | Self::Part(_)
+                | Self::Gpio(_)
+        )
     }
 }

@@ -29,6 +29,7 @@ pub mod partition;
 pub mod plan;
 mod program;
 mod recorder;
+mod respond;
 mod run;
 mod samples_file;
 mod scenario;

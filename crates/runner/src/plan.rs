@@ -108,6 +108,7 @@ fn check(plan: &RunPlan) -> Result<()> {
         InstrumentPlan::Timer(timer) => timer,
         InstrumentPlan::Noise(noise) => return check_noise(plan, noise),
         InstrumentPlan::Response(response) => return check_response(plan, response),
+        InstrumentPlan::Gpio(_) => return check_gpio(plan),
     };
     let longest = timer.intervals.iter().max().copied().unwrap_or_default();
     if let Some(duration) = plan.duration.filter(|duration| *duration < longest) {
@@ -133,6 +134,14 @@ fn check_noise(plan: &RunPlan, noise: &NoiseSetup) -> Result<()> {
             Err(Error::new(message, "measure for longer"))
         }
     }
+}
+
+fn check_gpio(plan: &RunPlan) -> Result<()> {
+    if plan.cpus.iter().count() == 1 {
+        return Ok(());
+    }
+    let message = format!("--probe gpio answers with one thread, and CPUs {} were to be measured", plan.cpus);
+    Err(Error::new(message, "name its CPU with --cpus"))
 }
 
 fn check_response(plan: &RunPlan, response: &ResponseSetup) -> Result<()> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use histogram::Histogram;
 use probe::board::View;
 use probe::{Job, Probe};
+use record::instrument::gpio::GpioSeries;
 use record::instrument::response::ResponseSeries;
 use record::instrument::timer::TimerSeries;
 use record::journal::{ClockReading, Growth, Line, Overdue, SeriesGrowth, growth};
@@ -242,6 +243,7 @@ fn own_so_far(probe: &Probe, index: usize, view: &View<'_>) -> Option<Own> {
         Job::Timer(_) => None,
         Job::Noise(_) => Some(Own::Noise(view.noise())),
         Job::Response(_) => response(probe, index, view, &[]).map(Own::Response),
+        Job::Gpio(_) => gpio(probe, index, view).map(Own::Gpio),
     }
 }
 
@@ -252,6 +254,16 @@ fn response(probe: &Probe, index: usize, view: &View<'_>, worst: &[Sample]) -> O
         first_due: Nanos(view.started().unwrap_or_default()),
         warm_up: view.warm_up(),
         ..series
+    })
+}
+
+/// What the responder on GPIO lines adds to a series.
+fn gpio(probe: &Probe, index: usize, view: &View<'_>) -> Option<GpioSeries> {
+    Some(GpioSeries {
+        began: Nanos(view.started().unwrap_or_default()),
+        missed: view.missed(),
+        warm_up: view.warm_up(),
+        ..probe.gpio(index)?
     })
 }
 
@@ -271,6 +283,7 @@ fn own(probe: &Probe, index: usize, view: &View<'_>, counters: &Counters, worst:
             counters.enter(index, &mut noise, worst);
             Own::Noise(noise)
         }
+        Job::Gpio(_) => Own::Gpio(gpio(probe, index, view).unwrap_or_default()),
         Job::Response(_) => Own::Response(ResponseSeries {
             expected: expected(probe, index, view),
             missed: view.missed(),
@@ -285,6 +298,8 @@ fn pending(series: &Series, view: &View<'_>, grid: Option<&Grid>) -> Option<u64>
         Own::Timer(_) | Own::Response(_) => {
             Some(series.accounted()).filter(|&accounted| accounted < series.expected())
         }
+        // Who waits for an edge owes nothing.
+        Own::Gpio(_) => None,
         Own::Noise(_) => view.read_at()?.checked_sub(grid?.origin),
     }
 }
@@ -307,6 +322,7 @@ fn overdue(probe: &Probe, index: usize, view: &View<'_>, now: u64) -> Option<Ove
     let grid = probe.grid(index).filter(|_| view.finished().is_none())?;
     let (activation, pause) = match &probe.plan().job {
         Job::Timer(_) | Job::Response(_) => (view.accounted(), grid.interval),
+        Job::Gpio(_) => return None,
         Job::Noise(noise) => (view.read_at()?.checked_sub(grid.origin)?, 2 * noise.setup.window.0),
     };
     let late = now.checked_sub(grid.due(activation))?;

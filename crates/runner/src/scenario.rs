@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use control::LatencyRequest;
 use load::{LoadPlan, RunningLoad};
 use machine::{Heat, Snapshot};
-use probe::{Job, NoiseJob, Probe, ProbeError, ProbePlan, ResponseJob, TimerJob};
+use probe::{GpioJob, Job, NoiseJob, Probe, ProbeError, ProbePlan, ResponseJob, TimerJob};
 use record::PlannedScenario;
 use record::instrument::timer::{TimerPlan, TimerSetup};
 use record::journal::Line;
@@ -26,6 +26,7 @@ use crate::noise::Counters;
 use crate::observer::Observer;
 use crate::partition::put;
 use crate::recorder::Recorder;
+use crate::respond::Beside;
 use crate::session::Session;
 use crate::tracer::Traced;
 use crate::watch::Watch;
@@ -82,9 +83,14 @@ pub fn measure(
         counters: Counters::default(),
         traced,
     };
+    let length = session.header.plan.scenario_length(&head.planned.setup);
+    let length = length.map(|length| length + session.header.plan.warm_up);
+    let beside = Beside::begin(&session.root, &head.planned.setup, length)?;
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
     let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
+    // While the responder still answers: the monitor misses nothing.
+    let beside = beside.map(Beside::stop);
     // After the last sample nobody is disturbed by it.
     let worst = round.recorder.worst_since_shown();
     let mut look = || round.watch.last_look(worst, load.supervisor_pid());
@@ -102,7 +108,8 @@ pub fn measure(
         }
     }
     let alive = !matches!(finished, Err(ProbeError::Died(_)));
-    let series = round.recorder.series(&probe, &head, alive, &round.counters);
+    let mut series = round.recorder.series(&probe, &head, alive, &round.counters);
+    beside.into_iter().for_each(|ended| ended.enter(&mut series));
     let length = ending::length(&probe);
     let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
     evidence.partition = partition;
@@ -173,6 +180,11 @@ fn probe_plan(session: &Session, head: &ScenarioHead, traced: Option<&Traced>) -
                 let warm_up = plan.warm_up.0.div_ceil(setup.window.0.max(1));
                 Job::Noise(NoiseJob { setup: setup.clone(), warm_up, windows: length.map(windows) })
             }
+            Setup::Gpio(setup) => Job::Gpio(GpioJob {
+                setup: setup.clone(),
+                warm_up: plan.warm_up,
+                length: plan.scenario_length(&head.planned.setup),
+            }),
             Setup::Response(setup) => Job::Response(ResponseJob {
                 setup: setup.clone(),
                 run: frames_of_run(plan.seed),

@@ -6,6 +6,7 @@
 #![allow(rustdoc::invalid_html_tags)]
 
 pub mod commands;
+mod gpio;
 mod lengths;
 mod network;
 mod options;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use record::instrument::gpio::GpioSetup;
 use record::instrument::noise::NoiseSetup;
 use record::instrument::response::ResponseSetup;
 use record::instrument::timer::TimerPlan;
@@ -38,6 +39,8 @@ pub enum Probe {
     Noise,
     /// How long a peer on the network takes to answer
     Network,
+    /// How late a thread answers edges of a GPIO line
+    Gpio,
 }
 
 /// What is measured and how.
@@ -133,6 +136,9 @@ pub struct Measuring {
     #[command(flatten)]
     pub network: crate::network::NetworkOptions,
 
+    #[command(flatten)]
+    pub gpio: crate::gpio::GpioOptions,
+
     /// Run the probe inside this partition of CPUs, and everything else outside: see worstcase partition list
     #[arg(long, value_name = "NAME", help_heading = METHOD)]
     pub partition: Option<String>,
@@ -144,6 +150,9 @@ impl Measuring {
     pub fn instrument(&self, preset: Option<Nanos>, fits: bool) -> Result<InstrumentPlan, Error> {
         if self.probe != Probe::Network {
             self.refuse(&self.network.given(), "this probe: it is an option of --probe network")?;
+        }
+        if self.probe != Probe::Gpio {
+            self.refuse(&self.gpio.given(), "this probe: it is an option of --probe gpio")?;
         }
         match self.probe {
             Probe::Timer if self.threshold.is_some() => {
@@ -158,6 +167,7 @@ impl Measuring {
             })),
             Probe::Noise => self.noise().map(InstrumentPlan::Noise),
             Probe::Network => self.response().map(InstrumentPlan::Response),
+            Probe::Gpio => self.responder().map(InstrumentPlan::Gpio),
         }
     }
 
@@ -178,6 +188,24 @@ impl Measuring {
             "--probe network: its cycles are due on the monotonic clock",
         )?;
         self.network.setup(interval)
+    }
+
+    fn responder(&self) -> Result<GpioSetup, Error> {
+        let [interval] = self.intervals(None)[..] else {
+            return Err(Error::new("--probe gpio takes one interval", "measure one after the other"));
+        };
+        let unmonitored = !self.interval.is_empty() && !self.gpio.is_monitored();
+        let foreign = [
+            ("--samples", self.samples.is_some()),
+            ("--interval", unmonitored),
+            ("--threshold", self.threshold.is_some()),
+            ("--wake", self.wake != Wake::default()),
+            ("--runtime", self.runtime.is_some()),
+            ("--clock", self.clock != ClockName::default()),
+            ("--phase", self.phase.is_some()),
+        ];
+        self.refuse(&foreign, "--probe gpio: its thread is woken by edges")?;
+        self.gpio.setup(interval)
     }
 
     /// An option that means nothing to an instrument is an error.

@@ -80,6 +80,7 @@ const EDGES: [(&str, &[&str]); 33] = [
             "machine",
             "probe",
             "load",
+            "wire",
         ],
     ),
     ("worstcase", &["*"]),

@@ -97,6 +97,9 @@ fn bounds(record: &Record, claims: &Claims) -> (String, String) {
     let not_of = match &plan.instrument {
         InstrumentPlan::Timer(_) => None,
         InstrumentPlan::Noise(_) => Some("gaps between windows, or under loads that were not run"),
+        InstrumentPlan::Gpio(_) => {
+            Some("what lies between the wire and the kernel's stamp, a bound, or loads that were not run")
+        }
         InstrumentPlan::Response(_) => {
             Some("a bound, other peers and networks, loads that were not run, or traffic of others")
         }

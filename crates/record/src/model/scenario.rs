@@ -6,7 +6,7 @@ use histogram::{Histogram, Summary, record_missed};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, InOrder, Nanos};
 
-use super::instrument::{noise::NoiseSeries, response::ResponseSeries, timer::TimerSeries};
+use super::instrument::{gpio::GpioSeries, noise::NoiseSeries, response::ResponseSeries, timer::TimerSeries};
 use super::{BlockMaxima, Evidence, Fact, Grid, LoadEvidence, Own, PlannedScenario, Warning};
 use crate::time::UtcTime;
 
@@ -142,6 +142,11 @@ impl Series {
         if let Own::Response(response) = &self.own { Some(response) } else { None }
     }
 
+    /// What the responder on GPIO lines adds, if it is the instrument.
+    pub fn gpio(&self) -> Option<&GpioSeries> {
+        if let Own::Gpio(gpio) = &self.own { Some(gpio) } else { None }
+    }
+
     /// The parts of the worst value at `place`, where the instrument has some and they are known.
     pub fn parts_of_worst(&self, place: usize) -> Option<&[Option<Nanos>]> {
         Some(self.response()?.worst_parts.get(place)?.value()?.as_slice())
@@ -152,6 +157,7 @@ impl Series {
         match &self.own {
             Own::Timer(timer) => Some((timer.expected, &timer.missed)),
             Own::Response(response) => Some((response.expected, &response.missed)),
+            Own::Gpio(gpio) => Some((gpio.expected, &gpio.missed)),
             Own::Noise(_) => None,
         }
     }
@@ -161,6 +167,7 @@ impl Series {
         match &mut self.own {
             Own::Timer(timer) => Some((&mut timer.expected, &mut timer.missed)),
             Own::Response(response) => Some((&mut response.expected, &mut response.missed)),
+            Own::Gpio(gpio) => Some((&mut gpio.expected, &mut gpio.missed)),
             Own::Noise(_) => None,
         }
     }
@@ -185,6 +192,7 @@ impl Series {
         match &self.own {
             Own::Timer(timer) => timer.expected > 0,
             Own::Response(response) => response.expected > 0,
+            Own::Gpio(gpio) => gpio.expected > 0,
             Own::Noise(noise) => noise.watched > Nanos::ZERO || self.censored.is_some(),
         }
     }

@@ -112,6 +112,22 @@ warnings! {
     CyclesSkipped => "cycles-skipped", "cycles were not begun";
     /// Responses that could not be laid into parts.
     PartsUnknown => "parts-unknown", "where the time of some responses went is unknown";
+    /// No edge came that the responder could answer.
+    NoEdges => "no-edges", "no edge came on the line";
+    /// A GPIO line was of use no more before the end.
+    LineFailed => "line-failed", "a GPIO line failed";
+    /// The kernel's queue of edges overflowed.
+    EdgesLost => "edges-lost", "edges were never answered";
+    /// Edges came faster than answers.
+    EdgesEarly => "edges-early", "edges came before the answer to the one before";
+    /// Stamps of edges are not of the monotonic clock.
+    StampsUnusable => "stamps-unusable", "edges have stamps of another clock";
+    /// The thread of the line's interrupt does not have the priority asked for.
+    InterruptThreadDiffers => "interrupt-thread-differs", "the interrupt's thread did not have the priority asked for";
+    /// The monitor did not report to the end.
+    MonitorFailed => "monitor-failed", "the monitor did not report to the end";
+    /// The monitor missed answers.
+    MonitorMissed => "monitor-missed", "the monitor missed answers";
     /// The hypervisor ran somebody else.
     Steal => "steal", "the hypervisor took time from measured CPUs";
     /// The machine is a guest.
@@ -209,6 +225,10 @@ impl WarningId {
                 | Self::Unaccounted
                 | Self::DidNotSleep
                 | Self::PeerLeft
+                | Self::NoEdges
+                | Self::LineFailed
+                | Self::StampsUnusable
+                | Self::MonitorFailed
         )
     }
 }

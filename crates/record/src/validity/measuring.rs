@@ -15,6 +15,7 @@ pub fn of_accounts(header: &Header, scenario: &Scenario) -> Vec<Warning> {
         if let Some(censored) = series.censored {
             let at_least = header.machine.unit().with_name(censored.latency);
             let evidence = match &series.own {
+                Own::Gpio(_) => format!("{who} had not come back from an edge: at least {at_least}"),
                 Own::Response(_) => format!(
                     "{who} had not come back from cycle {} when the run was given up: at least {at_least}",
                     censored.activation

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::mend;
 use crate::validator::validate;
 use record::cost::{COST_VERSION, Cost};
+use record::monitor::{MONITOR_VERSION, Monitoring};
 use record::{Record, SCHEMA_VERSION, journal, migrate};
 use serde_json::{Value, json};
 
@@ -30,10 +31,14 @@ fn check_committed<T: schemars::JsonSchema>(name: &str) {
 fn schemas_are_those_of_the_types() {
     check_committed::<Record>("record");
     check_committed::<journal::Line>("journal");
-    let cost = schemars::schema_for!(Cost).to_value();
-    let name = format!("schema/cost-{COST_VERSION}.json");
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-    mend::check_generated(&committed, &(serde_json::to_string_pretty(&cost).unwrap() + "\n"));
+    let others = [
+        (format!("cost-{COST_VERSION}"), schemars::schema_for!(Cost).to_value()),
+        (format!("monitor-{MONITOR_VERSION}"), schemars::schema_for!(Monitoring).to_value()),
+    ];
+    for (name, schema) in others {
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}.json"));
+        mend::check_generated(&committed, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+    }
 }
 
 /// A file that a run of the program left.

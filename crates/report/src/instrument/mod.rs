@@ -1,5 +1,6 @@
 //! What reports show of each instrument: its rows, its plan, what must be alike in two records. One module each.
 
+mod gpio;
 mod noise;
 mod response;
 mod timer;
@@ -69,5 +70,6 @@ pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
         InstrumentPlan::Timer(_) => &timer::SHOWN,
         InstrumentPlan::Noise(_) => &noise::SHOWN,
         InstrumentPlan::Response(_) => &response::SHOWN,
+        InstrumentPlan::Gpio(_) => &gpio::SHOWN,
     }
 }

@@ -100,6 +100,10 @@ fn again(plan: &RunPlan, limit: impl std::fmt::Display, duration: &str) -> Strin
     let probe = match &plan.instrument {
         InstrumentPlan::Timer(_) => String::new(),
         InstrumentPlan::Noise(_) => " --probe noise".into(),
+        InstrumentPlan::Gpio(gpio) => {
+            let edge = if gpio.rises { "" } else { ",falling" };
+            format!(" --probe gpio --pulse {}{edge} --ack {} --cpus {}", gpio.input, gpio.output, plan.cpus)
+        }
         InstrumentPlan::Response(response) => {
             let by = response.interface.as_ref().map_or(String::new(), |name| format!(" --interface {name}"));
             format!(" --probe network --peer {}{by} --interval {}", response.peer, response.interval)

@@ -122,6 +122,7 @@ fn activations(prepared: &Prepared<'_>) -> KeyFigure {
         InstrumentPlan::Noise(_) => return lost(prepared),
         InstrumentPlan::Timer(_) => "Activations",
         InstrumentPlan::Response(_) => "Cycles",
+        InstrumentPlan::Gpio(_) => "Edges",
     };
     let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).total();
     KeyFigure {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use super::{bench, echo, load, measure, samples, snapshot};
+use super::{bench, echo, load, measure, monitor, samples, snapshot};
 use crate::output;
 
 /// Measures the worst-case latency of a Linux system; worstcase reports and explains it elsewhere.
@@ -34,6 +34,7 @@ enum Command {
     Bench(Box<bench::Bench>),
     Echo(echo::Echo),
     Measure(Box<measure::Measure>),
+    Monitor(monitor::Monitor),
     Load(load::Load),
     Samples(samples::Samples),
     Snapshot(snapshot::Snapshot),
@@ -54,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Bench(bench) => bench.run(&runner::Means::default(), None),
         Command::Echo(echo) => echo.run(),
         Command::Measure(measure) => measure.run(None),
+        Command::Monitor(monitor) => monitor.run(),
         Command::Load(load) => load.run(),
         Command::Samples(samples) => samples.run(),
         Command::Snapshot(snapshot) => snapshot.run(),

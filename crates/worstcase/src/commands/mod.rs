@@ -12,6 +12,7 @@ mod lab;
 mod load;
 mod measure;
 mod measure_display;
+mod monitor;
 mod partition;
 mod report;
 mod samples;
@@ -107,6 +108,7 @@ enum Command {
     Echo(echo::Echo),
     Explain(explain::Explain),
     Measure(Box<measure::Measure>),
+    Monitor(monitor::Monitor),
     Lab(lab::Lab),
     Load(load::Load),
     Partition(Box<partition::Partition>),
@@ -122,7 +124,8 @@ impl Command {
     /// Whether it needs no more than what file capabilities are given for.
     fn measures_or_reads(&self) -> bool {
         match self {
-            Self::Bench(_) | Self::Check(_) | Self::Echo(_) | Self::Measure(_) | Self::Load(_) => true,
+            Self::Bench(_) | Self::Check(_) | Self::Echo(_) | Self::Load(_) => true,
+            Self::Measure(_) | Self::Monitor(_) => true,
             Self::Report(_) | Self::Samples(_) | Self::Schema(_) | Self::Snapshot(_) | Self::Why(_) => true,
             Self::Cost(_) | Self::Explain(_) | Self::Lab(_) | Self::Partition(_) | Self::Tune(_) => false,
         }
@@ -139,6 +142,7 @@ impl Command {
             Self::Echo(echo) => echo.run(),
             Self::Explain(explain) => explain.run(),
             Self::Measure(measure) => measure.run(Some(page)),
+            Self::Monitor(monitor) => monitor.run(),
             Self::Lab(lab) => lab.run(),
             Self::Load(load) => load.run(),
             Self::Partition(partition) => partition.run(),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod explain;
+mod gpio;
 mod guest;
 mod injected;
 #[path = "../injection/mod.rs"]

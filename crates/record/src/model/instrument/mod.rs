@@ -5,6 +5,7 @@
 //! (its plan), what of that holds in one scenario (its set-up), and what it adds to a series. To add one: a module
 //! beside [`timer`], and its line in the list below.
 
+pub mod gpio;
 pub mod noise;
 pub mod response;
 pub mod timer;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use super::{Grid, RunPlan};
+use gpio::{GpioSeries, GpioSetup};
 use noise::{NoiseSeries, NoiseSetup};
 use response::{ResponseSeries, ResponseSetup};
 use timer::{TimerPlan, TimerSeries, TimerSetup};
@@ -83,6 +85,7 @@ instruments! {
     Timer = "timer", TimerPlan, TimerSetup, TimerSeries;
     Noise = "noise", NoiseSetup, NoiseSetup, NoiseSeries;
     Response = "network", ResponseSetup, ResponseSetup, ResponseSeries;
+    Gpio = "gpio", GpioSetup, GpioSetup, GpioSeries;
 }
 
 /// What texts call the values of an instrument.
@@ -137,7 +140,7 @@ impl Setup {
     pub fn interval(&self) -> Option<Nanos> {
         match self {
             Self::Timer(timer) => Some(timer.interval),
-            Self::Noise(_) => None,
+            Self::Noise(_) | Self::Gpio(_) => None,
             Self::Response(response) => Some(response.interval),
         }
     }
@@ -149,6 +152,7 @@ impl std::fmt::Display for Setup {
         match self {
             Self::Timer(timer) => write!(f, "every {}", timer.interval),
             Self::Noise(noise) => write!(f, "gaps from {} on", noise.threshold),
+            Self::Gpio(gpio) => write!(f, "edges on {}", gpio.input),
             Self::Response(response) => write!(f, "frames to {} every {}", response.peer, response.interval),
         }
     }
