@@ -6,6 +6,7 @@
 //! [`typography`] judge what was found. What they know is data: the tables of `machine::grammar` and `machine::parameters`,
 //! `keys.txt` and `known.toml`. A text of which nothing was read is not understood, and never passes.
 
+mod ethtool;
 mod forms;
 mod ideas;
 mod keys;
@@ -13,13 +14,14 @@ mod known;
 mod loaders;
 mod markdown;
 mod nearest;
-mod options;
 mod programs;
 mod reading;
 mod script;
+mod services;
 mod shell;
 mod statements;
 mod symbols;
+mod tools;
 mod typography;
 mod words;
 mod writes;

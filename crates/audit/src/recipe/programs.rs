@@ -3,10 +3,10 @@
 use machine::grammar::Kind;
 
 use super::nearest::nearest_of;
-use super::options;
 use super::script::{Simple, program};
 use super::statements::{Statement, Symbol, Write, command_words};
 use super::{Remark, RemarkId};
+use super::{ethtool, services, tools};
 use crate::Severity;
 
 /// What a command comes to.
@@ -32,7 +32,6 @@ pub fn outcome(simple: &Simple) -> Outcome {
     let message = match program(words) {
         "chrt" => chrt(&arguments),
         "taskset" => taskset(&arguments),
-        "cyclictest" => cyclictest(&arguments),
         "setcap" => setcap(&arguments),
         "sysctl" => {
             let (statements, message) = sysctl(simple.line, &arguments);
@@ -41,7 +40,7 @@ pub fn outcome(simple: &Simple) -> Outcome {
         }
         "docker" | "podman" | "nerdctl" => container(&arguments),
         "tuned-adm" => tuned(&arguments),
-        "ethtool" => features(&arguments),
+        "ethtool" => ethtool::fault(&arguments),
         "rtla" => tracer_policy(&arguments),
         "config" if words[0].ends_with("scripts/config") => {
             let (statements, message) = kernel_config(simple.line, &arguments);
@@ -53,9 +52,28 @@ pub fn outcome(simple: &Simple) -> Outcome {
         _ => None,
     };
     outcome.remarks.extend(message.map(fault));
-    outcome.remarks.extend(options::remarks(simple.line, words));
+    outcome.remarks.extend(tools::remarks(simple.line, words));
+    outcome.remarks.extend(services::remarks(simple.line, words));
     outcome.statements.extend(kernel_words(simple.line, words));
+    outcome.statements.extend(module_words(simple.line, words));
+    if let Some(inner) = tools::wrapped(words) {
+        let inner = self::outcome(&Simple { line: simple.line, words: inner.to_vec(), ..Simple::default() });
+        outcome.statements.extend(inner.statements);
+        outcome.remarks.extend(inner.remarks);
+        outcome.script = outcome.script.or(inner.script);
+    }
     outcome
+}
+
+/// `modprobe MODULE NAME=VALUE`, `insmod PATH.ko NAME=VALUE`: the same parameters as on the kernel command line.
+fn module_words(line: usize, words: &[String]) -> Vec<Statement> {
+    let is_loader = matches!(program(words), "modprobe" | "insmod");
+    let operands: Vec<&String> = words.iter().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (true, Some((module, settings))) = (is_loader, operands.split_first()) else { return Vec::new() };
+    let module = module.rsplit('/').next().unwrap_or(module).split(".ko").next().unwrap_or(module);
+    let named: Vec<String> =
+        settings.iter().filter(|word| word.contains('=')).map(|word| format!("{module}.{word}")).collect();
+    command_words(line, &named.join(" "))
 }
 
 /// A command in a few words.
@@ -187,7 +205,13 @@ fn chrt(arguments: &[&str]) -> Option<String> {
     }
     let has = |short: char, long: &str| has_option(own, short, long);
     let time = |name: &str| value_of(own, &[name]).and_then(|text| text.parse::<u64>().ok());
-    let priority: i64 = operands.first()?.parse().ok()?;
+    let first = operands.first()?;
+    let is_open = first.contains(['$', '<', '{', '`']) || first.chars().all(|c| c.is_ascii_uppercase());
+    let needs = has('f', "--fifo") || has('r', "--rr");
+    if needs && !is_open && first.parse::<i64>().is_err() {
+        return Some(format!("the priority is missing: `{first}` is none"));
+    }
+    let priority: i64 = first.parse().ok()?;
     if operands.len() == 1 && has('p', "--pid") {
         return None; // it reads
     }
@@ -243,31 +267,27 @@ fn taskset(arguments: &[&str]) -> Option<String> {
             .fault(Some(first), None)
             .map(|fault| format!("-c takes a list: {}", fault.message));
     }
+    if lacks_digits(first) {
+        return Some(format!("without -c taskset takes `{first}` for a mask: a list of CPUs needs -c"));
+    }
     let digits = first.strip_prefix("0x").unwrap_or(first);
     Kind::Mask.fault(Some(digits), None).map(|fault| format!("without -c taskset {}", fault.message))
 }
 
-/// cyclictest(8).
-fn cyclictest(arguments: &[&str]) -> Option<String> {
-    let joined = arguments.iter().find_map(|argument| {
-        let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
-        let (_, digits) = letters.split_once('p')?;
-        (!digits.is_empty()).then_some(digits)
-    });
-    let apart = arguments.iter().position(|argument| {
-        argument.starts_with('-') && !argument.starts_with("--") && argument.ends_with('p')
-    });
-    let apart = apart.and_then(|at| arguments.get(at + 1).copied());
-    let priority: i64 =
-        joined.or(apart).or_else(|| value_of(arguments, &["--priority", "--prio"]))?.parse().ok()?;
-    (!(0..=99).contains(&priority)).then(|| "priorities are 1 to 99".to_owned())
+/// A mask's groups behind the first have eight digits: `2,3` was to be a list.
+fn lacks_digits(mask: &str) -> bool {
+    mask.split(',').skip(1).any(|group| group.len() < 8 && group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// setcap(8): the sets stand behind the names.
 fn setcap(arguments: &[&str]) -> Option<String> {
     let text = arguments.iter().find(|argument| !argument.starts_with('-'))?;
     let bare = text.starts_with("cap_") && !text.contains(['=', '+']) && !text.ends_with("-ep");
-    bare.then(|| format!("the sets are missing: {text}+ep"))
+    if bare {
+        return Some(format!("the sets are missing: {text}+ep"));
+    }
+    let names = text.split(['=', '+', '-']).next().filter(|names| !names.contains(['$', '/', '<']))?;
+    names.split(',').filter(|name| !name.is_empty()).find_map(capability_fault)
 }
 
 /// Profiles that tuned and its packages have.
@@ -332,17 +352,6 @@ fn sysctl(line: usize, arguments: &[&str]) -> (Vec<Statement>, Option<String>) {
     let message =
         wrong.map(|_| "a setting begins with its directory, as in kernel.sched_rt_runtime_us".to_owned());
     (settings.map(statement).collect(), message)
-}
-
-/// ethtool(8): behind -K and the interface stand pairs, `gro off`.
-fn features(arguments: &[&str]) -> Option<String> {
-    let at = arguments.iter().position(|argument| matches!(*argument, "-K" | "--features" | "--offload"))?;
-    let pairs = arguments.get(at + 2..)?.chunks(2);
-    pairs.into_iter().find_map(|pair| match pair {
-        [name, "on" | "off"] if !name.contains('=') => None,
-        [name, value] if value.contains(['$', '<', '{']) || name.contains(['$', '<', '{']) => None,
-        pair => Some(format!("-K takes pairs of a feature and on or off, not `{}`", pair.join(" "))),
-    })
 }
 
 /// rtla(1): `-P f:95`, `-P d:1ms:10ms`.
@@ -517,6 +526,16 @@ fn container_option(option: &str, value: &str) -> Option<String> {
         "--cpuset-cpus" | "--cpuset-mems" => Kind::Cpus { optional: false }
             .fault(Some(value), None)
             .map(|fault| format!("{option}: {}", fault.message)),
+        "--cpu-rt-runtime" | "--cpu-rt-period" | "--cpu-quota" | "--cpu-period" => (!number(value)
+            && !value.contains(['$', '<']))
+        .then(|| format!("{option} takes microseconds as a number, not `{value}`")),
+        "--cpus" => (value.parse::<f64>().is_err() && !value.contains(['$', '<'])).then(|| {
+            format!("--cpus is how many CPUs' time there is, not `{value}`; --cpuset-cpus names CPUs")
+        }),
+        "--cpu-affinity" | "--cpuset-cpu" => Some(format!("there is no {option}: --cpuset-cpus names CPUs")),
+        "--rtprio" | "--memlock" => {
+            Some(format!("there is no {option}: --ulimit {}={value}", option.trim_start_matches('-')))
+        }
         "--cpuset" => Some("there is no --cpuset: --cpuset-cpus names CPUs".to_owned()),
         "--ulimit" => {
             let (_, limits) = value.split_once('=').unwrap_or((value, ""));

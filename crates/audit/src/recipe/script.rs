@@ -33,12 +33,16 @@ impl Simple {
 }
 
 /// Programs that run the command behind their options, and options of theirs that take a value.
-const WRAPPERS: [(&str, &[&str]); 10] = [
+const WRAPPERS: [(&str, &[&str]); 14] = [
     ("sudo", &["-u", "-g", "-E_"]),
     ("doas", &["-u"]),
     ("exec", &["-a"]),
     ("xargs", &["-n", "-I", "-P", "-L", "-d", "-s", "-E", "-a"]),
     ("nohup", &[]),
+    ("setsid", &[]),
+    ("env", &["-u", "-C"]),
+    ("if", &[]),
+    ("!", &[]),
     ("time", &[]),
     ("command", &[]),
     ("then", &[]),
@@ -50,6 +54,11 @@ const WRAPPERS: [(&str, &[&str]); 10] = [
 pub fn unwrapped(words: &[String]) -> &[String] {
     let mut rest = words;
     while let Some((first, after)) = rest.split_first() {
+        let is_variable = first.split_once('=').is_some_and(|(name, _)| is_name(name)) && !after.is_empty();
+        if is_variable {
+            rest = after;
+            continue;
+        }
         let Some((_, valued)) = WRAPPERS.iter().find(|(name, _)| first == name) else { break };
         rest = after;
         while let Some(option) = rest.first().filter(|word| word.starts_with('-')) {

@@ -1,6 +1,7 @@
 //! Values for the kernel's files, whoever writes them: a redirection, tee, sysctl, tmpfiles, udev.
 
 use machine::grammar::files::{self, FileFault};
+use machine::grammar::settings;
 use machine::parameters;
 
 use super::nearest::nearest_of;
@@ -11,7 +12,7 @@ use crate::Severity;
 /// What is wrong with it.
 pub fn remark(write: &Write, target: Target) -> Option<Remark> {
     let of = |id, message: String| Remark::new(write.line, id, Severity::Error, write.shown.clone(), message);
-    if let Some(remark) = no_such_file(write) {
+    if let Some(remark) = no_such_file(write, target) {
         return Some(remark);
     }
     Some(match files::judge(&write.path, &write.value, target.version)? {
@@ -44,9 +45,12 @@ const FOREIGN: [&str; 14] = [
 ];
 
 /// A path in a directory that is wholly known, that nearly has the name of a file there.
-fn no_such_file(write: &Write) -> Option<Remark> {
+fn no_such_file(write: &Write, target: Target) -> Option<Remark> {
     let path = write.path.as_str();
-    if files::file(path).is_some() || FOREIGN.iter().any(|known| path.starts_with(known)) {
+    let is_there = settings::is_there(path, target.version);
+    let is_known = files::file(path).is_some() || is_there == Some(true);
+    if is_known || path.contains(['*', '$', '<', '{']) || FOREIGN.iter().any(|known| path.starts_with(known))
+    {
         return None;
     }
     let (directory, name) = path.rsplit_once('/')?;
@@ -59,7 +63,8 @@ fn no_such_file(write: &Write) -> Option<Remark> {
                 .instead("/proc/irq/default_smp_affinity"),
         );
     }
-    if let Some(meant) = nearest_of(name, files::siblings(path).into_iter()) {
+    let siblings = files::siblings(path).into_iter().chain(settings::siblings(path));
+    if let Some(meant) = nearest_of(name, siblings.filter(|sibling| *sibling != name)) {
         return Some(
             of(format!("the kernel has no {name} there: {meant} is meant"))
                 .instead(format!("{directory}/{meant}")),
@@ -67,7 +72,12 @@ fn no_such_file(write: &Write) -> Option<Remark> {
     }
     let is_setting = matches!(directory, "/proc/sys/kernel" | "/proc/sys/vm");
     let is_word = is_setting && !parameters::versions_with(name).is_empty();
-    is_word.then(|| of(format!("{name} is a parameter of the kernel command line, not a setting of sysctl")))
+    if is_word {
+        return Some(of(format!(
+            "{name} is a parameter of the kernel command line, not a setting of sysctl"
+        )));
+    }
+    (is_there == Some(false)).then(|| of(format!("the kernel has no {name} in {directory}")))
 }
 
 /// A runtime of real-time threads above its period, which is a second unless the recipe sets it (kernel/sched/rt.c).

@@ -42,7 +42,7 @@ pub fn read(text: &str, _: Target) -> Option<Reading> {
             .skip(1)
             .any(|item| ITEMS.contains(item) || nearest_of(item, ITEMS.into_iter()).is_some());
         let domain = columns[0].starts_with(['@', '%']) || columns[0] == "*";
-        has_columns && (typed || domain && named)
+        has_columns && (typed || domain && named) || columns.len() > 4 && typed && domain && named
     };
     if rows.is_empty() || !rows.iter().all(|(_, columns)| is_row(columns)) {
         return None;
