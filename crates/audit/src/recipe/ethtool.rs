@@ -194,6 +194,21 @@ pub fn fault(arguments: &[&str]) -> Option<String> {
             None => is_short.then(|| format!("ethtool has no {first}")),
         };
     }
+    let shows = [
+        ("-c", "-C"),
+        ("--show-coalesce", "--coalesce"),
+        ("-k", "-K"),
+        ("-g", "-G"),
+        ("-l", "-L"),
+        ("-a", "-A"),
+        ("--show-eee", "--set-eee"),
+    ];
+    if let Some((option, sets)) = shows.into_iter().find(|(option, _)| option == first) {
+        let extra = arguments.get(2).filter(|word| !word.starts_with(['-', '|', '>']));
+        if extra.is_some() {
+            return Some(format!("{option} only shows: {sets} sets"));
+        }
+    }
     features(arguments).or_else(|| settings(arguments))
 }
 

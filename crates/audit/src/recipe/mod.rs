@@ -6,6 +6,7 @@
 //! [`typography`] judge what was found. What they know is data: the tables of `machine::grammar` and `machine::parameters`,
 //! `keys.txt` and `known.toml`. A text of which nothing was read is not understood, and never passes.
 
+mod context;
 mod ethtool;
 mod forms;
 mod ideas;
@@ -150,7 +151,7 @@ pub fn examine(text: &str, target: Target) -> Examination {
     let Reading { statements, mut remarks, settings } = read(text, target);
     remarks.extend(words::remarks(&statements, target));
     remarks.extend(symbols::remarks(&statements, target));
-    remarks.extend(writes::runtime_above_period(&statements));
+    remarks.extend(writes::together(&statements));
     let writes = statements.iter().filter_map(|statement| shell::remark(statement, target));
     let has_mask = |remarks: &[Remark], line| {
         remarks.iter().any(|known| {
@@ -201,6 +202,7 @@ fn lines(text: &str, target: Target) -> Reading {
     reading.remarks.extend(loaders::remarks(text));
     reading.remarks.extend(symbols::forms(text));
     reading.remarks.extend(shell::remarks(text));
+    reading.remarks.extend(context::remarks(text));
     reading.remarks.extend(ideas::remarks(text));
     reading.settings += assignments(text, &mut reading.remarks);
     for simple in script::commands(text) {
@@ -216,11 +218,22 @@ fn lines(text: &str, target: Target) -> Reading {
 
 /// Assignments in files that daemons source; how many there were.
 fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
-    let lines = text.lines().enumerate().filter_map(|(index, line)| {
-        let (name, value) = line.trim().split_once('=')?;
-        keys::is_known("assignment", name).then(|| (index + 1, name, value.trim_matches(['"', '\''])))
-    });
-    lines.map(|(line, name, value)| remarks.extend(keys::remark(line, "assignment", "", name, value))).count()
+    let mut count = 0;
+    for (index, line) in text.lines().enumerate() {
+        let Some((name, value)) = line.trim().split_once('=') else { continue };
+        if name == "isolated_cpus" {
+            let message = "tuned's profiles read isolated_cores";
+            remarks.push(
+                Remark::new(index + 1, RemarkId::Misspelt, Severity::Error, line.trim(), message)
+                    .instead("isolated_cores"),
+            );
+        } else if keys::is_known("assignment", name) {
+            count += 1;
+            let value = value.trim_matches(['"', '\'']);
+            remarks.extend(keys::remark(index + 1, "assignment", "", name, value));
+        }
+    }
+    count
 }
 
 #[cfg(test)]

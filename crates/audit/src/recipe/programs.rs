@@ -57,6 +57,21 @@ pub fn outcome(simple: &Simple) -> Outcome {
     outcome.statements.extend(kernel_words(simple.line, words));
     outcome.statements.extend(module_words(simple.line, words));
     if let Some(inner) = tools::wrapped(words) {
+        let is_deadline = inner
+            .iter()
+            .skip(1)
+            .take_while(|word| word.starts_with('-'))
+            .any(|word| word == "-d" || word == "--deadline");
+        if program(words) == "taskset" && program(inner) == "chrt" && is_deadline {
+            let message = "SCHED_DEADLINE is refused to a thread that is pinned to some CPUs of its root domain: set apart a partition".to_owned();
+            outcome.remarks.push(Remark::new(
+                simple.line,
+                RemarkId::Contradiction,
+                Severity::Error,
+                shown(words),
+                message,
+            ));
+        }
         let inner = self::outcome(&Simple { line: simple.line, words: inner.to_vec(), ..Simple::default() });
         outcome.statements.extend(inner.statements);
         outcome.remarks.extend(inner.remarks);
@@ -264,7 +279,7 @@ fn taskset(arguments: &[&str]) -> Option<String> {
     }
     if has_option(own, 'c', "--cpu-list") {
         return Kind::Cpus { optional: false }
-            .fault(Some(first), None)
+            .fault(Some(&without_strides(first)), None)
             .map(|fault| format!("-c takes a list: {}", fault.message));
     }
     if lacks_digits(first) {
@@ -272,6 +287,15 @@ fn taskset(arguments: &[&str]) -> Option<String> {
     }
     let digits = first.strip_prefix("0x").unwrap_or(first);
     Kind::Mask.fault(Some(digits), None).map(|fault| format!("without -c taskset {}", fault.message))
+}
+
+/// taskset(1): `0-6:2` is each second of them.
+fn without_strides(list: &str) -> String {
+    let range = |item: &str| match item.split_once(':') {
+        Some((range, stride)) if stride.parse::<u32>().is_ok() && range.contains('-') => range.to_owned(),
+        _ => item.to_owned(),
+    };
+    list.split(',').map(range).collect::<Vec<_>>().join(",")
 }
 
 /// A mask's groups behind the first have eight digits: `2,3` was to be a list.
@@ -519,6 +543,21 @@ fn container(arguments: &[&str]) -> Option<String> {
     None
 }
 
+/// Settings of sysctl that a container has for itself.
+pub fn is_namespaced(setting: &str) -> bool {
+    let own = [
+        "net.",
+        "fs.mqueue.",
+        "kernel.msg",
+        "kernel.sem",
+        "kernel.shm",
+        "kernel.hostname",
+        "kernel.domainname",
+        "user.",
+    ];
+    setting.contains(['$', '<']) || own.iter().any(|start| setting.starts_with(start))
+}
+
 fn container_option(option: &str, value: &str) -> Option<String> {
     let number = |text: &str| text == "-1" || text.parse::<u64>().is_ok();
     match option {
@@ -531,6 +570,9 @@ fn container_option(option: &str, value: &str) -> Option<String> {
         .then(|| format!("{option} takes microseconds as a number, not `{value}`")),
         "--cpus" => (value.parse::<f64>().is_err() && !value.contains(['$', '<'])).then(|| {
             format!("--cpus is how many CPUs' time there is, not `{value}`; --cpuset-cpus names CPUs")
+        }),
+        "--sysctl" => (!is_namespaced(value)).then(|| {
+            format!("{value}: a container has its own settings only of net, fs.mqueue and System V IPC; the others are the host's, and are refused")
         }),
         "--cpu-affinity" | "--cpuset-cpu" => Some(format!("there is no {option}: --cpuset-cpus names CPUs")),
         "--rtprio" | "--memlock" => {

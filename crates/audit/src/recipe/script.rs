@@ -295,6 +295,12 @@ impl<'a> Parser<'a> {
             self.current.reads = Some(unwrapped(&ended.words).to_vec());
             self.current.document = ended.document.clone();
         }
+        // A loop over one pattern: the variable stands for any of its files.
+        if let [first, name, inside, list] = ended.words.as_slice() {
+            if first == "for" && inside == "in" && is_name(name) && list.starts_with('/') {
+                self.assigned.insert(name.clone(), list.clone());
+            }
+        }
         if ended.words.len() == 1 {
             if let Some((name, value)) = ended.words[0].split_once('=').filter(|(name, _)| is_name(name)) {
                 self.assigned.insert(name.to_owned(), value.to_owned());

@@ -147,6 +147,25 @@ pub fn together(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
             ));
         }
     }
+    let starts: Vec<_> = entries
+        .iter()
+        .filter(|(_, section, key, value)| *section == "Service" && *key == "ExecStart" && !value.is_empty())
+        .collect();
+    let is_reset = entries.iter().any(|(.., key, value)| *key == "ExecStart" && value.is_empty());
+    let is_oneshot = find("Type").is_some_and(|(.., kind)| *kind == "oneshot");
+    if let [_, .., (line, _, key, value)] = starts.as_slice() {
+        if !is_oneshot && !is_reset {
+            let message = "only Type=oneshot may have more than one ExecStart=: systemd refuses the unit";
+            remarks.push(Remark::new(
+                *line,
+                RemarkId::Malformed,
+                Severity::Error,
+                format!("{key}={value}"),
+                message,
+            ));
+        }
+    }
+    remarks.extend(without_permission(entries));
     if let Some((line, _, key, value)) = find("WatchdogSec").filter(|_| {
         find("Type").is_none_or(|(.., kind)| !kind.starts_with("notify"))
             && find("NotifyAccess").is_none()
@@ -162,6 +181,26 @@ pub fn together(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
         ));
     }
     remarks
+}
+
+/// A user without the right to real-time priorities whose program asks for one itself.
+fn without_permission(entries: &[(usize, &str, &str, &str)]) -> Option<Remark> {
+    let find = |name: &str| entries.iter().find(|(_, _, key, value)| *key == name && !value.is_empty());
+    let (.., user) = find("User")?;
+    let (line, _, key, value) = find("ExecStart")?;
+    let command = value.trim_start_matches(['-', '@', ':', '!']);
+    let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    let asks = program(&words) == "chrt"
+        && words.iter().any(|word| matches!(word.as_str(), "-f" | "-r" | "--fifo" | "--rr"));
+    let is_allowed = find("LimitRTPRIO").is_some()
+        || find("AmbientCapabilities").is_some_and(|(.., value)| value.contains("CAP_SYS_NICE"))
+        || find("PAMName").is_some();
+    let is_root = matches!(*user, "root" | "0") || user.contains(['$', '%']) || command.starts_with('+');
+    (asks && !is_allowed && !is_root).then(|| {
+        let message = format!("{user} may not ask for real-time priorities: chrt fails without LimitRTPRIO= or CAP_SYS_NICE");
+        Remark::new(*line, RemarkId::Contradiction, Severity::Error, format!("{key}={value}"), message)
+            .instead("CPUSchedulingPolicy= and CPUSchedulingPriority=, which systemd sets before it changes the user")
+    })
 }
 
 #[cfg(test)]

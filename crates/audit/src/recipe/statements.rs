@@ -68,7 +68,18 @@ pub struct Symbol {
 
 /// All statements, by line.
 pub fn find(text: &str) -> Vec<Statement> {
-    text.lines().enumerate().flat_map(|(index, line)| of_line(index + 1, line)).collect()
+    let mut found = Vec::new();
+    let (mut continues, mut is_command) = (false, false);
+    for (index, line) in text.lines().enumerate() {
+        // What follows a command's backslash is its arguments, which are judged with it.
+        if !(continues && is_command) {
+            let statements = of_line(index + 1, line);
+            is_command = matches!(statements.as_slice(), [Statement::Command { .. }]);
+            found.extend(statements);
+        }
+        continues = line.ends_with('\\');
+    }
+    found
 }
 
 fn of_line(number: usize, line: &str) -> Vec<Statement> {

@@ -40,6 +40,7 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
     remarks.extend(of_no_kernel(&symbols, target));
     remarks.extend(symbols.iter().filter_map(|symbol| of_another_kind(symbol, target)));
     remarks.extend(alone(&symbols, statements));
+    remarks.extend(without_need(&symbols));
     remarks.extend(contradictions(&symbols));
     remarks
 }
@@ -237,6 +238,47 @@ fn alone(symbols: &[&Symbol], statements: &[Statement]) -> Vec<Remark> {
             )
         })
         .collect()
+}
+
+/// Symbols that are set beside others, left out, that they depend on (Kconfig of 6.1 and 6.12).
+const NEEDS: [(&str, &str); 16] = [
+    ("PREEMPT_RT", "EXPERT"),
+    ("NO_HZ_FULL", "SMP"),
+    ("CPU_ISOLATION", "SMP"),
+    ("CPUSETS", "CGROUPS"),
+    ("RT_GROUP_SCHED", "CGROUPS"),
+    ("NUMA_BALANCING", "NUMA"),
+    ("TRANSPARENT_HUGEPAGE_ALWAYS", "TRANSPARENT_HUGEPAGE"),
+    ("TRANSPARENT_HUGEPAGE_MADVISE", "TRANSPARENT_HUGEPAGE"),
+    ("TIMERLAT_TRACER", "FTRACE"),
+    ("OSNOISE_TRACER", "FTRACE"),
+    ("HWLAT_TRACER", "FTRACE"),
+    ("FUNCTION_TRACER", "FTRACE"),
+    ("IKCONFIG_PROC", "IKCONFIG"),
+    ("INTEL_IDLE", "CPU_IDLE"),
+    ("X86_INTEL_PSTATE", "CPU_FREQ"),
+    ("CPU_FREQ_DEFAULT_GOV_PERFORMANCE", "CPU_FREQ"),
+];
+
+fn without_need(symbols: &[&Symbol]) -> Vec<Remark> {
+    let value = |name: &str| {
+        symbols
+            .iter()
+            .rev()
+            .find(|symbol| symbol.name == name)
+            .map(|symbol| (*symbol, symbol.value.as_deref()))
+    };
+    let is_without = |(name, need): &(&str, &str)| {
+        let (symbol, set) = value(name)?;
+        let left_out = value(need)?.1 == Some("n");
+        (set == Some("y") && left_out).then(|| {
+            let message =
+                format!("depends on CONFIG_{need}, which is left out here: a merge drops it without a word");
+            Remark::new(symbol.line, RemarkId::Contradiction, Severity::Error, shown(symbol), message)
+                .instead(format!("CONFIG_{need}=y"))
+        })
+    };
+    NEEDS.iter().filter_map(is_without).collect()
 }
 
 fn contradictions(symbols: &[&Symbol]) -> Vec<Remark> {

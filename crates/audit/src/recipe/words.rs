@@ -138,6 +138,15 @@ fn elsewhere(word: &Word) -> Option<Remark> {
     }
     let error =
         |message: String| Remark::new(word.line, RemarkId::Unknown, Severity::Error, shown(word), message);
+    let path = grammar::files::path_of(&word.name);
+    let is_setting =
+        grammar::settings::is_there(&path, None) == Some(true) || grammar::files::file(&path).is_some();
+    if is_setting && word.name.contains('.') {
+        return Some(
+            error("is a setting of sysctl, which the kernel takes with sysctl. before it".to_owned())
+                .instead(format!("sysctl.{}", shown(word))),
+        );
+    }
     let behind_dot =
         |name: &str| name.split_once('.').is_some_and(|(_, name)| parameters::same(name, &word.name));
     if let Some(parameter) = grammar::parameters().find(|parameter| behind_dot(parameter.name)) {
@@ -194,7 +203,7 @@ fn other_version(word: &Word, versions: &[KernelVersion], target: Target) -> Opt
     let (oldest, newest) = (versions.first()?, versions.last()?);
     if *oldest > parameters::VERSIONS[0] && version <= parameters::VERSIONS[0] {
         let message = format!("is documented from {oldest} on, not for {}", parameters::VERSIONS[0]);
-        return Some(Remark::new(word.line, RemarkId::Unknown, Severity::Warning, shown(word), message));
+        return Some(Remark::new(word.line, RemarkId::Unknown, Severity::Error, shown(word), message));
     }
     let last = parameters::VERSIONS[parameters::VERSIONS.len() - 1];
     (*newest < last && version >= last).then(|| {

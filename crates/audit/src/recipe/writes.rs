@@ -80,23 +80,58 @@ fn no_such_file(write: &Write, target: Target) -> Option<Remark> {
     (is_there == Some(false)).then(|| of(format!("the kernel has no {name} in {directory}")))
 }
 
-/// A runtime of real-time threads above its period, which is a second unless the recipe sets it (kernel/sched/rt.c).
-pub fn runtime_above_period(statements: &[Statement]) -> Option<Remark> {
-    let of = |name: &str| {
-        statements.iter().rev().find_map(|statement| match statement {
-            Statement::Sysctl { line, name: setting, value } if files::path_of(setting).ends_with(name) => {
-                Some((*line, format!("{setting}={value}"), value.parse::<i64>().ok()?))
+/// What is wrong with several writes in their order.
+pub fn together(statements: &[Statement]) -> Vec<Remark> {
+    let written: Vec<(usize, String, String, String)> = statements
+        .iter()
+        .filter_map(|statement| match statement {
+            Statement::Sysctl { line, name, value } => {
+                Some((*line, files::path_of(name), value.clone(), format!("{name}={value}")))
             }
-            Statement::Write(write) if write.path.ends_with(name) => {
-                Some((write.line, write.shown.clone(), write.value.parse::<i64>().ok()?))
+            Statement::Write(write) => {
+                Some((write.line, write.path.clone(), write.value.clone(), write.shown.clone()))
             }
             _ => None,
         })
-    };
-    let (line, shown, runtime) = of("kernel/sched_rt_runtime_us")?;
-    let period = of("kernel/sched_rt_period_us").map_or(1_000_000, |(_, _, period)| period);
-    (runtime > period).then(|| {
-        let message = format!("the runtime is above the period, {period} us: the kernel refuses it");
-        Remark::new(line, RemarkId::Malformed, Severity::Error, shown, message)
+        .collect();
+    runtime_above_period(&written).into_iter().chain(limits_of_dirty_pages(&written)).collect()
+}
+
+type Written = (usize, String, String, String);
+
+/// A runtime of real-time threads above its period, after each write; a second and 95 % of it at first (kernel/sched/rt.c).
+fn runtime_above_period(written: &[Written]) -> Option<Remark> {
+    let (mut runtime, mut period) = (950_000_i64, 1_000_000_i64);
+    for (line, path, value, shown) in written {
+        let Ok(value) = value.parse() else { continue };
+        match path.as_str() {
+            "/proc/sys/kernel/sched_rt_runtime_us" => runtime = value,
+            "/proc/sys/kernel/sched_rt_period_us" => period = value,
+            _ => continue,
+        }
+        if runtime > period {
+            let message = format!(
+                "the runtime, {runtime} us, is above the period, {period} us, when this is written: the kernel refuses it"
+            );
+            return Some(Remark::new(*line, RemarkId::Malformed, Severity::Error, shown.clone(), message));
+        }
+    }
+    None
+}
+
+/// A limit in bytes sets the one in percent to 0, and the other way round (mm/page-writeback.c).
+fn limits_of_dirty_pages(written: &[Written]) -> Vec<Remark> {
+    let find =
+        |name: &str| written.iter().rev().find(|(_, path, value, _)| path.ends_with(name) && value != "0");
+    let pairs = [
+        ("/vm/dirty_ratio", "/vm/dirty_bytes"),
+        ("/vm/dirty_background_ratio", "/vm/dirty_background_bytes"),
+    ];
+    let both = pairs.into_iter().filter_map(|(a, b)| Some((find(a)?, find(b)?)));
+    both.map(|(a, b)| {
+        let (first, last) = if a.0 < b.0 { (a, b) } else { (b, a) };
+        let message = format!("sets {} to 0: only the later of the two counts", first.3);
+        Remark::new(last.0, RemarkId::Contradiction, Severity::Error, last.3.clone(), message)
     })
+    .collect()
 }

@@ -36,6 +36,10 @@ enum Content {
     Quota,
     /// `+name -name`.
     Controllers,
+    /// Microseconds, `n/a` for no latency at all, 0 for no restriction.
+    ResumeLatency,
+    /// Is taken, and does nothing.
+    NoEffect,
 }
 
 /// Features of the fair scheduler of 5.10 to 6.12 (kernel/sched/features.h).
@@ -151,6 +155,14 @@ pub fn judge(path: &str, value: &str, version: Option<KernelVersion>) -> Option<
             let fine = value.split_whitespace().count() <= 2 && value.split_whitespace().all(fits);
             if fine { None } else { wrong(format!("takes microseconds or max, and a period, not `{value}`")) }
         }
+        Content::NoEffect => wrong("is a relic: the kernel does nothing with it".to_owned()),
+        Content::ResumeLatency if value == "0" => {
+            wrong("takes 0 for no restriction at all: n/a is the strictest".to_owned())
+        }
+        Content::ResumeLatency => {
+            let fits = value == "n/a" || value.parse::<u32>().is_ok();
+            if fits { None } else { wrong(format!("takes microseconds or n/a, not `{value}`")) }
+        }
         Content::Controllers => value.split_whitespace().find_map(controller_fault).and_then(wrong),
     }
 }
@@ -189,6 +201,8 @@ fn entry(line: &'static str) -> Option<File> {
         "feature" => Content::Feature,
         "quota" => Content::Quota,
         "controllers" => Content::Controllers,
+        "resume" => Content::ResumeLatency,
+        "noeffect" => Content::NoEffect,
         kind => Content::Of(Kind::parse(kind)?),
     };
     let (range, moved) = match versions.split_once('=') {

@@ -135,6 +135,10 @@ fn fault(part: &Part) -> Option<String> {
         return nearest_of(part.key, all())
             .map(|meant| format!("there is no key {}: {meant} is meant", part.key));
     }
+    let redirects = [" > ", " >> ", " | "].into_iter().any(|sign| part.value.contains(sign));
+    if part.key == "RUN" && !compares && redirects && !part.value.contains("sh -c") {
+        return Some("runs a program, not a shell: > and | are arguments of the program".to_owned());
+    }
     if !part.quoted {
         return Some("values stand in double quotes".to_owned());
     }
