@@ -11,6 +11,8 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks.extend(second_line_of_cmdline_txt(text));
     remarks.extend(glued(text));
     remarks.extend(grouped(text));
+    remarks.extend(replaced(text));
+    remarks.extend(braces(text));
     remarks
 }
 
@@ -61,6 +63,43 @@ fn named_cpu(comment: &str) -> Option<u32> {
     let behind = rest[digits.len()..].trim_start();
     let is_one = !behind.starts_with([',', '-', '/']) && !behind.starts_with("and ");
     digits.parse().ok().filter(|_| is_one)
+}
+
+/// A second assignment of a variable of /etc/default/grub without the first in it.
+fn replaced(text: &str) -> Option<Remark> {
+    const NAMES: [&str; 2] = ["GRUB_CMDLINE_LINUX_DEFAULT=", "GRUB_CMDLINE_LINUX="];
+    let all = |name: &'static str| text.lines().enumerate().filter(move |(_, line)| line.starts_with(name));
+    NAMES.into_iter().find_map(|name| {
+        let (index, line) = all(name).nth(1)?;
+        let keeps = line.contains("$GRUB_") || line.contains("${GRUB_");
+        (!keeps).then(|| {
+            let message =
+                "replaces what stands above: the file is a shell script, and only the last assignment counts";
+            error(index + 1, RemarkId::Duplicate, line, message)
+        })
+    })
+}
+
+/// `{2..3}` in a script for a plain shell.
+fn braces(text: &str) -> Option<Remark> {
+    let is_plain = text
+        .lines()
+        .next()
+        .is_some_and(|line| matches!(line.trim(), "#!/bin/sh" | "#! /bin/sh" | "#!/bin/dash"));
+    let has = |line: &str| {
+        let inside = line.split_once('{').and_then(|(_, rest)| Some(rest.split_once('}')?.0));
+        !line.trim_start().starts_with('#')
+            && inside.and_then(|inside| inside.split_once("..")).is_some_and(|(a, b)| {
+                [a, b].iter().all(|end| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit()))
+            })
+    };
+    let (index, line) = text.lines().enumerate().find(|(_, line)| is_plain && has(line))?;
+    Some(error(
+        index + 1,
+        RemarkId::Malformed,
+        line,
+        "only bash takes {1..2} apart, /bin/sh may be another shell",
+    ))
 }
 
 /// Programs that write what the boot loader reads.
@@ -124,11 +163,12 @@ const LISTS: [&str; 10] = [
 fn glued(text: &str) -> Vec<Remark> {
     let of = |line: &str| {
         let (name, value) = line.trim().split_once('=')?;
-        let (name, operator) = name.trim().split_once([':', '_']).map(|(name, rest)| (name, rest.trim()))?;
-        let (operator, value) = (operator.split([':', ' ']).next()?, value.trim().strip_prefix('"')?);
-        let is_list = LISTS.iter().any(|list| *list == name || list.starts_with(&format!("{name}_")));
-        (is_list && operator == "append" && !value.starts_with([' ', '"', '\\']))
-            .then(|| "append adds no blank: the first word is glued to what stands there; begin with a blank")
+        let (name, operator) = name.trim().split_once(':')?;
+        let (operator, value) = (operator.trim().split([':', ' ']).next()?, value.trim().strip_prefix('"')?);
+        let is_list = LISTS.contains(&name);
+        (is_list && operator == "append" && !value.starts_with([' ', '"', '\\'])).then_some(
+            "append adds no blank: the first word is glued to what stands there; begin with a blank",
+        )
     };
     let lines = text.lines().enumerate();
     lines.filter_map(|(index, line)| Some(error(index + 1, RemarkId::Malformed, line, of(line)?))).collect()

@@ -217,6 +217,7 @@ fn features(arguments: &[&str]) -> Option<String> {
     let at = arguments.iter().position(|argument| matches!(*argument, "-K" | "--features" | "--offload"))?;
     let pairs = arguments.get(at + 2..)?.chunks(2);
     pairs.into_iter().find_map(|pair| match pair {
+        ["eee", ..] => Some("-K has offloads only: --set-eee sets eee".to_owned()),
         [name, "on" | "off"] if !name.contains('=') => None,
         [name, value] if value.contains(['$', '<', '{']) || name.contains(['$', '<', '{']) => None,
         pair => Some(format!("-K takes pairs of a feature and on or off, not `{}`", pair.join(" "))),

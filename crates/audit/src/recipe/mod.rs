@@ -6,6 +6,7 @@
 //! [`typography`] judge what was found. What they know is data: the tables of `machine::grammar` and `machine::parameters`,
 //! `keys.txt` and `known.toml`. A text of which nothing was read is not understood, and never passes.
 
+mod containers;
 mod context;
 mod ethtool;
 mod forms;

@@ -71,7 +71,7 @@ pub fn remarks(line: usize, words: &[String]) -> Vec<Remark> {
     let words = unwrapped(words);
     let of = |text: &str, lasting: bool| {
         let (name, value) = text.split_once('=')?;
-        property(line, name, value, lasting)
+        property(line, name, value, lasting, words.iter().any(|word| word == "--scope"))
     };
     match program(words) {
         "systemctl" => {
@@ -94,8 +94,11 @@ pub fn remarks(line: usize, words: &[String]) -> Vec<Remark> {
     }
 }
 
+/// Groups of keys that a scope has.
+const SCOPE: &[&str] = &["control", "Unit", "Scope"];
+
 /// A property; of a unit that runs already only those of its control group can be set.
-fn property(line: usize, name: &str, value: &str, lasting: bool) -> Option<Remark> {
+fn property(line: usize, name: &str, value: &str, lasting: bool, scope: bool) -> Option<Remark> {
     let error = |id, message: String| {
         Some(Remark::new(line, id, Severity::Error, format!("{name}={value}"), message))
     };
@@ -104,12 +107,21 @@ fn property(line: usize, name: &str, value: &str, lasting: bool) -> Option<Remar
     }
     let groups: &[&str] = if lasting {
         &["control", "Unit"]
+    } else if scope {
+        SCOPE
     } else {
         &["control", "Unit", "exec", "Service", "Scope", "Slice"]
     };
     let known: Vec<&str> = groups.iter().filter_map(|group| GROUPS.get(group)).flatten().copied().collect();
     if known.contains(&name) {
         return keys::value_remark(line, "systemd", name, value);
+    }
+    let is_program = GROUPS["exec"].contains(name) || GROUPS["Service"].contains(name);
+    if groups == SCOPE && is_program {
+        return error(
+            RemarkId::NoEffect,
+            "is no property of a scope, which runs in the caller's own process".to_owned(),
+        );
     }
     if lasting && GROUPS["exec"].contains(name) {
         return error(
@@ -166,6 +178,7 @@ pub fn together(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
         }
     }
     remarks.extend(without_permission(entries));
+    remarks.extend(forbidden(entries));
     if let Some((line, _, key, value)) = find("WatchdogSec").filter(|_| {
         find("Type").is_none_or(|(.., kind)| !kind.starts_with("notify"))
             && find("NotifyAccess").is_none()
@@ -181,6 +194,37 @@ pub fn together(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
         ));
     }
     remarks
+}
+
+/// Commands that the unit's own protection refuses.
+fn forbidden(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
+    let is_on = |name: &str| {
+        entries.iter().any(|(_, _, key, value)| *key == name && matches!(*value, "yes" | "true" | "on" | "1"))
+    };
+    let starts =
+        entries.iter().filter(|(_, _, key, value)| key.starts_with("ExecStart") && !value.starts_with('+'));
+    let fault = |value: &str| {
+        let real_time = value.contains("chrt ")
+            && [" -f", " -r", "--fifo", "--rr"].into_iter().any(|option| value.contains(option));
+        let writes = ["> /proc/sys", ">/proc/sys", "> /sys/", ">/sys/", "sysctl -w"]
+            .into_iter()
+            .any(|sign| value.contains(sign));
+        match () {
+            () if is_on("RestrictRealtime") && real_time => {
+                Some("RestrictRealtime= refuses real-time policies to the service")
+            }
+            () if is_on("ProtectKernelTunables") && writes => {
+                Some("ProtectKernelTunables= makes /proc/sys and /sys read-only for the service")
+            }
+            () => None,
+        }
+    };
+    starts
+        .filter_map(|(line, _, key, value)| {
+            let shown = format!("{key}={value}");
+            Some(Remark::new(*line, RemarkId::Contradiction, Severity::Error, shown, fault(value)?))
+        })
+        .collect()
 }
 
 /// A user without the right to real-time priorities whose program asks for one itself.

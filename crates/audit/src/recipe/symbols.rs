@@ -260,6 +260,29 @@ const NEEDS: [(&str, &str); 16] = [
     ("CPU_FREQ_DEFAULT_GOV_PERFORMANCE", "CPU_FREQ"),
 ];
 
+/// Symbols that depend on the absence of another (kernel/Kconfig.preempt, mm/Kconfig of 6.12).
+const EXCLUDES: [(&str, &str); 3] =
+    [("PREEMPT_DYNAMIC", "PREEMPT_RT"), ("TRANSPARENT_HUGEPAGE", "PREEMPT_RT"), ("SLUB_TINY", "PREEMPT_RT")];
+
+/// CONFIG_HZ follows from the choice HZ_100 and its like.
+fn frequency(symbols: &[&Symbol]) -> Option<Remark> {
+    let set = |name: &str| {
+        symbols
+            .iter()
+            .rev()
+            .find(|symbol| symbol.name == name)
+            .and_then(|symbol| Some((*symbol, symbol.value.clone()?)))
+    };
+    let (symbol, hertz) = set("HZ")?;
+    let chosen = ["100", "250", "300", "1000"]
+        .into_iter()
+        .find(|choice| set(&format!("HZ_{choice}")).is_some_and(|(_, value)| value == "y"))?;
+    (hertz != chosen).then(|| {
+        let message = format!("follows from CONFIG_HZ_{chosen}=y, and is {chosen}");
+        Remark::new(symbol.line, RemarkId::Contradiction, Severity::Error, shown(symbol), message)
+    })
+}
+
 fn without_need(symbols: &[&Symbol]) -> Vec<Remark> {
     let value = |name: &str| {
         symbols
@@ -278,7 +301,15 @@ fn without_need(symbols: &[&Symbol]) -> Vec<Remark> {
                 .instead(format!("CONFIG_{need}=y"))
         })
     };
-    NEEDS.iter().filter_map(is_without).collect()
+    let excluded = EXCLUDES.iter().filter_map(|(name, other)| {
+        let (symbol, set) = value(name)?;
+        let both = set == Some("y") && value(other)?.1 == Some("y");
+        both.then(|| {
+            let message = format!("cannot be beside CONFIG_{other}=y: one of the two is dropped");
+            Remark::new(symbol.line, RemarkId::Contradiction, Severity::Error, shown(symbol), message)
+        })
+    });
+    NEEDS.iter().filter_map(is_without).chain(excluded).chain(frequency(symbols)).collect()
 }
 
 fn contradictions(symbols: &[&Symbol]) -> Vec<Remark> {

@@ -153,8 +153,8 @@ impl Tool {
     }
 
     fn short(&self, letter: char) -> Option<&ToolOption> {
-        let is = |known: &&str| known.strip_prefix('-').is_some_and(|rest| rest.chars().eq([letter]));
-        self.options.iter().find(|option| option.spellings.iter().any(|known| is(&known)))
+        let is = |known: &str| known.strip_prefix('-').is_some_and(|rest| rest.chars().eq([letter]));
+        self.options.iter().find(|option| option.spellings.iter().any(|known| is(known)))
     }
 
     /// What the argument at a place is; how many arguments behind it belong to it.
@@ -210,8 +210,8 @@ impl Tool {
     }
 
     fn has_short(&self) -> bool {
-        let is_short = |known: &&str| !known.starts_with("--");
-        self.options.iter().any(|option| option.spellings.iter().any(|known| is_short(&known)))
+        let is_short = |known: &str| !known.starts_with("--");
+        self.options.iter().any(|option| option.spellings.iter().any(|known| is_short(known)))
     }
 }
 
@@ -227,7 +227,7 @@ pub fn remarks(line: usize, words: &[String]) -> Vec<Remark> {
     if matches!(name, "nice" | "renice" | "hackbench") && is_old_style(words) {
         return Vec::new();
     }
-    Walk { line, tool, shown: tool.name.to_owned(), remarks: Vec::new() }
+    Walk { line, tool, shown: tool.name.to_owned(), has_options: false, remarks: Vec::new() }
         .run(words.get(1..).unwrap_or_default())
 }
 
@@ -244,6 +244,7 @@ struct Walk {
     line: usize,
     tool: &'static Tool,
     shown: String,
+    has_options: bool,
     remarks: Vec<Remark>,
 }
 
@@ -254,7 +255,10 @@ impl Walk {
         while at < arguments.len() && arguments[at] != "--" {
             match self.tool.met(arguments, at) {
                 Met::Fine { after } => at += after,
-                Met::Unknown(option) => self.unknown(&option),
+                Met::Unknown(option) => {
+                    self.has_options = true;
+                    self.unknown(&option);
+                }
                 Met::Wrong(option, message) => {
                     self.add(RemarkId::Malformed, &option, format!("{option} {message}"), None)
                 }
@@ -277,7 +281,8 @@ impl Walk {
         let is_number = operand.bytes().all(|byte| byte.is_ascii_digit());
         if !self.tool.words.contains(&operand) && !is_number {
             let meant = nearest_of(operand, self.tool.words.iter().copied());
-            if self.tool.near && meant.is_none() && operand.len() < 3 {
+            // Values of options that the list does not have may stand there.
+            if self.tool.near && (meant.is_none() || self.has_options) {
                 return;
             }
             let message = match meant {
@@ -295,10 +300,8 @@ impl Walk {
 
     fn unknown(&mut self, option: &str) {
         let is_long = option.starts_with("--");
-        if self.tool.near && !is_long
-            || !is_long && !self.tool.has_short()
-            || self.tool.name == "stress-ng" && is_stressor(option)
-        {
+        let is_unjudged = !is_long && (self.tool.near || !self.tool.has_short());
+        if is_unjudged || self.tool.name == "stress-ng" && is_stressor(option) {
             return;
         }
         let known: BTreeSet<&str> =

@@ -31,7 +31,7 @@ const ITEMS: [&str; 19] = [
 ];
 
 /// Names that distributions give groups, and nobody a user.
-const GROUPS: [&str; 5] = ["realtime", "audio", "jackuser", "jackusers", "rtusers"];
+const GROUPS: [&str; 3] = ["realtime", "audio", "rtusers"];
 
 pub fn read(text: &str, _: Target) -> Option<Reading> {
     let rows: Vec<(usize, Vec<&str>)> = lines(text)

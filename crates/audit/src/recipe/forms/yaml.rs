@@ -3,8 +3,8 @@
 
 use machine::grammar::Kind;
 
+use super::super::containers::capability_fault;
 use super::super::nearest::nearest_of;
-use super::super::programs::capability_fault;
 use super::super::reading::Reading;
 use super::super::statements::{Statement, command_words};
 use super::super::{Remark, RemarkId, Target, keys};
@@ -317,6 +317,14 @@ fn service_key(key: &str, node: &Node, reading: &mut Reading) {
 }
 
 fn kubelet(top: &Node, reading: &mut Reading) {
+    let policy = top.get("cpuManagerPolicy").filter(|node| node.text() == Some("static"));
+    let reserves = |name: &str| top.get(name).is_some_and(|node| quantity(node, "cpu").is_some());
+    let is_reserved =
+        top.get("reservedSystemCPUs").is_some() || reserves("kubeReserved") || reserves("systemReserved");
+    if let Some(node) = policy.filter(|_| !is_reserved) {
+        let message = "needs CPUs of its own: without reservedSystemCPUs or cpu in kubeReserved or systemReserved the kubelet does not start".to_owned();
+        wrong(reading, node.line, RemarkId::Contradiction, "cpuManagerPolicy: static", message);
+    }
     for (key, node) in top.entries() {
         reading.settings += 1;
         if let Some(text) = node.text() {
@@ -328,6 +336,14 @@ fn kubelet(top: &Node, reading: &mut Reading) {
 /// OpenShift's MachineConfig, each item of whose `kernelArguments` is words for the kernel command line.
 fn machine_config(top: &Node, reading: &mut Reading) {
     let list = top.get("spec").and_then(|spec| spec.get("kernelArguments")).map(Node::items);
+    let kind = top.get("spec").and_then(|spec| spec.get("kernelType"));
+    if let Some((node, kind)) = kind.and_then(|node| Some((node, node.text()?))) {
+        reading.settings += 1;
+        if !matches!(kind, "default" | "realtime" | "64k-pages" | "") {
+            let message = format!("is default, realtime or 64k-pages, not `{kind}`");
+            wrong(reading, node.line, RemarkId::Malformed, format!("kernelType: {kind}"), message);
+        }
+    }
     for (line, text) in list.unwrap_or_default().iter().filter_map(|item| Some((item.line, item.text()?))) {
         reading.settings += 1;
         reading.statements.extend(command_words(line, text));
