@@ -1,4 +1,4 @@
-//! Compresses the table of kernel parameters: 7 KB in every program instead of 25 KB.
+//! Compresses the large tables: together 130 KB in every program instead of 430 KB.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,13 +6,21 @@ use std::{env, fs, io};
 
 use flate2::{Compression, GzBuilder};
 
-const TABLE: &str = "src/parameters.txt";
+/// Each table with the name of its compressed form.
+const TABLES: [(&str, &str); 3] = [
+    ("src/parameters.txt", "parameters.gz"),
+    ("src/grammar/mainline.txt", "mainline.gz"),
+    ("src/grammar/modules.txt", "modules.gz"),
+];
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed={TABLE}");
     let target = env::var("OUT_DIR").map_err(io::Error::other)?;
-    let packed = fs::File::create(Path::new(&target).join("parameters.gz"))?;
-    let mut packed = GzBuilder::new().write(packed, Compression::best());
-    packed.write_all(&fs::read(TABLE)?)?;
+    TABLES.iter().try_for_each(|(table, name)| pack(table, &Path::new(&target).join(name)))
+}
+
+fn pack(table: &str, target: &Path) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={table}");
+    let mut packed = GzBuilder::new().write(fs::File::create(target)?, Compression::best());
+    packed.write_all(&fs::read(table)?)?;
     packed.finish().map(drop)
 }

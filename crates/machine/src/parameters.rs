@@ -46,6 +46,34 @@ const READERS: [(&str, &[&str]); 4] = [
         &[
             "splash",
             "nosplash",
+            "persistent",
+            "components",
+            "username",
+            "cryptdevice",
+            "cryptkey",
+            "cryptopts",
+            "zfs",
+            "bootdegraded",
+            "overlayroot",
+            "maybe-ubiquity",
+            "autoinstall",
+            "preseed",
+            "priority",
+            "locale",
+            "lang",
+            "keymap",
+            "inst.",
+            "coreos.",
+            "ignition.",
+            "fips",
+            "resume_offset",
+            "cloud-config-url",
+            "archisobasedir",
+            "archisolabel",
+            "fastboot",
+            "forcefsck",
+            "noeject",
+            "noprompt",
             "biosdevname",
             "boot",
             "break",
@@ -69,14 +97,20 @@ pub fn reader_of(name: &str) -> Option<&'static str> {
 }
 
 /// Words that kernels read although no document of theirs has them: older names that are still taken.
-const UNDOCUMENTED: [&str; 1] = ["slub_debug"];
+const UNDOCUMENTED: &str = include_str!("undocumented.txt");
+
+/// Whether a kernel reads a word that its documents lack.
+pub fn is_undocumented(name: &str) -> bool {
+    let lines = UNDOCUMENTED.lines().filter(|line| !line.starts_with('#'));
+    lines.flat_map(|line| line.split(' ')).any(|taken| same(taken, name))
+}
 
 /// Whether the kernel of that version takes `name`, as far as documents tell: that of the newest of [`VERSIONS`] up to
 /// it, else the oldest. A kernel between two of them may have a name that only the later one documents, and a name with a
 /// dot that no document has may be a module's parameter: none can tell. Any document speaks for an unknown version.
 pub fn is_taken(name: &str, version: Option<KernelVersion>) -> Option<bool> {
     let known = versions_with(name);
-    if UNDOCUMENTED.iter().any(|taken| same(taken, name)) {
+    if is_undocumented(name) {
         return Some(true);
     }
     if known.is_empty() {

@@ -29,7 +29,15 @@ enum Answer {
 /// Prints the figures of each file of the corpus, and with `verbose` the cases that were judged wrongly where one may mend by them.
 pub fn run(binary: &Path, verbose: bool) -> Result<()> {
     let directory = workspace::root().join("crates/audit/tests/corpus");
-    let parts = [("a.txt", true), ("b.txt", false), ("c.txt", false), ("d.txt", true), ("e.txt", false)];
+    let parts = [
+        ("a.txt", true),
+        ("b.txt", false),
+        ("c.txt", false),
+        ("d.txt", true),
+        ("e.txt", true),
+        ("f.txt", true),
+        ("g.txt", false),
+    ];
     for (name, is_mended_by) in parts {
         let path = directory.join(name);
         if !path.exists() {

@@ -81,6 +81,13 @@ pub fn remark(line: usize, format: &str, section: &str, name: &str, value: &str)
         .map(|remark| remark.instead(format!("{meant}={value}")))
 }
 
+/// What is wrong with the value of a key, whatever the section.
+pub fn value_remark(line: usize, format: &str, name: &str, value: &str) -> Option<Remark> {
+    let key = KEYS.iter().find(|key| key.format == format && key.name == name)?;
+    let message = key.fault(value)?;
+    Some(Remark::new(line, RemarkId::Malformed, Severity::Error, format!("{name}={value}"), message))
+}
+
 /// Whether the format has a key of that name anywhere.
 pub fn is_known(format: &str, name: &str) -> bool {
     KEYS.iter().any(|key| key.format == format && key.name == name)
@@ -112,6 +119,9 @@ impl Key {
 fn indices_fault(value: &str) -> Option<String> {
     if value == "numa" || value.starts_with('~') {
         return None;
+    }
+    if value == "all" {
+        return Some("takes numbers and ranges of CPUs, as 2 3 or 2-3, not `all`".to_owned());
     }
     let list = value.split_whitespace().collect::<Vec<_>>().join(",");
     cpu_list(&list, None, None)

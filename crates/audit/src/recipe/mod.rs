@@ -6,6 +6,9 @@
 //! [`typography`] judge what was found. What they know is data: the tables of `machine::grammar` and `machine::parameters`,
 //! `keys.txt` and `known.toml`. A text of which nothing was read is not understood, and never passes.
 
+mod containers;
+mod context;
+mod ethtool;
 mod forms;
 mod ideas;
 mod keys;
@@ -13,13 +16,14 @@ mod known;
 mod loaders;
 mod markdown;
 mod nearest;
-mod options;
 mod programs;
 mod reading;
 mod script;
+mod services;
 mod shell;
 mod statements;
 mod symbols;
+mod tools;
 mod typography;
 mod words;
 mod writes;
@@ -148,7 +152,7 @@ pub fn examine(text: &str, target: Target) -> Examination {
     let Reading { statements, mut remarks, settings } = read(text, target);
     remarks.extend(words::remarks(&statements, target));
     remarks.extend(symbols::remarks(&statements, target));
-    remarks.extend(writes::runtime_above_period(&statements));
+    remarks.extend(writes::together(&statements));
     let writes = statements.iter().filter_map(|statement| shell::remark(statement, target));
     let has_mask = |remarks: &[Remark], line| {
         remarks.iter().any(|known| {
@@ -199,6 +203,7 @@ fn lines(text: &str, target: Target) -> Reading {
     reading.remarks.extend(loaders::remarks(text));
     reading.remarks.extend(symbols::forms(text));
     reading.remarks.extend(shell::remarks(text));
+    reading.remarks.extend(context::remarks(text));
     reading.remarks.extend(ideas::remarks(text));
     reading.settings += assignments(text, &mut reading.remarks);
     for simple in script::commands(text) {
@@ -214,11 +219,22 @@ fn lines(text: &str, target: Target) -> Reading {
 
 /// Assignments in files that daemons source; how many there were.
 fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
-    let lines = text.lines().enumerate().filter_map(|(index, line)| {
-        let (name, value) = line.trim().split_once('=')?;
-        keys::is_known("assignment", name).then(|| (index + 1, name, value.trim_matches(['"', '\''])))
-    });
-    lines.map(|(line, name, value)| remarks.extend(keys::remark(line, "assignment", "", name, value))).count()
+    let mut count = 0;
+    for (index, line) in text.lines().enumerate() {
+        let Some((name, value)) = line.trim().split_once('=') else { continue };
+        if name == "isolated_cpus" {
+            let message = "tuned's profiles read isolated_cores";
+            remarks.push(
+                Remark::new(index + 1, RemarkId::Misspelt, Severity::Error, line.trim(), message)
+                    .instead("isolated_cores"),
+            );
+        } else if keys::is_known("assignment", name) {
+            count += 1;
+            let value = value.trim_matches(['"', '\'']);
+            remarks.extend(keys::remark(index + 1, "assignment", "", name, value));
+        }
+    }
+    count
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use machine::grammar::Kind;
 
+use super::containers::{capability_fault, container};
 use super::nearest::nearest_of;
-use super::options;
 use super::script::{Simple, program};
 use super::statements::{Statement, Symbol, Write, command_words};
 use super::{Remark, RemarkId};
+use super::{ethtool, services, tools};
 use crate::Severity;
 
 /// What a command comes to.
@@ -32,7 +33,6 @@ pub fn outcome(simple: &Simple) -> Outcome {
     let message = match program(words) {
         "chrt" => chrt(&arguments),
         "taskset" => taskset(&arguments),
-        "cyclictest" => cyclictest(&arguments),
         "setcap" => setcap(&arguments),
         "sysctl" => {
             let (statements, message) = sysctl(simple.line, &arguments);
@@ -41,8 +41,11 @@ pub fn outcome(simple: &Simple) -> Outcome {
         }
         "docker" | "podman" | "nerdctl" => container(&arguments),
         "tuned-adm" => tuned(&arguments),
-        "ethtool" => features(&arguments),
+        "ethtool" => ethtool::fault(&arguments),
         "rtla" => tracer_policy(&arguments),
+        "qemu-system-x86_64" | "qemu-system-aarch64" if arguments.contains(&"-realtime") => {
+            Some("-realtime is gone since QEMU 6.0: -overcommit mem-lock=on".to_owned())
+        }
         "config" if words[0].ends_with("scripts/config") => {
             let (statements, message) = kernel_config(simple.line, &arguments);
             outcome.statements.extend(statements);
@@ -53,9 +56,43 @@ pub fn outcome(simple: &Simple) -> Outcome {
         _ => None,
     };
     outcome.remarks.extend(message.map(fault));
-    outcome.remarks.extend(options::remarks(simple.line, words));
+    outcome.remarks.extend(tools::remarks(simple.line, words));
+    outcome.remarks.extend(services::remarks(simple.line, words));
     outcome.statements.extend(kernel_words(simple.line, words));
+    outcome.statements.extend(module_words(simple.line, words));
+    if let Some(inner) = tools::wrapped(words) {
+        let is_deadline = inner
+            .iter()
+            .skip(1)
+            .take_while(|word| word.starts_with('-'))
+            .any(|word| word == "-d" || word == "--deadline");
+        if program(words) == "taskset" && program(inner) == "chrt" && is_deadline {
+            let message = "SCHED_DEADLINE is refused to a thread that is pinned to some CPUs of its root domain: set apart a partition".to_owned();
+            outcome.remarks.push(Remark::new(
+                simple.line,
+                RemarkId::Contradiction,
+                Severity::Error,
+                shown(words),
+                message,
+            ));
+        }
+        let inner = self::outcome(&Simple { line: simple.line, words: inner.to_vec(), ..Simple::default() });
+        outcome.statements.extend(inner.statements);
+        outcome.remarks.extend(inner.remarks);
+        outcome.script = outcome.script.or(inner.script);
+    }
     outcome
+}
+
+/// `modprobe MODULE NAME=VALUE`, `insmod PATH.ko NAME=VALUE`: the same parameters as on the kernel command line.
+fn module_words(line: usize, words: &[String]) -> Vec<Statement> {
+    let is_loader = matches!(program(words), "modprobe" | "insmod");
+    let operands: Vec<&String> = words.iter().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (true, Some((module, settings))) = (is_loader, operands.split_first()) else { return Vec::new() };
+    let module = module.rsplit('/').next().unwrap_or(module).split(".ko").next().unwrap_or(module);
+    let named: Vec<String> =
+        settings.iter().filter(|word| word.contains('=')).map(|word| format!("{module}.{word}")).collect();
+    command_words(line, &named.join(" "))
 }
 
 /// A command in a few words.
@@ -100,6 +137,31 @@ fn echoed(words: &[String]) -> Option<String> {
 /// Who opens the file that is written to.
 fn redirection(simple: &Simple) -> Vec<Remark> {
     let mut remarks = Vec::new();
+    let is_many =
+        simple.reads.as_ref().is_some_and(|reads| matches!(program(reads), "pgrep" | "pidof" | "ps" | "awk"));
+    let mut words = simple.words.iter().skip_while(|word| *word == "sudo");
+    let is_xargs = words.next().is_some_and(|word| word == "xargs");
+    let one = |word: &String| {
+        word.starts_with("-n")
+            || word.starts_with("-I")
+            || word.starts_with("-L")
+            || word.starts_with("-i")
+            || word == "--max-args=1"
+    };
+    if is_many
+        && is_xargs
+        && matches!(program(simple.command()), "chrt" | "taskset")
+        && !simple.words.iter().any(one)
+    {
+        let message = "takes one process: xargs hands it all of them, and needs -n 1";
+        remarks.push(Remark::new(
+            simple.line,
+            RemarkId::Malformed,
+            Severity::Error,
+            shown(&simple.words),
+            message,
+        ));
+    }
     let of = |id, path: &str, message: &str| {
         Remark::new(simple.line, id, Severity::Error, format!("{} > {path}", shown(&simple.words)), message)
     };
@@ -187,7 +249,13 @@ fn chrt(arguments: &[&str]) -> Option<String> {
     }
     let has = |short: char, long: &str| has_option(own, short, long);
     let time = |name: &str| value_of(own, &[name]).and_then(|text| text.parse::<u64>().ok());
-    let priority: i64 = operands.first()?.parse().ok()?;
+    let first = operands.first()?;
+    let is_open = first.contains(['$', '<', '{', '`']) || first.chars().all(|c| c.is_ascii_uppercase());
+    let needs = has('f', "--fifo") || has('r', "--rr");
+    if needs && !is_open && first.parse::<i64>().is_err() {
+        return Some(format!("the priority is missing: `{first}` is none"));
+    }
+    let priority: i64 = first.parse().ok()?;
     if operands.len() == 1 && has('p', "--pid") {
         return None; // it reads
     }
@@ -240,34 +308,39 @@ fn taskset(arguments: &[&str]) -> Option<String> {
     }
     if has_option(own, 'c', "--cpu-list") {
         return Kind::Cpus { optional: false }
-            .fault(Some(first), None)
+            .fault(Some(&without_strides(first)), None)
             .map(|fault| format!("-c takes a list: {}", fault.message));
+    }
+    if lacks_digits(first) {
+        return Some(format!("without -c taskset takes `{first}` for a mask: a list of CPUs needs -c"));
     }
     let digits = first.strip_prefix("0x").unwrap_or(first);
     Kind::Mask.fault(Some(digits), None).map(|fault| format!("without -c taskset {}", fault.message))
 }
 
-/// cyclictest(8).
-fn cyclictest(arguments: &[&str]) -> Option<String> {
-    let joined = arguments.iter().find_map(|argument| {
-        let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
-        let (_, digits) = letters.split_once('p')?;
-        (!digits.is_empty()).then_some(digits)
-    });
-    let apart = arguments.iter().position(|argument| {
-        argument.starts_with('-') && !argument.starts_with("--") && argument.ends_with('p')
-    });
-    let apart = apart.and_then(|at| arguments.get(at + 1).copied());
-    let priority: i64 =
-        joined.or(apart).or_else(|| value_of(arguments, &["--priority", "--prio"]))?.parse().ok()?;
-    (!(0..=99).contains(&priority)).then(|| "priorities are 1 to 99".to_owned())
+/// taskset(1): `0-6:2` is each second of them.
+fn without_strides(list: &str) -> String {
+    let range = |item: &str| match item.split_once(':') {
+        Some((range, stride)) if stride.parse::<u32>().is_ok() && range.contains('-') => range.to_owned(),
+        _ => item.to_owned(),
+    };
+    list.split(',').map(range).collect::<Vec<_>>().join(",")
+}
+
+/// A mask's groups behind the first have eight digits: `2,3` was to be a list.
+fn lacks_digits(mask: &str) -> bool {
+    mask.split(',').skip(1).any(|group| group.len() < 8 && group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// setcap(8): the sets stand behind the names.
 fn setcap(arguments: &[&str]) -> Option<String> {
     let text = arguments.iter().find(|argument| !argument.starts_with('-'))?;
     let bare = text.starts_with("cap_") && !text.contains(['=', '+']) && !text.ends_with("-ep");
-    bare.then(|| format!("the sets are missing: {text}+ep"))
+    if bare {
+        return Some(format!("the sets are missing: {text}+ep"));
+    }
+    let names = text.split(['=', '+', '-']).next().filter(|names| !names.contains(['$', '/', '<']))?;
+    names.split(',').filter(|name| !name.is_empty()).find_map(capability_fault)
 }
 
 /// Profiles that tuned and its packages have.
@@ -334,17 +407,6 @@ fn sysctl(line: usize, arguments: &[&str]) -> (Vec<Statement>, Option<String>) {
     (settings.map(statement).collect(), message)
 }
 
-/// ethtool(8): behind -K and the interface stand pairs, `gro off`.
-fn features(arguments: &[&str]) -> Option<String> {
-    let at = arguments.iter().position(|argument| matches!(*argument, "-K" | "--features" | "--offload"))?;
-    let pairs = arguments.get(at + 2..)?.chunks(2);
-    pairs.into_iter().find_map(|pair| match pair {
-        [name, "on" | "off"] if !name.contains('=') => None,
-        [name, value] if value.contains(['$', '<', '{']) || name.contains(['$', '<', '{']) => None,
-        pair => Some(format!("-K takes pairs of a feature and on or off, not `{}`", pair.join(" "))),
-    })
-}
-
 /// rtla(1): `-P f:95`, `-P d:1ms:10ms`.
 fn tracer_policy(arguments: &[&str]) -> Option<String> {
     let text = value_of(arguments, &["-P", "--priority"])?;
@@ -402,127 +464,4 @@ fn kernel_config(line: usize, arguments: &[&str]) -> (Vec<Statement>, Option<Str
         }
     }
     (statements, None)
-}
-
-/// Capabilities (capabilities(7)).
-const CAPABILITIES: [&str; 41] = [
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "DAC_READ_SEARCH",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "SETGID",
-    "SETUID",
-    "SETPCAP",
-    "LINUX_IMMUTABLE",
-    "NET_BIND_SERVICE",
-    "NET_BROADCAST",
-    "NET_ADMIN",
-    "NET_RAW",
-    "IPC_LOCK",
-    "IPC_OWNER",
-    "SYS_MODULE",
-    "SYS_RAWIO",
-    "SYS_CHROOT",
-    "SYS_PTRACE",
-    "SYS_PACCT",
-    "SYS_ADMIN",
-    "SYS_BOOT",
-    "SYS_NICE",
-    "SYS_RESOURCE",
-    "SYS_TIME",
-    "SYS_TTY_CONFIG",
-    "MKNOD",
-    "LEASE",
-    "AUDIT_WRITE",
-    "AUDIT_CONTROL",
-    "SETFCAP",
-    "MAC_OVERRIDE",
-    "MAC_ADMIN",
-    "SYSLOG",
-    "WAKE_ALARM",
-    "BLOCK_SUSPEND",
-    "AUDIT_READ",
-    "PERFMON",
-    "BPF",
-    "CHECKPOINT_RESTORE",
-];
-
-/// What is wrong with the name of a capability.
-pub fn capability_fault(name: &str) -> Option<String> {
-    let upper = name.to_ascii_uppercase();
-    let bare = upper.strip_prefix("CAP_").unwrap_or(&upper);
-    let known = bare == "ALL" || CAPABILITIES.contains(&bare) || name.contains(['$', '<', '{']);
-    (!known).then(|| {
-        format!("there is no capability {name}: SYS_NICE allows real-time policies, IPC_LOCK locked memory")
-    })
-}
-
-/// Options of `docker run` without a value.
-const BARE: [&str; 12] = [
-    "-i",
-    "-t",
-    "-it",
-    "-ti",
-    "-d",
-    "-P",
-    "--rm",
-    "--privileged",
-    "--init",
-    "--interactive",
-    "--tty",
-    "--detach",
-];
-
-/// Options of `docker run` that touch latency.
-const TOUCHING: [&str; 8] = [
-    "--cap-add",
-    "--ulimit",
-    "--cpuset-cpus",
-    "--cpuset-mems",
-    "--cpu-rt-runtime",
-    "--privileged",
-    "--cpus",
-    "--cpu-quota",
-];
-
-/// docker-run(1): options, the image, and what the program gets.
-fn container(arguments: &[&str]) -> Option<String> {
-    let at = arguments.iter().position(|argument| matches!(*argument, "run" | "create"))?;
-    let mut rest = arguments[at + 1..].iter();
-    while let Some(argument) = rest.next() {
-        if !argument.starts_with('-') {
-            let behind = rest
-                .find(|argument| TOUCHING.iter().any(|option| argument.split('=').next() == Some(option)));
-            return behind
-                .map(|option| format!("{option} stands behind the image: it is an argument of the program"));
-        }
-        let (option, value) = match argument.split_once('=') {
-            Some((option, value)) => (option, value),
-            None if BARE.contains(argument) => continue,
-            None => (*argument, rest.next().copied().unwrap_or_default()),
-        };
-        if let Some(message) = container_option(option, value) {
-            return Some(message);
-        }
-    }
-    None
-}
-
-fn container_option(option: &str, value: &str) -> Option<String> {
-    let number = |text: &str| text == "-1" || text.parse::<u64>().is_ok();
-    match option {
-        "--cap-add" | "--cap-drop" => value.split(',').find_map(capability_fault),
-        "--cpuset-cpus" | "--cpuset-mems" => Kind::Cpus { optional: false }
-            .fault(Some(value), None)
-            .map(|fault| format!("{option}: {}", fault.message)),
-        "--cpuset" => Some("there is no --cpuset: --cpuset-cpus names CPUs".to_owned()),
-        "--ulimit" => {
-            let (_, limits) = value.split_once('=').unwrap_or((value, ""));
-            let fine = limits.contains('$') || limits.split(':').all(number);
-            (!fine).then(|| format!("--ulimit takes name=number, -1 for no limit, not `{value}`"))
-        }
-        _ => None,
-    }
 }

@@ -33,12 +33,16 @@ impl Simple {
 }
 
 /// Programs that run the command behind their options, and options of theirs that take a value.
-const WRAPPERS: [(&str, &[&str]); 10] = [
+const WRAPPERS: [(&str, &[&str]); 14] = [
     ("sudo", &["-u", "-g", "-E_"]),
     ("doas", &["-u"]),
     ("exec", &["-a"]),
     ("xargs", &["-n", "-I", "-P", "-L", "-d", "-s", "-E", "-a"]),
     ("nohup", &[]),
+    ("setsid", &[]),
+    ("env", &["-u", "-C"]),
+    ("if", &[]),
+    ("!", &[]),
     ("time", &[]),
     ("command", &[]),
     ("then", &[]),
@@ -50,6 +54,11 @@ const WRAPPERS: [(&str, &[&str]); 10] = [
 pub fn unwrapped(words: &[String]) -> &[String] {
     let mut rest = words;
     while let Some((first, after)) = rest.split_first() {
+        let is_variable = first.split_once('=').is_some_and(|(name, _)| is_name(name)) && !after.is_empty();
+        if is_variable {
+            rest = after;
+            continue;
+        }
         let Some((_, valued)) = WRAPPERS.iter().find(|(name, _)| first == name) else { break };
         rest = after;
         while let Some(option) = rest.first().filter(|word| word.starts_with('-')) {
@@ -285,6 +294,12 @@ impl<'a> Parser<'a> {
         if piped {
             self.current.reads = Some(unwrapped(&ended.words).to_vec());
             self.current.document = ended.document.clone();
+        }
+        // A loop over one pattern: the variable stands for any of its files.
+        if let [first, name, inside, list] = ended.words.as_slice() {
+            if first == "for" && inside == "in" && is_name(name) && list.starts_with('/') {
+                self.assigned.insert(name.clone(), list.clone());
+            }
         }
         if ended.words.len() == 1 {
             if let Some((name, value)) = ended.words[0].split_once('=').filter(|(name, _)| is_name(name)) {

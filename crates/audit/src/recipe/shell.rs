@@ -67,6 +67,12 @@ fn affinity(number: usize, line: &str) -> Option<Remark> {
         if !is_number || value.is_empty() {
             return wrong("the file takes a hexadecimal mask, not a CPU's number or a list".to_owned(), list);
         }
+        if value.split(',').skip(1).any(|group| group.len() < 8) {
+            return wrong(
+                "the file takes a mask: behind a comma stand the eight digits of the next 32 CPUs".to_owned(),
+                list,
+            );
+        }
         if value.chars().all(|c| matches!(c, '0' | ',')) {
             return wrong("the mask names no CPU: the kernel refuses it".to_owned(), list);
         }

@@ -4,6 +4,8 @@ use machine::{grammar, parameters};
 
 use super::known::KNOWN;
 use super::nearest::nearest;
+use super::script::unwrapped;
+use super::tools;
 
 /// A value for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +68,18 @@ pub struct Symbol {
 
 /// All statements, by line.
 pub fn find(text: &str) -> Vec<Statement> {
-    text.lines().enumerate().flat_map(|(index, line)| of_line(index + 1, line)).collect()
+    let mut found = Vec::new();
+    let (mut continues, mut is_command) = (false, false);
+    for (index, line) in text.lines().enumerate() {
+        // What follows a command's backslash is its arguments, which are judged with it.
+        if !(continues && is_command) {
+            let statements = of_line(index + 1, line);
+            is_command = matches!(statements.as_slice(), [Statement::Command { .. }]);
+            found.extend(statements);
+        }
+        continues = line.ends_with('\\');
+    }
+    found
 }
 
 fn of_line(number: usize, line: &str) -> Vec<Statement> {
@@ -233,7 +246,8 @@ fn all_are_parameters(line: &str) -> bool {
     let words = split(line);
     let known = words.iter().filter(|word| is_known(name_of(word))).count();
     let is_valued = line.contains('=') && !line.contains(" = ");
-    let all_bare = known == words.len() && words.iter().any(|word| grammar::parameter(word).is_some());
+    let is_certain = |word: &String| grammar::parameter(word).is_some() || word.contains('_');
+    let all_bare = known == words.len() && words.iter().any(is_certain);
     !words.is_empty()
         && (is_valued && known * 2 >= words.len() && known > 0 || is_valued && is_meant(&words) || all_bare)
 }
@@ -260,6 +274,7 @@ fn is_known(name: &str) -> bool {
         || grammar::parameter(name).is_some()
         || KNOWN.word.iter().any(|word| parameters::same(&word.name, name))
         || parameters::reader_of(name).is_some()
+        || parameters::is_undocumented(name)
         || name.starts_with(SETTING)
 }
 
@@ -388,15 +403,17 @@ const PROGRAMS: [&str; 76] = [
 ];
 
 /// English words, too: programs where options or a path follow.
-const WORDS: [&str; 4] = ["find", "make", "watch", "ps"];
+const WORDS: [&str; 8] = ["find", "make", "watch", "ps", "install", "touch", "chmod", "chown"];
 
 /// A line behind a prompt, or one that begins with a program that these recipes use.
 fn command(number: usize, line: &str) -> Option<Statement> {
     let bare = line.trim_start_matches("~ ").trim_start_matches(['$', '#']).trim_start();
-    let words: Vec<String> = bare.trim_start_matches("sudo ").split_whitespace().map(str::to_owned).collect();
+    let words: Vec<String> = bare.split_whitespace().map(str::to_owned).collect();
+    let words = unwrapped(&words).to_vec();
     let program = words.first()?.rsplit('/').next()?.to_owned();
     let has_arguments = words.get(1).is_some_and(|word| word.starts_with(['-', '/', '.']));
     let is_program = PROGRAMS.contains(&program.as_str()) && (program != "config" || words[0].contains('/'))
+        || tools::is_known(&program) && words.len() > 1
         || WORDS.contains(&program.as_str()) && has_arguments;
     (line.starts_with("$ ") || is_program).then_some(Statement::Command { line: number, words })
 }

@@ -17,7 +17,7 @@ fn nothing_is_found_in_a_sound_recipe() {
 #[test]
 fn a_misspelt_word_gets_a_suggestion() {
     let remarks =
-        examine("quiet root=/dev/sda1 isolcpu=2 evl.oobcpus=1 nohz-full=2\n", Target::default()).remarks;
+        examine("quiet root=/dev/sda1 isolcpu=2 evl.oobcpu=1 nohz-full=2\n", Target::default()).remarks;
     let shown: Vec<_> = remarks.iter().map(|remark| (remark.id, remark.instead.as_deref())).collect();
-    assert_eq!(shown, [(RemarkId::Misspelt, Some("evl.oob_cpus")), (RemarkId::Misspelt, Some("isolcpus"))]);
+    assert_eq!(shown, [(RemarkId::Misspelt, Some("evl.oobcpus")), (RemarkId::Misspelt, Some("isolcpus"))]);
 }

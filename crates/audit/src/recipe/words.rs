@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::command_line::each_counts;
-use machine::grammar::{self, Kind};
+use machine::grammar::{self, Kind, modules};
 use machine::{CommandLine, parameters};
 use units::KernelVersion;
 
@@ -70,7 +70,9 @@ fn refused(word: &Word, target: Target) -> Option<Remark> {
         let message = "stands behind --: the kernel hands it to init".to_owned();
         return is_kernels.then(|| error(RemarkId::NoEffect, message));
     }
-    let fault = grammar::judge(&word.name, word.value.as_deref(), target.version)?;
+    let Some(fault) = grammar::judge(&word.name, word.value.as_deref(), target.version) else {
+        return if grammar::parameter(&word.name).is_none() { refused_by_module(word, target) } else { None };
+    };
     Some(error(RemarkId::Malformed, fault.message).perhaps_instead(fault.instead.as_deref()))
 }
 
@@ -90,7 +92,12 @@ fn name(word: &Word, target: Target) -> Option<Remark> {
     if !versions.is_empty() {
         return other_version(word, versions, target);
     }
-    if word.on_command_line && grammar::parameter(&word.name).is_some() {
+    let is_of_module =
+        word.name.split_once('.').is_some_and(|(module, name)| modules::parameter(module, name).is_some());
+    if is_of_module
+        || parameters::is_undocumented(&word.name)
+        || word.on_command_line && grammar::parameter(&word.name).is_some()
+    {
         return None;
     }
     if let Some(remark) = elsewhere(word) {
@@ -107,17 +114,22 @@ fn name(word: &Word, target: Target) -> Option<Remark> {
     // A word with a dot may be a parameter of a module that the documents do not name.
     let judged =
         word.on_command_line && parameters::reader_of(&word.name).is_none() && !word.name.contains('.');
+    if word.name.starts_with("CONFIG_") {
+        let message =
+            "is a symbol of the configuration: it has no effect on a kernel command line".to_owned();
+        return word.on_command_line.then(|| of(RemarkId::Unknown, Severity::Error, message));
+    }
+    // What the sources of both ends lack, no version between them has.
+    let is_read = grammar::is_looked_at(target.version);
+    let severity = if is_read { Severity::Error } else { Severity::Warning };
     judged.then(|| {
         of(
             RemarkId::Unknown,
-            Severity::Warning,
+            severity,
             "is in no kernel's document of boot parameters: the kernel hands such a word to init".to_owned(),
         )
     })
 }
-
-/// Modules all of whose parameters are in the table.
-const WHOLE: [&str; 5] = ["cpufreq", "cpuidle", "intel_idle", "pcie_aspm", "workqueue"];
 
 /// A word on a kernel command line that is a setting of something else.
 fn elsewhere(word: &Word) -> Option<Remark> {
@@ -126,6 +138,15 @@ fn elsewhere(word: &Word) -> Option<Remark> {
     }
     let error =
         |message: String| Remark::new(word.line, RemarkId::Unknown, Severity::Error, shown(word), message);
+    let path = grammar::files::path_of(&word.name);
+    let is_setting =
+        grammar::settings::is_there(&path, None) == Some(true) || grammar::files::file(&path).is_some();
+    if is_setting && word.name.contains('.') {
+        return Some(
+            error("is a setting of sysctl, which the kernel takes with sysctl. before it".to_owned())
+                .instead(format!("sysctl.{}", shown(word))),
+        );
+    }
     let behind_dot =
         |name: &str| name.split_once('.').is_some_and(|(_, name)| parameters::same(name, &word.name));
     if let Some(parameter) = grammar::parameters().find(|parameter| behind_dot(parameter.name)) {
@@ -137,14 +158,43 @@ fn elsewhere(word: &Word) -> Option<Remark> {
     if let Some(file) = grammar::files::files().find(|file| is_file(file.path) && word.name.len() > 6) {
         return Some(error(format!("is no kernel parameter: {} is a file", file.path)));
     }
-    let module = word.name.split_once('.')?.0;
-    WHOLE.contains(&module).then(|| {
-        let names = grammar::parameters().map(|parameter| parameter.name);
-        let own: Vec<&str> = names
-            .filter(|name| name.strip_prefix(module).is_some_and(|rest| rest.starts_with('.')))
-            .collect();
-        error(format!("{module} has no such parameter: it has {}", own.join(", ")))
-    })
+    of_module(word)
+}
+
+/// A word with a module's name before its dot that is none of the module's parameters.
+fn of_module(word: &Word) -> Option<Remark> {
+    let (module, name) = word.name.split_once('.')?;
+    let known = modules::parameters(module)?;
+    if modules::parameter(module, name).is_some() {
+        return None;
+    }
+    let names: Vec<&str> = known.iter().map(|parameter| parameter.name).collect();
+    let meant = nearest_of(name, names.iter().copied());
+    let message = match (meant, names.len()) {
+        (Some(meant), _) => format!("{module} has no such parameter: {module}.{meant} is meant"),
+        (None, 0) => format!("{module} has no parameters: nothing happens"),
+        (None, 1..=8) => format!("{module} has no such parameter: it has {}", names.join(", ")),
+        _ => format!("{module} has no such parameter"),
+    };
+    Some(
+        Remark::new(word.line, RemarkId::Unknown, Severity::Error, shown(word), message)
+            .perhaps_instead(meant.map(|meant| format!("{module}.{meant}")).as_deref()),
+    )
+}
+
+/// A value for a parameter of a module whose type it does not have; a version that does not have the parameter.
+fn refused_by_module(word: &Word, target: Target) -> Option<Remark> {
+    let (module, name) = word.name.split_once('.')?;
+    let parameter = modules::parameter(module, name)?;
+    let error = |id, message: String| Some(Remark::new(word.line, id, Severity::Error, shown(word), message));
+    if parameter.is_of(target.version) == Some(false) {
+        let version = target.version.map_or_else(String::new, |version| version.to_string());
+        return error(RemarkId::Gone, format!("{module} of {version} has no such parameter"));
+    }
+    let value = word.value.as_deref();
+    let is_list = value.is_some_and(|value| value.contains(','));
+    let fault = parameter.kind.fault(value, target.version).filter(|_| !is_list)?;
+    error(RemarkId::Malformed, format!("{}; the kernel refuses it", fault.message))
 }
 
 /// The word is documented, but perhaps not for the target.
@@ -153,7 +203,7 @@ fn other_version(word: &Word, versions: &[KernelVersion], target: Target) -> Opt
     let (oldest, newest) = (versions.first()?, versions.last()?);
     if *oldest > parameters::VERSIONS[0] && version <= parameters::VERSIONS[0] {
         let message = format!("is documented from {oldest} on, not for {}", parameters::VERSIONS[0]);
-        return Some(Remark::new(word.line, RemarkId::Unknown, Severity::Warning, shown(word), message));
+        return Some(Remark::new(word.line, RemarkId::Unknown, Severity::Error, shown(word), message));
     }
     let last = parameters::VERSIONS[parameters::VERSIONS.len() - 1];
     (*newest < last && version >= last).then(|| {

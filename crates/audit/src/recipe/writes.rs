@@ -1,6 +1,7 @@
 //! Values for the kernel's files, whoever writes them: a redirection, tee, sysctl, tmpfiles, udev.
 
 use machine::grammar::files::{self, FileFault};
+use machine::grammar::settings;
 use machine::parameters;
 
 use super::nearest::nearest_of;
@@ -11,7 +12,7 @@ use crate::Severity;
 /// What is wrong with it.
 pub fn remark(write: &Write, target: Target) -> Option<Remark> {
     let of = |id, message: String| Remark::new(write.line, id, Severity::Error, write.shown.clone(), message);
-    if let Some(remark) = no_such_file(write) {
+    if let Some(remark) = no_such_file(write, target) {
         return Some(remark);
     }
     Some(match files::judge(&write.path, &write.value, target.version)? {
@@ -44,9 +45,12 @@ const FOREIGN: [&str; 14] = [
 ];
 
 /// A path in a directory that is wholly known, that nearly has the name of a file there.
-fn no_such_file(write: &Write) -> Option<Remark> {
+fn no_such_file(write: &Write, target: Target) -> Option<Remark> {
     let path = write.path.as_str();
-    if files::file(path).is_some() || FOREIGN.iter().any(|known| path.starts_with(known)) {
+    let is_there = settings::is_there(path, target.version);
+    let is_known = files::file(path).is_some() || is_there == Some(true);
+    if is_known || path.contains(['*', '$', '<', '{']) || FOREIGN.iter().any(|known| path.starts_with(known))
+    {
         return None;
     }
     let (directory, name) = path.rsplit_once('/')?;
@@ -59,7 +63,8 @@ fn no_such_file(write: &Write) -> Option<Remark> {
                 .instead("/proc/irq/default_smp_affinity"),
         );
     }
-    if let Some(meant) = nearest_of(name, files::siblings(path).into_iter()) {
+    let siblings = files::siblings(path).into_iter().chain(settings::siblings(path));
+    if let Some(meant) = nearest_of(name, siblings.filter(|sibling| *sibling != name)) {
         return Some(
             of(format!("the kernel has no {name} there: {meant} is meant"))
                 .instead(format!("{directory}/{meant}")),
@@ -67,26 +72,66 @@ fn no_such_file(write: &Write) -> Option<Remark> {
     }
     let is_setting = matches!(directory, "/proc/sys/kernel" | "/proc/sys/vm");
     let is_word = is_setting && !parameters::versions_with(name).is_empty();
-    is_word.then(|| of(format!("{name} is a parameter of the kernel command line, not a setting of sysctl")))
+    if is_word {
+        return Some(of(format!(
+            "{name} is a parameter of the kernel command line, not a setting of sysctl"
+        )));
+    }
+    (is_there == Some(false)).then(|| of(format!("the kernel has no {name} in {directory}")))
 }
 
-/// A runtime of real-time threads above its period, which is a second unless the recipe sets it (kernel/sched/rt.c).
-pub fn runtime_above_period(statements: &[Statement]) -> Option<Remark> {
-    let of = |name: &str| {
-        statements.iter().rev().find_map(|statement| match statement {
-            Statement::Sysctl { line, name: setting, value } if files::path_of(setting).ends_with(name) => {
-                Some((*line, format!("{setting}={value}"), value.parse::<i64>().ok()?))
+/// What is wrong with several writes in their order.
+pub fn together(statements: &[Statement]) -> Vec<Remark> {
+    let written: Vec<(usize, String, String, String)> = statements
+        .iter()
+        .filter_map(|statement| match statement {
+            Statement::Sysctl { line, name, value } => {
+                Some((*line, files::path_of(name), value.clone(), format!("{name}={value}")))
             }
-            Statement::Write(write) if write.path.ends_with(name) => {
-                Some((write.line, write.shown.clone(), write.value.parse::<i64>().ok()?))
+            Statement::Write(write) => {
+                Some((write.line, write.path.clone(), write.value.clone(), write.shown.clone()))
             }
             _ => None,
         })
-    };
-    let (line, shown, runtime) = of("kernel/sched_rt_runtime_us")?;
-    let period = of("kernel/sched_rt_period_us").map_or(1_000_000, |(_, _, period)| period);
-    (runtime > period).then(|| {
-        let message = format!("the runtime is above the period, {period} us: the kernel refuses it");
-        Remark::new(line, RemarkId::Malformed, Severity::Error, shown, message)
+        .collect();
+    runtime_above_period(&written).into_iter().chain(limits_of_dirty_pages(&written)).collect()
+}
+
+type Written = (usize, String, String, String);
+
+/// A runtime of real-time threads above its period, after each write; a second and 95 % of it at first (kernel/sched/rt.c).
+fn runtime_above_period(written: &[Written]) -> Option<Remark> {
+    let (mut runtime, mut period) = (950_000_i64, 1_000_000_i64);
+    for (line, path, value, shown) in written {
+        let Ok(value) = value.parse() else { continue };
+        match path.as_str() {
+            "/proc/sys/kernel/sched_rt_runtime_us" => runtime = value,
+            "/proc/sys/kernel/sched_rt_period_us" => period = value,
+            _ => continue,
+        }
+        if runtime > period {
+            let message = format!(
+                "the runtime, {runtime} us, is above the period, {period} us, when this is written: the kernel refuses it"
+            );
+            return Some(Remark::new(*line, RemarkId::Malformed, Severity::Error, shown.clone(), message));
+        }
+    }
+    None
+}
+
+/// A limit in bytes sets the one in percent to 0, and the other way round (mm/page-writeback.c).
+fn limits_of_dirty_pages(written: &[Written]) -> Vec<Remark> {
+    let find =
+        |name: &str| written.iter().rev().find(|(_, path, value, _)| path.ends_with(name) && value != "0");
+    let pairs = [
+        ("/vm/dirty_ratio", "/vm/dirty_bytes"),
+        ("/vm/dirty_background_ratio", "/vm/dirty_background_bytes"),
+    ];
+    let both = pairs.into_iter().filter_map(|(a, b)| Some((find(a)?, find(b)?)));
+    both.map(|(a, b)| {
+        let (first, last) = if a.0 < b.0 { (a, b) } else { (b, a) };
+        let message = format!("sets {} to 0: only the later of the two counts", first.3);
+        Remark::new(last.0, RemarkId::Contradiction, Severity::Error, last.3.clone(), message)
     })
+    .collect()
 }

@@ -36,6 +36,12 @@ enum Content {
     Quota,
     /// `+name -name`.
     Controllers,
+    /// Microseconds, `n/a` for no latency at all, 0 for no restriction.
+    ResumeLatency,
+    /// A hexadecimal mask that may be empty.
+    EmptyMask,
+    /// Is taken, and does nothing.
+    NoEffect,
 }
 
 /// Features of the fair scheduler of 5.10 to 6.12 (kernel/sched/features.h).
@@ -120,6 +126,10 @@ pub fn judge(path: &str, value: &str, version: Option<KernelVersion>) -> Option<
     let file = file(path)?;
     let fault =
         |message: String, instead: Option<&str>| Fault { message, instead: instead.map(str::to_owned) };
+    let is_open = path.rsplit('/').next().is_some_and(|name| name.starts_with(['$', '<', '{', '*']));
+    if is_open {
+        return None;
+    }
     if matches!(file.content, Content::None) {
         return Some(FileFault::Gone(fault("does not exist".to_owned(), file.moved)));
     }
@@ -150,6 +160,18 @@ pub fn judge(path: &str, value: &str, version: Option<KernelVersion>) -> Option<
             let fits = |text: &str| text == "max" || text.parse::<u64>().is_ok_and(|time| time >= 1000);
             let fine = value.split_whitespace().count() <= 2 && value.split_whitespace().all(fits);
             if fine { None } else { wrong(format!("takes microseconds or max, and a period, not `{value}`")) }
+        }
+        Content::EmptyMask => {
+            let is_hexadecimal = value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b',');
+            if is_hexadecimal { None } else { wrong(format!("takes a hexadecimal mask, not `{value}`")) }
+        }
+        Content::NoEffect => wrong("is a relic: the kernel does nothing with it".to_owned()),
+        Content::ResumeLatency if value == "0" => {
+            wrong("takes 0 for no restriction at all: n/a is the strictest".to_owned())
+        }
+        Content::ResumeLatency => {
+            let fits = value == "n/a" || value.parse::<u32>().is_ok();
+            if fits { None } else { wrong(format!("takes microseconds or n/a, not `{value}`")) }
         }
         Content::Controllers => value.split_whitespace().find_map(controller_fault).and_then(wrong),
     }
@@ -189,6 +211,9 @@ fn entry(line: &'static str) -> Option<File> {
         "feature" => Content::Feature,
         "quota" => Content::Quota,
         "controllers" => Content::Controllers,
+        "hex" => Content::EmptyMask,
+        "resume" => Content::ResumeLatency,
+        "noeffect" => Content::NoEffect,
         kind => Content::Of(Kind::parse(kind)?),
     };
     let (range, moved) = match versions.split_once('=') {

@@ -177,7 +177,8 @@ fn fault(message: String) -> Fault {
 
 /// `<list>`, `$CPUS`, `${cpus}`, `{{ cpus }}`, `%CPUS%`, `...`: a reader or a program fills it in.
 pub(crate) fn is_placeholder(text: &str) -> bool {
-    text.contains(['<', '$', '{', '%', '\u{2026}', '`']) || text.contains("...")
+    let is_percent = text.starts_with('%') || text.matches('%').count() > 1;
+    is_percent || text.contains(['<', '$', '{', '\u{2026}', '`']) || text.contains("...")
 }
 
 /// `CPUS`, `YOUR_LIST`, where numbers are wanted.

@@ -8,6 +8,9 @@ mod cpus;
 pub mod files;
 mod kind;
 mod line;
+pub mod mainline;
+pub mod modules;
+pub mod settings;
 pub mod symbols;
 #[cfg(test)]
 mod tests;
@@ -20,6 +23,25 @@ use units::KernelVersion;
 pub use cpus::{CpuListFault, cpu_list};
 pub use kind::Kind;
 pub use line::{Misfit, together};
+pub use settings::is_looked_at;
+
+/// The first and the last version whose sources the tables of names were made from.
+const FIRST: KernelVersion = KernelVersion::new(6, 1);
+const LAST: KernelVersion = KernelVersion::new(6, 12);
+
+/// Whether a kernel of `version` has what only one of the two has; unknown between them.
+fn only_of(only: Option<KernelVersion>, version: Option<KernelVersion>) -> Option<bool> {
+    let (Some(only), Some(version)) = (only, version) else { return Some(true) };
+    let short = KernelVersion::new(version.major, version.minor);
+    let is_first = only == FIRST;
+    if short <= FIRST {
+        Some(is_first)
+    } else if short >= LAST {
+        Some(!is_first)
+    } else {
+        None
+    }
+}
 
 /// See its head.
 const TABLE: &str = include_str!("parameters.txt");

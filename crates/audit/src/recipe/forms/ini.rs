@@ -1,10 +1,10 @@
 //! Files with sections: systemd's units and settings, tuned's profiles.
 
-use super::super::keys;
 use super::super::reading::Reading;
 use super::super::script::{commands, program};
 use super::super::statements::{Statement, Write, command_words};
 use super::super::{Remark, RemarkId, Target};
+use super::super::{keys, services};
 use super::lines;
 use crate::Severity;
 
@@ -83,9 +83,11 @@ fn entries(text: &str) -> Vec<(usize, &str, &str, &str)> {
 
 fn systemd(text: &str) -> Reading {
     let mut reading = Reading::default();
-    for (line, section, key, value) in entries(text) {
+    let entries = entries(text);
+    reading.remarks.extend(services::together(&entries));
+    for (line, section, key, value) in entries {
         reading.settings += 1;
-        reading.remarks.extend(keys::remark(line, "systemd", section, key, value));
+        reading.remarks.extend(services::key(line, section, key, value));
         if keys::key("systemd", section, key).is_some_and(|key| key.value == keys::Value::Command) {
             reading.add(exec(line, value));
         }

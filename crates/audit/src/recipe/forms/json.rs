@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::super::containers::capability_fault;
 use super::super::nearest::nearest_of;
-use super::super::programs::capability_fault;
 use super::super::reading::Reading;
 use super::super::{Remark, RemarkId, Target};
 use crate::Severity;

@@ -30,6 +30,9 @@ const ITEMS: [&str; 19] = [
     "rtprio",
 ];
 
+/// Names that distributions give groups, and nobody a user.
+const GROUPS: [&str; 3] = ["realtime", "audio", "rtusers"];
+
 pub fn read(text: &str, _: Target) -> Option<Reading> {
     let rows: Vec<(usize, Vec<&str>)> = lines(text)
         .map(|(number, line)| (number, line.split('#').next().unwrap_or(line).split_whitespace().collect()))
@@ -41,8 +44,8 @@ pub fn read(text: &str, _: Target) -> Option<Reading> {
             .iter()
             .skip(1)
             .any(|item| ITEMS.contains(item) || nearest_of(item, ITEMS.into_iter()).is_some());
-        let domain = columns[0].starts_with(['@', '%']) || columns[0] == "*";
-        has_columns && (typed || domain && named)
+        let domain = GROUPS.contains(&columns[0]) || columns[0].starts_with(['@', '%']) || columns[0] == "*";
+        has_columns && (typed || domain && named) || columns.len() > 4 && typed && domain && named
     };
     if rows.is_empty() || !rows.iter().all(|(_, columns)| is_row(columns)) {
         return None;
@@ -67,6 +70,9 @@ fn fault(columns: &[&str]) -> Option<String> {
         let meant = nearest_of(item, ITEMS.into_iter())
             .map_or_else(String::new, |meant| format!(": {meant} is meant"));
         return Some(format!("there is no item `{item}`{meant}"));
+    }
+    if GROUPS.contains(&columns[0]) {
+        return Some(format!("`{0}` without @ is a user's name: @{0} is the group", columns[0]));
     }
     let endless = matches!(*value, "unlimited" | "infinity" | "-1");
     let signed = value.strip_prefix(['-', '+']).unwrap_or(value);

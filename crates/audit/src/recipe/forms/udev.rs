@@ -41,7 +41,30 @@ struct Part<'a> {
     quoted: bool,
 }
 
-pub fn read(text: &str, _: Target) -> Option<Reading> {
+pub fn read(text: &str, target: Target) -> Option<Reading> {
+    whole(text, target).or_else(|| unclosed(text))
+}
+
+/// A line that begins as a rule and has an odd number of quotes.
+fn unclosed(text: &str) -> Option<Reading> {
+    let is_rule = |line: &str| {
+        let begin = line.split(['=', '!']).next().unwrap_or_default();
+        let key = begin.split('{').next().unwrap_or_default().trim();
+        COMPARED.contains(&key) || ASSIGNED.contains(&key) || BOTH.contains(&key)
+    };
+    let mut reading = Reading { settings: lines(text).count(), ..Reading::default() };
+    if reading.settings == 0 || !lines(text).all(|(_, line)| is_rule(line)) {
+        return None;
+    }
+    for (line, rule) in lines(text).filter(|(_, rule)| rule.matches('"').count() % 2 == 1) {
+        let message = "a quote is never closed: udev passes over the rule";
+        let shown: String = rule.chars().take(60).collect();
+        reading.remarks.push(Remark::new(line, RemarkId::Malformed, Severity::Error, shown, message));
+    }
+    (!reading.remarks.is_empty()).then_some(reading)
+}
+
+fn whole(text: &str, _: Target) -> Option<Reading> {
     let rules: Vec<(usize, Vec<Part>)> =
         lines(text).map(|(number, line)| Some((number, parts(line)?))).collect::<Option<_>>()?;
     let known = |part: &Part| {
@@ -112,12 +135,21 @@ fn fault(part: &Part) -> Option<String> {
         return nearest_of(part.key, all())
             .map(|meant| format!("there is no key {}: {meant} is meant", part.key));
     }
+    let redirects = [" > ", " >> ", " | "].into_iter().any(|sign| part.value.contains(sign));
+    if part.key == "RUN" && !compares && redirects && !part.value.contains("sh -c") {
+        return Some("runs a program, not a shell: > and | are arguments of the program".to_owned());
+    }
     if !part.quoted {
         return Some("values stand in double quotes".to_owned());
     }
     let only_compared = COMPARED.contains(&part.key) && !matches!(part.key, "NAME" | "SYMLINK");
     if only_compared && !compares {
         return Some(format!("{} is compared, with == or !=", part.key));
+    }
+    let is_octal =
+        |text: &str| (3..=5).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+    if part.key == "MODE" && !compares && !is_octal(part.value) && !part.value.contains(['$', '%']) {
+        return Some(format!("the mode is octal, as 0660, not `{}`", part.value));
     }
     (ASSIGNED.contains(&part.key) && compares).then(|| format!("{} is assigned, with =", part.key))
 }

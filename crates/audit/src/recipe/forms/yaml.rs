@@ -3,8 +3,8 @@
 
 use machine::grammar::Kind;
 
+use super::super::containers::capability_fault;
 use super::super::nearest::nearest_of;
-use super::super::programs::capability_fault;
 use super::super::reading::Reading;
 use super::super::statements::{Statement, command_words};
 use super::super::{Remark, RemarkId, Target, keys};
@@ -55,8 +55,12 @@ pub fn read(text: &str, target: Target) -> Option<Reading> {
         kubelet(&top, &mut reading);
     } else if top.get("kind").and_then(Node::text) == Some("MachineConfig") {
         machine_config(&top, &mut reading);
+    } else if top.get("kind").and_then(Node::text) == Some("PerformanceProfile") {
+        performance_profile(&top, &mut reading);
     } else if top.get("apiVersion").is_some() {
         pod(&top, &mut reading);
+        let is_meant = ["exclusiv", "static"].into_iter().any(|word| text.contains(word));
+        exclusive(&top, is_meant, &mut reading);
     } else if text.starts_with("#cloud-config") {
         cloud(&top, &mut reading, target);
     } else if top.items().iter().any(|task| task.get("name").is_some() || task.get("hosts").is_some()) {
@@ -313,6 +317,14 @@ fn service_key(key: &str, node: &Node, reading: &mut Reading) {
 }
 
 fn kubelet(top: &Node, reading: &mut Reading) {
+    let policy = top.get("cpuManagerPolicy").filter(|node| node.text() == Some("static"));
+    let reserves = |name: &str| top.get(name).is_some_and(|node| quantity(node, "cpu").is_some());
+    let is_reserved =
+        top.get("reservedSystemCPUs").is_some() || reserves("kubeReserved") || reserves("systemReserved");
+    if let Some(node) = policy.filter(|_| !is_reserved) {
+        let message = "needs CPUs of its own: without reservedSystemCPUs or cpu in kubeReserved or systemReserved the kubelet does not start".to_owned();
+        wrong(reading, node.line, RemarkId::Contradiction, "cpuManagerPolicy: static", message);
+    }
     for (key, node) in top.entries() {
         reading.settings += 1;
         if let Some(text) = node.text() {
@@ -324,10 +336,102 @@ fn kubelet(top: &Node, reading: &mut Reading) {
 /// OpenShift's MachineConfig, each item of whose `kernelArguments` is words for the kernel command line.
 fn machine_config(top: &Node, reading: &mut Reading) {
     let list = top.get("spec").and_then(|spec| spec.get("kernelArguments")).map(Node::items);
+    let kind = top.get("spec").and_then(|spec| spec.get("kernelType"));
+    if let Some((node, kind)) = kind.and_then(|node| Some((node, node.text()?))) {
+        reading.settings += 1;
+        if !matches!(kind, "default" | "realtime" | "64k-pages" | "") {
+            let message = format!("is default, realtime or 64k-pages, not `{kind}`");
+            wrong(reading, node.line, RemarkId::Malformed, format!("kernelType: {kind}"), message);
+        }
+    }
     for (line, text) in list.unwrap_or_default().iter().filter_map(|item| Some((item.line, item.text()?))) {
         reading.settings += 1;
         reading.statements.extend(command_words(line, text));
     }
+}
+
+/// OpenShift's PerformanceProfile: the node tuning operator makes a kubelet's settings and kernel parameters of it.
+fn performance_profile(top: &Node, reading: &mut Reading) {
+    let Some(spec) = top.get("spec") else { return };
+    reading.settings += spec.entries().len();
+    let cpus = |name: &str| spec.get("cpu").and_then(|cpu| cpu.get(name));
+    let list = |name: &str| {
+        let node = cpus(name)?;
+        Some((node, machine::grammar::cpu_list(node.text()?, None, None)))
+    };
+    for (name, (node, parsed)) in
+        ["isolated", "reserved", "offlined"].into_iter().filter_map(|name| Some((name, list(name)?)))
+    {
+        if let Err(fault) = parsed {
+            wrong(
+                reading,
+                node.line,
+                RemarkId::Malformed,
+                format!("{name}: {}", node.text().unwrap_or_default()),
+                fault.to_string(),
+            );
+        }
+    }
+    if let (Some((node, Ok(isolated))), Some((_, Ok(reserved)))) = (list("isolated"), list("reserved")) {
+        let both = isolated.intersection(&reserved);
+        if !both.is_empty() {
+            wrong(
+                reading,
+                node.line,
+                RemarkId::Contradiction,
+                "isolated",
+                format!("CPU {both} is reserved, too"),
+            );
+        }
+    }
+    for name in ["realTimeKernel", "workloadHints", "net", "numa", "cpu"] {
+        if let Some((node, text)) = spec.get(name).and_then(|node| Some((node, node.text()?))) {
+            let message = "is an object with keys of its own, as enabled: true".to_owned();
+            wrong(reading, node.line, RemarkId::Malformed, format!("{name}: {text}"), message);
+        }
+    }
+    if let Some((node, policy)) = spec
+        .get("numa")
+        .and_then(|numa| numa.get("topologyPolicy"))
+        .and_then(|node| Some((node, node.text()?)))
+    {
+        reading.remarks.extend(keys::remark(node.line, "kubelet", "", "topologyManagerPolicy", policy));
+    }
+    for (line, text) in spec
+        .get("additionalKernelArgs")
+        .map(Node::items)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|item| Some((item.line, item.text()?)))
+    {
+        reading.statements.extend(command_words(line, text));
+    }
+}
+
+/// Exclusive CPUs are given to containers that ask for whole ones, the same as request and limit.
+fn exclusive(top: &Node, is_meant: bool, reading: &mut Reading) {
+    let spec = top.get("spec").and_then(|spec| spec.get("template")?.get("spec")).or_else(|| top.get("spec"));
+    for container in spec.and_then(|spec| spec.get("containers")).map(Node::items).unwrap_or_default() {
+        let cpu = |what: &str| quantity(container.get("resources")?.get(what)?, "cpu");
+        let (Some((line, limit)), true) = (cpu("limits"), is_meant) else { continue };
+        let is_whole = limit.parse::<u32>().is_ok() || limit.strip_suffix("000m").is_some();
+        let differs = cpu("requests").is_some_and(|(_, request)| request != limit);
+        if !is_whole || differs {
+            let message = "is no whole number of CPUs, the same as request and limit: the container shares the pool and owns no CPU".to_owned();
+            wrong(reading, line, RemarkId::NoEffect, format!("cpu: {limit}"), message);
+        }
+    }
+}
+
+/// A resource of a map in block or flow form.
+fn quantity(node: &Node, name: &str) -> Option<(usize, String)> {
+    if let Some((node, text)) = node.get(name).and_then(|node| Some((node, node.text()?))) {
+        return Some((node.line, text.to_owned()));
+    }
+    let inner = node.text()?.strip_prefix('{')?.strip_suffix('}')?;
+    let pairs = inner.split(',').filter_map(|pair| pair.split_once(':'));
+    let value = pairs.into_iter().find(|(key, _)| unquoted(key) == name).map(|(_, value)| unquoted(value))?;
+    Some((node.line, value))
 }
 
 fn pod(top: &Node, reading: &mut Reading) {
