@@ -60,15 +60,20 @@ fn failures(text: &str) -> impl Iterator<Item = &str> {
 
 /// Runs `command` with its output in `log`; kills it and all its descendants if it takes half an hour.
 pub fn logged(command: &mut Command, log: &Path) -> Result<Outcome> {
+    logged_within(LIMIT, command, log)
+}
+
+/// As [`logged`], and kills it after `limit`.
+pub fn logged_within(limit: Duration, command: &mut Command, log: &Path) -> Result<Outcome> {
     if let Some(directory) = log.parent() {
         fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
     }
     let file = File::create(log).with_context(|| format!("creating {}", log.display()))?;
     let errors = file.try_clone().with_context(|| format!("sharing {}", log.display()))?;
-    let status = wait(command.stdin(Stdio::null()).stdout(file).stderr(errors), LIMIT)?;
+    let status = wait(command.stdin(Stdio::null()).stdout(file).stderr(errors), limit)?;
     let mut text = String::from_utf8_lossy(&fs::read(log)?).into_owned();
     if status.is_none() {
-        text.push_str("\nkilled: it took longer than half an hour\n");
+        text.push_str(&format!("\nkilled: it took longer than {} min\n", limit.as_secs() / 60));
     }
     Ok(Outcome { success: status.is_some_and(|status| status.success()), text, log: log.to_owned() })
 }

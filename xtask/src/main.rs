@@ -6,6 +6,7 @@ mod arguments;
 mod bench;
 mod command;
 mod dist;
+mod faults;
 mod mend;
 mod notices;
 mod packages;
@@ -35,6 +36,8 @@ Usage: cargo xtask TASK [OPTIONS]
                   --full: the long tests, or a part of them
   mend [CRATE]    writes anew what integration tests compare with: snapshots, answers of commands, schemas,
                   generated documents
+  faults [NAME]   puts one fault after another into a copy of the sources and runs the tests that must find it; those whose
+                  names begin so, or all. xtask/src/faults/list.rs has the list
   tidy            what the house demands of the source, checked in seconds
   dist [--target TRIPLE] [--run] [--packages]
                   static binaries in dist/, for every target whose standard library is installed;
@@ -74,6 +77,7 @@ fn run() -> Result<bool> {
     match arguments.word().as_deref() {
         Some("test") => test::run(arguments),
         Some("mend") => mend::run(arguments),
+        Some("faults") => faults::run(arguments),
         Some("tidy") => tidy::run(arguments),
         Some("dist") => dist::run(arguments),
         Some("bench") => bench::run(arguments),

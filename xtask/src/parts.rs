@@ -9,6 +9,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_exposure", "what_reaches_the_disk"),
     ("serial_exposure", "a_command_is_judged"),
     ("serial_in_guests", "explain::a_hog_is_named_on_a_plain_kernel"),
+    ("serial_in_guests", "explain::a_hog_and_an_interrupt"),
     ("serial_in_guests", "explain::an_interrupt_of_another_cpu"),
     ("serial_in_guests", "explain::kernel_code_that_is_not_preempted"),
     ("serial_in_guests", "explain::preemption_that_was_off"),
@@ -30,10 +31,12 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_on_host", "lab::a_kernel_under_another_name"),
     ("serial_on_host", "lab::what_came_of_a_guest"),
     ("serial_on_host", "lab_ladder::a_ladder_that_was_interrupted"),
+    ("serial_on_host", "microscope::each_instruction"),
     ("serial_on_host", "network::a_hog_on_the_receivers_cpu"),
     ("serial_on_host", "network::raw_frames"),
     ("serial_on_host", "noise::a_hog_is_as_long"),
     ("serial_on_host", "noise::pauses_are_no_noise"),
+    ("serial_on_host", "robustness::figures::a_samples_file_holds"),
     ("serial_on_host", "robustness::figures::a_sweep_measures"),
     ("serial_on_host", "robustness::figures::one_seed_meets"),
     ("serial_on_host", "robustness::figures::phases_are_where"),
@@ -44,10 +47,13 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_on_host", "robustness::interrupted::ctrl_c_before"),
     ("serial_on_host", "robustness::interrupted::cyclictest_lines"),
     ("serial_on_host", "robustness::interrupted::measure_tells"),
+    ("serial_on_host", "robustness::interrupted::termination_ends"),
     ("serial_on_host", "robustness::killed::a_command_that_forks"),
     ("serial_on_host", "robustness::killed::hackbench"),
     ("serial_on_host", "robustness::killed::stress_ng"),
     ("serial_on_host", "robustness::killed::writers"),
+    ("serial_on_host", "robustness::lost::a_disk_with_room"),
+    ("serial_on_host", "robustness::lost::a_samples_file_that_grows"),
     ("serial_on_host", "trial::a_block_that_is_killed"),
     ("serial_on_host", "trial::a_trial_that_is_reported"),
     ("serial_on_host", "trial::raising_ktimers_above"),
@@ -79,12 +85,15 @@ pub enum Long {
     Serial(&'static str, &'static str),
     /// Packages, equal builds, an offline build.
     Delivery,
+    /// Faults that are put in by hand, and whether the tests find them.
+    Faults,
 }
 
 /// All parts, in their order.
 pub const FULL: &[Part] = &[
     Part { name: "simulations", tests: &[Long::Simulations] },
     Part { name: "delivery", tests: &[Long::Delivery] },
+    Part { name: "faults", tests: &[Long::Faults] },
     Part {
         name: "machine",
         tests: &[

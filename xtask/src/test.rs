@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, ensure};
 
 use crate::arguments::Arguments;
 use crate::dist::delivery;
+use crate::faults;
 use crate::packages::{self, is_root};
 use crate::parts::{self, Long, Part};
 use crate::stages::{self, Depth, Stage};
@@ -50,6 +51,7 @@ fn run_part(part: &Part) -> Result<Tally> {
         let one = match tests {
             Long::Simulations => stages::simulations()?,
             Long::Delivery => delivery::stage()?,
+            Long::Faults => faults::stage()?,
             Long::Serial(executable, begin) => stages::long(executable, begin)?,
         };
         if one == Tally::default() {

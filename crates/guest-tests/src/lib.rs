@@ -15,8 +15,8 @@
 //! ```
 //!
 //! The test binary itself is put into the guest, with its libraries, and runs there twice: as process 1, which is the
-//! lab's own, and as the command, with all tests of the file. Those of this guest do what they are for, those of another
-//! guest nothing. On the host the first test boots the guest, and each one takes its own result from what came back: a
+//! lab's own, and as the command, with the tests that were asked for. Those of this guest do what they are for, those of
+//! another guest nothing. On the host the first test boots the guest, and each one takes its own result from what came back: a
 //! test that failed in the guest fails here with what it printed there. So one boot serves all tests with one [`Guests`].
 //! An executable with such tests has no others, since all of them are started in every guest; its name begins with `serial_`.
 //!
@@ -178,8 +178,9 @@ impl Guests {
 
     fn guest(&self, kernel: Kernel, binary: PathBuf) -> Guest {
         let ignored_too = std::env::args().any(|word| ["--ignored", "--include-ignored"].contains(&&*word));
-        let words = ["/init", "--test-threads=1", "--show-output", "--color=never"];
-        let words = words.into_iter().chain(ignored_too.then_some("--include-ignored"));
+        let words = ["/init", "--test-threads=1", "--show-output", "--color=never"].map(str::to_owned);
+        let words = words.into_iter().chain(ignored_too.then(|| "--include-ignored".to_owned()));
+        let words = words.chain(selection(std::env::args().skip(1).collect()));
         Guest {
             kernel,
             words: self.all_words(),
@@ -210,6 +211,15 @@ impl Guests {
     }
 }
 
+/// Which tests of this guest are asked for: what the test command leaves for later is not run in the guest before. A value of
+/// another option among the names selects some more.
+fn selection(words: Vec<String>) -> Vec<String> {
+    if words.iter().any(|word| word.starts_with("--skip")) {
+        return Vec::new();
+    }
+    words.into_iter().filter(|word| word == "--exact" || !word.starts_with('-')).collect()
+}
+
 /// Why a guest failed, and what it had said until then: where it came to is half of the reason.
 fn in_words(failure: &boot::Failure) -> String {
     let said = failure.left.as_ref().map(|left| [left.output.as_slice(), left.errors.as_slice()].concat());
@@ -235,6 +245,15 @@ fn lab_of_this_guest() -> Option<Lab> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_guest_runs_the_tests_that_were_asked_for() {
+        let of = |words: &str| selection(words.split_whitespace().map(str::to_owned).collect()).join(" ");
+        assert_eq!(of("--show-output --test-threads=1 --exact a::b a::c"), "--exact a::b a::c");
+        assert_eq!(of("a:: --include-ignored"), "a::");
+        assert_eq!(of("--skip a"), "", "all but some: all are run");
+        assert_eq!(of("--include-ignored"), "");
+    }
 
     #[test]
     fn guests_with_other_programs_are_other_guests() {

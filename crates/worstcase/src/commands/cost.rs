@@ -17,40 +17,40 @@ use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
 
-/// Measure what operations of the kernel take: pipes, sockets, forks, files
+/// Measure how long operations of the kernel take: pipes, sockets, forks, files
 ///
-/// Real time has a price: a set-up that shortens the worst wake-up can make pipes, sockets or forks slower. This measures operations one by one, in rounds of random order; --against says how many times as long each takes as in an earlier record.
+/// Real time has a price: a set-up that shortens the worst wake-up can make pipes, sockets or forks slower. This measures operations one by one, in rounds of random order; --against compares each with an earlier record.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    worstcase cost --out before                  before a change\n  \
-    worstcase cost --against before --out after  after it: what it costs\n  \
-    worstcase report before after                the same comparison again")]
+    worstcase cost --out before                     before a change\n  \
+    worstcase cost --against before --out after     after it: what it costs\n  \
+    worstcase report before after                   the same comparison again")]
 pub struct CostCommand {
-    /// Measure only these operations or families of them, as in pipes,fork; --list names them
+    /// Measure only these operations or families, e.g. pipes,fork; --list names them
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = options::MEASURED)]
     only: Vec<String>,
 
-    /// The CPU that operations run on, and the one for partners on another [default: the first two that this process may use]
+    /// The CPU of the operations, and the one of their partners in `two CPUs` [default: the first two that this process may use]
     #[arg(short = 'a', long, value_name = "LIST", help_heading = options::MEASURED)]
     cpus: Option<CpuList>,
 
-    /// How often each operation is measured; a comparison of all takes 7 or more [default: 9]
+    /// Rounds, each with one sample of every operation; --against needs 7 or more to compare all [default: 9]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(CostPlan::MOST_ROUNDS)), help_heading = options::METHOD)]
     rounds: Option<u32>,
 
-    /// How long a sample is [default: 100ms]
+    /// Length of a sample [default: 100ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = sample, help_heading = options::METHOD)]
     sample: Option<Nanos>,
 
-    /// Where files are made for the operations on files; no file is left [default: the directory that the record's is in]
+    /// Where the operations on files make theirs, and remove them [default: beside --out]
     #[arg(long, value_name = "DIR", help_heading = options::METHOD)]
     directory: Option<PathBuf>,
 
-    /// Seed of the orders [default: random, and recorded]
+    /// Random seed of the order in each round [default: random, and recorded]
     #[arg(long, value_name = "N", help_heading = options::METHOD)]
     seed: Option<Seed>,
 
-    /// Compare with this record; its operations, CPUs, rounds and length of samples hold where no others are given
+    /// Compare with this record, and measure as it did unless other options are given
     #[arg(long, value_name = "DIR", help_heading = options::OUTPUT)]
     against: Option<PathBuf>,
 

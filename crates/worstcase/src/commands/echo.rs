@@ -11,9 +11,9 @@ use crate::network;
 use crate::output;
 use failure::{Error, Result};
 
-/// Answer the frames of measure --probe network, until Ctrl-C
+/// Answer the frames of `measure --probe network`, until Ctrl-C
 ///
-/// One thread, SCHED_FIFO where that is permitted. Each answer says how long the frame was here.
+/// Runs one thread, as SCHED_FIFO where that is permitted. Each answer carries how long the frame was here.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Echo {
@@ -37,20 +37,20 @@ pub struct Echo {
     #[arg(short = 'a', long, value_name = "LIST")]
     cpus: Option<CpuList>,
 
-    /// Keep each frame so long, spinning: to try a measurement against a truth that is known
+    /// Delay each answer by this time, spinning: a known delay that a measurement must find
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = network::delay, hide_default_value = true)]
     delay: Nanos,
 
-    /// Leave each N-th frame unanswered, for the same purpose
+    /// Leave each N-th frame unanswered: a known loss that a measurement must count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     drop_each: Option<u64>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  worstcase echo --listen 10.0.0.2                        answers UDP
-  worstcase echo --interface eth0                         answers raw frames
-  worstcase measure --probe network --peer 10.0.0.2       on the other host: what is measured";
+  worstcase echo --listen 10.0.0.2                     answer UDP
+  worstcase echo --interface eth0                      answer raw frames
+  worstcase measure --probe network --peer 10.0.0.2    measure, on the other host";
 
 impl Echo {
     /// Answers until it is ended.

@@ -27,6 +27,9 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// Until Ctrl-C or --duration; then it says what the load did.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase load --list       what each load does\n  \
+    worstcase load io -D 10m    beside a measurement of your own")]
 pub struct Load {
     /// The load: see --list
     name: Option<String>,
@@ -45,7 +48,7 @@ pub struct Load {
     load_proof: Option<LoadProof>,
 
     /// How long [default: until Ctrl-C]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
     duration: Option<Nanos>,
 
     /// CPUs that its workers run on [default: all that are not isolated]

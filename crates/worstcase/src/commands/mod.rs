@@ -177,3 +177,54 @@ fn means() -> Means {
 fn page(record: &Record) -> std::result::Result<String, String> {
     ::report::page::page(std::slice::from_ref(record)).map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of a command's help, without what each is for.
+    fn examples(command: &clap::Command) -> Vec<Vec<String>> {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines = text.lines().skip_while(|line| *line != "Examples:").skip(1);
+        let lines = lines.take_while(|line| line.starts_with("  worstcase "));
+        lines.map(|line| words(line.trim().split("   ").next().unwrap_or_default())).collect()
+    }
+
+    /// As a shell divides them, comments left out.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        let (mut word, mut is_quoted) = (String::new(), false);
+        for c in line.split(" #").next().unwrap_or_default().chars() {
+            match c {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
+                c => word.push(c),
+            }
+        }
+        words.extend((!word.is_empty()).then_some(word));
+        words
+    }
+
+    fn with_subcommands(command: &clap::Command) -> Vec<&clap::Command> {
+        std::iter::once(command).chain(command.get_subcommands().flat_map(with_subcommands)).collect()
+    }
+
+    #[test]
+    fn every_example_of_the_help_is_a_command() {
+        let all = all();
+        let examples: Vec<Vec<String>> = with_subcommands(&all).into_iter().flat_map(examples).collect();
+        assert!(examples.len() > 30, "{examples:?}");
+        for words in examples {
+            let understood = Arguments::command().try_get_matches_from(&words);
+            assert!(understood.is_ok(), "{}: {}", words.join(" "), understood.unwrap_err());
+        }
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        let all = all();
+        let without = all.get_subcommands().filter(|command| examples(command).is_empty());
+        let without: Vec<&str> = without.map(clap::Command::get_name).collect();
+        assert_eq!(without, ["lab", "schema"], "a group without a verb of its own, and a list");
+    }
+}

@@ -21,6 +21,11 @@ use failure::{Error, Result};
 /// Runs that were cut off are shown too. The directory of a trial, search, bisection or ladder is shown as its command
 /// showed it. The exit code says whether they could be shown, not what their verdicts are.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase report before after         several records side by side\n  \
+    worstcase report DIR --limit 200us    judge a record by another limit\n  \
+    worstcase report DIR --format csv     a row a load and CPU\n  \
+    worstcase report DIR --extreme 1h     what an hour may bring")]
 pub struct Report {
     /// Directories that runs left, or their record.json; the directory of an experiment
     #[arg(required = true, value_name = "DIR")]

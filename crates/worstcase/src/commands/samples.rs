@@ -18,6 +18,9 @@ use failure::{Error, Result};
 /// One line a sample: scenario, load, CPU, activation, when it was due in the scenario, latency; in nanoseconds, or in
 /// instructions of a guest of the lab.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase bench --samples-file all.samples        keep every sample\n  \
+    worstcase samples all.samples --at-least 100us    those of 100 us and more")]
 pub struct Samples {
     /// The file
     file: PathBuf,

@@ -16,6 +16,9 @@ use failure::{Error, Result};
 /// number or UUID, and of the kernel command line and the boot loader's files no value that could hold one, nor a password. Run it
 /// as root, or what only root may read is missing.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase snapshot board.tar.gz        on the board\n  \
+    worstcase check --root board.tar.gz    elsewhere")]
 pub struct Snapshot {
     /// The file to write: .tar.gz, or .txt to read it first
     #[arg(value_name = "FILE")]

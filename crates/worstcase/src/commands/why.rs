@@ -22,6 +22,10 @@ use failure::{Error, Result};
 /// One place for what bench warns of, check and tune judge and change, explain blames and partition verify counts. A rule is
 /// judged on this machine too.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase why rn-thp    a rule that check failed\n  \
+    worstcase why steal     what bench warned of\n  \
+    worstcase why           all ids")]
 pub struct Why {
     /// A rule, a warning, a cause or a disturbance, as any command prints it [default: list them all]
     #[arg(value_name = "ID")]

@@ -12,13 +12,14 @@ use record::{Explanation, store};
 use crate::output::{self, Stream};
 use failure::{Error, Result};
 
-/// Say why the worst wake-ups of a run were late
+/// Show why the worst wake-ups of a run were late
 ///
 /// Reads the record of `worstcase bench --explain`: causes over all late wake-ups of each load, and the account of the worst
 /// one, in pieces that sum to its latency. --export writes what was traced around them for tools that show traces.
 ///
 /// With --live it watches the threads of a program, or threads of its own, and explains each late wake-up when it comes.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Explain {
     /// Directory that a run left, or its record.json
     #[arg(value_name = "DIR", required_unless_present = "live")]
@@ -39,6 +40,13 @@ pub struct Explain {
     #[arg(short, long, value_name = "FILE", requires = "export")]
     output: Option<PathBuf>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  worstcase bench --loads io --explain --out run          measure, then trace the worst wake-ups
+  worstcase explain run                                   show the explanation again
+  worstcase explain run --export perfetto -o run.trace    for ui.perfetto.dev
+  worstcase explain --live --pid 4711 --threshold 1ms     watch a program that runs";
 
 /// Forms that other tools read.
 #[derive(Clone, Copy, ValueEnum)]

@@ -15,14 +15,14 @@ use super::{binary, kept, ladder};
 use crate::output::{self, Stream};
 use failure::{Error, Result};
 
-/// Say what each instruction of a guest's worst wake-ups was for
+/// Show every instruction of a guest's worst wake-ups, by function
 ///
-/// Boots the very guest again, with a plugin in QEMU that keeps every instruction around the worst wake-ups of its record:
-/// causes by function, how long interrupts and preemption were off, and the calls of the worst. The record must come out
-/// the same, to the byte. Needs a guest in instruction time, of amd64, and QEMU 7.2 to 8.2.
+/// Boots the same guest again, with a QEMU plugin that records every instruction around the worst wake-ups. Shows the causes by
+/// function, how long interrupts and preemption were off, and the calls of the worst wake-up. The guest must produce the same
+/// record again, to the byte. Needs an amd64 guest in instruction time, and QEMU 7.2 to 8.2.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    worstcase lab run --kernel debian-6.1-amd64 --out run -- bench --loads idle,scary-grinder --duration 2s\n  \
+    worstcase lab run --kernel debian-6.1-amd64 --out run -- bench --loads idle -D 2s\n  \
     worstcase lab explain run\n  \
     worstcase lab explain my-ladder/none/seed-3 --loads io --folded io.folded")]
 pub struct Explain {
@@ -42,7 +42,7 @@ pub struct Explain {
     #[arg(long, value_name = "FILE")]
     guest_binary: Option<PathBuf>,
 
-    /// Write all calls as folded stacks, which flame graphs are made from
+    /// Write all calls as folded stacks, the input of flame graph tools
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
 

@@ -21,6 +21,11 @@ use failure::{Error, Result};
 ///
 /// create is tune apply for CPUs, with the same journal: tune status and tune keep are for it too.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase partition create --rt 1        isolate CPU 1\n  \
+    worstcase partition verify               count what still disturbs it\n  \
+    worstcase partition run -- my-program    run in it\n  \
+    worstcase partition undo                 put back what there was")]
 pub struct Partition {
     #[command(subcommand)]
     verb: Verb,

@@ -16,9 +16,7 @@ use runner::partition::{enter, named, valid};
 
 /// Start a command inside a partition
 ///
-/// So is everything that it starts.
-///
-/// Under systemd it becomes a scope in the partition's slice.
+/// Everything that the command starts stays inside too. Under systemd it becomes a scope in the partition's slice.
 #[derive(Args)]
 pub struct Run {
     /// The partition: see partition list

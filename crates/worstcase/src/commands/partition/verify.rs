@@ -27,13 +27,16 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Interrupts, softirqs, threads and page faults are counted for a time. Changes nothing; --trace switches tracing on for
 /// that time. Exit code 1 if something came more often than is allowed, 3 if something could not be counted.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase partition verify --rt 1 -D 1m    what disturbs CPU 1, named\n  \
+    worstcase partition verify --trace         with the callers of IPIs")]
 pub struct Verify {
     /// The CPUs [default: those of all partitions]
     #[arg(long, value_name = "CPUS")]
     rt: Option<CpuList>,
 
-    /// For how long
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = options::duration)]
+    /// How long to count
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = options::duration)]
     duration: Nanos,
 
     /// Events a second allowed on each CPU: of each thing, or NAME=N for one row or thread; may be given several times [default: 1]

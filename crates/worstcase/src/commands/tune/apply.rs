@@ -16,6 +16,9 @@ use failure::Result;
 /// If the kernel refuses a write, everything is put back. Interrupts and threads that the kernel does not let go are
 /// reported and cause no rollback.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase tune apply --isolate 1 --for 10m    undone by itself after 10 min\n  \
+    worstcase tune apply --only rn-thp            one rule")]
 pub struct Apply {
     #[command(flatten)]
     choice: Choice,

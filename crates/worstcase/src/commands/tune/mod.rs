@@ -42,6 +42,11 @@ pub use undo::Undo;
 /// What fails in check and has a cure on the running system is written, read back and kept in a journal. undo puts back
 /// what was there, from the journal alone, and never overwrites what somebody else has changed since.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase tune plan                             what could be changed\n  \
+    worstcase tune trial rn-thp                     whether a setting helps here\n  \
+    worstcase tune apply --only rn-thp --for 10m    change it for 10 min\n  \
+    worstcase tune undo                             put back what there was")]
 pub struct Tune {
     #[command(subcommand)]
     verb: Verb,

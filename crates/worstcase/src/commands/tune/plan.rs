@@ -17,6 +17,10 @@ use failure::{Error, Result};
 /// Changes nothing. Alike changes are one line, the likeliest gain first. Gains are estimates of how often such a change cuts the
 /// worst case, from measurements where there are some and from the mechanism else: tune trial measures yours.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase tune plan                      for the whole machine\n  \
+    worstcase tune plan --isolate 1          to isolate CPU 1\n  \
+    worstcase tune plan --isolate 1 --all    every write")]
 pub struct Plan {
     #[command(flatten)]
     choice: Choice,

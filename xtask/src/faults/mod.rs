@@ -1,0 +1,176 @@
+//! `cargo xtask faults`: what the tests are worth. One fault after another is put into a copy of the sources, and the tests
+//! that must find it are run. The same tests pass without it, which is asked first.
+
+mod list;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::arguments::Arguments;
+use crate::command::{self, Outcome};
+use crate::tally::Tally;
+use crate::workspace;
+use tree::Tree;
+
+/// A fault, and who must find it.
+pub struct Fault {
+    /// What a program with it does.
+    pub name: &'static str,
+    /// Which file it is put into, from the workspace's directory.
+    pub file: &'static str,
+    /// What stands there, once.
+    pub is: &'static str,
+    /// What it becomes.
+    pub becomes: &'static str,
+    /// The tests that must find it.
+    pub found_by: Tests,
+}
+
+/// Some tests of one executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tests {
+    /// The crate.
+    pub package: &'static str,
+    /// The integration test; none for the unit tests.
+    pub executable: Option<&'static str>,
+    /// What the tests' paths contain.
+    pub tests: &'static str,
+}
+
+impl fmt::Display for Tests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let executable = self.executable.unwrap_or("unit tests");
+        write!(f, "{} {executable} {}", self.package, self.tests)
+    }
+}
+
+/// Tests that do not end by then have found something too.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// What came of some tests.
+enum Answer {
+    Passed,
+    Failed,
+    Skipped(String),
+    NotBuilt(String),
+}
+
+/// `faults [NAME]`
+pub fn run(mut arguments: Arguments) -> Result<bool> {
+    let name = arguments.word().unwrap_or_default();
+    arguments.finish()?;
+    let tally = find(&name)?;
+    println!("{} found, {} not found, {} skipped", tally.passed, tally.failed, tally.skipped.len());
+    Ok(tally.failed == 0)
+}
+
+/// All of them, as a part of the long tests.
+pub fn stage() -> Result<Tally> {
+    find("")
+}
+
+fn find(begin: &str) -> Result<Tally> {
+    let faults: Vec<&Fault> = list::ALL.iter().filter(|fault| fault.name.starts_with(begin)).collect();
+    ensure!(!faults.is_empty(), "no fault `{begin}`: xtask/src/faults/list.rs has the list");
+    let tree = Tree::copied()?;
+    let mut clean = BTreeMap::new();
+    for fault in &faults {
+        if let std::collections::btree_map::Entry::Vacant(entry) = clean.entry(fault.found_by) {
+            entry.insert(ask(&tree, fault.found_by)?);
+        }
+    }
+    let mut tally = Tally::default();
+    for fault in faults {
+        let (line, one) = match &clean[&fault.found_by] {
+            Answer::Passed => with(&tree, fault)?,
+            Answer::Failed => (format!("{} fails without a fault", fault.found_by), Tally::of(false)),
+            Answer::Skipped(why) => (format!("skipped: {why}"), Tally::skip(fault.name, why.clone())),
+            Answer::NotBuilt(why) => (why.clone(), Tally::of(false)),
+        };
+        println!("  {}: {line}", fault.name);
+        tally.add(one);
+    }
+    Ok(tally)
+}
+
+/// Whether a fault is found, in words too.
+fn with(tree: &Tree, fault: &Fault) -> Result<(String, Tally)> {
+    tree.put_in(fault)?;
+    let answer = ask(tree, fault.found_by);
+    tree.take_out(fault)?;
+    Ok(match answer? {
+        Answer::Failed => (format!("found by {}", fault.found_by), Tally::of(true)),
+        Answer::Passed | Answer::Skipped(_) => (format!("NOT FOUND by {}", fault.found_by), Tally::of(false)),
+        Answer::NotBuilt(why) => (why, Tally::of(false)),
+    })
+}
+
+fn ask(tree: &Tree, tests: Tests) -> Result<Answer> {
+    let mut cargo = workspace::cargo();
+    tree.aim(&mut cargo);
+    cargo.args(["test", "--package", tests.package, "--all-features"]);
+    match tests.executable {
+        Some(executable) => cargo.args(["--test", executable]),
+        None => cargo.arg("--lib"),
+    };
+    cargo.args(["--", "--show-output", "--test-threads=1", tests.tests]);
+    let outcome = command::logged_within(LIMIT, &mut cargo, &workspace::logs().join("faults.log"))?;
+    Ok(answer(&outcome))
+}
+
+/// What a failing build is: no answer of the tests.
+fn answer(outcome: &Outcome) -> Answer {
+    let tally = Tally::from_cargo_test(&outcome.text, outcome.success);
+    let has_run = outcome.text.contains("\nrunning ");
+    match tally {
+        _ if !has_run => Answer::NotBuilt(format!("it does not compile\n{}", outcome.tail())),
+        tally if tally.failed > 0 => Answer::Failed,
+        tally if tally.passed > 0 => Answer::Passed,
+        tally => {
+            Answer::Skipped(tally.skipped.first().map_or("no such test".into(), |skip| skip.why.clone()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_can_be_put_in_and_has_a_name_of_its_own() {
+        let names: BTreeSet<&str> = list::ALL.iter().map(|fault| fault.name).collect();
+        assert!(names.len() == list::ALL.len() && names.len() >= 30, "{}", names.len());
+        for fault in list::ALL {
+            let text = fs::read_to_string(workspace::root().join(fault.file)).unwrap();
+            assert_eq!(text.matches(fault.is).count(), 1, "{}: {}", fault.name, fault.is);
+            assert_ne!(fault.is, fault.becomes, "{}", fault.name);
+        }
+    }
+
+    #[test]
+    fn faults_lie_in_every_layer() {
+        let crates: BTreeSet<&str> =
+            list::ALL.iter().filter_map(|fault| fault.file.split('/').nth(1)).collect();
+        assert!(crates.len() >= 20, "{crates:?}");
+    }
+
+    #[test]
+    fn a_build_that_fails_is_no_test_that_found_something() {
+        let of = |text: &str, success| answer(&Outcome { success, text: text.to_owned(), log: "log".into() });
+        assert!(matches!(of("error[E0308]: mismatched types\n", false), Answer::NotBuilt(_)));
+        let failed =
+            "\nrunning 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+        assert!(matches!(of(failed, false), Answer::Failed));
+        let passed = "\nrunning 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+        assert!(matches!(of(passed, true), Answer::Passed));
+        let none = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n";
+        assert!(matches!(of(none, true), Answer::Skipped(_)));
+    }
+}
