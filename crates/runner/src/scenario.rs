@@ -27,7 +27,7 @@ use crate::observer::Observer;
 use crate::partition::put;
 use crate::recorder::Recorder;
 use crate::session::Session;
-use crate::traced::Traced;
+use crate::traced::{self, Traced};
 use crate::watch::Watch;
 use failure::{Error, Result};
 
@@ -295,6 +295,7 @@ impl Round<'_> {
     /// Short while warming up, so that the measurement's begin is not missed by much.
     fn next_tick(&self, probe: &Probe, load: &RunningLoad) -> Duration {
         let tick = if self.before.is_some() { Looks::patience(load) } else { WARM_UP_TICK };
+        let tick = if self.traced.is_some() { tick.min(traced::READ) } else { tick };
         Counters::patience(probe).map_or(tick, |pause| pause.min(tick))
     }
 

@@ -3,11 +3,14 @@
 //! Figures come first, untraced; what tracing costs is in none of them. How wake-ups are caught is the [`Tracer`]'s business.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use failure::{Error, Result};
 use probe::Probe;
 use record::journal::Line;
-use record::{ClockName, Explanation, Hit, LateWakeUp, Scenario, ScenarioEnd, ScenarioHead, Setup, Tracing};
+use record::{
+    ClockName, Explanation, Hit, LateWakeUp, Overview, Scenario, ScenarioEnd, ScenarioHead, Setup, Tracing,
+};
 use units::{InOrder, Nanos};
 
 use crate::observer::Observer;
@@ -34,12 +37,21 @@ pub trait Tracer {
     /// What the kernel answered.
     fn take(&mut self, marked: &[LateWakeUp]) -> Result<()>;
 
-    /// The worst wake-ups, and what was traced.
-    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>);
+    /// Reads what was recorded since: a few times a second, so that nothing is overwritten.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn read(&mut self) -> Result<()>;
+
+    /// What was traced, the worst wake-ups, and what all activations and handlers took.
+    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>, Overview);
 }
 
 /// Makes a tracer of the so many worst wake-ups from a latency on.
 pub type MakeTracer = fn(usize, Nanos) -> Result<Box<dyn Tracer>>;
+
+/// How often the trace is read where no wake-up is late.
+pub(crate) const READ: Duration = Duration::from_millis(200);
 
 /// A tracer, and which marks it has seen.
 pub(crate) struct Traced {
@@ -47,12 +59,13 @@ pub(crate) struct Traced {
     seen: BTreeMap<usize, u64>,
     /// Late wake-ups that no trace has.
     blind: u64,
+    read: Instant,
     failure: Option<Error>,
 }
 
 impl Traced {
     fn new(tracer: Box<dyn Tracer>) -> Self {
-        Self { tracer, seen: BTreeMap::new(), blind: 0, failure: None }
+        Self { tracer, seen: BTreeMap::new(), blind: 0, read: Instant::now(), failure: None }
     }
 
     pub fn marker(&self) -> String {
@@ -72,10 +85,12 @@ impl Traced {
         self.blind = probe.views().map(|view| view.unmarked()).sum();
         let marked: Vec<LateWakeUp> =
             (0..head.cpus.len()).filter_map(|thread| self.marked(probe, head, thread)).collect();
-        if marked.is_empty() || self.failure.is_some() {
+        if self.failure.is_some() || (marked.is_empty() && self.read.elapsed() < READ) {
             return;
         }
-        match self.tracer.take(&marked) {
+        self.read = Instant::now();
+        let done = if marked.is_empty() { self.tracer.read() } else { self.tracer.take(&marked) };
+        match done {
             Ok(()) => probe.mark_next_from(self.tracer.threshold()),
             Err(error) => self.failure = Some(error),
         }
@@ -91,11 +106,11 @@ impl Traced {
         Some(LateWakeUp { tid, cpu, activation, due, woke, interval })
     }
 
-    fn finish(self) -> (Tracing, Vec<Hit>) {
-        let (mut tracing, hits) = self.tracer.finish();
+    fn finish(self) -> (Tracing, Vec<Hit>, Overview) {
+        let (mut tracing, hits, overview) = self.tracer.finish();
         tracing.blind += self.blind;
         tracing.failure = self.failure.map(|error| error.message);
-        (tracing, hits)
+        (tracing, hits, overview)
     }
 }
 
@@ -116,7 +131,7 @@ pub(crate) fn explain(
             break;
         }
         let measured = measure(session, scenario, (index, scenarios.len()), wanted, make, observer);
-        let (repetition, tracing, hits, go_on) = match measured {
+        let (scenario, (tracing, hits, overview), go_on) = match measured {
             Ok(measured) => measured,
             Err(error) => {
                 session.outputs.speak();
@@ -126,7 +141,7 @@ pub(crate) fn explain(
             }
         };
         let of = u32::try_from(index).unwrap_or(u32::MAX);
-        let explanation = Explanation { of, scenario: repetition, tracing, hits };
+        let explanation = Explanation { of, scenario, tracing, hits, overview };
         session.outputs.append(&Line::Explained(Box::new(explanation.clone())));
         explanations.push(explanation);
         if !go_on {
@@ -136,7 +151,7 @@ pub(crate) fn explain(
     explanations
 }
 
-type Repetition = (Scenario, Tracing, Vec<Hit>, bool);
+type Repetition = (Scenario, (Tracing, Vec<Hit>, Overview), bool);
 
 fn measure(
     session: &mut Session,
@@ -154,8 +169,7 @@ fn measure(
     let measured = scenario::measure(session, planned, index, count, Some(&mut traced), observer);
     session.outputs.speak();
     let measured = measured?;
-    let (tracing, hits) = traced.finish();
-    Ok((measured.scenario, tracing, hits, measured.go_on))
+    Ok((measured.scenario, traced.finish(), measured.go_on))
 }
 
 fn can_be_traced(session: &Session, scenario: &Scenario) -> Result<()> {
