@@ -52,6 +52,8 @@ Usage: cargo xtask TASK [OPTIONS]
                   time to ask this machine all rules; shares of recipes with a known truth that are judged wrongly
   bench events [--em-odp DIRECTORY] [--rounds N]
                   what an event costs in the runtime, in turn with an em-odp built in DIRECTORY
+  bench explain [--rounds N] [--seconds N]
+                  what tracing for explanations costs a wake-up, switched on and off within a run
   bench lab [--rounds N] [--binary FILE]
                   time until a guest's command begins, and two guests side by side against one
   bench trace [--file FILE] [--rounds N]

@@ -15,8 +15,9 @@ mod hits;
 mod live;
 mod rings;
 
+use explain::Watching;
 use failure::{Error, Result};
-use record::{Class, Hit, LateWakeUp, Tracing};
+use record::{Class, Hit, LateWakeUp, Overview, Tracing};
 use sys::clock::Clock;
 use sysroot::SysRoot;
 use trace::Symbols;
@@ -26,6 +27,15 @@ use units::{Bytes, Nanos};
 use hits::Hits;
 pub use live::Live;
 use rings::Rings;
+
+/// How far before late wake-ups events are kept: enough of them to say what is usual.
+const BEFORE: Nanos = Nanos(60_000_000);
+
+/// How long events are kept that nothing wants yet: as long a delay is explained to its beginning.
+const KEPT: Nanos = Nanos(300_000_000);
+
+/// By what a thread has itself woken.
+const ARMED: &str = "timer/hrtimer_start";
 
 /// Size of a CPU's ring, and of all together.
 const RING: Bytes = Bytes(4 << 20);
@@ -67,6 +77,9 @@ pub struct Capture {
     symbols: Symbols,
     tracing: Tracing,
     hits: Hits,
+    threads: Threads,
+    rings: Rings,
+    watching: Watching,
     /// When the kernel began to record, or went on.
     since: Nanos,
 }
@@ -90,8 +103,16 @@ impl Capture {
         recording.instance.write("events/ftrace/print/trigger", &freeze).map_err(Error::from)?;
         recording.instance.open(Form::Binary).map_err(Error::from)?;
         let Recording { instance, symbols, tracing } = recording;
-        let hits = Hits::new(wanted, threshold);
-        Ok(Self { instance, symbols, tracing, hits, since: Nanos(u64::MAX) })
+        Ok(Self {
+            instance,
+            symbols,
+            tracing,
+            hits: Hits::new(wanted, threshold),
+            threads: threads.clone(),
+            rings: Rings::default(),
+            watching: Watching::default(),
+            since: Nanos(u64::MAX),
+        })
     }
 
     /// The file by which threads mark late wake-ups.
@@ -109,6 +130,16 @@ impl Capture {
         Ok(())
     }
 
+    /// Has the kernel record nothing until [`Capture::go_on`].
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn hold(&mut self) -> Result<()> {
+        self.instance.write("tracing_on", "0").map_err(Error::from)?;
+        self.watching.lose(None);
+        Ok(())
+    }
+
     /// From which latency wake-ups are to be marked now.
     pub fn threshold(&self) -> Nanos {
         self.hits.threshold()
@@ -120,7 +151,11 @@ impl Capture {
     /// What the kernel answered.
     pub fn take(&mut self, late: &[LateWakeUp]) -> Result<()> {
         self.instance.write("tracing_on", "0").map_err(Error::from)?;
-        let mut rings = Rings::read(&mut self.instance, &self.symbols, late)?;
+        let first = late.iter().map(|late| late.due.0).min().unwrap_or_default();
+        self.read_on(Nanos(first.saturating_sub(BEFORE.0)))?;
+        // Nothing is recorded until the kernel goes on.
+        self.watching.lose(None);
+        let mut rings = std::mem::take(&mut self.rings);
         self.tracing.freezes += 1;
         for late in late {
             // What began before is in no trace.
@@ -134,9 +169,31 @@ impl Capture {
         self.go_on()
     }
 
-    /// The worst wake-ups, the worst first, and what was traced.
-    pub fn finish(self) -> (Tracing, Vec<Hit>) {
-        (self.tracing, self.hits.finish())
+    /// Reads what was recorded since, so that the rings do not overwrite it; a few times a second is enough for most loads.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn read(&mut self) -> Result<()> {
+        let now = Clock::Monotonic.now();
+        self.read_on(Nanos(now.saturating_sub(KEPT.0)))
+    }
+
+    /// Reads on, and keeps events from a time on.
+    fn read_on(&mut self, from: Nanos) -> Result<()> {
+        let Self { instance, symbols, threads, rings, watching, .. } = self;
+        rings.read_on(instance, symbols, from, &mut |event| match event {
+            Some(event) => watching.see(event, |tid, name| threads.has(tid, name)),
+            None => watching.lose(None),
+        })?;
+        rings.forget_before(from);
+        Ok(())
+    }
+
+    /// What was traced, the worst wake-ups, the worst first, and what all activations and handlers took.
+    pub fn finish(mut self) -> (Tracing, Vec<Hit>, Overview) {
+        // Where the rest cannot be read any more, there is what was read before.
+        let _ = self.read();
+        (self.tracing, self.hits.finish(), self.watching.overview())
     }
 }
 
@@ -175,6 +232,11 @@ impl Recording {
                 self.instance.has(optional.event) && self.instance.enable(optional.event, filter).is_ok();
             let list = if enabled { &mut self.tracing.events } else { &mut self.tracing.absent };
             list.push(optional.event.to_owned());
+        }
+        let own = threads.filter("common_pid", "comm");
+        if self.instance.enable(ARMED, Some(&own)).is_err() {
+            let without = "when threads are due: their lateness begins with their waking";
+            self.tracing.absent.push(without.to_owned());
         }
         if !self.tracing.events.iter().any(|event| event == "sched/sched_switch") {
             let hint = "mount tracefs, or run as root with a kernel that has CONFIG_EVENT_TRACING";

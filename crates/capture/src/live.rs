@@ -1,19 +1,13 @@
 //! Wake-ups of any threads, read from the trace while it is recorded: nothing is frozen, nobody marks anything.
 
-use explain::{WakeUp, WakeUps};
+use explain::{WakeUp, WakeUps, Watching};
 use failure::{Error, Result};
-use record::{Hit, LateWakeUp, Tracing};
+use record::{Hit, LateWakeUp, Overview, Tracing};
 use trace::live::Form;
 use units::Nanos;
 
 use crate::rings::Rings;
-use crate::{Recording, Threads, is_own};
-
-/// How long events are kept: as long a delay is explained to its beginning.
-const KEPT: Nanos = Nanos(300_000_000);
-
-/// By what a thread has itself woken.
-const ARMED: &str = "timer/hrtimer_start";
+use crate::{KEPT, Recording, Threads, is_own};
 
 /// Threads whose wake-ups are watched. Dropped, the instance is removed.
 pub struct Live {
@@ -21,6 +15,7 @@ pub struct Live {
     threads: Threads,
     rings: Rings,
     wake_ups: WakeUps,
+    watching: Watching,
     /// Late ones that are not explained yet: the stack behind the switch is still to come.
     late: Vec<WakeUp>,
     /// The end of the events that were read.
@@ -36,13 +31,6 @@ impl Live {
     /// There is no tracefs, or the kernel refuses.
     pub fn begin(threads: Threads, threshold: Nanos) -> Result<Self> {
         let mut recording = Recording::begin(&threads, threshold)?;
-        let own = threads.filter("common_pid", "comm");
-        if recording.instance.enable(ARMED, Some(&own)).is_err() {
-            recording
-                .tracing
-                .absent
-                .push("when threads are due: their lateness begins with their waking".to_owned());
-        }
         recording.instance.open(Form::Binary).map_err(Error::from)?;
         recording.instance.write("tracing_on", "1").map_err(Error::from)?;
         Ok(Self {
@@ -50,6 +38,7 @@ impl Live {
             threads,
             rings: Rings::default(),
             wake_ups: WakeUps::default(),
+            watching: Watching::default(),
             late: Vec::new(),
             read: Nanos::ZERO,
             count: 0,
@@ -66,10 +55,14 @@ impl Live {
     /// # Errors
     /// What the kernel answered.
     pub fn look(&mut self) -> Result<Vec<Hit>> {
-        let Self { recording, threads, rings, wake_ups, late, read, count } = self;
+        let Self { recording, threads, rings, wake_ups, watching, late, read, count } = self;
         let threshold = recording.tracing.threshold;
         rings.read_on(&mut recording.instance, &recording.symbols, Nanos::ZERO, &mut |event| {
-            let Some(event) = event else { return wake_ups.lose() };
+            let Some(event) = event else {
+                watching.lose(None);
+                return wake_ups.lose();
+            };
+            watching.see(event, |tid, name| threads.has(tid, name));
             *read = event.at.max(*read);
             if let Some(one) = wake_ups.see(event, |tid, name| threads.has(tid, name)) {
                 *count += 1;
@@ -95,6 +88,11 @@ impl Live {
     /// Wake-ups so far, late or not.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// What all wake-ups and handlers took so far.
+    pub fn overview(&self) -> Overview {
+        self.watching.overview()
     }
 
     /// What was traced.

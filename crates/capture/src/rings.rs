@@ -9,9 +9,6 @@ use trace::live::Instance;
 use trace::{Item, Symbols};
 use units::{CpuId, InOrder, Nanos};
 
-/// How far before the wake-ups events are kept: enough of them to say what is usual.
-const BEFORE: Nanos = Nanos(60_000_000);
-
 /// How long after a wake-up its mark may come.
 const MARKED_WITHIN: Nanos = Nanos(2_000_000);
 
@@ -26,15 +23,6 @@ const MOST_EVENTS: usize = 400;
 pub struct Rings(BTreeMap<CpuId, Vec<Event>>);
 
 impl Rings {
-    /// Reads all rings to their ends.
-    pub fn read(instance: &mut Instance, symbols: &Symbols, late: &[LateWakeUp]) -> Result<Self> {
-        let first = late.iter().map(|late| late.due.0).min().unwrap_or_default();
-        let from = Nanos(first.saturating_sub(BEFORE.0));
-        let mut rings = Self::default();
-        rings.read_on(instance, symbols, from, &mut |_| {})?;
-        Ok(rings)
-    }
-
     /// Adds what the kernel has recorded since, from a time on, with the last event of each CPU before it: that says what ran
     /// there. Shows each event, and none where events were lost.
     pub fn read_on(

@@ -4,7 +4,7 @@ use record::{Activity, Cause, Certainty, Class, Piece, Stage};
 use units::{InOrder, Nanos};
 
 use crate::account::{Account, stage_length};
-use crate::event::{Frame, Kind};
+use crate::event::{Frame, Kind, wakes_its_owner};
 use crate::stack::{self, GaveWay, Interrupted};
 use crate::stages::Usual;
 use crate::window::Window;
@@ -83,7 +83,7 @@ impl Judge<'_> {
             Activity::Unknown { why } => Found::new(Class::Unknown, "", Certainty::Unknown, why),
             Activity::Nmi { name } => Found::new(Class::Nmi, name, Sure, "its event"),
             Activity::Softirq { name } => Found::new(Class::Softirq, name, Sure, "its events"),
-            Activity::Timer { function } if function == "hrtimer_wakeup" => self.path(piece),
+            Activity::Timer { function } if wakes_its_owner(function) => self.path(piece),
             Activity::Timer { function } if is_tick(function) && piece.length >= LONG_TICK => {
                 let witness = "the tick took many times its usual time";
                 Found::new(Class::Host, "", Certainty::Likely, witness)

@@ -1,6 +1,6 @@
 //! What helps against a sort of delay: rules by their ids.
 
-use record::Class;
+use record::{Class, HandlerKind};
 
 /// What a sort of cause is called, and the rules whose cures act on it, the most telling first.
 #[derive(Clone, Copy, Debug)]
@@ -74,5 +74,63 @@ pub const fn of(class: Class) -> Sort {
         Class::Usual => sort("what each wake-up takes", &[], ""),
         Class::Tracing => sort("recording the trace", &[], ""),
         Class::Unknown => sort("not explained", &[], ""),
+    }
+}
+
+/// The rule that a trial on the running machine can try against a sort of delay; none where the cure is another kernel, another
+/// host, or a partition.
+pub const fn trial(class: Class) -> Option<&'static str> {
+    match class {
+        Class::InterruptsOff => Some("rn-printk"),
+        Class::NoPreemption => Some("rn-thp"),
+        Class::Nmi => Some("rn-nmi-watchdog"),
+        Class::Throttling => Some("rn-rt-throttle"),
+        _ => None,
+    }
+}
+
+/// What can be done about something that runs and is no thread: whether it can be made a thread or be moved to another CPU, and
+/// how. The words begin a line.
+pub fn of_handler(kind: HandlerKind, name: &str) -> Sort {
+    match (kind, name) {
+        (HandlerKind::Interrupt, _) => sort(
+            "threaded by threadirqs or PREEMPT_RT, unless its driver forbids it; moved by smp_affinity_list",
+            &["bt-threadirqs", "rn-irq-affinity", "rn-irq-allowed"],
+            "",
+        ),
+        (HandlerKind::Vector, "local_timer") => {
+            sort("neither: fewer of them without a tick", &["bt-nohz-full", "rn-timer-migration"], "")
+        }
+        (HandlerKind::Vector, _) => {
+            sort("neither: fewer of them on a CPU of its own", &["rn-cpuset-partition", "bt-nohz-full"], "")
+        }
+        (HandlerKind::Softirq, "NET_RX" | "NET_TX" | "BLOCK" | "IRQ_POLL" | "TASKLET" | "HI") => sort(
+            "threaded by threadirqs or PREEMPT_RT; moves with its device's interrupt",
+            &["bt-threadirqs", "rn-irq-affinity", "rn-rps", "rn-rq-affinity"],
+            "",
+        ),
+        (HandlerKind::Softirq, "RCU") => {
+            sort("moved to threads by rcu_nocbs", &["bt-rcu-nocbs", "rn-rcu-kthreads"], "")
+        }
+        (HandlerKind::Softirq, "SCHED") => {
+            sort("neither: absent on a CPU without load balancing", &["rn-cpuset-partition"], "")
+        }
+        (HandlerKind::Softirq, _) => sort(
+            "threaded by PREEMPT_RT; stays with the CPU that set the timer",
+            &["kc-preempt-rt", "rn-timer-migration"],
+            "",
+        ),
+        (HandlerKind::Call, _) => {
+            sort("neither: keep its sender from that CPU", &["rn-cpuset-partition", "bt-nohz-full"], "")
+        }
+        (HandlerKind::Timer, _) => sort(
+            "threaded by PREEMPT_RT, unless it is marked hard; stays with the CPU that set it",
+            &["kc-preempt-rt", "rn-timer-migration"],
+            "",
+        ),
+        (HandlerKind::Work, _) => {
+            sort("is a thread; moved by the workqueues' cpumask, unless bound", &["rn-wq-cpumask"], "")
+        }
+        (HandlerKind::Nmi, _) => sort("neither", &["rn-nmi-watchdog"], ""),
     }
 }

@@ -245,7 +245,7 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         "softirq_exit" => Some(Kind::Leave(softirq())),
         "hrtimer_expire_entry" => Some(Kind::Enter(Frame::Timer(function("function"), address("hrtimer")))),
         "hrtimer_expire_exit" => Some(Kind::Leave(Frame::Timer(String::new(), address("hrtimer")))),
-        "hrtimer_start" => (function("function") == "hrtimer_wakeup")
+        "hrtimer_start" => wakes_its_owner(&function("function"))
             .then(|| Kind::Arm { timer: address("hrtimer"), due: time("softexpires") }),
         "timer_expire_entry" => Some(Kind::Enter(Frame::Timer(function("function"), address("timer")))),
         "timer_expire_exit" => Some(Kind::Leave(Frame::Timer(String::new(), address("timer")))),
@@ -288,6 +288,11 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         _ => vector(name),
     };
     known.unwrap_or(Kind::Other)
+}
+
+/// Whether it is the function of a timer that a thread sets to have itself woken: sleeps and timeouts, and timerlat's.
+pub(crate) fn wakes_its_owner(function: &str) -> bool {
+    matches!(function, "hrtimer_wakeup" | "timerlat_irq")
 }
 
 /// `local_timer_entry`, `call_function_single_exit`, ...

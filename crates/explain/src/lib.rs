@@ -17,6 +17,7 @@ mod account;
 mod cause;
 pub mod cures;
 mod event;
+mod overview;
 mod playback;
 mod stack;
 mod stages;
@@ -27,6 +28,7 @@ mod window;
 
 pub use account::Account;
 pub use event::{EVENTS, Event, Frame, Kind, Optional, Task};
+pub use overview::Watching;
 pub use stages::{Stages, Usual};
 pub use summary::{CauseTotal, Totals, totals};
 pub use wake_up::{WakeUp, WakeUps};

@@ -1,9 +1,10 @@
 //! Why the worst wake-ups were late: the causes over all of a load, and the account of the worst.
 
 use explain::{CauseTotal, Totals, cures, totals};
-use record::{Certainty, Class, Explanation, Hit, Record, Tracing, Unit};
+use record::{Certainty, Class, Explanation, Hit, Overview, Record, Tracing, Unit};
 use units::{Nanos, Total};
 
+use crate::overview;
 use crate::style::{Style, Tone};
 use crate::text::{clip, count_of, harmless, longest, paragraph, percent};
 
@@ -25,15 +26,17 @@ fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) ->
     let mut text =
         style.paint(Tone::Strong, &wrapped(&format!("{load}: {}", head(record, explanation, unit)), 0));
     text.extend(doubts(explanation, unit).iter().map(|doubt| wrapped(doubt, 2)));
-    let Some(hit) = explanation.hits.first() else { return text };
+    let overview = overview::text(&explanation.overview, unit, style);
+    let Some(hit) = explanation.hits.first() else { return text + &overview };
     let totals = totals(&explanation.hits);
     text += "\n";
     text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
     text.extend(what_helps(&totals.causes).iter().map(|line| wrapped(line, 2)));
+    text.extend(trial(&totals.causes, &load).iter().map(|line| wrapped(line, 2)));
     text += "\n";
     text.extend(worst(hit, unit, style).into_iter().map(|line| line + "\n"));
     text.extend(main_cause(hit).iter().map(|line| wrapped(line, 2)));
-    text
+    text + if overview.is_empty() { "" } else { "\n" } + &overview
 }
 
 /// The account of a late wake-up, with what it was mainly.
@@ -46,7 +49,13 @@ pub fn hit(hit: &Hit, unit: Unit, style: &Style) -> String {
 }
 
 /// What late wake-ups of a machine that was watched come to; `count` is how many wake-ups there were.
-pub fn watched(hits: &[Hit], count: u64, seconds: f64, tracing: &Tracing, style: &Style) -> String {
+pub fn watched(
+    hits: &[Hit],
+    count: u64,
+    seconds: f64,
+    (tracing, overview): (&Tracing, &Overview),
+    style: &Style,
+) -> String {
     let unit = Unit::Microseconds;
     let late = hits.len();
     let wake_ups = count_of(count, "wake-up");
@@ -61,7 +70,8 @@ pub fn watched(hits: &[Hit], count: u64, seconds: f64, tracing: &Tracing, style:
         text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
         text.extend(what_helps(&totals.causes).iter().map(|line| paragraph(line, 2, style.width)));
     }
-    text
+    let overview = overview::text(overview, unit, style);
+    text + if overview.is_empty() { "" } else { "\n" } + &overview
 }
 
 /// `the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
@@ -212,6 +222,15 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
         lines.push(format!("against {}: {advice}", short(cause.class, sort.words)));
     }
     lines
+}
+
+/// The command that tries whether a cure helps under the very load, for the heaviest cause that has one.
+pub(crate) fn trial(causes: &[CauseTotal], load: &str) -> Option<String> {
+    let is_plain = load.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    let time = causes.iter().fold(0, |sum, cause| sum + cause.time.0);
+    let heavy = causes.iter().filter(|cause| is_plain && time > 0 && cause.time.0 * 10 >= time);
+    let rule = heavy.filter_map(|cause| cures::trial(cause.class)).next()?;
+    Some(format!("try whether it helps: worstcase tune trial {rule} --load {load}"))
 }
 
 fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {

@@ -20,6 +20,7 @@ pub mod foot;
 pub mod live;
 pub mod microscope;
 pub mod next;
+mod overview;
 pub mod page;
 pub mod recipe;
 mod rows;

@@ -39,6 +39,38 @@ pub fn text(load: &str, accounts: &[Account], not_found: usize, style: &Style) -
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
+/// Causes of a tail that are named.
+const HEAVIEST: usize = 3;
+
+/// What the tails of several arms consist of: arm, load, and the accounts of its worst wake-ups, the worst first.
+pub fn tails(tails: &[(String, String, Vec<Account>)], style: &Style) -> String {
+    let room = tails.iter().map(|(arm, load, _)| arm.chars().count() + load.chars().count() + 2).max();
+    let room = room.unwrap_or_default().clamp(9, 36);
+    let width = style.width.saturating_sub(room + 23).clamp(24, 90);
+    let head = "What the worst wake-ups consist of, the heaviest causes first";
+    let mut lines = vec![style.paint(Tone::Strong, head)];
+    lines.push(format!("{:room$}  {:>12}  share  cause", "", "instructions"));
+    for (arm, load, accounts) in tails {
+        let name = clip(&format!("{}  {}", harmless(arm), harmless(load)), room);
+        let Some((worst, least)) = accounts.first().zip(accounts.last()) else {
+            lines.push(format!("{name:room$}  {:>12}", "not found"));
+            continue;
+        };
+        let all = rows(accounts);
+        let time = all.iter().fold(0, |sum, row| sum + row.time.0);
+        let lateness = [format!("{} to", UNIT.figure(least.latency)), UNIT.figure(worst.latency)];
+        for place in 0..HEAVIEST.min(all.len()).max(lateness.len()) {
+            let name = if place == 0 { name.as_str() } else { "" };
+            let lateness = lateness.get(place).map_or("", String::as_str);
+            let cause = all.get(place).map_or(String::new(), |row| {
+                format!("{:>3} %  {}", (100 * row.time.0 + time / 2) / time.max(1), clip(&words(row), width))
+            });
+            lines.push(format!("{name:room$}  {lateness:>12}  {cause}"));
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
 fn causes(accounts: &[Account], style: &Style) -> Vec<String> {
     let all = rows(accounts);
     let time = all.iter().fold(0, |sum, row| sum + row.time.0);

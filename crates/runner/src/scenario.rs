@@ -28,7 +28,7 @@ use crate::partition::put;
 use crate::recorder::Recorder;
 use crate::respond::Beside;
 use crate::session::Session;
-use crate::tracer::Traced;
+use crate::tracer::{self, Traced};
 use crate::watch::Watch;
 use failure::{Error, Result};
 
@@ -307,6 +307,7 @@ impl Round<'_> {
     /// Short while warming up, so that the measurement's begin is not missed by much.
     fn next_tick(&self, probe: &Probe, load: &RunningLoad) -> Duration {
         let tick = if self.before.is_some() { Looks::patience(load) } else { WARM_UP_TICK };
+        let tick = if self.traced.is_some() { tick.min(tracer::READ) } else { tick };
         Counters::patience(probe).map_or(tick, |pause| pause.min(tick))
     }
 

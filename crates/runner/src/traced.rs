@@ -4,7 +4,7 @@
 
 use failure::{Error, Result};
 use record::journal::Line;
-use record::{ClockName, Explanation, Hit, Scenario, ScenarioEnd, Setup, Tracing};
+use record::{ClockName, Explanation, Hit, Overview, Scenario, ScenarioEnd, Setup, Tracing};
 use units::{InOrder, Nanos};
 
 use crate::observer::Observer;
@@ -29,7 +29,7 @@ pub(crate) fn explain(
             break;
         }
         let measured = measure(session, scenario, (index, scenarios.len()), wanted, make, observer);
-        let (repetition, tracing, hits, go_on) = match measured {
+        let (scenario, (tracing, hits, overview), go_on) = match measured {
             Ok(measured) => measured,
             Err(error) => {
                 session.outputs.speak();
@@ -39,7 +39,7 @@ pub(crate) fn explain(
             }
         };
         let of = u32::try_from(index).unwrap_or(u32::MAX);
-        let explanation = Explanation { of, scenario: repetition, tracing, hits };
+        let explanation = Explanation { of, scenario, tracing, hits, overview };
         session.outputs.append(&Line::Explained(Box::new(explanation.clone())));
         explanations.push(explanation);
         if !go_on {
@@ -49,7 +49,7 @@ pub(crate) fn explain(
     explanations
 }
 
-type Repetition = (Scenario, Tracing, Vec<Hit>, bool);
+type Repetition = (Scenario, (Tracing, Vec<Hit>, Overview), bool);
 
 fn measure(
     session: &mut Session,
@@ -67,8 +67,7 @@ fn measure(
     let measured = scenario::measure(session, planned, index, count, Some(&mut traced), observer);
     session.outputs.speak();
     let measured = measured?;
-    let (tracing, hits) = traced.finish();
-    Ok((measured.scenario, tracing, hits, measured.go_on))
+    Ok((measured.scenario, traced.finish(), measured.go_on))
 }
 
 fn can_be_traced(session: &Session, scenario: &Scenario) -> Result<()> {

@@ -1,10 +1,11 @@
 //! What catches late wake-ups while a scenario is measured: a [`Tracer`], and which of its marks were seen.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use failure::{Error, Result};
 use probe::Probe;
-use record::{Hit, LateWakeUp, ScenarioHead, Tracing};
+use record::{Hit, LateWakeUp, Overview, ScenarioHead, Tracing};
 use units::Nanos;
 
 /// Catches late wake-ups in a trace and explains them.
@@ -27,12 +28,21 @@ pub trait Tracer {
     /// What the kernel answered.
     fn take(&mut self, marked: &[LateWakeUp]) -> Result<()>;
 
-    /// The worst wake-ups, and what was traced.
-    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>);
+    /// Reads what was recorded since: a few times a second, so that nothing is overwritten.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn read(&mut self) -> Result<()>;
+
+    /// What was traced, the worst wake-ups, and what all activations and handlers took.
+    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>, Overview);
 }
 
 /// Makes a tracer of the so many worst wake-ups from a latency on.
 pub type MakeTracer = fn(usize, Nanos) -> Result<Box<dyn Tracer>>;
+
+/// How often the trace is read where no wake-up is late.
+pub(crate) const READ: Duration = Duration::from_millis(200);
 
 /// A tracer, and which marks it has seen.
 pub(crate) struct Traced {
@@ -40,12 +50,13 @@ pub(crate) struct Traced {
     seen: BTreeMap<usize, u64>,
     /// Late wake-ups that no trace has.
     blind: u64,
+    read: Instant,
     failure: Option<Error>,
 }
 
 impl Traced {
     pub fn new(tracer: Box<dyn Tracer>) -> Self {
-        Self { tracer, seen: BTreeMap::new(), blind: 0, failure: None }
+        Self { tracer, seen: BTreeMap::new(), blind: 0, read: Instant::now(), failure: None }
     }
 
     pub fn marker(&self) -> String {
@@ -65,10 +76,12 @@ impl Traced {
         self.blind = probe.views().map(|view| view.unmarked()).sum();
         let marked: Vec<LateWakeUp> =
             (0..head.cpus.len()).filter_map(|thread| self.marked(probe, head, thread)).collect();
-        if marked.is_empty() || self.failure.is_some() {
+        if self.failure.is_some() || (marked.is_empty() && self.read.elapsed() < READ) {
             return;
         }
-        match self.tracer.take(&marked) {
+        self.read = Instant::now();
+        let done = if marked.is_empty() { self.tracer.read() } else { self.tracer.take(&marked) };
+        match done {
             Ok(()) => probe.mark_next_from(self.tracer.threshold()),
             Err(error) => self.failure = Some(error),
         }
@@ -84,11 +97,11 @@ impl Traced {
         Some(LateWakeUp { tid, cpu, activation, due, woke, interval })
     }
 
-    /// The worst wake-ups, and what was traced.
-    pub fn finish(self) -> (Tracing, Vec<Hit>) {
-        let (mut tracing, hits) = self.tracer.finish();
+    /// What was traced, the worst wake-ups, and what all activations and handlers took.
+    pub fn finish(self) -> (Tracing, Vec<Hit>, Overview) {
+        let (mut tracing, hits, overview) = self.tracer.finish();
         tracing.blind += self.blind;
         tracing.failure = self.failure.map(|error| error.message);
-        (tracing, hits)
+        (tracing, hits, overview)
     }
 }

@@ -4,6 +4,7 @@ mod check;
 mod contender;
 mod corpus;
 mod events;
+mod explain;
 mod figures;
 mod lab;
 mod noise;
@@ -18,10 +19,11 @@ use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 
-/// `bench peers`, `bench record`, `bench check`, `bench events`, `bench lab`, `bench noise` or `bench trace`
+/// `bench peers`, `bench record`, `bench check`, `bench events`, `bench explain`, `bench lab`, `bench noise` or `bench trace`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
     match arguments.word().as_deref() {
         Some("check") => check::run(arguments)?,
+        Some("explain") => explain::run(arguments)?,
         Some("events") => events::run(arguments)?,
         Some("lab") => lab::run(arguments)?,
         Some("noise") => noise::run(arguments)?,
@@ -30,7 +32,7 @@ pub fn run(mut arguments: Arguments) -> Result<bool> {
         Some("trace") => trace::run(arguments)?,
         other => {
             bail!(
-                "there is no benchmark `{}`: there are peers, noise, record, check, events, lab and trace",
+                "there is no benchmark `{}`: there are peers, noise, record, check, events, explain, lab and trace",
                 other.unwrap_or_default()
             )
         }

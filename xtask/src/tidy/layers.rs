@@ -28,7 +28,7 @@ const EDGES: [(&str, &[&str]); 33] = [
     ("operation", &["units", "failure", "files", "sys", "record"]),
     ("load", &["units", "printable", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("trace", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
-    ("explain", &["units", "record", "trace"]),
+    ("explain", &["units", "histogram", "record", "trace"]),
     ("capture", &["units", "failure", "sys", "record", "sysroot", "control", "trace", "explain"]),
     ("audit", &["units", "printable", "files", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine", "survey"]),
@@ -84,7 +84,7 @@ const EDGES: [(&str, &[&str]); 33] = [
         ],
     ),
     ("worstcase", &["*"]),
-    ("xtask", &["units", "histogram", "sys", "record", "probe", "trace"]),
+    ("xtask", &["units", "histogram", "sys", "record", "probe", "trace", "capture"]),
 ];
 
 /// Edges between crates that the table does not allow.

@@ -2,4 +2,5 @@
 
 mod any_stream;
 mod made_up;
+mod overview;
 mod sorts;

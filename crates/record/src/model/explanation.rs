@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuId, Nanos};
 
-use super::Scenario;
+use super::{Overview, Scenario};
 
 /// A scenario measured once more, traced, and its worst wake-ups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct Explanation {
     pub tracing: Tracing,
     /// The worst wake-ups, the worst first.
     pub hits: Vec<Hit>,
+    /// All traced activations, and what ran beside them.
+    #[serde(default)]
+    pub overview: Overview,
 }
 
 /// What was traced, and what it missed.

@@ -1,11 +1,12 @@
 //! Why the worst wake-ups were late: causes of each load, and the account of its worst wake-ups.
 
 use explain::{CauseTotal, totals};
-use record::{Activity, Explanation, Hit, Record, Unit};
+use record::{Activity, Explanation, Hit, Overview, Record, Unit};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Figure, Key, Section, figure, heads, unit_name};
-use crate::explanation::{doubts, head, what_helps, words};
+use crate::explanation::{doubts, head, trial, what_helps, words};
+use crate::overview;
 use crate::svg::{Frame, both, lane, legend_class};
 use crate::text::percent;
 
@@ -33,14 +34,67 @@ fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block>
     let doubts = doubts(explanation, unit);
     blocks.extend(doubts.into_iter().map(Block::Paragraph));
     if explanation.hits.is_empty() {
+        blocks.extend(of_all(&explanation.overview, unit));
         return blocks;
     }
     let totals = totals(&explanation.hits);
     blocks.push(Block::Table(causes(&totals.causes, totals.time, unit)));
     let helps = what_helps(&totals.causes);
-    blocks.extend(helps.into_iter().map(Block::Paragraph));
+    blocks.extend(helps.into_iter().chain(trial(&totals.causes, load)).map(Block::Paragraph));
     blocks.extend(explanation.hits.iter().take(DRAWN).map(|hit| Block::Figure(account(hit, unit))));
+    blocks.extend(of_all(&explanation.overview, unit));
     blocks
+}
+
+/// Parts of all activations, and what ran beside threads.
+fn of_all(overview: &Overview, unit: Unit) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if !overview.parts.is_empty() {
+        blocks.push(Block::Table(parts(overview, unit)));
+        blocks.extend(overview::end_to_end(overview, unit).map(|text| Block::Paragraph(text + ".")));
+    }
+    if !overview.handlers.is_empty() {
+        blocks.push(Block::Table(handlers(overview, unit)));
+    }
+    blocks
+}
+
+fn parts(overview: &Overview, unit: Unit) -> DataTable {
+    let rows = overview.parts.iter().map(|part| {
+        let name = Cell::text(part.name.words());
+        [name].into_iter().chain(overview::figures(part, unit).map(Cell::number)).collect()
+    });
+    let unit = unit_name(unit);
+    let rest = ["median", "p99", "worst"].map(|figure| format!("{figure}, {unit}"));
+    let caption = format!("{} in parts", overview::count(overview));
+    DataTable::new(&caption, heads("part", &rest.each_ref().map(String::as_str)), rows.collect())
+}
+
+fn handlers(overview: &Overview, unit: Unit) -> DataTable {
+    let rows = overview.handlers.iter().map(|handler| {
+        vec![
+            Cell::text(overview::name(handler)),
+            Cell::count(handler.count),
+            Cell::number(figure(unit, handler.time)),
+            Cell::number(figure(unit, handler.longest)),
+            Cell::number(handler.longest_on.to_string()),
+            Cell::text(overview::what_can_be_done(handler)),
+        ]
+    });
+    let unit = unit_name(unit);
+    let mut head = heads("what ran and is no thread", &["number", &format!("time, {unit}")]);
+    head.extend([
+        Cell::number(format!("longest, {unit}")),
+        Cell::number("on CPU"),
+        Cell::text("as a thread, elsewhere?"),
+    ]);
+    DataTable::new(
+        "Interrupts, softirqs, calls, timers and work items, the longest first",
+        head,
+        rows.collect(),
+    )
+    .at_most(PIECES)
+    .fold()
 }
 
 fn causes(causes: &[CauseTotal], time: Nanos, unit: Unit) -> DataTable {

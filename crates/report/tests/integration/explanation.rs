@@ -1,6 +1,10 @@
 //! Explanations: what stands in them, at every width, on terminal and page.
 
-use record::{Activity, Cause, Certainty, Class, Explanation, Hit, Piece, Record, Stage, Tracing};
+use histogram::Histogram;
+use record::{
+    Activity, Cause, Certainty, Class, Explanation, Handler, HandlerKind, Hit, Overview, PathLengths,
+    PathPart, Piece, Record, Stage, Tracing,
+};
 use report::Style;
 use units::{CpuId, Nanos};
 
@@ -60,8 +64,50 @@ fn explained() -> Record {
         ..Tracing::default()
     };
     let hits = vec![hit(5_000_000), hit(400_000)];
-    record.explanations = vec![Explanation { of: 0, scenario, tracing, hits }];
+    record.explanations = vec![Explanation { of: 0, scenario, tracing, hits, overview: overview() }];
     record
+}
+
+/// Each part took 1 and 3 us; a device's handler whose name looks like markup ran for 70 us.
+fn overview() -> Overview {
+    let lengths = || {
+        let mut lengths = Histogram::default();
+        [1_000, 3_000].into_iter().for_each(|length| lengths.record(Nanos(length)));
+        lengths
+    };
+    let part = |name| PathLengths { name, lengths: lengths() };
+    Overview {
+        activations: 2,
+        others: 1,
+        parts: PathPart::ALL.map(part).into(),
+        watched: Nanos(2_000_000_000),
+        handlers: vec![Handler {
+            kind: HandlerKind::Interrupt,
+            name: "<i>eth0</i>".into(),
+            interrupt: Some(24),
+            count: 12,
+            time: Nanos(400_000),
+            longest: Nanos(70_000),
+            longest_on: CpuId(1),
+        }],
+        left_out: 0,
+    }
+}
+
+#[test]
+fn all_activations_stand_in_parts_and_their_worst_are_no_bound() {
+    let text = report::explanation::text(&explained(), &Style::default());
+    for expected in [
+        "2 traced activations (1 more not whole",
+        "worst parts seen, laid end to end: 18.0 us. This is not a bound",
+        "interrupt 24 <i>eth0</i>",
+        "threaded by threadirqs",
+        "rn-irq-affinity",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let page = report::page::page(&[explained()]).unwrap();
+    assert!(page.contains("laid end to end: 18.0 us") && !page.contains("<i>eth0"));
 }
 
 #[test]
@@ -71,6 +117,7 @@ fn an_explanation_says_causes_what_helps_the_worst_and_what_is_missing() {
         "clear_huge_page in <b>stress</b>: no pree",
         "\nsum  ",
         "against no preemption point: kc-preempt-rt, bt-preempt, rn-thp",
+        "try whether it helps: worstcase tune trial rn-thp --load",
         "The worst: 5000.0 us on CPU 1, activation 3447",
         "1 wake-up above 400.0 us came while the trace was read",
         "this kernel has no events for: who sends IPIs",

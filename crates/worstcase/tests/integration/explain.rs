@@ -57,7 +57,13 @@ fn record(directory: &Path) -> Record {
     let mut record = store::load(&first).unwrap();
     let scenario = record.scenarios[0].clone();
     let hits = vec![hit(), Hit { latency: Nanos(LATENCY), ..hit() }];
-    record.explanations = vec![Explanation { of: 0, scenario, tracing: Tracing::default(), hits }];
+    record.explanations = vec![Explanation {
+        of: 0,
+        scenario,
+        tracing: Tracing::default(),
+        hits,
+        overview: record::Overview::default(),
+    }];
     std::fs::write(directory.join("record.json"), serde_json::to_vec(&record).unwrap()).unwrap();
     record
 }

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use guest_tests::Guests;
-use record::{Cause, Class, Hit, Record};
+use record::{Cause, Class, Explanation, HandlerKind, Hit, Record};
 use units::{CpuId, CpuList};
 
 use crate::injection::{self, Delay, Ends, MS, Stop};
@@ -29,6 +29,10 @@ static RT: Guests = Guests::new("debian-6.1-rt-amd64", "quiet no_timer_check")
     .processors(2)
     .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
 
+static NEW: Guests = Guests::new("debian-6.12-rt-amd64", "quiet no_timer_check")
+    .processors(2)
+    .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
+
 /// A thread that makes delays: its name, its CPU, its priority if it is a real-time thread.
 type Maker = (&'static str, CpuId, Option<&'static str>);
 
@@ -37,18 +41,26 @@ fn traced(
     maker: Maker,
     make: impl for<'stop> Fn(&'stop Stop) -> Result<Delay<'stop>, String> + Sync,
 ) -> Vec<Hit> {
+    explained(maker, make).hits
+}
+
+/// A traced run beside delays.
+fn explained(
+    maker: Maker,
+    make: impl for<'stop> Fn(&'stop Stop) -> Result<Delay<'stop>, String> + Sync,
+) -> Explanation {
     let stop = Stop::new(false);
     std::thread::scope(|scope| {
         let ends = Ends(&stop);
         let delays = injection::again_and_again(scope, &stop, maker, PAUSE, || make(&stop));
-        let hits = measured();
+        let explanation = measured();
         drop(ends);
         delays.join().unwrap().unwrap();
-        hits
+        explanation
     })
 }
 
-fn measured() -> Vec<Hit> {
+fn measured() -> Explanation {
     let cpu = MEASURED.to_string();
     let mut command = Command::new("worstcase");
     command.args(["bench", "--loads", "idle", "--cpus", &cpu, "--interval", "10ms", "--duration", "1500ms"]);
@@ -57,7 +69,7 @@ fn measured() -> Vec<Hit> {
     let record: Record =
         record::store::load("run".as_ref()).unwrap_or_else(|error| panic!("{error}: {words}"));
     let _ = std::fs::remove_dir_all("run");
-    record.explanations.into_iter().next().unwrap_or_else(|| panic!("{words}")).hits
+    record.explanations.into_iter().next().unwrap_or_else(|| panic!("{words}"))
 }
 
 /// The share of a hit's latency, in percent, of causes that are like this.
@@ -189,5 +201,42 @@ fn preemption_that_was_off_is_named_on_a_real_time_kernel() {
             Class::PreemptionOff,
             "bpf_",
         );
+    });
+}
+
+/// Who sent it is named by an event that Linux 6.1 does not have.
+#[test]
+fn the_sender_of_an_interrupt_is_named_on_a_new_real_time_kernel() {
+    NEW.run(|| {
+        let maker = ("the-sender", OTHER, None);
+        let hit =
+            assert_explained(maker, SHORT / 2, |_| injection::waiting_on(MEASURED, SHORT), Class::Call, "");
+        let call = hit.causes.iter().find(|cause| cause.class == Class::Call).unwrap();
+        assert!(call.witness.starts_with("sent by the-sender ["), "{call:?}");
+    });
+}
+
+/// The longest call in the table of handlers is as long as the one that was made, to five percent: where the host stopped the
+/// CPU meanwhile, another run is looked at.
+#[test]
+fn a_handler_of_known_length_stands_in_the_table_of_handlers() {
+    PLAIN.run(|| {
+        let maker = ("the-sender", OTHER, None);
+        let mut seen = Vec::new();
+        let is_found = (0..ATTEMPTS).any(|_| {
+            let overview = explained(maker, |_| injection::waiting_on(MEASURED, SHORT)).overview;
+            assert!(overview.activations > 50 && overview.parts.len() == 6, "{overview:?}");
+            let calls = overview.handlers.into_iter().filter(|handler| {
+                matches!(handler.kind, HandlerKind::Call | HandlerKind::Vector)
+                    && handler.longest_on == MEASURED
+                    && handler.name.contains("call_function")
+            });
+            let longest = calls.max_by_key(|handler| handler.longest);
+            println!("made {SHORT}, found {longest:?}");
+            let is_it = longest.as_ref().is_some_and(|one| one.longest.0.abs_diff(SHORT) <= SHORT / 20);
+            seen.push(longest);
+            is_it
+        });
+        assert!(is_found, "{seen:?}");
     });
 }

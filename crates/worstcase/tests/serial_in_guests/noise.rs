@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use guest_tests::Guests;
-use record::Record;
+use record::{Class, Hit, Record};
 use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
-use units::CpuList;
+use trace::tracer::{Context, Hwlat, Kind, Plan, Running, Sample};
+use units::{CpuList, Nanos};
 
-const TRACING: &str = "/sys/kernel/tracing";
 const MS: u64 = 1_000_000;
 /// So long that no pause of the host is taken for it.
 const HELD: u64 = 60 * MS;
@@ -23,11 +23,16 @@ static RT: Guests = Guests::new("debian-6.1-rt-amd64", "quiet no_timer_check")
     .processors(2)
     .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
 
+static RTLA: Guests = Guests::new("debian-6.1-rt-amd64", "quiet no_timer_check")
+    .processors(2)
+    .programs(&[env!("CARGO_BIN_EXE_worstcase"), "rtla"]);
+
 /// Takes CPU 1 again and again while `look` looks; how often it did.
 fn beside_a_hog<T>(look: impl FnOnce() -> T) -> (T, u64) {
     let (stop, holds) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let hog = std::thread::Builder::new().name("the-hog".to_owned());
+        let body = || {
             schedule::set_affinity(0, &"1".parse::<CpuList>().unwrap()).unwrap();
             schedule::set(Scheduling::Fifo("99".parse().unwrap())).unwrap();
             while !stop.load(Ordering::Relaxed) {
@@ -39,7 +44,8 @@ fn beside_a_hog<T>(look: impl FnOnce() -> T) -> (T, u64) {
                 }
                 holds.fetch_add(1, Ordering::Relaxed);
             }
-        });
+        };
+        hog.spawn_scoped(scope, body).unwrap();
         let seen = look();
         stop.store(true, Ordering::Relaxed);
         (seen, holds.load(Ordering::Relaxed))
@@ -54,43 +60,48 @@ fn ours() -> u64 {
     record.scenarios[0].series[0].observed.summary().maximum().unwrap().0
 }
 
-fn write(file: &str, text: &str) {
-    fs::write(format!("{TRACING}/{file}"), text).unwrap_or_else(|error| panic!("{file}: {error}"));
-}
-
-/// What a tracer of noise recorded on CPU 1, a line a sample.
-fn traced(tracer: &str, prepare: &[(&str, &str)]) -> String {
-    write("current_tracer", "nop");
-    prepare.iter().for_each(|(file, text)| write(file, text));
-    write("trace", "");
-    write("current_tracer", tracer);
-    write("tracing_on", "1");
+/// What a tracer of noise recorded on CPU 1.
+fn traced(plan: &Plan) -> Vec<Sample> {
+    let mut running = Running::start(plan).unwrap();
     std::thread::sleep(LOOK);
-    write("tracing_on", "0");
-    let text = fs::read_to_string(format!("{TRACING}/trace")).unwrap();
-    write("current_tracer", "nop");
-    text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+    let mut samples = Vec::new();
+    running.each(&mut |sample| samples.push(*sample)).unwrap();
+    running.stop().unwrap();
+    samples
 }
 
-/// The greatest "max single noise" of the samples, in nanoseconds (Documentation/trace/osnoise-tracer.rst).
+fn measured() -> CpuList {
+    "1".parse().unwrap()
+}
+
+/// The longest that was taken at once.
 fn osnoise() -> u64 {
-    let prepare = [("osnoise/cpus", "1"), ("osnoise/period_us", "1000000"), ("osnoise/runtime_us", "900000")];
-    let text = traced("osnoise", &prepare);
-    let worst = |line: &str| line.split_once(": ")?.1.split_whitespace().nth(3)?.parse::<u64>().ok();
-    text.lines().filter_map(worst).max().unwrap_or_else(|| panic!("no sample: {text}")) * 1000
+    let samples = traced(&Plan::usual(Kind::Osnoise, measured()));
+    let worst = |sample: &Sample| match sample {
+        Sample::Osnoise { worst, .. } => Some(worst.0),
+        _ => None,
+    };
+    samples.iter().filter_map(worst).max().unwrap_or_else(|| panic!("no sample: {samples:?}"))
 }
 
-/// How many samples of that length or more there are (Documentation/trace/hwlat_detector.rst).
+/// How often it was so long or longer.
 fn hwlat(at_least: u64) -> u64 {
-    let prepare =
-        [("tracing_cpumask", "2"), ("hwlat_detector/window", "1000000"), ("hwlat_detector/width", "900000")];
-    let text = traced("hwlat", &prepare);
-    let worst = |line: &str| {
-        let (inner, outer) =
-            line.split_once("inner/outer(us):")?.1.split_whitespace().next()?.split_once('/')?;
-        Some(inner.parse::<u64>().ok()?.max(outer.parse().ok()?) * 1000)
-    };
-    text.lines().filter_map(worst).filter(|length| *length >= at_least).count() as u64
+    let plan = Hwlat { cpus: measured(), window: Nanos(1_000 * MS), width: Nanos(900 * MS) };
+    let is_long = |sample: &&Sample| matches!(sample, Sample::Hwlat { worst, .. } if worst.0 >= at_least);
+    traced(&Plan::Hwlat(plan)).iter().filter(is_long).count() as u64
+}
+
+/// The longest that timerlat's thread and its interrupt waited.
+fn timerlat() -> (u64, u64) {
+    let mut worst = (0, 0);
+    for sample in traced(&Plan::usual(Kind::Timerlat, measured())) {
+        match sample {
+            Sample::Timerlat { context: Context::Thread, latency, .. } => worst.0 = latency.0.max(worst.0),
+            Sample::Timerlat { latency, .. } => worst.1 = latency.0.max(worst.1),
+            _ => panic!("{sample:?}"),
+        }
+    }
+    worst
 }
 
 #[test]
@@ -107,4 +118,135 @@ fn a_hog_is_seen_by_the_noise_probe_as_by_osnoise_and_not_by_hwlat() {
         // hwlat keeps interrupts off: nothing but the machine below the kernel takes its CPU.
         assert!(held >= 3 && hwlat * 2 < held, "{hwlat} of {held}");
     });
+}
+
+/// The hog has the CPU with interrupts on: timerlat's interrupt comes in time, its thread does not.
+#[test]
+fn a_hog_is_seen_by_timerlats_thread_and_not_by_its_interrupt() {
+    RT.run(|| {
+        let ((thread, interrupt), holds) = beside_a_hog(timerlat);
+        println!("{holds} holds of {HELD} ns: thread {thread} ns, interrupt {interrupt} ns");
+        assert!(holds >= 3 && thread >= HELD * 90 / 100 && interrupt * 2 < thread, "{thread} {interrupt}");
+    });
+}
+
+/// One line of `worstcase explain --live --json`.
+fn hits(text: &str) -> Vec<Hit> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+/// The settings of timerlat, which belong to the machine.
+fn settings() -> Vec<String> {
+    let files = ["cpus", "timerlat_period_us", "stop_tracing_total_us"];
+    files.map(|file| fs::read_to_string(format!("/sys/kernel/tracing/osnoise/{file}")).unwrap()).to_vec()
+}
+
+/// timerlat's threads are those that are watched: our account of their wake-ups names the hog, and both have the same worst.
+#[test]
+fn timerlat_beside_our_account_of_its_own_threads_agrees_with_it() {
+    RT.run(|| {
+        let before = settings();
+        let watch = |json: &[&str]| {
+            let words =
+                ["explain", "--live", "--beside", "timerlat", "--threshold", "20ms", "--duration", "3s"];
+            let output = Command::new("worstcase").args(words).args(json).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let (text, _) = beside_a_hog(|| watch(&["--json"]));
+        let hits = hits(&text);
+        let of_hog = hits.iter().filter(|hit| {
+            let main = hit.main_cause().unwrap();
+            println!("{} {:?} {}", hit.latency, main.class, main.culprit);
+            main.class == Class::Rival && main.culprit.starts_with("the-hog [")
+        });
+        assert!(of_hog.count() * 10 >= hits.len() * 9 && hits.len() >= 3, "{hits:#?}");
+        assert_eq!(settings(), before);
+        let (text, _) = beside_a_hog(|| watch(&[]));
+        println!("{text}");
+        assert!(text.contains("timerlat, beside: thread: ") && text.contains("timer late"), "{text}");
+    });
+}
+
+#[test]
+fn a_watch_that_is_killed_leaves_timerlats_settings_as_they_were() {
+    RT.run(|| {
+        // A value that the watch changes.
+        fs::write("/sys/kernel/tracing/osnoise/timerlat_period_us", "2000").unwrap();
+        let before = settings();
+        let words = ["explain", "--live", "--beside", "timerlat", "--duration", "60s"];
+        let mut child = Command::new("worstcase").args(words).spawn().unwrap();
+        let wait = |what: &str, is_so: &dyn Fn() -> bool| {
+            let patience = std::time::Instant::now() + Duration::from_secs(20);
+            while !is_so() {
+                assert!(std::time::Instant::now() < patience, "{what}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        wait("timerlat runs", &|| threads_of_timerlat() > 0);
+        assert_ne!(settings(), before);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait("timerlat ends", &|| threads_of_timerlat() == 0);
+        wait("settings are put back", &|| settings() == before);
+        fs::write("/sys/kernel/tracing/osnoise/timerlat_period_us", "1000").unwrap();
+    });
+}
+
+fn threads_of_timerlat() -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let names = processes.filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("timerlat/")).count()
+}
+
+/// Where rtla, which stops at the first late wake-up, says who blocked timerlat's thread, our account of that thread names the
+/// same.
+#[test]
+fn rtla_and_our_account_of_its_thread_name_the_same_culprit() {
+    const ROUNDS: usize = 10;
+    RTLA.run(|| {
+        let (mut same, mut all) = (0, Vec::new());
+        for _ in 0..ROUNDS {
+            let (both, _) = beside_a_hog(rtla_and_ours);
+            let (theirs, ours) = both;
+            println!("rtla: {theirs:?}; ours: {ours:?}");
+            same += usize::from(theirs.contains("the-hog") && ours.contains("the-hog"));
+            all.push((theirs, ours));
+        }
+        assert!(same * 10 >= ROUNDS * 9, "{same} of {ROUNDS}: {all:#?}");
+    });
+}
+
+/// What rtla calls the blocking thread, and our main cause of the wake-ups of its thread, empty where either has none.
+fn rtla_and_ours() -> (String, String) {
+    let mut rtla = Command::new("rtla");
+    rtla.args(["timerlat", "top", "--cpus", "1", "--auto", "20000", "--quiet", "--duration", "10"]);
+    rtla.stdout(std::process::Stdio::piped());
+    let rtla = rtla.spawn().unwrap();
+    let patience = std::time::Instant::now() + Duration::from_secs(5);
+    let thread = loop {
+        if let Some(tid) = thread_of_timerlat() {
+            break tid;
+        }
+        assert!(std::time::Instant::now() < patience, "rtla starts no thread");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let words = ["explain", "--live", "--threshold", "20ms", "--duration", "2s", "--json", "--tid"];
+    let ours = Command::new("worstcase").args(words).arg(thread.to_string()).output().unwrap();
+    let said = String::from_utf8_lossy(&rtla.wait_with_output().unwrap().stdout).into_owned();
+    let mut lines = said.lines().skip_while(|line| !line.contains("Blocking thread:"));
+    let theirs = lines.nth(1).unwrap_or_default().trim().to_owned();
+    let hits = hits(&String::from_utf8_lossy(&ours.stdout));
+    let ours = hits.first().and_then(|hit| hit.main_cause()).map_or("", |cause| cause.culprit.as_str());
+    (theirs, ours.to_owned())
+}
+
+fn thread_of_timerlat() -> Option<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut own = processes.filter(|process| {
+        fs::read_to_string(process.path().join("comm")).is_ok_and(|name| name.starts_with("timerlat/1"))
+    });
+    own.find_map(|process| process.file_name().to_str()?.parse().ok())
 }

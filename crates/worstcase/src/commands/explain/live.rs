@@ -14,6 +14,7 @@ use sys::signal::Signals;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos, Priority};
 
+use super::beside::{Beside, Tracer};
 use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -48,6 +49,10 @@ pub struct Options {
     #[arg(long, value_name = "TIME", requires = "live", default_value = "100us", value_parser = options::length)]
     threshold: Nanos,
 
+    /// Have a tracer of the kernel's own measure meanwhile (root; Debian's rt kernels have them), and show its figures beside
+    #[arg(long, value_name = "TRACER", requires = "live")]
+    beside: Option<Tracer>,
+
     /// How long [default: until Ctrl-C]
     #[arg(short = 'D', long, value_name = "TIME", requires = "live", value_parser = options::length)]
     duration: Option<Nanos>,
@@ -63,17 +68,23 @@ impl Options {
     pub fn watch(&self, json: bool) -> Result<()> {
         let signals = Signals::take()?;
         let ids = self.ids()?;
-        let are_own = ids.is_empty();
-        let threads = if are_own { Threads::Named(OWN.to_owned()) } else { Threads::Ids(ids) };
+        let of_tracer = self.beside.and_then(Tracer::waits).filter(|_| ids.is_empty());
+        let are_own = ids.is_empty() && of_tracer.is_none();
+        let threads = match ids.is_empty() {
+            true => Threads::Named(of_tracer.unwrap_or(OWN).to_owned()),
+            false => Threads::Ids(ids),
+        };
         let mut live = Live::begin(threads, self.threshold)?;
+        // After the watch and before any thread, so that whoever takes them away can be started, and ends first.
+        let beside = self.beside.map(Beside::start).transpose()?;
         if !are_own {
-            return self.follow(live, &signals, json);
+            return self.follow(live, beside, &signals, json);
         }
         let end = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let watched = start(scope, &end).and_then(|ids| {
                 live.watch_only(ids);
-                self.follow(live, &signals, json)
+                self.follow(live, beside, &signals, json)
             });
             end.store(true, Ordering::Relaxed);
             watched
@@ -97,7 +108,13 @@ impl Options {
         }
     }
 
-    fn follow(&self, mut live: Live, signals: &Signals, json: bool) -> Result<()> {
+    fn follow(
+        &self,
+        mut live: Live,
+        mut beside: Option<Beside>,
+        signals: &Signals,
+        json: bool,
+    ) -> Result<()> {
         let style = output::style(Stream::Output);
         let began = Instant::now();
         let until = self.duration.map(|duration| began + duration.duration());
@@ -112,14 +129,21 @@ impl Options {
                 kept.push_back(hit);
                 kept.drain(..kept.len().saturating_sub(KEPT));
             }
+            if let Some(beside) = &mut beside {
+                beside.look()?;
+            }
             if ends || !readers {
                 break;
             }
         }
+        let beside = beside.map(Beside::finish).transpose()?.unwrap_or_default();
         if !json && readers {
             let hits: Vec<Hit> = kept.into();
             let seconds = began.elapsed().as_secs_f64();
-            print(&report::explanation::watched(&hits, live.count(), seconds, live.tracing(), &style))?;
+            let overview = live.overview();
+            let traced = (live.tracing(), &overview);
+            let watched = report::explanation::watched(&hits, live.count(), seconds, traced, &style);
+            print(&(watched + &beside))?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! `worstcase explain`: why the worst wake-ups of a run were late.
 
+mod beside;
 mod live;
 pub mod tracer;
 
@@ -107,12 +108,28 @@ mod tests {
     use explain::cures;
 
     #[test]
+    fn every_rule_that_is_named_against_a_handler_is_there() {
+        use record::HandlerKind::{Call, Interrupt, Nmi, Softirq, Timer, Vector, Work};
+        let rules = Rules::built_in().unwrap();
+        let named = [(Vector, "local_timer"), (Softirq, "NET_RX"), (Softirq, "RCU"), (Softirq, "SCHED")];
+        let others = [Interrupt, Vector, Softirq, Call, Timer, Work, Nmi].map(|kind| (kind, ""));
+        for (kind, name) in named.into_iter().chain(others) {
+            for id in cures::of_handler(kind, name).rules {
+                assert!(rules.get(id).is_some(), "{kind:?}: no rule {id}: crates/explain/src/cures.rs");
+            }
+        }
+    }
+
+    #[test]
     fn every_rule_that_is_named_against_a_cause_is_there() {
         let rules = Rules::built_in().unwrap();
         for class in cures::CLASSES {
             for id in cures::of(class).rules {
                 assert!(rules.get(id).is_some(), "{class:?}: no rule {id}: crates/explain/src/cures.rs");
             }
+            let tried = cures::trial(class).and_then(|id| rules.get(id));
+            assert_eq!(tried.is_some(), cures::trial(class).is_some(), "{class:?}");
+            assert!(tried.is_none_or(|rule| !rule.cure.runtime.is_empty()), "{class:?} cannot be tried");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What explains late wake-ups of a run: a capture of the kernel's trace.
 
 use capture::{Capture, Threads};
-use record::{Hit, LateWakeUp, Tracing};
+use record::{Hit, LateWakeUp, Overview, Tracing};
 use runner::Tracer;
 use units::Nanos;
 
@@ -35,7 +35,11 @@ impl Tracer for OfRun {
         self.0.take(late)
     }
 
-    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>) {
+    fn read(&mut self) -> Result<()> {
+        self.0.read()
+    }
+
+    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>, Overview) {
         self.0.finish()
     }
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::boot::{self, Guest};
-use lab::microscope::{self as scope, Seen, WakeUp};
+use lab::boot::Guest;
 use lab::{kernels::Cache, state::Kind};
 use microscope::Account;
-use record::{Record, store};
-use sys::signal::{Signal, Signals};
+use record::store;
+use sys::signal::Signals;
 
+use super::again::{self, OfLoad};
 use super::{binary, kept, ladder};
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -56,19 +56,10 @@ impl Explain {
         let place = self.directory.as_path();
         let place = if place.ends_with(store::RECORD) { place.parent().unwrap_or(place) } else { place };
         refuse_of_others(place)?;
-        let path = place.join(store::RECORD);
-        let bytes = files::read(&path, LONGEST_RECORD)?;
-        let record = store::load(place)?;
         let guest = self.guest(place)?;
-        let wake_ups = self.wake_ups(&record)?;
-        check(&guest, &record)?;
-        let signals = Signals::take()?;
-        let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
         output::words("one boot for the kernel's symbols, one under the microscope");
-        let symbols = scope::symbols(&guest, &stop)?;
-        let seen =
-            scope::look(&guest, &bytes, &wake_ups, &symbols, &stop).map_err(|failure| failure.error)?;
-        self.show(&wake_ups, &seen)?;
+        let signals = Signals::take()?;
+        self.show(&again::look(place, &guest, self.worst.into(), &self.loads, &signals)?)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -80,25 +71,8 @@ impl Explain {
         }
     }
 
-    fn wake_ups<'a>(&self, record: &'a Record) -> Result<Vec<WakeUp<'a>>> {
-        let mut all = scope::worst(record, self.worst.into());
-        let load = |wake_up: &WakeUp<'_>| wake_up.scenario.head.planned.load.clone();
-        if let Some(unknown) = self.loads.iter().find(|name| !all.iter().any(|one| load(one) == **name)) {
-            let message = format!("no wake-up under the load {unknown} stands in the record");
-            return Err(Error::new(message, "worstcase report DIR shows its loads"));
-        }
-        all.retain(|wake_up| self.loads.is_empty() || self.loads.contains(&load(wake_up)));
-        if all.is_empty() {
-            return Err(Error::new(
-                "the record has no wake-ups of timers on the guest's clock",
-                "worstcase lab run ... -- bench measures some",
-            ));
-        }
-        Ok(all)
-    }
-
-    fn show(&self, wake_ups: &[WakeUp<'_>], seen: &Seen) -> Result<()> {
-        let found: Vec<Account> = seen.accounts.iter().flatten().cloned().collect();
+    fn show(&self, seen: &[OfLoad]) -> Result<()> {
+        let found: Vec<Account> = seen.iter().flat_map(|of_load| of_load.accounts.clone()).collect();
         if let Some(path) = &self.folded {
             files::write_whole(path, microscope::folded(&found).as_bytes())?;
         }
@@ -106,15 +80,7 @@ impl Explain {
             let text = serde_json::to_string(&found).map_err(|error| Error::new(error, ""))?;
             return output::final_data(&(text + "\n"));
         }
-        let style = output::style(Stream::Output);
-        let mut texts = Vec::new();
-        let pairs: Vec<_> = wake_ups.iter().zip(&seen.accounts).collect();
-        for group in pairs.chunk_by(|(a, _), (b, _)| std::ptr::eq(a.scenario, b.scenario)) {
-            let accounts: Vec<Account> = group.iter().filter_map(|(_, account)| (*account).clone()).collect();
-            let load = group.first().map_or("", |(wake_up, _)| &wake_up.scenario.head.planned.load);
-            texts.push(report::microscope::text(load, &accounts, group.len() - accounts.len(), &style));
-        }
-        output::final_data(&texts.join("\n"))
+        output::final_data(&shown(seen))
     }
 }
 
@@ -131,29 +97,11 @@ fn refuse_of_others(place: &Path) -> Result<()> {
     }
 }
 
-/// No record is longer, in bytes.
-const LONGEST_RECORD: u64 = 256 << 20;
-
-/// A guest that is made of something else is another guest, and would take as long to be found out.
-fn check(guest: &Guest, record: &Record) -> Result<()> {
-    let of_record = record.header.machine.lab.as_ref();
-    let Some((emulator, images)) =
-        of_record.and_then(|lab| Some((lab.emulator.clone(), lab.images.clone()?)))
-    else {
-        return Err(Error::new(
-            "the record does not say what its guest was made of",
-            "only what was measured in a guest of the lab can be run again",
-        ));
-    };
-    let made_of = lab::MadeOf { emulator, images };
-    let differences = made_of.differences(&boot::made_of(guest)?);
-    if differences.is_empty() {
-        return Ok(());
-    }
-    Err(Error::new(
-        format!("the guest cannot be made again: {}", differences.join("; ")),
-        "--guest-binary names the worstcase that measured; or measure anew with this one",
-    ))
+/// Causes, account and calls, load by load.
+pub fn shown(seen: &[OfLoad]) -> String {
+    let style = output::style(Stream::Output);
+    let text = |one: &OfLoad| report::microscope::text(&one.load, &one.accounts, one.not_found, &style);
+    seen.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// A guest of the ladder above `place`.

@@ -67,6 +67,12 @@ pub struct Ladder {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
+    /// Then run the first guest of each rung again under the microscope, and name the three heaviest causes of the N worst
+    /// wake-ups of each load, by function
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=200), conflicts_with = "json")]
+    explain: Option<u16>,
+
     /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
@@ -98,6 +104,9 @@ impl Ladder {
         };
         self.measure(&mut state, &directory)?;
         shown(&directory)?.conclude(&directory, self.json)?;
+        if let Some(worst) = self.explain {
+            self.show_tails(&state, &directory, worst.into())?;
+        }
         let code = code(&state, &directory)?;
         if code != 0 {
             output::words(&format!(
@@ -107,6 +116,13 @@ impl Ladder {
             ));
         }
         Ok(ExitCode::from(code))
+    }
+
+    fn show_tails(&self, state: &State<LadderPlan>, directory: &Path, worst: usize) -> Result<()> {
+        let rungs = state.plan.ladder.rungs.iter().enumerate();
+        let arms: Vec<(String, Arm)> =
+            rungs.map(|(place, rung)| (rung.name.clone(), Arm::all(place))).collect();
+        self.several.show_tails(state, directory, &arms, worst)
     }
 
     /// A new ladder in a new directory, with its kernels.

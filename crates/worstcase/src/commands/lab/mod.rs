@@ -1,6 +1,7 @@
 //! `worstcase lab`: the same questions put to kernels in QEMU.
 
-pub(super) mod binary;
+pub(super) mod again;
+mod binary;
 pub(super) mod bisect;
 pub(super) mod choice;
 mod explain;

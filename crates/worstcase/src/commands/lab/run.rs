@@ -15,7 +15,7 @@ use sys::signal::{Signal, Signals};
 use units::{Bytes, Nanos};
 
 use super::kept::End;
-use super::{binary, choice, kept};
+use super::{again, binary, choice, explain, kept};
 use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -77,6 +77,12 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
+    /// Then run the guest again under the microscope, and say what each instruction of its N worst wake-ups of each load was
+    /// for: as `lab explain`
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=200))]
+    explain: Option<u16>,
+
     /// The command: a command of worstcase, a program in the guest, or `shell`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -86,13 +92,31 @@ impl Run {
     pub fn run(self) -> Result<ExitCode> {
         self.out.as_deref().map_or(Ok(()), kept::check)?;
         let guest = self.guest()?;
+        if self.explain.is_some() && (self.is_shell() || self.time != Time::Instructions) {
+            return Err(Error::new(
+                "--explain needs a guest in instruction time with a command that measures",
+                "worstcase lab run --kernel NAME --explain -- bench",
+            ));
+        }
         if self.is_shell() {
             return self.shell(&guest);
         }
         let signals = Signals::take()?;
         let started = UtcTime(sys::clock::unix_seconds());
         let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
-        self.bring_back(&guest, boot::run(&guest, &stop), started)
+        let code = self.bring_back(&guest, boot::run(&guest, &stop), started)?;
+        if let Some(worst) = self.explain {
+            let place = self.place(&guest, started);
+            let seen = again::look(&place, &guest, worst.into(), &[], &signals)?;
+            output::final_data(&explain::shown(&seen))?;
+        }
+        Ok(code)
+    }
+
+    /// Where what comes back is kept.
+    fn place(&self, guest: &Guest, started: UtcTime) -> PathBuf {
+        let name = || format!("worstcase-lab-{}-{}", started.compact(), guest.kernel.name).into();
+        self.out.clone().unwrap_or_else(name)
     }
 
     fn is_shell(&self) -> bool {
@@ -185,10 +209,10 @@ impl Run {
         result: std::result::Result<Outcome, Failure>,
         started: UtcTime,
     ) -> Result<ExitCode> {
-        let name = || format!("worstcase-lab-{}-{}", started.compact(), guest.kernel.name).into();
         match result {
             Ok(Outcome { code, left }) => {
-                let place = self.out.clone().or_else(|| (!left.files.is_empty()).then(name));
+                let is_kept = self.out.is_some() || !left.files.is_empty();
+                let place = is_kept.then(|| self.place(guest, started));
                 if let Some(place) = &place {
                     kept::keep(place, guest, &left, End::Code(code), started)?;
                 }
@@ -200,7 +224,7 @@ impl Run {
             }
             Err(Failure { error, left: None }) => Err(error.into()),
             Err(Failure { error, left: Some(left) }) => {
-                let place = self.out.clone().unwrap_or_else(name);
+                let place = self.place(guest, started);
                 let kept = kept::keep(&place, guest, &left, End::Failed(&error), started);
                 show(&left)?;
                 match kept {

@@ -5,18 +5,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use experiment::Planned;
 use experiment::bisect::Step;
+use experiment::{Arm, Block, FIRST_SEED, Planned};
 use lab::bench::{Guests, Means, Observer};
 use lab::kept;
-use lab::kernels::{Architecture, Kernel, Needed};
+use lab::kernels::{Architecture, Cache, Kernel, Needed};
 use lab::several::Qemu;
 use lab::state::{Kind, Plan, State};
-use record::LabTime;
+use record::{LabTime, store};
 use sys::signal::{Signal, Signals};
 
-use super::binary;
-use crate::output;
+use super::{again, binary};
+use crate::output::{self, Stream};
 use failure::Result;
 
 /// How many at once, and what runs in them.
@@ -55,6 +55,33 @@ impl Several {
         let binary = |kernel: &Kernel| Ok(self.binary(kernel.architecture)?);
         let means = Means { booter: &Qemu, kernels, binary: &binary, jobs: self.jobs(time), observer };
         run(&mut Guests::of(state, directory, means))
+    }
+
+    /// Runs the guest of each arm that measured with the first seed again under the microscope, and prints the heaviest causes of
+    /// their `worst` wake-ups.
+    pub fn show_tails<P: Plan>(
+        &self,
+        state: &State<P>,
+        directory: &Path,
+        arms: &[(String, Arm)],
+        worst: usize,
+    ) -> Result<()> {
+        let (signals, cache) = (Signals::take()?, Cache::of_user()?);
+        let mut tails = Vec::new();
+        for (name, arm) in arms {
+            let block = Block::of(arm.clone(), 1, 1, FIRST_SEED);
+            let place = directory.join(state.plan.place(&block));
+            if !place.join(store::RECORD).is_file() {
+                output::words(&format!("{name}: its first guest has left no record that could be explained"));
+                continue;
+            }
+            output::words(&format!("{name}: once more, under the microscope"));
+            let kernel = state.plan.kernel(arm)?.get(&cache, &mut output::words)?;
+            let guest = state.plan.guest(arm, block.seed, &kernel, &self.binary(kernel.architecture)?)?;
+            let seen = again::look(&place, &guest, worst, &[], &signals)?;
+            tails.extend(seen.into_iter().map(|of_load| (name.clone(), of_load.load, of_load.accounts)));
+        }
+        output::final_data(&report::microscope::tails(&tails, &output::style(Stream::Output)))
     }
 
     /// The program that runs in guests of that architecture.

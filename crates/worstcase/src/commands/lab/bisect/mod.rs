@@ -89,6 +89,12 @@ pub struct Bisect {
     #[arg(conflicts_with_all = ["out", "load", "duration", "warm_up", "seeds", "ratio", "tail", "memory", "disk"])]
     resume: Option<PathBuf>,
 
+    /// Then run a guest of the good and one of the bad set-up again under the microscope, and name the three heaviest causes of
+    /// their N worst wake-ups, by function
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=200), conflicts_with = "json")]
+    explain: Option<u16>,
+
     /// Print the answer as one JSON object
     #[arg(long)]
     json: bool,
@@ -105,6 +111,11 @@ impl Bisect {
             return Ok(stopped(Kind::Bisection, &directory));
         };
         shown(&directory)?.conclude(&directory, self.json)?;
+        if let Some(worst) = self.explain {
+            let ends = [("good", Arm::off()), ("bad", state.plan.subject.bad())];
+            let arms = ends.map(|(name, arm)| (name.to_owned(), arm));
+            self.several.show_tails(&state, &directory, &arms, worst.into())?;
+        }
         Ok(ExitCode::from(code(&answer)))
     }
 

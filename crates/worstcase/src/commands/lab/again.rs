@@ -1,0 +1,89 @@
+//! Guests that are run again under the microscope, for each command that asks for it.
+
+use std::path::Path;
+
+use lab::boot::{self, Guest};
+use lab::microscope::{self as scope, WakeUp};
+use microscope::Account;
+use record::{Record, store};
+use sys::signal::{Signal, Signals};
+
+use failure::{Error, Result};
+
+/// No record is longer, in bytes.
+const LONGEST_RECORD: u64 = 256 << 20;
+
+/// The worst wake-ups under one load, taken apart.
+pub struct OfLoad {
+    /// The load.
+    pub load: String,
+    /// The worst first.
+    pub accounts: Vec<Account>,
+    /// How many more were asked for and not found in the second run.
+    pub not_found: usize,
+}
+
+/// Runs `guest`, which left its record in `place`, again, and takes the `worst` wake-ups of each of `loads` (of all where none is
+/// named) apart.
+pub fn look(
+    place: &Path,
+    guest: &Guest,
+    worst: usize,
+    loads: &[String],
+    signals: &Signals,
+) -> Result<Vec<OfLoad>> {
+    let bytes = files::read(&place.join(store::RECORD), LONGEST_RECORD)?;
+    let record = store::load(place)?;
+    let wake_ups = wake_ups(&record, worst, loads)?;
+    check(guest, &record)?;
+    let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
+    let symbols = scope::symbols(guest, &stop)?;
+    let seen = scope::look(guest, &bytes, &wake_ups, &symbols, &stop).map_err(|failure| failure.error)?;
+    let pairs: Vec<_> = wake_ups.iter().zip(&seen.accounts).collect();
+    let groups = pairs.chunk_by(|(a, _), (b, _)| std::ptr::eq(a.scenario, b.scenario));
+    let of_load = |group: &[(&WakeUp<'_>, &Option<Account>)]| {
+        let accounts: Vec<Account> = group.iter().filter_map(|(_, account)| (*account).clone()).collect();
+        let load = group.first().map_or(String::new(), |(one, _)| one.scenario.head.planned.load.clone());
+        OfLoad { load, not_found: group.len() - accounts.len(), accounts }
+    };
+    Ok(groups.map(of_load).collect())
+}
+
+fn wake_ups<'a>(record: &'a Record, worst: usize, loads: &[String]) -> Result<Vec<WakeUp<'a>>> {
+    let mut all = scope::worst(record, worst);
+    let load = |wake_up: &WakeUp<'_>| wake_up.scenario.head.planned.load.clone();
+    if let Some(unknown) = loads.iter().find(|name| !all.iter().any(|one| load(one) == **name)) {
+        let message = format!("no wake-up under the load {unknown} stands in the record");
+        return Err(Error::new(message, "worstcase report DIR shows its loads"));
+    }
+    all.retain(|wake_up| loads.is_empty() || loads.contains(&load(wake_up)));
+    if all.is_empty() {
+        return Err(Error::new(
+            "the record has no wake-ups of timers on the guest's clock",
+            "worstcase lab run ... -- bench measures some",
+        ));
+    }
+    Ok(all)
+}
+
+/// A guest that is made of something else is another guest, and would take as long to be found out.
+fn check(guest: &Guest, record: &Record) -> Result<()> {
+    let of_record = record.header.machine.lab.as_ref();
+    let Some((emulator, images)) =
+        of_record.and_then(|lab| Some((lab.emulator.clone(), lab.images.clone()?)))
+    else {
+        return Err(Error::new(
+            "the record does not say what its guest was made of",
+            "only what was measured in a guest of the lab can be run again",
+        ));
+    };
+    let made_of = lab::MadeOf { emulator, images };
+    let differences = made_of.differences(&boot::made_of(guest)?);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        format!("the guest cannot be made again: {}", differences.join("; ")),
+        "--guest-binary names the worstcase that measured; or measure anew with this one",
+    ))
+}
