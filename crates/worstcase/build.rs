@@ -20,10 +20,11 @@ fn main() -> io::Result<()> {
 }
 
 /// The forms whose schemas are made from their types, and the directories of these numbered files.
-const NUMBERED: [(&str, &str); 4] = [
+const NUMBERED: [(&str, &str); 5] = [
     ("record", "../record/schema"),
     ("journal", "../record/schema"),
     ("cost", "../record/schema"),
+    ("wake-paths", "../record/schema"),
     ("findings", "../audit/schema"),
 ];
 
