@@ -12,7 +12,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 
 /// What each of `lines` in a guest's shell printed: wake paths.
 fn found(kernel: &str, script: &str) -> Vec<WakePaths> {
-    let arguments = ["lab", "run", "--kernel", kernel, "--with", "busybox", "--", "sh", "-c", script];
+    let arguments =
+        ["lab", "run", "--kernel", kernel, "--with", "busybox", "--with", "chrt", "--", "sh", "-c", script];
     let output = Command::new(PROGRAM).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -32,7 +33,8 @@ fn unsafe_ways(found: &WakePaths) -> Vec<&str> {
 /// The ways that pass through a thread, and that they do not any more once it comes before the hog.
 fn timers_pass_through_a_thread_of_the_kernel(kernel: &str) {
     let script = "worstcase check --wake --json; \
-                  chrt -f -p 85 $(pgrep '^ktimers/0$') >/dev/null; \
+                  for place in /proc/[0-9]*; do read name <$place/comm; \
+                  [ $name = ktimers/0 ] && chrt -f -p 85 ${place#/proc/} >/dev/null; done; \
                   worstcase check --wake=timerfd,posix-timer --json; true";
     let found = found(kernel, script);
     let [before, after] = &found[..] else { panic!("{found:?}") };
@@ -64,7 +66,7 @@ fn inversion_is_shown(found: &WakePaths) {
 
 #[test]
 fn timers_pass_through_a_thread_of_debians_real_time_kernel() {
-    if guests::hindered(&["qemu-system-x86_64", "busybox"], &[&["--flavour", "rt"]]) {
+    if guests::hindered(&["qemu-system-x86_64", "busybox", "chrt"], &[&["--flavour", "rt"]]) {
         return;
     }
     timers_pass_through_a_thread_of_the_kernel("debian-6.1-rt-amd64");
@@ -72,7 +74,10 @@ fn timers_pass_through_a_thread_of_debians_real_time_kernel() {
 
 #[test]
 fn timers_pass_through_a_thread_of_debians_real_time_kernel_6_12() {
-    if guests::hindered(&["qemu-system-x86_64", "busybox"], &[&["--version", "6.12", "--flavour", "rt"]]) {
+    if guests::hindered(
+        &["qemu-system-x86_64", "busybox", "chrt"],
+        &[&["--version", "6.12", "--flavour", "rt"]],
+    ) {
         return;
     }
     timers_pass_through_a_thread_of_the_kernel("debian-6.12-rt-amd64");
@@ -80,7 +85,7 @@ fn timers_pass_through_a_thread_of_debians_real_time_kernel_6_12() {
 
 #[test]
 fn no_way_is_delayed_by_lower_priorities_on_a_plain_kernel() {
-    if guests::hindered(&["qemu-system-x86_64", "busybox"], &[&[]]) {
+    if guests::hindered(&["qemu-system-x86_64", "busybox", "chrt"], &[&[]]) {
         return;
     }
     let found = found("debian-6.1-amd64", "worstcase check --wake --json; true");
