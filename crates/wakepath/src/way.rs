@@ -31,11 +31,14 @@ pub struct Way {
     pub waker: Waker,
     /// What can be used in its place where it is not safe.
     pub instead: &'static str,
-    begin: fn() -> Result<(Box<dyn Wait>, Trigger)>,
+    begin: fn() -> Result<Ends>,
 }
 
 /// What another thread does to wake the waiter; nothing where a clock does.
 pub(crate) type Trigger = Box<dyn Fn() + Send>;
+
+/// Both ends of a way.
+type Ends = (Box<dyn Wait>, Trigger);
 
 /// The waiter's end. It is made and used by the thread that waits.
 pub(crate) trait Wait {
@@ -126,7 +129,7 @@ impl Way {
     }
 
     /// Both ends, made by the thread that waits.
-    pub(crate) fn begin(self) -> Result<(Box<dyn Wait>, Trigger)> {
+    pub(crate) fn begin(self) -> Result<Ends> {
         (self.begin)()
     }
 }
@@ -184,12 +187,12 @@ fn timespec(nanos: u64) -> Timespec {
     Timespec { tv_sec: (nanos / LONG) as i64, tv_nsec: (nanos % LONG) as i64 }
 }
 
-fn nanosleep() -> Result<(Box<dyn Wait>, Trigger)> {
+fn nanosleep() -> Result<Ends> {
     let wait = |due| tried(Clock::Monotonic.sleep_until(due), "clock_nanosleep");
     Ok((Box::new(Until(0, wait)), nobody()))
 }
 
-fn futex_timeout() -> Result<(Box<dyn Wait>, Trigger)> {
+fn futex_timeout() -> Result<Ends> {
     let word = AtomicU32::new(0);
     let wait = move |due| {
         sys::futex::wait(&word, 0, left(due));
@@ -198,7 +201,7 @@ fn futex_timeout() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(Until(0, wait)), nobody()))
 }
 
-fn poll_timeout() -> Result<(Box<dyn Wait>, Trigger)> {
+fn poll_timeout() -> Result<Ends> {
     let silent = tried(eventfd(0, EventfdFlags::CLOEXEC), "make an eventfd")?;
     let wait = move |due| {
         let mut polled = [PollFd::new(&silent, PollFlags::IN)];
@@ -207,7 +210,7 @@ fn poll_timeout() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(Until(0, wait)), nobody()))
 }
 
-fn timerfd() -> Result<(Box<dyn Wait>, Trigger)> {
+fn timerfd() -> Result<Ends> {
     let timer = Arc::new(TimerFd::new(Clock::Monotonic)?);
     let armed = timer.clone();
     let arm = move |due| tried(armed.rearm(due, 0), "timerfd_settime");
@@ -215,7 +218,7 @@ fn timerfd() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(Armed(arm, wait)), nobody()))
 }
 
-fn posix_timer() -> Result<(Box<dyn Wait>, Trigger)> {
+fn posix_timer() -> Result<Ends> {
     let timer = std::rc::Rc::new(PosixTimer::new(Clock::Monotonic)?);
     let armed = timer.clone();
     let arm = move |due| tried(armed.rearm(due, 0), "timer_settime");
@@ -223,7 +226,7 @@ fn posix_timer() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(Armed(arm, wait)), nobody()))
 }
 
-fn futex() -> Result<(Box<dyn Wait>, Trigger)> {
+fn futex() -> Result<Ends> {
     let word = Arc::new(AtomicU32::new(0));
     let theirs = word.clone();
     let wait = move || {
@@ -239,7 +242,7 @@ fn futex() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(For(wait)), Box::new(trigger)))
 }
 
-fn mqueue() -> Result<(Box<dyn Wait>, Trigger)> {
+fn mqueue() -> Result<Ends> {
     let queue = Arc::new(Queue::new(&format!("worstcase-wakepath-{}", std::process::id()), 1)?);
     let theirs = queue.clone();
     let mut message = [0; Queue::LONGEST];
@@ -247,7 +250,7 @@ fn mqueue() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(For(wait)), Box::new(move || drop(theirs.send(&[1])))))
 }
 
-fn signal() -> Result<(Box<dyn Wait>, Trigger)> {
+fn signal() -> Result<Ends> {
     sys::signal::make_sleeps_interruptible()?;
     let waiter = sys::schedule::thread_id();
     let wait = || {
@@ -271,12 +274,12 @@ fn read_one(from: &OwnedFd) -> Result<()> {
     tried(rustix::io::read(from, &mut [0; 8]), "read").map(drop)
 }
 
-fn eventfd_read() -> Result<(Box<dyn Wait>, Trigger)> {
+fn eventfd_read() -> Result<Ends> {
     let (counter, trigger) = counter()?;
     Ok((Box::new(For(move || read_one(&counter))), trigger))
 }
 
-fn epoll_wait() -> Result<(Box<dyn Wait>, Trigger)> {
+fn epoll_wait() -> Result<Ends> {
     let (counter, trigger) = counter()?;
     let set = tried(epoll::create(epoll::CreateFlags::CLOEXEC), "epoll_create")?;
     let data = epoll::EventData::new_u64(0);
@@ -289,7 +292,7 @@ fn epoll_wait() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(For(wait)), trigger))
 }
 
-fn pipe() -> Result<(Box<dyn Wait>, Trigger)> {
+fn pipe() -> Result<Ends> {
     let (out, into) = tried(pipe_with(PipeFlags::CLOEXEC), "make a pipe")?;
     let trigger = move || {
         let _ = rustix::io::write(&into, &[1]);
@@ -300,13 +303,13 @@ fn pipe() -> Result<(Box<dyn Wait>, Trigger)> {
     ))
 }
 
-fn unix() -> Result<(Box<dyn Wait>, Trigger)> {
+fn unix() -> Result<Ends> {
     let (here, there) = tried(UnixDatagram::pair(), "make a pair of sockets")?;
     let wait = move || tried(here.recv(&mut [0; 1]), "receive").map(drop);
     Ok((Box::new(For(wait)), Box::new(move || drop(there.send(&[1])))))
 }
 
-fn udp() -> Result<(Box<dyn Wait>, Trigger)> {
+fn udp() -> Result<Ends> {
     let socket = || tried(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)), "bind to 127.0.0.1");
     let (here, there) = (socket()?, socket()?);
     tried(there.connect(tried(here.local_addr(), "find the port")?), "connect to 127.0.0.1")?;
@@ -316,11 +319,11 @@ fn udp() -> Result<(Box<dyn Wait>, Trigger)> {
     Ok((Box::new(For(wait)), Box::new(move || drop(there.send(&[1])))))
 }
 
-fn plain_mutex() -> Result<(Box<dyn Wait>, Trigger)> {
+fn plain_mutex() -> Result<Ends> {
     Ok((Box::new(Locking::begin(false)?), nobody()))
 }
 
-fn pi_mutex() -> Result<(Box<dyn Wait>, Trigger)> {
+fn pi_mutex() -> Result<Ends> {
     Ok((Box::new(Locking::begin(true)?), nobody()))
 }
 

@@ -16,6 +16,9 @@ use crate::style::{Style, Tone};
 use crate::svg::trade as plot;
 use crate::text::wrap;
 
+/// For each load the tail of each run under it.
+type Tails = Vec<(String, Vec<Value>)>;
+
 /// A set-up, with what was measured in it.
 #[derive(Debug)]
 pub struct SetUp<'a> {
@@ -79,7 +82,7 @@ pub fn of_records(measured: &[Measured]) -> Option<Trade> {
     let counts = figures.iter().flatten().map(|(_, figures)| figures.corrected.summary().count);
     let tail = Tail::finest(counts.min()?)?;
     let set_up = |(one, figures): (&'_ Measured, &Vec<(String, Figures)>)| {
-        let mut tails: Vec<(String, Vec<Value>)> = Vec::new();
+        let mut tails: Tails = Vec::new();
         for (load, figures) in figures {
             let Some(value) = tail.of(&figures.corrected) else { continue };
             match tails.iter_mut().find(|(name, _)| name == load) {
@@ -89,7 +92,7 @@ pub fn of_records(measured: &[Measured]) -> Option<Trade> {
         }
         (one.name.clone(), tails)
     };
-    let all: Vec<(String, Vec<(String, Vec<Value>)>)> = measured.iter().zip(&figures).map(set_up).collect();
+    let all: Vec<(String, Tails)> = measured.iter().zip(&figures).map(set_up).collect();
     let set_ups = all.into_iter().zip(measured);
     let set_ups: Vec<SetUp<'_>> =
         set_ups.map(|((name, tails), one)| SetUp { name, tails, cost: Some(&one.cost) }).collect();
