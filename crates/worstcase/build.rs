@@ -20,11 +20,12 @@ fn main() -> io::Result<()> {
 }
 
 /// The forms whose schemas are made from their types, and the directories of these numbered files.
-const NUMBERED: [(&str, &str); 5] = [
+const NUMBERED: [(&str, &str); 6] = [
     ("record", "../record/schema"),
     ("journal", "../record/schema"),
     ("cost", "../record/schema"),
     ("monitor", "../record/schema"),
+    ("wake-paths", "../record/schema"),
     ("findings", "../audit/schema"),
 ];
 

@@ -50,6 +50,15 @@ pub struct Guests<'a, P> {
     parameters: Parameters,
 }
 
+/// What a guest is booted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It measures latencies under the loads.
+    Latencies,
+    /// It measures what operations take.
+    Costs,
+}
+
 /// What a guest that fails does to the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OnFailure {
@@ -77,6 +86,24 @@ struct Job {
     name: String,
     guest: Guest,
     made_of: MadeOf,
+    purpose: Purpose,
+}
+
+impl Purpose {
+    /// The file by which a guest is known to have measured.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Latencies => store::RECORD,
+            Self::Costs => record::cost::FILE,
+        }
+    }
+
+    fn place<P: Plan>(self, plan: &P, block: &Block) -> String {
+        match self {
+            Self::Latencies => plan.place(block),
+            Self::Costs => plan.cost_place(block),
+        }
+    }
 }
 
 impl<'a, P: Plan> Guests<'a, P> {
@@ -91,7 +118,19 @@ impl<'a, P: Plan> Guests<'a, P> {
     /// # Errors
     /// Where what came back cannot be kept, or a kernel is missing.
     pub fn measure_all(&mut self, blocks: &[Block]) -> Result<bool, Error> {
-        match self.boot(blocks, OnFailure::GoOn) {
+        self.boot_all(blocks, Purpose::Latencies)
+    }
+
+    /// Has what operations take measured in the arm of each of `blocks`, as [`Guests::measure_all`].
+    ///
+    /// # Errors
+    /// As for that.
+    pub fn measure_costs(&mut self, blocks: &[Block]) -> Result<bool, Error> {
+        self.boot_all(blocks, Purpose::Costs)
+    }
+
+    fn boot_all(&mut self, blocks: &[Block], purpose: Purpose) -> Result<bool, Error> {
+        match self.boot(blocks, purpose, OnFailure::GoOn) {
             Ok(()) => Ok(true),
             Err(Halt::Stopped) => Ok(false),
             Err(Halt::Failed(error) | Halt::Arm(_, error)) => Err(error),
@@ -99,12 +138,12 @@ impl<'a, P: Plan> Guests<'a, P> {
     }
 
     /// Boots each of `blocks` whose record is not there, once. Before that all kernels are looked at.
-    fn boot(&mut self, blocks: &[Block], on_failure: OnFailure) -> Result<(), Halt> {
-        let missing = self.missing(blocks);
+    fn boot(&mut self, blocks: &[Block], purpose: Purpose, on_failure: OnFailure) -> Result<(), Halt> {
+        let missing = self.missing(blocks, purpose);
         if missing.is_empty() {
             return Ok(());
         }
-        let has_guests = blocks.iter().any(|block| self.place(block).join(store::RECORD).is_file());
+        let has_guests = blocks.iter().any(|block| self.is_measured(block, purpose));
         let mut kernels: BTreeMap<&Arm, (Kernel, PathBuf)> = BTreeMap::new();
         let mut made_of: BTreeMap<String, MadeOf> = BTreeMap::new();
         let mut jobs = Vec::new();
@@ -115,12 +154,16 @@ impl<'a, P: Plan> Guests<'a, P> {
                 kernels.insert(&block.arm, (kernel, binary));
             }
             let Some((kernel, binary)) = kernels.get(&block.arm) else { continue };
-            let guest = self.state.plan.guest(&block.arm, block.seed, kernel, binary)?;
+            let plan = &self.state.plan;
+            let guest = match purpose {
+                Purpose::Latencies => plan.guest(&block.arm, block.seed, kernel, binary)?,
+                Purpose::Costs => plan.cost_guest(&block.arm, block.seed, kernel, binary)?,
+            };
             if !made_of.contains_key(&kernel.name) {
                 made_of.insert(kernel.name.clone(), self.means.booter.made_of(&guest)?);
             }
             let made_of = made_of[&kernel.name].clone();
-            jobs.push(Job { name: self.state.plan.place(block), guest, made_of });
+            jobs.push(Job { name: purpose.place(&self.state.plan, block), guest, made_of, purpose });
         }
         let mut is_new = false;
         for job in &jobs {
@@ -133,15 +176,20 @@ impl<'a, P: Plan> Guests<'a, P> {
     }
 
     /// Those whose records are not there; of blocks that one guest measures the first.
-    fn missing<'b>(&self, blocks: &'b [Block]) -> Vec<&'b Block> {
+    fn missing<'b>(&self, blocks: &'b [Block], purpose: Purpose) -> Vec<&'b Block> {
         let mut guests = BTreeSet::new();
         let mut missing = Vec::new();
         for block in blocks {
-            if guests.insert((block.seed, &block.arm)) && !self.place(block).join(store::RECORD).is_file() {
+            if guests.insert((block.seed, &block.arm)) && !self.is_measured(block, purpose) {
                 missing.push(block);
             }
         }
         missing
+    }
+
+    fn is_measured(&self, block: &Block, purpose: Purpose) -> bool {
+        let place = self.directory.join(purpose.place(&self.state.plan, block));
+        place.join(purpose.file()).is_file()
     }
 
     fn run(&mut self, jobs: &[Job], on_failure: OnFailure) -> Result<(), Halt> {
@@ -171,7 +219,7 @@ impl<'a, P: Plan> Guests<'a, P> {
 
     /// The figures of each of `blocks`, booted now or before.
     fn figures(&mut self, blocks: &[Block]) -> Result<Vec<Figures>, Halt> {
-        self.boot(blocks, OnFailure::End)?;
+        self.boot(blocks, Purpose::Latencies, OnFailure::End)?;
         let mut all = Vec::new();
         for block in blocks {
             let record = self.record(block)?;
@@ -262,6 +310,9 @@ impl<P: Plan> Keeper<'_, P> {
     }
 
     fn check(&self, job: &Job, ended: &Outcome) -> Result<(), Error> {
+        if job.purpose == Purpose::Costs {
+            return measure::cost_measured(ended).map(drop);
+        }
         let record = measure::measured(ended, self.plan.loads(), job.guest.time)?;
         match self.on_failure {
             OnFailure::GoOn => Ok(()),

@@ -26,6 +26,11 @@ pub fn name(arm: &str, seed: Seed) -> String {
     format!("{arm}/seed-{seed}")
 }
 
+/// The directory of the guest with `seed` that measures what operations take, in that of its `arm`.
+pub fn cost_name(arm: &str, seed: Seed) -> String {
+    format!("{arm}/cost-{seed}")
+}
+
 /// How far below an experiment's directory a record lies at most, and some more.
 const DEEPEST: usize = 8;
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use record::cost::Cost;
 use record::instrument::timer::TimerPlan;
 use record::{InstrumentPlan, LabTime, Out, Record, Request, ScenarioEnd, Wake};
 use units::{Nanos, Seed};
@@ -44,6 +45,37 @@ pub(crate) fn command(
 /// The command of a guest that runs worstcase with `arguments`.
 pub fn worstcase(arguments: [String; 2]) -> Vec<OsString> {
     std::iter::once("worstcase".into()).chain(arguments.map(OsString::from)).collect()
+}
+
+/// How long a sample of an operation is in a guest: several ticks of the scheduler, which treats threads that take turns
+/// otherwise in the first few milliseconds than later.
+const COST_SAMPLE: Nanos = Nanos::from_millis(40);
+/// How long a guest may take for what operations take, in the host's time: some 35 of them, and boots.
+pub(crate) const COST_PATIENCE: Duration = Duration::from_secs(900);
+
+/// The command that measures once what each operation takes, in the guest's directory.
+pub(crate) fn cost_command(seed: Seed) -> Vec<OsString> {
+    let (seed, sample) = (seed.to_string(), COST_SAMPLE.to_string());
+    let words = ["worstcase", "cost", "--rounds", "1", "--sample", &sample, "--seed", &seed, "--out", "."];
+    words.map(OsString::from).to_vec()
+}
+
+/// What operations took in a guest, if it has measured all of its rounds.
+///
+/// # Errors
+/// What is missing, with the last that the guest said.
+pub(crate) fn cost_measured(outcome: &Outcome) -> Result<Cost, Error> {
+    let said = String::from_utf8_lossy(&outcome.left.errors).into_owned();
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let broken = |what: &str| Error::new(format!("{what} (exit code {}): {last}", outcome.code));
+    let file = outcome.left.files.iter().find(|(path, _)| path == Path::new(record::cost::FILE));
+    let (_, bytes) = file.ok_or_else(|| broken("the guest left no record of costs"))?;
+    let cost = record::json::read::<Cost>(bytes);
+    let cost = cost.map_err(|error| broken(&format!("the guest's record cannot be read: {error}")))?;
+    match cost.rounds == cost.plan.rounds && cost.rounds > 0 {
+        true => Ok(cost),
+        false => Err(broken("the guest did not measure the operations to the end")),
+    }
 }
 
 /// The record that a guest left, if it has measured all of `loads` to their end.

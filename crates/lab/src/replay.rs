@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use experiment::{Attempt, Bench, Block, Figures, Parameters};
+use experiment::{Arm, Attempt, Bench, Block, Figures, Parameters};
+use record::cost::Cost;
 use record::{Record, store};
 
 use crate::state::{Plan, State};
@@ -83,6 +84,30 @@ impl<'a, P: Plan> Replay<'a, P> {
         }
         self.measured.push(Measured { block, place, record });
         Ok(())
+    }
+
+    /// What operations took in each arm of `blocks`, all its guests as one. Guests that did not measure it are named among the
+    /// missing ones.
+    ///
+    /// # Errors
+    /// Where a record cannot be read.
+    pub fn costs(&mut self, blocks: &[Block]) -> Result<Vec<(Arm, Cost)>, Error> {
+        let mut arms: Vec<(Arm, Vec<Cost>)> = Vec::new();
+        for block in blocks {
+            let place = self.state.plan.cost_place(block);
+            let path = self.directory.join(&place);
+            let Some(cost) = record::cost::load(&path) else {
+                let failure = kept::failure(self.directory, &path);
+                self.missing.push(Missing { block: block.clone(), place, failure });
+                continue;
+            };
+            let cost = cost.map_err(|error| Error::new(error.to_string()).hint(error.hint))?;
+            match arms.iter_mut().find(|(arm, _)| *arm == block.arm) {
+                Some((_, costs)) => costs.push(cost),
+                None => arms.push((block.arm.clone(), vec![cost])),
+            }
+        }
+        Ok(arms.into_iter().filter_map(|(arm, costs)| Some((arm, Cost::of_runs(&costs)?))).collect())
     }
 
     fn figures(&self, block: &Block) -> Result<Option<Figures>, failure::Error> {

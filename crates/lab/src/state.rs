@@ -14,7 +14,7 @@ use units::Seed;
 
 use crate::boot::Guest;
 use crate::kernels::{Kernel, Needed};
-use crate::{Error, MadeOf, kept};
+use crate::{Error, MadeOf, kept, measure};
 
 /// The file's name.
 pub const FILE: &str = "experiment.json";
@@ -98,6 +98,21 @@ pub trait Plan: Serialize + DeserializeOwned {
     /// # Errors
     /// What cannot be tried in guests.
     fn guest(&self, arm: &Arm, seed: Seed, kernel: &Kernel, binary: &Path) -> Result<Guest, Error>;
+
+    /// The directory of what operations take in a block's arm, seen from the experiment's.
+    fn cost_place(&self, block: &Block) -> String {
+        kept::cost_name(&self.name(&block.arm), block.seed)
+    }
+
+    /// A guest of an arm that measures what operations take: as the one that measures latencies, but for its command.
+    ///
+    /// # Errors
+    /// What cannot be tried in guests.
+    fn cost_guest(&self, arm: &Arm, seed: Seed, kernel: &Kernel, binary: &Path) -> Result<Guest, Error> {
+        let guest = self.guest(arm, seed, kernel, binary)?;
+        let (command, time_limit) = (measure::cost_command(seed), measure::COST_PATIENCE);
+        Ok(Guest { command, time_limit, ..guest })
+    }
 
     /// The loads that each guest measures.
     fn loads(&self) -> &[String];

@@ -121,6 +121,12 @@ pub fn task(root: &SysRoot, pid: i32, tid: i32) -> Option<Task> {
     parse_stat(pid, root.read(&format!("/proc/{pid}/task/{tid}/stat")).value()?)
 }
 
+/// How often a thread was given a CPU since it began; none where there is no such thread, or the kernel does not count
+/// (CONFIG_SCHED_INFO).
+pub fn runs(root: &SysRoot, tid: i32) -> Option<u64> {
+    root.read(&format!("/proc/{tid}/schedstat")).value()?.split_whitespace().nth(2)?.parse().ok()
+}
+
 /// All threads of the machine, without their affinities.
 pub fn all(root: &SysRoot) -> Vec<Task> {
     processes(root).into_iter().flat_map(|pid| threads_without_affinity(root, pid)).collect()

@@ -40,6 +40,9 @@ pub struct Cost {
     pub plan: CostPlan,
     /// Rounds that were measured to their end.
     pub rounds: u32,
+    /// From how many runs the rounds come, each with a seed of its own; 0 where they are those of one run.
+    #[serde(default)]
+    pub runs: u32,
     /// Why it ended before the last round; none where it did not, or was killed.
     pub interrupted: Option<String>,
     /// The counters of the measured CPUs over all rounds; none where it was cut off.
@@ -140,6 +143,30 @@ pub struct Failure {
 }
 
 impl Cost {
+    /// Several runs in one set-up as one: each is a round. What one did not measure is missing in its round. None of none.
+    pub fn of_runs(runs: &[Self]) -> Option<Self> {
+        let count = u32::try_from(runs.len()).ok()?;
+        let mut whole = runs.first()?.clone();
+        whole.operations.iter_mut().for_each(|operation| {
+            let (mut samples, mut failures) = (Vec::new(), Vec::new());
+            for (run, round) in runs.iter().zip(1..) {
+                let Some(own) = run.operations.iter().find(|one| one.is(operation)) else { continue };
+                samples.extend(Sample::sum(&own.samples, round));
+                failures.extend(own.failures.iter().map(|failure| Failure { round, ..failure.clone() }));
+            }
+            // A reason that holds for every round is one.
+            if samples.is_empty() {
+                failures.truncate(1);
+                failures.iter_mut().for_each(|failure| failure.round = 0);
+            }
+            (operation.samples, operation.failures) = (samples, failures);
+        });
+        whole.plan.rounds = count;
+        (whole.rounds, whole.runs) = (count, count);
+        whole.interrupted = runs.iter().find_map(|run| run.interrupted.clone());
+        Some(whole)
+    }
+
     /// What share of its CPU the control had, in per cent; none where it was not measured.
     pub fn share_of_cpu(&self) -> Option<u64> {
         let control = self.operations.iter().find(|operation| operation.name == CONTROL)?;
@@ -171,6 +198,19 @@ impl Operation {
 }
 
 impl Sample {
+    /// All of one run together, as the sample of a round; none of none.
+    fn sum(samples: &[Self], round: u32) -> Option<Self> {
+        let add = |sum: Self, one: &Self| Self {
+            round,
+            count: sum.count + one.count,
+            time: sum.time + one.time,
+            cpu_time: sum.cpu_time + one.cpu_time,
+            switches: sum.switches + one.switches,
+        };
+        let (first, rest) = samples.split_first()?;
+        Some(rest.iter().fold(Self { round, ..*first }, add))
+    }
+
     /// The time of one, in picoseconds: the shortest operations take less than a nanosecond.
     pub fn picoseconds(&self) -> u64 {
         self.each(self.time)
@@ -234,5 +274,68 @@ mod tests {
         ] {
             assert!(plan(rounds, sample).refusal().is_some(), "{rounds} {sample}");
         }
+    }
+
+    fn run(samples: &[(u64, u64)]) -> Cost {
+        let sample = |(round, (count, time)): (u32, &(u64, u64))| Sample {
+            round,
+            count: *count,
+            time: Nanos(*time),
+            cpu_time: Nanos(*time),
+            switches: 0,
+        };
+        let failure = Failure { round: 0, why: "connect: Network is unreachable".into() };
+        Cost {
+            cost_version: COST_VERSION,
+            tool: Tool { version: String::new(), build: String::new() },
+            command_line: Vec::new(),
+            note: None,
+            started: UtcTime(0),
+            machine: Machine::default(),
+            plan: CostPlan {
+                cpu: CpuId(0),
+                second: None,
+                rounds: samples.len() as u32,
+                sample: Nanos(1),
+                seed: Seed(1),
+            },
+            rounds: samples.len() as u32,
+            runs: 0,
+            interrupted: None,
+            evidence: None,
+            operations: vec![Operation {
+                name: CONTROL.into(),
+                title: String::new(),
+                family: String::new(),
+                unit: String::new(),
+                bytes: 0,
+                place: Place::OneCpu,
+                samples: (1..).zip(samples).map(sample).collect(),
+                failures: if samples.is_empty() { vec![failure] } else { Vec::new() },
+            }],
+        }
+    }
+
+    #[test]
+    fn several_runs_are_one_with_a_round_each() {
+        let whole = Cost::of_runs(&[run(&[(1, 10), (3, 50)]), run(&[(2, 8)])]).unwrap();
+        assert_eq!((whole.rounds, whole.plan.rounds, whole.runs), (2, 2, 2));
+        let samples = &whole.operations[0].samples;
+        let figures: Vec<_> = samples.iter().map(|one| (one.round, one.count, one.time.0)).collect();
+        assert_eq!(figures, [(1, 4, 60), (2, 2, 8)]);
+        assert_eq!(Cost::of_runs(&[]), None);
+    }
+
+    #[test]
+    fn a_run_that_did_not_measure_leaves_its_reason_and_no_sample() {
+        let some = Cost::of_runs(&[run(&[(1, 10)]), run(&[])]).unwrap();
+        let operation = &some.operations[0];
+        assert_eq!((operation.samples.len(), operation.failures[0].round), (1, 2));
+        let none = Cost::of_runs(&[run(&[]), run(&[])]).unwrap();
+        let operation = &none.operations[0];
+        assert_eq!(
+            (operation.samples.len(), operation.failures.len(), operation.failures[0].round),
+            (0, 1, 0)
+        );
     }
 }

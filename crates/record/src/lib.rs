@@ -33,6 +33,7 @@ pub mod time;
 mod unit;
 pub mod validity;
 pub mod verdict;
+pub mod wake_path;
 
 pub use model::*;
 pub use unit::Unit;

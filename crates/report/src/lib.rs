@@ -25,6 +25,7 @@ pub mod page;
 pub mod recipe;
 mod rows;
 pub mod table;
+pub mod wake_path;
 pub mod why;
 
 mod differences;

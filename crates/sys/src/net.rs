@@ -368,6 +368,24 @@ fn source(from: &libc::sockaddr_storage) -> Source {
     }
 }
 
+/// Switches the loopback device on, for which nobody is there in a guest without a system.
+///
+/// # Errors
+/// `EPERM` without `CAP_NET_ADMIN`.
+pub fn switch_loopback_on() -> Result<()> {
+    const UP: libc::c_short = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    let socket = Socket::udp(false)?;
+    // SAFETY: zeros are a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = UP;
+    // SAFETY: the kernel reads the request, which is whole.
+    let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) };
+    check(result.into(), "ioctl SIOCSIFFLAGS of", "lo").map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 33] = [
+const EDGES: [(&str, &[&str]); 34] = [
     ("units", &[]),
     ("failure", &[]),
     ("printable", &[]),
@@ -26,6 +26,7 @@ const EDGES: [(&str, &[&str]); 33] = [
     ("survey", &["units", "record", "sysroot", "machine"]),
     ("probe", &["units", "failure", "histogram", "sys", "record", "control", "wire"]),
     ("operation", &["units", "failure", "files", "sys", "record"]),
+    ("wakepath", &["units", "failure", "sys", "record", "sysroot", "machine"]),
     ("load", &["units", "printable", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("trace", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("explain", &["units", "histogram", "record", "trace"]),

@@ -67,6 +67,9 @@ pub struct LadderFile {
     /// The size of the disk that loads write to.
     #[serde(default)]
     pub disk: Option<Bytes>,
+    /// Whether guests of their own measure what operations take on each rung.
+    #[serde(default)]
+    pub cost: bool,
     /// The steps, each compared with the one before.
     #[serde(rename = "rung")]
     pub rungs: Vec<Rung>,

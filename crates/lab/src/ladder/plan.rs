@@ -12,6 +12,9 @@ use crate::kernels::{Kernel, Needed};
 use crate::state::{Kind, Plan};
 use crate::{Error, measure};
 
+/// Operations on one CPU, and the mean of all: they share one error.
+const COMPARISONS: usize = 40;
+
 /// What is run on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LadderPlan {
@@ -23,6 +26,12 @@ impl LadderPlan {
     /// All its guests.
     pub fn blocks(&self) -> Vec<Block> {
         ladder::blocks(self.ladder.rungs.len(), self.ladder.seeds)
+    }
+
+    /// All guests that measure what operations take: of each rung at least as many as it takes to compare so many operations.
+    pub fn cost_blocks(&self) -> Vec<Block> {
+        let seeds = self.ladder.seeds.max(statistics::runs_needed(COMPARISONS) as u32);
+        if self.ladder.cost { ladder::blocks(self.ladder.rungs.len(), seeds) } else { Vec::new() }
     }
 
     /// The kernels of all rungs, each once: to be built where `home` has what they are built from.

@@ -11,6 +11,7 @@ use crate::mend;
 use crate::validator::validate;
 use record::cost::{COST_VERSION, Cost};
 use record::monitor::{MONITOR_VERSION, Monitoring};
+use record::wake_path::WakePaths;
 use record::{Record, SCHEMA_VERSION, journal, migrate};
 use serde_json::{Value, json};
 
@@ -31,14 +32,13 @@ fn check_committed<T: schemars::JsonSchema>(name: &str) {
 fn schemas_are_those_of_the_types() {
     check_committed::<Record>("record");
     check_committed::<journal::Line>("journal");
-    let others = [
-        (format!("cost-{COST_VERSION}"), schemars::schema_for!(Cost).to_value()),
-        (format!("monitor-{MONITOR_VERSION}"), schemars::schema_for!(Monitoring).to_value()),
-    ];
-    for (name, schema) in others {
-        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}.json"));
-        mend::check_generated(&committed, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
-    }
+    let numbered = |name: &str, version: u32, of_types: Value| {
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}-{version}.json"));
+        mend::check_generated(&committed, &(serde_json::to_string_pretty(&of_types).unwrap() + "\n"));
+    };
+    numbered("cost", COST_VERSION, schemars::schema_for!(Cost).to_value());
+    numbered("monitor", MONITOR_VERSION, schemars::schema_for!(Monitoring).to_value());
+    numbered("wake-paths", 1, schemars::schema_for!(WakePaths).to_value());
 }
 
 /// A file that a run of the program left.

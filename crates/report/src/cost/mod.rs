@@ -3,13 +3,15 @@
 mod against;
 mod page;
 mod table;
+mod trade;
 
 pub use against::{Against, Row, against, json};
 pub use page::page;
+pub use trade::{Gain, Measured, Row as Traded, SetUp, Trade, of_records as trade_of};
 
 use record::cost::{Cost, Operation, Sample};
 use record::{Fact, Unit};
-use statistics::{Comparison, Median};
+use statistics::{Comparison, LEAST_RUNS, Median};
 use units::Nanos;
 
 use crate::style::{Style, Tone};
@@ -94,7 +96,8 @@ fn conclusion(against: &Against) -> Vec<String> {
 
 /// Why two records do not show what a set-up costs; none where they do.
 fn inconclusive(before: &Cost, after: &Cost) -> Option<String> {
-    if before.machine.lab.is_some() || after.machine.lab.is_some() {
+    let is_draw = |cost: &Cost| cost.machine.lab.is_some() && (cost.runs as usize) < LEAST_RUNS;
+    if is_draw(before) || is_draw(after) {
         return Some("a single guest of the lab is one draw, and another seed gives other figures".into());
     }
     let of = |when: &str, cost: &Cost| Some(format!("{when}, {}", disturbed(cost)?));

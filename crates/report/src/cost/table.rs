@@ -14,20 +14,20 @@ use crate::style::Tone;
 pub(super) struct Table {
     /// What stands above it on a page.
     pub caption: String,
-    corner: &'static str,
-    heads: Vec<&'static str>,
+    corner: String,
+    heads: Vec<String>,
     rows: Vec<(String, Vec<Cell>)>,
 }
 
 impl Table {
     /// For a terminal.
     pub fn grid(&self) -> Grid {
-        let column = |(at, head): (usize, &&'static str)| Column {
-            head: vec![(*head).to_owned()],
+        let column = |(at, head): (usize, &String)| Column {
+            head: vec![head.clone()],
             cells: self.rows.iter().map(|(_, cells)| cells.get(at).cloned().unwrap_or_default()).collect(),
         };
         Grid {
-            corner: self.corner.to_owned(),
+            corner: self.corner.clone(),
             labels: self.rows.iter().map(|(label, _)| label.clone()).collect(),
             columns: self.heads.iter().enumerate().map(column).collect(),
         }
@@ -46,11 +46,18 @@ impl Table {
             let cells = cells.map(|cell| view::Cell { class: class(cell.tone), text: cell.text });
             std::iter::once(view::Cell::text(label.replacen("  ", "\u{2003}", 1))).chain(cells).collect()
         };
-        DataTable::new(&self.caption, heads(self.corner, &self.heads), self.rows.iter().map(row).collect())
+        let names: Vec<&str> = self.heads.iter().map(String::as_str).collect();
+        DataTable::new(&self.caption, heads(&self.corner, &names), self.rows.iter().map(row).collect())
+    }
+
+    /// A table without rows.
+    pub fn new(caption: impl Into<String>, corner: impl Into<String>, heads: &[&str]) -> Self {
+        let heads = heads.iter().map(|head| (*head).to_owned()).collect();
+        Self { caption: caption.into(), corner: corner.into(), heads, rows: Vec::new() }
     }
 
     /// Rows below the names of their families.
-    fn push(&mut self, family: &str, last: &mut String, row: (String, Vec<Cell>)) {
+    pub fn push(&mut self, family: &str, last: &mut String, row: (String, Vec<Cell>)) {
         if family != last {
             self.rows.push((format!("{family}:"), Vec::new()));
             family.clone_into(last);
@@ -86,14 +93,12 @@ fn digits(figure: f64) -> String {
 
 /// What each operation took.
 pub(super) fn of_one(cost: &Cost) -> Table {
-    let mut table = Table {
-        caption: "The median of all rounds, with the interval that holds it at 95 %; CPU time of all threads that took \
-                  part; context switches"
-            .into(),
-        corner: corner(super::unit(cost)),
-        heads: vec!["time", "from", "to", "CPU time", "switches"],
-        rows: Vec::new(),
-    };
+    let mut table = Table::new(
+        "The median of all rounds, with the interval that holds it at 95 %; CPU time of all threads that took part; \
+         context switches",
+        corner(super::unit(cost)),
+        &["time", "from", "to", "CPU time", "switches"],
+    );
     let mut family = String::new();
     for operation in &cost.operations {
         table.push(&operation.family, &mut family, (operation.words(), cells(operation, super::unit(cost))));
@@ -141,26 +146,18 @@ pub(super) fn streams(cost: &Cost) -> Option<Table> {
     let rows: Vec<_> = cost.operations.iter().filter(moving).map(row).collect();
     // Instructions are no seconds.
     let is_time = super::unit(cost) == Unit::Microseconds;
-    (is_time && !rows.is_empty()).then(|| Table {
-        caption: "Operations that move bytes: throughput, the share of one CPU, CPU time for 1024 bytes"
-            .into(),
-        corner: "streams",
-        heads: vec!["rate", "CPU", "us/KB"],
-        rows,
-    })
+    let caption = "Operations that move bytes: throughput, the share of one CPU, CPU time for 1024 bytes";
+    (is_time && !rows.is_empty())
+        .then(|| Table { rows, ..Table::new(caption, "streams", &["rate", "CPU", "us/KB"]) })
 }
 
 /// How many times as long each operation takes.
 pub(super) fn of_two(against: &Against, unit: Unit) -> Table {
     let confidence = against.rows.first().map_or(0.0, |row| row.found.confidence * 100.0);
-    let mut table = Table {
-        caption: format!(
-            "How many times as long an operation takes, with an interval at {confidence:.2} %: all of them together at 95 %"
-        ),
-        corner: corner(unit),
-        heads: vec!["before", "after", "times", "interval", ""],
-        rows: Vec::new(),
-    };
+    let caption = format!(
+        "How many times as long an operation takes, with an interval at {confidence:.2} %: all of them together at 95 %"
+    );
+    let mut table = Table::new(caption, corner(unit), &["before", "after", "times", "interval", ""]);
     let mut family = String::new();
     for row in &against.rows {
         table.push(&row.family, &mut family, (row.words.clone(), compared(row, unit)));

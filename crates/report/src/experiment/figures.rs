@@ -6,6 +6,7 @@ use statistics::tail::Tail;
 use units::Nanos;
 
 use super::{Answer, Experiment};
+use crate::cost::{SetUp, Trade};
 use crate::figures::Figures;
 use crate::group::groups;
 
@@ -56,6 +57,35 @@ impl<'a> Reckoned<'a> {
     pub fn judged(&self) -> impl Iterator<Item = (&Compared, &Difference)> {
         let deciding = self.comparisons.iter().filter(|compared| compared.decides);
         deciding.filter_map(|compared| Some((compared, compared.found.as_ref().ok()?)))
+    }
+
+    /// What each arm gains and costs against the one that others are compared with; none where costs were not measured.
+    pub fn trade(&self) -> Option<Trade> {
+        let base = match self.experiment.answer {
+            Some(Answer::Trial(_) | Answer::Search(_)) => experiment::Arm::Control,
+            _ => self.experiment.arms.first()?.arm.clone(),
+        };
+        let costs = &self.experiment.costs;
+        let set_up = |(arm, places): (&super::Arm, &Vec<Place>)| SetUp {
+            name: arm.name.clone(),
+            tails: self
+                .experiment
+                .loads
+                .iter()
+                .cloned()
+                .zip(places.iter().map(|one| one.tails.clone()))
+                .collect(),
+            cost: costs.iter().find(|(of, _)| *of == arm.arm).map(|(_, cost)| cost),
+        };
+        let all = || self.experiment.arms.iter().zip(&self.places);
+        let (first, others): (Vec<_>, Vec<_>) = all().partition(|(arm, _)| arm.arm == base);
+        let set_ups: Vec<SetUp<'_>> = first.into_iter().chain(others).map(set_up).collect();
+        let mut trade = Trade::of(self.tail_name(), &set_ups).filter(|_| !costs.is_empty())?;
+        self.judged().filter(|(compared, _)| compared.against == base).for_each(|(compared, found)| {
+            let (name, load) = (self.experiment.name(&compared.arm), &self.experiment.loads[compared.load]);
+            trade.judged(&name, load, found.ratio, found.interval, found.effect);
+        });
+        Some(trade)
     }
 
     /// `rt / plain`.

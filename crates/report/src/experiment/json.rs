@@ -16,6 +16,7 @@ pub fn ladder(experiment: &Experiment) -> String {
         "unit": experiment.unit.name(),
         "tail": reckoned.tail_name(),
         "rungs": rungs.map(|(rung, places)| of_rung(experiment, rung, places)).collect::<Vec<_>>(),
+        "trade_off": reckoned.trade().map(|trade| trade.json()),
         "steps": reckoned.judged().map(|step| of_step(experiment, step)).collect::<Vec<_>>(),
     });
     serde_json::to_string_pretty(&out).unwrap_or_default() + "\n"

@@ -13,6 +13,7 @@ mod text;
 
 use experiment::Block;
 pub use experiment::ladder::Published;
+use record::cost::Cost;
 use record::{Record, Unit};
 use statistics::Tail;
 
@@ -41,6 +42,8 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// What was measured, in its order.
     pub blocks: Vec<Measured>,
+    /// What operations take in arms where that was measured too: all runs of an arm as one.
+    pub costs: Vec<(experiment::Arm, Cost)>,
     /// Blocks that were asked for and are missing, a sentence each.
     pub missing: Vec<String>,
     /// The loads, in their order.

@@ -32,6 +32,7 @@ pub fn page(experiment: &Experiment) -> Result<String, std::fmt::Error> {
         sections.push(figures(&reckoned));
     }
     sections.extend(comparisons(&reckoned));
+    sections.extend(reckoned.trade().map(|trade| trade.section()));
     sections.extend(source(&reckoned));
     if !experiment.blocks.is_empty() {
         sections.extend(distributions(&reckoned));

@@ -22,6 +22,10 @@ pub fn text(experiment: &Experiment, style: &Style) -> String {
     out.table(Some(&table::arms(&reckoned)));
     out.table(table::comparisons(&reckoned).as_ref());
     out.table(table::published(&reckoned).as_ref());
+    if let Some(trade) = reckoned.trade() {
+        out.text += &trade.text(style);
+        out.gap();
+    }
     let notes = experiment
         .changes
         .iter()

@@ -11,6 +11,7 @@ pub(crate) mod ranges;
 pub(crate) mod scale;
 pub(crate) mod spread;
 pub(crate) mod timeline;
+pub(crate) mod trade;
 
 mod bins;
 mod canvas;

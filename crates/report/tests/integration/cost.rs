@@ -3,7 +3,8 @@
 use record::cost::{CONTROL, COST_VERSION, Cost, CostPlan, Failure, Operation, Place, Sample};
 use record::{Fact, Machine, Tool};
 use report::Style;
-use report::cost::{against, compared, json, page, text};
+use report::cost::{SetUp, Trade, against, compared, json, page, text};
+use statistics::Value;
 use units::{CpuId, Nanos, Random, Seed};
 
 const ROUNDS: u32 = 9;
@@ -36,6 +37,7 @@ pub fn record(count: u32, draws: &mut Random, length: impl Fn(u32, f64) -> f64) 
             seed: Seed(1),
         },
         rounds: ROUNDS,
+        runs: 0,
         interrupted: None,
         evidence: Some(record::Evidence::default()),
         operations: (0..count).map(&mut operation).collect(),
@@ -151,4 +153,86 @@ fn too_few_rounds_are_not_compared_and_say_how_many_are_needed() {
         compared(&before, &before, &Style::default()).contains("No operation could be compared."),
         "nothing is no good news"
     );
+}
+
+/// A set-up whose tail under `io` is about that long, in seven runs.
+fn set_up<'a>(name: &str, tail: u64, cost: &'a Cost) -> SetUp<'a> {
+    let tails = (0..7).map(|run| Value::exact(tail + tail * run / 100)).collect();
+    SetUp { name: name.into(), tails: vec![("io".into(), tails)], cost: Some(cost) }
+}
+
+#[test]
+fn a_trade_off_says_what_was_gained_and_what_it_costs_by_name() {
+    let mut draws = Seed(26).stream("trade");
+    let before = record(30, &mut draws, |_, draw| 1e4 * draw);
+    let after = record(30, &mut draws, |number, draw| 1e4 * draw * if number == 7 { 5.0 } else { 1.0 });
+    let set_ups = [set_up("stock", 120_000, &before), set_up("rt", 10_000, &after)];
+    let trade = Trade::of("p99.9".into(), &set_ups).unwrap();
+    let sentence = &trade.sentences()[0];
+    assert!(sentence.starts_with("rt against stock: helps 12.0x at p99.9 under io (1"), "{sentence}");
+    assert!(sentence.contains("; costs 1.") && sentence.contains("in operation 7."), "{sentence}");
+    let json = trade.json();
+    assert_eq!(json["set_ups"][0]["cost"]["worst"]["operation"], "operation-7");
+    assert!((json["set_ups"][0]["gains"][0]["times_shorter"].as_f64().unwrap() - 12.0).abs() < 0.5);
+    let page = trade.page().unwrap();
+    assert!(page.contains("trade-off") && page.contains("rt under io: p99.9 12.0x shorter"), "{page}");
+}
+
+#[test]
+fn a_longer_tail_is_a_harm_and_what_does_not_differ_is_no_gain() {
+    let mut draws = Seed(26).stream("harm");
+    let both = [0, 1].map(|_| record(30, &mut draws, |_, draw| 1e4 * draw));
+    let of = |tail| {
+        let set_ups = [set_up("stock", 10_000, &both[0]), set_up("other", tail, &both[1])];
+        Trade::of("p99.9".into(), &set_ups).unwrap().sentences().remove(0)
+    };
+    assert!(of(20_000).contains("harms 2.00x at p99.9 under io"), "{}", of(20_000));
+    let same = of(10_000);
+    assert!(
+        same.contains("no visible change at p99.9") && same.contains("no operation visibly more"),
+        "{same}"
+    );
+}
+
+#[test]
+fn single_runs_have_a_ratio_and_no_interval_and_costs_that_are_missing_are_said_to_be() {
+    let mut draws = Seed(26).stream("single");
+    let both = [0, 1].map(|_| record(30, &mut draws, |_, draw| 1e4 * draw));
+    let single = |name: &str, tail, cost| {
+        let tails = vec![("io".to_owned(), vec![Value::exact(tail)])];
+        SetUp { name: name.into(), tails, cost }
+    };
+    let set_ups = [
+        single("one", 9_000, Some(&both[0])),
+        single("two", 3_000, Some(&both[1])),
+        single("three", 3_000, None),
+    ];
+    let sentences = Trade::of("p99".into(), &set_ups).unwrap().sentences();
+    assert!(sentences[0].contains("3.00x shorter at p99 under io, of too few runs"), "{sentences:?}");
+    assert!(sentences[1].contains("what it costs was not measured"), "{sentences:?}");
+    assert!(Trade::of("p99".into(), &set_ups[..1]).is_none());
+}
+
+#[test]
+fn guests_are_compared_where_they_are_several_and_a_single_one_is_a_draw() {
+    let mut draws = Seed(26).stream("guests");
+    let guest = |draws: &mut Random| {
+        let mut cost = record(30, draws, |_, draw| 1e4 * draw);
+        cost.machine.lab = Some(record::Lab {
+            time: record::LabTime::Instructions,
+            kernel: None,
+            words: Vec::new(),
+            emulator: "QEMU".into(),
+            cpu_model: "max".into(),
+            processors: 1,
+            not_modelled: Vec::new(),
+            images: None,
+            parameters: None,
+        });
+        cost
+    };
+    let mut arm = || Cost::of_runs(&(0..7).map(|_| guest(&mut draws)).collect::<Vec<_>>()).unwrap();
+    let (first, second) = (arm(), arm());
+    assert_eq!(against(&first, &second).inconclusive, None);
+    assert!(against(&Cost { runs: 1, ..first }, &second).inconclusive.unwrap().contains("one draw"));
 }

@@ -64,6 +64,7 @@ fn of(kind: &'static str, factor: f64, answer: impl FnOnce(&mut MadeUp) -> Answe
         smallest_effect: Some(0.2),
         arms: arms.into_iter().map(arm).collect(),
         blocks: bench.blocks,
+        costs: Vec::new(),
         missing: Vec::new(),
         loads: vec!["cpu".into()],
         unit: Unit::Instructions,

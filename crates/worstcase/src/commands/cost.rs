@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use operation::measure::{self, Observer};
+use record::Machine;
 use record::cost::{COST_VERSION, Cost, CostPlan, Operation, load};
 use record::store::{PAGE, RunDirectory};
 use record::time::UtcTime;
@@ -95,19 +96,8 @@ impl CostCommand {
             Some(path) => RunDirectory::create(path)?,
             None => RunDirectory::create_somewhere(&machine.host, started)?,
         };
-        let mut cost = Cost {
-            cost_version: COST_VERSION,
-            tool: runner::tool(),
-            command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-            note: self.note.clone(),
-            started,
-            machine,
-            plan,
-            rounds: 0,
-            interrupted: None,
-            evidence: None,
-            operations: measure::planned(&only, missing.as_deref()),
-        };
+        let mut cost = begun(machine, plan, started, measure::planned(&only, missing.as_deref()));
+        cost.note.clone_from(&self.note);
         // So that a run that is killed in its first round leaves what it was about to do.
         directory.write_cost(&cost)?;
         // Not in the record's own, which is another one each time: where a file system puts a directory is its choice.
@@ -235,6 +225,78 @@ pub fn report(costs: &[Cost], json: bool) -> (String, Option<std::result::Result
             (texts.join("\n"), rest.last().map(|last| report::cost::page(last, Some(first))))
         }
     }
+}
+
+/// A record without figures.
+fn begun(machine: Machine, plan: CostPlan, started: UtcTime, operations: Vec<Operation>) -> Cost {
+    if machine.lab.is_some() {
+        // A guest has nobody who would do it. What cannot be reached then is named by the operations that try.
+        let _ = sys::net::switch_loopback_on();
+    }
+    Cost {
+        cost_version: COST_VERSION,
+        tool: runner::tool(),
+        command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        note: None,
+        started,
+        machine,
+        plan,
+        rounds: 0,
+        runs: 0,
+        interrupted: None,
+        evidence: None,
+        operations,
+    }
+}
+
+/// One round of all operations, with its record in `path`: what a block of a trial measures beside latencies.
+pub fn one_round(path: &Path, seed: Seed) -> Result<()> {
+    let signals = Signals::take()?;
+    let machine = runner::guest::machine(&SysRoot::live())?;
+    let reachable = sys::schedule::reachable(&machine.cpus.online)?;
+    let mut places = reachable.iter();
+    let cpu = places.next().ok_or_else(|| Error::new("there is no CPU to measure on", ""))?;
+    // In a guest as long as its ladders have them: lab::measure.
+    let sample = Nanos::from_millis(if machine.lab.is_some() { 40 } else { 20 });
+    let plan = CostPlan { cpu, second: places.next(), rounds: 1, sample, seed };
+    let missing = plan.second.is_none().then(|| format!("there is no second CPU beside CPU {cpu}"));
+    let started = UtcTime(sys::clock::unix_seconds());
+    let directory = RunDirectory::create(path)?;
+    let mut cost = begun(machine, plan, started, measure::planned(&[], missing.as_deref()));
+    let above = path.parent().unwrap_or(Path::new("."));
+    measured(&mut cost, above, &directory, &signals)?;
+    match &cost.interrupted {
+        None => Ok(()),
+        Some(how) => Err(Error::new(format!("what operations take was not measured: {how}"), "")),
+    }
+}
+
+/// Records of latencies and of costs in turn, as `report --trade` takes them: a record of costs ends a set-up, which is named
+/// after its directory.
+pub fn trade(paths: &[PathBuf]) -> Result<report::cost::Trade> {
+    let mut set_ups: Vec<report::cost::Measured> = Vec::new();
+    let mut records = Vec::new();
+    for path in paths {
+        match load(path) {
+            None => records.push(record::store::load(path)?),
+            Some(cost) => {
+                let name = path.display().to_string();
+                set_ups.push(report::cost::Measured {
+                    name,
+                    records: std::mem::take(&mut records),
+                    cost: cost?,
+                });
+            }
+        }
+    }
+    let hint =
+        "worstcase report --trade BENCH COST BENCH COST: of each set-up what bench left, then what cost left";
+    if !records.is_empty() {
+        return Err(Error::new("the last record of latencies has no record of costs behind it", hint));
+    }
+    report::cost::trade_of(&set_ups).ok_or_else(|| {
+        Error::new("there are no two set-ups with latencies under one load, and with costs", hint)
+    })
 }
 
 fn measured(cost: &mut Cost, files: &Path, directory: &RunDirectory, signals: &Signals) -> Result<()> {

@@ -84,6 +84,7 @@ pub fn begin<P: Plan>(
         changes: Vec::new(),
         smallest_effect: None,
         arms: arms.into_iter().map(arm).collect::<Result<_>>()?,
+        costs: Vec::new(),
         missing: missing.collect(),
         loads: state.plan.loads().to_vec(),
         unit: Default::default(),

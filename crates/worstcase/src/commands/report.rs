@@ -56,6 +56,11 @@ pub struct Report {
     #[arg(long, value_name = "FORM", conflicts_with_all = ["json", "extreme"])]
     format: Option<Form>,
 
+    /// What set-ups gain in latency and cost in throughput against the first: of each the records of bench or measure, then that
+    /// of cost
+    #[arg(long, conflicts_with_all = ["per_cpu", "notes", "extreme", "limit", "format"])]
+    trade: bool,
+
     /// Print the record as JSON, with --extreme the estimates; several as an array
     #[arg(long)]
     json: bool,
@@ -63,6 +68,9 @@ pub struct Report {
 
 impl Report {
     pub fn run(self) -> Result<ExitCode> {
+        if self.trade {
+            return self.trade_off();
+        }
         if let [directory] = &self.records[..] {
             if let Some(shown) = found_experiment::find(directory) {
                 return self.experiment(&shown?);
@@ -78,6 +86,19 @@ impl Report {
         let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
         let page = report::page::page_with(&records, self.extreme).map_err(|error| Error::new(error, ""))?;
         output::page(&path, &page, self.html.is_some())?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn trade_off(&self) -> Result<ExitCode> {
+        let trade = cost::trade(&self.records)?;
+        output::final_data(&match self.json {
+            true => trade.json().to_string() + "\n",
+            false => trade.text(&output::style(Stream::Output)),
+        })?;
+        if let Some(path) = &self.html {
+            let page = trade.page().map_err(|error| Error::new(error, ""))?;
+            output::page(path, &page, true)?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 

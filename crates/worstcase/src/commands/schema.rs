@@ -12,7 +12,7 @@ use failure::{Error, Result};
 const SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Each form: its name, and what has it.
-const FORMS: [(&str, &str); 23] = [
+const FORMS: [(&str, &str); 24] = [
     ("record", "record.json; bench, measure and report print it with --json"),
     ("figures", "the field `figures` of a record that is printed"),
     ("journal", "a line of journal.ndjson"),
@@ -25,6 +25,7 @@ const FORMS: [(&str, &str); 23] = [
     ("findings", "check --json"),
     ("recipe", "check --recipe --json"),
     ("differences", "check --against --json"),
+    ("wake-paths", "check --wake --json"),
     ("plan", "tune plan --json"),
     ("trial", "tune trial --json"),
     ("search", "tune search --json"),

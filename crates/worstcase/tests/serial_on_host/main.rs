@@ -36,3 +36,4 @@ mod truth;
 mod tune;
 #[path = "../../../record/tests/integration/validator/mod.rs"]
 mod validator;
+mod wake_path;

@@ -2,6 +2,7 @@
 
 mod papers;
 pub(super) mod subject;
+mod wake;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ use crate::output::{self, Stream};
 use failure::{Error, Result};
 use papers::{Context, Papers};
 use subject::SubjectOptions;
+use wake::WakeOptions;
 
 use super::why;
 
@@ -26,7 +28,8 @@ const EXAMPLES: &str = "Examples:
   worstcase check --emit cmdline                   the kernel parameters that failed rules ask for
   worstcase check --kconfig .config                a kernel before it is booted
   worstcase check --root board.txt                 a machine that worstcase snapshot saved
-  worstcase check --recipe howto.txt               a tuning guide before you copy it";
+  worstcase check --recipe howto.txt               a tuning guide before you copy it
+  worstcase check --wake                           by which calls a real-time thread can wait safely here";
 
 /// Judge this machine, another one's files, or a kernel configuration for real time
 ///
@@ -76,6 +79,9 @@ pub struct Check {
 
     #[command(flatten)]
     subject: SubjectOptions,
+
+    #[command(flatten)]
+    wake: WakeOptions,
 }
 
 /// A form of findings.
@@ -123,6 +129,9 @@ impl From<Emitted> for Form {
 
 impl Check {
     pub fn run(self) -> Result<ExitCode> {
+        if self.wake.is_asked() {
+            return self.wake.run(self.json);
+        }
         let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
         if let Some(id) = &self.explain {
             why::answer(id, &self.profile, || self.survey())?;

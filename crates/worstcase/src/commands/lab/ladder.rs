@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use experiment::Arm;
+use experiment::{Arm, Block};
 use lab::bench::Guests;
 use lab::boot::Guest;
 use lab::kept;
@@ -13,6 +13,7 @@ use lab::ladder::{Home, LadderFile, LadderPlan, Rung};
 use lab::replay::Replay;
 use lab::state::{Kind, KnownKernel, Plan, State};
 use machine::unseen;
+use record::cost::FILE as COST;
 use record::time::UtcTime;
 use record::{LabTime, ParameterAnswer, Record};
 use report::experiment::{Answer, Experiment};
@@ -59,6 +60,10 @@ pub struct Ladder {
     /// Only these rungs
     #[arg(long, value_name = "RUNG", value_delimiter = ',')]
     rungs: Vec<String>,
+
+    /// Measure what operations take too, in guests of their own: what each rung gains and what it costs
+    #[arg(long)]
+    cost: bool,
 
     #[command(flatten)]
     several: Several,
@@ -154,8 +159,9 @@ impl Ladder {
                 "--seeds can add some to a ladder, not take them away",
             ));
         }
-        if seeds > ladder.seeds {
+        if seeds > ladder.seeds || (self.cost && !ladder.cost) {
             ladder.seeds = seeds;
+            ladder.cost |= self.cost;
             ladder.check()?;
             state.save(directory)?;
         }
@@ -183,41 +189,49 @@ impl Ladder {
         ladder.loads.iter().try_for_each(|load| catalogue.get(load).map(drop))?;
         ladder.duration = self.duration.unwrap_or(ladder.duration);
         ladder.seeds = self.seeds.unwrap_or(ladder.seeds);
+        ladder.cost |= self.cost;
         Ok(ladder.check()?)
     }
 
     /// Boots what is still to be booted.
     fn measure(&self, state: &mut State<LadderPlan>, directory: &Path) -> Result<()> {
-        let (blocks, ladder) = (state.plan.blocks(), &state.plan.ladder);
+        let (blocks, costs) = (state.plan.blocks(), state.plan.cost_blocks());
+        let ladder = &state.plan.ladder;
         let left = blocks.len().saturating_sub(kept::records(directory));
-        if left == 0 {
+        let has_cost = |block: &&Block| directory.join(state.plan.cost_place(block)).join(COST).is_file();
+        let costs_left = costs.len() - costs.iter().filter(has_cost).count();
+        if left + costs_left == 0 {
             return Ok(());
         }
-        output::words(&announcement(ladder, left, directory));
+        output::words(&announcement(ladder, (left, costs_left), directory));
         let (cache, time) = (Cache::of_user()?, ladder.time);
         let kernels = &mut |needed: &Needed| named(&cache, needed.name(), &mut output::words);
         let signals = Signals::take()?;
         let observer = &mut Terminal { lists: true, ..Terminal::of(&signals) };
-        let run = |guests: &mut Guests<'_, LadderPlan>| guests.measure_all(&blocks);
+        let run = |guests: &mut Guests<'_, LadderPlan>| -> std::result::Result<bool, lab::Error> {
+            Ok(guests.measure_all(&blocks)? && guests.measure_costs(&costs)?)
+        };
         self.several.with_guests(state, directory, time, kernels, observer, run)?;
         Ok(())
     }
 }
 
 /// What is about to be run.
-fn announcement(ladder: &LadderFile, left: usize, directory: &Path) -> String {
+fn announcement(ladder: &LadderFile, (left, costs): (usize, usize), directory: &Path) -> String {
     let LadderFile { name, rungs, seeds, loads, duration, .. } = ladder;
     format!(
-        "{name}: {} rungs, {seeds} seeds, {} loads of {duration} each: {left} guests\nrecords: {}",
+        "{name}: {} rungs, {seeds} seeds, {} loads of {duration} each: {left} guests{}\nrecords: {}",
         rungs.len(),
         loads.len(),
+        if costs > 0 { format!(", and {costs} for what operations take") } else { String::new() },
         directory.display()
     )
 }
 
 /// 0 where all was measured, 2 where a guest failed, 3 where some are still to be run, 130 where none was.
 fn code(state: &State<LadderPlan>, directory: &Path) -> Result<u8> {
-    let replay = read(state, directory)?;
+    let mut replay = read(state, directory)?;
+    replay.costs(&state.plan.cost_blocks())?;
     Ok(match () {
         () if replay.missing.iter().any(|one| one.failure.is_some()) => 2,
         () if replay.missing.is_empty() => 0,
@@ -236,7 +250,8 @@ fn read<'a>(state: &'a State<LadderPlan>, directory: &'a Path) -> Result<Replay<
 pub fn shown(directory: &Path) -> Result<Shown> {
     let state = State::<LadderPlan>::load(directory, Kind::Ladder)?;
     let ladder = &state.plan.ladder;
-    let replay = read(&state, directory)?;
+    let mut replay = read(&state, directory)?;
+    let costs = replay.costs(&state.plan.cost_blocks())?;
     let of_arm = |arm: &Arm| replay.measured.iter().find(|one| one.block.arm == *arm).map(|one| &one.record);
     let mut rungs = Vec::new();
     for (place, rung) in ladder.rungs.iter().enumerate() {
@@ -258,6 +273,7 @@ pub fn shown(directory: &Path) -> Result<Shown> {
         question: question(ladder),
         answer: Some(Answer::Ladder),
         arms: rungs,
+        costs,
         unit: ladder.time.unit(),
         source: ladder.source.clone().map(|source| (source, ladder.differs.clone())),
         ..begun
@@ -287,6 +303,7 @@ fn again(ladder: &LadderFile, command: &mut Vec<String>) {
     command.extend(["--loads".to_owned(), ladder.loads.join(",")]);
     let rungs: Vec<&str> = ladder.rungs.iter().map(|rung| rung.name.as_str()).collect();
     command.extend(["--rungs".to_owned(), rungs.join(",")]);
+    command.extend(ladder.cost.then(|| "--cost".to_owned()));
 }
 
 /// What has to be known of a rung's parameters: what its kernel did not take, and what instruction time cannot show.

@@ -14,9 +14,9 @@ use tune::{Plan, State, live};
 use units::CpuList;
 
 use super::setting::{self, Setting};
-use crate::commands::measured;
 use crate::commands::tune::apply_options::{begin, clear};
 use crate::commands::tune::{leftover, shown, undo};
+use crate::commands::{cost, measured};
 use crate::output;
 use failure::{Error, Result};
 
@@ -36,6 +36,9 @@ pub struct Block {
     pub profile: Vec<String>,
     /// CPUs for real time alone.
     pub isolate: Option<CpuList>,
+    /// Where what operations take is measured too, before the latencies.
+    #[serde(default)]
+    pub cost: Option<PathBuf>,
     /// The measuring.
     pub request: Request,
 }
@@ -63,7 +66,7 @@ impl Block {
         };
         let (on, rewritten) = (parsed(&self.on)?, parsed(&self.rewritten)?);
         if on.is_empty() && rewritten.is_empty() {
-            return measured(self.request);
+            return self.measure();
         }
         let state = State::of_machine(self.state.as_deref().unwrap_or(Path::new(leftover::STATE)));
         let lock = state.lock()?;
@@ -74,9 +77,15 @@ impl Block {
         let on = setting::plan(&on, &selection, &SysRoot::live())?;
         rewrite_others(&state, &setting::plan(&rewritten, &selection, &SysRoot::live())?, &on)?;
         if on.steps.is_empty() {
-            return measured(self.request);
+            return self.measure();
         }
         self.applied(&state, &lock, &on)
+    }
+
+    fn measure(self) -> Result<ExitCode> {
+        let seed = self.request.seed.unwrap_or_else(runner::plan::drawn_seed);
+        self.cost.as_deref().map_or(Ok(()), |path| cost::one_round(path, seed))?;
+        measured(self.request)
     }
 
     /// The process that undoes waits for the lock, which this one has until it ends: by itself, or killed.
@@ -100,7 +109,7 @@ impl Block {
                 return Err(Error::new(error, "what was written was put back"));
             }
         }
-        let measured = measured(self.request);
+        let measured = self.measure();
         let history = state.history()?.unwrap_or_default();
         undo::undo(state, lock, &history)?;
         let left = differences(&SysRoot::live(), &history.steps);

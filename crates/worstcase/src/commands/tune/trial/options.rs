@@ -88,13 +88,17 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     seed: Option<Seed>,
 
+    /// Measure what operations take in each block too: what a setting gains, and what it costs
+    #[arg(long)]
+    cost: bool,
+
     /// Directory for the records [default: worstcase-trial-<UTC time>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
     /// Go on with the trial in this directory, with the options that it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["settings", "out", "load", "load_command", "duration", "warm_up"])]
-    #[arg(conflicts_with_all = ["blocks", "measure", "threshold", "smallest_effect", "interval", "wake", "cpus", "seed"])]
+    #[arg(conflicts_with_all = ["blocks", "measure", "threshold", "smallest_effect", "interval", "wake", "cpus", "seed", "cost"])]
     #[arg(conflicts_with_all = ["profile", "isolate", "kernel"])]
     resume: Option<PathBuf>,
 
@@ -247,6 +251,7 @@ impl Options {
             cpus: self.cpus.clone(),
             profile: self.profile.clone(),
             isolate: self.isolate.clone(),
+            cost: self.cost,
         })
     }
 

@@ -17,6 +17,9 @@ use super::block::Block;
 use super::setting::Setting;
 use failure::Result;
 
+/// The directory of what operations take, in that of a block's record.
+const COST: &str = "cost";
+
 /// An experiment and where it is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -53,6 +56,9 @@ pub struct Conditions {
     pub profile: Vec<String>,
     /// CPUs for real time alone.
     pub isolate: Option<CpuList>,
+    /// Whether each block measures what operations take too.
+    #[serde(default)]
+    pub cost: bool,
 }
 
 /// By what blocks are measured.
@@ -117,7 +123,8 @@ impl TrialPlan {
         let (on, rewritten) = self.written(arm)?;
         let Conditions { profile, isolate, .. } = self.conditions.clone();
         let state = state.map(Path::to_path_buf);
-        Ok(Block { state, on, rewritten, profile, isolate, request: self.request(seed, out) })
+        let cost = self.conditions.cost.then(|| out.join(COST));
+        Ok(Block { state, on, rewritten, profile, isolate, cost, request: self.request(seed, out) })
     }
 
     fn request(&self, seed: Seed, out: &Path) -> Request {
@@ -196,6 +203,11 @@ impl Plan for TrialPlan {
         }
     }
 
+    /// Each block measures both, in the same set-up.
+    fn cost_place(&self, block: &experiment::Block) -> String {
+        format!("{}/{COST}", self.place(block))
+    }
+
     fn kernel(&self, _: &Arm) -> std::result::Result<Needed, lab::Error> {
         Ok(Needed::Named(self.setup()?.kernel.clone()))
     }
@@ -258,6 +270,7 @@ mod tests {
             cpus: None,
             profile: vec!["rt".into()],
             isolate: Some("1".parse().unwrap()),
+            cost: false,
         };
         TrialPlan { search: false, design, conditions, place: Place::Here { release: "6.1".into() } }
     }

@@ -37,6 +37,10 @@ pub fn shown(directory: &Path) -> Result<Shown> {
             (answer.map(Answer::Trial), tried, json)
         }
     };
+    let costs = match plan.conditions.cost {
+        true => replay.costs(&replay.measured.iter().map(|one| one.block.clone()).collect::<Vec<_>>())?,
+        false => Vec::new(),
+    };
     let begun = experiments::begin(&state, replay, directory, &|arm| Ok((what(plan, arm)?, Vec::new())))?;
     let change = |setting: &String| Change {
         name: setting.clone(),
@@ -49,6 +53,7 @@ pub fn shown(directory: &Path) -> Result<Shown> {
         answer,
         changes: plan.design.settings.iter().map(change).collect(),
         smallest_effect: Some(plan.design.smallest_effect),
+        costs,
         unit: plan.unit(),
         ..begun
     };
@@ -142,7 +147,7 @@ fn conditions(plan: &TrialPlan) -> Vec<(String, String)> {
 
 /// The command that asks the same.
 fn again(plan: &TrialPlan, command: &mut Vec<String>) {
-    let Conditions { load, load_command, duration, warm_up, interval, wake, cpus, profile, isolate } =
+    let Conditions { load, load_command, duration, warm_up, interval, wake, cpus, profile, isolate, cost } =
         &plan.conditions;
     let design = &plan.design;
     command.extend(design.settings.iter().cloned());
@@ -163,6 +168,7 @@ fn again(plan: &TrialPlan, command: &mut Vec<String>) {
     option(command, "--profile", Some(profile.join(",")), "");
     option(command, "--isolate", isolate.as_ref(), "");
     option(command, "--seed", Some(design.seed), "");
+    command.extend(cost.then(|| "--cost".to_owned()));
     let Place::Guests(guests) = &plan.place else { return };
     let GuestSetup { kernel, time, words, processors, memory, disk, programs, .. } = &**guests;
     option(command, "--kernel", Some(kernel), "");
@@ -211,7 +217,7 @@ mod tests {
     fn the_command_that_repeats_a_trial_asks_for_the_same() {
         let words = "threadirqs /proc/sys/vm/swappiness=10 --load io --duration 1500ms --warm-up 70ms --blocks 9 --measure \
                      maxima --threshold 40us --smallest-effect 7 --interval 250us --wake timerfd --cpus 0-1 --profile rt \
-                     --isolate 1 --seed 12 --kernel k --time wall --append a=1 --append b --guest-cpus 2 --memory 1G --disk 64M";
+                     --isolate 1 --seed 12 --cost --kernel k --time wall --append a=1 --append b --guest-cpus 2 --memory 1G --disk 64M";
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let asked = parsed(&words).plan().unwrap();
         let mut command = Vec::new();

@@ -1,0 +1,137 @@
+//! Wake paths: which way of waiting is safe at which priority.
+
+use record::wake_path::{Thread, WakePath, WakePaths, Waker};
+use units::Policy;
+
+use crate::grid::{Cell, Column, Grid};
+use crate::style::{Style, Tone};
+use crate::text::{aligned, count_of, wrap};
+
+/// The table, what it means and what helps.
+pub fn text(found: &WakePaths, style: &Style) -> String {
+    let mut text = grid(found).render(style);
+    let mut add = |head: &str, words: &str, hang: usize| {
+        wrap(head, words, hang, style.width).iter().for_each(|line| text += &format!("{line}\n"));
+    };
+    add("", "", 0);
+    add("", &summary(found), 0);
+    for (head, words) in cures(found) {
+        add(&format!("  {head:<8}"), &words, 10);
+    }
+    for path in &found.paths {
+        if let Some(why) = &path.unknown {
+            add("note  ", &format!("{}: not known: {why}", path.title), 6);
+        }
+    }
+    add("note  ", UNTRIED, 6);
+    text
+}
+
+/// What no hog can try.
+const UNTRIED: &str = "interrupts of devices (GPIO, UIO, network) wake through their handler's thread irq/N on PREEMPT_RT and with \
+                       threadirqs: set its priority above whatever may run on its CPU (worstcase check knows rules for it). io_uring and \
+                       GPIO are not tried.";
+
+const WAKERS: [(Waker, &str); 3] = [
+    (Waker::Clock, "a clock wakes:"),
+    (Waker::Thread, "another thread wakes:"),
+    (Waker::Holder, "a thread at FIFO 1 lets go of:"),
+];
+
+fn grid(found: &WakePaths) -> Grid {
+    let unit = found.machine.unit();
+    let mut labels = Vec::new();
+    let mut columns = ["latest", "delayed from", "through"]
+        .map(|head| Column { head: vec![head.into()], cells: Vec::new() });
+    let mut push = |label: String, cells: [Cell; 3]| {
+        labels.push(label);
+        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.cells.push(cell));
+    };
+    for (waker, title) in WAKERS {
+        let own: Vec<&WakePath> = found.paths.iter().filter(|path| path.waker == waker).collect();
+        if !own.is_empty() {
+            push(title.into(), [Cell::default(), Cell::default(), Cell::default()]);
+        }
+        for path in own {
+            let latest = path.worst.map_or_else(Cell::none, |worst| Cell::plain(aligned(unit, worst)));
+            push(format!("  {}", path.title), [latest, from(path), Cell::plain(through(path))]);
+        }
+    }
+    Grid { corner: unit.name().into(), labels, columns: columns.into() }
+}
+
+fn from(path: &WakePath) -> Cell {
+    match (path.is_safe(), path.delayed_from) {
+        (Some(true), _) => Cell { text: "never".into(), tone: Tone::Good },
+        (_, Some(priority)) => Cell { text: format!("FIFO {priority}"), tone: Tone::Bad },
+        _ => Cell { text: "not known".into(), tone: Tone::Doubtful },
+    }
+}
+
+fn through(path: &WakePath) -> String {
+    path.through.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// `ktimers/0 (FIFO 1)`.
+fn name(thread: &Thread) -> String {
+    match thread.policy {
+        Policy::Fifo | Policy::Rr => {
+            format!("{} ({} {})", thread.name, policy(thread.policy), thread.priority)
+        }
+        other => format!("{} ({other})", thread.name),
+    }
+}
+
+fn policy(policy: Policy) -> &'static str {
+    if policy == Policy::Rr { "RR" } else { "FIFO" }
+}
+
+fn summary(found: &WakePaths) -> String {
+    let WakePaths { cpu, priority, burst, wake_ups, paths, .. } = found;
+    let unsafe_ones: Vec<&str> =
+        paths.iter().filter(|path| path.is_safe() == Some(false)).map(|path| path.title.as_str()).collect();
+    let tried = format!(
+        "A thread at FIFO {priority} of CPU {cpu} waited while another one at a lower priority computed there for {burst}, {} \
+         beside each priority.",
+        count_of(u64::from(*wake_ups), "wake-up")
+    );
+    let judged = match unsafe_ones.as_slice() {
+        [] => format!(
+            "No lower priority delays {}.",
+            if paths.len() == 1 { "it" } else { "any that was tried to the end" }
+        ),
+        several => format!(
+            "Not safe: {}. A real-time thread of that CPU delays the wake-up from the priority in the table on, however high the one \
+             that waits.",
+            several.join("; ")
+        ),
+    };
+    format!("{tried} {judged}")
+}
+
+/// Another way, or another priority for the thread that is passed through.
+fn cures(found: &WakePaths) -> Vec<(&'static str, String)> {
+    let mut cures: Vec<(&'static str, String)> = Vec::new();
+    let mut threads: Vec<&Thread> = Vec::new();
+    for path in found.paths.iter().filter(|path| path.is_safe() == Some(false)) {
+        let cure = ("instead", path.instead.clone());
+        if !path.instead.is_empty() && !cures.contains(&cure) {
+            cures.push(cure);
+        }
+        path.through.iter().for_each(|thread| {
+            if !threads.contains(&thread) {
+                threads.push(thread);
+            }
+        });
+    }
+    for thread in threads {
+        let words = format!(
+            "chrt -f -p {} {}    {} before every thread that must not delay it; what it does for others comes first then",
+            found.priority + 1,
+            thread.tid,
+            thread.name
+        );
+        cures.push(("or", words));
+    }
+    cures
+}
