@@ -61,6 +61,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_on_host", "trial::raising_ktimers_above"),
     ("serial_on_host", "truth::a_live_look"),
     ("serial_on_host", "truth::a_stopped_process"),
+    ("serial_on_host", "wake_path::timers_pass_through_a_thread_of_debians_real_time_kernel_6_12"),
     ("serial_supervision", "built_in_workers_do_not_survive"),
     ("serial_supervision", "nothing_survives_the_parent"),
     ("serial_trace_guests", "a_preempt_rt_kernel_of_2022"),
@@ -112,6 +113,7 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_in_guests", "tune"),
             Long::Serial("serial_in_guests", "partition"),
             Long::Serial("serial_in_guests", "injected"),
+            Long::Serial("serial_in_guests", "gpio"),
         ],
     },
     Part {

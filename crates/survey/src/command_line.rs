@@ -107,7 +107,7 @@ const NEEDS: [(&str, &str); 21] = [
     ("cpuidle.governor", "CPU_IDLE"),
     ("cpufreq.default_governor", "CPU_FREQ"),
     ("rt_group_sched", "RT_GROUP_SCHED"),
-    ("evl.oob_cpus", "EVL"),
+    ("evl.oobcpus", "EVL"),
 ];
 
 fn dead(survey: &Survey) -> Reading {
@@ -228,7 +228,7 @@ const LISTS: [&str; 7] = [
     "irqaffinity",
     "kthread_cpus",
     "workqueue.unbound_cpus",
-    "evl.oob_cpus",
+    "evl.oobcpus",
 ];
 
 /// The CPUs of a word that takes a list, by the kernel's grammar, in which `all` stands for all CPUs that there can be

@@ -61,7 +61,7 @@ fn path(root: &SysRoot, plan: &Plan, way: Way, usual: &[(Thread, u64)]) -> Path 
     path
 }
 
-/// The lowest priority at which a hog delays the way, by halves: where one delays, all above do.
+/// The lowest priority at which a hog delays the way, by bisection: where one delays, all above do.
 fn lowest(plan: &Plan, way: Way, path: &mut Path) -> std::result::Result<Option<u32>, String> {
     let highest = plan.priority - 1;
     let mut delays = |hog: u32| {

@@ -21,7 +21,7 @@ const KERNEL_FILES: [&str; 9] =
 const KERNEL_FOLDERS: [&str; 2] = ["crates/lab/src/guest/", "crates/audit/src/recipe/"];
 
 /// Kernel files that others name, each with its reason.
-const EXCEPTIONS: [(&str, &str); 23] = [
+const EXCEPTIONS: [(&str, &str); 25] = [
     ("files", "/proc/self/fd/{}"), // the very file that was looked at, opened to be written
     ("worstcase", "/dev/fd"),      // a pipe of the user's shell
     ("sys", "/dev/null"),          // where a child's output goes
@@ -34,6 +34,8 @@ const EXCEPTIONS: [(&str, &str); 23] = [
     ("sys", "/proc/self/task"),    // fork is safe only where there is one thread
     ("record", "/dev/shm"),        // where a record may go, in memory
     ("record", "/dev/cpu_dma_latency"), // the name of what a run holds, not opened
+    ("record", "/dev/"),           // the folder of a GPIO chip, left out where the chip is named
+    ("worstcase", "/dev/{name}"),  // a GPIO chip that is named by its file alone
     ("lab", "/proc/self/fd/{}"),   // how QEMU is given files that have no name
     ("lab", "/dev/ttyS0"),         // names in a guest, not opened here
     ("lab", "/dev/ttyS1"),

@@ -68,6 +68,14 @@ fn named_cpu(comment: &str) -> Option<u32> {
 /// A second assignment of a variable of /etc/default/grub without the first in it.
 fn replaced(text: &str) -> Option<Remark> {
     const NAMES: [&str; 2] = ["GRUB_CMDLINE_LINUX_DEFAULT=", "GRUB_CMDLINE_LINUX="];
+    // A guide may show the variable more than once, as it was and as it is to be.
+    let is_of_the_file = |line: &str| {
+        let name = line.split_once('=').map(|(name, _)| name.trim_start_matches("export "));
+        line.is_empty() || line.starts_with('#') || name.is_some_and(|name| name.starts_with("GRUB_"))
+    };
+    if !text.lines().all(|line| is_of_the_file(line.trim())) {
+        return None;
+    }
     let all = |name: &'static str| text.lines().enumerate().filter(move |(_, line)| line.starts_with(name));
     NAMES.into_iter().find_map(|name| {
         let (index, line) = all(name).nth(1)?;

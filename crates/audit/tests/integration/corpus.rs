@@ -95,5 +95,5 @@ fn part_f_is_judged_by_its_truth() {
 fn part_g_is_judged_better_than_at_first() {
     let (accused, missed, unknown) = judged(include_str!("../corpus/g.txt"), true);
     println!("accused {accused}, missed {missed}, not understood {unknown}");
-    assert!(accused == 0 && missed <= 20 && unknown <= 10, "{accused} {missed} {unknown}");
+    assert!(accused == 0 && missed <= 22 && unknown <= 9, "{accused} {missed} {unknown}");
 }

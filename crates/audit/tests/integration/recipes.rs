@@ -51,9 +51,9 @@ fn s1s_misspelt_word_its_wires_and_its_processor_count() {
             (4, Contradiction, "latmus -I …,23"),
             (4, Contradiction, "latmus -O …,24"),
             (5, Gone, "CONFIG_PREEMPT_RT_FULL"),
-            (6, Misspelt, "evl.oobcpus=1"),
+            (6, Elsewhere, "evl.oobcpus=1"),
             (7, Assumption, "-$(nproc)"),
-            (8, Elsewhere, "evl.oob_cpus=1"),
+            (8, Misspelt, "evl.oob_cpus=1"),
         ],
     );
 }
