@@ -88,6 +88,11 @@ pub fn drawn_seed() -> Seed {
 
 /// Refuses loads that do not exist, and those of which no part can run, before anything is measured.
 fn check_loads(plan: &RunPlan, known: &[Load]) -> Result<()> {
+    let again = plan.loads.iter().enumerate().find(|(place, name)| plan.loads[..*place].contains(name));
+    if let Some((_, name)) = again {
+        let message = format!("the load {name} is named twice");
+        return Err(Error::new(message, "--repeat 2 measures each load twice"));
+    }
     for name in &plan.loads {
         let Some(load) = known.iter().find(|load| load.name == *name) else {
             // Says which there are.

@@ -192,19 +192,23 @@ fn unread(finding: &Finding) -> String {
 /// What passed, what this machine cannot tell, what was not asked: a line each.
 fn rest(audit: &Audit, style: &Style) -> Vec<String> {
     let outcomes = [Outcome::Passed, Outcome::Unsupported, Outcome::NotApplicable];
-    let of = |outcome| audit.with(outcome).map(|finding| aside(finding, style));
+    let of = |outcome| audit.with(outcome).flat_map(|finding| aside(finding, style));
     outcomes.into_iter().flat_map(of).collect()
 }
 
-fn aside(finding: &Finding, style: &Style) -> String {
+fn aside(finding: &Finding, style: &Style) -> Vec<String> {
     let mut detail = finding.reason.clone().unwrap_or_else(|| seen(finding));
     if let Some(next_boot) = &finding.next_boot {
         detail += &format!(", {next_boot}");
     }
-    let text = harmless(&format!("{}: {detail} ({})", finding.title, finding.rule));
+    let text = format!("{}: {detail} ({})", finding.title, finding.rule);
     let mark = format!("{:<MARK$}", outcome(finding.outcome));
     let tone = if finding.outcome == Outcome::Passed { Tone::Good } else { Tone::Faint };
-    style.paint(tone, &mark) + &clip(&text, style.width.saturating_sub(MARK))
+    let mut lines = wrap(&mark, &text, MARK, style.width);
+    if let Some(first) = lines.first_mut() {
+        *first = style.paint(tone, &mark) + first.strip_prefix(mark.as_str()).unwrap_or(first);
+    }
+    lines
 }
 
 /// How many of what, and the verdict.

@@ -239,3 +239,18 @@ fn two_hundred_interrupts_are_a_few_lines_of_an_answer() {
     assert!(out.contains("and 191 more") && out.contains("(all: check --json)"), "{out}");
     assert!(out.lines().count() < 60, "{out}");
 }
+
+#[test]
+fn a_program_is_not_read_as_a_guide() {
+    let (code, out, err) = shown(&worstcase(&["check", "--recipe", "/bin/sh"]).output().unwrap());
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains("not a text: it has bytes of zero"), "{err}");
+}
+
+#[test]
+fn every_finding_of_check_is_whole_in_a_pipe() {
+    let (_, out, err) = shown(&worstcase(&["check", "--all"]).output().unwrap());
+    assert!(out.lines().count() > 50, "{out}{err}");
+    let cut: Vec<&str> = out.lines().filter(|line| line.ends_with('~')).collect();
+    assert!(cut.is_empty(), "{cut:?}");
+}

@@ -100,6 +100,17 @@ fn a_dry_run_shows_the_files_and_writes_none() {
 }
 
 #[test]
+fn a_dry_run_needs_no_installed_program() {
+    let root = system(INITS[0].0);
+    fs::remove_file(root.path().join("usr/bin/worstcase")).unwrap();
+    let (code, said) = persist(root.path(), &["--isolate", "1", "--dry-run"]);
+    assert!(code == Some(0) && said.contains("ExecStart=/usr/local/bin/worstcase tune apply"), "{said}");
+    assert!(said.contains("shown as if it were /usr/local/bin/worstcase"), "{said}");
+    let (code, said) = persist(root.path(), &["--isolate", "1"]);
+    assert!(code == Some(2) && said.contains("hint: install it first"), "{said}");
+}
+
+#[test]
 fn what_the_administrator_has_changed_since_is_left_and_reported() {
     let root = system(INITS[0].0);
     assert_eq!(persist(root.path(), &["--isolate", "1"]).0, Some(0));

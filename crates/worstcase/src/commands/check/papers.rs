@@ -245,5 +245,8 @@ fn json<T: serde::Serialize>(value: &T) -> String {
 /// A text file's name and contents.
 fn read(path: &Path, hint: &str) -> Result<(String, String)> {
     let (name, bytes) = subject::read(path, hint)?;
+    if bytes.contains(&0) {
+        return Err(Error::new(format!("{name}: not a text: it has bytes of zero"), hint));
+    }
     Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
 }

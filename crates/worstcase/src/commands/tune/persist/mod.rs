@@ -63,7 +63,7 @@ impl Persist {
         if self.boot.is_asked() {
             return self.boot.run(&system, &self.choice, self.dry_run);
         }
-        let wanted = self.service.wanted(&system, &self.choice)?;
+        let wanted = self.service.wanted(&system, &self.choice, self.dry_run)?;
         if self.dry_run {
             output::final_data(&wanted.text())?;
             return Ok(ExitCode::SUCCESS);

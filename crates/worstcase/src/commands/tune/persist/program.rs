@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use crate::output;
 use failure::{Error, Result};
 
 /// Where programs are installed.
@@ -30,6 +31,18 @@ const FLEETING: [(u32, &str); 10] = [
 
 const HINT: &str =
     "install it first, as with: install -m 0755 worstcase /usr/local/bin; or name one with --binary";
+
+/// For a look at what would be written, which changes nothing: a program that is not installed yet stands where HINT has it
+/// installed.
+pub fn once_installed(root: Option<&Path>) -> String {
+    choose(None, root).unwrap_or_else(|error| {
+        output::words(&format!("{}; shown as if it were {INSTALLED}", error.message));
+        INSTALLED.to_owned()
+    })
+}
+
+/// Where HINT has it installed.
+const INSTALLED: &str = "/usr/local/bin/worstcase";
 
 /// The program as the service is to call it: the one that is named, else this one; in the root of another system the one
 /// that lies there.

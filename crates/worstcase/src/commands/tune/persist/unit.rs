@@ -42,7 +42,7 @@ pub struct Wanted {
 
 impl Options {
     /// The file of choice and the files of the service.
-    pub fn wanted(&self, system: &System, choice: &Choice) -> Result<Wanted> {
+    pub fn wanted(&self, system: &System, choice: &Choice, dry_run: bool) -> Result<Wanted> {
         let text = choice.text()?;
         match system.is_live() {
             true => drop(choice.plan(None)?),
@@ -56,7 +56,11 @@ impl Options {
             let hint = format!("name it with --init: {}", Init::ALL.map(Init::name).join(", "));
             Error::new("find what starts services: it is not systemd, openrc, sysv or busybox", hint)
         })?;
-        let program = program::choose(self.binary.as_deref(), system.root.as_deref())?;
+        let (named, root) = (self.binary.as_deref(), system.root.as_deref());
+        let program = match named {
+            None if dry_run => program::once_installed(root),
+            _ => program::choose(named, root)?,
+        };
         let disk = system.disk();
         let mut edits = vec![Edit::of(&disk, CHOICE, Some(Contents::from(text.as_str())))?];
         for file in init.files(&program, CHOICE) {
