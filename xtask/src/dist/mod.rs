@@ -29,9 +29,11 @@ pub struct Program {
     limit: u64,
 }
 
-/// All of them. The first's aim is 5,000,000: a limit goes up only with a new command, by what that takes.
+/// All of them. The aims are 5,000,000 and 2,500,000: a limit goes up only with a new command, by what that takes. The last were
+/// the probe on GPIO lines and `monitor` (126 KB in the agent), and in the first `check --wake`, the trade-off of costs, the parts of all
+/// activations, and the names of all symbols and options that `check --recipe` knows (119 KB for the symbols).
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 5_700_000 }, Program { name: "worstcase-agent", limit: 2_500_000 }];
+    [Program { name: "worstcase", limit: 6_300_000 }, Program { name: "worstcase-agent", limit: 2_600_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
