@@ -125,7 +125,7 @@ impl Running {
         self.kind
     }
 
-    /// Its instance: more events can be enabled in it, and are shown by [`Running::each_item`].
+    /// Its instance: more events can be enabled in it, and are in its stream beside the samples.
     pub fn instance(&mut self) -> &mut Instance {
         &mut self.instance
     }

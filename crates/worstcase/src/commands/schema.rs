@@ -12,7 +12,7 @@ use failure::{Error, Result};
 const SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Each form: its name, and what has it.
-const FORMS: [(&str, &str); 24] = [
+const FORMS: [(&str, &str); 25] = [
     ("record", "record.json; bench, measure and report print it with --json"),
     ("figures", "the field `figures` of a record that is printed"),
     ("journal", "a line of journal.ndjson"),
@@ -36,6 +36,7 @@ const FORMS: [(&str, &str); 24] = [
     ("kernels", "lab kernels list --json"),
     ("bisection", "lab bisect --json"),
     ("ladder", "lab ladder --json"),
+    ("trade-off", "report --trade --json"),
     ("microscope", "lab explain --json"),
 ];
 

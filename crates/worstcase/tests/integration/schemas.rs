@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use record::cost::{self, Cost, CostPlan, Operation, Sample};
 use serde_json::Value;
 
 use crate::validator::validate;
@@ -89,6 +90,64 @@ fn what_records_are_printed_as_conforms() {
     let one: Value = serde_json::from_str(&printed(&["report", &first, "--json"], place)).unwrap();
     let figures: Value = serde_json::from_str(&printed(&["schema", "figures"], place)).unwrap();
     validate(&figures, &one["figures"]).unwrap();
+}
+
+#[test]
+fn what_set_ups_are_traded_for_conforms() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let costs = [("stock", 1_000), ("rt", 1_300)].map(|(name, time)| {
+        let file = place.join(name).join(cost::FILE);
+        fs::create_dir(place.join(name)).unwrap();
+        fs::write(&file, serde_json::to_vec(&of_operations(time)).unwrap()).unwrap();
+        place.join(name).display().to_string()
+    });
+    let (first, again) = (record("first"), record("again"));
+    check("cost", &["report", &costs[0], "--json"], place);
+    let arguments = ["report", "--trade", &first, &costs[0], &again, &costs[1], "--json"];
+    check("trade-off", &arguments, place);
+    let trade: Value = serde_json::from_str(&printed(&arguments, place)).unwrap();
+    let ratio = trade["set_ups"][0]["cost"]["worst"]["ratio"].as_f64().unwrap();
+    assert!((ratio - 1.3).abs() < 0.01, "{trade}");
+}
+
+/// Two operations, nine times each, that take so many nanoseconds a piece.
+fn of_operations(time: u64) -> Cost {
+    let sample = |round| {
+        // No two samples are equal: what does not vary at all cannot be compared.
+        let time = units::Nanos(1_000 * time + u64::from(round));
+        Sample { round, count: 1_000, time, cpu_time: time, switches: 0 }
+    };
+    let operation = |name: &str| Operation {
+        name: name.into(),
+        title: name.into(),
+        family: "calls".into(),
+        unit: "1".into(),
+        bytes: 0,
+        place: cost::Place::OneCpu,
+        samples: (1..=9).map(sample).collect(),
+        failures: Vec::new(),
+    };
+    Cost {
+        cost_version: cost::COST_VERSION,
+        tool: record::Tool { version: "1".into(), build: "test".into() },
+        command_line: Vec::new(),
+        note: None,
+        started: record::time::UtcTime(0),
+        machine: record::Machine::default(),
+        plan: CostPlan {
+            cpu: units::CpuId(0),
+            second: None,
+            rounds: 9,
+            sample: units::Nanos::from_millis(100),
+            seed: units::Seed(1),
+        },
+        rounds: 9,
+        runs: 0,
+        interrupted: None,
+        evidence: Some(record::Evidence::default()),
+        operations: ["one", "two"].map(operation).into(),
+    }
 }
 
 #[test]
