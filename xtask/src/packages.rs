@@ -13,13 +13,12 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 28] = [
+const PROGRAMS: [(&str, &[&str]); 27] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
     ("strace", &["strace"]),
     ("trace-cmd", &["trace-cmd"]),
-    ("rtla", &["rtla"]),
     ("chromium", &["chromium"]),
     ("c++", &["g++"]), // libFuzzer is C++
     ("make", &["make"]),

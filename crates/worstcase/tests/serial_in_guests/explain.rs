@@ -29,10 +29,6 @@ static RT: Guests = Guests::new("debian-6.1-rt-amd64", "quiet no_timer_check")
     .processors(2)
     .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
 
-static NEW: Guests = Guests::new("debian-6.12-rt-amd64", "quiet no_timer_check")
-    .processors(2)
-    .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
-
 /// A thread that makes delays: its name, its CPU, its priority if it is a real-time thread.
 type Maker = (&'static str, CpuId, Option<&'static str>);
 
@@ -41,7 +37,9 @@ fn traced(
     maker: Maker,
     make: impl for<'stop> Fn(&'stop Stop) -> Result<Delay<'stop>, String> + Sync,
 ) -> Vec<Hit> {
-    explained(maker, make).hits
+    let explained = explained(maker, make);
+    println!("{:?}", explained.tracing);
+    explained.hits
 }
 
 /// A traced run beside delays.
@@ -204,21 +202,10 @@ fn preemption_that_was_off_is_named_on_a_real_time_kernel() {
     });
 }
 
-/// Who sent it is named by an event that Linux 6.1 does not have.
-#[test]
-fn the_sender_of_an_interrupt_is_named_on_a_new_real_time_kernel() {
-    NEW.run(|| {
-        let maker = ("the-sender", OTHER, None);
-        let hit =
-            assert_explained(maker, SHORT / 2, |_| injection::waiting_on(MEASURED, SHORT), Class::Call, "");
-        let call = hit.causes.iter().find(|cause| cause.class == Class::Call).unwrap();
-        assert!(call.witness.starts_with("sent by the-sender ["), "{call:?}");
-    });
-}
-
 /// The longest call in the table of handlers is as long as the one that was made, to five percent: where the host stopped the
 /// CPU meanwhile, another run is looked at.
 #[test]
+#[ignore = "long: needs a host that does nothing else"]
 fn a_handler_of_known_length_stands_in_the_table_of_handlers() {
     PLAIN.run(|| {
         let maker = ("the-sender", OTHER, None);
