@@ -13,6 +13,7 @@ pub mod gpio;
 mod limits;
 pub mod maxima;
 pub mod noise;
+mod part;
 pub mod plan;
 pub mod process;
 pub mod response;

@@ -114,6 +114,24 @@ pub fn address(named: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "no IP address, as in 10.0.0.2, 10.0.0.2:2307 or [fe80::1]:2307".into())
 }
 
+/// The address of this machine that `--listen NAMED` means, `parsed` by the port that is usual there. All interfaces only
+/// where they were asked for: `does` is what the command would do on each.
+pub fn own_address(
+    named: &str,
+    parsed: Result<SocketAddr, String>,
+    does: &str,
+    everywhere: bool,
+) -> Result<SocketAddr, Error> {
+    let address = parsed.map_err(|problem| {
+        Error::new(format!("--listen {named}: {problem}"), "name an address of this machine: `ip address`")
+    })?;
+    if address.ip().is_unspecified() && !everywhere {
+        let message = format!("--listen {named} would {does} on every interface");
+        return Err(Error::new(message, "name one address, or add --everywhere"));
+    }
+    Ok(address)
+}
+
 /// A delay of answers.
 pub fn delay(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::ZERO, LONGEST_CYCLE, "0s to 1s")

@@ -1,9 +1,10 @@
 //! What the responder counts beside its block of the board: words that it alone writes.
 
-use histogram::{Histogram, Summary, layout};
 use record::instrument::gpio::GpioSeries;
 use sys::Errno;
 use sys::shared::Word;
+
+use crate::part;
 
 mod at {
     pub const EDGES: usize = 0;
@@ -11,14 +12,11 @@ mod at {
     pub const UNSTAMPED: usize = 2;
     pub const FAILED: usize = 3;
     pub const WAKE: usize = 8;
-    pub const ANSWER: usize = WAKE + super::PART_WORDS;
+    pub const ANSWER: usize = WAKE + crate::part::WORDS;
 }
 
-/// Count, sum, least and greatest value, then cells.
-const PART_WORDS: usize = 4 + layout::CELLS;
-
 /// Words that a tally needs.
-pub const WORDS: usize = at::ANSWER + PART_WORDS;
+pub const WORDS: usize = at::ANSWER + part::WORDS;
 
 /// What the measuring thread counts with. Nothing here allocates, locks, blocks or calls the kernel.
 pub struct Tally<'a>(&'a [Word]);
@@ -51,25 +49,9 @@ impl<'a> Tally<'a> {
 
     /// What an answer took until the thread had its edge, and from then on.
     pub fn parts(&mut self, wake: u64, answer: u64) {
-        observe(&self.0[at::WAKE..at::ANSWER], wake);
-        observe(&self.0[at::ANSWER..WORDS], answer);
+        part::observe(&self.0[at::WAKE..at::ANSWER], wake);
+        part::observe(&self.0[at::ANSWER..WORDS], answer);
     }
-}
-
-fn observe(words: &[Word], value: u64) {
-    if words[0].add(1) == 1 || value < words[2].get() {
-        words[2].set(value);
-    }
-    words[1].add(value);
-    words[3].set(value.max(words[3].get()));
-    words[4 + layout::index(value)].add(1);
-}
-
-fn histogram(words: &[Word]) -> Histogram {
-    let summary =
-        Summary { count: words[0].get(), sum: words[1].get(), min: words[2].get(), max: words[3].get() };
-    let cells = words[4..].iter().map(Word::get).enumerate().filter(|(_, count)| *count > 0);
-    Histogram::from_parts(summary, cells)
 }
 
 /// What the parent reads of a tally: exact once the thread has ended, a moment old before.
@@ -81,8 +63,8 @@ pub fn read(words: &[Word]) -> GpioSeries {
         backlog: value(at::BACKLOG),
         unstamped: value(at::UNSTAMPED),
         line_failed: (failed != 0).then(|| units::errno_in_words(failed).to_string()),
-        wake: histogram(&words[at::WAKE..at::ANSWER]),
-        answer: histogram(&words[at::ANSWER..WORDS]),
+        wake: part::histogram(&words[at::WAKE..at::ANSWER]),
+        answer: part::histogram(&words[at::ANSWER..WORDS]),
         ..GpioSeries::default()
     }
 }

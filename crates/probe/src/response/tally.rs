@@ -1,11 +1,12 @@
 //! What a thread counts of its frames and of the parts of responses: words beside its block of the board, which it alone
 //! writes.
 
-use histogram::{Histogram, Summary, layout};
 use record::instrument::response::{Frames, Part, PartName, ResponseSeries, Unsplit};
 use record::{Fact, Sample};
 use sys::shared::Word;
 use units::Nanos;
+
+use crate::part;
 
 /// How many of the worst responses keep their parts: as many as a board keeps.
 const WORST: usize = crate::board::WORST;
@@ -17,9 +18,6 @@ const PARTS: usize = PartName::ALL.len();
 
 /// A part that nothing is known of.
 const UNKNOWN: u64 = u64::MAX;
-
-/// Count, sum, least and greatest value, then cells.
-const PART_WORDS: usize = 4 + layout::CELLS;
 
 mod at {
     pub const SENT: usize = 0;
@@ -35,13 +33,13 @@ mod at {
     // Of the responses that were split: count, sum, least, greatest.
     pub const SPLIT: usize = 10;
     // As many as there are reasons.
-    pub const UNSPLIT: usize = 14;
+    pub const UNSPLIT: usize = SPLIT + crate::part::SUMMARY_WORDS;
     pub const WORST: usize = 24;
     pub const PARTS: usize = WORST + super::WORST * super::WORST_WORDS;
 }
 
 /// Words that a tally needs.
-pub const WORDS: usize = at::PARTS + PARTS * PART_WORDS;
+pub const WORDS: usize = at::PARTS + PARTS * part::WORDS;
 
 /// The parts of a response, in nanoseconds. Their sum is the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,12 +168,10 @@ impl<'a> Tally<'a> {
         if self.words.is_empty() {
             return;
         }
-        observe(&self.words[at::SPLIT..at::SPLIT + 4], length);
-        for (part, took) in split.parts().into_iter().enumerate() {
-            let words = part_words(self.words, part);
+        part::sum_up(&self.words[at::SPLIT..at::UNSPLIT], length);
+        for (index, took) in split.parts().into_iter().enumerate() {
             if took != UNKNOWN {
-                observe(&words[..4], took);
-                words[4 + layout::index(took)].add(1);
+                part::observe(part_words(self.words, index), took);
             }
         }
         if length > self.admission {
@@ -201,21 +197,8 @@ impl<'a> Tally<'a> {
     }
 }
 
-fn part_words(words: &[Word], part: usize) -> &[Word] {
-    &words[at::PARTS + part * PART_WORDS..at::PARTS + (part + 1) * PART_WORDS]
-}
-
-/// Enters a value into count, sum, least and greatest.
-fn observe(words: &[Word], value: u64) {
-    if words[0].add(1) == 1 || value < words[2].get() {
-        words[2].set(value);
-    }
-    words[1].add(value);
-    words[3].set(value.max(words[3].get()));
-}
-
-fn summary(words: &[Word]) -> Summary {
-    Summary { count: words[0].get(), sum: words[1].get(), min: words[2].get(), max: words[3].get() }
+fn part_words(words: &[Word], index: usize) -> &[Word] {
+    &words[at::PARTS + index * part::WORDS..at::PARTS + (index + 1) * part::WORDS]
 }
 
 /// What the parent reads of a tally: exact once the thread has ended, a moment old before. Accounts of cycles are for it
@@ -237,15 +220,11 @@ pub fn read(words: &[Word], worst: &[Sample]) -> ResponseSeries {
         silent_cycles: value(at::SILENT),
     };
     let unsplit = |why: Why| value(at::UNSPLIT + why as usize);
-    let part = |(index, name)| {
-        let words = part_words(words, index);
-        let cells = words[4..].iter().map(Word::get).enumerate().filter(|(_, count)| *count > 0);
-        Part { name, took: Histogram::from_parts(summary(words), cells) }
-    };
+    let part = |(index, name)| Part { name, took: part::histogram(part_words(words, index)) };
     ResponseSeries {
         skipped: value(at::SKIPPED),
         frames,
-        split: summary(&words[at::SPLIT..at::SPLIT + 4]),
+        split: part::summary(&words[at::SPLIT..at::UNSPLIT]),
         parts: PartName::ALL.into_iter().enumerate().map(part).collect(),
         unsplit: Unsplit {
             clock_set: unsplit(Why::ClockSet),

@@ -62,7 +62,7 @@ pub fn discover(port: u16) -> failure::Result<SocketAddr> {
 /// The address that `named` means: an IP address, with a port or without.
 ///
 /// # Errors
-/// It is none.
+/// It is no IP address.
 pub fn address(named: &str) -> Result<SocketAddr, String> {
     let alone = named.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     let alone = alone.map(|address| SocketAddr::new(address, PORT));

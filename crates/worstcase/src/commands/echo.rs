@@ -84,16 +84,7 @@ impl Echo {
             return Ok((Answering::raw(interface, manner)?, format!("{interface}, raw frames")));
         }
         let named = self.listen.as_deref().unwrap_or_default();
-        let address = network::address(named).map_err(|problem| {
-            Error::new(
-                format!("--listen {named}: {problem}"),
-                "name an address of this machine: `ip address`",
-            )
-        })?;
-        if address.ip().is_unspecified() && !self.everywhere {
-            let message = format!("--listen {named} would answer on every interface");
-            return Err(Error::new(message, "name one address, or add --everywhere"));
-        }
+        let address = network::own_address(named, network::address(named), "answer", self.everywhere)?;
         let echo = Answering::udp(address, manner)?;
         let place = echo.local()?.to_string();
         Ok((echo, place))

@@ -17,7 +17,7 @@ use wire::latmon::server::{Pulses, Served, Server, serve};
 use wire::pulse::{self, Lines, Pace, Pulse};
 
 use crate::gpio::Line;
-use crate::{options, output};
+use crate::{network, options, output};
 use failure::{Error, Result};
 
 /// Measure how long another board takes to answer pulses on a wire
@@ -161,16 +161,8 @@ impl Monitor {
 
     fn server(&self) -> Result<Option<Server>> {
         let Some(named) = &self.listen else { return Ok(None) };
-        let address = wire::latmon::session::address(named).map_err(|problem| {
-            Error::new(
-                format!("--listen {named}: {problem}"),
-                "name an address of this machine: `ip address`",
-            )
-        })?;
-        if address.ip().is_unspecified() && !self.everywhere {
-            let message = format!("--listen {named} would listen on every interface");
-            return Err(Error::new(message, "name one address, or add --everywhere"));
-        }
+        let address = wire::latmon::session::address(named);
+        let address = network::own_address(named, address, "listen", self.everywhere)?;
         Server::listen(address, self.announce).map(Some)
     }
 
