@@ -140,7 +140,8 @@ pub fn run<L: Line>(
     tally: &mut Tally<'_>,
 ) {
     flight.of_phase = flight.next;
-    let mut running = line.now();
+    // Before the first cycle nothing is owed, however long the thread was kept from getting here.
+    let mut running = line.now().min(task.grid.due(0).saturating_sub(1));
     let result = go_round(line, task, flight, board, recorder, tally, &mut running);
     early::finish(result, running, board, recorder);
 }

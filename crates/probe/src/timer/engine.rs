@@ -28,7 +28,8 @@ pub struct Task {
 /// its time is slept on; a step of the clock moves the ideal times and is not a latency. A sleep that fails ends the
 /// run of all threads.
 pub fn run<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) {
-    let mut running = source.now();
+    // Before the first activation nothing is owed, however long the thread was kept from getting here.
+    let mut running = source.now().min(task.grid.due(0).saturating_sub(1));
     let result = deliver(source, task, board, recorder, &mut running);
     early::finish(result, running, board, recorder);
 }
@@ -157,7 +158,8 @@ fn deliver<S: Source>(
 }
 
 /// The warm-up: as [`run`], but its wake-ups are only summed up, and the grid of a reservation's periods is found: the
-/// earliest wake-up in it is the closest to when the kernel replenishes. Returns when the next activation is due.
+/// earliest wake-up in it is the closest to when the kernel replenishes. Returns when the next activation is due: after
+/// the end, where the run is stopped before the warm-up is over.
 pub fn warm_up<S: Source>(source: &mut S, task: &Task, board: &[Word], recorder: &mut Recorder<'_>) -> u64 {
     let mut due = task.grid.origin;
     if let Err(errno) = get_warm(source, task, board, recorder, &mut due) {
@@ -177,7 +179,11 @@ fn get_warm<S: Source>(
     let interval = task.grid.interval;
     let (mut activation, mut early) = (0, Early::default());
     source.rearm(*due, interval)?;
-    while activation < task.activations && board::stopped_at(board).is_none() {
+    while activation < task.activations {
+        if let Some(stopped) = board::stopped_at(board) {
+            *due = next_after(*due, stopped, interval);
+            break;
+        }
         source.sleep_until(*due)?;
         let now = source.now();
         let step = source.stepped(now);

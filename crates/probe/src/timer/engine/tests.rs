@@ -283,6 +283,55 @@ fn the_warm_up_is_reported_apart() {
     assert_eq!(view.summary().count, 0);
 }
 
+/// Warms up and measures on a run that is stopped in its warm-up: when the thread has been woken `wakes` times, it loses
+/// its CPU for `wait` nanoseconds, and the stop comes `stopped_after` from their begin.
+#[track_caller]
+fn nothing_is_due_after_a_stop(wakes: usize, stopped_after: u64, wait: u64) {
+    struct Stopped<'a> {
+        world: Scripted,
+        board: &'a [Word],
+        wakes: usize,
+        stopped_after: u64,
+        wait: u64,
+    }
+    impl Source for Stopped<'_> {
+        fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
+            self.world.sleep_until(due)
+        }
+        fn now(&mut self) -> u64 {
+            let now = Source::now(&mut self.world);
+            let mut world = self.world.0.borrow_mut();
+            if world.wakes == self.wakes && board::stopped_at(self.board).is_none() {
+                board::stop(self.board, now + self.stopped_after);
+                world.monotonic += self.wait;
+            }
+            now
+        }
+    }
+    let world = world(vec![], vec![]);
+    let warm = task(&world, 10);
+    let (board, _file) = SharedWords::create(board::words(1, false)).unwrap();
+    let words = board::block(&board, 0, false);
+    let mut recorder = Recorder::new(words, Nanos(MS), false);
+    let mut source = Stopped { world, board: &board, wakes, stopped_after, wait };
+    let origin = warm_up(&mut source, &warm, &board, &mut recorder);
+    let grid = Grid::fixed(origin, MS);
+    recorder.started(&grid);
+    run(&mut source, &Task { grid, activations: 100, ..warm }, &board, &mut recorder);
+    let view = View(words);
+    let until = view.finished().unwrap().max(board::stopped_at(&board).unwrap());
+    assert_eq!((grid.due_by(until), view.accounted()), (0, 0), "stopped at wake-up {wakes}");
+}
+
+#[test]
+fn a_run_that_is_stopped_in_its_warm_up_owes_no_activation() {
+    // The stop comes at once, or while the thread that has just been woken is kept from its CPU.
+    for (stopped_after, wait) in [(0, 0), (0, 5 * MS), (3 * MS, 5 * MS), (3 * MS, 3 * MS + 10_000)] {
+        nothing_is_due_after_a_stop(4, stopped_after, wait);
+        nothing_is_due_after_a_stop(9, stopped_after, wait);
+    }
+}
+
 /// A reservation wakes at its own period starts, wherever the plan thought them to be.
 struct Replenished {
     now: u64,
