@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use record::instrument::gpio::GpioSeries;
-use record::instrument::response::ResponseSeries;
-use record::{Grid, ThreadEvidence};
+use record::{Grid, Own, Sample, Series, ThreadEvidence};
 use sys::shared::SharedWords;
+use units::Nanos;
 
 use crate::board::{self, View};
+use crate::clock::clock_of;
+use crate::job::Seen;
 use crate::plan::ProbePlan;
-use crate::plan::clock_of;
 use crate::process::{ARGUMENT, Message};
 
 /// This very program, whatever became of its file.
@@ -51,7 +51,7 @@ pub enum ProbeError {
     #[error("the probe's process ended without a report ({0})")]
     Died(String),
     /// The process did not answer.
-    #[error("the probe did not answer within {}", units::Nanos::from(*.0).rounded())]
+    #[error("the probe did not answer within {}", Nanos::from(*.0).rounded())]
     Silent(Duration),
 }
 
@@ -140,7 +140,7 @@ impl Probe {
     }
 
     /// Has the next wake-up of each thread that is late by `latency` or more marked in the trace.
-    pub fn mark_next_from(&self, latency: units::Nanos) {
+    pub fn mark_next_from(&self, latency: Nanos) {
         board::mark_next_from(&self.board, latency);
     }
 
@@ -164,17 +164,51 @@ impl Probe {
         View(board::block(&self.board, thread, self.plan.every_sample))
     }
 
-    /// What the response probe's thread `thread` has counted so far, if that is the instrument; `worst` are its worst
-    /// responses.
-    pub fn response(&self, thread: usize, worst: &[record::Sample]) -> Option<ResponseSeries> {
-        let words = self.plan.tally(&self.board, thread);
-        (!words.is_empty()).then(|| crate::response::tally::read(words, worst))
+    /// What the instrument has added to the series of thread `thread` so far, where that is more than a journal's lines have.
+    pub fn own_so_far(&self, thread: usize) -> Option<Own> {
+        self.plan.job.own().so_far(&self.seen(thread, &[]))
     }
 
-    /// What the responder's thread has counted so far, if that is the instrument.
-    pub fn gpio(&self, thread: usize) -> Option<GpioSeries> {
-        let words = self.plan.tally(&self.board, thread);
-        matches!(self.plan.job, crate::Job::Gpio(_)).then(|| crate::gpio::tally::read(words))
+    /// What it adds to the series of thread `thread`, whose worst values are `worst`. To be asked once the thread has ended or
+    /// was given up.
+    pub fn own(&self, thread: usize, worst: &[Sample]) -> Own {
+        self.plan.job.own().series(&self.seen(thread, worst))
+    }
+
+    /// The number of the value that thread `thread` would have delivered next, if it has not come back; none where it owes
+    /// nothing.
+    pub fn pending(&self, thread: usize, series: &Series) -> Option<u64> {
+        let seen = self.seen(thread, &[]);
+        if seen.view.finished().is_some() { None } else { self.plan.job.own().pending(&seen, series) }
+    }
+
+    /// The number of the value that thread `thread` keeps waiting, and how late it is when the clock reads `now`: not before it
+    /// is later than threads of the instrument are apart by plan.
+    pub fn overdue(&self, thread: usize, now: u64) -> Option<(u64, Nanos)> {
+        let seen = self.seen(thread, &[]);
+        if seen.view.finished().is_some() {
+            return None;
+        }
+        let (number, pause) = self.plan.job.own().awaited(&seen)?;
+        let late = now.checked_sub(seen.grid?.due(number))?;
+        (late >= pause).then_some((number, Nanos(late)))
+    }
+
+    fn seen<'a>(&'a self, thread: usize, worst: &'a [Sample]) -> Seen<'a> {
+        let view = self.view(thread);
+        let grid = self.grid(thread);
+        let expected = grid.map_or(0, |grid| self.due(&view, &grid));
+        Seen { view, words: self.plan.tally(&self.board, thread), grid, expected, worst }
+    }
+
+    /// Values that were due: as planned, or until the run was stopped; longer, where the thread itself went on for a moment
+    /// before it saw that.
+    fn due(&self, view: &View<'_>, grid: &Grid) -> u64 {
+        let planned = self.plan.numbers().unwrap_or(u64::MAX);
+        self.stopped_at().map_or(planned, |stop| {
+            let until = view.finished().map_or(stop, |running| running.max(stop));
+            grid.due_by(until).min(planned)
+        })
     }
 
     /// The threads, in the order of the plan.

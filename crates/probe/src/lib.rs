@@ -2,14 +2,17 @@
 //!
 //! They run in a process of their own ([`process`]), so that it alone is locked in memory and can be put into a
 //! partition; its threads write to a [`board`] of shared words, which the parent reads through [`client`]. What its threads
-//! do is a [`plan::Job`]: [`timer`] for how late they wake up, [`noise`] for how long the CPU is taken from them, [`response`] for how long
+//! do is a [`Job`]: [`timer`] for how late they wake up, [`noise`] for how long the CPU is taken from them, [`response`] for how long
 //! until frames are answered,
 //! [`gpio`] for how long until edges of a GPIO line are.
 
 pub mod board;
 pub mod client;
+mod clock;
 mod early;
 pub mod gpio;
+mod job;
+mod jobs;
 mod limits;
 pub mod maxima;
 pub mod noise;
@@ -22,5 +25,9 @@ mod used;
 
 pub use client::{Probe, ProbeError};
 pub use early::NO_SLEEP;
-pub use plan::{GpioJob, Job, NoiseJob, ProbePlan, ResponseJob, TimerJob};
-pub use timer::{engine, source};
+pub use gpio::GpioJob;
+pub use jobs::Job;
+pub use noise::NoiseJob;
+pub use plan::ProbePlan;
+pub use response::ResponseJob;
+pub use timer::{TimerJob, engine, source};

@@ -1,10 +1,9 @@
 //! What a probe refuses whoever asks for it: it may have privileges that the one who started it has not.
 
 use failure::Error;
-use record::instrument::response::Receive;
 use units::Nanos;
 
-use crate::plan::{Job, ProbePlan};
+use crate::plan::ProbePlan;
 
 /// Below it a machine does nothing but wake up.
 const SHORTEST_INTERVAL: Nanos = Nanos::from_micros(10);
@@ -25,55 +24,19 @@ impl ProbePlan {
     /// # Errors
     /// What is refused, and what is not.
     pub fn check(&self, for_all: bool) -> Result<(), Error> {
-        let least = if for_all { SHORTEST_FOR_ALL } else { SHORTEST_INTERVAL };
-        match &self.job {
-            Job::Timer(job) if job.setup.interval < least => {
-                return Err(refused(
-                    format!("measure every {}", job.setup.interval),
-                    format!("the shortest interval is {least}"),
-                    for_all,
-                ));
-            }
-            Job::Response(job) if job.setup.interval < least => {
-                return Err(refused(
-                    format!("send every {}", job.setup.interval),
-                    format!("the shortest interval is {least}"),
-                    for_all,
-                ));
-            }
-            Job::Response(job)
-                if for_all
-                    && job.setup.receive == Receive::Spin
-                    && job.setup.patience.0 > job.setup.interval.0 / 100 * LONGEST_SPIN =>
-            {
-                let what = format!("spin {} of every {}", job.setup.patience, job.setup.interval);
-                return Err(refused(what, format!("at most {LONGEST_SPIN} % of it"), for_all));
-            }
-            Job::Gpio(job) if for_all && job.setup.delay > Nanos::ZERO => {
-                return Err(refused("keep answers back".into(), "nothing spins".into(), for_all));
-            }
-            Job::Gpio(_) if self.threads.len() != 1 => {
-                let what = format!("answer edges with {} threads", self.threads.len());
-                return Err(Error::new(what, "the responder is one thread"));
-            }
-            Job::Noise(job) if for_all && job.setup.spin.0 > job.setup.window.0 / 100 * LONGEST_SPIN => {
-                let what = format!("spin {} of every {}", job.setup.spin, job.setup.window);
-                return Err(refused(what, format!("at most {LONGEST_SPIN} % of it"), for_all));
-            }
-            _ => {}
-        }
+        self.job.own().check(self.threads.len(), for_all)?;
         if !for_all {
             return Ok(());
         }
         let mut threads = self.threads.clone();
         threads.sort_unstable();
         if threads.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(refused("measure a CPU twice".into(), "one thread a CPU".into(), for_all));
+            return Err(refused("measure a CPU twice", "one thread a CPU", for_all));
         }
         match self.priority.map(u8::from).filter(|&priority| priority > HIGHEST_FOR_ALL) {
             Some(priority) => Err(refused(
-                format!("measure with priority {priority}"),
-                format!("the highest priority is {HIGHEST_FOR_ALL}"),
+                &format!("measure with priority {priority}"),
+                &format!("the highest priority is {HIGHEST_FOR_ALL}"),
                 for_all,
             )),
             None => Ok(()),
@@ -81,7 +44,28 @@ impl ProbePlan {
     }
 }
 
-fn refused(what: String, limit: String, for_all: bool) -> Error {
+/// Refuses an interval so short that a machine does nothing but `what`.
+pub(crate) fn interval(what: &str, interval: Nanos, for_all: bool) -> Result<(), Error> {
+    let least = if for_all { SHORTEST_FOR_ALL } else { SHORTEST_INTERVAL };
+    if interval >= least {
+        return Ok(());
+    }
+    Err(refused(&format!("{what} every {interval}"), &format!("the shortest interval is {least}"), for_all))
+}
+
+/// Refuses to spin for `spin` of every `period` where that leaves the machine nothing.
+pub(crate) fn spin(spin: Nanos, period: Nanos, for_all: bool) -> Result<(), Error> {
+    if !for_all || spin.0 <= period.0 / 100 * LONGEST_SPIN {
+        return Ok(());
+    }
+    Err(refused(
+        &format!("spin {spin} of every {period}"),
+        &format!("at most {LONGEST_SPIN} % of it"),
+        for_all,
+    ))
+}
+
+pub(crate) fn refused(what: &str, limit: &str, for_all: bool) -> Error {
     let why = if for_all {
         " for a program that has its privileges from file capabilities; root may do more"
     } else {
@@ -93,13 +77,13 @@ fn refused(what: String, limit: String, for_all: bool) -> Error {
 #[cfg(test)]
 mod tests {
     use record::instrument::noise::NoiseSetup;
-    use record::instrument::response::ResponseSetup;
+    use record::instrument::response::{Receive, ResponseSetup};
     use record::instrument::timer::TimerSetup;
     use record::{ClockName, Wake};
     use units::{CpuId, CpuList, Policy, Priority};
 
     use super::*;
-    use crate::plan::{NoiseJob, ResponseJob, TimerJob};
+    use crate::{Job, NoiseJob, ResponseJob, TimerJob};
 
     fn timer(interval: Nanos, priority: u8) -> ProbePlan {
         let job = TimerJob {

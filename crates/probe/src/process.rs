@@ -21,10 +21,9 @@ use sys::timer::TimerFd;
 use units::{CpuList, Nanos};
 
 use crate::board::{self, Recorder, View};
-use crate::plan::{Job, NoiseJob, ProbePlan, clock_of};
-use crate::response::tally::Tally;
-use crate::used::Used;
-use crate::{gpio, noise, response, timer};
+use crate::clock::clock_of;
+use crate::job::{Place, Ready};
+use crate::plan::ProbePlan;
 
 /// The first argument by which the binary knows that it is to be a probe.
 pub const ARGUMENT: &str = "__probe";
@@ -195,7 +194,7 @@ impl<'a> ThreadGroup<'a> {
     fn open_the_gate(&self) {
         // Far enough ahead that all threads are asleep again before the first activation is due.
         let start = clock_of(self.plan.clock()).now() + 5_000_000;
-        let step = self.plan.timer().and_then(|timer| timer.start_at_multiple_of);
+        let step = self.plan.job.own().start_at_multiple_of();
         let step = step.map_or(1, |step| step.0.max(1));
         let start = start.div_ceil(step).saturating_mul(step);
         *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(start);
@@ -259,7 +258,7 @@ impl<'a> ThreadGroup<'a> {
 
     /// Pins the thread and gives it its policy. Where that is not permitted it measures as an ordinary thread: its
     /// evidence says what it was.
-    fn prepare(&self, index: usize) -> Result<Ready<'a>, Error> {
+    fn prepare(&self, index: usize) -> Result<Box<dyn Ready + 'a>, Error> {
         // Without a CPU of its own, everywhere that the cpuset lets it: a reservation must be able to run in its
         // whole root domain.
         let cpus = self.plan.threads[index]
@@ -268,7 +267,7 @@ impl<'a> ThreadGroup<'a> {
         // Real-time threads have no slack whatever is set; SCHED_OTHER ones do.
         let _ = schedule::set_timer_slack(Nanos(1));
         sys::memory::touch_stack();
-        let reservation = self.plan.timer().and_then(timer::reservation);
+        let reservation = self.plan.job.own().reservation();
         let deadline = reservation.is_some();
         let scheduling = reservation.unwrap_or(Scheduling::new(self.plan.policy, self.plan.priority));
         match schedule::set(scheduling) {
@@ -277,10 +276,12 @@ impl<'a> ThreadGroup<'a> {
             Err(error) if error.errno == sys::Errno::PERM => {}
             Err(error) => return Err(error.into()),
         }
-        Ready::prepare(self.plan, index)
+        let stop_at = self.plan.stop_at.map_or(u64::MAX, |value| value.0);
+        let (threads, cpu) = (self.plan.threads.len(), self.plan.threads[index]);
+        self.plan.job.own().prepare(Place { index, threads, cpu, stop_at })
     }
 
-    fn measure(&self, index: usize, start: u64, ready: Ready<'_>) -> ThreadEvidence {
+    fn measure(&self, index: usize, start: u64, ready: Box<dyn Ready + '_>) -> ThreadEvidence {
         let plan = self.plan;
         let words = board::block(self.board, index, plan.every_sample);
         let mut recorder = Recorder::new(words, Nanos(plan.grid(index, 0).interval), plan.every_sample);
@@ -330,40 +331,6 @@ impl<'a> ThreadGroup<'a> {
             sleeps: view.sleeps(),
             rephased: view.rephased(),
             ..ThreadEvidence::default()
-        }
-    }
-}
-
-/// An instrument's thread, prepared.
-enum Ready<'a> {
-    Timer(timer::Thread<'a>),
-    Noise { job: &'a NoiseJob, stop_at: u64 },
-    Response(Box<response::Thread<'a>>),
-    Gpio(gpio::Thread<'a>),
-}
-
-impl<'a> Ready<'a> {
-    fn prepare(plan: &'a ProbePlan, index: usize) -> Result<Self, Error> {
-        let stop_at = plan.stop_at.map_or(u64::MAX, |value| value.0);
-        match &plan.job {
-            Job::Timer(job) => {
-                timer::Thread::prepare(job, index, plan.threads[index], stop_at).map(Self::Timer)
-            }
-            Job::Noise(job) => Ok(Self::Noise { job, stop_at }),
-            Job::Response(job) => {
-                let thread = response::Thread::prepare(job, index, plan.threads.len(), stop_at)?;
-                Ok(Self::Response(Box::new(thread)))
-            }
-            Job::Gpio(job) => gpio::Thread::prepare(job, stop_at).map(Self::Gpio),
-        }
-    }
-
-    fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>, own: &[Word]) -> Used {
-        match self {
-            Self::Response(thread) => thread.measure(start, board, recorder, &mut Tally::new(own)),
-            Self::Gpio(thread) => thread.measure(start, board, recorder, own),
-            Self::Timer(thread) => thread.measure(start, board, recorder),
-            Self::Noise { job, stop_at } => noise::measure(job, start, stop_at, board, recorder),
         }
     }
 }

@@ -375,9 +375,8 @@ impl OpenSeries {
             ..Series::default()
         };
         let measured = series.observed.summary().count.saturating_add(missed.count);
-        let is_counted = series.gpio().is_some();
+        let is_counted = series.own.is_counted();
         if let Some((expected, of_missed)) = series.account_mut() {
-            // Edges were counted by the kernel.
             let counted = if is_counted { *expected } else { 0 };
             (*expected, *of_missed) = (measured.max(counted), Histogram::from_parts(missed, self.missed));
         }

@@ -5,15 +5,12 @@
 //! has each with its reason.
 
 mod around;
-mod gpio;
 mod lab;
 mod load;
 mod measuring;
-mod noise;
 mod partition;
 mod place;
 mod placement;
-mod response;
 mod throttling;
 mod watched;
 
@@ -51,9 +48,7 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     warnings.extend(load::of_load(header, &scenario.load));
     warnings.extend(measuring::of_accounts(header, scenario));
     warnings.extend(measuring::of_phases(scenario));
-    warnings.extend(noise::of_scenario(scenario));
-    warnings.extend(response::of_scenario(scenario));
-    warnings.extend(gpio::of_scenario(scenario));
+    warnings.extend(scenario.head.planned.setup.warnings(scenario));
     warnings.extend(measuring::of_recording(&scenario.evidence.recorder));
     warnings.extend(measuring::of_end(scenario));
     warnings

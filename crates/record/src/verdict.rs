@@ -183,8 +183,7 @@ fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
 fn unanswered(record: &Record, limit: Option<Nanos>) -> Option<String> {
     let limit = limit?;
     let of = |scenario: &Scenario| {
-        let of_others = |series: &&crate::Series| series.response().is_some() || series.gpio().is_some();
-        let cycles = scenario.series.iter().filter(of_others);
+        let cycles = scenario.series.iter().filter(|series| series.own.fails_by_missing());
         let (missed, due) = cycles.fold((0_u64, 0_u64), |(missed, due), series| {
             (missed + series.missed().summary().count, due + series.expected())
         });

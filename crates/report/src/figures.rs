@@ -1,18 +1,20 @@
 //! The figures of one column: exact ones from the observed wake-ups, percentiles from the corrected histogram.
 
 use histogram::{Histogram, Summary};
-use record::instrument::response::PartName;
-use record::{Record, Series, Unit};
+use record::{InstrumentPlan, Record, Series, Unit, Words};
 use units::Nanos;
 
 use crate::instrument::{self, Shown};
-pub(crate) use crate::rows::{GPIO, LATENCIES, PERCENTILES, Row};
+use crate::rows::{Form, OwnFigures};
+pub(crate) use crate::rows::{LATENCIES, PERCENTILES, Row};
 
 /// The unit of a record's latencies, and what they are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub unit: Unit,
     pub limit: Option<Nanos>,
+    /// What the instrument's values are called.
+    pub words: &'static Words,
     /// What reports show of the instrument.
     pub shown: &'static Shown,
 }
@@ -21,12 +23,13 @@ impl Terms {
     /// Those of a record.
     pub fn of(record: &Record) -> Self {
         let plan = &record.header.plan;
-        Self { unit: record.header.machine.unit(), limit: plan.limit, shown: instrument::of(plan) }
+        let (words, shown) = (plan.instrument.words(), instrument::of(plan));
+        Self { unit: record.header.machine.unit(), limit: plan.limit, words, shown }
     }
 
     /// Those of latencies from several records.
     pub fn of_latencies(unit: Unit) -> Self {
-        Self { unit, limit: None, shown: instrument::latencies() }
+        Self { unit, limit: None, words: InstrumentPlan::default().words(), shown: instrument::latencies() }
     }
 
     /// The rows of the table.
@@ -42,13 +45,8 @@ impl Terms {
             Row::Average => "avg".into(),
             Row::Percentile(place) => PERCENTILES[place].0.into(),
             Row::Maximum => "max".into(),
-            Row::Samples => self.shown.words.count.into(),
-            Row::Lost => "lost %".into(),
-            Row::Watched => "watched s".into(),
-            Row::Unexplained => "unexplained".into(),
-            Row::Part(place) => format!("max {}", PartName::ALL[place]),
-            Row::Gpio(place) => GPIO[place].into(),
-            Row::FramesLost => "lost frames".into(),
+            Row::Samples => self.words.count.into(),
+            Row::Own(place) => self.shown.own[place].name.into(),
             Row::Missed => "missed".into(),
             Row::Late => "late %".into(),
             Row::OverLimit => match (self.limit, self.unit) {
@@ -56,6 +54,15 @@ impl Terms {
                 (Some(limit), Unit::Microseconds) => format!("over {limit}"),
                 (Some(limit), unit) => format!("over {}", unit.figure(limit)),
             },
+        }
+    }
+
+    /// Whether the row's cells are latencies.
+    pub fn is_latency(self, row: Row) -> bool {
+        match row {
+            Row::Minimum | Row::Average | Row::Percentile(_) | Row::Maximum => true,
+            Row::Own(place) => self.shown.own[place].form == Form::Longest,
+            Row::Samples | Row::Missed | Row::Late | Row::OverLimit => false,
         }
     }
 
@@ -82,17 +89,8 @@ pub(crate) struct Figures {
     pub over_limit: Option<u64>,
     /// Observed and missed latencies together.
     pub corrected: Histogram,
-    /// Time in which gaps were looked for.
-    pub watched: Nanos,
-    /// Gaps that nothing known made.
-    pub unexplained: u64,
-    /// The longest of each part of a response, in the order of [`PartName::ALL`]; none where nothing is known of it.
-    pub parts: [Option<Nanos>; PartName::ALL.len()],
-    /// The longest until the thread had an edge, the longest from then to its answer, and the longest answer that a monitor
-    /// measured: [`GPIO`].
-    pub of_gpio: [Option<Nanos>; GPIO.len()],
-    /// Frames that were sent, and those that were never answered.
-    pub frames: (u64, u64),
+    /// What the instrument adds.
+    pub own: OwnFigures,
     /// The least latency of a wake-up that had not come: from it on figures are lower bounds.
     pub at_least: Option<Nanos>,
 }
@@ -106,19 +104,7 @@ impl Figures {
             figures.expected = figures.expected.saturating_add(series.expected());
             figures.missed += series.missed().summary().count;
             figures.late = figures.late.saturating_add(series.late());
-            if let Some(noise) = series.noise() {
-                figures.watched += noise.watched;
-                figures.unexplained += noise.counted.unexplained_gaps;
-            }
-            if let Some(response) = series.response() {
-                let of = |name| response.part(name).and_then(|took| took.summary().maximum());
-                figures.add_frames(PartName::ALL.map(of), (response.frames.sent, response.frames.lost));
-            }
-            if let Some(gpio) = series.gpio() {
-                let monitored = gpio.monitor.as_ref().and_then(|monitor| monitor.max);
-                let parts = [&gpio.wake, &gpio.answer].map(|part| part.summary().maximum());
-                figures.add_gpio([parts[0], parts[1], monitored]);
-            }
+            figures.own.merge(&instrument::own_figures(series));
             figures.corrected.merge(&series.observed);
             figures.corrected.merge(series.missed());
             figures.bound(series.censored.map(|sample| sample.latency));
@@ -134,10 +120,7 @@ impl Figures {
             figures.expected = figures.expected.saturating_add(part.expected);
             figures.missed += part.missed;
             figures.late = figures.late.saturating_add(part.late);
-            figures.watched += part.watched;
-            figures.unexplained += part.unexplained;
-            figures.add_frames(part.parts, part.frames);
-            figures.add_gpio(part.of_gpio);
+            figures.own.merge(&part.own);
             figures.corrected.merge(&part.corrected);
             figures.bound(part.at_least);
         }
@@ -148,15 +131,6 @@ impl Figures {
         self.percentiles = PERCENTILES.map(|(_, share)| self.corrected.quantile(share));
         self.over_limit = limit.map(|limit| over(&self.corrected, limit));
         self
-    }
-
-    fn add_frames(&mut self, parts: [Option<Nanos>; PartName::ALL.len()], frames: (u64, u64)) {
-        self.parts.iter_mut().zip(parts).for_each(|(longest, part)| *longest = part.max(*longest));
-        self.frames = (self.frames.0.saturating_add(frames.0), self.frames.1.saturating_add(frames.1));
-    }
-
-    fn add_gpio(&mut self, longest: [Option<Nanos>; GPIO.len()]) {
-        self.of_gpio.iter_mut().zip(longest).for_each(|(longest, more)| *longest = more.max(*longest));
     }
 
     fn bound(&mut self, at_least: Option<Nanos>) {
@@ -185,8 +159,7 @@ impl Figures {
             Row::Average => self.average(),
             Row::Percentile(place) => self.percentiles[place],
             Row::Maximum => self.observed.maximum(),
-            Row::Part(place) => self.parts[place],
-            Row::Gpio(place) => self.of_gpio[place],
+            Row::Own(place) => self.own.latency(place),
             _ => None,
         }
     }

@@ -71,7 +71,7 @@ fn headline(
 /// `Of it: send 5.1, wire 20.3, peer 8.0, receive 753.0 us.` Of a response that was split, and kept.
 fn parts(latency: Nanos, series: &Series, unit: Unit) -> Option<String> {
     let place = series.worst.iter().position(|sample| sample.latency == latency)?;
-    let parts = series.parts_of_worst(place)?;
+    let parts = series.own.parts_of_worst(place)?;
     let part = |(name, took): (&PartName, &Option<Nanos>)| {
         let took = took.map_or_else(|| "unknown".into(), |took| unit.with_name(took));
         format!("{name} {took}")

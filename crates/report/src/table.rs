@@ -93,7 +93,7 @@ fn label(row: Row, terms: Terms) -> String {
 }
 
 fn cell(figures: &Figures, row: Row, terms: Terms) -> Cell {
-    if row.is_latency() {
+    if terms.is_latency(row) {
         return figures.latency(row).map_or_else(Cell::none, |latency| Cell {
             text: bounded(figures, latency, aligned(terms.unit, latency)),
             tone: if terms.exceeded(latency) { Tone::Bad } else { Tone::Plain },
@@ -113,10 +113,7 @@ pub(crate) fn plain_cell(figures: &Figures, row: Row) -> String {
         Row::Samples => figures.observed.count.to_string(),
         Row::Missed => figures.missed.to_string(),
         Row::Late => percent(figures.not_in_time(), figures.expected),
-        Row::Lost => percent(figures.observed.sum, figures.watched.0),
-        Row::Watched => format!("{:.1}", figures.watched.0 as f64 / 1e9),
-        Row::FramesLost => figures.frames.1.to_string(),
-        Row::Unexplained => figures.unexplained.to_string(),
+        Row::Own(place) => figures.own.shown(place),
         Row::OverLimit => figures.over_limit.unwrap_or(0).to_string(),
         _ => String::new(),
     }

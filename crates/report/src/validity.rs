@@ -3,6 +3,7 @@
 use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
 use units::{Nanos, Total as _};
 
+use crate::instrument;
 use crate::text::count_of;
 
 /// One thing that threads or CPUs said: `fifo 98 on every thread`, `0 page faults`, ...
@@ -69,7 +70,7 @@ fn parts(record: &Record) -> Vec<Part> {
             .timer()
             .map(|_| Part::detail_if(!crate::phases::is_limited(record), crate::phases::part(record))),
     );
-    parts.extend(resolution(record).map(Part::new));
+    parts.extend((instrument::of(&record.header.plan).seen)(record).map(Part::new));
     if !cpus.is_empty() {
         parts.extend(cpu_parts(&cpus));
     }
@@ -89,24 +90,6 @@ fn loaded(record: &Record) -> Option<Part> {
     let least = stressors.filter_map(|stressor| Some(stressor.exposure?.permille())).min()?;
     let at_least = if least >= 1000 { "" } else { "at least " };
     Some(Part::new(format!("loads ran {at_least}{}.{} % of the time", least / 10, least % 10)))
-}
-
-/// What the noise probe can see at best, and what it took itself: the worst of all threads.
-fn resolution(record: &Record) -> Option<String> {
-    let series = || record.scenarios.iter().flat_map(|scenario| &scenario.series);
-    let noise = || series().filter_map(|series| Some((series, series.noise()?)));
-    let turn =
-        noise().filter_map(|(series, noise)| noise.turn(Nanos(series.observed.summary().sum))).max()?;
-    let shortest = noise().map(|(_, noise)| noise.resolution).max()?;
-    let bookkeeping: u64 = noise().map(|(_, noise)| noise.bookkeeping.0).total();
-    let missed: u64 = noise().map(|(_, noise)| noise.windows_missed).total();
-    Some(format!(
-        "a turn of the loop takes {} ns ({} at least), recording gaps took {} us, {} missed",
-        turn.0,
-        shortest.0,
-        bookkeeping / 1_000,
-        count_of(missed, "window")
-    ))
 }
 
 /// What stood between the run and the machine, where it matters.

@@ -55,7 +55,7 @@ pub fn of(end: ScenarioEnd, probe: &Probe, head: &ScenarioHead, silence: Option<
 fn sleep_failure(probe: &Probe, head: &ScenarioHead) -> Option<String> {
     let errors = probe.views().enumerate().filter_map(|(index, view)| Some((index, view.sleep_error()?)));
     let (index, errno) = errors.min_by_key(|(index, _)| *index)?;
-    let call = probe::timer::sleeping_call(probe.plan().timer().map(|timer| timer.wake).unwrap_or_default());
+    let call = probe.plan().sleeping_call();
     let thread = name(head, index);
     Some(if errno == probe::NO_SLEEP {
         format!("{thread} cannot sleep: {call} returns at once")

@@ -18,18 +18,17 @@
 //! Probe and load are processes of their own. They are started from this very program, after it called [`enter`] first in
 //! its `main`, or from a worstcase binary that [`Means`] names.
 
+mod beside;
 pub mod division;
 mod ending;
 mod exposure;
 pub mod guest;
-mod noise;
 mod observer;
 mod outputs;
 pub mod partition;
 pub mod plan;
 mod program;
 mod recorder;
-mod respond;
 mod run;
 mod samples_file;
 mod scenario;

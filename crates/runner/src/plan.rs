@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 
 use failure::{Error, Result};
 use load::{Catalogue, Load};
-use record::instrument::noise::NoiseSetup;
-use record::instrument::response::ResponseSetup;
-use record::{InstrumentPlan, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan};
+use record::{LoadDirectory, LoadLeftOut, Machine, Request, RunPlan};
 use sysroot::SysRoot;
-use units::{Nanos, Seed};
+use units::Seed;
 
 use crate::division::Division;
 use crate::guest;
@@ -33,9 +31,6 @@ pub(crate) fn explain(request: &Request, means: &Means) -> Result<Option<(usize,
     let make = means.tracer.ok_or_else(|| Error::new("this program cannot explain late wake-ups", hint))?;
     Ok(Some((usize::try_from(wanted).unwrap_or(usize::MAX), make)))
 }
-
-/// The longest that one scenario may be planned to last.
-pub const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
 
 /// The catalogue, and the user's own command as one more.
 pub(crate) fn known_loads(request: &Request) -> Result<Vec<Load>> {
@@ -76,7 +71,7 @@ pub(crate) fn plan(request: &Request, division: &Division, known: &[Load]) -> Re
     plan.loads.extend(own.filter(|own| !request.loads.contains(own)));
     plan.pinned = if plan.is_reservation() { division.reservable() } else { division.measured.clone() };
     check_loads(&plan, known)?;
-    check(&plan)?;
+    plan.instrument.check(&plan)?;
     Ok(plan)
 }
 
@@ -103,61 +98,6 @@ fn check_loads(plan: &RunPlan, known: &[Load]) -> Result<()> {
         if !missing.is_empty() && missing.len() == load.stressors.len() {
             return Err(load::Error::Missing { load: load.name.clone(), missing }.into());
         }
-    }
-    Ok(())
-}
-
-/// Refuses what cannot be measured as planned.
-fn check(plan: &RunPlan) -> Result<()> {
-    let timer = match &plan.instrument {
-        InstrumentPlan::Timer(timer) => timer,
-        InstrumentPlan::Noise(noise) => return check_noise(plan, noise),
-        InstrumentPlan::Response(response) => return check_response(plan, response),
-        InstrumentPlan::Gpio(_) => return check_gpio(plan),
-    };
-    let longest = timer.intervals.iter().max().copied().unwrap_or_default();
-    if let Some(duration) = plan.duration.filter(|duration| *duration < longest) {
-        let message = format!("a duration of {duration} holds no whole interval of {longest}");
-        return Err(Error::new(message, "measure for longer, or at a shorter interval"));
-    }
-    if let Some(samples) = plan.samples.filter(|&samples| longest.saturating_mul(samples) > LONGEST) {
-        let message = format!("{samples} activations every {longest} take longer than {LONGEST}");
-        return Err(Error::new(message, "ask for fewer with --samples"));
-    }
-    let is_too_long = |runtime: Nanos| timer.intervals.iter().any(|interval| runtime > *interval);
-    if timer.runtime.is_some_and(is_too_long) {
-        return Err(Error::new("--runtime is longer than the interval", "a fifth of it is the default"));
-    }
-    Ok(())
-}
-
-fn check_noise(plan: &RunPlan, noise: &NoiseSetup) -> Result<()> {
-    match plan.duration.filter(|duration| *duration < noise.window) {
-        None => Ok(()),
-        Some(duration) => {
-            let message = format!("a duration of {duration} holds no whole window of {}", noise.window);
-            Err(Error::new(message, "measure for longer"))
-        }
-    }
-}
-
-fn check_gpio(plan: &RunPlan) -> Result<()> {
-    if plan.cpus.iter().count() == 1 {
-        return Ok(());
-    }
-    let message = format!("--probe gpio answers with one thread, and CPUs {} were to be measured", plan.cpus);
-    Err(Error::new(message, "name its CPU with --cpus"))
-}
-
-fn check_response(plan: &RunPlan, response: &ResponseSetup) -> Result<()> {
-    let ResponseSetup { interval, patience, .. } = response;
-    if let Some(duration) = plan.duration.filter(|duration| duration < interval) {
-        let message = format!("a duration of {duration} holds no whole cycle of {interval}");
-        return Err(Error::new(message, "measure for longer, or at a shorter interval"));
-    }
-    if let Some(limit) = plan.limit.filter(|limit| limit > patience) {
-        let message = format!("--limit {limit} is longer than an answer is waited for, {patience}");
-        return Err(Error::new(message, "wait for longer (--patience) in a longer cycle (--interval)"));
     }
     Ok(())
 }

@@ -3,17 +3,13 @@
 use std::time::{Duration, Instant};
 
 use histogram::Histogram;
+use probe::Probe;
 use probe::board::View;
-use probe::{Job, Probe};
-use record::instrument::gpio::GpioSeries;
-use record::instrument::response::ResponseSeries;
-use record::instrument::timer::TimerSeries;
 use record::journal::{ClockReading, Growth, Line, Overdue, SeriesGrowth, growth};
-use record::{Block, Grid, Own, Sample, ScenarioHead, Series, Timeline};
+use record::{Block, ScenarioHead, Series, Timeline};
 use sys::schedule;
 use units::Nanos;
 
-use crate::noise::Counters;
 use crate::observer::{Live, LiveThread};
 use crate::session::Session;
 
@@ -109,9 +105,8 @@ impl Recorder {
     fn save_clock(&mut self, probe: &Probe, session: &mut Session) {
         self.last_clock = Instant::now();
         let now = probe.now();
-        let series = probe.views().enumerate();
-        let overdue: Vec<Overdue> =
-            series.filter_map(|(index, view)| overdue(probe, index, &view, now)).collect();
+        let threads = 0..self.threads.len();
+        let overdue: Vec<Overdue> = threads.filter_map(|index| overdue(probe, index, now)).collect();
         if !overdue.is_empty() {
             // Their last second is not written yet.
             self.save_growth(probe, session);
@@ -151,7 +146,7 @@ impl Recorder {
                 missed_summary: *missed.summary(),
                 late: view.late(),
                 worst: probe.grid(index).map(|grid| view.worst(&grid)).unwrap_or_default(),
-                own: own_so_far(probe, index, &view),
+                own: probe.own_so_far(index),
             };
             (thread.observed, thread.missed) = (observed, missed);
             grown
@@ -173,7 +168,7 @@ impl Recorder {
                     .map_or(0, |(_, priority)| priority),
                 now: view.last(),
                 summary: view.summary(),
-                missed: (!matches!(probe.plan().job, Job::Noise(_))).then(|| view.missed_summary().count),
+                missed: probe.plan().has_missed().then(|| view.missed_summary().count),
                 recent: &thread.recent,
                 new: &thread.new,
             }
@@ -200,13 +195,7 @@ impl Recorder {
     /// What the threads measured, their last second included. To be asked once they have ended or were given up. A
     /// thread of a living probe (`alive`) that still has not come back is entered as late as it is by now; what a probe
     /// that died kept waiting nobody knows.
-    pub fn series(
-        &self,
-        probe: &Probe,
-        head: &ScenarioHead,
-        alive: bool,
-        counters: &Counters,
-    ) -> Vec<Series> {
+    pub fn series(&self, probe: &Probe, head: &ScenarioHead, alive: bool) -> Vec<Series> {
         let now = probe.now();
         let threads = self.threads.iter().zip(probe.views()).zip(&head.cpus).enumerate();
         let of = |(index, ((thread, view), &cpu)): (usize, ((&Thread, View<'_>), _))| {
@@ -215,15 +204,14 @@ impl Recorder {
             let mut series = Series {
                 cpu,
                 observed: view.observed(),
-                own: own(probe, index, &view, counters, &worst),
+                own: probe.own(index, &worst),
                 worst,
                 timeline: thread.timeline.clone(),
                 maxima: view.maxima(),
                 ..Series::default()
             };
-            let pending = pending(&series, &view, grid.as_ref());
-            let is_gone = view.finished().is_none() && alive;
-            if let Some((grid, pending)) = grid.zip(pending).filter(|_| is_gone) {
+            let pending = probe.pending(index, &series).filter(|_| alive);
+            if let Some((grid, pending)) = grid.zip(pending) {
                 series.censor(&grid, pending, now);
             }
             series
@@ -237,94 +225,10 @@ impl Recorder {
     }
 }
 
-/// What the instrument has added so far, where that is more than a journal's lines have.
-fn own_so_far(probe: &Probe, index: usize, view: &View<'_>) -> Option<Own> {
-    match &probe.plan().job {
-        Job::Timer(_) => None,
-        Job::Noise(_) => Some(Own::Noise(view.noise())),
-        Job::Response(_) => response(probe, index, view, &[]).map(Own::Response),
-        Job::Gpio(_) => gpio(probe, index, view).map(Own::Gpio),
-    }
-}
-
-/// What the response probe adds to a series; its accounts of cycles are for the journal's reader, or for [`own`].
-fn response(probe: &Probe, index: usize, view: &View<'_>, worst: &[Sample]) -> Option<ResponseSeries> {
-    let series = probe.response(index, worst)?;
-    Some(ResponseSeries {
-        first_due: Nanos(view.started().unwrap_or_default()),
-        warm_up: view.warm_up(),
-        ..series
-    })
-}
-
-/// What the responder on GPIO lines adds to a series.
-fn gpio(probe: &Probe, index: usize, view: &View<'_>) -> Option<GpioSeries> {
-    Some(GpioSeries {
-        began: Nanos(view.started().unwrap_or_default()),
-        missed: view.missed(),
-        warm_up: view.warm_up(),
-        ..probe.gpio(index)?
-    })
-}
-
-/// What the instrument adds to the series of thread `index`.
-fn own(probe: &Probe, index: usize, view: &View<'_>, counters: &Counters, worst: &[Sample]) -> Own {
-    match &probe.plan().job {
-        Job::Timer(_) => Own::Timer(TimerSeries {
-            first_due: Nanos(view.started().unwrap_or_default()),
-            expected: expected(probe, index, view),
-            late: view.late(),
-            missed: view.missed(),
-            warm_up: view.warm_up(),
-            ..TimerSeries::default()
-        }),
-        Job::Noise(_) => {
-            let mut noise = view.noise();
-            counters.enter(index, &mut noise, worst);
-            Own::Noise(noise)
-        }
-        Job::Gpio(_) => Own::Gpio(gpio(probe, index, view).unwrap_or_default()),
-        Job::Response(_) => Own::Response(ResponseSeries {
-            expected: expected(probe, index, view),
-            missed: view.missed(),
-            ..response(probe, index, view, worst).unwrap_or_default()
-        }),
-    }
-}
-
-/// The number of the value that a thread which has not come back would have delivered next; none where it owes nothing.
-fn pending(series: &Series, view: &View<'_>, grid: Option<&Grid>) -> Option<u64> {
-    match &series.own {
-        Own::Timer(_) | Own::Response(_) => {
-            Some(series.accounted()).filter(|&accounted| accounted < series.expected())
-        }
-        // Who waits for an edge owes nothing.
-        Own::Gpio(_) => None,
-        Own::Noise(_) => view.read_at()?.checked_sub(grid?.origin),
-    }
-}
-
-/// Activations of thread `index` that were due: as planned, or until the run was stopped; longer, where the thread itself
-/// went on for a moment before it saw that.
-fn expected(probe: &Probe, index: usize, view: &View<'_>) -> u64 {
-    let planned = probe.plan().numbers().unwrap_or(u64::MAX);
-    let Some(grid) = probe.grid(index) else { return 0 };
-    probe.stopped_at().map_or(planned, |stop| {
-        let until = view.finished().map_or(stop, |running| running.max(stop));
-        grid.due_by(until).min(planned)
-    })
-}
-
 /// The activation that thread `index` keeps waiting, or the gap that it is in, where that is so long that it shows in a
 /// journal of seconds.
-fn overdue(probe: &Probe, index: usize, view: &View<'_>, now: u64) -> Option<Overdue> {
-    const LONG: u64 = 100_000_000;
-    let grid = probe.grid(index).filter(|_| view.finished().is_none())?;
-    let (activation, pause) = match &probe.plan().job {
-        Job::Timer(_) | Job::Response(_) => (view.accounted(), grid.interval),
-        Job::Gpio(_) => return None,
-        Job::Noise(noise) => (view.read_at()?.checked_sub(grid.origin)?, 2 * noise.setup.window.0),
-    };
-    let late = now.checked_sub(grid.due(activation))?;
-    (late >= LONG.max(pause)).then_some(Overdue { series: index as u64, activation })
+fn overdue(probe: &Probe, index: usize, now: u64) -> Option<Overdue> {
+    const LONG: Nanos = Nanos::from_millis(100);
+    let (activation, late) = probe.overdue(index, now)?;
+    (late >= LONG).then_some(Overdue { series: index as u64, activation })
 }

@@ -6,27 +6,25 @@ use std::time::{Duration, Instant};
 use control::LatencyRequest;
 use load::{LoadPlan, RunningLoad};
 use machine::{Heat, Snapshot};
-use probe::{GpioJob, Job, NoiseJob, Probe, ProbeError, ProbePlan, ResponseJob, TimerJob};
+use probe::{Job, Probe, ProbeError, ProbePlan};
 use record::PlannedScenario;
-use record::instrument::timer::{TimerPlan, TimerSetup};
 use record::journal::Line;
 use record::time::UtcTime;
 use record::{
-    CStates, ClockName, Evidence, Fact, LoadEvidence, Phase, RecorderEvidence, Scenario, ScenarioEnd,
-    ScenarioHead, Setup, ThreadEvidence,
+    CStates, Evidence, Fact, LoadEvidence, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead,
+    ThreadEvidence,
 };
 use sys::schedule;
 use sys::signal::Signal;
 use units::{Nanos, Seed};
 
+use crate::beside::{self, Beside};
 use crate::ending;
 use crate::exposure::Looks;
 use crate::guest;
-use crate::noise::Counters;
 use crate::observer::Observer;
 use crate::partition::put;
 use crate::recorder::Recorder;
-use crate::respond::Beside;
 use crate::session::Session;
 use crate::tracer::{self, Traced};
 use crate::watch::Watch;
@@ -80,17 +78,16 @@ pub fn measure(
         watch,
         before: None,
         after: None,
-        counters: Counters::default(),
+        beside: Vec::new(),
         traced,
     };
     let length = session.header.plan.scenario_length(&head.planned.setup);
     let length = length.map(|length| length + session.header.plan.warm_up);
-    let beside = Beside::begin(&session.root, &head.planned.setup, length)?;
+    round.beside = beside::begin(&session.root, &head.planned.setup, length)?;
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
     let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
-    // While the responder still answers: the monitor misses nothing.
-    let beside = beside.map(Beside::stop);
+    round.beside.iter_mut().for_each(|beside| beside.stop());
     // After the last sample nobody is disturbed by it.
     let worst = round.recorder.worst_since_shown();
     let mut look = || round.watch.last_look(worst, load.supervisor_pid());
@@ -108,8 +105,8 @@ pub fn measure(
         }
     }
     let alive = !matches!(finished, Err(ProbeError::Died(_)));
-    let mut series = round.recorder.series(&probe, &head, alive, &round.counters);
-    beside.into_iter().for_each(|ended| ended.enter(&mut series));
+    let mut series = round.recorder.series(&probe, &head, alive);
+    round.beside.iter_mut().for_each(|beside| beside.enter(&mut series));
     let length = ending::length(&probe);
     let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
     evidence.partition = partition;
@@ -172,56 +169,8 @@ fn probe_plan(session: &Session, head: &ScenarioHead, traced: Option<&Traced>) -
         every_sample: session.outputs.saves_samples(),
         housekeeping: session.division.own.clone(),
         marker: traced.map(Traced::marker),
-        job: match &head.planned.setup {
-            Setup::Timer(setup) => Job::Timer(timer_job(session, setup)),
-            Setup::Noise(setup) => {
-                let windows = |length: Nanos| length.0 / setup.window.0.max(1);
-                let length = plan.scenario_length(&head.planned.setup);
-                let warm_up = plan.warm_up.0.div_ceil(setup.window.0.max(1));
-                Job::Noise(NoiseJob { setup: setup.clone(), warm_up, windows: length.map(windows) })
-            }
-            Setup::Gpio(setup) => Job::Gpio(GpioJob {
-                setup: setup.clone(),
-                warm_up: plan.warm_up,
-                length: plan.scenario_length(&head.planned.setup),
-            }),
-            Setup::Response(setup) => Job::Response(ResponseJob {
-                setup: setup.clone(),
-                run: frames_of_run(plan.seed),
-                warm_up: plan.warm_up.0.div_ceil(setup.interval.0.max(1)),
-                cycles: plan.activations(setup.interval),
-            }),
-        },
+        job: Job::new(&head.planned.setup, &session.header),
     }
-}
-
-/// What tells this run's frames from those of others, and of others that have the same seed.
-fn frames_of_run(seed: Option<Seed>) -> u64 {
-    let now = sys::clock::Clock::Realtime.now() ^ u64::from(std::process::id()).rotate_left(40);
-    Seed(seed.unwrap_or(Seed(0)).0 ^ now).stream("frames").below(u64::MAX)
-}
-
-fn timer_job(session: &Session, setup: &TimerSetup) -> TimerJob {
-    let plan = &session.header.plan;
-    let timer = plan.timer().cloned().unwrap_or_default();
-    let interval = setup.interval;
-    TimerJob {
-        setup: setup.clone(),
-        wake: timer.wake,
-        runtime: timer.runtime.unwrap_or(Nanos(interval.0 / 5)),
-        clock: timer.clock,
-        start_at_multiple_of: start_at_multiple_of(session, &timer),
-        warm_up: plan.warm_up.0.div_ceil(interval.0),
-        activations: plan.activations(interval),
-    }
-}
-
-/// The tick's period, where phases are drawn from the seed: so the same seed means the same phases of the tick under each
-/// load, and in each run. The tick is one of `CLOCK_MONOTONIC`.
-fn start_at_multiple_of(session: &Session, timer: &TimerPlan) -> Option<Nanos> {
-    let drawn = matches!(timer.phase, Phase::Random | Phase::Sweep) && !timer.is_reservation();
-    let tick = session.header.machine.timers.tick.value().copied();
-    tick.filter(|_| drawn && timer.clock == ClockName::Monotonic)
 }
 
 /// One scenario's comings and goings.
@@ -238,8 +187,8 @@ struct Round<'a> {
     watched: Instant,
     before: Option<Snapshot>,
     after: Option<Snapshot>,
-    /// What the kernel counts beside the gaps of the noise probe.
-    counters: Counters,
+    /// What the instrument needs in this process.
+    beside: Vec<Box<dyn Beside>>,
     /// Catches late wake-ups in a trace, if they are to be explained.
     traced: Option<&'a mut Traced>,
 }
@@ -265,7 +214,7 @@ impl Round<'_> {
                 self.traced.iter_mut().for_each(|traced| traced.begin(probe));
                 shown = Instant::now();
             }
-            self.counters.look(&session.root, probe);
+            self.beside.iter_mut().for_each(|beside| beside.look(&session.root, probe));
             self.recorder.tick(probe, session);
             self.traced.iter_mut().for_each(|traced| traced.look(probe, head));
             if self.before.is_some() && !ready[1] && self.watched.elapsed() >= WATCH {
@@ -308,7 +257,7 @@ impl Round<'_> {
     fn next_tick(&self, probe: &Probe, load: &RunningLoad) -> Duration {
         let tick = if self.before.is_some() { Looks::patience(load) } else { WARM_UP_TICK };
         let tick = if self.traced.is_some() { tick.min(tracer::READ) } else { tick };
-        Counters::patience(probe).map_or(tick, |pause| pause.min(tick))
+        self.beside.iter().filter_map(|beside| beside.patience(probe)).fold(tick, Duration::min)
     }
 
     fn begin(&mut self, session: &mut Session, probe: &Probe, load: &mut RunningLoad) {

@@ -13,7 +13,7 @@ use sys::mutex::Mutex;
 use sys::schedule::{set_policy, thread_id};
 use units::Policy;
 
-use crate::way::Wait;
+use crate::wait::Wait;
 
 /// The priority of the thread that holds the lock: a hog of a higher one takes the CPU from it.
 const LOWEST: u32 = 1;

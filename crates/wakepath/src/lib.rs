@@ -13,6 +13,7 @@
 mod audit;
 mod holder;
 mod trial;
+mod wait;
 mod way;
 
 pub use audit::{Plan, audit};

@@ -105,7 +105,7 @@ impl Orders {
 }
 
 /// The thread that waits. It sleeps by clock_nanosleep between trials, which no hog holds up.
-fn measure(orders: &Orders, burst: Nanos, wait: &mut dyn crate::way::Wait) -> Result<Trials> {
+fn measure(orders: &Orders, burst: Nanos, wait: &mut dyn crate::wait::Wait) -> Result<Trials> {
     let clock = Clock::Monotonic;
     let mut late = Vec::with_capacity(TRIALS);
     let slept =

@@ -16,6 +16,7 @@ use sys::message_queue::Queue;
 use sys::timer::{PosixTimer, TimerFd};
 
 use crate::holder::Locking;
+use crate::wait::Wait;
 
 /// No wait is longer, in nanoseconds, where the call can end by itself.
 const LONG: u64 = 1_000_000_000;
@@ -39,17 +40,6 @@ pub(crate) type Trigger = Box<dyn Fn() + Send>;
 
 /// Both ends of a way.
 type Ends = (Box<dyn Wait>, Trigger);
-
-/// The waiter's end. It is made and used by the thread that waits.
-pub(crate) trait Wait {
-    /// A clock is to wake at `due` ([`Clock::Monotonic`]). Nothing where another thread does.
-    fn arm(&mut self, _due: u64) -> Result<()> {
-        Ok(())
-    }
-
-    /// Waits for it.
-    fn wait(&mut self) -> Result<()>;
-}
 
 const TIMERS: &str = "clock_nanosleep, or a futex, ppoll or semaphore with a time limit";
 const INHERITANCE: &str = "a mutex with PTHREAD_PRIO_INHERIT";

@@ -6,9 +6,9 @@
 #![allow(rustdoc::invalid_html_tags)]
 
 pub mod commands;
-mod gpio;
+mod headings;
+mod instrument;
 mod lengths;
-mod network;
 mod options;
 pub mod output;
 mod presets;

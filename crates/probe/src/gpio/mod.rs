@@ -2,6 +2,7 @@
 //! waits on is [`engine::Pins`], what is counted [`tally::Tally`].
 
 pub mod engine;
+mod job;
 pub mod tally;
 
 use failure::Error;
@@ -12,9 +13,10 @@ use sys::shared::Word;
 use sys::{Errno, Error as Refused};
 
 use crate::board::Recorder;
-use crate::plan::GpioJob;
+use crate::job::Ready;
 use crate::used::{Used, used_by};
 use engine::{Pins, Task};
+pub use job::GpioJob;
 use tally::Tally;
 
 /// The name of the input's interrupt, and who has the lines.
@@ -39,7 +41,7 @@ struct Lines {
 }
 
 impl<'a> Thread<'a> {
-    pub(crate) fn prepare(job: &'a GpioJob, stop_at: u64) -> failure::Result<Self> {
+    fn prepare(job: &'a GpioJob, stop_at: u64) -> failure::Result<Self> {
         let GpioSetup { input, output, rises, .. } = &job.setup;
         let edges = if *rises { Edges::Rising } else { Edges::Falling };
         // High, as latmus has it between two answers.
@@ -47,15 +49,17 @@ impl<'a> Thread<'a> {
         let input = take(input, |chip, line| chip.input(line, edges, 0, INPUT))?;
         Ok(Self { job, stop_at, pins: Lines { input, output } })
     }
+}
 
-    pub(crate) fn measure(
-        self,
+impl Ready for Thread<'_> {
+    fn measure(
+        self: Box<Self>,
         start: u64,
         board: &[Word],
         recorder: &mut Recorder<'_>,
         words: &[Word],
     ) -> Used {
-        let Self { job, stop_at, mut pins } = self;
+        let Self { job, stop_at, mut pins } = *self;
         let mut task = Task {
             origin: start,
             until: start.saturating_add(job.warm_up.0),

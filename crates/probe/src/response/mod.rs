@@ -2,6 +2,7 @@
 //! peer is a [`line::Line`], what is counted a [`tally::Tally`].
 
 pub mod engine;
+mod job;
 pub mod line;
 pub mod tally;
 
@@ -12,9 +13,10 @@ use sys::shared::Word;
 use wire::{Link, LinkOptions, Peer};
 
 use crate::board::Recorder;
-use crate::plan::ResponseJob;
+use crate::job::{Place, Ready};
 use crate::used::{Used, used_by};
 use engine::{Flight, Task};
+pub use job::ResponseJob;
 use line::Network;
 use tally::Tally;
 
@@ -24,20 +26,13 @@ const BUSY_POLL: u32 = 200;
 /// A thread of the response probe, prepared: its peer has answered.
 pub(crate) struct Thread<'a> {
     job: &'a ResponseJob,
-    /// Its place in the plan, and of how many.
-    place: (usize, usize),
-    stop_at: u64,
+    place: Place,
     line: Network,
     flight: Flight,
 }
 
 impl<'a> Thread<'a> {
-    pub(crate) fn prepare(
-        job: &'a ResponseJob,
-        index: usize,
-        threads: usize,
-        stop_at: u64,
-    ) -> failure::Result<Self> {
+    fn prepare(job: &'a ResponseJob, place: Place) -> failure::Result<Self> {
         let setup = &job.setup;
         let peer = Peer::new(&setup.peer, setup.interface.as_deref());
         let peer = peer.map_err(|message| Error::new(message, "name another peer with --peer"))?;
@@ -46,21 +41,24 @@ impl<'a> Thread<'a> {
             priority: setup.socket_priority,
             busy_poll: (setup.receive == Receive::BusyPoll).then_some(BUSY_POLL),
             run: job.run,
-            thread: index as u32,
+            thread: place.index as u32,
         };
         let line = Network::new(Link::open(&peer, options)?, setup.receive == Receive::Spin);
-        Ok(Self { job, place: (index, threads), stop_at, line, flight: Flight::new() })
+        Ok(Self { job, place, line, flight: Flight::new() })
     }
+}
 
+impl Ready for Thread<'_> {
     /// Warms up and measures; cycles of several threads are spread over the period.
-    pub(crate) fn measure(
-        self,
+    fn measure(
+        self: Box<Self>,
         start: u64,
         board: &[Word],
         recorder: &mut Recorder<'_>,
-        tally: &mut Tally<'_>,
+        own: &[Word],
     ) -> Used {
-        let Self { job, place: (index, threads), stop_at, mut line, mut flight } = self;
+        let Self { job, place: Place { index, threads, stop_at, .. }, mut line, mut flight } = *self;
+        let mut tally = Tally::new(own);
         let interval = job.setup.interval.0.max(1);
         let phase = u128::from(interval) * index as u128 / threads.max(1) as u128;
         let mut task = Task {
@@ -73,6 +71,6 @@ impl<'a> Thread<'a> {
         let origin = engine::warm_up(&mut line, &task, &mut flight, board, recorder);
         task = Task { grid: Grid::fixed(origin, interval), cycles: job.cycles.unwrap_or(u64::MAX), ..task };
         recorder.started(&task.grid);
-        used_by(|| engine::run(&mut line, &task, &mut flight, board, recorder, tally))
+        used_by(|| engine::run(&mut line, &task, &mut flight, board, recorder, &mut tally))
     }
 }

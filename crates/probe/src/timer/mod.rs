@@ -3,19 +3,20 @@
 //! The measuring loop is [`engine::run`]; what wakes it is a [`source::Source`].
 
 pub mod engine;
+mod job;
 pub mod source;
 
 use record::{ClockName, Wake};
-use sys::schedule::Scheduling;
 use sys::shared::Word;
 use sys::timer::{PosixTimer, TimerFd};
 use units::CpuId;
 
 use crate::board::Recorder;
-use crate::plan::TimerJob;
-use crate::plan::clock_of;
+use crate::clock::clock_of;
+use crate::job::{Place, Ready};
 use crate::used::{Used, used_by};
 use engine::Task;
+pub use job::TimerJob;
 use source::{Nanosleep, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads};
 
 /// A thread of the timer, prepared.
@@ -48,27 +49,16 @@ impl Waking {
     }
 }
 
-/// The reservation that a thread asks for, if it is to have one.
-pub(crate) fn reservation(job: &TimerJob) -> Option<Scheduling> {
-    let (runtime, period) = (job.runtime, job.setup.interval);
-    (job.wake == Wake::Deadline).then_some(Scheduling::Deadline { runtime, period })
+impl<'a> Thread<'a> {
+    fn prepare(job: &'a TimerJob, place: Place) -> failure::Result<Self> {
+        let waking = Waking::prepare(job).map_err(|error| of_timer(error, place.cpu))?;
+        Ok(Self { job, index: place.index, stop_at: place.stop_at, waking })
+    }
 }
 
-impl<'a> Thread<'a> {
-    /// Thread `index` of the plan, which is to run on `cpu`.
-    pub(crate) fn prepare(
-        job: &'a TimerJob,
-        index: usize,
-        cpu: Option<CpuId>,
-        stop_at: u64,
-    ) -> failure::Result<Self> {
-        let waking = Waking::prepare(job).map_err(|error| of_timer(error, cpu))?;
-        Ok(Self { job, index, stop_at, waking })
-    }
-
-    /// Warms up and measures; the threads start together at `start`.
-    pub(crate) fn measure(self, start: u64, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
-        let Self { job, index, stop_at, waking } = self;
+impl Ready for Thread<'_> {
+    fn measure(self: Box<Self>, start: u64, board: &[Word], recorder: &mut Recorder<'_>, _: &[Word]) -> Used {
+        let Self { job, index, stop_at, waking } = *self;
         let to = Measurement { job, index, stop_at, start };
         match waking {
             Waking::Nanosleep(source) => to.measure_on(source, board, recorder),
@@ -109,16 +99,6 @@ impl Measurement<'_> {
         let task = Task { grid: job.grid(index, origin), activations, stop_at };
         recorder.started(&task.grid);
         used_by(|| engine::run(&mut source, &task, board, recorder))
-    }
-}
-
-/// The call by which threads of this job sleep, as errors name it.
-pub fn sleeping_call(wake: Wake) -> &'static str {
-    match wake {
-        Wake::Nanosleep => "clock_nanosleep",
-        Wake::Timerfd => "timerfd",
-        Wake::PosixTimer => "sigwaitinfo",
-        Wake::Deadline => "sched_yield",
     }
 }
 

@@ -3,7 +3,6 @@
 use units::Nanos;
 
 use super::{Claim, Claims, LEAST_EFFECTIVE, LEAST_FOR_RATE, Refused};
-use crate::InstrumentPlan;
 use crate::{LabTime, Record};
 
 /// What practice asks of a test for a worst case, EVL: a day under load.
@@ -94,17 +93,7 @@ fn bounds(record: &Record, claims: &Claims) -> (String, String) {
     };
     let plan = &record.header.plan;
     let greatest = plan.instrument.words().greatest;
-    let not_of = match &plan.instrument {
-        InstrumentPlan::Timer(_) => None,
-        InstrumentPlan::Noise(_) => Some("gaps between windows, or under loads that were not run"),
-        InstrumentPlan::Gpio(_) => {
-            Some("what lies between the wire and the kernel's stamp, a bound, or loads that were not run")
-        }
-        InstrumentPlan::Response(_) => {
-            Some("a bound, other peers and networks, loads that were not run, or traffic of others")
-        }
-    };
-    if let Some(not_of) = not_of {
+    if let Some(not_of) = plan.instrument.not_claimed() {
         return (format!("{greatest}, {seen}"), format!("{not_of}: {}", custom(record)));
     }
     let speaks_for = format!("{greatest}, {seen}; {beyond}");

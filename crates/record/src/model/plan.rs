@@ -117,6 +117,9 @@ pub struct RunPlan {
     pub preset: Option<String>,
 }
 
+/// The longest that one scenario may be planned to last.
+pub const LONGEST_SCENARIO: Nanos = Nanos::from_secs(366 * 86_400);
+
 /// A scenario, as far as it is known before it begins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -247,7 +250,7 @@ macro_rules! names {
         }
         impl std::str::FromStr for $type {
             type Err = String;
-            fn from_str(text: &str) -> Result<Self, String> {
+            fn from_str(text: &str) -> std::result::Result<Self, String> {
                 match text {
                     $($name => Ok(Self::$variant),)+
                     _ => Err(format!("`{text}` is none of {}", [$($name),+].join(", "))),

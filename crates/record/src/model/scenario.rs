@@ -6,8 +6,8 @@ use histogram::{Histogram, Summary, record_missed};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, InOrder, Nanos};
 
-use super::instrument::{gpio::GpioSeries, noise::NoiseSeries, response::ResponseSeries, timer::TimerSeries};
-use super::{BlockMaxima, Evidence, Fact, Grid, LoadEvidence, Own, PlannedScenario, Warning};
+use super::instrument::timer::TimerSeries;
+use super::{BlockMaxima, Evidence, Grid, LoadEvidence, Own, PlannedScenario, Warning};
 use crate::time::UtcTime;
 
 /// One load measured with one set-up of the instrument under one C-state policy, once.
@@ -122,54 +122,19 @@ impl Series {
         self.censored.is_some_and(|sample| latency >= sample.latency)
     }
 
-    /// What the timer adds, if it is the instrument.
-    pub fn timer(&self) -> Option<&TimerSeries> {
-        if let Own::Timer(timer) = &self.own { Some(timer) } else { None }
-    }
-
-    /// The same, to be changed.
+    /// What the timer adds, if it is the instrument, to be changed.
     pub fn timer_mut(&mut self) -> Option<&mut TimerSeries> {
         if let Own::Timer(timer) = &mut self.own { Some(timer) } else { None }
     }
 
-    /// What the noise probe adds, if it is the instrument.
-    pub fn noise(&self) -> Option<&NoiseSeries> {
-        if let Own::Noise(noise) = &self.own { Some(noise) } else { None }
-    }
-
-    /// What the response probe adds, if it is the instrument.
-    pub fn response(&self) -> Option<&ResponseSeries> {
-        if let Own::Response(response) = &self.own { Some(response) } else { None }
-    }
-
-    /// What the responder on GPIO lines adds, if it is the instrument.
-    pub fn gpio(&self) -> Option<&GpioSeries> {
-        if let Own::Gpio(gpio) = &self.own { Some(gpio) } else { None }
-    }
-
-    /// The parts of the worst value at `place`, where the instrument has some and they are known.
-    pub fn parts_of_worst(&self, place: usize) -> Option<&[Option<Nanos>]> {
-        Some(self.response()?.worst_parts.get(place)?.value()?.as_slice())
-    }
-
     /// Activations or cycles that were due, and what those that were missed would have had; none for an instrument without.
     pub fn account(&self) -> Option<(u64, &Histogram)> {
-        match &self.own {
-            Own::Timer(timer) => Some((timer.expected, &timer.missed)),
-            Own::Response(response) => Some((response.expected, &response.missed)),
-            Own::Gpio(gpio) => Some((gpio.expected, &gpio.missed)),
-            Own::Noise(_) => None,
-        }
+        self.own.account()
     }
 
     /// The same, to be changed.
     pub fn account_mut(&mut self) -> Option<(&mut u64, &mut Histogram)> {
-        match &mut self.own {
-            Own::Timer(timer) => Some((&mut timer.expected, &mut timer.missed)),
-            Own::Response(response) => Some((&mut response.expected, &mut response.missed)),
-            Own::Gpio(gpio) => Some((&mut gpio.expected, &mut gpio.missed)),
-            Own::Noise(_) => None,
-        }
+        self.own.account_mut()
     }
 
     /// Activations or cycles that were due; 0 for an instrument without.
@@ -189,12 +154,7 @@ impl Series {
 
     /// Whether anything was measured: an activation was due, or time was watched.
     pub fn is_measured(&self) -> bool {
-        match &self.own {
-            Own::Timer(timer) => timer.expected > 0,
-            Own::Response(response) => response.expected > 0,
-            Own::Gpio(gpio) => gpio.expected > 0,
-            Own::Noise(noise) => noise.watched > Nanos::ZERO || self.censored.is_some(),
-        }
+        self.own.is_measured() || self.censored.is_some()
     }
 
     /// Activations that were measured or missed.
@@ -212,18 +172,12 @@ impl Series {
         self.worst.insert(0, sample);
         self.worst.order_by_key(|sample| (std::cmp::Reverse(sample.latency), sample.activation));
         let place = self.worst.iter().position(|kept| *kept == sample);
-        if let (Own::Response(response), Some(place)) = (&mut self.own, place) {
-            // Of an answer that has not come nothing is known.
-            response.worst_parts.insert(place.min(response.worst_parts.len()), Fact::Absent);
-        }
         let next = activation.saturating_add(1);
         let waited = next..self.expected().max(next);
         let mut block = Block { missed: waited.end - waited.start, ..Block::default() };
         block.observed.add(latency.0, 1);
         self.timeline.push((sample.due.0) / 1_000_000_000, block);
-        if let Some(timer) = self.timer_mut() {
-            timer.late += u64::from(!waited.is_empty());
-        }
+        self.own.censored(place, !waited.is_empty());
         // The numbers may come from a damaged journal: no loop depends on them, and nothing is due after `now`.
         const MOST_RANGES: usize = 10_000;
         for (place, range) in grid.even_ranges(waited.clone()).take(MOST_RANGES).enumerate() {
@@ -336,6 +290,8 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Fact;
+    use crate::instrument::response::ResponseSeries;
 
     #[test]
     fn an_answer_that_has_not_come_takes_no_parts_from_another() {
@@ -347,7 +303,7 @@ mod tests {
         series.worst = vec![sample(900_000_000, 1), sample(8, 2)];
         let grid = Grid::fixed(0, 1_000_000);
         series.censor(&grid, 4, 500_000_000);
-        let of = |place| series.parts_of_worst(place).map(|parts| parts[0]);
+        let of = |place| series.own.parts_of_worst(place).map(|parts| parts[0]);
         assert_eq!([of(0), of(1), of(2)], [Some(Some(Nanos(3))), None, Some(Some(Nanos(2)))]);
         assert_eq!(series.accounted(), 2, "the cycle that was waited for, and one that was due meanwhile");
     }

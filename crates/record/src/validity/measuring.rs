@@ -1,7 +1,7 @@
 //! Whether everything was measured that was planned: activations, threads, sleeps, scenarios.
 
 use crate::WarningId as Id;
-use crate::{Header, Own, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Warning};
+use crate::{Header, RecorderEvidence, Scenario, ScenarioEnd, ThreadEvidence, Warning};
 use units::Nanos;
 
 const SEE_LOG: &str = "see the end of dmesg; then measure again";
@@ -14,24 +14,7 @@ pub fn of_accounts(header: &Header, scenario: &Scenario) -> Vec<Warning> {
         let known = scenario.evidence.threads.iter().any(|thread| thread.thread as usize == index);
         if let Some(censored) = series.censored {
             let at_least = header.machine.unit().with_name(censored.latency);
-            let evidence = match &series.own {
-                Own::Gpio(_) => format!("{who} had not come back from an edge: at least {at_least}"),
-                Own::Response(_) => format!(
-                    "{who} had not come back from cycle {} when the run was given up: at least {at_least}",
-                    censored.activation
-                ),
-                Own::Timer(_) => {
-                    let activation = censored.activation;
-                    format!(
-                        "{who} had not woken for activation {activation} when the run was given up: at least {at_least} late"
-                    )
-                }
-                Own::Noise(_) => {
-                    format!(
-                        "{who} had not come back from a gap of at least {at_least} when the run was given up"
-                    )
-                }
-            };
+            let evidence = format!("{who} {}", series.own.not_come(censored.activation, &at_least));
             warnings.push(Warning::inconclusive(Id::ThreadLost, evidence, SEE_LOG));
         } else if !known && scenario.end != ScenarioEnd::CutOff {
             let evidence = format!("{who} left no report: its policy, CPU and memory are unknown");

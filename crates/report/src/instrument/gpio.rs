@@ -1,14 +1,22 @@
 //! The responder on GPIO lines: times from the kernel's stamp of an edge to its answer.
 
-use record::instrument::gpio::GpioSetup;
+use histogram::Histogram;
 use record::{InstrumentPlan, RunPlan};
 
-use super::{Page, Shown};
-use crate::figures::Row;
+use super::{Account, Page, Shown};
+use crate::rows::{Form, OwnFigure, Row};
 
 pub(super) static SHOWN: Shown = Shown {
-    words: GpioSetup::WORDS,
     corner: |_| "answers since the edge's stamp, us",
+    own: &[
+        OwnFigure { name: "max wake", of: |series| longest(&series.gpio()?.wake), form: Form::Longest },
+        OwnFigure { name: "max answer", of: |series| longest(&series.gpio()?.answer), form: Form::Longest },
+        OwnFigure {
+            name: "max by monitor",
+            of: |series| Some(series.gpio()?.monitor.as_ref()?.max?.0),
+            form: Form::Longest,
+        },
+    ],
     rows: &[
         Row::Minimum,
         Row::Average,
@@ -16,9 +24,9 @@ pub(super) static SHOWN: Shown = Shown {
         Row::Percentile(1),
         Row::Percentile(2),
         Row::Maximum,
-        Row::Gpio(0),
-        Row::Gpio(1),
-        Row::Gpio(2),
+        Row::Own(0),
+        Row::Own(1),
+        Row::Own(2),
         Row::Samples,
         Row::Missed,
         Row::OverLimit,
@@ -32,6 +40,9 @@ pub(super) static SHOWN: Shown = Shown {
     ],
     facts,
     aspects,
+    seen: |_| None,
+    again: again,
+    longest_limit: |_| None,
     page: Page {
         title: "GPIO answers",
         worst_value: "Latest answer",
@@ -58,6 +69,8 @@ pub(super) static SHOWN: Shown = Shown {
             "The latest answers",
         ),
         worst_heads: ("answer", "edge, UTC", None),
+        worst_parts: &[],
+        account: Account::Due("Edges"),
         over: "edges over it",
     },
 };
@@ -90,4 +103,14 @@ fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {
         ("interrupt's thread", or_none(gpio.irq_priority.map(|priority| priority.to_string()))),
         ("pulses", or_none(gpio.monitor.as_ref().map(|monitor| monitor.period.to_string()))),
     ]
+}
+
+fn longest(part: &Histogram) -> Option<u64> {
+    Some(part.summary().maximum()?.0)
+}
+
+fn again(plan: &RunPlan) -> String {
+    let InstrumentPlan::Gpio(gpio) = &plan.instrument else { return String::new() };
+    let edge = if gpio.rises { "" } else { ",falling" };
+    format!(" --probe gpio --pulse {}{edge} --ack {} --cpus {}", gpio.input, gpio.output, plan.cpus)
 }

@@ -1,21 +1,18 @@
-//! What reports show of each instrument: its rows, its plan, what must be alike in two records. One module each.
+//! What reports show of each instrument: its rows, its plan, what must be alike in two records. One module each, and
+//! its line in the list below.
 
-mod gpio;
-mod noise;
-mod response;
-mod timer;
+use record::{InstrumentPlan, Own, Record, RunPlan, Series};
+use units::Nanos;
 
-use record::{InstrumentPlan, RunPlan, Words};
-
-use crate::rows::Row;
+use crate::rows::{OwnFigure, OwnFigures, Row};
 
 /// What reports show of an instrument.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// What its values are called.
-    pub words: &'static Words,
     /// What stands over the table of all CPUs.
     pub corner: fn(&RunPlan) -> &'static str,
+    /// Figures that only it has.
+    pub own: &'static [OwnFigure],
     /// The rows of its table.
     pub rows: &'static [Row],
     /// Whether percentiles are of more than the values observed: a missed activation counts too.
@@ -26,6 +23,12 @@ pub(crate) struct Shown {
     pub facts: fn(&RunPlan) -> Vec<(&'static str, String)>,
     /// What two records must have in common to be compared: name and value.
     pub aspects: fn(&RunPlan) -> Vec<(&'static str, String)>,
+    /// How well it saw, where that is to be said.
+    pub seen: fn(&Record) -> Option<String>,
+    /// The options by which bench measures the same again, each after a blank.
+    pub again: fn(&RunPlan) -> String,
+    /// The longest limit that can be asked for.
+    pub longest_limit: fn(&RunPlan) -> Option<Nanos>,
     /// What the page says.
     pub page: Page,
 }
@@ -55,8 +58,21 @@ pub(crate) struct Page {
     pub worst: (&'static str, &'static str),
     /// Its heads for the value, its time and its number; none where the number says nothing.
     pub worst_heads: (&'static str, &'static str, Option<&'static str>),
+    /// The parts that a value consists of, in the order in which the record has them.
+    pub worst_parts: &'static [&'static str],
+    /// In large print: what was due or watched, and what became of it.
+    pub account: Account,
     /// Values over the limit.
     pub over: &'static str,
+}
+
+/// What is said in large print beside the greatest value.
+#[derive(Debug)]
+pub(crate) enum Account {
+    /// How many values were due, by this name.
+    Due(&'static str),
+    /// What share one of the instrument's own figures is of another: its name, their places, what its values are.
+    Share { name: &'static str, part: usize, whole: usize, values: &'static str },
 }
 
 /// Of the timer, whose latencies are compared where there are several records.
@@ -64,12 +80,27 @@ pub(crate) fn latencies() -> &'static Shown {
     &timer::SHOWN
 }
 
-/// Of the instrument that measured.
-pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
-    match plan.instrument {
-        InstrumentPlan::Timer(_) => &timer::SHOWN,
-        InstrumentPlan::Noise(_) => &noise::SHOWN,
-        InstrumentPlan::Response(_) => &response::SHOWN,
-        InstrumentPlan::Gpio(_) => &gpio::SHOWN,
-    }
+/// What is shown of each instrument.
+macro_rules! shown {
+    ($($variant:ident = $module:ident;)+) => {
+        $(mod $module;)+
+
+        /// Of the instrument that measured.
+        pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
+            match plan.instrument { $(InstrumentPlan::$variant(_) => &$module::SHOWN),+ }
+        }
+
+        /// What a series has of its instrument's own figures.
+        pub(crate) fn own_figures(series: &Series) -> OwnFigures {
+            let shown = match series.own { $(Own::$variant(_) => &$module::SHOWN),+ };
+            OwnFigures::of(shown.own, series)
+        }
+    };
+}
+
+shown! {
+    Timer = timer;
+    Noise = noise;
+    Response = response;
+    Gpio = gpio;
 }

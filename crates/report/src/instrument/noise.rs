@@ -1,14 +1,31 @@
 //! The noise probe: gaps in which a CPU was taken from a thread that spins.
 
-use record::instrument::noise::NoiseSetup;
-use record::{InstrumentPlan, RunPlan};
+use record::{InstrumentPlan, Record, RunPlan};
+use units::{Nanos, Total};
 
-use super::{Page, Shown};
-use crate::rows::Row;
+use super::{Account, Page, Shown};
+use crate::rows::{Form, OwnFigure, Row};
+use crate::text::count_of;
+
+/// Places of its own figures.
+const LOST: usize = 0;
+const WATCHED: usize = 1;
 
 pub(super) static SHOWN: Shown = Shown {
-    words: NoiseSetup::WORDS,
     corner: |_| "gaps, all CPUs, us",
+    own: &[
+        OwnFigure {
+            name: "lost %",
+            of: |series| Some(series.observed.summary().sum),
+            form: Form::ShareOf(WATCHED),
+        },
+        OwnFigure { name: "watched s", of: |series| Some(series.noise()?.watched.0), form: Form::Seconds },
+        OwnFigure {
+            name: "unexplained",
+            of: |series| Some(series.noise()?.counted.unexplained_gaps),
+            form: Form::Count,
+        },
+    ],
     rows: &[
         Row::Minimum,
         Row::Average,
@@ -17,9 +34,9 @@ pub(super) static SHOWN: Shown = Shown {
         Row::Percentile(2),
         Row::Maximum,
         Row::Samples,
-        Row::Lost,
-        Row::Watched,
-        Row::Unexplained,
+        Row::Own(LOST),
+        Row::Own(WATCHED),
+        Row::Own(2),
         Row::OverLimit,
     ],
     corrects: false,
@@ -30,6 +47,9 @@ pub(super) static SHOWN: Shown = Shown {
     ],
     facts,
     aspects: facts,
+    seen: resolution,
+    again: |_| " --probe noise".into(),
+    longest_limit: |_| None,
     page: Page {
         title: "Gaps",
         worst_value: "Longest gap",
@@ -53,6 +73,8 @@ pub(super) static SHOWN: Shown = Shown {
             "The longest gaps",
         ),
         worst_heads: ("length", "began, UTC", None),
+        worst_parts: &[],
+        account: Account::Share { name: "Lost", part: LOST, whole: WATCHED, values: "gaps" },
         over: "gaps over it",
     },
 };
@@ -63,4 +85,22 @@ fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
         ("Gaps from", noise.threshold.to_string()),
         ("Watched", format!("{} of each {}", noise.spin, noise.window)),
     ]
+}
+
+/// What the noise probe can see at best, and what it took itself: the worst of all threads.
+fn resolution(record: &Record) -> Option<String> {
+    let series = || record.scenarios.iter().flat_map(|scenario| &scenario.series);
+    let noise = || series().filter_map(|series| Some((series, series.noise()?)));
+    let turn =
+        noise().filter_map(|(series, noise)| noise.turn(Nanos(series.observed.summary().sum))).max()?;
+    let shortest = noise().map(|(_, noise)| noise.resolution).max()?;
+    let bookkeeping: u64 = noise().map(|(_, noise)| noise.bookkeeping.0).total();
+    let missed: u64 = noise().map(|(_, noise)| noise.windows_missed).total();
+    Some(format!(
+        "a turn of the loop takes {} ns ({} at least), recording gaps took {} us, {} missed",
+        turn.0,
+        shortest.0,
+        bookkeeping / 1_000,
+        count_of(missed, "window")
+    ))
 }

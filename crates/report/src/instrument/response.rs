@@ -1,14 +1,21 @@
 //! The response probe: times until frames are answered.
 
-use record::instrument::response::ResponseSetup;
-use record::{InstrumentPlan, RunPlan};
+use record::instrument::response::PartName;
+use record::{InstrumentPlan, RunPlan, Series};
+use units::Nanos;
 
-use super::{Page, Shown};
-use crate::rows::Row;
+use super::{Account, Page, Shown};
+use crate::rows::{Form, OwnFigure, Row};
 
 pub(super) static SHOWN: Shown = Shown {
-    words: ResponseSetup::WORDS,
     corner: |_| "responses, all CPUs, us",
+    own: &[
+        OwnFigure { name: "max send", of: |series| longest(series, PartName::Send), form: Form::Longest },
+        OwnFigure { name: "max wire", of: |series| longest(series, PartName::Wire), form: Form::Longest },
+        OwnFigure { name: "max peer", of: |series| longest(series, PartName::Peer), form: Form::Longest },
+        OwnFigure { name: "max receive", of: |series| longest(series, PartName::Receive), form: Form::Longest },
+        OwnFigure { name: "lost frames", of: |series| Some(series.response()?.frames.lost), form: Form::Count },
+    ],
     rows: &[
         Row::Minimum,
         Row::Average,
@@ -16,13 +23,13 @@ pub(super) static SHOWN: Shown = Shown {
         Row::Percentile(1),
         Row::Percentile(2),
         Row::Maximum,
-        Row::Part(0),
-        Row::Part(1),
-        Row::Part(2),
-        Row::Part(3),
+        Row::Own(0),
+        Row::Own(1),
+        Row::Own(2),
+        Row::Own(3),
         Row::Samples,
         Row::Missed,
-        Row::FramesLost,
+        Row::Own(4),
         Row::OverLimit,
     ],
     corrects: true,
@@ -34,6 +41,9 @@ pub(super) static SHOWN: Shown = Shown {
     ],
     facts,
     aspects,
+    seen: |_| None,
+    again: again,
+    longest_limit: longest_limit,
     page: Page {
         title: "Response",
         worst_value: "Longest response",
@@ -60,6 +70,8 @@ pub(super) static SHOWN: Shown = Shown {
             "The longest responses",
         ),
         worst_heads: ("response", "due, UTC", Some("cycle")),
+        worst_parts: &["send", "wire", "peer", "receive"],
+        account: Account::Due("Cycles"),
         over: "cycles over it",
     },
 };
@@ -92,4 +104,18 @@ fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {
             response.socket_priority.map_or_else(|| "none".into(), |priority| priority.to_string()),
         ),
     ]
+}
+
+fn longest(series: &Series, part: PartName) -> Option<u64> {
+    Some(series.response()?.part(part)?.summary().maximum()?.0)
+}
+
+fn again(plan: &RunPlan) -> String {
+    let InstrumentPlan::Response(response) = &plan.instrument else { return String::new() };
+    let by = response.interface.as_ref().map_or(String::new(), |name| format!(" --interface {name}"));
+    format!(" --probe network --peer {}{by} --interval {}", response.peer, response.interval)
+}
+
+fn longest_limit(plan: &RunPlan) -> Option<Nanos> {
+    if let InstrumentPlan::Response(response) = &plan.instrument { Some(response.patience) } else { None }
 }

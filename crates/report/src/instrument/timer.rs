@@ -1,15 +1,14 @@
 //! The timer: latencies of wake-ups.
 
 use record::RunPlan;
-use record::instrument::timer::TimerPlan;
 
-use super::{Page, Shown};
+use super::{Account, Page, Shown};
 use crate::rows::Row;
 use crate::text::joined;
 
 pub(super) static SHOWN: Shown = Shown {
-    words: TimerPlan::WORDS,
     corner: |plan| if plan.is_reservation() { "jitter, all CPUs, us" } else { "all CPUs, us" },
+    own: &[],
     rows: &[
         Row::Minimum,
         Row::Average,
@@ -30,6 +29,9 @@ pub(super) static SHOWN: Shown = Shown {
     ],
     facts,
     aspects,
+    seen: |_| None,
+    again: |_| String::new(),
+    longest_limit: |_| None,
     page: Page {
         title: "Wake-up latency",
         worst_value: "Worst latency",
@@ -56,6 +58,8 @@ pub(super) static SHOWN: Shown = Shown {
             "The latest wake-ups",
         ),
         worst_heads: ("latency", "due, UTC", Some("activation")),
+        worst_parts: &[],
+        account: Account::Due("Activations"),
         over: "activations over it",
     },
 };

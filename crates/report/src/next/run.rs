@@ -2,9 +2,10 @@
 
 use record::claims::{CUSTOMARY, FIRST_LOOK};
 use record::verdict::Verdict;
-use record::{InstrumentPlan, Record, RunPlan, Scenario, WarningId};
+use record::{Record, RunPlan, Scenario, WarningId};
 use units::Nanos;
 
+use crate::instrument;
 use crate::style::Style;
 
 /// Commands shown.
@@ -81,7 +82,7 @@ fn requirement(record: &Record) -> Option<Step> {
     match plan.limit {
         None => {
             let limit = round_up(record.worst()?.0);
-            let limit = most(plan).map_or(limit, |most| limit.min(most));
+            let limit = (instrument::of(plan).longest_limit)(plan).map_or(limit, |most| limit.min(most));
             step(again(plan, limit, "10m"), "turn this into a pass or a fail")
         }
         Some(limit) if record.judgement.verdict == Verdict::Pass && length < FIRST_LOOK => {
@@ -97,24 +98,8 @@ fn requirement(record: &Record) -> Option<Step> {
 
 /// The same instrument with a limit, for longer.
 fn again(plan: &RunPlan, limit: impl std::fmt::Display, duration: &str) -> String {
-    let probe = match &plan.instrument {
-        InstrumentPlan::Timer(_) => String::new(),
-        InstrumentPlan::Noise(_) => " --probe noise".into(),
-        InstrumentPlan::Gpio(gpio) => {
-            let edge = if gpio.rises { "" } else { ",falling" };
-            format!(" --probe gpio --pulse {}{edge} --ack {} --cpus {}", gpio.input, gpio.output, plan.cpus)
-        }
-        InstrumentPlan::Response(response) => {
-            let by = response.interface.as_ref().map_or(String::new(), |name| format!(" --interface {name}"));
-            format!(" --probe network --peer {}{by} --interval {}", response.peer, response.interval)
-        }
-    };
+    let probe = (instrument::of(plan).again)(plan);
     format!("worstcase bench{probe} --limit {limit} --duration {duration}")
-}
-
-/// The longest limit that can be asked for.
-fn most(plan: &RunPlan) -> Option<Nanos> {
-    if let InstrumentPlan::Response(response) = &plan.instrument { Some(response.patience) } else { None }
 }
 
 /// The next of 1, 2, 5, 10, .. microseconds at or above a latency.
@@ -137,6 +122,7 @@ mod tests {
 
     #[test]
     fn what_is_suggested_measures_with_the_same_instrument() {
+        use record::InstrumentPlan;
         use record::instrument::noise::NoiseSetup;
         use record::instrument::response::{Receive, ResponseSetup};
         let plan = |instrument| RunPlan { instrument, ..RunPlan::default() };
@@ -156,7 +142,7 @@ mod tests {
         let command = "worstcase bench --probe network --peer 10.0.0.2:2307 --interface eth0 --interval 2ms --limit 1ms \
                        --duration 10m";
         assert_eq!(again(&network, Nanos::from_millis(1), "10m"), command);
-        assert_eq!(most(&network), Some(Nanos::from_millis(1)));
+        assert_eq!((instrument::of(&network).longest_limit)(&network), Some(Nanos::from_millis(1)));
     }
 
     #[test]

@@ -104,9 +104,8 @@ fn histogram_view(prepared: &Prepared<'_>, column: &Column, place: usize, banded
     let axes = &prepared.axes;
     let counts = |histogram: &Histogram| axes.bins.counts(histogram);
     let each: Vec<_> = column.cpus.iter().map(|(_, figures)| counts(&figures.corrected)).collect();
-    let label = |what: &str| {
-        format!("Histogram of {} under {}, {what}", prepared.terms.shown.words.values, column.name)
-    };
+    let label =
+        |what: &str| format!("Histogram of {} under {}, {what}", prepared.terms.words.values, column.name);
     let worst = column.worst_cpu();
     let class = crate::svg::series_class(place);
     HistogramView {

@@ -1,15 +1,15 @@
 //! The top of a record's part: the verdict, four figures, and the table.
 
-use record::InstrumentPlan;
 use record::verdict::Verdict;
 use units::{Nanos, Total};
 
 use super::prepared::{Column, Prepared};
 use super::view::{Block, Cell, DataTable, Section, figure, grouped, unit_name};
 use crate::differences::length;
-use crate::figures::{Figures, LATENCIES, Row, Terms};
+use crate::figures::{LATENCIES, Row, Terms};
 use crate::group::cpu_name;
 use crate::idle_cost;
+use crate::instrument::Account;
 use crate::svg::scale;
 use crate::table;
 use crate::text::percent;
@@ -47,7 +47,7 @@ pub(crate) fn summary(prepared: &Prepared<'_>) -> Summary {
         does_not_speak_for: judgement.does_not_speak_for.clone(),
         place: place(header),
         note: header.note.clone(),
-        keys: vec![worst(prepared), requirement(prepared), activations(prepared), time(prepared)],
+        keys: vec![worst(prepared), requirement(prepared), account(prepared), time(prepared)],
     }
 }
 
@@ -117,33 +117,29 @@ fn accounts(record: &record::Record) -> String {
     }
 }
 
-fn activations(prepared: &Prepared<'_>) -> KeyFigure {
-    let name = match prepared.record.header.plan.instrument {
-        InstrumentPlan::Noise(_) => return lost(prepared),
-        InstrumentPlan::Timer(_) => "Activations",
-        InstrumentPlan::Response(_) => "Cycles",
-        InstrumentPlan::Gpio(_) => "Edges",
-    };
+fn account(prepared: &Prepared<'_>) -> KeyFigure {
+    match prepared.terms.shown.page.account {
+        Account::Due(name) => due(prepared, name),
+        Account::Share { name, part, whole, values } => {
+            let sum = |place| prepared.columns.iter().map(|column| column.figures.own.value(place)).total();
+            let count = prepared.columns.iter().map(|column| column.figures.observed.count).total();
+            let (part, whole): (u64, u64) = (sum(part), sum(whole));
+            KeyFigure {
+                name,
+                value: format!("{}\u{202f}%", percent(part, whole)),
+                detail: format!("in {} {values}, of {}", grouped(count), Nanos(whole).rounded()),
+            }
+        }
+    }
+}
+
+/// How many values were due, by `name`, and what became of them.
+fn due(prepared: &Prepared<'_>, name: &'static str) -> KeyFigure {
     let missed: u64 = prepared.columns.iter().map(|column| column.figures.missed).total();
     KeyFigure {
         name,
         value: grouped(prepared.record.activations()),
         detail: format!("{}, {} missed", accounts(prepared.record), grouped(missed)),
-    }
-}
-
-/// What gaps took of the time that was watched.
-fn lost(prepared: &Prepared<'_>) -> KeyFigure {
-    let sum = |of: fn(&Figures) -> u64| prepared.columns.iter().map(|column| of(&column.figures)).total();
-    let (lost, watched) = (sum(|figures| figures.observed.sum), sum(|figures| figures.watched.0));
-    KeyFigure {
-        name: "Lost",
-        value: format!("{}\u{202f}%", percent(lost, watched)),
-        detail: format!(
-            "in {} gaps, of {}",
-            grouped(sum(|figures| figures.observed.count)),
-            Nanos(watched).rounded()
-        ),
     }
 }
 
@@ -212,9 +208,8 @@ fn cell(figures: &crate::figures::Figures, row: Row, terms: Terms) -> Cell {
     match row {
         Row::Samples => Cell::count(figures.observed.count),
         Row::Missed => Cell::count(figures.missed),
-        Row::FramesLost => Cell::count(figures.frames.1),
         Row::OverLimit => Cell::count(figures.over_limit.unwrap_or(0)),
-        row if row.is_latency() => {
+        row if terms.is_latency(row) => {
             let cell = Cell::latency(figures.latency(row), terms);
             let text =
                 figures.latency(row).map(|latency| table::bounded(figures, latency, cell.text.clone()));

@@ -1,8 +1,7 @@
 //! When it happened: the run second by second, and its worst samples.
 
-use record::instrument::response::PartName;
 use record::time::UtcTime;
-use record::{InstrumentPlan, Record, Scenario, Series};
+use record::{Record, Scenario, Series};
 use units::{InOrder, Nanos};
 
 use super::prepared::Prepared;
@@ -130,9 +129,7 @@ fn worst_table(record: &Record, terms: Terms) -> DataTable {
         Cell::number("since the load began"),
     ];
     head.extend(number.map(Cell::number));
-    if let InstrumentPlan::Response(_) = record.header.plan.instrument {
-        head.extend(PartName::ALL.map(|part| Cell::number(part.to_string())));
-    }
+    head.extend(terms.shown.page.worst_parts.iter().map(|&part| Cell::number(part)));
     DataTable::new(terms.shown.page.worst.1, head, rows)
 }
 
@@ -153,9 +150,9 @@ fn sample_row((scenario, series, place): (&Scenario, &Series, usize), terms: Ter
         Cell::number(seconds(sample.due, 6)),
     ];
     cells.extend(terms.shown.page.worst_heads.2.map(|_| Cell::count(sample.activation)));
-    if series.response().is_some() {
-        let parts = series.parts_of_worst(place).unwrap_or(&[None; PartName::ALL.len()]);
-        cells.extend(parts.iter().map(|part| Cell::latency(*part, terms)));
-    }
+    let parts = series.own.parts_of_worst(place).unwrap_or_default();
+    let part = |number: usize| parts.get(number).copied().flatten();
+    let numbers = 0..terms.shown.page.worst_parts.len();
+    cells.extend(numbers.map(|number| Cell::latency(part(number), terms)));
     cells
 }

@@ -7,7 +7,7 @@ use sys::schedule::{self, Scheduling};
 use units::{CpuList, Nanos, Policy, Priority};
 use wire::echo::{Echo as Answering, Manner};
 
-use crate::network;
+use crate::instrument::network;
 use crate::output;
 use failure::{Error, Result};
 

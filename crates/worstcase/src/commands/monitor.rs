@@ -16,8 +16,9 @@ use units::{CpuList, Nanos, Policy, Priority, Seed};
 use wire::latmon::server::{Pulses, Served, Server, serve};
 use wire::pulse::{self, Lines, Pace, Pulse};
 
-use crate::gpio::Line;
-use crate::{network, options, output};
+use crate::instrument::gpio::Line;
+use crate::instrument::network;
+use crate::{options, output};
 use failure::{Error, Result};
 
 /// Measure how long another board takes to answer pulses on a wire

@@ -3,12 +3,15 @@
 //! One thread waits for edges of a line and answers each on another. Whoever makes the edges measures the whole; here it is
 //! known from the kernel's stamp on.
 
+mod doubts;
+
+use failure::{Error, Result};
 use histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Priority};
 
-use super::Words;
-use crate::model::{Fact, Grid, RunPlan, WarmUp};
+use super::{OwnPlan, OwnSeries, OwnSetup, Setup, Words};
+use crate::model::{Fact, Grid, RunPlan, Scenario, WarmUp, Warning};
 
 /// A line of a GPIO chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,23 +127,73 @@ pub struct Monitored {
     pub problem: Option<String>,
 }
 
-impl GpioSetup {
+impl OwnPlan for GpioSetup {
     /// An answer is late by the time since the kernel's stamp.
-    pub const WORDS: &Words = &Words {
-        value: "answer",
-        greatest: "the latest answer observed, from the kernel's stamp of the edge on",
-        values: "answers",
-        count: "edges",
-    };
-
-    /// As asked for, each time.
-    pub(super) fn setups(&self, _: &RunPlan, _: u32) -> Vec<Self> {
-        vec![self.clone()]
+    fn words(&self) -> &'static Words {
+        &Words {
+            value: "answer",
+            greatest: "the latest answer observed, from the kernel's stamp of the edge on",
+            values: "answers",
+            count: "edges",
+        }
     }
 
+    /// As asked for, each time.
+    fn setups(&self, _: &RunPlan, _: u32) -> Vec<Setup> {
+        vec![Setup::Gpio(self.clone())]
+    }
+
+    fn check(&self, plan: &RunPlan) -> Result<()> {
+        if plan.cpus.len() == 1 {
+            return Ok(());
+        }
+        let message =
+            format!("--probe gpio answers with one thread, and CPUs {} were to be measured", plan.cpus);
+        Err(Error::new(message, "name its CPU with --cpus"))
+    }
+
+    fn not_claimed(&self) -> Option<&'static str> {
+        Some("what lies between the wire and the kernel's stamp, a bound, or loads that were not run")
+    }
+}
+
+impl std::fmt::Display for GpioSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "edges on {}", self.input)
+    }
+}
+
+impl OwnSetup for GpioSetup {
     /// Edges come when they come: their numbers are nanoseconds since the begin.
-    pub(super) fn grid(&self, _: usize, origin: u64) -> Grid {
+    fn grid(&self, _: usize, origin: u64) -> Grid {
         Grid::fixed(origin, 1)
+    }
+
+    fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
+        doubts::of_scenario(self, scenario)
+    }
+}
+
+impl OwnSeries for GpioSeries {
+    fn account(&self) -> Option<(u64, &Histogram)> {
+        Some((self.expected, &self.missed))
+    }
+
+    fn account_mut(&mut self) -> Option<(&mut u64, &mut Histogram)> {
+        Some((&mut self.expected, &mut self.missed))
+    }
+
+    fn fails_by_missing(&self) -> bool {
+        true
+    }
+
+    /// By the kernel, edge by edge.
+    fn is_counted(&self) -> bool {
+        true
+    }
+
+    fn not_come(&self, _: u64, at_least: &str) -> String {
+        format!("had not come back from an edge: at least {at_least}")
     }
 }
 

@@ -4,11 +4,14 @@
 //! else had the CPU: an interrupt, another thread, the firmware or the hypervisor. It spins within windows and pauses
 //! between them, so that the machine goes on and neither throttling nor the fair server is what is measured.
 
+mod doubts;
+
+use failure::{Error, Result};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use super::Words;
-use crate::model::{Fact, Grid, RunPlan};
+use super::{OwnPlan, OwnSeries, OwnSetup, Setup, Words};
+use crate::model::{Fact, Grid, RunPlan, Scenario, Warning};
 
 /// What is asked of the noise probe, the same in every scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,19 +78,63 @@ pub struct Around {
     pub steal: Nanos,
 }
 
-impl NoiseSetup {
+impl OwnPlan for NoiseSetup {
     /// A gap is the time between two readings of the clock.
-    pub const WORDS: &Words =
-        &Words { value: "gap", greatest: "the longest gap observed", values: "gaps", count: "gaps" };
-
-    /// As asked for, each time.
-    pub(super) fn setups(&self, _: &RunPlan, _: u32) -> Vec<Self> {
-        vec![self.clone()]
+    fn words(&self) -> &'static Words {
+        &Words { value: "gap", greatest: "the longest gap observed", values: "gaps", count: "gaps" }
     }
 
+    /// As asked for, each time.
+    fn setups(&self, _: &RunPlan, _: u32) -> Vec<Setup> {
+        vec![Setup::Noise(self.clone())]
+    }
+
+    fn check(&self, plan: &RunPlan) -> Result<()> {
+        match plan.duration.filter(|duration| *duration < self.window) {
+            None => Ok(()),
+            Some(duration) => {
+                let message = format!("a duration of {duration} holds no whole window of {}", self.window);
+                Err(Error::new(message, "measure for longer"))
+            }
+        }
+    }
+
+    fn not_claimed(&self) -> Option<&'static str> {
+        Some("gaps between windows, or under loads that were not run")
+    }
+}
+
+impl std::fmt::Display for NoiseSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "gaps from {} on", self.threshold)
+    }
+}
+
+impl OwnSetup for NoiseSetup {
     /// A gap's number is the nanosecond in which it began.
-    pub(super) fn grid(&self, _: usize, origin: u64) -> Grid {
+    fn grid(&self, _: usize, origin: u64) -> Grid {
         Grid::fixed(origin, 1)
+    }
+
+    fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
+        doubts::of_scenario(self, scenario)
+    }
+}
+
+impl OwnSeries for NoiseSeries {
+    fn is_measured(&self) -> bool {
+        self.watched > Nanos::ZERO
+    }
+
+    fn not_come(&self, _: u64, at_least: &str) -> String {
+        format!("had not come back from a gap of at least {at_least} when the run was given up")
+    }
+
+    fn censored(&mut self, place: Option<usize>, _: bool) {
+        // What the kernel counted around a gap that has not ended nobody has read.
+        if let Some(place) = place.filter(|place| *place < self.around_worst.len()) {
+            self.around_worst.insert(place, Fact::Absent);
+        }
     }
 }
 

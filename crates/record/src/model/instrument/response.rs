@@ -3,12 +3,15 @@
 //! A thread on each CPU sends frames to a peer in cycles, as the master of a field bus does, and waits until all of a
 //! cycle are answered. The kernel's time stamps lay the time into parts.
 
+mod doubts;
+
+use failure::{Error, Result};
 use histogram::{Histogram, Summary};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use super::Words;
-use crate::model::{Fact, Grid, RunPlan, WarmUp, plan::names};
+use super::{OwnPlan, OwnSeries, OwnSetup, Setup, Words};
+use crate::model::{Fact, Grid, RunPlan, Scenario, WarmUp, Warning, plan::names};
 
 /// What is asked of the response probe, the same in every scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,23 +163,87 @@ impl Unsplit {
     }
 }
 
-impl ResponseSetup {
+impl OwnPlan for ResponseSetup {
     /// A response is the time from the begin of a cycle until its last answer.
-    pub const WORDS: &Words = &Words {
-        value: "response",
-        greatest: "the longest response observed",
-        values: "responses",
-        count: "cycles",
-    };
-
-    /// As asked for, each time.
-    pub(super) fn setups(&self, _: &RunPlan, _: u32) -> Vec<Self> {
-        vec![self.clone()]
+    fn words(&self) -> &'static Words {
+        &Words {
+            value: "response",
+            greatest: "the longest response observed",
+            values: "responses",
+            count: "cycles",
+        }
     }
 
+    /// As asked for, each time.
+    fn setups(&self, _: &RunPlan, _: u32) -> Vec<Setup> {
+        vec![Setup::Response(self.clone())]
+    }
+
+    fn check(&self, plan: &RunPlan) -> Result<()> {
+        let Self { interval, patience, .. } = self;
+        if let Some(duration) = plan.duration.filter(|duration| duration < interval) {
+            let message = format!("a duration of {duration} holds no whole cycle of {interval}");
+            return Err(Error::new(message, "measure for longer, or at a shorter interval"));
+        }
+        if let Some(limit) = plan.limit.filter(|limit| limit > patience) {
+            let message = format!("--limit {limit} is longer than an answer is waited for, {patience}");
+            return Err(Error::new(message, "wait for longer (--patience) in a longer cycle (--interval)"));
+        }
+        Ok(())
+    }
+
+    fn not_claimed(&self) -> Option<&'static str> {
+        Some("a bound, other peers and networks, loads that were not run, or traffic of others")
+    }
+}
+
+impl std::fmt::Display for ResponseSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "frames to {} every {}", self.peer, self.interval)
+    }
+}
+
+impl OwnSetup for ResponseSetup {
     /// When cycles are due.
-    pub(super) fn grid(&self, _: usize, origin: u64) -> Grid {
+    fn grid(&self, _: usize, origin: u64) -> Grid {
         Grid::fixed(origin, self.interval.0.max(1))
+    }
+
+    fn interval(&self) -> Option<Nanos> {
+        Some(self.interval)
+    }
+
+    fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
+        doubts::of_scenario(self, scenario)
+    }
+}
+
+impl OwnSeries for ResponseSeries {
+    fn account(&self) -> Option<(u64, &Histogram)> {
+        Some((self.expected, &self.missed))
+    }
+
+    fn account_mut(&mut self) -> Option<(&mut u64, &mut Histogram)> {
+        Some((&mut self.expected, &mut self.missed))
+    }
+
+    fn fails_by_missing(&self) -> bool {
+        true
+    }
+
+    fn not_come(&self, number: u64, at_least: &str) -> String {
+        format!("had not come back from cycle {number} when the run was given up: at least {at_least}")
+    }
+
+    fn parts_of_worst(&self, place: usize) -> Option<&[Option<Nanos>]> {
+        Some(self.worst_parts.get(place)?.value()?.as_slice())
+    }
+
+    fn censored(&mut self, place: Option<usize>, _: bool) {
+        // Of an answer that has not come nothing is known.
+        if let Some(place) = place {
+            self.worst_parts.insert(place.min(self.worst_parts.len()), Fact::Absent);
+        }
     }
 }
 

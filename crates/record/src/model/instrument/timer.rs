@@ -1,11 +1,14 @@
 //! The timer: how late a thread wakes up that sleeps until a point in time.
 
+use failure::{Error, Result};
 use histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Seed};
 
-use super::Words;
-use crate::model::{ClockName, Fact, Grid, Phase, RunPlan, Sweep, TickPhases, Wake, WarmUp};
+use super::{OwnPlan, OwnSeries, OwnSetup, Setup, Words};
+use crate::model::{
+    ClockName, Fact, Grid, LONGEST_SCENARIO, Phase, RunPlan, Sweep, TickPhases, Wake, WarmUp,
+};
 
 /// What is asked of the timer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -67,24 +70,6 @@ impl TimerPlan {
         Self { intervals: vec![interval], wake, phase, ..Self::default() }
     }
 
-    /// A latency is the time from when an activation was due until its wake-up.
-    pub const WORDS: &Words = &Words {
-        value: "latency",
-        greatest: "the highest latency observed",
-        values: "latencies",
-        count: "samples",
-    };
-
-    /// One a period.
-    pub(super) fn setups(&self, plan: &RunPlan, repeat: u32) -> Vec<TimerSetup> {
-        let of = |&interval: &Nanos| TimerSetup {
-            interval,
-            phases: self.phases(plan, interval, repeat),
-            sweeps: self.sweeps(plan, interval, repeat),
-        };
-        self.intervals.iter().map(of).collect()
-    }
-
     /// Where in the period each thread's activations lie. Drawn phases are the same under every load of a pass, so that
     /// the load is what differs.
     fn phases(&self, plan: &RunPlan, interval: Nanos, repeat: u32) -> Vec<Nanos> {
@@ -118,10 +103,83 @@ impl TimerPlan {
     }
 }
 
-impl TimerSetup {
-    /// When the activations of series `series` are due, if its first one lies at `origin` on the clock.
-    pub(super) fn grid(&self, series: usize, origin: u64) -> Grid {
+impl OwnPlan for TimerPlan {
+    /// A latency is the time from when an activation was due until its wake-up.
+    fn words(&self) -> &'static Words {
+        &Words {
+            value: "latency",
+            greatest: "the highest latency observed",
+            values: "latencies",
+            count: "samples",
+        }
+    }
+
+    /// One a period.
+    fn setups(&self, plan: &RunPlan, repeat: u32) -> Vec<Setup> {
+        let of = |&interval: &Nanos| TimerSetup {
+            interval,
+            phases: self.phases(plan, interval, repeat),
+            sweeps: self.sweeps(plan, interval, repeat),
+        };
+        self.intervals.iter().map(of).map(Setup::Timer).collect()
+    }
+
+    fn check(&self, plan: &RunPlan) -> Result<()> {
+        let longest = self.intervals.iter().max().copied().unwrap_or_default();
+        if let Some(duration) = plan.duration.filter(|duration| *duration < longest) {
+            let message = format!("a duration of {duration} holds no whole interval of {longest}");
+            return Err(Error::new(message, "measure for longer, or at a shorter interval"));
+        }
+        if let Some(samples) =
+            plan.samples.filter(|&samples| longest.saturating_mul(samples) > LONGEST_SCENARIO)
+        {
+            let message =
+                format!("{samples} activations every {longest} take longer than {LONGEST_SCENARIO}");
+            return Err(Error::new(message, "ask for fewer with --samples"));
+        }
+        let is_too_long = |runtime: Nanos| self.intervals.iter().any(|interval| runtime > *interval);
+        if self.runtime.is_some_and(is_too_long) {
+            return Err(Error::new("--runtime is longer than the interval", "a fifth of it is the default"));
+        }
+        Ok(())
+    }
+
+    fn not_claimed(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+impl std::fmt::Display for TimerSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "every {}", self.interval)
+    }
+}
+
+impl OwnSetup for TimerSetup {
+    fn grid(&self, series: usize, origin: u64) -> Grid {
         Grid { origin, interval: self.interval.0.max(1), sweep: self.sweeps.get(series).copied() }
+    }
+
+    fn interval(&self) -> Option<Nanos> {
+        Some(self.interval)
+    }
+}
+
+impl OwnSeries for TimerSeries {
+    fn account(&self) -> Option<(u64, &Histogram)> {
+        Some((self.expected, &self.missed))
+    }
+
+    fn account_mut(&mut self) -> Option<(&mut u64, &mut Histogram)> {
+        Some((&mut self.expected, &mut self.missed))
+    }
+
+    fn not_come(&self, number: u64, at_least: &str) -> String {
+        format!("had not woken for activation {number} when the run was given up: at least {at_least} late")
+    }
+
+    fn censored(&mut self, _: Option<usize>, wait: bool) {
+        self.late += u64::from(wait);
     }
 }
 

@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
+use failure::Result;
 use machine::Disturbances;
+use probe::Probe;
 use probe::board::View;
-use probe::{Job, NoiseJob, Probe};
-use record::instrument::noise::{Around, Counted, NoiseSeries};
-use record::{Fact, Sample};
+use record::instrument::noise::{Around, Counted, NoiseSetup};
+use record::{Fact, Own, Sample, Series, Setup};
 use sysroot::SysRoot;
+use units::Nanos;
+
+use super::Beside;
 
 /// Stretches kept of each CPU, so that the worst gaps find theirs.
 const MOST_STRETCHES: usize = 100_000;
 
 /// The counters of one scenario.
-#[derive(Default)]
-pub struct Counters {
+struct Counters {
+    setup: NoiseSetup,
     last: Option<Reading>,
     cpus: Vec<OfCpu>,
 }
@@ -54,13 +58,18 @@ impl Seen {
     }
 }
 
-impl Counters {
-    /// How long until the middle of the next pause, where the probe has pauses.
-    pub fn patience(probe: &Probe) -> Option<Duration> {
-        let Job::Noise(job) = &probe.plan().job else { return None };
+/// Nothing for other instruments.
+pub fn begin(_: &SysRoot, setup: &Setup, _: Option<Nanos>) -> Result<Option<Box<dyn Beside>>> {
+    let Setup::Noise(setup) = setup else { return Ok(None) };
+    Ok(Some(Box::new(Counters { setup: setup.clone(), last: None, cpus: Vec::new() })))
+}
+
+impl Beside for Counters {
+    /// Until the middle of the next pause.
+    fn patience(&self, probe: &Probe) -> Option<Duration> {
         let origin = probe.view(0).origin()?;
-        let (window, spin) = (job.setup.window.0, job.setup.spin.0);
-        let middle = spin + (window - spin) / 2;
+        let (window, spin) = (self.setup.window.0.max(1), self.setup.spin.0);
+        let middle = spin + window.saturating_sub(spin) / 2;
         let within = probe.now().saturating_sub(origin) % window;
         let left = if within < middle { middle - within } else { window - within + middle };
         Some(Duration::from_nanos(left))
@@ -68,15 +77,14 @@ impl Counters {
 
     /// Reads the counters, if all threads pause now. One that begins to spin or has seen more meanwhile makes the reading
     /// useless: the stretch goes on to the next.
-    pub fn look(&mut self, root: &SysRoot, probe: &Probe) {
-        let Job::Noise(job) = &probe.plan().job else { return };
-        if !is_pause(probe, job) {
+    fn look(&mut self, root: &SysRoot, probe: &Probe) {
+        if !is_pause(probe, &self.setup) {
             return;
         }
         let seen: Vec<Seen> = probe.views().map(|view| Seen::by(&view)).collect();
         let disturbances = Disturbances::read(root);
         let is_same = probe.views().zip(&seen).all(|(view, seen)| Seen::by(&view) == *seen);
-        if !is_same || !is_pause(probe, job) {
+        if !is_same || !is_pause(probe, &self.setup) {
             return;
         }
         let reading = Reading { disturbances, clock: probe.now(), seen };
@@ -89,20 +97,24 @@ impl Counters {
         self.last = Some(reading);
     }
 
-    /// Enters what was counted on the CPU of thread `index`, around its worst gaps too.
-    pub fn enter(&self, index: usize, noise: &mut NoiseSeries, worst: &[Sample]) {
-        let Some(of_cpu) = self.cpus.get(index) else { return };
-        noise.counted = of_cpu.counted.clone();
-        let around = |sample: &Sample| {
-            let at = noise.began.0.saturating_add(sample.due.0);
-            let stretch = of_cpu.stretches.iter().find(|stretch| (stretch.from..stretch.to).contains(&at));
-            stretch.map_or(Fact::Absent, |stretch| stretch.around.clone())
-        };
-        noise.around_worst = worst.iter().map(around).collect();
+    /// What was counted on each CPU, around its worst gaps too.
+    fn enter(&mut self, series: &mut [Series]) {
+        for (of_cpu, series) in self.cpus.iter().zip(series) {
+            let Own::Noise(noise) = &mut series.own else { continue };
+            noise.counted = of_cpu.counted.clone();
+            let around = |sample: &Sample| of_cpu.around(noise.began.0.saturating_add(sample.due.0));
+            noise.around_worst = series.worst.iter().map(around).collect();
+        }
     }
 }
 
 impl OfCpu {
+    /// What was counted in the stretch that has this reading of the clock.
+    fn around(&self, at: u64) -> Fact<Around> {
+        let stretch = self.stretches.iter().find(|stretch| (stretch.from..stretch.to).contains(&at));
+        stretch.map_or(Fact::Absent, |stretch| stretch.around.clone())
+    }
+
     fn add(&mut self, probe: &Probe, index: usize, before: &Reading, after: &Reading) {
         let (Some(then), Some(now)) = (before.seen.get(index), after.seen.get(index)) else { return };
         let cpu = probe.plan().threads.get(index).copied().flatten();
@@ -130,8 +142,8 @@ impl OfCpu {
 }
 
 /// Whether the threads pause by the plan.
-fn is_pause(probe: &Probe, job: &NoiseJob) -> bool {
+fn is_pause(probe: &Probe, setup: &NoiseSetup) -> bool {
     let Some(origin) = probe.view(0).origin() else { return false };
     let now = probe.now();
-    now >= origin && (now - origin) % job.setup.window.0.max(1) >= job.setup.spin.0
+    now >= origin && (now - origin) % setup.window.0.max(1) >= setup.spin.0
 }

@@ -3,8 +3,9 @@
 use units::Nanos;
 
 use crate::WarningId as Id;
-use crate::instrument::response::{ResponseSeries, ResponseSetup};
-use crate::{Scenario, Setup, Warning};
+use crate::{Scenario, Warning};
+
+use super::{ResponseSeries, ResponseSetup};
 
 /// A peer that has not answered for so long at the end of a run is gone.
 const GONE: Nanos = Nanos::from_millis(500);
@@ -12,8 +13,7 @@ const GONE: Nanos = Nanos::from_millis(500);
 const GONE_CYCLES: u64 = 5;
 
 /// Warnings about each thread that sent frames.
-pub(super) fn of_scenario(scenario: &Scenario) -> Vec<Warning> {
-    let Setup::Response(setup) = &scenario.head.planned.setup else { return Vec::new() };
+pub(super) fn of_scenario(setup: &ResponseSetup, scenario: &Scenario) -> Vec<Warning> {
     let series = scenario.series.iter().enumerate();
     let responses =
         series.filter_map(|(index, series)| Some((scenario.thread_name(index), series.response()?)));
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::instrument::response::{Frames, Unsplit};
     use crate::verdict::tests::scenario;
-    use crate::{Effect, Own};
+    use crate::{Effect, Own, Setup};
 
     fn ids(response: ResponseSeries) -> Vec<(Id, Effect)> {
         let mut scenario = scenario(&[5_000]);
@@ -130,7 +130,14 @@ mod tests {
             ..crate::instrument::response::tests::setup()
         });
         scenario.series[0].own = Own::Response(response);
-        of_scenario(&scenario).iter().map(|warning| (warning.id, warning.effect)).collect()
+        scenario
+            .head
+            .planned
+            .setup
+            .warnings(&scenario)
+            .iter()
+            .map(|warning| (warning.id, warning.effect))
+            .collect()
     }
 
     #[test]
@@ -148,6 +155,5 @@ mod tests {
         let unsplit = Unsplit { clock_set: 1, ..Unsplit::default() };
         let set = ResponseSeries { unsplit, ..ResponseSeries::default() };
         assert_eq!(ids(set), [(Id::PartsUnknown, Effect::Note)]);
-        assert_eq!(of_scenario(&scenario(&[5_000])), []);
     }
 }

@@ -3,12 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::Args;
+use failure::Error;
+use record::InstrumentPlan;
 use record::instrument::response::{Receive, ResponseSetup};
 use units::Nanos;
 use wire::Peer;
 
+use super::{Common, Options};
 use crate::lengths::between;
-use failure::Error;
 
 const NETWORK: &str = "Network (--probe network)";
 
@@ -50,10 +52,9 @@ pub struct NetworkOptions {
     socket_priority: Option<u32>,
 }
 
-impl NetworkOptions {
-    /// Its options, and which of them were given.
-    pub fn given(&self) -> [(&'static str, bool); 7] {
-        [
+impl Options for NetworkOptions {
+    fn given(&self) -> Vec<(&'static str, bool)> {
+        vec![
             ("--peer", self.peer.is_some()),
             ("--interface", self.interface.is_some()),
             ("--frames", self.frames.is_some()),
@@ -64,8 +65,14 @@ impl NetworkOptions {
         ]
     }
 
+    fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
+        self.setup(common.single_interval("network")?).map(InstrumentPlan::Response)
+    }
+}
+
+impl NetworkOptions {
     /// What is asked of the instrument, in cycles of `interval`.
-    pub fn setup(&self, interval: Nanos) -> Result<ResponseSetup, Error> {
+    fn setup(&self, interval: Nanos) -> Result<ResponseSetup, Error> {
         if interval > LONGEST_CYCLE {
             let message =
                 format!("--interval {interval}: a cycle of the network lasts {LONGEST_CYCLE} at most");

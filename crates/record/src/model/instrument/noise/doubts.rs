@@ -3,15 +3,15 @@
 use units::Nanos;
 
 use crate::WarningId as Id;
-use crate::instrument::noise::NoiseSeries;
-use crate::{Scenario, Setup, Warning};
+use crate::{Scenario, Warning};
+
+use super::{NoiseSeries, NoiseSetup};
 
 /// A share of the planned time in per mille: what was watched below it does not speak for the rest.
 const LEAST_WATCHED_PERMILLE: u64 = 900;
 
 /// Warnings about each CPU that was watched for gaps.
-pub(super) fn of_scenario(scenario: &Scenario) -> Vec<Warning> {
-    let Setup::Noise(setup) = &scenario.head.planned.setup else { return Vec::new() };
+pub(super) fn of_scenario(setup: &NoiseSetup, scenario: &Scenario) -> Vec<Warning> {
     let series = scenario.series.iter().enumerate();
     let noise = series.filter_map(|(index, series)| Some((scenario.thread_name(index), series.noise()?)));
     noise
@@ -57,16 +57,23 @@ fn unexplained(who: &str, noise: &NoiseSeries) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instrument::noise::{Counted, NoiseSetup};
+    use crate::instrument::noise::Counted;
     use crate::verdict::tests::scenario;
-    use crate::{Effect, Own};
+    use crate::{Effect, Own, Setup};
 
     fn ids(noise: NoiseSeries) -> Vec<(Id, Effect)> {
         let mut scenario = scenario(&[5_000]);
         let (threshold, window, spin) = (Nanos(1_000), Nanos::from_millis(100), Nanos::from_millis(90));
         scenario.head.planned.setup = Setup::Noise(NoiseSetup { threshold, window, spin });
         scenario.series[0].own = Own::Noise(noise);
-        of_scenario(&scenario).iter().map(|warning| (warning.id, warning.effect)).collect()
+        scenario
+            .head
+            .planned
+            .setup
+            .warnings(&scenario)
+            .iter()
+            .map(|warning| (warning.id, warning.effect))
+            .collect()
     }
 
     #[test]
@@ -77,6 +84,5 @@ mod tests {
         assert_eq!(ids(little), [(Id::NoiseUnwatched, Effect::Inconclusive)]);
         let counted = Counted { unexplained_gaps: 3, ..Counted::default() };
         assert_eq!(ids(NoiseSeries { counted, ..whole }), [(Id::NoiseUnexplained, Effect::Note)]);
-        assert_eq!(of_scenario(&scenario(&[5_000])), []);
     }
 }

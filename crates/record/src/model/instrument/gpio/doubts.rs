@@ -1,12 +1,12 @@
 //! What harms the figures of the responder on GPIO lines.
 
 use crate::WarningId as Id;
-use crate::instrument::gpio::{GpioSeries, GpioSetup};
-use crate::{Fact, Scenario, Setup, Warning};
+use crate::{Fact, Scenario, Warning};
+
+use super::{GpioSeries, GpioSetup};
 
 /// Warnings about the thread that answered edges.
-pub(super) fn of_scenario(scenario: &Scenario) -> Vec<Warning> {
-    let Setup::Gpio(setup) = &scenario.head.planned.setup else { return Vec::new() };
+pub(super) fn of_scenario(setup: &GpioSetup, scenario: &Scenario) -> Vec<Warning> {
     let of = |gpio: &GpioSeries| {
         [
             no_edges(setup, gpio),
@@ -122,13 +122,20 @@ mod tests {
     use super::*;
     use crate::instrument::gpio::{InterruptThread, Monitored};
     use crate::verdict::tests::scenario;
-    use crate::{Effect, Own};
+    use crate::{Effect, Own, Setup};
 
     fn ids(setup: GpioSetup, gpio: GpioSeries) -> Vec<(Id, Effect)> {
         let mut scenario = scenario(&[5_000]);
         scenario.head.planned.setup = Setup::Gpio(setup);
         scenario.series[0].own = Own::Gpio(gpio);
-        of_scenario(&scenario).iter().map(|warning| (warning.id, warning.effect)).collect()
+        scenario
+            .head
+            .planned
+            .setup
+            .warnings(&scenario)
+            .iter()
+            .map(|warning| (warning.id, warning.effect))
+            .collect()
     }
 
     #[test]

@@ -16,10 +16,13 @@ use units::{Nanos, Policy};
 use wire::latmon::session::{self, Followed, Session};
 use wire::latmon::{MOST_CELLS, PORT};
 
+use super::Beside;
+
 /// What goes with the responder while it answers.
-pub struct Beside {
+struct Responder {
     interrupt: Fact<InterruptThread>,
     follower: Option<Follower>,
+    monitored: Option<Monitored>,
 }
 
 /// A thread that follows the monitor.
@@ -29,37 +32,24 @@ struct Follower {
     thread: JoinHandle<Followed>,
 }
 
-impl Beside {
-    /// To be called when the probe has its lines and does not answer yet; it answers for `length` (none: until it is
-    /// stopped). Nothing for other instruments.
-    ///
-    /// # Errors
-    /// The monitor cannot be reached.
-    pub fn begin(root: &SysRoot, setup: &Setup, length: Option<Nanos>) -> Result<Option<Self>> {
-        let Setup::Gpio(setup) = setup else { return Ok(None) };
-        let interrupt = raised(root, setup);
-        let follower = setup.monitor.as_ref().map(|monitor| Follower::start(monitor, length)).transpose()?;
-        Ok(Some(Self { interrupt, follower }))
-    }
-
-    /// The run is over: the monitor stops.
-    pub fn stop(self) -> Ended {
-        Ended { interrupt: self.interrupt, monitor: self.follower.map(Follower::end) }
-    }
+/// Nothing for other instruments. An error where the monitor cannot be reached.
+pub fn begin(root: &SysRoot, setup: &Setup, length: Option<Nanos>) -> Result<Option<Box<dyn Beside>>> {
+    let Setup::Gpio(setup) = setup else { return Ok(None) };
+    let interrupt = raised(root, setup);
+    let follower = setup.monitor.as_ref().map(|monitor| Follower::start(monitor, length)).transpose()?;
+    Ok(Some(Box::new(Responder { interrupt, follower, monitored: None })))
 }
 
-/// What went with the responder.
-pub struct Ended {
-    interrupt: Fact<InterruptThread>,
-    monitor: Option<Monitored>,
-}
+impl Beside for Responder {
+    /// The monitor stops while the responder still answers: it misses nothing.
+    fn stop(&mut self) {
+        self.monitored = self.follower.take().map(Follower::end);
+    }
 
-impl Ended {
-    /// Enters it into the responder's series.
-    pub fn enter(self, series: &mut [Series]) {
+    fn enter(&mut self, series: &mut [Series]) {
         for series in series {
             if let Own::Gpio(gpio) = &mut series.own {
-                (gpio.interrupt, gpio.monitor) = (self.interrupt.clone(), self.monitor.clone());
+                (gpio.interrupt, gpio.monitor) = (self.interrupt.clone(), self.monitored.take());
             }
         }
     }

@@ -1,11 +1,13 @@
 //! The options of `--probe gpio`, and how GPIO lines are named on command lines.
 
 use clap::Args;
+use failure::Error;
+use record::InstrumentPlan;
 use record::instrument::gpio::{GpioSetup, MonitorSetup, Pin};
 use units::{Nanos, Priority};
 
-use crate::options::between;
-use failure::Error;
+use super::{Common, Options, refuse};
+use crate::lengths::between;
 
 const GPIO: &str = "GPIO lines (--probe gpio)";
 
@@ -43,10 +45,9 @@ pub struct GpioOptions {
     answer_delay: Option<Nanos>,
 }
 
-impl GpioOptions {
-    /// Its options, and which of them were given.
-    pub fn given(&self) -> [(&'static str, bool); 5] {
-        [
+impl Options for GpioOptions {
+    fn given(&self) -> Vec<(&'static str, bool)> {
+        vec![
             ("--pulse", self.pulse.is_some()),
             ("--ack", self.ack.is_some()),
             ("--irq-priority", self.irq_priority.is_some()),
@@ -55,13 +56,18 @@ impl GpioOptions {
         ]
     }
 
-    /// Whether a monitor makes the edges.
-    pub fn is_monitored(&self) -> bool {
-        self.monitor.is_some()
+    fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
+        let interval = common.single_interval("gpio")?;
+        let unmonitored = common.has_interval && self.monitor.is_none();
+        let foreign = [("--samples", common.has_samples), ("--interval", unmonitored)];
+        refuse(&foreign, "--probe gpio: its thread is woken by edges")?;
+        self.setup(interval).map(InstrumentPlan::Gpio)
     }
+}
 
+impl GpioOptions {
     /// What is asked of the instrument; a monitor makes an edge each `interval`.
-    pub fn setup(&self, interval: Nanos) -> Result<GpioSetup, Error> {
+    fn setup(&self, interval: Nanos) -> Result<GpioSetup, Error> {
         let hint =
             "gpioinfo (package gpiod) lists chips and lines; docs/respond.md has the pins of usual boards";
         let (Some(pulse), Some(ack)) = (&self.pulse, &self.ack) else {

@@ -1,0 +1,123 @@
+//! What is asked of an instrument: what its threads do, and what the parent makes of what they leave on the board.
+
+use failure::Error;
+use record::instrument::OwnSetup;
+use record::{ClockName, Grid, Own, Sample, Series};
+use sys::schedule::Scheduling;
+use sys::shared::Word;
+use units::{CpuId, Nanos};
+
+use crate::board::{Recorder, View};
+use crate::used::Used;
+
+/// What the threads of one instrument do, and what the parent makes of what they leave on the board.
+pub(crate) trait OwnJob {
+    /// What it does it with.
+    fn setup(&self) -> &dyn OwnSetup;
+
+    /// The clock that the threads read.
+    fn clock(&self) -> ClockName {
+        ClockName::Monotonic
+    }
+
+    /// The numbers that values of a thread may have, from 0; none where the threads are stopped.
+    fn numbers(&self) -> Option<u64>;
+
+    /// How long the threads are to measure, the warm-up included; none where they are stopped.
+    fn length(&self) -> Option<Nanos>;
+
+    /// Words that a thread has for itself, beside its block of the board.
+    fn words(&self) -> usize {
+        0
+    }
+
+    /// The threads start together when the clock reads a multiple of this; none: at once.
+    fn start_at_multiple_of(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// The reservation that a thread asks for, instead of the plan's policy.
+    fn reservation(&self) -> Option<Scheduling> {
+        None
+    }
+
+    /// The call by which the threads sleep, as errors name it.
+    fn sleeping_call(&self) -> &'static str {
+        "clock_nanosleep"
+    }
+
+    /// Refuses what would keep the machine from everything else: see [`crate::limits`].
+    fn check(&self, threads: usize, for_all: bool) -> Result<(), Error>;
+
+    /// Prepares the calling thread. What the kernel refuses now still has its errno.
+    fn prepare(&self, place: Place) -> Result<Box<dyn Ready + '_>, Error>;
+
+    /// Whether values can be missed.
+    fn has_missed(&self) -> bool {
+        true
+    }
+
+    /// What the instrument has added to a series so far, where that is more than a journal's lines have.
+    fn so_far(&self, seen: &Seen<'_>) -> Option<Own>;
+
+    /// What it adds to the series of a thread that has ended or was given up.
+    fn series(&self, seen: &Seen<'_>) -> Own;
+
+    /// The number of the value that a thread which has not come back would have delivered next; none where it owes nothing.
+    fn pending(&self, seen: &Seen<'_>, series: &Series) -> Option<u64>;
+
+    /// The number of the value that a thread waits for, and after how many nanoseconds it should have come; none where nobody
+    /// knows when it will.
+    fn awaited(&self, seen: &Seen<'_>) -> Option<(u64, u64)>;
+}
+
+/// A measuring thread's place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Its place in the plan, from 0.
+    pub index: usize,
+    /// Of how many.
+    pub threads: usize,
+    /// The CPU that it is pinned to.
+    pub cpu: Option<CpuId>,
+    /// A value in nanoseconds that stops all threads.
+    pub stop_at: u64,
+}
+
+/// A measuring thread, prepared.
+pub(crate) trait Ready {
+    /// Warms up and measures; the threads start together at `start`. `own` are the words that [`OwnJob::words`] asks for.
+    fn measure(
+        self: Box<Self>,
+        start: u64,
+        board: &[Word],
+        recorder: &mut Recorder<'_>,
+        own: &[Word],
+    ) -> Used;
+}
+
+/// What the parent sees of one thread: exact once it has ended, a moment old before.
+pub(crate) struct Seen<'a> {
+    /// Its block of the board.
+    pub view: View<'a>,
+    /// Its own words.
+    pub words: &'a [Word],
+    /// When its values are due; none while it warms up.
+    pub grid: Option<Grid>,
+    /// How many were due.
+    pub expected: u64,
+    /// The worst of them, worst first.
+    pub worst: &'a [Sample],
+}
+
+impl Seen<'_> {
+    /// What the clock read when the measurement began; 0 while it warms up.
+    pub fn began(&self) -> Nanos {
+        Nanos(self.view.started().unwrap_or_default())
+    }
+
+    /// The number of the next value, where values come one after the other and all are accounted for.
+    pub fn next(&self, series: &Series) -> Option<u64> {
+        Some(series.accounted()).filter(|&accounted| accounted < series.expected())
+    }
+}

@@ -1,0 +1,14 @@
+//! How a waiter waits, whatever wakes it.
+
+use failure::Result;
+
+/// The waiter's end. It is made and used by the thread that waits.
+pub(crate) trait Wait {
+    /// A clock is to wake at `due` ([`sys::clock::Clock::Monotonic`]). Nothing where another thread does.
+    fn arm(&mut self, _due: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// Waits for it.
+    fn wait(&mut self) -> Result<()>;
+}

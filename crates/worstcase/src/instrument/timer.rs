@@ -1,0 +1,69 @@
+//! The options of the timer.
+
+use clap::Args;
+use failure::Error;
+use record::instrument::timer::TimerPlan;
+use record::{ClockName, InstrumentPlan, Phase, Wake};
+use units::Nanos;
+
+use super::{Common, Options};
+use crate::lengths::length;
+use crate::headings::METHOD;
+
+/// How threads are woken, and when.
+#[derive(Args, Clone, Debug)]
+pub struct TimerOptions {
+    /// What wakes the threads: nanosleep, timerfd, posix-timer, deadline
+    #[arg(long, default_value = "nanosleep", help_heading = METHOD)]
+    pub wake: Wake,
+
+    /// Run time per period of a deadline reservation [default: a fifth of the interval]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = length, help_heading = METHOD)]
+    runtime: Option<Nanos>,
+
+    /// Clock that activations are due on: monotonic, realtime, tai
+    #[arg(long, default_value = "monotonic", help_heading = METHOD)]
+    clock: ClockName,
+
+    /// Where in the period each CPU's activations lie: sweep (slowly past every phase of the kernel's tick, one lap a
+    /// minute), random, staggered, aligned [default: sweep; random for measure up to 10 s, presets and --wake deadline]
+    #[arg(long, help_heading = METHOD)]
+    phase: Option<Phase>,
+}
+
+impl Options for TimerOptions {
+    fn given(&self) -> Vec<(&'static str, bool)> {
+        vec![
+            ("--wake", self.wake != Wake::default()),
+            ("--runtime", self.runtime.is_some()),
+            ("--clock", self.clock != ClockName::default()),
+            ("--phase", self.phase.is_some()),
+        ]
+    }
+
+    fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
+        Ok(InstrumentPlan::Timer(TimerPlan {
+            intervals: common.intervals.clone(),
+            wake: self.wake,
+            runtime: (self.wake == Wake::Deadline).then_some(self.runtime).flatten(),
+            clock: self.clock,
+            phase: self.phase(common.fits_sweep)?,
+        }))
+    }
+}
+
+impl TimerOptions {
+    /// The phase: what was asked for, else a sweep where one `fits`. A reservation's periods begin where the kernel wants.
+    fn phase(&self, fits: bool) -> Result<Phase, Error> {
+        if self.wake != Wake::Deadline {
+            return Ok(self.phase.unwrap_or(if fits { Phase::Sweep } else { Phase::Random }));
+        }
+        match self.phase {
+            Some(Phase::Sweep) => Err(Error::new(
+                "--phase sweep cannot be had with --wake deadline",
+                "the kernel places the periods of a reservation: leave --phase out",
+            )),
+            phase => Ok(phase.unwrap_or_default()),
+        }
+    }
+}
