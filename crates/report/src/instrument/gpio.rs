@@ -41,7 +41,7 @@ pub(super) static SHOWN: Shown = Shown {
     facts,
     aspects,
     seen: |_| None,
-    again: again,
+    again,
     longest_limit: |_| None,
     page: Page {
         title: "GPIO answers",

@@ -42,8 +42,8 @@ pub(super) static SHOWN: Shown = Shown {
     facts,
     aspects,
     seen: |_| None,
-    again: again,
-    longest_limit: longest_limit,
+    again,
+    longest_limit,
     page: Page {
         title: "Response",
         worst_value: "Longest response",
