@@ -10,7 +10,7 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks.extend(boot_loader_not_written(text));
     remarks.extend(second_line_of_cmdline_txt(text));
     remarks.extend(glued(text));
-    remarks.extend(grouped(text));
+    remarks.extend(search_path(text));
     remarks.extend(replaced(text));
     remarks.extend(braces(text));
     remarks
@@ -182,40 +182,18 @@ fn glued(text: &str) -> Vec<Remark> {
     lines.filter_map(|(index, line)| Some(error(index + 1, RemarkId::Malformed, line, of(line)?))).collect()
 }
 
-/// Directories whose files count only with this end of their names.
-const ENDS: [(&str, &str); 8] = [
-    ("/etc/sysctl.d/", ".conf"),
-    ("/usr/lib/sysctl.d/", ".conf"),
-    ("/etc/modprobe.d/", ".conf"),
-    ("/etc/modules-load.d/", ".conf"),
-    ("/etc/tmpfiles.d/", ".conf"),
-    ("/etc/security/limits.d/", ".conf"),
-    ("/etc/udev/rules.d/", ".rules"),
-    ("/etc/default/grub.d/", ".cfg"),
-];
-
-/// A file that is written where its name keeps it from being read.
-fn grouped(text: &str) -> Vec<Remark> {
-    let lines = text.lines().enumerate().filter_map(|(index, line)| Some((index + 1, unread_file(line)?)));
-    lines
-        .map(|(line, (word, end))| {
-            error(line, RemarkId::NoEffect, word, format!("only files that end in {end} are read there"))
-                .instead(format!("{word}{end}"))
-        })
-        .collect()
-}
-
-/// Such a file that a line writes, with the end that its name should have.
-fn unread_file(line: &str) -> Option<(&str, &'static str)> {
-    let command = line.trim_start().trim_start_matches("sudo ");
-    let writes = line.contains('>') || line.contains("tee ") || command.starts_with("cp ");
-    let mut words =
-        line.split_whitespace().map(|word| word.trim_matches(['"', '\'', '>'])).filter(|_| writes);
-    words.find_map(|word| {
-        let is_in = |directory: &str| word.strip_prefix(directory).is_some_and(|name| !name.is_empty());
-        let (_, end) = ENDS.iter().find(|(directory, _)| is_in(directory))?;
-        (!word.ends_with(end) && !word.contains(['$', '*', '<'])).then_some((word, *end))
-    })
+/// `FILESEXTRAPATHS:prepend := "DIRECTORY"`: directories with colons between them, put before what stands there.
+fn search_path(text: &str) -> Option<Remark> {
+    let of = |line: &str| {
+        let (name, value) = line.trim().split_once('=')?;
+        let (variable, operator) = name.split_once([':', '_'])?;
+        let is_prepended = variable == "FILESEXTRAPATHS" && operator.starts_with("prepend");
+        let value = value.trim().trim_matches('"');
+        (is_prepended && !value.ends_with(':')).then_some(())
+    };
+    let (index, line) = text.lines().enumerate().find(|(_, line)| of(line).is_some())?;
+    let message = "is a list with colons: without one at its end the last directory is glued to the next";
+    Some(error(index + 1, RemarkId::Malformed, line, message))
 }
 
 #[cfg(test)]
@@ -230,7 +208,6 @@ mod tests {
             "sudo sed -i s/a/b/ /etc/default/grub\nsudo update-grub\nsudo reboot\n",
             "# cmdline.txt\nconsole=tty1 isolcpus=3\n",
             "APPEND:append = \" isolcpus=3\"\n",
-            "echo x | sudo tee /etc/sysctl.d/90-rt.conf\n",
         ] {
             assert_eq!(remarks(fine), [], "{fine}");
         }
@@ -243,7 +220,6 @@ mod tests {
             "echo 'GRUB_CMDLINE_LINUX=x' | tee -a /etc/default/grub\nreboot\n",
             "# /boot/cmdline.txt\nconsole=tty1 rootwait\nisolcpus=3\n",
             "KERNEL_FEATURES:append = \"x.scc\"\n",
-            "sudo cp rt.rules /etc/udev/rules.d/99-rt\n",
         ] {
             assert_eq!(remarks(wrong).len(), 1, "{wrong}");
         }

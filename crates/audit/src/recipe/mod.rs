@@ -11,11 +11,13 @@ mod context;
 mod ethtool;
 mod forms;
 mod ideas;
+mod intent;
 mod keys;
 mod known;
 mod loaders;
 mod markdown;
 mod nearest;
+mod places;
 mod programs;
 mod reading;
 mod script;
@@ -180,19 +182,23 @@ pub fn examine(text: &str, target: Target) -> Examination {
 
 /// What a text says: a file of a known format, a page with code in it, or lines of any sort.
 fn read(text: &str, target: Target) -> Reading {
-    if let Some(reading) = forms::read(text, target) {
-        return reading;
-    }
-    if !markdown::is_page(text) {
-        return lines(text, target);
+    if !markdown::is_page(text) || forms::read(text, target).is_some() {
+        return file(text, target);
     }
     let mut reading = Reading { remarks: typography::remarks(text), ..Reading::default() };
     for block in markdown::code(text) {
-        let inner = forms::read(&block.text, target).unwrap_or_else(|| lines(&block.text, target));
-        reading.add(inner.moved(block.line - 1));
+        reading.add(file(&block.text, target).moved(block.line - 1));
     }
     reading.statements.extend(statements::spans(text));
     reading.remarks.extend(ideas::remarks(text));
+    reading
+}
+
+/// A text that is one file, or lines to type.
+fn file(text: &str, target: Target) -> Reading {
+    let mut reading = forms::read(text, target).unwrap_or_else(|| lines(text, target));
+    reading.remarks.extend(places::remarks(text));
+    reading.remarks.extend(intent::remarks(text, target));
     reading
 }
 
@@ -221,6 +227,10 @@ fn lines(text: &str, target: Target) -> Reading {
 fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
     let mut count = 0;
     for (index, line) in text.lines().enumerate() {
+        if is_of_a_build(line.trim()) {
+            count += 1;
+            continue;
+        }
         let Some((name, value)) = line.trim().split_once('=') else { continue };
         if name == "isolated_cpus" {
             let message = "tuned's profiles read isolated_cores";
@@ -235,6 +245,28 @@ fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
         }
     }
     count
+}
+
+/// `BR2_NAME=value` of Buildroot, and variables of BitBake that say which files and features a kernel is built with.
+fn is_of_a_build(line: &str) -> bool {
+    const BITBAKE: [&str; 12] = [
+        "FILESEXTRAPATHS",
+        "SRC_URI",
+        "KERNEL_FEATURES",
+        "KERNEL_EXTRA_FEATURES",
+        "KBUILD_DEFCONFIG",
+        "KCONFIG_MODE",
+        "PREFERRED_PROVIDER_virtual/kernel",
+        "LINUX_KERNEL_TYPE",
+        "COMPATIBLE_MACHINE",
+        "IMAGE_INSTALL",
+        "CORE_IMAGE_EXTRA_INSTALL",
+        "PREFERRED_VERSION_linux-yocto-rt",
+    ];
+    let end = line.find(['=', ':', '+', '?', ' ']).unwrap_or(line.len());
+    let name = &line[..end];
+    let is_assigned = line[end..].contains('=');
+    is_assigned && (name.starts_with("BR2_") && name.len() > 4 || BITBAKE.contains(&name))
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub fn outcome(simple: &Simple) -> Outcome {
         "tuned-adm" => tuned(&arguments),
         "ethtool" => ethtool::fault(&arguments),
         "rtla" => tracer_policy(&arguments),
+        "trace-cmd" => filter_before_event(&arguments),
         "qemu-system-x86_64" | "qemu-system-aarch64" if arguments.contains(&"-realtime") => {
             Some("-realtime is gone since QEMU 6.0: -overcommit mem-lock=on".to_owned())
         }
@@ -93,6 +94,16 @@ fn module_words(line: usize, words: &[String]) -> Vec<Statement> {
     let named: Vec<String> =
         settings.iter().filter(|word| word.contains('=')).map(|word| format!("{module}.{word}")).collect();
     command_words(line, &named.join(" "))
+}
+
+/// `-f` filters the event before it (trace-cmd-record(1)).
+fn filter_before_event(arguments: &[&str]) -> Option<String> {
+    let filter = arguments.iter().position(|word| *word == "-f")?;
+    let event = arguments.iter().position(|word| word.starts_with("-e"));
+    let is_recording =
+        matches!(arguments.first(), Some(&("record" | "start" | "stream" | "profile" | "set")));
+    (is_recording && event.is_none_or(|event| event > filter))
+        .then(|| "-f filters the event before it: it stands behind an -e".to_owned())
 }
 
 /// A command in a few words.

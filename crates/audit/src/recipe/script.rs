@@ -107,7 +107,39 @@ pub fn commands(text: &str) -> Vec<Simple> {
         }
         commands.append(&mut found);
     }
+    below_directory(&mut commands);
     commands
+}
+
+/// Names of files behind `cd` into one of the kernel's directories become absolute.
+fn below_directory(commands: &mut [Simple]) {
+    let mut directory = String::new();
+    for simple in commands {
+        if program(simple.command()) == "cd" {
+            let path = simple.command().get(1).map_or("", String::as_str).trim_end_matches('/');
+            let is_kernels = path.starts_with("/sys") || path.starts_with("/proc");
+            directory = match () {
+                () if is_kernels => path.to_owned(),
+                () if !directory.is_empty()
+                    && !path.is_empty()
+                    && !path.starts_with(['/', '.', '$', '-', '~']) =>
+                {
+                    format!("{directory}/{path}")
+                }
+                () => String::new(),
+            };
+        } else if !directory.is_empty() {
+            let absolute = |path: &mut String| {
+                if !path.starts_with(['/', '-', '$', '~', '.']) {
+                    *path = format!("{directory}/{path}");
+                }
+            };
+            simple.targets.iter_mut().for_each(|(path, _)| absolute(path));
+            if program(&simple.words) == "tee" {
+                simple.words.iter_mut().skip(1).for_each(absolute);
+            }
+        }
+    }
 }
 
 /// One logical line.

@@ -46,8 +46,10 @@ enum Takes {
 #[derive(Debug, PartialEq)]
 enum Value {
     Of(Kind),
-    /// A number, perhaps with one of these letters behind it.
+    /// A number, perhaps with one of these letters behind it, of which the tool reads the first.
     Time(&'static str),
+    /// A number, perhaps with exactly one of these letters behind it.
+    Suffix(&'static str),
     /// As numactl reads nodes and CPUs: `all`, `!1`, `+0`.
     Nodes,
     /// `SOFT:HARD` of prlimit.
@@ -88,6 +90,7 @@ fn option(line: &'static str) -> Option<ToolOption> {
 fn kind(text: &'static str) -> Option<Value> {
     Some(match text.split_once(' ') {
         Some(("time", letters)) => Value::Time(letters),
+        Some(("suffix", letters)) => Value::Suffix(letters),
         _ if text == "nodes" => Value::Nodes,
         _ if text == "limits" => Value::Limits,
         _ => Value::Of(Kind::parse(text)?),
@@ -111,6 +114,13 @@ impl Value {
                     || words.contains(&unit)
                     || letters.starts_with('u') && matches!(unit, "us" | "ms");
                 (!is_number || !fits).then(|| format!("takes a number with one of {letters}, not `{text}`"))
+            }
+            Self::Suffix(letters) => {
+                let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+                let unit = &text[digits.len()..];
+                let fits = unit.is_empty() || unit.len() == 1 && letters.contains(&unit.to_ascii_lowercase());
+                (digits.parse::<f64>().is_err() || !fits)
+                    .then(|| format!("takes a number and at most one letter of {letters}, not `{text}`"))
             }
             Self::Nodes => {
                 let bare = text.trim_start_matches(['+', '!']);
@@ -209,6 +219,14 @@ impl Tool {
         Met::Fine { after: 0 }
     }
 
+    /// Whether an argument asks for help and nothing else.
+    fn is_help(&self, argument: &str) -> bool {
+        let is_known = self.options.iter().any(|option| {
+            option.spellings.contains(&"--help") && option.spellings.iter().any(|known| *known == argument)
+        });
+        is_known && argument != "-H"
+    }
+
     fn has_short(&self) -> bool {
         let is_short = |known: &str| !known.starts_with("--");
         self.options.iter().any(|option| option.spellings.iter().any(|known| is_short(known)))
@@ -254,7 +272,13 @@ impl Walk {
         let mut operands = 0;
         while at < arguments.len() && arguments[at] != "--" {
             match self.tool.met(arguments, at) {
-                Met::Fine { after } => at += after,
+                Met::Fine { after } => {
+                    if arguments.len() > 1 && self.tool.is_help(&arguments[at]) {
+                        let message = "prints its help, and does nothing else".to_owned();
+                        self.add(RemarkId::NoEffect, &arguments[at], message, None);
+                    }
+                    at += after;
+                }
                 Met::Unknown(option) => {
                     self.has_options = true;
                     self.unknown(&option);
@@ -395,7 +419,10 @@ mod tests {
     fn options_that_a_tool_has_are_taken() {
         for command in [
             "cyclictest -m -Sp99 -i200 -h400 -q -D1h --json=x",
-            "cyclictest --affinity=2-3 -t2 -a 2-3 -n -p 80 -l 100000",
+            "cyclictest --affinity=2-3 -t2 -a 2-3 -p 80 -l 100000",
+            "hwlatdetect --duration=30M",
+            "perf stat -C 2-3 -e cycles sleep --foo",
+            "dpdk-testpmd -l 2,3 -n 4 -- -i",
             "chrt -f 99 ls -z",
             "chrt --fifo --pid 50 77",
             "taskset -cp 3 12",
@@ -433,6 +460,11 @@ mod tests {
             ("oslat --cpus 2-3", "no --cpus"),
             ("chrt --fifo=50 ls", "takes no value"),
             ("systemctl disabled irqbalance", "disable is meant"),
+            ("cyclictest -t1 -n -p 80", "no -n"),
+            ("hwlatdetect --duration=30min", "at most one letter"),
+            ("perf stat --cpus 2-3 sleep 1", "no --cpus"),
+            ("ptp4l -i eth0 -h -m", "its help"),
+            ("dpdk-testpmd -c 2-3 -n 4", "-c takes"),
         ] {
             assert!(of(command).iter().any(|message| message.contains(part)), "{command}: {:?}", of(command));
         }

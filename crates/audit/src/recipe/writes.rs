@@ -12,7 +12,7 @@ use crate::Severity;
 /// What is wrong with it.
 pub fn remark(write: &Write, target: Target) -> Option<Remark> {
     let of = |id, message: String| Remark::new(write.line, id, Severity::Error, write.shown.clone(), message);
-    if let Some(remark) = no_such_file(write, target) {
+    if let Some(remark) = no_such_file(write, target).or_else(|| other_cgroups(write)) {
         return Some(remark);
     }
     Some(match files::judge(&write.path, &write.value, target.version)? {
@@ -78,6 +78,63 @@ fn no_such_file(write: &Write, target: Target) -> Option<Remark> {
         )));
     }
     (is_there == Some(false)).then(|| of(format!("the kernel has no {name} in {directory}")))
+}
+
+/// Hierarchies of cgroup v1 as distributions mount them below /sys/fs/cgroup.
+const HIERARCHIES: [&str; 14] = [
+    "cpuset",
+    "cpu",
+    "cpuacct",
+    "cpu,cpuacct",
+    "memory",
+    "devices",
+    "freezer",
+    "blkio",
+    "pids",
+    "systemd",
+    "hugetlb",
+    "perf_event",
+    "rdma",
+    "misc",
+];
+
+/// Files that the other version of cgroups does not have, and what it has in their place (cgroup-v1/, cgroup-v2.rst).
+const OF_V1: [(&str, &str); 12] = [
+    ("tasks", "cgroup.procs, or cgroup.threads in a threaded cgroup"),
+    ("cpuset.cpu_exclusive", "cpuset.cpus.partition"),
+    ("cpuset.mem_exclusive", "cpuset.mems"),
+    ("cpuset.sched_load_balance", "cpuset.cpus.partition"),
+    ("cpuset.sched_relax_domain_level", "cpuset.cpus.partition"),
+    ("cpuset.memory_migrate", "cpuset.mems"),
+    ("cpu.shares", "cpu.weight"),
+    ("cpu.cfs_quota_us", "cpu.max"),
+    ("cpu.cfs_period_us", "cpu.max"),
+    ("cpu.rt_runtime_us", "nothing: v2 has no such control of real-time threads"),
+    ("cpu.rt_period_us", "nothing: v2 has no such control of real-time threads"),
+    ("memory.limit_in_bytes", "memory.max"),
+];
+const OF_V2: [(&str, &str); 7] = [
+    ("cgroup.subtree_control", "nothing: v1 has a hierarchy for each controller"),
+    ("cgroup.threads", "tasks"),
+    ("cpuset.cpus.partition", "cpuset.cpu_exclusive and cpuset.sched_load_balance"),
+    ("cpu.weight", "cpu.shares"),
+    ("cpu.max", "cpu.cfs_quota_us and cpu.cfs_period_us"),
+    ("memory.max", "memory.limit_in_bytes"),
+    ("memory.high", "memory.soft_limit_in_bytes"),
+];
+
+/// A file of one version of cgroups in a hierarchy of the other.
+fn other_cgroups(write: &Write) -> Option<Remark> {
+    let (top, rest) = write.path.strip_prefix("/sys/fs/cgroup/")?.split_once('/')?;
+    let name = rest.rsplit('/').next()?;
+    let is_v1 = HIERARCHIES.contains(&top);
+    let (files, here, other) = if is_v1 { (OF_V2.as_slice(), 1, 2) } else { (OF_V1.as_slice(), 2, 1) };
+    // Elsewhere v1's controllers may be mounted under any name, with `unified` beside them.
+    let (_, instead) =
+        files.iter().find(|(file, _)| *file == name && top != "unified" && !top.contains('$'))?;
+    let message =
+        format!("{name} is a file of cgroup v{other}: v{here}, whose directory this is, has {instead}");
+    Some(Remark::new(write.line, RemarkId::Unknown, Severity::Error, write.shown.clone(), message))
 }
 
 /// What is wrong with several writes in their order.

@@ -9,7 +9,7 @@ use super::lines;
 use crate::Severity;
 
 /// Sections of systemd's files that have keys here, or none that touch latency.
-const SYSTEMD: [&str; 14] = [
+const SYSTEMD: [&str; 15] = [
     "Unit",
     "Service",
     "Install",
@@ -24,6 +24,7 @@ const SYSTEMD: [&str; 14] = [
     "Automount",
     "Target",
     "Login",
+    "Container",
 ];
 
 /// Plugins of tuned, whose names sections have.
@@ -89,10 +90,32 @@ fn systemd(text: &str) -> Reading {
         reading.settings += 1;
         reading.remarks.extend(services::key(line, section, key, value));
         if keys::key("systemd", section, key).is_some_and(|key| key.value == keys::Value::Command) {
+            reading.remarks.extend(expanded(line, value));
             reading.add(exec(line, value));
         }
     }
     reading
+}
+
+/// A variable of the script that a shell in the unit gets: systemd puts its own value, or nothing, in the place of `${NAME}`
+/// before the shell sees it (systemd.service(5), "Command lines").
+fn expanded(line: usize, value: &str) -> Option<Remark> {
+    let is_script = ["sh -c ", "bash -c ", "sh -ec ", "bash -ec "].iter().any(|shell| value.contains(shell));
+    let is_set = |name: &str| {
+        [format!("for {name} in"), format!("read {name}"), format!("read -r {name}"), format!("{name}=")]
+            .iter()
+            .any(|sign| value.contains(sign.as_str()))
+    };
+    let mut names = value.match_indices("${").filter(|(at, _)| !value[..*at].ends_with('$'));
+    let name = names.find_map(|(at, sign)| {
+        let name = value[at + sign.len()..].split_once('}')?.0;
+        (is_script && is_set(name)).then_some(name)
+    })?;
+    let message = "systemd replaces this before the shell runs, with a variable of its own or with nothing";
+    Some(
+        Remark::new(line, RemarkId::NoEffect, Severity::Error, format!("${{{name}}}"), message)
+            .instead(format!("$${{{name}}}")),
+    )
 }
 
 /// systemd starts the program itself: only what a shell in it gets is a shell's.
@@ -142,8 +165,26 @@ fn tuned(text: &str) -> Reading {
                 value: value.to_owned(),
                 shown: format!("{key}={value}"),
             })),
+            "scheduler" if key.starts_with("group.") => reading.remarks.extend(group(line, key, value)),
             section => reading.remarks.extend(keys::remark(line, "tuned", section, key, value)),
         }
     }
     reading
+}
+
+/// `group.NAME=RULE_PRIORITY:POLICY:PRIORITY:AFFINITY:PATTERN` (tuned's plugin_scheduler.py).
+fn group(line: usize, key: &str, value: &str) -> Option<Remark> {
+    let parts: Vec<&str> = value.splitn(5, ':').map(str::trim).collect();
+    let message = match parts.as_slice() {
+        [rule, ..] if rule.parse::<i64>().is_err() => "begins with the rule's priority, a number".to_owned(),
+        [_, policy, ..] if !matches!(*policy, "f" | "b" | "r" | "o" | "*") => {
+            format!("has one letter for the policy, f, b, r, o or *, not `{policy}`")
+        }
+        [_, _, priority, ..] if *priority != "*" && priority.parse::<i8>().is_err() => {
+            format!("has a number or * for the priority, not `{priority}`")
+        }
+        [_, _, _, _, _] => return None,
+        _ => "has five parts: rule priority, policy, priority, affinity, pattern".to_owned(),
+    };
+    Some(Remark::new(line, RemarkId::Malformed, Severity::Error, format!("{key}={value}"), message))
 }

@@ -1,5 +1,6 @@
 //! Files of other programs: each is read as that program reads it, or not at all.
 
+mod daemons;
 mod ini;
 mod json;
 mod limits;
@@ -12,8 +13,8 @@ use super::reading::Reading;
 
 /// What a whole text says, if it is a file of a format that is known: nothing for any other.
 pub fn read(text: &str, target: Target) -> Option<Reading> {
-    let readers: [fn(&str, Target) -> Option<Reading>; 6] =
-        [json::read, ini::read, udev::read, limits::read, lists::read, yaml::read];
+    let readers: [fn(&str, Target) -> Option<Reading>; 7] =
+        [json::read, ini::read, udev::read, limits::read, lists::read, daemons::read, yaml::read];
     readers.into_iter().find_map(|read| read(text, target))
 }
 

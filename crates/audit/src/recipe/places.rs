@@ -1,0 +1,244 @@
+//! Where a text goes, as its heading comment says (`# /etc/udev/rules.d/99-rt.rules`), and what is read there: the name that a
+//! file needs, the lines that its reader knows.
+
+use super::{Remark, RemarkId};
+use crate::Severity;
+
+/// Directories whose files count only with this end of their names.
+const ENDS: [(&str, &str); 14] = [
+    ("/etc/sysctl.d/", ".conf"),
+    ("/usr/lib/sysctl.d/", ".conf"),
+    ("/etc/modprobe.d/", ".conf"),
+    ("/etc/modules-load.d/", ".conf"),
+    ("/etc/tmpfiles.d/", ".conf"),
+    ("/etc/security/limits.d/", ".conf"),
+    ("/etc/udev/rules.d/", ".rules"),
+    ("/usr/lib/udev/rules.d/", ".rules"),
+    ("/etc/default/grub.d/", ".cfg"),
+    ("/etc/dracut.conf.d/", ".conf"),
+    ("/etc/NetworkManager/conf.d/", ".conf"),
+    ("/etc/chrony/conf.d/", ".conf"),
+    ("/etc/systemd/system.conf.d/", ".conf"),
+    ("/boot/loader/entries/", ".conf"),
+];
+
+/// Files of /etc/tuned that are no profiles (tuned 2.20).
+const TUNED: [&str; 6] =
+    ["tuned-main.conf", "active_profile", "profile_mode", "bootcmdline", "post_loaded_profile", "ppd.conf"];
+
+/// Keys of loader.conf(5).
+const LOADER: [&str; 14] = [
+    "default",
+    "timeout",
+    "console-mode",
+    "editor",
+    "auto-entries",
+    "auto-firmware",
+    "auto-poweroff",
+    "auto-reboot",
+    "beep",
+    "secure-boot-enroll",
+    "reboot-for-bitlocker",
+    "random-seed-mode",
+    "log-level",
+    "preferred",
+];
+
+/// What is wrong with a text for the places that it names.
+pub fn remarks(text: &str) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = headings(text)
+        .filter_map(|(line, path)| unread(path).map(|(message, instead)| (line, path, message, instead)))
+        .map(|(line, path, message, instead)| {
+            error(line, RemarkId::NoEffect, path, message).perhaps_instead(instead.as_deref())
+        })
+        .collect();
+    remarks.extend(written(text));
+    let heading = headings(text).next().map_or("", |(_, path)| path);
+    if heading.ends_with("loader/loader.conf") {
+        remarks.extend(lines(text).filter_map(loader));
+    }
+    if is_firmware(text) {
+        remarks.extend(lines(text).filter_map(firmware));
+    }
+    remarks.extend(drop_in(text, heading));
+    remarks.extend(colons(text));
+    remarks
+}
+
+fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> Remark {
+    Remark::new(line, id, Severity::Error, shown.trim().chars().take(60).collect::<String>(), message)
+}
+
+/// Lines that are neither empty nor a comment, from 1.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Comments that begin with a path, above lines that are no comments: what follows is that file's.
+fn headings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().filter_map(|(index, line)| {
+        let path = line.trim().strip_prefix('#')?.split_whitespace().next()?.trim_end_matches([':', ',']);
+        (path.starts_with('/') && path.matches('/').count() > 1).then_some((index + 1, path))
+    })
+}
+
+/// Why a file of that name is not read, and the name that is.
+fn unread(path: &str) -> Option<(String, Option<String>)> {
+    if path.contains(['$', '*', '<']) || path.ends_with('/') {
+        return None;
+    }
+    if let Some((_, end)) = ENDS.iter().find(|(directory, _)| path.starts_with(directory)) {
+        let message = format!("only files that end in {end} are read there");
+        return (!path.ends_with(end)).then(|| (message, Some(format!("{path}{end}"))));
+    }
+    let name = path.rsplit('/').next()?;
+    if path.contains("/systemd/system/") && path.rsplit('/').nth(1)?.ends_with(".d") {
+        let message = "only files that end in .conf add to a unit".to_owned();
+        return (!name.ends_with(".conf")).then(|| (message, Some(format!("{path}.conf"))));
+    }
+    let profile = path.strip_prefix("/etc/tuned/")?.strip_suffix(".conf")?;
+    let is_profile = !profile.contains('/') && !TUNED.contains(&name) && !name.ends_with("-variables.conf");
+    is_profile.then(|| {
+        let message = "a profile is a directory with a tuned.conf in it: tuned does not look at this file";
+        (message.to_owned(), Some(format!("/etc/tuned/{profile}/tuned.conf")))
+    })
+}
+
+/// Files that commands write where their names keep them from being read.
+fn written(text: &str) -> Vec<Remark> {
+    let of = |(index, line): (usize, &str)| {
+        let command = line.trim_start().trim_start_matches("sudo ");
+        let writes = line.contains('>') || line.contains("tee ") || command.starts_with("cp ");
+        let mut words = line
+            .split_whitespace()
+            .map(|word| word.trim_matches(['"', '\'', '>']))
+            .filter(|_| writes && !line.trim_start().starts_with('#'));
+        let (word, (message, instead)) = words.find_map(|word| Some((word, unread(word)?)))?;
+        Some(error(index + 1, RemarkId::NoEffect, word, message).perhaps_instead(instead.as_deref()))
+    };
+    text.lines().enumerate().filter_map(of).collect()
+}
+
+/// A line of loader.conf.
+fn loader((number, line): (usize, &str)) -> Option<Remark> {
+    let key = line.split_whitespace().next()?;
+    (!LOADER.contains(&key)).then(|| {
+        let message = match key {
+            "options" | "linux" | "initrd" | "title" => {
+                format!("{key} belongs to an entry below loader/entries: loader.conf does not have it")
+            }
+            _ => format!("loader.conf has no {key}"),
+        };
+        error(number, RemarkId::NoEffect, line, message)
+    })
+}
+
+/// Settings that only the Raspberry Pi's firmware has.
+const FIRMWARE: [&str; 9] = [
+    "arm_64bit",
+    "dtoverlay",
+    "dtparam",
+    "arm_boost",
+    "arm_freq",
+    "force_turbo",
+    "over_voltage",
+    "enable_uart",
+    "gpu_mem",
+];
+
+/// Whether a text is the Raspberry Pi's config.txt.
+pub fn is_firmware(text: &str) -> bool {
+    let is_named = text.lines().any(|line| {
+        let mut words = line.trim().trim_start_matches('#').split_whitespace();
+        line.trim().starts_with('#') && words.next().is_some_and(|word| word.ends_with("config.txt"))
+    });
+    let is_line = |line: &str| line.contains('=') && !line.contains(' ') || line.starts_with('[');
+    let has_key = lines(text).any(|(_, line)| FIRMWARE.iter().any(|key| line.starts_with(key)));
+    (is_named || has_key) && lines(text).count() > 0 && lines(text).all(|(_, line)| is_line(line))
+}
+
+/// A word for the kernel in the file that the firmware reads.
+fn firmware((number, line): (usize, &str)) -> Option<Remark> {
+    let name = line.split('=').next()?;
+    let is_firmwares =
+        FIRMWARE.contains(&name) || ["kernel", "initramfs", "cmdline", "initial_turbo"].contains(&name);
+    let is_kernels = !is_firmwares && machine::grammar::parameter(name).is_some();
+    is_kernels.then(|| {
+        let message = "config.txt is for the firmware: words for the kernel stand in cmdline.txt";
+        error(number, RemarkId::NoEffect, line, message).instead("the same word in cmdline.txt")
+    })
+}
+
+/// ExecStart= that a drop-in adds to the unit's own.
+fn drop_in(text: &str, heading: &str) -> Option<Remark> {
+    let is_drop_in = heading.contains(".service.d/") && heading.contains("/systemd/");
+    let mut starts = lines(text).filter(|(_, line)| line.starts_with("ExecStart="));
+    let is_oneshot = lines(text).any(|(_, line)| line == "Type=oneshot");
+    let (number, line) =
+        starts.next().filter(|(_, line)| is_drop_in && !is_oneshot && *line != "ExecStart=")?;
+    let message = "is added to the unit's own: systemd refuses two of them, unless Type=oneshot";
+    Some(
+        error(number, RemarkId::Malformed, line, message)
+            .instead("an empty ExecStart= on the line before, which clears the unit's own"),
+    )
+}
+
+/// `kernel.nmi_watchdog: 0`: settings of sysctl.d(5) have a `=`.
+fn colons(text: &str) -> Vec<Remark> {
+    let setting = |line: &str| {
+        let (name, value) = line.split_once(": ")?;
+        let area = name.split('.').next()?;
+        let is_name = name.contains('.')
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b"._-0123456789".contains(&b));
+        (is_name && ["kernel", "vm", "net", "fs", "dev"].contains(&area))
+            .then_some((name.to_owned(), value.to_owned()))
+    };
+    if lines(text).count() == 0 || !lines(text).all(|(_, line)| setting(line).is_some()) {
+        return Vec::new();
+    }
+    let of = |(number, line): (usize, &str)| {
+        let (name, value) = setting(line)?;
+        let message = "a setting of sysctl has a = : the line is passed over";
+        Some(error(number, RemarkId::Malformed, line, message).instead(format!("{name} = {value}")))
+    };
+    lines(text).filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_its_place_reads_is_fine() {
+        for fine in [
+            "# /etc/udev/rules.d/99-rt.rules\nKERNEL==\"x\", MODE=\"0660\"\n",
+            "# /etc/systemd/system/x.service.d/rt.conf\n[Service]\nExecStart=\nExecStart=/bin/x\n",
+            "# /etc/tuned/rt/tuned.conf\n[main]\ninclude=realtime\n",
+            "# /etc/tuned/realtime-variables.conf\nisolated_cores=2-3\n",
+            "# /boot/loader/loader.conf\ndefault rt.conf\ntimeout 0\n",
+            "# /boot/firmware/config.txt\narm_64bit=1\nkernel=kernel8-rt.img\n",
+            "kernel.nmi_watchdog = 0\n",
+            "image: kernel.org/x\n",
+            "echo x | sudo tee /etc/sysctl.d/90-rt.conf\n",
+        ] {
+            assert_eq!(remarks(fine), [], "{fine}");
+        }
+    }
+
+    #[test]
+    fn what_its_place_does_not_read_is_wrong() {
+        for wrong in [
+            "# /etc/udev/rules.d/99-rt.conf\nKERNEL==\"x\", MODE=\"0660\"\n",
+            "# /etc/systemd/system/x.service.d/rt.conf\n[Service]\nExecStart=/bin/x\n",
+            "# /etc/systemd/system/x.service.d/rt\n[Service]\nNice=-5\n",
+            "cat > /etc/tuned/rt.conf\n",
+            "# /efi/loader/loader.conf\ndefault rt.conf\noptions isolcpus=2\n",
+            "# /boot/config.txt\ndtparam=audio=off\nisolcpus=3\n",
+            "# rt\nvm.swappiness: 1\n",
+            "sudo cp rt.rules /etc/udev/rules.d/99-rt\n",
+        ] {
+            assert_eq!(remarks(wrong).len(), 1, "{wrong}");
+        }
+    }
+}
