@@ -229,7 +229,7 @@ fn policy(explained: &Explained) -> Option<Remark> {
     };
     let others = ["-b", "--batch", "-i", "--idle", "-o", "--other", "-e", "--ext"];
     let chosen = POLICIES.iter().find(|(.., options)| asked(options)).map(|(name, ..)| *name);
-    let is_query = options.iter().any(|option| *option == "-p") && explained.words.len() <= at + 3;
+    let is_query = options.contains(&"-p") && explained.words.len() <= at + 3;
     let taken = match chosen {
         Some(chosen) => chosen,
         None if asked(&others) || is_query => return None,

@@ -221,9 +221,10 @@ impl Tool {
 
     /// Whether an argument asks for help and nothing else.
     fn is_help(&self, argument: &str) -> bool {
-        let is_known = self.options.iter().any(|option| {
-            option.spellings.contains(&"--help") && option.spellings.iter().any(|known| *known == argument)
-        });
+        let is_known = self
+            .options
+            .iter()
+            .any(|option| option.spellings.contains(&"--help") && option.spellings.contains(&argument));
         is_known && argument != "-H"
     }
 
