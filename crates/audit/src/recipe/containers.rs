@@ -86,7 +86,7 @@ const TOUCHING: [&str; 8] = [
 ];
 
 /// docker-run(1): options, the image, and what the program gets.
-pub fn container(arguments: &[&str]) -> Option<String> {
+pub fn container(program: &str, arguments: &[&str]) -> Option<String> {
     let at = arguments.iter().position(|argument| matches!(*argument, "run" | "create"))?;
     let mut rest = arguments[at + 1..].iter();
     while let Some(argument) = rest.next() {
@@ -101,7 +101,7 @@ pub fn container(arguments: &[&str]) -> Option<String> {
             None if BARE.contains(argument) => continue,
             None => (*argument, rest.next().copied().unwrap_or_default()),
         };
-        if let Some(message) = container_option(option, value) {
+        if let Some(message) = container_option(program, option, value) {
             return Some(message);
         }
     }
@@ -123,9 +123,12 @@ pub fn is_namespaced(setting: &str) -> bool {
     setting.contains(['$', '<']) || own.iter().any(|start| setting.starts_with(start))
 }
 
-fn container_option(option: &str, value: &str) -> Option<String> {
+fn container_option(program: &str, option: &str, value: &str) -> Option<String> {
     let number = |text: &str| text == "-1" || text.parse::<u64>().is_ok();
     match option {
+        "--cap-add" | "--cap-drop" if program == "docker" && value.contains(',') => {
+            Some(format!("{option} takes one capability: it is given once for each"))
+        }
         "--cap-add" | "--cap-drop" => value.split(',').find_map(capability_fault),
         "--cpuset-cpus" | "--cpuset-mems" => Kind::Cpus { optional: false }
             .fault(Some(value), None)
@@ -146,7 +149,13 @@ fn container_option(option: &str, value: &str) -> Option<String> {
         "--cpuset" => Some("there is no --cpuset: --cpuset-cpus names CPUs".to_owned()),
         "--ulimit" => {
             let (_, limits) = value.split_once('=').unwrap_or((value, ""));
-            let fine = limits.contains('$') || limits.split(':').all(number);
+            let fine = value == "host" || limits.contains('$') || limits.split(':').all(number);
+            let bounds: Vec<i64> = limits.split(':').filter_map(|limit| limit.parse().ok()).collect();
+            if let [soft, hard] = bounds[..] {
+                if hard >= 0 && (soft > hard || soft < 0) {
+                    return Some(format!("--ulimit {value}: a soft limit above the hard one is refused"));
+                }
+            }
             (!fine).then(|| format!("--ulimit takes name=number, -1 for no limit, not `{value}`"))
         }
         _ => None,

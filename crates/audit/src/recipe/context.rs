@@ -11,6 +11,14 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks.extend(second_line_of_cmdline_txt(text));
     remarks.extend(glued(text));
     remarks.extend(search_path(text));
+    remarks.extend(old_override(text));
+    remarks.extend(plain_shell(text));
+    remarks.extend(quoted_document(text));
+    remarks.extend(request_as_text(text));
+    remarks.extend(no_memory_nodes(text));
+    remarks.extend(managed_interrupts(text));
+    remarks.extend(limits_of_a_service(text));
+    remarks.extend(dropped_by_configuration(text));
     remarks.extend(replaced(text));
     remarks.extend(braces(text));
     remarks
@@ -134,8 +142,10 @@ fn boot_loader_not_written(text: &str) -> Option<Remark> {
 
 /// The Raspberry Pi's firmware hands on the first line of cmdline.txt.
 fn second_line_of_cmdline_txt(text: &str) -> Option<Remark> {
-    let is_named =
-        text.lines().any(|line| line.trim_start().starts_with('#') && line.contains("cmdline.txt"));
+    let is_named = text.lines().any(|line| {
+        let is_sentence = line.trim_start().starts_with('#') || super::prose::introduces(line);
+        is_sentence && line.contains("cmdline.txt")
+    });
     let is_line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         !line.starts_with(['#', '$', '`', '-'])
@@ -145,8 +155,9 @@ fn second_line_of_cmdline_txt(text: &str) -> Option<Remark> {
                 .iter()
                 .all(|word| word.contains('=') || machine::parameters::is_taken(word, None) == Some(true))
     };
-    let mut lines =
-        text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let mut lines = text.lines().enumerate().filter(|(_, line)| {
+        !line.trim().is_empty() && !line.starts_with('#') && !super::prose::introduces(line)
+    });
     let all = lines.clone().all(|(_, line)| is_line(line));
     let (index, line) = lines.nth(1).filter(|_| is_named && all)?;
     let message = "cmdline.txt is one line: the firmware passes over the second";
@@ -194,6 +205,166 @@ fn search_path(text: &str) -> Option<Remark> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| of(line).is_some())?;
     let message = "is a list with colons: without one at its end the last directory is glued to the next";
     Some(error(index + 1, RemarkId::Malformed, line, message))
+}
+
+/// `APPEND_append = "x"`: overrides have colons since Yocto 3.4.
+fn old_override(text: &str) -> Option<Remark> {
+    let is_old = |line: &str| {
+        let (name, operator) = line.split_once('=')?.0.trim().rsplit_once('_')?;
+        (LISTS.contains(&name) && ["append", "prepend", "remove"].contains(&operator)).then_some(())
+    };
+    let is_of_before = ["dunfell", "gatesgarth", "hardknott", "zeus", "warrior", "thud"]
+        .iter()
+        .any(|name| text.to_lowercase().contains(name));
+    let (index, line) = text.lines().enumerate().find(|(_, line)| is_old(line).is_some() && !is_of_before)?;
+    let message =
+        "is the name of another variable since Yocto 3.4: overrides have a colon, as in NAME:append";
+    Some(error(index + 1, RemarkId::NoEffect, line, message))
+}
+
+/// `+=` in /etc/default/grub where sh is dash.
+fn plain_shell(text: &str) -> Option<Remark> {
+    let is_debian = ["Debian", "Ubuntu", "update-grub"].iter().any(|name| text.contains(name));
+    let (index, line) = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.starts_with("GRUB_CMDLINE_LINUX") && line.contains("+=") && is_debian)?;
+    let message = "sh is dash on Debian and Ubuntu, which has no +=: grub-mkconfig stops here";
+    Some(
+        error(index + 1, RemarkId::Malformed, line, message)
+            .instead("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX ...\""),
+    )
+}
+
+/// A variable of the script in a here-document between quotes.
+fn quoted_document(text: &str) -> Option<Remark> {
+    let lines: Vec<&str> = text.lines().collect();
+    let (start, delimiter) = lines.iter().enumerate().find_map(|(index, line)| {
+        let behind = line.split_once("<<")?.1.trim_start_matches('-').trim_start();
+        let quote = behind.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+        Some((index, behind[1..].split_once(quote)?.0))
+    })?;
+    let body = lines.iter().enumerate().skip(start + 1).take_while(|(_, line)| line.trim() != delimiter);
+    let is_set = |name: &str| {
+        let sign = format!("{name}=");
+        !name.is_empty() && lines[..start].iter().any(|line| line.trim_start().starts_with(sign.as_str()))
+    };
+    let (index, line) = body.into_iter().find(|(_, line)| {
+        let mut names = line.split('$').skip(1).map(|rest| {
+            let rest = rest.trim_start_matches('{');
+            &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())]
+        });
+        names.any(is_set)
+    })?;
+    let message =
+        "stays as it is: quotes around the here-document's end keep the shell from replacing variables";
+    Some(error(index + 1, RemarkId::NoEffect, line, message).instead(format!("<<{delimiter}")))
+}
+
+/// Digits for /dev/cpu_dma_latency through a descriptor that stays open: four bytes are a number in binary, others are read as
+/// hexadecimal (cpu_latency_qos_write, kernel/power/qos.c).
+fn request_as_text(text: &str) -> Option<Remark> {
+    let descriptor = text.lines().find_map(|line| {
+        let (before, _) = line.trim().strip_prefix("exec ")?.split_once("/dev/cpu_dma_latency")?;
+        let digits = before.trim().trim_end_matches(['>', '<', ' ']);
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
+    })?;
+    fn value_for<'a>(line: &'a str, descriptor: &str) -> Option<&'a str> {
+        let (command, target) = line.trim().split_once(">&")?;
+        let value = command.trim().strip_prefix("echo ")?.trim();
+        let is_bare = !value.starts_with("-n") && value.parse::<u32>().is_ok_and(|value| value > 9);
+        (target.trim() == descriptor && is_bare).then_some(value)
+    }
+    let (index, line, value) = text
+        .lines()
+        .enumerate()
+        .find_map(|(index, line)| Some((index, line, value_for(line, descriptor)?)))?;
+    let message = match value.len() {
+        3 => "three digits and a newline are four bytes, which the kernel takes for a number in binary"
+            .to_owned(),
+        _ => format!("the kernel reads the digits as hexadecimal: {value} is not {value} us"),
+    };
+    Some(
+        error(index + 1, RemarkId::Malformed, line, message)
+            .instead("four bytes, as printf '\\x64\\0\\0\\0' for 100 us"),
+    )
+}
+
+/// A cpuset of v1 takes no task before it has memory nodes.
+fn no_memory_nodes(text: &str) -> Option<Remark> {
+    let writes = |name: &str| {
+        text.lines().enumerate().find_map(|(index, line)| {
+            let (_, path) = line.split_once('>')?;
+            let path = path.trim_start_matches(['>', ' ']).split_whitespace().next()?;
+            let group = path.strip_prefix("/sys/fs/cgroup/cpuset/")?.strip_suffix(name)?;
+            (!group.is_empty()).then_some((index, line, group.to_owned()))
+        })
+    };
+    let (_, _, group) = writes("/cpuset.cpus")?;
+    let (index, line, _) = writes("/tasks").filter(|(_, _, other)| *other == group)?;
+    let has_nodes = text.contains("cpuset.mems") || text.contains("clone_children");
+    (!has_nodes).then(|| {
+        let message = "a cpuset takes no task before cpuset.mems is written, too: No space left on device";
+        error(index + 1, RemarkId::Malformed, line, message)
+            .instead(format!("echo 0 > /sys/fs/cgroup/cpuset/{group}/cpuset.mems"))
+    })
+}
+
+/// Queues of NVMe drives have managed interrupts, whose masks nobody may write.
+fn managed_interrupts(text: &str) -> Option<Remark> {
+    let lines: Vec<&str> = text.lines().collect();
+    let (index, line) = lines.iter().enumerate().find(|(index, line)| {
+        let before = &lines[index.saturating_sub(2)..=*index];
+        let writes = line.contains("/proc/irq/") && line.contains("smp_affinity") && line.contains('>');
+        writes && before.iter().any(|line| line.contains("nvme") && line.contains("/proc/interrupts"))
+    })?;
+    let message = "interrupts of NVMe queues are managed by the kernel: writing their masks is refused";
+    Some(error(index + 1, RemarkId::NoEffect, line, message).instead("isolcpus=managed_irq,domain,LIST"))
+}
+
+/// limits.conf(5) is pam_limits' file: systemd starts a service without it.
+fn limits_of_a_service(text: &str) -> Option<Remark> {
+    let has = |sign: &str| text.lines().any(|line| line.trim().starts_with(sign));
+    let is_service = has("[Service]") && has("User=") && has("ExecStart=");
+    let is_allowed =
+        ["LimitRTPRIO=", "CPUSchedulingPolicy=", "AmbientCapabilities=", "PAMName="].into_iter().any(has);
+    let (index, line) = text.lines().enumerate().find(|(_, line)| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.len() == 4 && matches!(words[2], "rtprio" | "memlock" | "nice")
+    })?;
+    (is_service && !is_allowed).then(|| {
+        let message = "limits.conf is for sessions that PAM opens: systemd starts the service without it";
+        error(index + 1, RemarkId::NoEffect, line, message).instead("LimitRTPRIO= in the unit")
+    })
+}
+
+/// Symbols that olddefconfig drops again: PREEMPT_RT without EXPERT, and HZ, which follows from a choice.
+fn dropped_by_configuration(text: &str) -> Option<Remark> {
+    let is_made = text.contains("defconfig") && text.contains("make ");
+    let sets = |name: &str| {
+        let end = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric() && c != '_');
+        ["-e ", "--enable ", "CONFIG_"].iter().any(|start| {
+            let sign = format!("{start}{name}");
+            text.match_indices(sign.as_str()).any(|(at, _)| end(text[at + sign.len()..].chars().next()))
+        })
+    };
+    let line_with = |sign: &str| text.lines().enumerate().find(|(_, line)| line.contains(sign));
+    if is_made && sets("PREEMPT_RT") && !sets("EXPERT") {
+        let (index, line) = line_with("PREEMPT_RT")?;
+        let message = "depends on EXPERT, which defconfig leaves off: olddefconfig drops it without a word";
+        return Some(error(index + 1, RemarkId::NotMerged, line, message).instead("-e EXPERT before it"));
+    }
+    let is_whole = text.contains("CONFIG_CC_VERSION_TEXT") || text.lines().count() > 200;
+    let rate = ["100", "250", "300", "1000"].into_iter().find(|rate| {
+        let signs = [format!("CONFIG_HZ={rate}"), format!("--set-val HZ {rate}")];
+        !sets(&format!("HZ_{rate}"))
+            && text.lines().any(|line| line.trim() == signs[0] || line.contains(&signs[1]))
+    });
+    let (index, line) = line_with("HZ")?;
+    rate.filter(|_| !is_whole).map(|rate| {
+        let message = "HZ follows from a choice and cannot be set: the line is dropped";
+        error(index + 1, RemarkId::NotMerged, line, message).instead(format!("CONFIG_HZ_{rate}=y"))
+    })
 }
 
 #[cfg(test)]

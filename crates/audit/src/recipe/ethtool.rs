@@ -43,7 +43,7 @@ const COALESCE: [(&str, Takes); 27] = [
     ("tx-aggr-time-usecs", Takes::Number),
 ];
 
-const SETTINGS: [Settings; 5] = [
+const SETTINGS: [Settings; 6] = [
     (&["-C", "--coalesce"], &COALESCE),
     (
         &["--set-eee"],
@@ -77,6 +77,24 @@ const SETTINGS: [Settings; 5] = [
             ("tx", Takes::Number),
             ("other", Takes::Number),
             ("combined", Takes::Number),
+        ],
+    ),
+    (
+        &["-s", "--change"],
+        &[
+            ("speed", Takes::Number),
+            ("lanes", Takes::Number),
+            ("duplex", Takes::Text),
+            ("port", Takes::Text),
+            ("mdix", Takes::Text),
+            ("autoneg", Takes::Text),
+            ("advertise", Takes::Text),
+            ("phyad", Takes::Number),
+            ("xcvr", Takes::Text),
+            ("wol", Takes::Text),
+            ("sopass", Takes::Text),
+            ("msglvl", Takes::Text),
+            ("master-slave", Takes::Text),
         ],
     ),
     (&["-A", "--pause"], &[("autoneg", Takes::Switch), ("rx", Takes::Switch), ("tx", Takes::Switch)]),

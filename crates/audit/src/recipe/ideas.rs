@@ -9,12 +9,19 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     KNOWN
         .idea
         .iter()
+        .filter(|idea| idea.unless.as_ref().is_none_or(|unless| !text.contains(unless.as_str())))
         .filter_map(|idea| {
             let lines: Option<Vec<usize>> = idea.texts.iter().map(|wanted| line_of(text, wanted)).collect();
             let (line, excerpt) = (lines?.into_iter().max()?, idea.texts.last()?);
             Some(
-                Remark::new(line, RemarkId::MistakenIdea, Severity::Note, excerpt, &*idea.text)
-                    .perhaps_instead(idea.instead.as_deref()),
+                Remark::new(
+                    line,
+                    RemarkId::MistakenIdea,
+                    idea.severity.unwrap_or(Severity::Note),
+                    excerpt,
+                    &*idea.text,
+                )
+                .perhaps_instead(idea.instead.as_deref()),
             )
         })
         .collect()

@@ -3,7 +3,7 @@
 
 use units::{CpuList, KernelVersion};
 
-use super::{Remark, RemarkId, Target};
+use super::{Remark, RemarkId, Target, prose};
 use crate::Severity;
 
 /// A comment and the statement that it stands above or behind.
@@ -40,7 +40,9 @@ fn explained(text: &str) -> Vec<Explained<'_>> {
     let mut continues = false;
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim();
-        if let Some(more) = trimmed.strip_prefix('#').or_else(|| trimmed.strip_prefix("; ")) {
+        let sentence = prose::introduces(trimmed).then_some(trimmed);
+        let comment_of = trimmed.strip_prefix('#').or_else(|| trimmed.strip_prefix("; "));
+        if let Some(more) = comment_of.or(sentence) {
             comment.push_str(more);
             comment.push(' ');
             continue;
@@ -264,18 +266,27 @@ fn node(explained: &Explained) -> Option<Remark> {
 struct Machine {
     x86: bool,
     arm32: bool,
+    arm64: bool,
+    /// Control groups of version 2 only.
+    cgroup2: bool,
+    /// intel_pstate chooses the frequency itself.
+    pstate_active: bool,
     /// A kernel without patches.
     mainline: bool,
 }
 
 impl Machine {
     fn of(text: &str) -> Self {
-        let comments: String = text
-            .lines()
-            .filter(|line| line.trim_start().starts_with('#'))
-            .flat_map(|line| [line, " "])
-            .collect();
-        let lower = comments.to_lowercase();
+        let is_said = |line: &&str| {
+            let line = line.trim_start();
+            let is_sentence = line.split_whitespace().count() > 2 && !line.contains(['=', '>']);
+            line.starts_with('#')
+                || line.contains("ARCH=")
+                || is_sentence
+                || prose::behind_colon(line).is_some()
+        };
+        let said: String = text.lines().filter(is_said).flat_map(|line| [line, " "]).collect();
+        let lower = said.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         Self {
             x86: says(&["x86", "amd64", "xeon", "core i5", "core i7", "core i9", "ryzen", "epyc"]),
@@ -288,11 +299,19 @@ impl Machine {
                 "beaglebone",
                 "zynq-7000",
             ]),
+            arm64: says(&["arm64", "aarch64", "jetson", "i.mx8", "imx8", "raspberry pi 4", "raspberry pi 5"]),
+            cgroup2: says(&["cgroup2", "cgroup v2", "cgroups v2", "unified hierarchy"]),
+            pstate_active: says(&[
+                "intel_pstate in active mode",
+                "intel_pstate=active",
+                "intel_pstate is active",
+            ]),
             mainline: says(&[
                 "mainline",
                 "vanilla",
                 "unpatched",
                 "no patches",
+                "no rt patch",
                 "without patches",
                 "kernel.org",
             ]),
@@ -315,12 +334,16 @@ fn not_there(number: usize, line: &str, machine: Machine, target: Target) -> Opt
             return Some(error(number, RemarkId::NoEffect, line, message));
         }
         let is_first = line.contains("cpu/cpu0/online") && words().any(|word| word == "0");
-        if is_first && version >= KernelVersion::new(6, 5) {
-            let message = "CPU 0 of an x86 machine cannot be switched off since 6.5: the file does not exist";
+        if is_first {
+            let message = "CPU 0 of an x86 machine cannot be switched off: the file does not exist (before 6.5 cpu0_hotplug made it)";
             return Some(error(number, RemarkId::Gone, line, message.to_owned()));
         }
     }
-    let is_asked = line.trim() == "CONFIG_PREEMPT_RT=y";
+    if let Some(remark) = of_another_machine(number, line, machine) {
+        return Some(remark);
+    }
+    let asks = ["-e PREEMPT_RT", "--enable PREEMPT_RT"];
+    let is_asked = line.trim() == "CONFIG_PREEMPT_RT=y" || asks.iter().any(|asks| line.contains(asks));
     let is_missing = machine.mainline && (version < KernelVersion::new(6, 12) || machine.arm32);
     (is_asked && is_missing).then(|| {
         let message = match machine.arm32 {
@@ -328,6 +351,29 @@ fn not_there(number: usize, line: &str, machine: Machine, target: Target) -> Opt
             false => "mainline has PREEMPT_RT since 6.12: before, it needs the RT patches",
         };
         error(number, RemarkId::Elsewhere, line, message.to_owned())
+    })
+}
+
+/// What another architecture, driver or version of control groups has.
+fn of_another_machine(number: usize, line: &str, machine: Machine) -> Option<Remark> {
+    let has = |wanted: &str| line.split([' ', '"', '\'', '=']).any(|word| word == wanted);
+    if machine.arm64 && !machine.x86 && line.contains("idle=poll") {
+        let message = "only x86 has idle=: on arm64 the word does nothing";
+        return Some(error(number, RemarkId::Elsewhere, line, message.to_owned()));
+    }
+    let governors = ["schedutil", "ondemand", "conservative", "userspace"];
+    let sets_governor = line.contains("frequency-set") || line.contains("scaling_governor");
+    let refused = governors.iter().find(|governor| machine.pstate_active && sets_governor && has(governor));
+    if let Some(governor) = refused {
+        let message =
+            format!("intel_pstate in active mode has performance and powersave only, no {governor}");
+        return Some(error(number, RemarkId::Malformed, line, message));
+    }
+    let of_v1 =
+        ["cset ", "--cpu-rt-runtime", "--cpu-rt-period"].into_iter().find(|sign| line.contains(sign))?;
+    machine.cgroup2.then(|| {
+        let message = format!("{} needs control groups of version 1", of_v1.trim());
+        error(number, RemarkId::NoEffect, line, message)
     })
 }
 

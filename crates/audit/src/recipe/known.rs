@@ -17,6 +17,7 @@ pub struct Known {
     pub idea: Vec<Idea>,
     pub option: Vec<ProgramOption>,
     pub sysctl: Vec<Sysctl>,
+    pub newer: Vec<Newer>,
 }
 
 /// A parameter on the kernel command line that the kernel's documents do not have.
@@ -25,6 +26,8 @@ pub struct Known {
 pub struct Word {
     pub name: String,
     pub kind: WordKind,
+    /// The first version that is known to lack it; none: each version lacks it.
+    pub until: Option<String>,
     pub text: String,
     pub instead: Option<String>,
 }
@@ -85,6 +88,10 @@ pub struct Alone {
 #[serde(deny_unknown_fields)]
 pub struct Idea {
     pub texts: Vec<String>,
+    /// What the recipe has where the idea is not mistaken.
+    pub unless: Option<String>,
+    /// How bad it is; a note if it is not said.
+    pub severity: Option<Severity>,
     pub text: String,
     pub instead: Option<String>,
 }
@@ -111,6 +118,15 @@ pub struct Sysctl {
     pub instead: Option<String>,
 }
 
+/// A word of a command that its program has only since a version of the kernel whose tree it comes from.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Newer {
+    pub program: String,
+    pub words: Vec<String>,
+    pub since: String,
+}
+
 /// The tables; empty if the file that stands in the program were wrong, which a test excludes.
 pub static KNOWN: LazyLock<Known> = LazyLock::new(|| read().unwrap_or_else(|_| Known::empty()));
 
@@ -129,6 +145,7 @@ impl Known {
             idea: Vec::new(),
             option: Vec::new(),
             sysctl: Vec::new(),
+            newer: Vec::new(),
         }
     }
 }
@@ -146,6 +163,8 @@ mod tests {
             .iter()
             .flat_map(|symbol| symbol.since.iter().chain(&symbol.until))
             .chain(known.sysctl.iter().filter_map(|sysctl| sysctl.until.as_ref()))
+            .chain(known.word.iter().filter_map(|word| word.until.as_ref()))
+            .chain(known.newer.iter().map(|newer| &newer.since))
         {
             assert!(version.parse::<KernelVersion>().is_ok(), "{version}");
         }

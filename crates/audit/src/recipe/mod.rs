@@ -19,6 +19,7 @@ mod markdown;
 mod nearest;
 mod places;
 mod programs;
+mod prose;
 mod reading;
 mod script;
 mod services;
@@ -187,7 +188,14 @@ fn read(text: &str, target: Target) -> Reading {
     }
     let mut reading = Reading { remarks: typography::remarks(text), ..Reading::default() };
     for block in markdown::code(text) {
-        reading.add(file(&block.text, target).moved(block.line - 1));
+        let above = text.lines().take(block.line - 1).filter(|line| !line.trim().is_empty());
+        match above.last().filter(|line| prose::introduces(line)) {
+            // What the sentence above says is meant of the block, as a comment in it would be.
+            Some(above) if block.line > 1 => {
+                reading.add(file(&format!("# {above}\n{}", block.text), target).moved(block.line - 2));
+            }
+            _ => reading.add(file(&block.text, target).moved(block.line - 1)),
+        }
     }
     reading.statements.extend(statements::spans(text));
     reading.remarks.extend(ideas::remarks(text));
@@ -196,15 +204,27 @@ fn read(text: &str, target: Target) -> Reading {
 
 /// A text that is one file, or lines to type.
 fn file(text: &str, target: Target) -> Reading {
-    let mut reading = forms::read(text, target).unwrap_or_else(|| lines(text, target));
+    let mut reading =
+        forms::read(text, target).or_else(|| introduced(text, target)).unwrap_or_else(|| lines(text, target));
     reading.remarks.extend(places::remarks(text));
     reading.remarks.extend(intent::remarks(text, target));
     reading
 }
 
+/// A file of a known format below the sentence that introduces it.
+fn introduced(text: &str, target: Target) -> Option<Reading> {
+    forms::read(&prose::introduced(text)?, target)
+}
+
 /// Kernel command lines, settings, symbols and commands, line by line.
 fn lines(text: &str, target: Target) -> Reading {
+    let text = prose::without_sentences(text);
+    let text = text.as_str();
     let mut reading = Reading { statements: statements::find(text), ..Reading::default() };
+    if let Some((first, sections)) = prose::sections(text) {
+        let inner = forms::read(&sections, target).unwrap_or_default();
+        reading.add(inner.moved(first - 1));
+    }
     reading.remarks.extend(typography::remarks(text));
     reading.remarks.extend(loaders::remarks(text));
     reading.remarks.extend(symbols::forms(text));
@@ -212,8 +232,15 @@ fn lines(text: &str, target: Target) -> Reading {
     reading.remarks.extend(context::remarks(text));
     reading.remarks.extend(ideas::remarks(text));
     reading.settings += assignments(text, &mut reading.remarks);
+    // A program that holds the request open, in whatever language.
+    reading.settings +=
+        text.lines().filter(|line| line.contains("open(") && line.contains("/dev/cpu_dma_latency")).count();
     for simple in script::commands(text) {
         reading.add(Reading::of_command(&simple));
+        if let Some(content) = programs::configured(&simple) {
+            let bare = || Reading { statements: statements::find(&content), ..Reading::default() };
+            reading.add(forms::read(&content, target).unwrap_or_else(bare).moved(simple.line - 1));
+        }
         if let Some((line, document)) = simple.document.as_ref().filter(|(_, document)| !document.is_empty())
         {
             let inner = forms::read(document, target);
@@ -247,9 +274,10 @@ fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
     count
 }
 
-/// `BR2_NAME=value` of Buildroot, and variables of BitBake that say which files and features a kernel is built with.
+/// `BR2_NAME=value` of Buildroot, variables of BitBake that say which files and features a kernel is built with, and those of files
+/// that scripts of daemons source.
 fn is_of_a_build(line: &str) -> bool {
-    const BITBAKE: [&str; 12] = [
+    const BITBAKE: [&str; 19] = [
         "FILESEXTRAPATHS",
         "SRC_URI",
         "KERNEL_FEATURES",
@@ -262,6 +290,14 @@ fn is_of_a_build(line: &str) -> bool {
         "IMAGE_INSTALL",
         "CORE_IMAGE_EXTRA_INSTALL",
         "PREFERRED_VERSION_linux-yocto-rt",
+        // /etc/default/rtirq and /etc/ethercat.conf
+        "RTIRQ_NAME_LIST",
+        "RTIRQ_PRIO_HIGH",
+        "RTIRQ_PRIO_DECR",
+        "RTIRQ_PRIO_LOW",
+        "RTIRQ_NON_THREADED",
+        "MASTER0_DEVICE",
+        "DEVICE_MODULES",
     ];
     let end = line.find(['=', ':', '+', '?', ' ']).unwrap_or(line.len());
     let name = &line[..end];

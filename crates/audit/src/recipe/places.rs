@@ -61,6 +61,7 @@ pub fn remarks(text: &str) -> Vec<Remark> {
         remarks.extend(lines(text).filter_map(firmware));
     }
     remarks.extend(drop_in(text, heading));
+    remarks.extend(ethercat(text));
     remarks.extend(colons(text));
     remarks
 }
@@ -182,6 +183,16 @@ fn drop_in(text: &str, heading: &str) -> Option<Remark> {
         error(number, RemarkId::Malformed, line, message)
             .instead("an empty ExecStart= on the line before, which clears the unit's own"),
     )
+}
+
+/// ethercatctl puts `ec_` before the names itself (EtherCAT master 1.5 and 1.6).
+fn ethercat(text: &str) -> Option<Remark> {
+    let (number, line) = lines(text).find(|(_, line)| {
+        line.strip_prefix("DEVICE_MODULES=")
+            .is_some_and(|names| names.split([' ', '"']).any(|name| name.starts_with("ec_")))
+    })?;
+    let message = "ethercatctl puts ec_ before each name itself";
+    Some(error(number, RemarkId::Malformed, line, message).instead("generic, for ec_generic"))
 }
 
 /// `kernel.nmi_watchdog: 0`: settings of sysctl.d(5) have a `=`.

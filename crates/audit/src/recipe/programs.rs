@@ -32,14 +32,17 @@ pub fn outcome(simple: &Simple) -> Outcome {
     let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     let message = match program(words) {
         "chrt" => chrt(&arguments),
-        "taskset" => taskset(&arguments),
+        "taskset" => taskset(&arguments).or_else(|| bound_thread(&arguments)),
+        "cyclictest" => affinity_of_smp(&arguments),
+        "cpupower" => one_idle_state(&arguments),
+        "jackd" => jackd(&arguments),
         "setcap" => setcap(&arguments),
         "sysctl" => {
             let (statements, message) = sysctl(simple.line, &arguments);
             outcome.statements.extend(statements);
             message
         }
-        "docker" | "podman" | "nerdctl" => container(&arguments),
+        "docker" | "podman" | "nerdctl" => container(program(words), &arguments),
         "tuned-adm" => tuned(&arguments),
         "ethtool" => ethtool::fault(&arguments),
         "rtla" => tracer_policy(&arguments),
@@ -133,6 +136,24 @@ fn writes(simple: &Simple) -> Vec<Statement> {
         })
     };
     files.into_iter().filter(is_kernels).map(of).collect()
+}
+
+/// What echo writes into a file of settings, by a redirection or tee.
+pub fn configured(simple: &Simple) -> Option<String> {
+    const PLACES: [&str; 6] = [
+        "/etc/sysctl.conf",
+        "/etc/sysctl.d/",
+        "/etc/modprobe.d/",
+        "/etc/security/limits",
+        "/etc/udev/rules.d/",
+        "/etc/tmpfiles.d/",
+    ];
+    let words = simple.command();
+    let is_place = |path: &str| PLACES.iter().any(|place| path.starts_with(place));
+    match (program(words), &simple.reads) {
+        ("tee", Some(reads)) => echoed(reads).filter(|_| words.iter().any(|word| is_place(word))),
+        _ => echoed(words).filter(|_| simple.targets.iter().any(|(path, _)| is_place(path))),
+    }
 }
 
 /// What echo or printf prints.
@@ -271,8 +292,12 @@ fn chrt(arguments: &[&str]) -> Option<String> {
         return None; // it reads
     }
     if has('d', "--deadline") {
-        let (runtime, period) = (time("--sched-runtime"), time("--sched-period"));
-        let deadline = time("--sched-deadline").or(period);
+        let time = |long: &str, short: &str| time(long).or_else(|| time(short));
+        let (runtime, period) = (time("--sched-runtime", "-T"), time("--sched-period", "-P"));
+        let deadline = time("--sched-deadline", "-D").or(period);
+        if deadline.zip(period).is_some_and(|(deadline, period)| deadline > period) {
+            return Some("the deadline is above the period: the kernel refuses it".to_owned());
+        }
         if runtime.zip(deadline).is_some_and(|(runtime, deadline)| runtime > deadline) {
             return Some("the runtime is above the deadline: the kernel refuses it".to_owned());
         }
@@ -341,6 +366,54 @@ fn without_strides(list: &str) -> String {
 /// A mask's groups behind the first have eight digits: `2,3` was to be a list.
 fn lacks_digits(mask: &str) -> bool {
     mask.split(',').skip(1).any(|group| group.len() < 8 && group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Threads of the kernel that belong to a CPU (kthread_create_on_cpu, smpboot): sched_setaffinity refuses them.
+fn bound_thread(arguments: &[&str]) -> Option<String> {
+    const BOUND: [&str; 7] =
+        ["ksoftirqd/", "migration/", "cpuhp/", "ktimers/", "rcuc/", "irq_work/", "idle_inject/"];
+    let text = arguments.join(" ");
+    let is_search = text.contains("pgrep") || text.contains("pidof");
+    let name = BOUND.iter().find(|name| is_search && text.contains(*name))?;
+    Some(format!("{name}N is bound to CPU N: the kernel refuses to move it"))
+}
+
+/// cyclictest's -S is -a and -t for all CPUs.
+fn affinity_of_smp(arguments: &[&str]) -> Option<String> {
+    let letters = |argument: &&str| {
+        let rest = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        rest.chars().take_while(char::is_ascii_alphabetic).collect::<String>()
+    };
+    let is_smp = arguments.iter().any(|argument| *argument == "--smp" || letters(argument).contains('S'));
+    let is_list = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let apart = value_of(arguments, &["-a", "--affinity"]).is_some_and(is_list);
+    let joined = arguments.iter().any(|argument| argument.strip_prefix("-a").is_some_and(is_list));
+    (is_smp && (apart || joined)).then(|| {
+        "-S measures on all CPUs and passes over the list of -a: -t and -a without -S take it".to_owned()
+    })
+}
+
+/// cpupower-idle-set(1) takes one state.
+fn one_idle_state(arguments: &[&str]) -> Option<String> {
+    let options = ["-d", "-e", "-D", "-E", "--disable", "--enable", "--disable-by-latency", "--enable-all"];
+    let count = arguments.iter().filter(|argument| options.contains(argument)).count();
+    (arguments.contains(&"idle-set") && count > 1)
+        .then(|| "idle-set changes one state a call: -D LATENCY disables all above a latency".to_owned())
+}
+
+/// jackd(1): its own options stand before -d, the driver's behind.
+fn jackd(arguments: &[&str]) -> Option<String> {
+    let driver = arguments.iter().position(|argument| argument.starts_with("-d"))?;
+    let (own, drivers) = arguments.split_at(driver);
+    let priority = |part: &[&str]| value_of(part, &["-P", "--realtime-priority"])?.parse::<u32>().ok();
+    let is_ordinary = own.iter().any(|argument| matches!(*argument, "-r" | "--no-realtime"));
+    if is_ordinary && priority(own).is_some() {
+        return Some("-r before -d turns real-time scheduling off: the priority is not used".to_owned());
+    }
+    let is_late = own.iter().all(|argument| !argument.starts_with("-P")) && priority(drivers).is_some();
+    is_late.then(|| {
+        "behind -d options are the driver's, whose -P is playback: the priority stands before -d".to_owned()
+    })
 }
 
 /// setcap(8): the sets stand behind the names.

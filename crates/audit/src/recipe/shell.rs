@@ -32,10 +32,34 @@ pub fn remark(statement: &Statement, target: Target) -> Option<Remark> {
         Statement::Write(write) => writes::remark(write, target),
         Statement::Sysctl { line, name, value } => sysctl(statement, target).or_else(|| {
             let (path, shown) = (files::path_of(name), format!("{name}={value}"));
-            writes::remark(&Write { line: *line, path, value: value.clone(), shown }, target)
+            // The kernel reads a number up to the first blank.
+            let number = value.split_once(" #").map(|(number, _)| number.trim());
+            let number = number.filter(|number| number.parse::<i64>().is_ok());
+            let value = number.unwrap_or(value).to_owned();
+            writes::remark(&Write { line: *line, path, value, shown }, target)
         }),
+        Statement::Command { line, words } => newer(*line, words, target),
         _ => None,
     }
+}
+
+/// A word that the program does not have yet in the tree of that kernel.
+fn newer(line: usize, words: &[String], target: Target) -> Option<Remark> {
+    let version = target.version?;
+    let of_program =
+        |program: &str| words.first().is_some_and(|word| word.rsplit('/').next() == Some(program));
+    KNOWN.newer.iter().filter(|newer| of_program(&newer.program)).find_map(|newer| {
+        let since: units::KernelVersion = newer.since.parse().ok()?;
+        let word = words.iter().find(|word| newer.words.contains(word) && version < since)?;
+        let message = format!("{} has {word} since {since}", newer.program);
+        Some(Remark::new(
+            line,
+            RemarkId::NoSuchOption,
+            Severity::Error,
+            format!("{} {word}", newer.program),
+            message,
+        ))
+    })
 }
 
 /// `echo VALUE > .../smp_affinity`, which takes a mask, and `..._list`, which takes numbers.
@@ -61,6 +85,9 @@ fn affinity(number: usize, line: &str) -> Option<Remark> {
             .instead(instead),
         )
     };
+    if value.contains(['$', '`']) {
+        return None;
+    }
     if path.ends_with("smp_affinity") {
         let list = format!("echo {value} > {path}_list");
         let is_number = value.chars().all(|c| c.is_ascii_hexdigit() || c == ',');
@@ -72,6 +99,10 @@ fn affinity(number: usize, line: &str) -> Option<Remark> {
                 "the file takes a mask: behind a comma stand the eight digits of the next 32 CPUs".to_owned(),
                 list,
             );
+        }
+        if value.split(',').any(|group| group.len() > 8) {
+            let message = "a group of a mask has at most eight digits, for 32 CPUs: the kernel refuses it";
+            return wrong(message.to_owned(), list);
         }
         if value.chars().all(|c| matches!(c, '0' | ',')) {
             return wrong("the mask names no CPU: the kernel refuses it".to_owned(), list);

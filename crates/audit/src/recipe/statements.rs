@@ -4,6 +4,7 @@ use machine::{grammar, parameters};
 
 use super::known::KNOWN;
 use super::nearest::nearest;
+use super::prose;
 use super::script::unwrapped;
 use super::tools;
 
@@ -55,6 +56,8 @@ pub struct Word {
     pub on_command_line: bool,
     /// Whether it stands behind `--`, so that init gets it.
     pub for_init: bool,
+    /// Whether a sentence that it was met in advises it.
+    pub is_advised: bool,
 }
 
 /// A symbol of the kernel's configuration, without `CONFIG_`.
@@ -307,7 +310,7 @@ fn parameter(line: usize, word: &str, on_command_line: bool) -> Word {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (word, None),
     };
-    Word { line, name: name.to_owned(), value, on_command_line, for_init: false }
+    Word { line, name: name.to_owned(), value, on_command_line, for_init: false, is_advised: false }
 }
 
 /// `kernel.sched_rt_runtime_us = -1` of sysctl.d(5): a dash before it ignores errors.
@@ -427,14 +430,41 @@ pub fn spans(text: &str) -> Vec<Statement> {
             fenced = !fenced;
         } else if !fenced {
             let inside = line.split('`').skip(1).step_by(2).filter(|span| !span.is_empty());
-            found.extend(inside.flat_map(|span| mentions(index + 1, span)));
+            let is_advised = prose::advises(line);
+            found.extend(inside.flat_map(|span| in_sentence(index + 1, span, is_advised)));
         }
     }
     found
 }
 
+/// Words for the kernel behind a sentence's colon, or between backticks in it.
+fn words_of_sentence(line: &str) -> Option<&str> {
+    let spans = line.split('`').skip(1).step_by(2).filter(|_| line.matches('`').count() % 2 == 0);
+    let mut found = prose::behind_colon(line).into_iter().chain(spans);
+    found.find(|words| is_line_of_words(words))
+}
+
+/// Words that are parameters, each of those with a value a known one, and nothing that the reader is to replace.
+fn is_line_of_words(words: &str) -> bool {
+    let is_valued = words.split_whitespace().all(|word| !word.contains('=') || is_known(name_of(word)));
+    let is_whole = !words.contains(['<', '$', '{', '/', '\u{2026}']) && !words.contains("...");
+    words.contains('=') && is_valued && is_whole && all_are_parameters(words)
+}
+
+/// Whether a text begins as a command.
+pub fn is_command(text: &str) -> bool {
+    command(1, text).is_some()
+}
+
 /// Parameters with a value and symbols that are met in prose.
 fn mentions(number: usize, line: &str) -> Vec<Statement> {
+    in_sentence(number, words_of_sentence(line).unwrap_or(line), prose::advises(line))
+}
+
+fn in_sentence(number: usize, line: &str, is_advised: bool) -> Vec<Statement> {
+    if is_advised && is_line_of_words(line) {
+        return command_words(number, line);
+    }
     let mentioned = |word: &str| -> Option<Statement> {
         let word = word.trim_matches(|c: char| is_quote(c) || "()[]{},.;:!?".contains(c));
         if let Some(rest) = word.strip_prefix("CONFIG_") {
@@ -443,7 +473,7 @@ fn mentions(number: usize, line: &str) -> Vec<Statement> {
             return (!name.is_empty())
                 .then(|| Statement::Symbol(Symbol { line: number, name: name.to_owned(), value }));
         }
-        let word = parameter(number, word, false);
+        let word = Word { is_advised, ..parameter(number, word, false) };
         // In capitals it is a variable of the reader's own.
         let is_plain =
             word.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c));

@@ -41,6 +41,7 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
     remarks.extend(symbols.iter().filter_map(|symbol| of_another_kind(symbol, target)));
     remarks.extend(alone(&symbols, statements));
     remarks.extend(without_need(&symbols));
+    remarks.extend(neither(&symbols));
     remarks.extend(contradictions(&symbols));
     remarks
 }
@@ -280,6 +281,19 @@ fn frequency(symbols: &[&Symbol]) -> Option<Remark> {
     (hertz != chosen).then(|| {
         let message = format!("follows from CONFIG_HZ_{chosen}=y, and is {chosen}");
         Remark::new(symbol.line, RemarkId::Contradiction, Severity::Error, shown(symbol), message)
+    })
+}
+
+/// RCU_NOCB_CPU depends on RCU_EXPERT or NO_HZ_FULL (kernel/rcu/Kconfig).
+fn neither(symbols: &[&Symbol]) -> Option<Remark> {
+    let last = |name: &str| symbols.iter().rev().find(|symbol| symbol.name == name);
+    let is =
+        |name: &str, value: &str| last(name).is_some_and(|symbol| symbol.value.as_deref() == Some(value));
+    let symbol = last("RCU_NOCB_CPU").filter(|_| is("RCU_NOCB_CPU", "y"))?;
+    (is("RCU_EXPERT", "n") && is("NO_HZ_FULL", "n")).then(|| {
+        let message = "depends on RCU_EXPERT or NO_HZ_FULL, and both are left out here: a merge drops it";
+        Remark::new(symbol.line, RemarkId::Contradiction, Severity::Error, shown(symbol), message)
+            .instead("CONFIG_RCU_EXPERT=y")
     })
 }
 

@@ -46,8 +46,13 @@ fn of_one(word: &Word, target: Target) -> Vec<Remark> {
                 .perhaps_instead(known.instead.as_deref()),
         );
     }
-    if word.on_command_line {
+    let is_meant = word.is_advised
+        && !value.is_empty()
+        && value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b",-_".contains(&b));
+    if word.on_command_line || is_meant && grammar::parameter(&word.name).is_some() {
         remarks.extend(refused(word, target));
+    }
+    if word.on_command_line {
         remarks.extend(members(word, value, target));
     }
     if word.name == "threadirqs" && target.preempt_rt == Some(true) {
@@ -79,7 +84,12 @@ fn refused(word: &Word, target: Target) -> Option<Remark> {
 /// Whether the kernel has such a word.
 fn name(word: &Word, target: Target) -> Option<Remark> {
     let of = |id, severity, message: String| Remark::new(word.line, id, severity, shown(word), message);
-    if let Some(known) = KNOWN.word.iter().find(|known| parameters::same(&known.name, &word.name)) {
+    let is_of_version = |until: &Option<String>| {
+        let until = until.as_ref().and_then(|until| until.parse::<KernelVersion>().ok());
+        until.is_none_or(|until| target.version.is_none_or(|version| version >= until))
+    };
+    let mut known = KNOWN.word.iter().filter(|known| is_of_version(&known.until));
+    if let Some(known) = known.find(|known| parameters::same(&known.name, &word.name)) {
         let (id, severity) = match known.kind {
             WordKind::Known => return None,
             WordKind::Elsewhere => (RemarkId::Elsewhere, Severity::Note),
@@ -138,6 +148,18 @@ fn elsewhere(word: &Word) -> Option<Remark> {
     }
     let error =
         |message: String| Remark::new(word.line, RemarkId::Unknown, Severity::Error, shown(word), message);
+    if let Some(name) = word.name.strip_prefix("systemd.").filter(|name| name.contains(char::is_uppercase)) {
+        let small: String = name
+            .chars()
+            .flat_map(|c| ['_'].into_iter().filter(move |_| c.is_uppercase()).chain(c.to_lowercase()))
+            .collect();
+        let message =
+            "systemd's words on the kernel command line have small letters: it passes over this".to_owned();
+        return Some(
+            error(message)
+                .instead(format!("systemd.{}", small.replace("c_p_u", "cpu").trim_start_matches('_'))),
+        );
+    }
     let path = grammar::files::path_of(&word.name);
     let is_setting =
         grammar::settings::is_there(&path, None) == Some(true) || grammar::files::file(&path).is_some();
@@ -311,7 +333,7 @@ fn differing(words: &[&Word], target: Target) -> Vec<Remark> {
         if isolated != tickless {
             let message = format!("isolates {isolated}, but {} stops the tick on {tickless}", shown(other));
             remarks.push(
-                Remark::new(word.line, RemarkId::Contradiction, Severity::Warning, shown(word), message)
+                Remark::new(word.line, RemarkId::Contradiction, Severity::Note, shown(word), message)
                     .instead("the same CPUs in both"),
             );
         }

@@ -12,7 +12,8 @@ use crate::Severity;
 /// What is wrong with it.
 pub fn remark(write: &Write, target: Target) -> Option<Remark> {
     let of = |id, message: String| Remark::new(write.line, id, Severity::Error, write.shown.clone(), message);
-    if let Some(remark) = no_such_file(write, target).or_else(|| other_cgroups(write)) {
+    let is_absent = no_such_directory(write).or_else(|| no_such_file(write, target));
+    if let Some(remark) = is_absent.or_else(|| other_cgroups(write)) {
         return Some(remark);
     }
     Some(match files::judge(&write.path, &write.value, target.version)? {
@@ -78,6 +79,32 @@ fn no_such_file(write: &Write, target: Target) -> Option<Remark> {
         )));
     }
     (is_there == Some(false)).then(|| of(format!("the kernel has no {name} in {directory}")))
+}
+
+/// A directory that the kernel does not have.
+fn no_such_directory(write: &Write) -> Option<Remark> {
+    let of = |message: &str, instead: String| {
+        let remark =
+            Remark::new(write.line, RemarkId::Unknown, Severity::Error, write.shown.clone(), message);
+        Some(remark.instead(instead))
+    };
+    if let Some(rest) = write.path.strip_prefix("/sys/devices/system/cpu/cpuidle/state") {
+        let instead = format!("/sys/devices/system/cpu/cpu*/cpuidle/state{rest}");
+        return of("idle states are a CPU's own: there is no such directory for all", instead);
+    }
+    let (_, size) = write.path.split_once("/hugepages/hugepages-")?;
+    let (size, rest) = size.split_once('/')?;
+    if size.ends_with("kB") || size.contains(['$', '*']) {
+        return None;
+    }
+    let digits = size.trim_end_matches(|c: char| c.is_alphabetic());
+    let factor = match &size[digits.len()..] {
+        "G" | "GB" => 1 << 20,
+        "M" | "MB" => 1 << 10,
+        _ => 1,
+    };
+    let kilobytes = digits.parse::<u64>().ok()?.checked_mul(factor)?;
+    of("directories of huge pages are named by kilobytes", format!("hugepages-{kilobytes}kB/{rest}"))
 }
 
 /// Hierarchies of cgroup v1 as distributions mount them below /sys/fs/cgroup.

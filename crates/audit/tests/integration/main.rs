@@ -17,6 +17,7 @@ mod papers;
 mod recipes;
 mod rules;
 mod schema;
+mod sentences;
 mod support;
 #[path = "../../../record/tests/integration/validator/mod.rs"]
 mod validator;

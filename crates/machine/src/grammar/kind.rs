@@ -207,7 +207,20 @@ fn bool_fault(value: Option<&str>) -> Option<Fault> {
         Some('o') => matches!(letters.next(), Some('n' | 'f')),
         _ => false,
     };
-    (!taken).then(|| fault(format!("takes y, n, 0, 1, on, off, not `{text}`")))
+    if !taken {
+        return Some(fault(format!("takes y, n, 0, 1, on, off, not `{text}`")));
+    }
+    let lower = text.to_ascii_lowercase();
+    let is_another_word = match lower.as_bytes() {
+        [b'f', _, ..] => lower != "false",
+        [b't', _, ..] => lower != "true",
+        [b'n', _, ..] => !matches!(lower.as_str(), "no" | "none" | "never"),
+        _ => false,
+    };
+    let meaning = if lower.starts_with('t') { "on" } else { "off" };
+    is_another_word.then(|| {
+        fault(format!("is read by its first letter: `{text}` means {meaning}, as y, n, 0, 1, on, off do"))
+    })
 }
 
 fn integer(range: &str) -> Option<Kind> {

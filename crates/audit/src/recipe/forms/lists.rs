@@ -24,6 +24,22 @@ pub fn read(text: &str, _: Target) -> Option<Reading> {
     Some(reading)
 }
 
+/// Names before the dot of kernel parameters that are never modules (`bool` in Kconfig, or no option at all).
+const BUILT_IN: [&str; 12] = [
+    "intel_idle",
+    "cpuidle",
+    "rcutree",
+    "rcupdate",
+    "srcutree",
+    "printk",
+    "workqueue",
+    "kernel",
+    "sched",
+    "tick_sched",
+    "pcie_aspm",
+    "watchdog_core",
+];
+
 fn is_modprobe(words: &[&str]) -> bool {
     let options =
         matches!(words[0], "options" | "option") && words.len() > 2 && !words[1].contains(['=', '/']);
@@ -41,6 +57,13 @@ fn modprobe(line: usize, words: &[&str]) -> Reading {
             words.join(" "),
             message,
         ));
+    }
+    if words[0].starts_with("option") && BUILT_IN.contains(&words[1].replace('-', "_").as_str()) {
+        let message = "is part of the kernel, never a module: modprobe does not hand it this";
+        reading.remarks.push(
+            Remark::new(line, RemarkId::NoEffect, Severity::Error, words.join(" "), message)
+                .instead(format!("{}.{} on the kernel command line", words[1], words[2])),
+        );
     }
     if words[0].starts_with("option") {
         let named: Vec<String> = words[2..].iter().map(|word| format!("{}.{word}", words[1])).collect();

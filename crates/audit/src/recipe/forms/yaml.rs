@@ -1,44 +1,47 @@
 //! YAML, as far as configuration files use it: maps, lists, flow lists and block texts. Compose files, pods, the kubelet's
 //! settings, Ansible tasks, cloud-init.
 
-use machine::grammar::Kind;
-
 use super::super::containers::capability_fault;
-use super::super::nearest::nearest_of;
 use super::super::reading::Reading;
-use super::super::statements::{Statement, command_words};
-use super::super::{Remark, RemarkId, Target, keys};
+use super::super::{Remark, RemarkId, Target};
+use super::{automation, compose, kubernetes};
 use crate::Severity;
 
 /// A value with the line that it begins on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
-    line: usize,
-    value: Value,
+pub(super) struct Node {
+    pub(super) line: usize,
+    pub(super) value: Value,
+    /// Whether it is a scalar between quotes.
+    pub(super) quoted: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
+pub(super) enum Value {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
 }
 
 impl Node {
-    fn get(&self, key: &str) -> Option<&Node> {
+    fn new(line: usize, value: Value) -> Self {
+        Self { line, value, quoted: false }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
-    fn entries(&self) -> &[(String, Node)] {
+    pub(super) fn entries(&self) -> &[(String, Node)] {
         if let Value::Map(entries) = &self.value { entries } else { &[] }
     }
 
-    fn items(&self) -> &[Node] {
+    pub(super) fn items(&self) -> &[Node] {
         if let Value::List(items) = &self.value { items } else { &[] }
     }
 
-    fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 }
@@ -50,21 +53,13 @@ pub fn read(text: &str, target: Target) -> Option<Reading> {
     let top = document(&mut Rows { rows: &rows, next: 0 }).filter(|_| begins)?;
     let mut reading = Reading::default();
     if top.get("services").is_some() {
-        compose(&top, &mut reading);
-    } else if top.get("kind").and_then(Node::text) == Some("KubeletConfiguration") {
-        kubelet(&top, &mut reading);
-    } else if top.get("kind").and_then(Node::text) == Some("MachineConfig") {
-        machine_config(&top, &mut reading);
-    } else if top.get("kind").and_then(Node::text) == Some("PerformanceProfile") {
-        performance_profile(&top, &mut reading);
-    } else if top.get("apiVersion").is_some() {
-        pod(&top, &mut reading);
-        let is_meant = ["exclusiv", "static"].into_iter().any(|word| text.contains(word));
-        exclusive(&top, is_meant, &mut reading);
+        compose::read(&top, &mut reading);
+    } else if kubernetes::is_one(&top) {
+        kubernetes::read(&top, text, &mut reading);
     } else if text.starts_with("#cloud-config") {
-        cloud(&top, &mut reading, target);
+        automation::cloud(&top, &mut reading, target);
     } else if top.items().iter().any(|task| task.get("name").is_some() || task.get("hosts").is_some()) {
-        ansible(&top, &mut reading, target);
+        automation::ansible(&top, &mut reading, target);
     } else {
         return None;
     }
@@ -99,7 +94,8 @@ fn pair(text: &str) -> Option<(String, &str)> {
     is_key.then_some((key, value))
 }
 
-fn unquoted(text: &str) -> String {
+/// A scalar without its quotes or the comment behind it.
+pub(super) fn unquoted(text: &str) -> String {
     let text = text.trim();
     let inner = ['"', '\''].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote));
     inner.unwrap_or_else(|| text.split(" #").next().unwrap_or(text).trim_end()).to_owned()
@@ -131,7 +127,7 @@ fn block(rows: &mut Rows, least: usize, depth: usize) -> Option<Node> {
         }
     }
     let value = if is_list { Value::List(items) } else { Value::Map(entries) };
-    Some(Node { line, value })
+    Some(Node::new(line, value))
 }
 
 /// What stands behind `- `: a scalar, or the first entry of a map whose others are indented as far.
@@ -148,7 +144,7 @@ fn item(rows: &mut Rows, row: &Row, rest: &str, depth: usize) -> Option<Node> {
         rows.next += 1;
         entries.push((key, value(rows, row.line, text, column, depth)?));
     }
-    Some(Node { line: row.line, value: Value::Map(entries) })
+    Some(Node::new(row.line, Value::Map(entries)))
 }
 
 fn value(rows: &mut Rows, line: usize, rest: &str, indent: usize, depth: usize) -> Option<Node> {
@@ -159,338 +155,84 @@ fn value(rows: &mut Rows, line: usize, rest: &str, indent: usize, depth: usize) 
             text.push('\n');
             rows.next += 1;
         }
-        return Some(Node { line: line + 1, value: Value::Text(text) });
+        return Some(Node::new(line + 1, Value::Text(text)));
     }
     if rest.is_empty() {
         let list_here =
             rows.rows.get(rows.next).is_some_and(|row| row.text.starts_with('-') && row.indent == indent);
         let least = if list_here { indent } else { indent + 1 };
-        return block(rows, least, depth + 1).or(Some(Node { line, value: Value::Text(String::new()) }));
+        return block(rows, least, depth + 1).or_else(|| Some(Node::new(line, Value::Text(String::new()))));
     }
-    let value =
-        match rest.strip_prefix('[').and_then(|inner| inner.split(" #").next()?.trim_end().strip_suffix(']'))
-        {
-            Some(inner) => Value::List(
-                inner
-                    .split(',')
-                    .map(unquoted)
-                    .filter(|text| !text.is_empty())
-                    .map(|text| Node { line, value: Value::Text(text) })
-                    .collect(),
-            ),
-            None => Value::Text(unquoted(rest)),
-        };
-    Some(Node { line, value })
+    if rest.starts_with(['[', '{']) {
+        let whole = rest.split(" #").next().unwrap_or(rest).trim_end();
+        if let Some((node, "")) = flow(whole, line, depth) {
+            return Some(node);
+        }
+    }
+    let quoted = rest.starts_with(['"', '\'']);
+    Some(Node { quoted, ..Node::new(line, Value::Text(unquoted(rest))) })
 }
 
-fn wrong(reading: &mut Reading, line: usize, id: RemarkId, shown: impl Into<String>, message: String) {
+/// A flow list or map, `[a, b]` and `{a: b}`, or a scalar in one, and what stands behind it.
+fn flow(text: &str, line: usize, depth: usize) -> Option<(Node, &str)> {
+    let text = text.trim_start();
+    let of = |value| Node::new(line, value);
+    if depth >= DEEPEST {
+        return None;
+    }
+    if let Some(mut rest) = text.strip_prefix('[').map(str::trim_start) {
+        let mut items = Vec::new();
+        while !rest.starts_with(']') {
+            let (item, behind) = flow(rest, line, depth + 1)?;
+            items.push(item);
+            rest = after_comma(behind, ']')?;
+        }
+        return Some((of(Value::List(items)), rest[1..].trim_start()));
+    }
+    if let Some(mut rest) = text.strip_prefix('{').map(str::trim_start) {
+        let mut entries = Vec::new();
+        while !rest.starts_with('}') {
+            let (key, behind) = rest.split_once(':')?;
+            let (value, behind) = flow(behind, line, depth + 1)?;
+            entries.push((unquoted(key), value));
+            rest = after_comma(behind, '}')?;
+        }
+        return Some((of(Value::Map(entries)), rest[1..].trim_start()));
+    }
+    if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        let (inner, behind) = text[1..].split_once(quote)?;
+        let node = Node { quoted: true, ..of(Value::Text(inner.to_owned())) };
+        return Some((node, behind.trim_start()));
+    }
+    let end = text.find([',', ']', '}']).unwrap_or(text.len());
+    let (scalar, behind) = text.split_at(end);
+    Some((of(Value::Text(scalar.trim().to_owned())), behind))
+}
+
+/// Behind the comma after an item, or at the sign that ends the list.
+fn after_comma(text: &str, end: char) -> Option<&str> {
+    if text.starts_with(end) {
+        return Some(text);
+    }
+    text.strip_prefix(',').map(str::trim_start)
+}
+
+/// An error at a line.
+pub(super) fn wrong(
+    reading: &mut Reading,
+    line: usize,
+    id: RemarkId,
+    shown: impl Into<String>,
+    message: String,
+) {
     reading.remarks.push(Remark::new(line, id, Severity::Error, shown, message));
 }
 
-fn capabilities(list: Option<&Node>, reading: &mut Reading) {
+/// What is wrong with a list of capabilities.
+pub(super) fn capabilities(list: Option<&Node>, reading: &mut Reading) {
     for item in list.into_iter().flat_map(Node::items) {
         if let Some((name, message)) = item.text().and_then(|name| Some((name, capability_fault(name)?))) {
             wrong(reading, item.line, RemarkId::Malformed, name, message);
-        }
-    }
-}
-
-/// Keys of a service (the compose specification).
-const SERVICE: [&str; 52] = [
-    "image",
-    "build",
-    "cap_add",
-    "cap_drop",
-    "ulimits",
-    "cpuset",
-    "cpus",
-    "cpu_rt_runtime",
-    "cpu_rt_period",
-    "cpu_shares",
-    "cpu_quota",
-    "cpu_period",
-    "cpu_count",
-    "cpu_percent",
-    "privileged",
-    "devices",
-    "sysctls",
-    "security_opt",
-    "ipc",
-    "pid",
-    "network_mode",
-    "command",
-    "entrypoint",
-    "environment",
-    "env_file",
-    "volumes",
-    "ports",
-    "networks",
-    "restart",
-    "depends_on",
-    "container_name",
-    "deploy",
-    "mem_limit",
-    "memswap_limit",
-    "mem_swappiness",
-    "shm_size",
-    "tmpfs",
-    "user",
-    "working_dir",
-    "hostname",
-    "labels",
-    "logging",
-    "healthcheck",
-    "init",
-    "runtime",
-    "oom_score_adj",
-    "cgroup_parent",
-    "cgroup",
-    "profiles",
-    "stop_grace_period",
-    "tty",
-    "stdin_open",
-];
-
-fn compose(top: &Node, reading: &mut Reading) {
-    for (_, service) in top.get("services").map(Node::entries).unwrap_or_default() {
-        for (key, node) in service.entries() {
-            reading.settings += 1;
-            if SERVICE.contains(&key.as_str()) {
-                service_key(key, node, reading);
-            } else if let Some(meant) = nearest_of(key, SERVICE.into_iter()) {
-                wrong(
-                    reading,
-                    node.line,
-                    RemarkId::Misspelt,
-                    key,
-                    format!("there is no such key: {meant} is meant"),
-                );
-            }
-        }
-        capabilities(service.get("cap_add"), reading);
-    }
-}
-
-fn service_key(key: &str, node: &Node, reading: &mut Reading) {
-    let text = node.text().unwrap_or_default();
-    let is_open = text.contains("${");
-    match key {
-        "cap_add" | "cap_drop" | "security_opt" | "devices" if !text.is_empty() => {
-            wrong(
-                reading,
-                node.line,
-                RemarkId::Malformed,
-                format!("{key}: {text}"),
-                format!("takes a list: [{text}]"),
-            );
-        }
-        "cpuset" if !is_open => {
-            let fault = Kind::Cpus { optional: false }.fault(Some(text), None);
-            if let Some(fault) = fault {
-                wrong(reading, node.line, RemarkId::Malformed, format!("cpuset: {text}"), fault.message);
-            }
-        }
-        "cpus" if !is_open && text.parse::<f64>().is_err() => {
-            let message = "is how many CPUs' time there is; cpuset names CPUs".to_owned();
-            wrong(reading, node.line, RemarkId::Malformed, format!("cpus: {text}"), message);
-        }
-        "ulimits" => {
-            for (name, limit) in node.entries() {
-                let bounds: Vec<&Node> = limit.entries().iter().map(|(_, node)| node).collect();
-                let all = if bounds.is_empty() { vec![limit] } else { bounds };
-                for bound in all.into_iter().filter(|bound| {
-                    bound.text().is_some_and(|text| text.parse::<i64>().is_err() && !text.contains('$'))
-                }) {
-                    let text = bound.text().unwrap_or_default();
-                    wrong(
-                        reading,
-                        bound.line,
-                        RemarkId::Malformed,
-                        format!("{name}: {text}"),
-                        "takes a number, -1 for no limit".to_owned(),
-                    );
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn kubelet(top: &Node, reading: &mut Reading) {
-    let policy = top.get("cpuManagerPolicy").filter(|node| node.text() == Some("static"));
-    let reserves = |name: &str| top.get(name).is_some_and(|node| quantity(node, "cpu").is_some());
-    let is_reserved =
-        top.get("reservedSystemCPUs").is_some() || reserves("kubeReserved") || reserves("systemReserved");
-    if let Some(node) = policy.filter(|_| !is_reserved) {
-        let message = "needs CPUs of its own: without reservedSystemCPUs or cpu in kubeReserved or systemReserved the kubelet does not start".to_owned();
-        wrong(reading, node.line, RemarkId::Contradiction, "cpuManagerPolicy: static", message);
-    }
-    for (key, node) in top.entries() {
-        reading.settings += 1;
-        if let Some(text) = node.text() {
-            reading.remarks.extend(keys::remark(node.line, "kubelet", "", key, text));
-        }
-    }
-}
-
-/// OpenShift's MachineConfig, each item of whose `kernelArguments` is words for the kernel command line.
-fn machine_config(top: &Node, reading: &mut Reading) {
-    let list = top.get("spec").and_then(|spec| spec.get("kernelArguments")).map(Node::items);
-    let kind = top.get("spec").and_then(|spec| spec.get("kernelType"));
-    if let Some((node, kind)) = kind.and_then(|node| Some((node, node.text()?))) {
-        reading.settings += 1;
-        if !matches!(kind, "default" | "realtime" | "64k-pages" | "") {
-            let message = format!("is default, realtime or 64k-pages, not `{kind}`");
-            wrong(reading, node.line, RemarkId::Malformed, format!("kernelType: {kind}"), message);
-        }
-    }
-    for (line, text) in list.unwrap_or_default().iter().filter_map(|item| Some((item.line, item.text()?))) {
-        reading.settings += 1;
-        reading.statements.extend(command_words(line, text));
-    }
-}
-
-/// OpenShift's PerformanceProfile: the node tuning operator makes a kubelet's settings and kernel parameters of it.
-fn performance_profile(top: &Node, reading: &mut Reading) {
-    let Some(spec) = top.get("spec") else { return };
-    reading.settings += spec.entries().len();
-    let cpus = |name: &str| spec.get("cpu").and_then(|cpu| cpu.get(name));
-    let list = |name: &str| {
-        let node = cpus(name)?;
-        Some((node, machine::grammar::cpu_list(node.text()?, None, None)))
-    };
-    for (name, (node, parsed)) in
-        ["isolated", "reserved", "offlined"].into_iter().filter_map(|name| Some((name, list(name)?)))
-    {
-        if let Err(fault) = parsed {
-            wrong(
-                reading,
-                node.line,
-                RemarkId::Malformed,
-                format!("{name}: {}", node.text().unwrap_or_default()),
-                fault.to_string(),
-            );
-        }
-    }
-    if let (Some((node, Ok(isolated))), Some((_, Ok(reserved)))) = (list("isolated"), list("reserved")) {
-        let both = isolated.intersection(&reserved);
-        if !both.is_empty() {
-            wrong(
-                reading,
-                node.line,
-                RemarkId::Contradiction,
-                "isolated",
-                format!("CPU {both} is reserved, too"),
-            );
-        }
-    }
-    for name in ["realTimeKernel", "workloadHints", "net", "numa", "cpu"] {
-        if let Some((node, text)) = spec.get(name).and_then(|node| Some((node, node.text()?))) {
-            let message = "is an object with keys of its own, as enabled: true".to_owned();
-            wrong(reading, node.line, RemarkId::Malformed, format!("{name}: {text}"), message);
-        }
-    }
-    if let Some((node, policy)) = spec
-        .get("numa")
-        .and_then(|numa| numa.get("topologyPolicy"))
-        .and_then(|node| Some((node, node.text()?)))
-    {
-        reading.remarks.extend(keys::remark(node.line, "kubelet", "", "topologyManagerPolicy", policy));
-    }
-    for (line, text) in spec
-        .get("additionalKernelArgs")
-        .map(Node::items)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|item| Some((item.line, item.text()?)))
-    {
-        reading.statements.extend(command_words(line, text));
-    }
-}
-
-/// Exclusive CPUs are given to containers that ask for whole ones, the same as request and limit.
-fn exclusive(top: &Node, is_meant: bool, reading: &mut Reading) {
-    let spec = top.get("spec").and_then(|spec| spec.get("template")?.get("spec")).or_else(|| top.get("spec"));
-    for container in spec.and_then(|spec| spec.get("containers")).map(Node::items).unwrap_or_default() {
-        let cpu = |what: &str| quantity(container.get("resources")?.get(what)?, "cpu");
-        let (Some((line, limit)), true) = (cpu("limits"), is_meant) else { continue };
-        let is_whole = limit.parse::<u32>().is_ok() || limit.strip_suffix("000m").is_some();
-        let differs = cpu("requests").is_some_and(|(_, request)| request != limit);
-        if !is_whole || differs {
-            let message = "is no whole number of CPUs, the same as request and limit: the container shares the pool and owns no CPU".to_owned();
-            wrong(reading, line, RemarkId::NoEffect, format!("cpu: {limit}"), message);
-        }
-    }
-}
-
-/// A resource of a map in block or flow form.
-fn quantity(node: &Node, name: &str) -> Option<(usize, String)> {
-    if let Some((node, text)) = node.get(name).and_then(|node| Some((node, node.text()?))) {
-        return Some((node.line, text.to_owned()));
-    }
-    let inner = node.text()?.strip_prefix('{')?.strip_suffix('}')?;
-    let pairs = inner.split(',').filter_map(|pair| pair.split_once(':'));
-    let value = pairs.into_iter().find(|(key, _)| unquoted(key) == name).map(|(_, value)| unquoted(value))?;
-    Some((node.line, value))
-}
-
-fn pod(top: &Node, reading: &mut Reading) {
-    let template =
-        top.get("spec").and_then(|spec| spec.get("template")).and_then(|template| template.get("spec"));
-    let spec = template.or_else(|| top.get("spec"));
-    for container in spec.and_then(|spec| spec.get("containers")).map(Node::items).unwrap_or_default() {
-        reading.settings += 1;
-        capabilities(
-            container.get("securityContext").and_then(|context| context.get("capabilities")?.get("add")),
-            reading,
-        );
-    }
-}
-
-fn cloud(top: &Node, reading: &mut Reading, target: Target) {
-    for list in ["bootcmd", "runcmd"] {
-        for item in top.get(list).map(Node::items).unwrap_or_default() {
-            if let Some(text) = item.text() {
-                reading.settings += 1;
-                reading.add(super::super::read(text, target).moved(item.line - 1));
-            }
-        }
-    }
-    for file in top.get("write_files").map(Node::items).unwrap_or_default() {
-        if let Some((content, text)) =
-            file.get("content").and_then(|content| Some((content, content.text()?)))
-        {
-            reading.settings += 1;
-            reading.add(super::super::read(text, target).moved(content.line - 1));
-        }
-    }
-}
-
-fn ansible(top: &Node, reading: &mut Reading, target: Target) {
-    let nested = top.items().iter().flat_map(|play| play.get("tasks").map(Node::items).unwrap_or_default());
-    for task in top.items().iter().chain(nested) {
-        for (module, arguments) in task.entries() {
-            let name = module.rsplit('.').next().unwrap_or(module);
-            let text = |key: &str| arguments.get(key).and_then(Node::text).map(str::to_owned);
-            match name {
-                "sysctl" => {
-                    reading.settings += 1;
-                    let setting = text("name").zip(text("value"));
-                    reading.statements.extend(setting.map(|(name, value)| Statement::Sysctl {
-                        line: arguments.line,
-                        name,
-                        value,
-                    }));
-                }
-                "shell" | "command" => {
-                    let script = arguments.text().map(str::to_owned).or_else(|| text("cmd"));
-                    if let Some(script) = script {
-                        reading.settings += 1;
-                        reading.add(super::super::read(&script, target).moved(arguments.line - 1));
-                    }
-                }
-                _ => {}
-            }
         }
     }
 }

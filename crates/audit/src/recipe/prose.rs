@@ -1,0 +1,113 @@
+//! Sentences around what is to be typed: `Without reboot: echo 1 > FILE`, a unit or a file of YAML below a line that introduces it.
+
+use super::statements::is_command;
+
+/// Words with which a sentence says that something is not to be done, or does not work.
+const DENIALS: [&str; 12] = [
+    " not ",
+    "n't ",
+    " never ",
+    "instead of",
+    "rather than",
+    "no longer",
+    " wrong",
+    "ignored",
+    "refused",
+    "invalid",
+    "there is no ",
+    "unlike ",
+];
+
+/// Whether a sentence advises what it names.
+pub fn advises(line: &str) -> bool {
+    // What it is good for may be denied: `so that the kernel no longer spreads interrupts`.
+    let lower = line.to_lowercase();
+    let lower = lower.split(" so ").next().unwrap_or_default();
+    !DENIALS.iter().any(|denial| lower.contains(denial))
+}
+
+/// What stands behind the colon of a sentence, if a sentence stands before it.
+pub fn behind_colon(line: &str) -> Option<&str> {
+    let (before, behind) = line.split_once(": ")?;
+    let is_plain = !before.contains(['`', '=', '"', '\'', '>', '|', '$', '{', '<', '/']);
+    let words = before.split_whitespace().count();
+    let begins = before.trim_start().starts_with(|c: char| c.is_alphabetic());
+    (is_plain && begins && words > 1).then(|| behind.trim()).filter(|behind| !behind.is_empty())
+}
+
+/// The same lines, those with a command behind a sentence or a prompt without these.
+pub fn without_sentences(text: &str) -> String {
+    let of = |line: &str| match behind_colon(line) {
+        Some(behind) if is_command(behind) => behind.to_owned(),
+        _ => line.strip_prefix("$ ").unwrap_or(line).to_owned(),
+    };
+    text.lines().map(of).collect::<Vec<_>>().join("\n")
+}
+
+/// The line with which a text introduces what follows it: words that end in a colon, a full stop or a closing bracket.
+pub fn introduces(line: &str) -> bool {
+    let line = line.trim();
+    let is_plain =
+        !line.contains(['=', '`', '|', '>', '$', '{', '<', '"']) && !line.starts_with(['#', '-', '[']);
+    is_plain && line.split_whitespace().count() > 2 && line.ends_with([':', '.', ')'])
+}
+
+/// A text with the sentence that introduces it as a comment.
+pub fn introduced(text: &str) -> Option<String> {
+    let first = text.lines().next().filter(|line| introduces(line))?;
+    let rest = text.get(first.len() + 1..)?;
+    let indent =
+        rest.lines().filter(|line| !line.trim().is_empty()).map(|line| line.len() - line.trim_start().len());
+    let indent = indent.min()?;
+    let of = |line: &str| line.get(indent..).unwrap_or_default().to_owned() + "\n";
+    Some(format!("# {first}\n{}", rest.lines().map(of).collect::<String>()))
+}
+
+/// The stretch of a text that is a file with sections, between sentences: its first line, from 1, and its lines.
+pub fn sections(text: &str) -> Option<(usize, String)> {
+    let is_section = |line: &str| {
+        let name = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        name.is_some_and(|name| ["Unit", "Service", "Install", "Slice", "Scope", "Container"].contains(&name))
+    };
+    let is_entry = |line: &str| {
+        let key = line.split_once('=').map_or("", |(key, _)| key.trim());
+        line.trim().is_empty()
+            || line.trim_start().starts_with(['#', ';'])
+            || !key.is_empty() && key.chars().all(char::is_alphanumeric)
+    };
+    let first = text.lines().position(is_section).filter(|first| *first > 0)?;
+    let lines = text.lines().skip(first).take_while(|line| is_section(line) || is_entry(line));
+    let kept: String = lines.flat_map(|line| [line.trim(), "\n"]).collect();
+    (kept.lines().count() > 1).then_some((first + 1, kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_behind_a_sentence_is_a_command() {
+        for (line, expected) in [
+            ("Without reboot: echo 1 > /sys/x", "echo 1 > /sys/x"),
+            ("Disable C3 and C6:  cpupower idle-set -d 2", "cpupower idle-set -d 2"),
+            ("image: registry/echo 1", "image: registry/echo 1"),
+            ("echo a: b > /sys/x", "echo a: b > /sys/x"),
+        ] {
+            assert_eq!(without_sentences(line), expected);
+        }
+    }
+
+    #[test]
+    fn a_unit_between_sentences_is_found() {
+        let text =
+            "The unit file:\n[Service]\nUser=x\nExecStart=/bin/x\nand then the limits:\nx - rtprio 99\n";
+        assert_eq!(sections(text), Some((2, "[Service]\nUser=x\nExecStart=/bin/x\n".to_owned())));
+        assert_eq!(sections("[Service]\nUser=x\n"), None);
+    }
+
+    #[test]
+    fn sentences_that_warn_do_not_advise() {
+        assert!(advises("Tickless on all cores: add nohz=full"));
+        assert!(!advises("mitigations=no is not a value"));
+    }
+}
