@@ -19,6 +19,9 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks.extend(managed_interrupts(text));
     remarks.extend(limits_of_a_service(text));
     remarks.extend(dropped_by_configuration(text));
+    remarks.extend(not_saved(text));
+    remarks.extend(libraries_of_a_capable_file(text));
+    remarks.extend(fragment_of_another_name(text));
     remarks.extend(replaced(text));
     remarks.extend(braces(text));
     remarks
@@ -32,13 +35,16 @@ fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> 
 fn masks_beside_comments(text: &str) -> Vec<Remark> {
     let lines: Vec<&str> = text.lines().collect();
     let of = |index: usize, line: &str| {
+        let sentence = super::prose::behind_colon(line).and_then(|behind| line.strip_suffix(behind));
+        let line = sentence.map_or(line, |sentence| &line[sentence.len()..]);
         let number = mask_of(line)?;
         let bits = u64::from_str_radix(number.trim_start_matches("0x"), 16).ok()?;
         let above = index
             .checked_sub(1)
             .and_then(|above| lines.get(above))
-            .filter(|above| above.trim_start().starts_with('#'));
-        let comment = line.split_once(" #").map(|(_, comment)| comment).or(above.copied())?;
+            .filter(|above| above.trim_start().starts_with('#') || super::prose::introduces(above));
+        let behind = line.split_once(" #").map(|(_, comment)| comment);
+        let comment = behind.or(sentence).or(above.copied())?;
         let cpu = named_cpu(comment)?;
         let is_slip = number == cpu.to_string() && cpu < 64 && bits != 1 << cpu;
         is_slip.then(|| {
@@ -125,11 +131,13 @@ const WRITERS: [&str; 7] =
 /// /etc/default/grub is edited, the machine is booted, and nothing has made grub.cfg of it.
 fn boot_loader_not_written(text: &str) -> Option<Remark> {
     let edits = text.lines().position(|line| {
-        let changes = line.contains("sed -i") || line.contains("tee ") || line.contains(">> ");
-        changes && line.contains("/etc/default/grub")
+        let changes = ["sed -i", "tee ", ">> ", "Open ", "open ", "Edit ", "edit ", "nano ", "vi "];
+        line.contains("/etc/default/grub") && changes.iter().any(|change| line.contains(change))
     })?;
+    let is_sign = |c: char| c.is_ascii_digit() || c == '.' || c == ' ' || c == '-';
     let boots = text.lines().skip(edits).any(|line| {
-        line.trim().trim_start_matches("sudo ").trim_start_matches("systemctl ").starts_with("reboot")
+        let line = line.trim_start_matches(is_sign);
+        line.trim_start_matches("sudo ").trim_start_matches("systemctl ").to_lowercase().starts_with("reboot")
     });
     let is_written = WRITERS.iter().any(|writer| text.contains(writer));
     (boots && !is_written).then(|| {
@@ -340,7 +348,8 @@ fn limits_of_a_service(text: &str) -> Option<Remark> {
 
 /// Symbols that olddefconfig drops again: PREEMPT_RT without EXPERT, and HZ, which follows from a choice.
 fn dropped_by_configuration(text: &str) -> Option<Remark> {
-    let is_made = text.contains("defconfig") && text.contains("make ");
+    let is_made =
+        text.contains("defconfig") && text.contains("make ") || text.contains("CONFIG_EXPERT is not set");
     let sets = |name: &str| {
         let end = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric() && c != '_');
         ["-e ", "--enable ", "CONFIG_"].iter().any(|start| {
@@ -365,6 +374,50 @@ fn dropped_by_configuration(text: &str) -> Option<Remark> {
         let message = "HZ follows from a choice and cannot be set: the line is dropped";
         error(index + 1, RemarkId::NotMerged, line, message).instead(format!("CONFIG_HZ_{rate}=y"))
     })
+}
+
+/// U-Boot forgets at the next reset what saveenv has not stored.
+fn not_saved(text: &str) -> Option<Remark> {
+    let lower = text.to_lowercase();
+    let is_meant_to_last = ["permanent", "every boot", "each boot", "from now on", "persist"]
+        .iter()
+        .any(|word| lower.contains(word));
+    let resets =
+        text.lines().any(|line| matches!(line.trim_start_matches("=> ").trim(), "reset" | "boot" | "reboot"));
+    let (index, line) =
+        text.lines().enumerate().find(|(_, line)| line.trim_start_matches("=> ").starts_with("setenv "))?;
+    (is_meant_to_last && resets && !text.contains("saveenv")).then(|| {
+        let message = "lasts until the next reset: U-Boot reads its stored environment then";
+        error(index + 1, RemarkId::NoEffect, line, message).instead("saveenv behind it")
+    })
+}
+
+/// ld.so passes over LD_LIBRARY_PATH for a file with capabilities (ld.so(8), secure-execution mode).
+fn libraries_of_a_capable_file(text: &str) -> Option<Remark> {
+    let (index, line) = text.lines().enumerate().find(|(_, line)| line.contains("setcap cap_"))?;
+    let needs = text.contains("LD_LIBRARY_PATH") || text.contains("ros2 run") || text.contains("ros2 launch");
+    let is_solved = ["ld.so.conf", "ldconfig", "rpath", "patchelf"].iter().any(|sign| text.contains(sign));
+    (needs && !is_solved).then(|| {
+        let message =
+            "a file with capabilities is started without LD_LIBRARY_PATH: its libraries are not found";
+        error(index + 1, RemarkId::NoEffect, line, message)
+            .instead("LimitRTPRIO= or limits.conf, or the libraries' directories in /etc/ld.so.conf.d")
+    })
+}
+
+/// linux-yocto takes fragments named .cfg and .scc (kernel-yocto.bbclass).
+fn fragment_of_another_name(text: &str) -> Option<Remark> {
+    let is_kernels = text.contains("linux-yocto") || text.contains("linux-%");
+    let is_lost = |line: &str| {
+        line.trim().starts_with("SRC_URI")
+            && line.split(['"', ' ']).any(|word| {
+                word.starts_with("file://")
+                    && [".config", ".conf", ".fragment"].iter().any(|end| word.ends_with(end))
+            })
+    };
+    let (index, line) = text.lines().enumerate().find(|(_, line)| is_kernels && is_lost(line))?;
+    let message = "the kernel's class merges .cfg and .scc only: the file is fetched and passed over";
+    Some(error(index + 1, RemarkId::NotMerged, line, message).instead("the same file named .cfg"))
 }
 
 #[cfg(test)]

@@ -213,7 +213,8 @@ fn file(text: &str, target: Target) -> Reading {
 
 /// A file of a known format below the sentence that introduces it.
 fn introduced(text: &str, target: Target) -> Option<Reading> {
-    forms::read(&prose::introduced(text)?, target)
+    let introduced = prose::introduced(text).and_then(|text| forms::read(&text, target));
+    introduced.or_else(|| forms::read(&prose::object(text)?, target))
 }
 
 /// Kernel command lines, settings, symbols and commands, line by line.

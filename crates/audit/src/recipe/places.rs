@@ -1,7 +1,7 @@
 //! Where a text goes, as its heading comment says (`# /etc/udev/rules.d/99-rt.rules`), and what is read there: the name that a
 //! file needs, the lines that its reader knows.
 
-use super::{Remark, RemarkId};
+use super::{Remark, RemarkId, prose};
 use crate::Severity;
 
 /// Directories whose files count only with this end of their names.
@@ -73,14 +73,19 @@ fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> 
 /// Lines that are neither empty nor a comment, from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#') && !prose::introduces(line))
 }
 
 /// Comments that begin with a path, above lines that are no comments: what follows is that file's.
-fn headings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn headings<'a>(text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
     text.lines().enumerate().filter_map(|(index, line)| {
-        let path = line.trim().strip_prefix('#')?.split_whitespace().next()?.trim_end_matches([':', ',']);
-        (path.starts_with('/') && path.matches('/').count() > 1).then_some((index + 1, path))
+        let comment = line.trim().strip_prefix('#').and_then(|comment| comment.split_whitespace().next());
+        let sentence = prose::introduces(line).then_some(line);
+        let mut words = comment.into_iter().chain(sentence.into_iter().flat_map(str::split_whitespace));
+        let bare = |word: &'a str| word.trim_matches([':', ',', '.', '`', '"', '(', ')']);
+        let path =
+            words.by_ref().map(bare).find(|word| word.starts_with('/') && word.matches('/').count() > 1)?;
+        Some((index + 1, path))
     })
 }
 
@@ -152,7 +157,9 @@ const FIRMWARE: [&str; 9] = [
 pub fn is_firmware(text: &str) -> bool {
     let is_named = text.lines().any(|line| {
         let mut words = line.trim().trim_start_matches('#').split_whitespace();
-        line.trim().starts_with('#') && words.next().is_some_and(|word| word.ends_with("config.txt"))
+        let is_comment = line.trim().starts_with('#');
+        let is_file = |word: &str| word.trim_end_matches([':', ',']).ends_with("config.txt");
+        is_comment && words.next().is_some_and(is_file) || prose::introduces(line) && words.any(is_file)
     });
     let is_line = |line: &str| line.contains('=') && !line.contains(' ') || line.starts_with('[');
     let has_key = lines(text).any(|(_, line)| FIRMWARE.iter().any(|key| line.starts_with(key)));

@@ -36,6 +36,8 @@ pub fn outcome(simple: &Simple) -> Outcome {
         "cyclictest" => affinity_of_smp(&arguments),
         "cpupower" => one_idle_state(&arguments),
         "jackd" => jackd(&arguments),
+        "tc" => clock_of_etf(&arguments),
+        "phc2sys" => offset_of_clock(&arguments),
         "setcap" => setcap(&arguments),
         "sysctl" => {
             let (statements, message) = sysctl(simple.line, &arguments);
@@ -399,6 +401,28 @@ fn one_idle_state(arguments: &[&str]) -> Option<String> {
     let count = arguments.iter().filter(|argument| options.contains(argument)).count();
     (arguments.contains(&"idle-set") && count > 1)
         .then(|| "idle-set changes one state a call: -D LATENCY disables all above a latency".to_owned())
+}
+
+/// tc-etf(8): the qdisc takes CLOCK_TAI alone (net/sched/sch_etf.c).
+fn clock_of_etf(arguments: &[&str]) -> Option<String> {
+    let at = arguments.iter().position(|argument| *argument == "etf")?;
+    let clock = value_of(&arguments[at..], &["clockid"]).filter(|clock| !clock.contains(['$', '<']))?;
+    (clock != "CLOCK_TAI" && clock != "TAI").then(|| format!("etf takes CLOCK_TAI alone, not {clock}"))
+}
+
+/// phc2sys(8): without -a the offset between the clocks is waited for or given.
+fn offset_of_clock(arguments: &[&str]) -> Option<String> {
+    let has = |letter: char| {
+        arguments.iter().any(|argument| {
+            argument.starts_with('-')
+                && !argument.starts_with("--")
+                && argument[1..].starts_with(|c: char| c.is_ascii_alphabetic())
+                && argument.contains(letter)
+        })
+    };
+    let is_manual = has('s') && !has('a') && !has('d') && !has('f');
+    (is_manual && !has('w') && !has('O'))
+        .then(|| "-w waits for ptp4l's offset, or -O gives it: without either it ends at once".to_owned())
 }
 
 /// jackd(1): its own options stand before -d, the driver's behind.

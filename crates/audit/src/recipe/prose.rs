@@ -47,9 +47,11 @@ pub fn without_sentences(text: &str) -> String {
 /// The line with which a text introduces what follows it: words that end in a colon, a full stop or a closing bracket.
 pub fn introduces(line: &str) -> bool {
     let line = line.trim();
-    let is_plain =
-        !line.contains(['=', '`', '|', '>', '$', '{', '<', '"']) && !line.starts_with(['#', '-', '[']);
-    is_plain && line.split_whitespace().count() > 2 && line.ends_with([':', '.', ')'])
+    let is_plain = !line.contains(['=', '|', '>', '$', '{', '<']) && !line.starts_with(['#', '-', '[']);
+    let words = line.split_whitespace().count();
+    let least = if line.contains(['"', '`']) { 5 } else { 3 };
+    let names_file = line.contains('/') && words == 2 && line.ends_with(':') && !line.starts_with('/');
+    is_plain && (words >= least || names_file) && line.ends_with([':', '.', ')'])
 }
 
 /// A text with the sentence that introduces it as a comment.
@@ -61,6 +63,13 @@ pub fn introduced(text: &str) -> Option<String> {
     let indent = indent.min()?;
     let of = |line: &str| line.get(indent..).unwrap_or_default().to_owned() + "\n";
     Some(format!("# {first}\n{}", rest.lines().map(of).collect::<String>()))
+}
+
+/// A text from its first line that opens an object of JSON, with the lines before it empty.
+pub fn object(text: &str) -> Option<String> {
+    let first = text.lines().position(|line| line.trim() == "{").filter(|first| *first > 0)?;
+    let blank = "\n".repeat(first);
+    Some(blank + &text.lines().skip(first).flat_map(|line| [line, "\n"]).collect::<String>())
 }
 
 /// The stretch of a text that is a file with sections, between sentences: its first line, from 1, and its lines.

@@ -206,11 +206,13 @@ fn forbidden(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
     let fault = |value: &str| {
         let real_time = value.contains("chrt ")
             && [" -f", " -r", "--fifo", "--rr"].into_iter().any(|option| value.contains(option));
+        let asks_itself =
+            entries.iter().any(|(_, _, key, _)| matches!(*key, "LimitRTPRIO" | "CPUSchedulingPriority"));
         let writes = ["> /proc/sys", ">/proc/sys", "> /sys/", ">/sys/", "sysctl -w"]
             .into_iter()
             .any(|sign| value.contains(sign));
         match () {
-            () if is_on("RestrictRealtime") && real_time => {
+            () if is_on("RestrictRealtime") && (real_time || asks_itself) => {
                 Some("RestrictRealtime= refuses real-time policies to the service")
             }
             () if is_on("ProtectKernelTunables") && writes => {

@@ -180,7 +180,7 @@ fn without_variables(text: &str) -> String {
 /// The kernel command line on a line, in whatever wrapping.
 fn command_line(line: &str) -> Option<&str> {
     let line = line.strip_prefix("export ").unwrap_or(line);
-    if let Some(text) = assigned(line) {
+    if let Some(text) = assigned(line).or_else(|| listed(line)).or_else(|| assigned_in_sentence(line)) {
         return Some(text);
     }
     let behind = |mark: &str| line.find(mark).and_then(|at| line.get(at + mark.len()..));
@@ -188,7 +188,7 @@ fn command_line(line: &str) -> Option<&str> {
     let rest = line.get(first.len()..).map(str::trim);
     match first.as_str() {
         "setenv" | "fw_setenv" => return behind("bootargs ").map(up_to_command),
-        "options" | "append" => return rest,
+        "options" | "append" if rest?.contains('=') && !prose::introduces(line) => return rest,
         // The kernel's file stands before its words.
         "linux" | "linuxefi" | "linux16" | "kernel" if rest?.starts_with(['/', '(', '$']) => {
             return Some(rest?.split_once(char::is_whitespace).map_or("", |(_, words)| words));
@@ -279,6 +279,26 @@ fn is_known(name: &str) -> bool {
         || parameters::reader_of(name).is_some()
         || parameters::is_undocumented(name)
         || name.starts_with(SETTING)
+}
+
+/// `KernelArgs: "words"` of TripleO, `boot.kernelParams = [ "word" ]` of NixOS.
+fn listed(line: &str) -> Option<&str> {
+    if let Some(list) = line.strip_prefix("boot.kernelParams").and_then(|rest| rest.split_once('[')) {
+        return Some(list.1.split(']').next().unwrap_or_default().trim());
+    }
+    let value = line.trim_start_matches("- ").strip_prefix("KernelArgs:")?.trim();
+    Some(value.trim_matches(['"', '\'']))
+}
+
+/// `Set GRUB_CMDLINE_LINUX_DEFAULT="words" and reboot`.
+fn assigned_in_sentence(line: &str) -> Option<&str> {
+    let at = line
+        .find("GRUB_CMDLINE_LINUX")
+        .filter(|at| *at > 0 && !line.starts_with(['#', '/']) && !line.contains(['|', '>']))?;
+    let is_sentence =
+        line[..at].chars().all(|c| c.is_alphanumeric() || " .,:()-".contains(c)) && prose::advises(line);
+    let (_, value) = line[at..].split_once("=\"").filter(|_| is_sentence)?;
+    value.split_once('"').map(|(value, _)| value)
 }
 
 /// At blanks outside quotes; quotes of any shape around a whole word or line are taken off.

@@ -31,7 +31,14 @@ const MODULE_RT: [&str; 8] = [
 ];
 
 pub fn read(text: &str, _: Target) -> Option<Reading> {
-    libvirt(text).or_else(|| pipewire(text))
+    libvirt(text).or_else(|| pipewire(text)).or_else(|| properties(text))
+}
+
+/// `default.clock.quantum = 64` in a block of PipeWire's properties.
+fn properties(text: &str) -> Option<Reading> {
+    let is_one = text.contains("context.properties") || text.contains("stream.properties");
+    let settings = text.lines().filter(|line| line.trim_start().starts_with("default.clock.")).count();
+    (is_one && settings > 0).then(|| Reading { settings, ..Reading::default() })
 }
 
 fn error(line: usize, shown: &str, message: String) -> Remark {

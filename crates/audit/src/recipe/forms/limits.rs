@@ -51,6 +51,18 @@ pub fn read(text: &str, _: Target) -> Option<Reading> {
         return None;
     }
     let mut reading = Reading { settings: rows.len(), ..Reading::default() };
+    let raised = |domain: &str| {
+        rows.iter()
+            .any(|(_, columns)| matches!(columns[..], [other, "hard" | "-", "rtprio", _] if other == domain))
+    };
+    let lone = rows
+        .iter()
+        .find(|(_, columns)| matches!(columns[..], [domain, "soft", "rtprio", _] if !raised(domain)));
+    reading.remarks.extend(lone.map(|(line, columns)| {
+        let message = "is cut to the hard limit, which is 0 unless a line with hard or - raises it";
+        Remark::new(*line, RemarkId::NoEffect, Severity::Error, columns.join(" "), message)
+            .instead(columns.join(" ").replacen("soft", "-", 1))
+    }));
     for (line, columns) in rows {
         reading.remarks.extend(fault(&columns).map(|message| {
             Remark::new(line, RemarkId::Malformed, Severity::Error, columns.join(" "), message)

@@ -25,8 +25,9 @@ pub fn read(text: &str, _: Target) -> Option<Reading> {
 }
 
 /// Names before the dot of kernel parameters that are never modules (`bool` in Kconfig, or no option at all).
-const BUILT_IN: [&str; 12] = [
+const BUILT_IN: [&str; 13] = [
     "intel_idle",
+    "intel_pstate",
     "cpuidle",
     "rcutree",
     "rcupdate",
@@ -53,6 +54,16 @@ fn modprobe(line: usize, words: &[&str]) -> Reading {
         reading.remarks.push(Remark::new(
             line,
             RemarkId::Misspelt,
+            Severity::Error,
+            words.join(" "),
+            message,
+        ));
+    }
+    if words[0] == "blacklist" && BUILT_IN.contains(&words[1].replace('-', "_").as_str()) {
+        let message = "is part of the kernel, never a module: there is nothing to keep from loading";
+        reading.remarks.push(Remark::new(
+            line,
+            RemarkId::NoEffect,
             Severity::Error,
             words.join(" "),
             message,
