@@ -15,7 +15,17 @@ fn main() -> io::Result<()> {
     let rules = files(&directory)?.into_iter().map(|(layer, path)| Ok(json!([layer, table(&path)?])));
     pack("rules", &json!(rules.collect::<io::Result<Vec<_>>>()?))?;
     pack("origins", &table(Path::new("src/isolation/origins.toml"))?)?;
-    pack("known", &table(Path::new("src/recipe/known.toml"))?)
+    pack("known", &table(Path::new("src/recipe/known.toml"))?)?;
+    TEXTS.iter().try_for_each(|name| pack_text(name))
+}
+
+/// Tables of what `check --recipe` knows, a line an entry.
+const TEXTS: [&str; 4] = ["keys", "stressors", "systemd", "tools"];
+
+fn pack_text(name: &str) -> io::Result<()> {
+    let path = format!("src/recipe/{name}.txt");
+    println!("cargo::rerun-if-changed={path}");
+    write(&format!("{name}.txt.gz"), &fs::read(&path)?)
 }
 
 /// A file of TOML as JSON.
@@ -27,10 +37,14 @@ fn table(path: &Path) -> io::Result<serde_json::Value> {
 }
 
 fn pack(name: &str, table: &serde_json::Value) -> io::Result<()> {
+    write(&format!("{name}.json.gz"), table.to_string().as_bytes())
+}
+
+fn write(file: &str, bytes: &[u8]) -> io::Result<()> {
     let target = env::var("OUT_DIR").map_err(io::Error::other)?;
-    let packed = fs::File::create(Path::new(&target).join(format!("{name}.json.gz")))?;
+    let packed = fs::File::create(Path::new(&target).join(file))?;
     let mut packed = GzBuilder::new().write(packed, Compression::best());
-    packed.write_all(table.to_string().as_bytes())?;
+    packed.write_all(bytes)?;
     packed.finish().map(drop)
 }
 

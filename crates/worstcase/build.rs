@@ -1,4 +1,4 @@
-//! Turns the presets into JSON, so that no program carries a parser of TOML for them, and finds out which commit is built.
+//! Turns tables of TOML into JSON, so that no program carries a parser of TOML for them, and finds out which commit is built.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,14 +9,19 @@ use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value};
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed=src/presets.toml");
-    let presets: toml::Value =
-        toml::from_str(&fs::read_to_string("src/presets.toml")?).map_err(io::Error::other)?;
     let target = env::var("OUT_DIR").map_err(io::Error::other)?;
-    fs::write(Path::new(&target).join("presets.json"), serde_json::to_string(&presets)?)?;
-    pack(&target, &schemas()?)?;
+    fs::write(Path::new(&target).join("presets.json"), json("src/presets.toml")?)?;
+    pack(&target, "schemas.gz", &schemas()?)?;
+    pack(&target, "doubts.gz", &json("src/commands/why/doubts.toml")?)?;
     println!("cargo::rustc-env=WORSTCASE_VERSION={} ({})", env!("CARGO_PKG_VERSION"), origin());
     Ok(())
+}
+
+/// A file of TOML as JSON.
+fn json(path: &str) -> io::Result<String> {
+    println!("cargo::rerun-if-changed={path}");
+    let table: toml::Value = toml::from_str(&fs::read_to_string(path)?).map_err(io::Error::other)?;
+    Ok(serde_json::to_string(&table)?)
 }
 
 /// The forms whose schemas are made from their types, and the directories of these numbered files.
@@ -109,8 +114,8 @@ fn named(schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-fn pack(target: &str, text: &str) -> io::Result<()> {
-    let file = fs::File::create(Path::new(target).join("schemas.gz"))?;
+fn pack(target: &str, name: &str, text: &str) -> io::Result<()> {
+    let file = fs::File::create(Path::new(target).join(name))?;
     let mut packed = GzBuilder::new().write(file, Compression::best());
     packed.write_all(text.as_bytes())?;
     packed.finish().map(drop)

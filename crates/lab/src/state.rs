@@ -128,6 +128,7 @@ pub trait Plan: Serialize + DeserializeOwned {
 
 /// An experiment that was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "P: serde::de::DeserializeOwned"))]
 pub struct State<P> {
     /// The form's version.
     #[serde(alias = "schema-version")]
@@ -142,7 +143,7 @@ pub struct State<P> {
     #[serde(default)]
     pub kernels: BTreeMap<String, KnownKernel>,
     /// What is asked.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "record::json::flattened")]
     pub plan: P,
 }
 

@@ -4,10 +4,14 @@
 //! This deserializer asks for objects, so that the second is in no program (a twentieth of one). And as all that is read comes
 //! from bytes, each type is read by one kind of deserializer.
 
+use std::cell::OnceCell;
+
+use serde::Deserialize as _;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess,
     Visitor,
 };
+use serde_json::de::SliceRead;
 
 /// Reads a value that is all of `json`.
 ///
@@ -26,6 +30,76 @@ pub fn read<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
 /// It is not the JSON of the type.
 pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> serde_json::Result<T> {
     read(&serde_json::to_vec(value)?)
+}
+
+/// Reads a flattened field by the reader of all others, for `#[serde(flatten, deserialize_with = "..")]`. Left to itself, a
+/// flattened field brings a second reader of each type below it, of what its object was kept in: a hundredth of the program.
+///
+/// # Errors
+/// It is not the JSON of the type.
+pub fn flattened<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    let fields = serde_json::Map::deserialize(deserializer)?;
+    let json = OnceCell::new();
+    T::deserialize(Flattened { fields, json: &json }).map_err(D::Error::custom)
+}
+
+/// The members of an object, some of which are a flattened field.
+struct Flattened<'de> {
+    fields: serde_json::Map<String, serde_json::Value>,
+    /// For their JSON, which must be there as long as what is read from it.
+    json: &'de OnceCell<Vec<u8>>,
+}
+
+impl<'de> Flattened<'de> {
+    /// Those members alone that `names` has.
+    fn only(mut self, names: &[&str]) -> Self {
+        self.fields.retain(|name, _| names.contains(&name.as_str()));
+        self
+    }
+
+    fn reader(self) -> serde_json::Result<serde_json::Deserializer<SliceRead<'de>>> {
+        let json = serde_json::to_vec(&self.fields)?;
+        Ok(serde_json::Deserializer::from_slice(self.json.get_or_init(|| json)))
+    }
+}
+
+impl<'de> Deserializer<'de> for Flattened<'de> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> serde_json::Result<V::Value> {
+        Err(Error::custom("only structs and enums are flattened"))
+    }
+
+    /// A struct that has a flattened field itself asks for all.
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> serde_json::Result<V::Value> {
+        Objects(&mut self.reader()?).deserialize_map(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> serde_json::Result<V::Value> {
+        Objects(&mut self.only(fields).reader()?).deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> serde_json::Result<V::Value> {
+        if !self.fields.keys().any(|key| variants.contains(&key.as_str())) {
+            return Err(Error::custom(format!("no variant of enum {name} found in flattened data")));
+        }
+        Objects(&mut self.only(variants).reader()?).deserialize_enum(name, variants, visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct identifier ignored_any
+    }
 }
 
 /// Has what it passes through ask for objects where structs are wanted.
@@ -245,6 +319,37 @@ mod tests {
         let request = Request::default();
         assert_eq!(read::<Request>(&serde_json::to_vec(&request).unwrap()).unwrap(), request);
         assert_eq!(read_value::<Request>(&serde_json::json!({})).unwrap(), request);
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Around {
+        before: u8,
+        #[serde(flatten, deserialize_with = "flattened")]
+        own: Kind,
+        #[serde(flatten, deserialize_with = "flattened")]
+        pair: Pair,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Pair {
+        least: u64,
+        #[serde(default)]
+        most: Option<u64>,
+    }
+
+    #[test]
+    fn flattened_fields_are_found_between_others() {
+        let own = Kind::Fields { left: None, right: vec![(3, 0.1)] };
+        let around = Around { before: 1, own, pair: Pair { least: u64::MAX, most: None } };
+        assert_eq!(read::<Around>(&serde_json::to_vec(&around).unwrap()).unwrap(), around);
+        let foreign = br#"{"before": 2, "later": [], "least": 4, "One": 3}"#;
+        let pair = Pair { least: 4, most: None };
+        assert_eq!(read::<Around>(foreign).unwrap(), Around { before: 2, own: Kind::One(3), pair });
+        let error = read::<Around>(br#"{"before": 2, "least": 4}"#).unwrap_err();
+        assert!(error.to_string().contains("Kind"), "{error}");
+        let error = read::<Around>(br#"{"before": 2, "One": 4}"#).unwrap_err();
+        assert!(error.to_string().contains("least"), "{error}");
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //! than they bring. Together they make such a program 0.3 MB smaller. A linker takes an archive's member only for a name that
 //! is not there yet, so each of these keeps out its member and all that the member names.
 
+#[cfg(lean_libc)]
+mod library;
+
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// The standard library asks for the stack's end, so that an overflow is called one before the signal ends the program; it does

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 
@@ -42,8 +43,12 @@ impl Tree {
             fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
         }
         fs::copy(&from, &to).with_context(|| format!("writing {}", to.display()))?;
-        // Cargo builds what is newer than the last build: the copy of an older file is.
-        touch(&to)
+        self.renew(name)
+    }
+
+    /// Has Cargo build what `file` belongs to: it builds what is newer than the last build.
+    pub fn renew(&self, file: &str) -> Result<()> {
+        set_time(&self.0.join(file), SystemTime::now())
     }
 
     /// Files of a former copy.
@@ -63,16 +68,20 @@ impl Tree {
         cargo.env_remove("CARGO_MANIFEST_DIR");
     }
 
-    /// Puts a fault in.
-    pub fn put_in(&self, fault: &Fault) -> Result<()> {
-        self.edit(fault.file, fault.is, fault.becomes)
+    /// Puts a fault in; the time that its file had.
+    pub fn put_in(&self, fault: &Fault) -> Result<SystemTime> {
+        let path = self.0.join(fault.file);
+        let time = fs::metadata(&path).and_then(|kind| kind.modified());
+        let time = time.with_context(|| format!("reading the time of {}", path.display()))?;
+        self.edit(fault.file, fault.is, fault.becomes)?;
+        Ok(time)
     }
 
-    /// Takes it out again.
-    pub fn take_out(&self, fault: &Fault) -> Result<()> {
+    /// Takes it out again, and gives the file that time.
+    pub fn take_out(&self, fault: &Fault, time: SystemTime) -> Result<()> {
         let (from, to) = (workspace::root().join(fault.file), self.0.join(fault.file));
         fs::copy(&from, &to).with_context(|| format!("writing {}", to.display()))?;
-        touch(&to)
+        set_time(&to, time)
     }
 
     fn edit(&self, file: &str, is: &str, becomes: &str) -> Result<()> {
@@ -83,8 +92,8 @@ impl Tree {
     }
 }
 
-fn touch(path: &Path) -> Result<()> {
+fn set_time(path: &Path, time: SystemTime) -> Result<()> {
     let file = fs::File::options().append(true).open(path);
-    file.and_then(|file| file.set_modified(std::time::SystemTime::now()))
+    file.and_then(|file| file.set_modified(time))
         .with_context(|| format!("setting the time of {}", path.display()))
 }

@@ -9,7 +9,8 @@ use super::{Remark, RemarkId};
 use crate::Severity;
 
 /// See its head.
-const TABLE: &str = include_str!("keys.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/keys.txt.gz"))));
 
 /// A key of a format.
 pub struct Key {

@@ -9,7 +9,8 @@ use super::{Remark, RemarkId, keys};
 use crate::Severity;
 
 /// See its head.
-const TABLE: &str = include_str!("systemd.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/systemd.txt.gz"))));
 
 static GROUPS: LazyLock<BTreeMap<&'static str, BTreeSet<&'static str>>> = LazyLock::new(|| {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));

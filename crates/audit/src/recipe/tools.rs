@@ -11,9 +11,11 @@ use super::{Remark, RemarkId};
 use crate::Severity;
 
 /// See its head.
-const TABLE: &str = include_str!("tools.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/tools.txt.gz"))));
 /// Its second line has the stressors, its fourth the other options.
-const STRESSORS: &str = include_str!("stressors.txt");
+static STRESSORS: LazyLock<String> =
+    LazyLock::new(|| machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/stressors.txt.gz"))));
 
 /// A tool with its options.
 #[derive(Debug)]

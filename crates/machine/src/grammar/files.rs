@@ -6,9 +6,11 @@ use units::KernelVersion;
 
 use super::kind::is_placeholder;
 use super::{Fault, Kind};
+use crate::packed;
 
 /// See its head.
-const TABLE: &str = include_str!("files.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/files.gz"))));
 
 /// A file whose values are known.
 #[derive(Clone, Debug, PartialEq, Eq)]

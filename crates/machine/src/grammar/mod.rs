@@ -20,6 +20,8 @@ use std::sync::LazyLock;
 
 use units::KernelVersion;
 
+use crate::packed;
+
 pub use cpus::{CpuListFault, cpu_list};
 pub use kind::Kind;
 pub use line::{Misfit, together};
@@ -44,7 +46,8 @@ fn only_of(only: Option<KernelVersion>, version: Option<KernelVersion>) -> Optio
 }
 
 /// See its head.
-const TABLE: &str = include_str!("parameters.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/values.gz"))));
 
 /// A kernel parameter whose values are known.
 #[derive(Clone, Debug, PartialEq, Eq)]

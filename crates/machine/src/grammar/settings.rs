@@ -6,9 +6,11 @@ use std::sync::LazyLock;
 use units::KernelVersion;
 
 use super::only_of;
+use crate::packed;
 
 /// See its head.
-const TABLE: &str = include_str!("settings.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/settings.gz"))));
 
 /// Whether the kernel of that version has the setting at a path below /proc/sys; unknown for directories that are not in the
 /// table and versions that were not looked at.

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crate::packed;
+
 /// See its head.
-const TABLE: &str = include_str!("symbols.txt");
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/symbols.gz"))));
 
 /// A symbol, without `CONFIG_`.
 #[derive(Clone, Debug, PartialEq, Eq)]

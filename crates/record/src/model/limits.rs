@@ -34,7 +34,7 @@ pub struct CpuQuota {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuotaEvidence {
     /// The quota, as read last.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "crate::json::flattened")]
     pub limit: CpuQuota,
     /// Periods in which the group was stopped.
     pub periods: Fact<u64>,

@@ -43,7 +43,7 @@ impl Scenario {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScenarioHead {
     /// What was planned.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "crate::json::flattened")]
     pub planned: PlannedScenario,
     /// When it began.
     pub started: UtcTime,
@@ -103,7 +103,7 @@ pub struct Series {
     #[serde(default)]
     pub maxima: BlockMaxima,
     /// What the instrument adds.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "crate::json::flattened")]
     pub own: Own,
 }
 

@@ -100,8 +100,8 @@ struct Doubt {
 
 /// The warnings' texts by their ids.
 fn doubts() -> Result<BTreeMap<String, Doubt>> {
-    let doubts = toml::from_str(include_str!("why/doubts.toml"));
-    doubts.map_err(|error| Error::new(error, ""))
+    let json = machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/doubts.gz")));
+    record::json::read(json.as_bytes()).map_err(|error| Error::new(error, ""))
 }
 
 fn of_warning(id: &str, rules: &Rules) -> Result<Option<String>> {
