@@ -68,27 +68,31 @@ impl Tree {
         cargo.env_remove("CARGO_MANIFEST_DIR");
     }
 
-    /// Puts a fault in; the time that its file had.
-    pub fn put_in(&self, fault: &Fault) -> Result<SystemTime> {
+    /// Puts a fault in.
+    pub fn put_in(&self, fault: &Fault) -> Result<Former> {
         let path = self.0.join(fault.file);
-        let time = fs::metadata(&path).and_then(|kind| kind.modified());
-        let time = time.with_context(|| format!("reading the time of {}", path.display()))?;
-        self.edit(fault.file, fault.is, fault.becomes)?;
-        Ok(time)
+        let failed = || format!("reading {}", path.display());
+        let text = fs::read_to_string(&path).with_context(failed)?;
+        let time = fs::metadata(&path).and_then(|kind| kind.modified()).with_context(failed)?;
+        ensure!(text.matches(fault.is).count() == 1, "{} does not have once: {}", fault.file, fault.is);
+        fs::write(&path, text.replacen(fault.is, fault.becomes, 1))
+            .with_context(|| format!("writing {}", path.display()))?;
+        Ok(Former { path, text, time })
     }
+}
 
-    /// Takes it out again, and gives the file that time.
-    pub fn take_out(&self, fault: &Fault, time: SystemTime) -> Result<()> {
-        let (from, to) = (workspace::root().join(fault.file), self.0.join(fault.file));
-        fs::copy(&from, &to).with_context(|| format!("writing {}", to.display()))?;
-        set_time(&to, time)
-    }
+/// A file before a fault came into it: the sources that the copy is of may have changed since.
+pub struct Former {
+    path: PathBuf,
+    text: String,
+    time: SystemTime,
+}
 
-    fn edit(&self, file: &str, is: &str, becomes: &str) -> Result<()> {
-        let path = self.0.join(file);
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        ensure!(text.matches(is).count() == 1, "{file} does not have once: {is}");
-        fs::write(&path, text.replacen(is, becomes, 1)).with_context(|| format!("writing {}", path.display()))
+impl Former {
+    /// Takes the fault out. With the former time, Cargo builds nothing again.
+    pub fn put_back(self, with_its_time: bool) -> Result<()> {
+        fs::write(&self.path, self.text).with_context(|| format!("writing {}", self.path.display()))?;
+        if with_its_time { set_time(&self.path, self.time) } else { Ok(()) }
     }
 }
 
