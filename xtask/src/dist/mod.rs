@@ -32,7 +32,7 @@ pub struct Program {
 /// All of them. The aims are 5,000,000 and 1,500,000: a limit goes up only with a new command, by what that takes. What the programs
 /// consist of, and what made them smaller, is in docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 5_800_000 }, Program { name: "worstcase-agent", limit: 2_300_000 }];
+    [Program { name: "worstcase", limit: 5_900_000 }, Program { name: "worstcase-agent", limit: 2_300_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
