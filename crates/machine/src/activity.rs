@@ -42,7 +42,7 @@ type Rows = BTreeMap<String, Row>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row {
     /// What stands behind the counts: a controller, a source, handlers.
-    words: String,
+    pub(crate) words: String,
     pub(crate) counts: BTreeMap<CpuId, u64>,
 }
 

@@ -7,6 +7,7 @@ use sysroot::SysRoot;
 use sysroot::parsed;
 use units::{CpuId, CpuList, Nanos};
 
+use crate::counts::{self, Counts};
 use crate::cpu_times::{CpuTime, busy_permille, cpu_times, from_ticks};
 use crate::facts::processors::{cpuinfo_value, governor, idle_directories, online};
 use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
@@ -23,6 +24,7 @@ pub struct Snapshot {
     clock_source: Fact<String>,
     temperature: Fact<i64>,
     quotas: Fact<Vec<Quota>>,
+    counts: Counts,
 }
 
 /// A CPU's counters.
@@ -49,6 +51,7 @@ impl Snapshot {
             clock_source: root.read(CLOCK_SOURCE),
             temperature: temperature(root),
             quotas: quotas(root),
+            counts: Counts::take(root, cpus),
         }
     }
 
@@ -121,6 +124,7 @@ pub fn evidence_between(before: &Snapshot, after: &Snapshot) -> Evidence {
         clock_source_changed: (before.clock_source != after.clock_source)
             .then(|| after.clock_source.to_string()),
         quotas: crate::quotas::between(&before.quotas, &after.quotas),
+        counters: counts::between(&before.counts, &after.counts),
         ..Evidence::default()
     }
 }
@@ -170,7 +174,11 @@ fn increase(before: u64, after: u64) -> u64 {
 }
 
 /// A figure of two values; where one is missing, why.
-fn both<T: Clone, U>(before: &Fact<T>, after: &Fact<T>, combine: impl FnOnce(&T, &T) -> U) -> Fact<U> {
+pub(crate) fn both<T: Clone, U>(
+    before: &Fact<T>,
+    after: &Fact<T>,
+    combine: impl FnOnce(&T, &T) -> U,
+) -> Fact<U> {
     match (before, after) {
         (Fact::Value(before), Fact::Value(after)) => Fact::Value(combine(before, after)),
         (Fact::Value(_), missing) | (missing, _) => missing.clone().and_then(|_| Fact::Unsupported),

@@ -24,6 +24,7 @@ pub mod cgroups;
 pub mod command_line;
 pub mod configuration;
 mod counters;
+mod counts;
 mod cpu_times;
 mod cpusets;
 mod disturbances;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use control::Marker;
 use failure::Error;
-use record::{ClockName, CpuReading, ThreadEvidence};
+use record::{ClockName, CpuReading, Fact, ThreadEvidence};
 use serde::{Deserialize, Serialize};
 use sys::cpu::{CpuReader, Way};
 use sys::schedule::{self, Scheduling};
@@ -297,6 +297,7 @@ impl<'a> ThreadGroup<'a> {
             recorder.mark_with(marker);
         }
         let own = plan.tally(self.board, index);
+        let waited = sys::usage::waited();
         let used = ready.measure(start, self.board, &mut recorder, own);
         let evidence = self.evidence(index, &View(words));
         ThreadEvidence {
@@ -305,6 +306,7 @@ impl<'a> ThreadGroup<'a> {
             voluntary_switches: used.usage.voluntary,
             involuntary_switches: used.usage.involuntary,
             cpu_time: used.cpu_time,
+            waited: added(waited, sys::usage::waited()),
             cpu_reading,
             ..evidence
         }
@@ -332,6 +334,16 @@ impl<'a> ThreadGroup<'a> {
             rephased: view.rephased(),
             ..ThreadEvidence::default()
         }
+    }
+}
+
+/// What was added between two readings of how long the thread waited for a CPU.
+fn added(before: std::io::Result<Nanos>, after: std::io::Result<Nanos>) -> Fact<Nanos> {
+    match before.and_then(|before| Ok(Nanos(after?.0.saturating_sub(before.0)))) {
+        Ok(waited) => Fact::Value(waited),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Fact::Absent,
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Fact::Unsupported,
+        Err(error) => Fact::Unreadable(error.raw_os_error().unwrap_or(sys::Errno::BADMSG.raw_os_error())),
     }
 }
 

@@ -85,6 +85,7 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Forbids, "CPUs measured", |r| r.header.plan.cpus.to_string()),
     (Weight::Forbids, "CPUs of the loads", |r| r.header.plan.load_cpus.to_string()),
     (Weight::Forbids, "ended early", ended_early),
+    (Weight::Note, "perf counters", |r| if r.header.plan.perf { "read".into() } else { "not read".into() }),
     (Weight::Note, "phases met", crate::phases::of_all),
     (Weight::Note, "partition", |r| {
         r.header.plan.partition.as_ref().map_or("none".into(), |one| one.group.clone())

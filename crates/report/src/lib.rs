@@ -11,6 +11,7 @@
 pub mod against;
 pub mod compare;
 pub mod cost;
+pub mod counters;
 pub mod experiment;
 pub mod explanation;
 pub mod export;

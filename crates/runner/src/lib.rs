@@ -26,6 +26,7 @@ pub mod guest;
 mod observer;
 mod outputs;
 pub mod partition;
+mod perf;
 pub mod plan;
 mod program;
 mod recorder;

@@ -63,6 +63,7 @@ pub(crate) fn plan(request: &Request, division: &Division, known: &[Load]) -> Re
         limit: request.limit,
         stop_at: request.stop_at,
         fail_safe: request.fail_safe,
+        perf: request.perf,
         partition: division.partition.clone(),
         preset: request.preset.clone(),
         ..RunPlan::default()

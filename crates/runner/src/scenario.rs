@@ -11,8 +11,8 @@ use record::PlannedScenario;
 use record::journal::Line;
 use record::time::UtcTime;
 use record::{
-    CStates, Evidence, Fact, LoadEvidence, RecorderEvidence, Scenario, ScenarioEnd, ScenarioHead,
-    ThreadEvidence,
+    CStates, Counted, CountedOn, Evidence, Fact, LoadEvidence, RecorderEvidence, Scenario, ScenarioEnd,
+    ScenarioHead, ThreadEvidence,
 };
 use sys::schedule;
 use sys::signal::Signal;
@@ -24,6 +24,7 @@ use crate::exposure::Looks;
 use crate::guest;
 use crate::observer::Observer;
 use crate::partition::put;
+use crate::perf::Perf;
 use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::tracer::{self, Traced};
@@ -84,6 +85,7 @@ pub fn measure(
     let length = session.header.plan.scenario_length(&head.planned.setup);
     let length = length.map(|length| length + session.header.plan.warm_up);
     round.beside = beside::begin(&session.root, &head.planned.setup, length)?;
+    let perf = session.header.plan.perf.then(|| Perf::begin(&session.division.measured, probe.tids()));
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
     let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
@@ -110,6 +112,7 @@ pub fn measure(
     let length = ending::length(&probe);
     let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
     evidence.partition = partition;
+    perf.into_iter().for_each(|perf| perf.enter(&mut evidence.counters));
     let mut load_evidence = load.stop();
     load_evidence.outside_other = outside_other;
     load_evidence.shares = round.shares();
@@ -311,6 +314,7 @@ impl Round<'_> {
         if let Some(hottest) = self.hottest.max(around.temperature_millidegrees.value().copied()) {
             around.temperature_millidegrees = Fact::Value(hottest);
         }
+        threads.iter().for_each(|thread| enter_thread(thread, &mut around.counters));
         Evidence { threads, recorder, kernel_messages, ..around }
     }
 
@@ -322,6 +326,15 @@ impl Round<'_> {
     fn shares(&self) -> Vec<record::CpuShare> {
         self.snapshots().map(|(before, after)| machine::busy_between(before, after)).unwrap_or_default()
     }
+}
+
+/// What a measuring thread counted of itself.
+fn enter_thread(thread: &ThreadEvidence, counters: &mut record::Counters) {
+    let of = CountedOn::Thread(thread.thread);
+    let switches = thread.voluntary_switches.saturating_add(thread.involuntary_switches);
+    counters.add(Counted::ContextSwitches, "getrusage of the thread", of, Fact::Value(switches));
+    let waited = thread.waited.clone().map(|waited| waited.0);
+    counters.add(Counted::RunQueueWait, "/proc/thread-self/schedstat, warm-up included", of, waited);
 }
 
 /// Whether the machine is hotter than it may be (in thousandths of a degree), or slows down for heat as it did not

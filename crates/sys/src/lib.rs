@@ -27,6 +27,7 @@ pub mod message_queue;
 pub mod mutex;
 pub mod namespace;
 pub mod net;
+pub mod perf;
 pub mod privilege;
 pub mod process;
 pub mod schedule;

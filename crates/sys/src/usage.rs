@@ -1,5 +1,6 @@
 //! What a thread or process has used: getrusage(2), clock_getcpuclockid(3).
 
+use std::io;
 use std::time::Duration;
 
 use units::Nanos;
@@ -30,6 +31,25 @@ pub fn thread() -> Usage {
         major_faults: usage.ru_majflt as u64,
         voluntary: usage.ru_nvcsw as u64,
         involuntary: usage.ru_nivcsw as u64,
+    }
+}
+
+/// For how long the calling thread has been ready to run without a CPU, since it began: the second figure of
+/// /proc/thread-self/schedstat (proc(5)).
+///
+/// # Errors
+/// Those of reading it; `InvalidData` where it holds no such figure, `Unsupported` where the kernel does not count.
+pub fn waited() -> io::Result<Nanos> {
+    waited_of(&std::fs::read_to_string("/proc/thread-self/schedstat")?)
+}
+
+fn waited_of(text: &str) -> io::Result<Nanos> {
+    let figures: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    match figures[..] {
+        // A kernel that keeps no such figures prints zeros; a thread that runs has had a slice.
+        [_, _, 0] => Err(io::ErrorKind::Unsupported.into()),
+        [_, waited, _] => Ok(Nanos(waited)),
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
@@ -96,6 +116,14 @@ mod tests {
             sum = std::hint::black_box(sum + 1);
         }
         assert_eq!(cpu_time_of(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_count_waiting_is_not_one_without_waiting() {
+        assert_eq!(waited_of("0 0 0\n").unwrap_err().kind(), io::ErrorKind::Unsupported);
+        assert_eq!(waited_of("700 0 1\n").unwrap(), Nanos(0));
+        assert_eq!(waited_of("700 42 9\n").unwrap(), Nanos(42));
+        assert_eq!(waited_of("700\n").unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]

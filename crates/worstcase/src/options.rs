@@ -72,6 +72,11 @@ pub struct Measuring {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub samples_file: Option<PathBuf>,
 
+    /// Count instructions, cycles, cache and TLB misses of the measuring threads and of the measured CPUs (perf_event_open), for
+    /// the record and its page. Counting a thread takes time at each of its switches: latencies become longer by it
+    #[arg(long, help_heading = METHOD)]
+    pub perf: bool,
+
     /// End when a sensor reads more than this, in degrees Celsius; a CPU that throttles for heat always ends a run
     #[arg(long, value_name = "DEGREES", value_parser = clap::value_parser!(i64).range(20..=150), help_heading = REQUIREMENT)]
     pub max_temperature: Option<i64>,
@@ -131,6 +136,7 @@ impl Measuring {
             fail_safe: self.fail_safe,
             stop_command: self.stop_command.clone(),
             max_temperature: self.max_temperature,
+            perf: self.perf,
             note: self.note.clone(),
             samples_file: self.samples_file.clone(),
             ..Request::default()

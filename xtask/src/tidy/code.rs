@@ -21,7 +21,7 @@ const KERNEL_FILES: [&str; 9] =
 const KERNEL_FOLDERS: [&str; 2] = ["crates/lab/src/guest/", "crates/audit/src/recipe/"];
 
 /// Kernel files that others name, each with its reason.
-const EXCEPTIONS: [(&str, &str); 25] = [
+const EXCEPTIONS: [(&str, &str); 26] = [
     ("files", "/proc/self/fd/{}"), // the very file that was looked at, opened to be written
     ("worstcase", "/dev/fd"),      // a pipe of the user's shell
     ("sys", "/dev/null"),          // where a child's output goes
@@ -32,6 +32,7 @@ const EXCEPTIONS: [(&str, &str); 25] = [
     ("operation", "/proc/self/exe"), // likewise
     ("sys", "/proc/self/ns/pid"),  // which process namespace this is
     ("sys", "/proc/self/task"),    // fork is safe only where there is one thread
+    ("sys", "/proc/thread-self/schedstat"), // what a measuring thread reads of itself, as getrusage
     ("record", "/dev/shm"),        // where a record may go, in memory
     ("record", "/dev/cpu_dma_latency"), // the name of what a run holds, not opened
     ("record", "/dev/"),           // the folder of a GPIO chip, left out where the chip is named

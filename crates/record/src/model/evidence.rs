@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{CpuId, CpuList, Nanos, Policy};
 
-use super::{Fact, Partition, QuotaEvidence, Watch};
+use super::{Counters, Fact, Partition, QuotaEvidence, Watch};
 
 /// Everything read before, during and after one scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Evidence {
     /// What limits on the CPU time of the own control groups did; those that limit nothing are left out.
     #[serde(default)]
     pub quotas: Fact<Vec<QuotaEvidence>>,
+    /// What the kernel counted meanwhile.
+    #[serde(default, skip_serializing_if = "Counters::is_empty")]
+    pub counters: Counters,
     /// The recorder itself.
     pub recorder: RecorderEvidence,
 }
@@ -82,6 +85,9 @@ pub struct ThreadEvidence {
     pub elsewhere: Option<Elsewhere>,
     /// CPU time used in the run phase.
     pub cpu_time: Nanos,
+    /// How long it was ready to run without a CPU, warm-up and run phase together.
+    #[serde(default)]
+    pub waited: Fact<Nanos>,
     /// Steps of the settable clock that were seen and taken out.
     pub clock_steps: u64,
     /// Wake-ups before their time, slept on.

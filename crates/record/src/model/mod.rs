@@ -1,5 +1,6 @@
 //! The types that `record.json` is made of. Times are nanoseconds; shares are per mille; CPU sets are kernel lists.
 
+mod counters;
 mod evidence;
 mod explanation;
 mod fact;
@@ -19,6 +20,7 @@ mod tick;
 mod warning;
 mod watch;
 
+pub use counters::*;
 pub use evidence::*;
 pub use explanation::*;
 pub use fact::Fact;

@@ -107,6 +107,9 @@ pub struct RunPlan {
     /// The time without a CPU for ordinary threads that ends the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_safe: Option<Nanos>,
+    /// Whether counters of the CPUs themselves were read, which makes switches of the measuring threads longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub perf: bool,
     /// CPUs whose names another user, who is not known to measure, has taken.
     #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub claimed_by_others: CpuList,

@@ -57,6 +57,8 @@ pub struct Request {
     pub stop_command: Option<String>,
     /// The temperature that ends the run, in degrees Celsius.
     pub max_temperature: Option<i64>,
+    /// Whether the CPUs' own counters of instructions, cycles and misses are read.
+    pub perf: bool,
     /// The named set of options that the run began with.
     pub preset: Option<String>,
     /// How many of each scenario's worst wake-ups are explained, in a second pass that is traced; none: no such pass.
@@ -147,6 +149,7 @@ impl Default for Request {
             fail_safe: None,
             stop_command: None,
             max_temperature: None,
+            perf: false,
             preset: None,
             explain: None,
             note: None,

@@ -4,6 +4,7 @@ use record::{CpuEvidence, Effect, Fact, Record, Scenario, Series, TaskEvidence, 
 use units::Policy;
 
 use super::view::{Block, Cell, DataTable, DoubtView, Section, heads, unit_name};
+use crate::counters;
 use crate::figures::Terms;
 use crate::phases;
 use crate::validity::{self, milliseconds, policy_of};
@@ -50,6 +51,10 @@ pub(crate) fn section(record: &Record) -> Section {
     }
     for message in messages(record) {
         blocks.push(Block::Paragraph(message));
+    }
+    let counters = counter_table(record);
+    if !counters.rows.is_empty() {
+        blocks.push(Block::Table(counters));
     }
     blocks.extend([thread_table(record), cpu_table(record)].into_iter().map(Block::Table));
     let lead = "Read back from the running threads and the machine, not assumed from what was asked for.";
@@ -143,6 +148,19 @@ fn rivals_table(record: &Record) -> DataTable {
     });
     let head = ["thread", "tid", "policy", "measured CPUs", "of"].map(Cell::text).to_vec();
     DataTable::new("Threads of the probe's priority or above", head, rows.collect()).fold().at_most(MOST_ROWS)
+}
+
+/// What the kernel and the CPUs counted, each with the place where it was read.
+fn counter_table(record: &Record) -> DataTable {
+    let row = |row: counters::Row| {
+        let figures = row.counts.into_iter().map(Cell::number);
+        let words = [Cell::text(row.load), Cell::text(row.what)].into_iter();
+        words.chain(figures).chain([Cell::text(row.source)]).collect()
+    };
+    let rows = counters::rows(record).into_iter().map(row).collect();
+    let mut head = heads("load", &counters::HEADS);
+    head.insert(1, Cell::text("counter"));
+    DataTable::new("What the kernel counted meanwhile", head, rows).fold().at_most(MOST_ROWS)
 }
 
 const THREAD_HEADS: [&str; 13] = [

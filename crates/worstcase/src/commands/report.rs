@@ -43,6 +43,10 @@ pub struct Report {
     #[arg(long)]
     notes: bool,
 
+    /// Print what the kernel counted around each scenario: switches, interrupts, softirqs, waiting for a CPU
+    #[arg(long)]
+    counters: bool,
+
     /// Estimate the latency that is exceeded once in this time on average, at most ten times the run; refused where the run
     /// is too short for it
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = options::duration)]
@@ -58,7 +62,7 @@ pub struct Report {
 
     /// What set-ups gain in latency and cost in throughput against the first: of each the records of bench or measure, then that
     /// of cost
-    #[arg(long, conflicts_with_all = ["per_cpu", "notes", "extreme", "limit", "format"])]
+    #[arg(long, conflicts_with_all = ["per_cpu", "notes", "counters", "extreme", "limit", "format"])]
     trade: bool,
 
     /// Print the record as JSON, with --extreme the estimates; several as an array
@@ -161,6 +165,9 @@ impl Report {
             (false, records, _) => report::compare::compare(records, &style),
         };
         let mut text = text;
+        if self.counters && !self.json {
+            records.iter().for_each(|record| text += &format!("\n{}", report::counters::text(record)));
+        }
         if let Some(exposure) = self.extreme {
             for record in records {
                 text += &format!("\n{}", report::extreme::text(record, exposure, &style));

@@ -7,6 +7,7 @@ mod bisect;
 mod boards;
 mod check;
 mod cost;
+mod counters;
 mod disk;
 mod evidence;
 mod explain;
