@@ -37,6 +37,8 @@ pub(crate) fn command(
         warm_up,
         seed: Some(seed),
         out: Some(Out::Directory(".".into())),
+        // Nobody needs to reach a guest.
+        fail_safe: None,
         ..Request::default()
     };
     Ok(worstcase(request.arguments()?))

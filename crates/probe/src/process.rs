@@ -31,9 +31,6 @@ pub const ARGUMENT: &str = "__probe";
 /// The stack of a measuring thread: enough for the loop, little enough to be locked.
 const STACK: usize = 64 * 1024;
 
-/// How often the main thread says that it has a CPU, in the time without one that ends the run.
-const BEATS: u32 = 20;
-
 /// What the probe says to its parent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -215,8 +212,14 @@ impl<'a> ThreadGroup<'a> {
     fn attend(&self, tids: &[i32]) {
         let settable = self.plan.clock() != ClockName::Monotonic;
         let watch = settable.then(TimerFd::on_clock_set).and_then(Result::ok);
+        if self.plan.fail_safe.is_some() {
+            // Real-time threads alone keep it from its CPU, however many ordinary ones there are. Where it is not permitted it
+            // has its share as they have.
+            let _ = schedule::set_nice(-20);
+        }
         let stdin = std::io::stdin();
-        let long = self.plan.fail_safe.map_or(Duration::from_secs(3600), |limit| limit.duration() / BEATS);
+        let long =
+            self.plan.fail_safe.map_or(Duration::from_secs(3600), |limit| limit.duration() / board::BEATS);
         const SOON: Duration = Duration::from_millis(5);
         while self.at_work.load(Ordering::Acquire) > 0 {
             board::beat(self.board);

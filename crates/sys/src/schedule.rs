@@ -4,7 +4,7 @@
 
 use units::{CpuId, CpuList, MAX_CPUS, Nanos, Policy, Priority};
 
-use crate::error::check;
+use crate::error::{Named, check};
 use crate::{Errno, Result};
 
 /// How a thread is scheduled.
@@ -108,6 +108,14 @@ pub fn set_policy(tid: i32, policy: Policy, priority: u32) -> Result<()> {
         libc::syscall(libc::SYS_sched_setscheduler, tid, policy.number() as libc::c_int, &parameter)
     };
     check(result, "sched_setscheduler", format_args!("of thread {tid} to {policy} {priority}")).map(drop)
+}
+
+/// Sets the calling thread's nice value, from -20 (the greatest share of a CPU) to 19. Its policy stays as it is.
+///
+/// # Errors
+/// `EACCES` for a lower one without CAP_SYS_NICE or a sufficient RLIMIT_NICE.
+pub fn set_nice(nice: i32) -> Result<()> {
+    rustix::process::setpriority_process(None, nice).on("setpriority", format_args!("to {nice}"))
 }
 
 /// Policy and priority of the calling thread, read back from the kernel.

@@ -60,9 +60,9 @@ pub struct Measuring {
     pub stop_at: Option<Nanos>,
 
     /// End, inconclusive, when ordinary threads had no CPU for this long: a machine that real-time threads keep busy cannot
-    /// be reached otherwise [default: off; 10s where no time is given]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "10s", value_parser = fail_safe, help_heading = REQUIREMENT)]
-    pub fail_safe: Option<Nanos>,
+    /// be reached otherwise; off for a run that goes on
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = fail_safe, help_heading = REQUIREMENT)]
+    pub fail_safe: FailSafe,
 
     /// Command for the shell when --stop-at is reached; it finds WORSTCASE_CPU and WORSTCASE_LATENCY_NS set
     #[arg(long, value_name = "COMMAND", requires = "stop_at", help_heading = REQUIREMENT)]
@@ -133,7 +133,7 @@ impl Measuring {
             seed: self.seed,
             limit: self.limit,
             stop_at: self.stop_at,
-            fail_safe: self.fail_safe,
+            fail_safe: self.fail_safe.0,
             stop_command: self.stop_command.clone(),
             max_temperature: self.max_temperature,
             perf: self.perf,
@@ -204,9 +204,17 @@ pub fn interval(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::from_micros(10), Nanos::from_secs(3600), "10us to 1h")
 }
 
-/// Below it an ordinary thread can have to wait for its turn.
-fn fail_safe(text: &str) -> Result<Nanos, String> {
-    between(text, Nanos::from_millis(100), Nanos::from_secs(3600), "100ms to 1h")
+/// The time without a CPU for ordinary threads that ends a run; none for a run that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailSafe(pub Option<Nanos>);
+
+/// Below 100 ms an ordinary thread can have to wait for its turn.
+fn fail_safe(text: &str) -> Result<FailSafe, String> {
+    if text == "off" {
+        return Ok(FailSafe(None));
+    }
+    let time = between(text, Nanos::from_millis(100), Nanos::from_secs(3600), "off, or 100ms to 1h")?;
+    Ok(FailSafe(Some(time)))
 }
 
 fn warm_up(text: &str) -> Result<Nanos, String> {

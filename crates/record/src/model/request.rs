@@ -51,7 +51,7 @@ pub struct Request {
     pub limit: Option<Nanos>,
     /// A value that ends the run.
     pub stop_at: Option<Nanos>,
-    /// The time without a CPU for ordinary threads that ends the run.
+    /// The time without a CPU for ordinary threads that ends the run; none: it goes on.
     pub fail_safe: Option<Nanos>,
     /// For the shell, when `stop_at` is reached.
     pub stop_command: Option<String>,
@@ -119,6 +119,10 @@ pub enum Out {
     Directory(PathBuf),
 }
 
+/// The time without a CPU for ordinary threads that ends a run where nothing else is asked for: long enough for a busy machine,
+/// and short enough for whoever waits for a shell.
+pub const FAIL_SAFE: Nanos = Nanos::from_secs(10);
+
 /// The defaults of `bench`, but for its loads: SCHED_FIFO 98 (above interrupt threads, which have 50, and below 99, which
 /// the kernel's watchdog and migration threads keep for themselves), 1 s of warm-up, an idle machine, a timer every 1 ms.
 impl Default for Request {
@@ -146,7 +150,7 @@ impl Default for Request {
             seed: None,
             limit: None,
             stop_at: None,
-            fail_safe: None,
+            fail_safe: Some(FAIL_SAFE),
             stop_command: None,
             max_temperature: None,
             perf: false,

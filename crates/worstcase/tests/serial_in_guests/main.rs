@@ -10,4 +10,5 @@ mod injected;
 mod injection;
 mod noise;
 mod partition;
+mod starved;
 mod tune;

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use record::verdict::Verdict;
-use record::{Effect, Record, Warning, WarningId};
+use record::{Effect, Record, ScenarioEnd, Warning, WarningId};
 use sys::schedule::{self, Scheduling};
 use units::{CpuId, CpuList, Nanos, Policy};
 
@@ -309,4 +309,22 @@ fn every_threads_cpu_is_known_at_every_wake_up() {
     assert!(evidence.watch.failures.is_empty() && evidence.watch.changes.is_empty(), "{:?}", evidence.watch);
     let timers = &record.header.machine.timers;
     assert!(timers.tick.value().is_some() && timers.resolution.value().is_some(), "{timers:?}");
+}
+
+/// With a tenth of the time that a run is given otherwise.
+#[test]
+#[ignore = "long: every load"]
+fn no_load_is_taken_for_a_machine_that_cannot_be_reached() {
+    let catalogue = load::Catalogue::shipped().unwrap();
+    let can_run = |load: &&load::Load| load.missing().is_empty();
+    let names: Vec<&str> = catalogue.loads().iter().filter(can_run).map(|load| &*load.name).collect();
+    assert!(names.len() > 5, "{names:?}");
+    let loads = names.join(",");
+    for words in [&["--interval", "100us"][..], &["--probe", "noise"]] {
+        let words = [&["--loads", &loads, "--duration", "3s", "--fail-safe", "1s"], words].concat();
+        let record = Run::bench(&words).end().record();
+        assert_eq!(record.scenarios.len(), names.len());
+        assert_eq!(warnings(&record, WarningId::FailSafe), []);
+        assert!(record.scenarios.iter().all(|scenario| scenario.end == ScenarioEnd::Complete));
+    }
 }
