@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -20,6 +20,9 @@ const MOST_LINKS: usize = 40;
 
 /// Descriptors that only name: open(2).
 const NAMES: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Descriptors of directories that can be listed.
+const LISTS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A directory that is open. What is made in it is made there, whatever its path has come to mean.
 #[derive(Debug)]
@@ -106,19 +109,90 @@ impl Directory {
     /// Makes a directory in it that this user alone may use, under a name that nobody knows before: `prefix` begins it.
     ///
     /// # Errors
-    /// No directory may be made there, or whoever may write there has put another one in its place at once.
+    /// No directory may be made there, or whoever may write there puts something else in its place each time.
     pub fn make_own(&self, prefix: &str) -> Result<(String, Self)> {
+        const TRIES: usize = 20;
+        let mut tried = self.try_to_make_own(prefix);
+        for _ in 1..TRIES {
+            match &tried {
+                Err(refused) if may_be_swapped(&refused.source) => tried = self.try_to_make_own(prefix),
+                _ => break,
+            }
+        }
+        tried
+    }
+
+    fn try_to_make_own(&self, prefix: &str) -> Result<(String, Self)> {
         let name = format!("{prefix}-{:016x}", random());
         let path = self.path.join(&name);
-        let made = || {
-            mkdirat(&self.descriptor, &name, Mode::RWXU)?;
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            Ok(openat(&self.descriptor, &name, flags, Mode::empty())?)
-        };
-        let descriptor = made().map_err(failed("create directory", &path))?;
+        mkdirat(&self.descriptor, &name, Mode::RWXU)
+            .map_err(|errno| failed("create directory", &path)(errno.into()))?;
+        let opened = openat(&self.descriptor, &name, LISTS, Mode::empty());
+        let descriptor = opened.map_err(|errno| failed("create directory", &path)(swapped(errno)))?;
         let own = Self { descriptor, path: path.clone() };
         let is_own = own.is_ours()? && own.kind()?.st_mode & 0o077 == 0;
         if is_own { Ok((name, own)) } else { Err(failed("create directory", &path)(not_ours())) }
+    }
+
+    /// Opens what `path` names below it, after making what is missing on the way, for all to read, less the umask. No link is
+    /// followed, whoever laid it.
+    ///
+    /// # Errors
+    /// The path leads out of the directory or through a link, or it cannot be made.
+    pub fn make_below(&self, path: &Path) -> Result<Self> {
+        let below = self.path.join(path);
+        let descriptor = self.opened_below(path).map_err(failed("create directory", &below))?;
+        Ok(Self { descriptor, path: below })
+    }
+
+    fn opened_below(&self, path: &Path) -> io::Result<OwnedFd> {
+        let mut place = openat(&self.descriptor, ".", LISTS, Mode::empty())?;
+        for name in path.components() {
+            let Component::Normal(name) = name else {
+                return Err(io::Error::new(ErrorKind::InvalidInput, "it leads out of its directory"));
+            };
+            // What is there may be a link, whose descriptor is no directory.
+            place = openat(&made(&place, name, 0o755)?, ".", LISTS, Mode::empty())?;
+        }
+        Ok(place)
+    }
+
+    /// Takes away what has that name in it, with all below it, if there is anything. A link goes, and not what it leads to.
+    ///
+    /// # Errors
+    /// It may not be taken away.
+    pub fn remove(&self, name: &OsStr) -> Result<()> {
+        match std::fs::remove_dir_all(self.named(name)) {
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                unlinkat(&self.descriptor, name, AtFlags::empty()).map_err(Into::into)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+        .map_err(failed("remove", &self.path.join(name)))
+    }
+
+    /// Gives what is in it another name, in place of what has that name.
+    ///
+    /// # Errors
+    /// It is not there, or a directory of that name holds something.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        let renamed = renameat(&self.descriptor, from, &self.descriptor, to);
+        renamed.map_err(|errno| failed("move", &self.path.join(from))(errno.into()))
+    }
+
+    /// Whether there is nothing in it.
+    ///
+    /// # Errors
+    /// It may not be listed.
+    pub fn is_empty(&self) -> Result<bool> {
+        let entries = std::fs::read_dir(self.named(OsStr::new(".")));
+        Ok(entries.map_err(failed("read", &self.path))?.next().is_none())
+    }
+
+    /// A path that stays this directory's, whatever its own has come to mean: proc_pid_fd(5).
+    fn named(&self, name: &OsStr) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.descriptor.as_raw_fd())).join(name)
     }
 
     /// Takes an empty directory away that is in it.
@@ -159,9 +233,9 @@ impl Directory {
     ///
     /// # Errors
     /// There is no room, or it may not be written there.
-    pub fn write_whole(&self, name: &str, content: &[u8]) -> Result<()> {
-        let written = replace(&self.descriptor, OsStr::new(name), content);
-        written.map_err(|error| failed("write", &self.path.join(name))(error))
+    pub fn write_whole(&self, name: impl AsRef<OsStr>, content: &[u8]) -> Result<()> {
+        let written = replace(&self.descriptor, name.as_ref(), content);
+        written.map_err(|error| failed("write", &self.path.join(name.as_ref()))(error))
     }
 }
 
@@ -317,6 +391,18 @@ fn keeps_entries(directory: &Stat) -> io::Result<bool> {
 fn others_may_write(kind: &Stat) -> bool {
     let by_group = kind.st_mode & 0o020 != 0 && kind.st_gid != kind.st_uid;
     by_group || kind.st_mode & 0o002 != 0
+}
+
+/// Whoever may write into a directory can swap what was just made in it.
+fn swapped(errno: Errno) -> io::Error {
+    match errno {
+        Errno::NOTDIR | Errno::NOENT | Errno::LOOP => not_ours(),
+        other => other.into(),
+    }
+}
+
+fn may_be_swapped(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
 fn not_ours() -> io::Error {

@@ -178,13 +178,15 @@ fn regular(file: OwnedFd) -> io::Result<File> {
 /// # Errors
 /// As for [`open`], and it is longer.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let too_long = || failed("read", path)(wrong(&format!("it is longer than {limit} bytes")));
     let mut bytes = Vec::new();
     let file = open(path)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed("read", path))?;
-    if bytes.len() as u64 > limit {
-        return Err(failed("read", path)(wrong(&format!("it is longer than {limit} bytes"))));
+    // Holes cost nothing to make, and as much to read as anything else. Some file systems say 0 of all that they have.
+    if file.metadata().is_ok_and(|of| of.len() > limit) {
+        return Err(too_long());
     }
-    Ok(bytes)
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed("read", path))?;
+    if bytes.len() as u64 > limit { Err(too_long()) } else { Ok(bytes) }
 }
 
 /// As [`read`], of a file that is text.
@@ -442,11 +444,45 @@ mod tests {
         }
         assert_eq!(read(place.0.path(), 10).unwrap_err().source.kind(), ErrorKind::IsADirectory);
         assert_eq!(read(&file, 5).unwrap(), b"12345");
+        let hole = place.at("hole");
+        File::create(&hole).unwrap().set_len(1 << 40).unwrap();
+        let begun = std::time::Instant::now();
+        assert!(read(&hole, 1 << 36).unwrap_err().to_string().ends_with("longer than 68719476736 bytes"));
+        assert!(begun.elapsed().as_secs() < 10, "nothing of it is read");
         assert_eq!(read(Path::new("/dev/null"), 5).unwrap(), b"", "so people name nothing");
         assert!(read(&file, 4).unwrap_err().to_string().ends_with("longer than 4 bytes"));
         assert_eq!(read(&place.at("none"), 5).unwrap_err().source.kind(), ErrorKind::NotFound);
         fs::write(&file, b"\xff").unwrap();
         assert!(read_text(&file, 5).unwrap_err().to_string().ends_with("not UTF-8"));
+    }
+
+    #[test]
+    fn what_is_done_below_an_open_directory_follows_no_link() {
+        let place = Place::new();
+        let [own, others, moved] = ["own", "others", "moved"].map(|name| place.at(name));
+        fs::create_dir_all(others.join("below")).unwrap();
+        fs::write(others.join("below/file"), "theirs").unwrap();
+        let directory = Directory::make(&own).unwrap();
+        assert!(directory.is_empty().unwrap());
+        directory.make_below(Path::new("a/b")).unwrap().write_whole("file", b"ours").unwrap();
+        for link in ["link", "a/link"] {
+            symlink(&others, own.join(link)).unwrap();
+            assert!(directory.make_below(&Path::new(link).join("below")).is_err(), "{link}");
+        }
+        for path in ["..", "/", "a/../../others"] {
+            assert!(directory.make_below(Path::new(path)).is_err(), "{path}");
+        }
+        // Its name is another's from here on.
+        fs::rename(&own, &moved).unwrap();
+        symlink(&others, &own).unwrap();
+        directory.make_below(Path::new("below")).unwrap().write_whole("file", b"ours").unwrap();
+        directory.remove("link".as_ref()).unwrap();
+        directory.remove("a".as_ref()).unwrap();
+        directory.remove("none".as_ref()).unwrap();
+        directory.rename("below".as_ref(), "there".as_ref()).unwrap();
+        let names: Vec<_> = fs::read_dir(&moved).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!((names, directory.is_empty().unwrap()), (vec!["there".into()], false));
+        assert_eq!(fs::read(others.join("below/file")).unwrap(), b"theirs");
     }
 
     #[test]

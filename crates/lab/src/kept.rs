@@ -1,9 +1,10 @@
 //! What guests left, kept in directories of their own.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use files::Directory;
 use record::store;
 use units::Seed;
 
@@ -57,16 +58,16 @@ fn records_below(directory: &Path, deepest: usize) -> usize {
 /// # Errors
 /// Where it holds something, cannot be made or cannot be read.
 pub fn begin(directory: &Path, what: &str) -> Result<(), Error> {
-    let failed = |error: io::Error| {
-        Error::new(format!("create {}: {error}", directory.display()))
+    let failed = |error: files::Error| {
+        Error::new(format!("create {}: {}", directory.display(), error.source))
             .hint("choose a directory that can be written with --out")
     };
-    files::Directory::make(directory).map_err(|error| failed(error.source))?;
-    if fs::read_dir(directory).map_err(failed)?.next().is_some() {
-        return Err(Error::new(format!("{} is not empty", directory.display()))
-            .hint(format!("choose another directory with --out, or go on with the {what} in it: --resume")));
+    let made = Directory::make(directory).map_err(failed)?;
+    if made.is_empty().map_err(failed)? {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::new(format!("{} is not empty", directory.display()))
+        .hint(format!("choose another directory with --out, or go on with the {what} in it: --resume")))
 }
 
 /// Makes a directory `place` of it, in place of what an earlier attempt left. It is there whole or not at all.
@@ -74,29 +75,50 @@ pub fn begin(directory: &Path, what: &str) -> Result<(), Error> {
 /// # Errors
 /// Where there is no room, or it may not be written there.
 pub fn keep(place: &Path, left: &Left) -> Result<(), Error> {
-    let draft = place.with_extension(DRAFT);
-    remove(&draft)?;
-    put(&draft, left)?;
-    remove(place)?;
-    fs::rename(&draft, place).map_err(|error| failed("move", &draft, &error))?;
-    remove(&failed_place(place))
+    let (parent, name) = above(place)?;
+    let draft = with_end(&name, DRAFT);
+    parent.remove(&draft).map_err(failed)?;
+    let made = parent.make_below(Path::new(&draft)).map_err(failed)?;
+    put_into(&made, left)?;
+    parent.remove(&name).map_err(failed)?;
+    parent.rename(&draft, &name).map_err(failed)?;
+    parent.remove(&with_end(&name, FAILED)).map_err(failed)
+}
+
+/// The directory that a place is in, which stays the one that all is done in, and the place's name in it.
+fn above(place: &Path) -> Result<(Directory, OsString), Error> {
+    let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err(Error::new(format!("{} is no place for what a guest left", place.display())));
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    Ok((Directory::make(parent).map_err(failed)?, name.to_owned()))
+}
+
+fn with_end(name: &OsStr, end: &str) -> OsString {
+    Path::new(name).with_extension(end).into()
 }
 
 /// Keeps what came back of a guest that failed beside `place`, where nothing takes it for a result. The error says what
 /// happened in one line, and where the rest is, as seen from the experiment's `directory`.
 pub fn keep_failed(directory: &Path, place: &Path, failure: Failure) -> Error {
     let Failure { error, left } = failure;
-    let put = |failed: &Path| match &left {
-        Some(left) => put_failed(failed, left, &error),
-        None => write(&failed.join(FAILURE), format!("{error}\n").as_bytes()),
-    };
-    let failed = failed_place(place);
-    let message = match remove(&failed).and_then(|()| put(&failed)) {
-        Ok(()) if left.is_some() => shown(directory, &failed, &error.message),
+    let message = match put_beside(place, left.as_deref(), &error) {
+        Ok(()) if left.is_some() => shown(directory, &failed_place(place), &error.message),
         Ok(()) => error.message,
         Err(lost) => format!("{}\nwhat came back could not be kept: {lost}", error.message),
     };
     Error { message, ..error }
+}
+
+fn put_beside(place: &Path, left: Option<&Left>, error: &Error) -> Result<(), Error> {
+    let (parent, name) = above(place)?;
+    let name = with_end(&name, FAILED);
+    parent.remove(&name).map_err(failed)?;
+    let made = parent.make_below(Path::new(&name)).map_err(failed)?;
+    match left {
+        Some(left) => put_all(&made, left, error),
+        None => put_failure(&made, error),
+    }
 }
 
 /// Why the guest that was to leave its record in `place` failed, if it did.
@@ -120,58 +142,79 @@ fn failed_place(place: &Path) -> PathBuf {
     place.with_extension(FAILED)
 }
 
-/// Writes what a guest left below `place`, with its console.
+/// Writes what a guest left below `place`, with its console. The directory stays the one that was written into, for what else
+/// belongs there.
 ///
 /// # Errors
 /// Where there is no room, or it may not be written there.
-pub fn put(place: &Path, left: &Left) -> Result<(), Error> {
-    left.files.iter().try_for_each(|(path, bytes)| write(&place.join(path), bytes))?;
-    if !left.left_out.is_empty() {
-        let line = |(path, why): &(PathBuf, String)| format!("{}: {why}\n", path.display());
-        let text: String = left.left_out.iter().map(line).collect();
-        write(&place.join(LEFT_OUT), text.as_bytes())?;
-    }
-    write(&place.join(CONSOLE), left.console.as_bytes())
+pub fn put(place: &Path, left: &Left) -> Result<Directory, Error> {
+    let made = Directory::make(place).map_err(failed)?;
+    put_into(&made, left)?;
+    Ok(made)
 }
 
 /// As [`put`], with what the command printed and why the guest failed.
 ///
 /// # Errors
 /// Where there is no room, or it may not be written there.
-pub fn put_failed(place: &Path, left: &Left, error: &Error) -> Result<(), Error> {
-    put(place, left)?;
+pub fn put_failed(place: &Path, left: &Left, error: &Error) -> Result<Directory, Error> {
+    let made = Directory::make(place).map_err(failed)?;
+    put_all(&made, left, error)?;
+    Ok(made)
+}
+
+fn put_all(place: &Directory, left: &Left, error: &Error) -> Result<(), Error> {
+    put_into(place, left)?;
     for (name, bytes) in [("stdout.txt", &left.output), ("stderr.txt", &left.errors)] {
         if !bytes.is_empty() {
-            write(&place.join(name), bytes)?;
+            place.write_whole(name, bytes).map_err(failed)?;
         }
     }
-    write(&place.join(FAILURE), format!("{error}\n").as_bytes())
+    put_failure(place, error)
 }
 
-fn remove(place: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(place) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", place, &error)),
-        _ => Ok(()),
+fn put_failure(place: &Directory, error: &Error) -> Result<(), Error> {
+    place.write_whole(FAILURE, format!("{error}\n").as_bytes()).map_err(failed)
+}
+
+fn put_into(place: &Directory, left: &Left) -> Result<(), Error> {
+    left.files.iter().try_for_each(|(path, bytes)| put_file(place, path, bytes))?;
+    if !left.left_out.is_empty() {
+        let line = |(path, why): &(PathBuf, String)| format!("{}: {why}\n", path.display());
+        let text: String = left.left_out.iter().map(line).collect();
+        place.write_whole(LEFT_OUT, text.as_bytes()).map_err(failed)?;
     }
+    place.write_whole(CONSOLE, left.console.as_bytes()).map_err(failed)
 }
 
-/// Writes a file whole or not at all, and the directories above it.
+/// A guest's file, and the directories above it.
+fn put_file(place: &Directory, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let parent = place.make_below(path.parent().unwrap_or(Path::new(""))).map_err(failed)?;
+    parent.write_whole(path.file_name().unwrap_or_default(), bytes).map_err(failed)
+}
+
+/// Writes a file of an experiment whole or not at all, and the directories above it.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    if let Some(directory) = path.parent() {
-        files::Directory::make(directory).map_err(|error| failed("create", directory, &error.source))?;
-    }
-    files::write_whole(path, bytes).map_err(|error| failed(error.operation, path, &error.source))
+    let (parent, name) = above(path)?;
+    put_file(&parent, Path::new(&name), bytes)
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
-    Error::new(format!("{what} {}: {error}", path.display())).hint("make room; --resume goes on from here")
+fn failed(error: files::Error) -> Error {
+    Error::new(error.to_string()).hint("make room; --resume goes on from here")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{chown, lchown, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags};
+
+    use record::LabImages;
 
     use super::*;
+    use crate::hash;
+    use crate::made_of::MadeOf;
 
     #[test]
     fn links_in_an_experiment_are_not_counted_round_and_round() {
@@ -184,6 +227,62 @@ mod tests {
         }
         symlink(at("a/seed-1/record.json"), at("record.json")).unwrap();
         assert_eq!(records(directory.path()), 1);
+    }
+
+    const OTHER_USER: u32 = 65_534;
+
+    fn left_behind() -> Left {
+        let [kernel, booted, binary, initramfs] = ["a", "b", "c", "d"].map(|text| hash::of(text.as_bytes()));
+        let images = LabImages { kernel, booted, binary, initramfs };
+        let files = [("record.json", "{}"), ("a/b", "c")];
+        Left {
+            output: Vec::new(),
+            errors: Vec::new(),
+            files: files.map(|(path, text)| (path.into(), text.into())).into(),
+            left_out: Vec::new(),
+            console: "Booting\n".into(),
+            boot: None,
+            made_of: MadeOf { emulator: "QEMU".into(), images },
+            parameters: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_experiment_that_another_user_puts_a_link_in_place_of_leads_nowhere() {
+        if !rustix::process::geteuid().is_root() {
+            return println!("skipped: another user's links take root to make");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let [experiment, moved, others] = ["experiment", "moved", "others"].map(at);
+        write(&others.join("arm/seed-1/precious"), b"precious").unwrap();
+        write(&others.join("arm/seed-1.draft/precious"), b"precious").unwrap();
+        let left = left_behind();
+        fs::create_dir(&experiment).unwrap();
+        symlink(&others, &moved).unwrap();
+        lchown(&moved, Some(OTHER_USER), None).unwrap();
+        chown(directory.path(), Some(OTHER_USER), None).unwrap();
+        let over = AtomicBool::new(false);
+        let exchange =
+            || rustix::fs::renameat_with(CWD, &experiment, CWD, &moved, RenameFlags::EXCHANGE).unwrap();
+        let is_over = |swaps: &u32| {
+            exchange();
+            *swaps >= 1_000 && over.load(Ordering::Relaxed)
+        };
+        let (kept, swaps) = std::thread::scope(|scope| {
+            let swapping = scope.spawn(|| (1..).find(is_over));
+            let kept = (0..200).filter(|_| keep(&experiment.join("arm/seed-1"), &left).is_ok()).count();
+            over.store(true, Ordering::Relaxed);
+            (kept, swapping.join().unwrap())
+        });
+        assert!(kept > 0 && swaps >= Some(1_000), "{kept} {swaps:?}");
+        for place in ["arm/seed-1", "arm/seed-1.draft"] {
+            let names: Vec<_> = fs::read_dir(others.join(place)).unwrap().flatten().collect();
+            assert_eq!(
+                (names.len(), fs::read(others.join(place).join("precious")).unwrap()),
+                (1, b"precious".into())
+            );
+        }
     }
 
     #[test]

@@ -96,7 +96,8 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     match packed {
         [0x1f, 0x8b, ..] => {
             let mut bytes = Vec::new();
-            GzDecoder::new(packed).read_to_end(&mut bytes).ok().map(|_| bytes)
+            GzDecoder::new(packed).take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
+            (bytes.len() as u64 <= LONGEST).then_some(bytes)
         }
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
             filter(Command::new("xz").args(["-dc", "--single-stream"]), packed)
@@ -111,14 +112,15 @@ fn filter(command: &mut Command, bytes: &[u8]) -> Option<Vec<u8>> {
     sys::process::end_with_parent(command);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = child.ok()?;
-    let mut input = child.stdin.take()?;
-    std::thread::scope(|scope| {
+    let (mut input, output) = (child.stdin.take()?, child.stdout.take()?);
+    let mut unpacked = Vec::new();
+    let read = std::thread::scope(|scope| {
         scope.spawn(move || input.write_all(bytes));
-        child.wait_with_output()
-    })
-    .ok()
-    .filter(|output| output.status.success())
-    .map(|output| output.stdout)
+        // Closed at its end, so that a program that goes on writing ends.
+        output.take(LONGEST + 1).read_to_end(&mut unpacked)
+    });
+    let ended = child.wait().ok()?;
+    (read.is_ok() && ended.success() && unpacked.len() as u64 <= LONGEST).then_some(unpacked)
 }
 
 /// Whether QEMU can start the unpacked kernel: an ELF file with the entry point that Xen's PVH defines, given in a note

@@ -89,7 +89,7 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
         End::Code(_) => lab::kept::put(place, left),
         End::Failed(error) => lab::kept::put_failed(place, left, error),
     };
-    put.map_err(|error| Error::new(error, hint))?;
+    let directory = put.map_err(|error| Error::new(error, hint))?;
     let command = guest.command.iter().map(|word| word.to_string_lossy().into_owned());
     let left_out = left.left_out.iter();
     let left_out = left_out.map(|(path, why)| LeftOut { path: path.display().to_string(), why: why.clone() });
@@ -122,7 +122,7 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
         },
     };
     let boot = serde_json::to_vec_pretty(&boot).map_err(|error| Error::new(error, ""))?;
-    Ok(files::write_whole(&place.join(LAB), &boot)?)
+    Ok(directory.write_whole(LAB, &boot)?)
 }
 
 /// No such file is longer, in bytes.
