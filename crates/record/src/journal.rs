@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::time::{Duration, Instant};
 
 use histogram::{Histogram, Summary, layout};
@@ -194,11 +194,7 @@ pub fn read(lines: impl BufRead) -> Option<Recovered> {
     let mut recovered: Option<Recovered> = None;
     let mut open: Option<Open> = None;
     let (mut unreadable_lines, mut is_old) = (0, false);
-    for line in lines.split(b'\n') {
-        let Ok(line) = line else { break };
-        if line.is_empty() {
-            continue;
-        }
+    for line in whole_lines(lines).filter(|line| !line.is_empty()) {
         is_old |= recovered.is_none() && begins_old(&line);
         let Ok(line) = parse(&line, is_old) else {
             unreadable_lines += 1;
@@ -232,6 +228,19 @@ pub fn read(lines: impl BufRead) -> Option<Recovered> {
     recovered.record.scenarios.extend(open.map(Open::cut_off));
     recovered.unreadable_lines = unreadable_lines;
     Some(recovered)
+}
+
+/// No line of a journal is longer, in bytes: what follows a longer one is not a journal's.
+const LONGEST_LINE: u64 = 1 << 28;
+
+fn whole_lines(mut lines: impl BufRead) -> impl Iterator<Item = Vec<u8>> {
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        let read = (&mut lines).take(LONGEST_LINE).read_until(b'\n', &mut line).ok()?;
+        let is_whole = line.last() == Some(&b'\n');
+        line.truncate(line.len() - usize::from(is_whole));
+        (read > 0 && (is_whole || (read as u64) < LONGEST_LINE)).then_some(line)
+    })
 }
 
 /// Whether a first line is that of an older program.
@@ -415,7 +424,7 @@ mod tests {
     use super::*;
     use crate::{CStates, Machine, PlannedScenario, RunPlan, SCHEMA_VERSION, Setup, Tool};
     use proptest::prelude::*;
-    use std::io::{Read, Seek};
+    use std::io::Seek;
     use units::CpuId;
 
     fn header() -> Header {
@@ -571,5 +580,13 @@ mod tests {
             text.truncate((cut * text.len() as f64) as usize);
             let _ = read(&text[..]);
         }
+    }
+
+    /// As a file whose end is a hole.
+    #[test]
+    fn a_line_without_end_ends_the_journal() {
+        let begun = [serde_json::to_vec(&Line::Begin(Box::new(header()))).unwrap(), b"\n".to_vec()].concat();
+        let endless = std::io::BufReader::new(begun.as_slice().chain(std::io::repeat(0)));
+        assert!(read(endless).is_some());
     }
 }

@@ -227,8 +227,8 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
 /// The command that tries whether a cure helps under the very load, for the heaviest cause that has one.
 pub(crate) fn trial(causes: &[CauseTotal], load: &str) -> Option<String> {
     let is_plain = load.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
-    let time = causes.iter().fold(0, |sum, cause| sum + cause.time.0);
-    let heavy = causes.iter().filter(|cause| is_plain && time > 0 && cause.time.0 * 10 >= time);
+    let time = causes.iter().map(|cause| cause.time.0).total();
+    let heavy = causes.iter().filter(|cause| is_plain && time > 0 && cause.time.0 >= time.div_ceil(10));
     let rule = heavy.filter_map(|cause| cures::trial(cause.class)).next()?;
     Some(format!("try whether it helps: worstcase tune trial {rule} --load {load}"))
 }

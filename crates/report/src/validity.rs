@@ -254,13 +254,13 @@ pub(crate) fn milliseconds(nanos: u64) -> String {
 
 /// The sum of what could be read, and how many could not; where nothing could, why not.
 fn total<'a, T: 'a>(facts: impl Iterator<Item = &'a Fact<T>>, count: impl Fn(&T) -> u64) -> Total {
-    let mut total = Fact::Unsupported;
+    let mut total: Fact<u64> = Fact::Unsupported;
     let (mut all, mut unread) = (0, 0);
     for fact in facts {
         all += 1;
         unread += usize::from(fact.value().is_none());
         match (fact, &mut total) {
-            (Fact::Value(value), Fact::Value(sum)) => *sum += count(value),
+            (Fact::Value(value), Fact::Value(sum)) => *sum = sum.saturating_add(count(value)),
             (Fact::Value(value), state) => *state = Fact::Value(count(value)),
             (Fact::Absent, state @ Fact::Unsupported) => *state = Fact::Absent,
             (Fact::Unreadable(errno), state @ (Fact::Unsupported | Fact::Absent)) => {

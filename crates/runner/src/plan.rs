@@ -71,6 +71,7 @@ pub(crate) fn plan(request: &Request, division: &Division, known: &[Load]) -> Re
     let own = own_load(request).map(|own| own.name);
     plan.loads.extend(own.filter(|own| !request.loads.contains(own)));
     plan.pinned = if plan.is_reservation() { division.reservable() } else { division.measured.clone() };
+    check_count(&plan)?;
     check_loads(&plan, known)?;
     plan.instrument.check(&plan)?;
     Ok(plan)
@@ -101,6 +102,18 @@ fn check_loads(plan: &RunPlan, known: &[Load]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A run whose order nobody could hold.
+fn check_count(plan: &RunPlan) -> Result<()> {
+    let intervals = plan.timer().map_or(1, |timer| timer.intervals.len());
+    let factors = [plan.repeat as usize, plan.loads.len(), plan.cstates.len(), intervals];
+    let scenarios = factors.into_iter().fold(1, usize::saturating_mul);
+    if scenarios <= RunPlan::MOST_SCENARIOS {
+        return Ok(());
+    }
+    let message = format!("{scenarios} scenarios are more than {}", RunPlan::MOST_SCENARIOS);
+    Err(Error::new(message, "repeat them less often: --repeat"))
 }
 
 /// Where loads write, if some of them do. Where they cannot, those that write are left out if they may be.

@@ -88,7 +88,7 @@ impl Sequence {
         while self.maxima.len() / (2 * together) >= COMPARABLE_BLOCKS {
             together *= 2;
         }
-        self.activations * together as u64
+        self.activations.saturating_mul(together as u64)
     }
 
     /// The maxima of the longest blocks of which there are at least `least`, and how many of the kept blocks make one.

@@ -138,20 +138,19 @@ pub struct PlannedScenario {
 }
 
 impl RunPlan {
+    /// A run has at most so many scenarios. Records of others may speak of more.
+    pub const MOST_SCENARIOS: usize = 100_000;
+
     /// The scenarios in the order in which they are measured: as given for one pass; in a random order within each pass
-    /// where there are several, so that drift (heat, caches of files) does not fall on the same load every time.
+    /// where there are several, so that drift (heat, caches of files) does not fall on the same load every time. The first
+    /// [`RunPlan::MOST_SCENARIOS`] where there are more.
     pub fn scenarios(&self) -> Vec<PlannedScenario> {
         let mut order = self.seed.unwrap_or(Seed(0)).stream("order");
         let mut all = Vec::new();
         for repeat in 1..=self.repeat {
-            let mut pass = Vec::new();
-            for setup in self.instrument.setups(self, repeat) {
-                for load in &self.loads {
-                    for &cstates in &self.cstates {
-                        let (load, setup) = (load.clone(), setup.clone());
-                        pass.push(PlannedScenario { load, cstates, repeat, setup });
-                    }
-                }
+            let mut pass = self.pass(repeat, Self::MOST_SCENARIOS - all.len());
+            if pass.is_empty() {
+                break;
             }
             if self.repeat > 1 {
                 order.shuffle(&mut pass);
@@ -159,6 +158,18 @@ impl RunPlan {
             all.extend(pass);
         }
         all
+    }
+
+    /// Those of one repetition, at most so many.
+    fn pass(&self, repeat: u32, most: usize) -> Vec<PlannedScenario> {
+        let setups = self.instrument.setups(self, repeat);
+        let with_loads = setups.iter().flat_map(|setup| self.loads.iter().map(move |load| (setup, load)));
+        let all = with_loads.flat_map(|(setup, load)| {
+            let of =
+                move |&cstates| PlannedScenario { load: load.clone(), cstates, repeat, setup: setup.clone() };
+            self.cstates.iter().map(of)
+        });
+        all.take(most).collect()
     }
 
     /// The CPU of each series; none for a thread that is not pinned.
@@ -293,6 +304,13 @@ mod tests {
     fn one_pass_goes_in_the_order_given() {
         let loads: Vec<_> = plan(1).scenarios().into_iter().map(|scenario| scenario.load).collect();
         assert_eq!(loads, ["idle", "cpu", "io"]);
+    }
+
+    #[test]
+    fn a_plan_that_somebody_wrote_has_no_more_scenarios_than_a_run() {
+        assert_eq!(plan(u32::MAX).scenarios().len(), RunPlan::MOST_SCENARIOS);
+        let none = RunPlan { loads: Vec::new(), ..plan(u32::MAX) };
+        assert_eq!(none.scenarios(), []);
     }
 
     #[test]

@@ -133,15 +133,21 @@ pub fn of_end(scenario: &Scenario) -> Option<Warning> {
     }
 }
 
+/// Loads that a warning names.
+const MOST_NAMED: usize = 20;
+
 /// Scenarios that were planned and never began.
 pub fn of_plan(header: &Header, scenarios: &[Scenario]) -> Option<Warning> {
     let planned = header.plan.scenarios();
     let missing = planned.get(scenarios.len()..).filter(|missing| !missing.is_empty())?;
     let mut names: Vec<&str> = missing.iter().map(|next| next.load.as_str()).collect();
     names.dedup();
+    let more = if names.len() > MOST_NAMED { ", ..." } else { "" };
+    names.truncate(MOST_NAMED);
+    let names = names.join(", ") + more;
     Some(Warning::inconclusive(
         Id::EndedEarly,
-        format!("{} of {} scenarios were not measured: {}", missing.len(), planned.len(), names.join(", ")),
+        format!("{} of {} scenarios were not measured: {names}", missing.len(), planned.len()),
         "measure the rest again",
     ))
 }

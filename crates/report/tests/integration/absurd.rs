@@ -1,56 +1,12 @@
 //! Records that somebody else wrote: whatever number stands in them, they are shown, and nothing stops at a sum.
 
-use std::collections::BTreeSet;
-
+use record::Record;
 use record::cost::Cost;
-use serde_json::Value;
+use report::foot::Notes;
+use units::Nanos;
 
+use crate::numbers::each;
 use crate::sample::plain;
-
-const ABSURD: [u64; 3] = [0, i64::MAX as u64, u64::MAX];
-
-/// Where numbers stand, one of those that differ in places of lists only.
-fn numbers(value: &Value) -> Vec<String> {
-    let mut kinds = BTreeSet::new();
-    let mut paths = Vec::new();
-    let mut open = vec![(String::new(), String::new(), value)];
-    while let Some((path, kind, value)) = open.pop() {
-        match value {
-            Value::Number(_) if !kinds.contains(&kind) => {
-                kinds.insert(kind);
-                paths.push(path);
-            }
-            Value::Array(values) => open.extend(
-                values
-                    .iter()
-                    .enumerate()
-                    .map(|(at, value)| (format!("{path}/{at}"), format!("{kind}/*"), value)),
-            ),
-            Value::Object(fields) => {
-                open.extend(
-                    fields
-                        .iter()
-                        .map(|(name, value)| (format!("{path}/{name}"), format!("{kind}/{name}"), value)),
-                );
-            }
-            _ => {}
-        }
-    }
-    paths
-}
-
-/// Has `show` show a document as often as it has numbers, each time with an absurd one.
-fn each(document: &Value, show: impl Fn(&str, Value)) -> usize {
-    let numbers = numbers(document);
-    for path in &numbers {
-        for number in ABSURD {
-            let mut absurd = document.clone();
-            *absurd.pointer_mut(path).unwrap() = number.into();
-            show(&format!("{path} = {number}"), absurd);
-        }
-    }
-    numbers.len()
-}
 
 #[test]
 fn any_number_in_a_record_of_costs_is_shown_and_compared() {
@@ -74,4 +30,68 @@ fn any_number_in_a_record_of_costs_is_shown_and_compared() {
         assert!(shown.is_ok(), "{what}");
     });
     assert!(count > 10, "{count}");
+}
+
+/// All that a command makes of a record.
+fn shown(record: &Record, good: &Record) -> usize {
+    let exposure = Nanos::from_secs(3_600);
+    let both = [good.clone(), record.clone()];
+    let texts = [
+        report::table::bench(record, true, Notes::All, &plain()),
+        report::explanation::text(record, &plain()),
+        report::next::run::text(record, &plain()),
+        report::extreme::text(record, exposure, &plain()),
+        report::compare::compare(&both, &plain()),
+        report::compare::compare(&both.into_iter().rev().collect::<Vec<_>>(), &plain()),
+        report::export::csv(record),
+        report::export::json(record),
+        report::export::junit(record),
+        report::export::lava(record),
+        report::export::line(record),
+        report::export::markdown(record),
+        report::export::tap(record),
+        report::page::page_with(std::slice::from_ref(record), Some(exposure)).unwrap(),
+    ];
+    texts.iter().map(String::len).sum()
+}
+
+/// Of a record of a few kilobytes. A page of such a record is a tenth of that.
+const MOST: usize = 20_000_000;
+
+/// Of each scenario, CPU and explanation one: what stands in lists is alike.
+fn small(mut record: Record) -> Record {
+    record.scenarios.truncate(1);
+    record.scenarios.iter_mut().for_each(|scenario| scenario.series.truncate(1));
+    record
+}
+
+fn of_a_record(good: &Record) -> usize {
+    let document = serde_json::to_value(good).unwrap();
+    let failures = std::cell::RefCell::new(Vec::new());
+    let count = each(&document, |what, absurd| {
+        let Ok(mut record) = record::store::parse(&serde_json::to_vec(&absurd).unwrap()) else { return };
+        let length = std::panic::catch_unwind(move || {
+            // As a run that was cut off is judged when it is read, and by `report --limit`.
+            record.judgement = record::verdict::judge(&record, &[]);
+            shown(&record, good)
+        });
+        if !matches!(length, Ok(1..=MOST)) {
+            failures.borrow_mut().push(format!("{what}: {length:?}"));
+        }
+    });
+    let failures = failures.into_inner();
+    assert!(failures.is_empty(), "{failures:#?}");
+    count
+}
+
+#[test]
+fn any_number_in_a_record_of_a_run_is_shown_judged_and_compared() {
+    let count = of_a_record(&small(crate::explanation::explained()));
+    assert!(count > 150, "{count}");
+}
+
+#[test]
+fn any_number_in_a_record_of_answers_is_shown_judged_and_compared() {
+    let count = of_a_record(&small(crate::response::record()));
+    assert!(count > 100, "{count}");
 }

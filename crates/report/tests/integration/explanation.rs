@@ -54,7 +54,7 @@ fn hit(latency: u64) -> Hit {
     }
 }
 
-fn explained() -> Record {
+pub fn explained() -> Record {
     let mut record = Spec::default().record();
     let scenario = record.scenarios[0].clone();
     let tracing = Tracing {

@@ -10,6 +10,7 @@ mod export;
 mod html;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
+mod numbers;
 mod patterns;
 mod response;
 mod sample;

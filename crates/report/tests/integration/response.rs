@@ -24,7 +24,7 @@ fn setup() -> ResponseSetup {
 }
 
 /// One load on one CPU; nothing is known of the time at the peer, and of the worst response's parts but one.
-fn record() -> Record {
+pub fn record() -> Record {
     let spec = Spec { loads: vec!["idle"], cpus: 1, ..Spec::default() };
     let mut record = spec.record();
     record.header.plan.instrument = InstrumentPlan::Response(setup());

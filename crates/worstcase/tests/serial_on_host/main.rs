@@ -2,6 +2,7 @@
 //! runs at a time.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod absurd;
 mod agent;
 mod bisect;
 mod boards;
@@ -22,6 +23,8 @@ mod microscope;
 mod neighbours;
 mod network;
 mod noise;
+#[path = "../../../report/tests/integration/numbers.rs"]
+mod numbers;
 mod persist_boot;
 mod persist_extlinux;
 mod persist_grub;
