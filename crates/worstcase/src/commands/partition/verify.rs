@@ -10,6 +10,7 @@ use clap::Args;
 use machine::activity::{Activity, Kind, Tally};
 use machine::partitions;
 use serde::Serialize;
+use sys::clock::Clock;
 use sys::signal::Signals;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
@@ -58,6 +59,9 @@ pub struct Verify {
 struct Proof {
     schema_version: u32,
     cpus: String,
+    /// When counting began, on CLOCK_MONOTONIC: what happened before is not in it.
+    began: Nanos,
+    /// For how long it counted.
     time: Nanos,
     verdict: &'static str,
     missing: Vec<String>,
@@ -103,11 +107,12 @@ impl Verify {
         let signals = Signals::take()?;
         Tracing::clear();
         let mut tracing = if self.trace { Tracing::begin(&cpus) } else { Tracing::default() };
-        let begin = Instant::now();
-        let end = begin + self.duration.duration();
         let mut tally = Tally::new(cpus.clone());
         tracing.forget();
         let mut before = Activity::take(root, &cpus);
+        // A busy machine takes its time for the first look, in which nothing counts.
+        let (begin, began) = (Instant::now(), Nanos(Clock::Monotonic.now()));
+        let end = begin + self.duration.duration();
         let mut lost = Lost::default();
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -120,8 +125,9 @@ impl Verify {
                 break;
             }
         }
-        tracing.end(&mut tally);
+        // Nor while the trace is read to its end.
         let time = Nanos(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        tracing.end(&mut tally);
         let residues = judge(tally.named(), time, &allowance(&self.allow));
         let missing = [tally.missing(), lost.missing(), before.missing(), tracing.missing()].concat();
         let (verdict, unnamed) = (verdict(&residues, &missing), tracing.unnamed());
@@ -129,6 +135,7 @@ impl Verify {
         Ok(Proof {
             schema_version: 2,
             cpus: cpus.to_string(),
+            began,
             time,
             verdict,
             missing,
@@ -284,8 +291,17 @@ mod tests {
         let (cpus, time) = ("1-2".to_owned(), Nanos::from_secs(1));
         let (missing, unnamed) = (vec![], vec!["functions of calls".to_owned()]);
         let changes = vec!["row 1 was i8042".to_owned()];
-        let proof =
-            Proof { schema_version: 2, cpus, time, verdict: "fail", missing, unnamed, changes, residues };
+        let proof = Proof {
+            schema_version: 2,
+            cpus,
+            began: Nanos(1),
+            time,
+            verdict: "fail",
+            missing,
+            unnamed,
+            changes,
+            residues,
+        };
         let text = text(&proof, 100);
         assert!(text.contains("over interrupt LOC: 250 times\n"), "{text}");
         assert!(

@@ -136,14 +136,16 @@ fn walk(directory: &Path, all: &mut BTreeMap<String, String>) {
 }
 
 /// Threads of the kernel by their names, but its pools of workers, which come and go: khugepaged and the like end and
-/// begin anew with their settings. Those that nobody may move the kernel moves itself, as the rescuers of its queues.
+/// begin anew with their settings. Those that nobody may move the kernel moves itself, as the rescuers of its queues, and
+/// those of interrupts go where it picks a CPU for the interrupt.
 fn threads() -> BTreeMap<String, String> {
     let root = SysRoot::live();
     let mut threads: BTreeMap<String, String> = BTreeMap::new();
     for task in tasks::all(&root).into_iter().filter(|task| task.kernel && !task.name.starts_with("kworker/"))
     {
         let task = tasks::with_affinity(&root, task);
-        let cpus = if task.bound { String::new() } else { format!(" on {}", task.cpus) };
+        let is_moved = task.bound || task.name.starts_with("irq/");
+        let cpus = if is_moved { String::new() } else { format!(" on {}", task.cpus) };
         let of_name = threads.entry(format!("thread {}", task.name)).or_default();
         *of_name += &format!("{} {}{cpus};", task.policy, task.priority);
     }
