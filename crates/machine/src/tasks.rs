@@ -121,6 +121,14 @@ pub fn task(root: &SysRoot, pid: i32, tid: i32) -> Option<Task> {
     parse_stat(pid, root.read(&format!("/proc/{pid}/task/{tid}/stat")).value()?)
 }
 
+/// When a thread started, in clock ticks since boot; none where it has ended, though nobody has asked for its exit code yet.
+pub fn start_of_living(root: &SysRoot, tid: i32) -> Option<u64> {
+    let stat = root.read(&format!("/proc/{tid}/stat"));
+    let (_, after_name) = stat.value()?.rsplit_once(") ")?;
+    let has_ended = after_name.starts_with(['Z', 'X']);
+    parse_stat(tid, stat.value()?).filter(|_| !has_ended).map(|task| task.start)
+}
+
 /// How often a thread was given a CPU since it began; none where there is no such thread, or the kernel does not count
 /// (CONFIG_SCHED_INFO).
 pub fn runs(root: &SysRoot, tid: i32) -> Option<u64> {

@@ -259,6 +259,97 @@ fn late_wake_ups_of_a_thread_are_explained_as_they_come() {
     assert!(named >= 3, "{text}");
 }
 
+fn watch(words: &[&str]) -> Option<std::process::Output> {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=1", "60", support::BINARY, "explain", "--live"]).args(words);
+    let ended = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    if !ended.status.success() && said.contains("tracing") {
+        support::skipped(support::refusal(&said));
+        return None;
+    }
+    Some(ended)
+}
+
+/// A thread of an ordinary program that is late, because a rival has its CPU, and that is called as threads of the watch are.
+#[test]
+fn threads_of_others_that_are_called_as_ours_are_not_taken_for_them() {
+    let (cpu, end) = (cpu(), AtomicBool::new(false));
+    let found = std::thread::scope(|scope| {
+        let end = &end;
+        let rival = rival(scope, cpu, end);
+        let (say, said) = std::sync::mpsc::channel();
+        let impostor = move || {
+            schedule::set_affinity(0, &CpuList::from_iter([cpu])).unwrap();
+            say.send(schedule::thread_id()).unwrap();
+            while !end.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        std::thread::Builder::new().name(format!("explain/{cpu}")).spawn_scoped(scope, impostor).unwrap();
+        let tid = said.recv().unwrap();
+        let own = watch(&["--json", "--threshold", "3ms", "-D", "2s"]);
+        let asked = watch(&["--json", "--threshold", "3ms", "-D", "2s", "--tid", &tid.to_string()]);
+        end.store(true, Ordering::Relaxed);
+        rival.join().unwrap().map_err(|error| support::skipped(&error.to_string())).ok()?;
+        Some((tid, own?, asked?))
+    });
+    let Some((tid, own, asked)) = found else { return };
+    let hits = |of: &std::process::Output| -> Vec<i32> {
+        let text = String::from_utf8_lossy(&of.stdout);
+        text.lines().map(|line| serde_json::from_str::<Hit>(line).unwrap().tid).collect()
+    };
+    assert!(!hits(&own).contains(&tid), "{own:?}");
+    assert!(hits(&asked).len() > 3 && hits(&asked).iter().all(|&of| of == tid), "{asked:?}");
+}
+
+/// What is watched is said to be gone: before, or while it is watched.
+#[test]
+fn a_process_that_is_gone_is_not_waited_for() {
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    for words in
+        [["--pid", &gone.id().to_string()], ["--tid", "0"], ["--pid=-1", "--json"], ["--tid", "2147483647"]]
+    {
+        let ended = watch(&words).unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{words:?} {said}");
+        assert!(said.contains("there is no process or thread"), "{words:?} {said}");
+    }
+    let mut sleeps = Command::new("sleep").arg("2").spawn().unwrap();
+    let ended = watch(&["--pid", &sleeps.id().to_string()]);
+    sleeps.wait().unwrap();
+    let Some(ended) = ended else { return };
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("have ended"), "{ended:?}");
+}
+
+#[test]
+fn a_process_of_another_user_is_watched_by_root_alone() {
+    if !support::is_root() {
+        return support::skipped("becoming another user needs root");
+    }
+    use std::os::unix::process::CommandExt;
+    let mut theirs = Command::new("sleep").arg("60").uid(65_534).gid(65_534).spawn().unwrap();
+    let pid = theirs.id().to_string();
+    let ended = watch(&["--pid", &pid, "-D", "500ms"]);
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("worstcase");
+    std::fs::copy(support::BINARY, &program).unwrap();
+    for path in [directory.path(), &program] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let mut refused = Command::new(&program);
+    refused.args(["explain", "--live", "-D", "500ms", "--pid", &pid]).uid(65_534).gid(65_534);
+    let refused = refused.current_dir("/").output().unwrap();
+    theirs.kill().unwrap();
+    theirs.wait().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("/sys/kernel/tracing"), "{refused:?}");
+    let Some(ended) = ended else { return };
+    assert!(ended.status.success(), "{ended:?}");
+}
+
 #[test]
 fn a_killed_watch_leaves_no_instance_of_the_trace() {
     let mut command = Command::new(support::BINARY);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use capture::{Live, Threads};
 use clap::Args;
+use machine::tasks::start_of_living;
 use record::{Hit, Unit};
 use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
@@ -67,24 +68,24 @@ impl Options {
     /// Watches until the time is up or a signal comes.
     pub fn watch(&self, json: bool) -> Result<()> {
         let signals = Signals::take()?;
-        let ids = self.ids()?;
-        let of_tracer = self.beside.and_then(Tracer::waits).filter(|_| ids.is_empty());
-        let are_own = ids.is_empty() && of_tracer.is_none();
-        let threads = match ids.is_empty() {
+        let asked = self.asked()?;
+        let of_tracer = self.beside.and_then(Tracer::waits).filter(|_| asked.0.is_empty());
+        let are_own = asked.0.is_empty() && of_tracer.is_none();
+        let threads = match asked.0.is_empty() {
             true => Threads::Named(of_tracer.unwrap_or(OWN).to_owned()),
-            false => Threads::Ids(ids),
+            false => Threads::Ids(asked.ids()),
         };
         let mut live = Live::begin(threads, self.threshold)?;
         // After the watch and before any thread, so that whoever takes them away can be started, and ends first.
         let beside = self.beside.map(Beside::start).transpose()?;
         if !are_own {
-            return self.follow(live, beside, &signals, json);
+            return self.follow(live, asked, beside, &signals, json);
         }
         let end = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let watched = start(scope, &end).and_then(|ids| {
                 live.watch_only(ids);
-                self.follow(live, beside, &signals, json)
+                self.follow(live, asked, beside, &signals, json)
             });
             end.store(true, Ordering::Relaxed);
             watched
@@ -92,25 +93,29 @@ impl Options {
     }
 
     /// The threads that are asked for; none where our own are to be watched.
-    fn ids(&self) -> Result<Vec<i32>> {
+    fn asked(&self) -> Result<Asked> {
         let root = SysRoot::live();
         let mut ids = self.tid.clone();
         if let Some(pid) = self.pid {
             ids.extend(machine::tasks::threads(&root, pid).iter().map(|thread| thread.tid));
         }
-        let is_gone = |tid: &i32| machine::tasks::task(&root, *tid, *tid).is_none();
-        let gone = self.pid.filter(|_| ids.is_empty()).or_else(|| ids.iter().copied().find(is_gone));
-        match gone {
-            Some(id) => {
-                Err(Error::new(format!("there is no process or thread {id}"), "ps -eLo pid,tid,comm"))
-            }
-            None => Ok(ids),
+        let gone = |id: i32| {
+            Error::new(
+                format!("there is no process or thread {id}"),
+                "ps -eLo pid,tid,comm shows those there are",
+            )
+        };
+        if let Some(pid) = self.pid.filter(|_| ids.is_empty()) {
+            return Err(gone(pid));
         }
+        let asked = ids.into_iter().map(|id| Ok((id, start_of_living(&root, id).ok_or_else(|| gone(id))?)));
+        Ok(Asked(asked.collect::<Result<_>>()?))
     }
 
     fn follow(
         &self,
         mut live: Live,
+        mut asked: Asked,
         mut beside: Option<Beside>,
         signals: &Signals,
         json: bool,
@@ -132,7 +137,11 @@ impl Options {
             if let Some(beside) = &mut beside {
                 beside.look()?;
             }
-            if ends || !readers {
+            let all_ended = asked.lose_those_that_ended(&mut live);
+            if all_ended {
+                output::words("note: all threads that were watched have ended");
+            }
+            if ends || all_ended || !readers {
                 break;
             }
         }
@@ -146,6 +155,25 @@ impl Options {
             print(&(watched + &beside))?;
         }
         Ok(())
+    }
+}
+
+/// Threads of others that are watched, by their ids and when they began: an id can be another's after a while.
+struct Asked(Vec<(i32, u64)>);
+
+impl Asked {
+    fn ids(&self) -> Vec<i32> {
+        self.0.iter().map(|&(id, _)| id).collect()
+    }
+
+    /// Watches those that are left; true where there were some and none is.
+    fn lose_those_that_ended(&mut self, live: &mut Live) -> bool {
+        let (root, before) = (SysRoot::live(), self.0.len());
+        self.0.retain(|&(id, start)| start_of_living(&root, id) == Some(start));
+        if self.0.len() < before {
+            live.watch_only(self.ids());
+        }
+        before > 0 && self.0.is_empty()
     }
 }
 

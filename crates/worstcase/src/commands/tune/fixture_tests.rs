@@ -172,6 +172,48 @@ fn what_costs_safety_or_cpus_is_changed_only_where_it_is_named() {
     );
 }
 
+/// On the machine with everything, whose kernel has partial slabs for each CPU.
+#[test]
+fn changes_of_the_whole_machine_without_a_measured_gain_are_made_only_where_they_are_named() {
+    const MORE: &str = "\
+=== /sys/kernel/slab/dentry/cpu_partial
+13
+=== /sys/kernel/slab/task_struct/cpu_partial
+6
+=== /proc/sys/vm/dirty_ratio
+20
+=== /proc/sys/vm/dirty_background_ratio
+10
+";
+    const RULES: [&str; 3] = ["kc-slub-cpu-partial", "rn-dirty-ratio", "rn-dirty-background"];
+    let files = Tree::of_text(MORE).unwrap().files;
+    let mut tree = Tree::of_text(ALL).unwrap();
+    tree.files.extend(files.clone());
+    let config = record::Fact::Value(b"CONFIG_PREEMPT_RT=y\nCONFIG_SLUB_CPU_PARTIAL=y\n".to_vec());
+    tree.files.insert("/boot/config-6.6.30".to_owned(), config);
+    let root = SysRoot::of(tree);
+    let plan = |only: &[&str]| {
+        let only = only.iter().map(|&rule| rule.to_owned()).collect();
+        let isolate = Some("2-3".parse().unwrap());
+        Selection { profile: vec![Profile::Rt], isolate, only, ..Selection::default() }
+            .plan_for(&root)
+            .unwrap()
+    };
+    let written = |plan: &Plan| {
+        let is_step =
+            |path: &&String| plan.steps.iter().any(|step| step.target == Target::File((*path).clone()));
+        files.keys().filter(is_step).count()
+    };
+    let by_itself = plan(&[]);
+    assert!(!by_itself.steps.is_empty());
+    assert_eq!(written(&by_itself), 0, "{:#?}", by_itself.steps);
+    for rule in RULES {
+        let refusal = by_itself.refusals.iter().find(|refusal| refusal.rule == rule).unwrap();
+        assert!(refusal.why_not.ends_with("only if --only names the rule"), "{refusal:?}");
+    }
+    assert_eq!(written(&plan(&RULES)), files.len());
+}
+
 #[test]
 fn idle_states_are_limited_for_one_cpu_and_disabled_on_one_that_has_no_limit() {
     let shown = shown(&[Profile::Isolated, Profile::Rt], &[]);
