@@ -115,3 +115,31 @@ impl Echo {
         each.is_some_and(|each| (frame.number + 1) % each.max(1) == 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::frame::SHORTEST;
+
+    #[test]
+    fn an_answer_is_not_answered() {
+        let echo = Echo::udp(([127, 0, 0, 1], 0).into(), Manner::default()).unwrap();
+        let address = echo.local().unwrap();
+        // It serves until the process ends.
+        std::thread::spawn(move || echo.serve());
+        let asking = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        asking.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        for (kind, number) in [(Kind::Answer, 7), (Kind::Request, 8)] {
+            let mut bytes = [0; SHORTEST];
+            Frame { kind, run: 1, thread: 2, number, residence: None }.write(&mut bytes);
+            asking.send_to(&bytes, address).unwrap();
+        }
+        let mut bytes = [0; SHORTEST];
+        assert_eq!(asking.recv(&mut bytes).unwrap(), SHORTEST);
+        let first = Frame::read(&bytes).unwrap();
+        assert_eq!((first.kind, first.number), (Kind::Answer, 8), "the answer with number 7 was answered");
+    }
+}

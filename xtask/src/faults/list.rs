@@ -234,7 +234,7 @@ pub const ALL: &[Fault] = &[
         file: "crates/explain/src/account.rs",
         is: "split(stages, at..time.end, playback.activity(), pieces);",
         becomes: "split(stages, at..at, playback.activity(), pieces);",
-        found_by: unit("explain", ""),
+        found_by: Tests { package: "explain", executable: Some("integration"), tests: "any_stream" },
     },
     Fault {
         name: "time-stamps-of-long-pauses-are-lost",
