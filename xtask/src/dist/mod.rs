@@ -33,7 +33,7 @@ pub struct Program {
 /// `check --recipe` reads of sentences, containers and clusters (77 KB). What the programs consist of, and what made them smaller, is in
 /// docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 5_900_000 }, Program { name: "worstcase-agent", limit: 2_300_000 }];
+    [Program { name: "worstcase", limit: 5_900_000 }, Program { name: "worstcase-agent", limit: 2_350_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
