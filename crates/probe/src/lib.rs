@@ -26,8 +26,15 @@ mod used;
 pub use client::{Probe, ProbeError};
 pub use early::NO_SLEEP;
 pub use gpio::GpioJob;
-pub use jobs::Job;
 pub use noise::NoiseJob;
 pub use plan::ProbePlan;
 pub use response::ResponseJob;
 pub use timer::{TimerJob, engine, source};
+
+// To add an instrument: a module beside `timer` whose job is an `OwnJob`, and its line here.
+jobs::jobs! {
+    Timer, TimerJob;
+    Noise, NoiseJob;
+    Response, ResponseJob;
+    Gpio, GpioJob;
+}

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use sys::shared::Word;
 use units::{CpuId, CpuList, Nanos, Policy, Priority};
 
+use crate::Job;
 use crate::board;
-use crate::jobs::Job;
 
 /// One measurement: which threads, what each does, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

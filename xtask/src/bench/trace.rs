@@ -5,14 +5,17 @@
 //! instance of its own, unless one is named.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use trace::live::Instance;
 use trace::saved::Saved;
 use trace::{Event, Item};
+use units::Bytes;
 
 use super::spread::Spread;
 use crate::arguments::Arguments;
@@ -22,6 +25,10 @@ use crate::workspace;
 /// What is recorded: a program that makes nothing but system calls, and what the scheduler does.
 const WORK: [&str; 5] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=400000"];
 const EVENTS: [&str; 3] = ["sched", "irq", "raw_syscalls"];
+
+/// For each CPU, emptied every [`SPOOL`].
+const BUFFER: Bytes = Bytes(32 << 20);
+const SPOOL: Duration = Duration::from_millis(20);
 
 /// `bench trace [--file FILE] [--rounds N]`, and `--read FILE` and `--print FILE` within itself.
 pub fn run(mut arguments: Arguments) -> Result<()> {
@@ -102,40 +109,63 @@ fn timed(command: &mut Command) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// What trace-cmd is started by, in a mount namespace that ends with the recording. It writes the files of function tracing in
-/// any case, and gives up where the kernel refuses them, though only events are recorded: there a plain file stands in their place.
-const PREPARED: &str = r#"
-instance=/sys/kernel/tracing/instances/$1 plain=$2
-shift 2
-test -e /sys/kernel/tracing/trace || mount -t tracefs none /sys/kernel/tracing || exit 1
-mkdir "$instance" || exit 1
-{ echo 1 > /proc/sys/kernel/ftrace_enabled; } 2> /dev/null || mount --bind "$plain" /proc/sys/kernel/ftrace_enabled
-for file in "$instance/set_ftrace_filter" "$instance/set_ftrace_notrace"; do
-    test ! -e "$file" || { : >> "$file"; } 2> /dev/null || mount --bind "$plain" "$file"
-done
-"$@"
-code=$?
-umount "$instance"/set_ftrace_filter "$instance"/set_ftrace_notrace 2> /dev/null
-rmdir "$instance" 2> /dev/null
-exit $code
-"#;
-
-/// Records in an instance of its own.
+/// Records in an instance of our own, CPU by CPU, and has trace-cmd make one file of that: to record itself it writes the files of
+/// function tracing, which not every kernel permits.
 fn record(file: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(workspace::logs())?;
-    let instance = format!("worstcase-{}-bench", std::process::id());
-    let plain = file.with_extension("plain");
-    std::fs::write(&plain, "1\n")?;
-    let mut recording = Command::new("unshare");
-    recording.args(["--mount", "sh", "-c", PREPARED, "sh", &instance]).arg(&plain);
-    recording.args(["trace-cmd", "record", "--file-version", "6", "-o"]).arg(file);
-    recording
-        .args(["-B", &instance, "-C", "mono"])
-        .args(EVENTS.iter().flat_map(|event| ["-e", event]))
-        .args(WORK);
-    let recorded = command::output(&mut recording).context("recording, which takes root");
-    let _ = std::fs::remove_file(&plain);
-    recorded.map(|_| file.to_owned())
+    let raw = RawFiles(file.with_extension("raw"));
+    std::fs::create_dir_all(&raw.0)?;
+    let pages = recorded(&raw.0).context("recording, which takes root")?;
+    let head = raw.0.join("head");
+    let restore = |words: &[&Path]| command::output(Command::new("trace-cmd").arg("restore").args(words));
+    restore(&[Path::new("-c"), Path::new("-o"), &head])?;
+    let mut words = vec![Path::new("-i"), head.as_path(), Path::new("-o"), file];
+    words.extend(pages.iter().map(PathBuf::as_path));
+    restore(&words)?;
+    Ok(file.to_owned())
+}
+
+/// A directory that goes when it is dropped.
+struct RawFiles(PathBuf);
+
+impl Drop for RawFiles {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The pages of each CPU, each in a file of `directory`.
+fn recorded(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut instance = Instance::make(Some(BUFFER))?;
+    let cpus = instance.cpus();
+    let paths: Vec<PathBuf> = cpus.iter().map(|cpu| directory.join(format!("cpu{cpu}"))).collect();
+    let files: Vec<File> = paths.iter().map(File::create).collect::<std::io::Result<_>>()?;
+    let spool = |instance: &Instance| -> Result<()> {
+        for (cpu, file) in cpus.iter().zip(&files) {
+            instance.spool(*cpu, file)?;
+        }
+        Ok(())
+    };
+    for system in EVENTS {
+        instance.write(&format!("events/{system}/enable"), "1")?;
+    }
+    let [program, words @ ..] = WORK;
+    let mut work = Command::new(program).args(words).stderr(Stdio::null()).spawn()?;
+    let status = loop {
+        spool(&instance)?;
+        match work.try_wait()? {
+            Some(status) => break status,
+            None => std::thread::sleep(SPOOL),
+        }
+    };
+    ensure!(status.success(), "{program} ended with {status}");
+    instance.write("tracing_on", "0")?;
+    spool(&instance)?;
+    for cpu in &cpus {
+        let lost = instance.stats(*cpu)?.lost();
+        ensure!(lost == 0, "CPU {cpu} lost {lost} events: the buffer was full");
+    }
+    Ok(paths)
 }
 
 /// Shows all events of a file; how many there are.

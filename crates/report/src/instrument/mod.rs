@@ -1,6 +1,11 @@
 //! What reports show of each instrument: its rows, its plan, what must be alike in two records. One module each, and
 //! its line in the list below.
 
+mod gpio;
+mod noise;
+mod response;
+mod timer;
+
 use record::{InstrumentPlan, Own, Record, RunPlan, Series};
 use units::Nanos;
 
@@ -83,8 +88,6 @@ pub(crate) fn latencies() -> &'static Shown {
 /// What is shown of each instrument.
 macro_rules! shown {
     ($($variant:ident = $module:ident;)+) => {
-        $(mod $module;)+
-
         /// Of the instrument that measured.
         pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
             match plan.instrument { $(InstrumentPlan::$variant(_) => &$module::SHOWN),+ }

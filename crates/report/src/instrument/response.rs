@@ -13,8 +13,16 @@ pub(super) static SHOWN: Shown = Shown {
         OwnFigure { name: "max send", of: |series| longest(series, PartName::Send), form: Form::Longest },
         OwnFigure { name: "max wire", of: |series| longest(series, PartName::Wire), form: Form::Longest },
         OwnFigure { name: "max peer", of: |series| longest(series, PartName::Peer), form: Form::Longest },
-        OwnFigure { name: "max receive", of: |series| longest(series, PartName::Receive), form: Form::Longest },
-        OwnFigure { name: "lost frames", of: |series| Some(series.response()?.frames.lost), form: Form::Count },
+        OwnFigure {
+            name: "max receive",
+            of: |series| longest(series, PartName::Receive),
+            form: Form::Longest,
+        },
+        OwnFigure {
+            name: "lost frames",
+            of: |series| Some(series.response()?.frames.lost),
+            form: Form::Count,
+        },
     ],
     rows: &[
         Row::Minimum,

@@ -1,5 +1,10 @@
 //! `--probe NAME` and what belongs to it: each instrument has a module here with its options, and a line in the list below.
 
+pub mod gpio;
+pub mod network;
+mod noise;
+pub mod timer;
+
 use clap::Args;
 use failure::Error;
 use record::InstrumentPlan;
@@ -42,8 +47,6 @@ impl Common {
 
 macro_rules! instruments {
     ($($(#[$about:meta])+ $variant:ident = $module:ident, $options:ident;)+) => {
-        $(pub mod $module;)+
-
         /// An instrument, by the name that users write.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
         pub enum Probe {

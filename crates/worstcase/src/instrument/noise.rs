@@ -7,8 +7,8 @@ use record::instrument::noise::NoiseSetup;
 use units::Nanos;
 
 use super::{Common, Options, refuse};
-use crate::lengths::between;
 use crate::headings::MEASURED;
+use crate::lengths::between;
 
 /// oslat's resolution: below it lie the turns of the loop.
 const THRESHOLD: Nanos = Nanos::from_micros(1);
@@ -31,8 +31,7 @@ impl Options for NoiseOptions {
     }
 
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
-        let foreign =
-            [("--samples", common.has_samples), ("--interval", common.has_interval)];
+        let foreign = [("--samples", common.has_samples), ("--interval", common.has_interval)];
         refuse(&foreign, "--probe noise: its threads spin and are not woken")?;
         let threshold = self.threshold.unwrap_or(THRESHOLD);
         Ok(InstrumentPlan::Noise(NoiseSetup { threshold, window: WINDOW, spin: SPIN }))

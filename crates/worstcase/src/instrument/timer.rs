@@ -7,8 +7,8 @@ use record::{ClockName, InstrumentPlan, Phase, Wake};
 use units::Nanos;
 
 use super::{Common, Options};
-use crate::lengths::length;
 use crate::headings::METHOD;
+use crate::lengths::length;
 
 /// How threads are woken, and when.
 #[derive(Args, Clone, Debug)]
