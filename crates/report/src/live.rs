@@ -20,8 +20,10 @@ pub struct LiveRow<'a> {
     pub summary: Summary,
     /// p99.9 of the corrected histogram so far.
     pub p999: Option<Nanos>,
-    /// Activations missed so far.
+    /// Activations missed so far; none where nothing is due, and values are counted instead.
     pub missed: Option<u64>,
+    /// What values are called: `samples`, `gaps`.
+    pub values: &'static str,
     /// The last seconds, oldest first: as many as there are, only the last ones that fit are drawn.
     pub recent: &'a [Block],
 }
@@ -67,7 +69,7 @@ fn columns(rows: &[LiveRow<'_>], unit: Unit) -> Vec<Column> {
         column("max", &|row| latency(row.summary.maximum())),
     ];
     let count = |row: &LiveRow<'_>| row.missed.unwrap_or(row.summary.count);
-    let head = if rows.iter().all(|row| row.missed.is_some()) { "missed" } else { "gaps" };
+    let head = rows.iter().find(|row| row.missed.is_none()).map_or("missed", |row| row.values);
     columns.push(column(head, &|row| Cell::plain(count(row).to_string())));
     columns
 }
@@ -84,7 +86,10 @@ pub fn line(second: u64, row: &LiveRow<'_>, unit: Unit) -> String {
         shown(row.p999),
         shown(row.summary.maximum()),
         unit.name(),
-        row.missed.map_or_else(|| format!("gaps {}", row.summary.count), |missed| format!("missed {missed}"))
+        row.missed.map_or_else(
+            || format!("{} {}", row.values, row.summary.count),
+            |missed| format!("missed {missed}")
+        )
     )
 }
 

@@ -3,7 +3,7 @@
 use failure::Result;
 use histogram::Summary;
 use probe::Probe;
-use record::{Block, Scenario, ScenarioHead};
+use record::{Block, Scenario, ScenarioHead, Words};
 use units::{CpuId, Nanos};
 
 /// A look at a scenario while it is measured.
@@ -12,6 +12,8 @@ pub struct Live<'a> {
     pub head: &'a ScenarioHead,
     /// The probe, for what else an observer wants to read.
     pub probe: &'a Probe,
+    /// What the instrument's values are called.
+    pub words: &'static Words,
     /// Time since the warm-up's end.
     pub elapsed: Nanos,
     /// One a thread.

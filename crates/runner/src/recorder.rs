@@ -6,7 +6,7 @@ use histogram::Histogram;
 use probe::Probe;
 use probe::board::View;
 use record::journal::{ClockReading, Growth, Line, Overdue, SeriesGrowth, growth};
-use record::{Block, ScenarioHead, Series, Timeline};
+use record::{Block, ScenarioHead, Series, Timeline, Words};
 use sys::schedule;
 use units::Nanos;
 
@@ -18,6 +18,8 @@ const RECENT: usize = 64;
 
 /// The recorder of one scenario.
 pub struct Recorder {
+    /// What the values are called.
+    words: &'static Words,
     threads: Vec<Thread>,
     began: Instant,
     last_growth: Instant,
@@ -42,10 +44,10 @@ struct Thread {
 
 impl Recorder {
     /// For a probe of `threads` threads, in the scenario numbered `scenario` from 0.
-    pub fn new(threads: usize, scenario: usize) -> Self {
+    pub fn new(threads: usize, scenario: usize, words: &'static Words) -> Self {
         let now = Instant::now();
         let threads = (0..threads).map(|_| Thread::default()).collect();
-        Self { threads, began: now, last_growth: now, last_clock: now, origins: vec![], scenario }
+        Self { words, threads, began: now, last_growth: now, last_clock: now, origins: vec![], scenario }
     }
 
     /// The warm-up is over.
@@ -173,7 +175,7 @@ impl Recorder {
                 new: &thread.new,
             }
         });
-        Live { head, probe, elapsed: self.elapsed(), threads: threads.collect() }
+        Live { head, probe, words: self.words, elapsed: self.elapsed(), threads: threads.collect() }
     }
 
     /// Whether seconds have ended that no display has seen.

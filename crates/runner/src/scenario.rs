@@ -69,7 +69,7 @@ pub fn measure(
     let mut load = load::start(load_plan(session, &head)?)?;
     let load_failed = load.wait_running(LOAD_PATIENCE).err();
     let watch = Watch::begin(&session.root, &session.division.measured, &probe);
-    let recorder = Recorder::new(head.cpus.len(), index);
+    let recorder = Recorder::new(head.cpus.len(), index, session.header.plan.instrument.words());
     let mut round = Round {
         recorder,
         watched: Instant::now(),

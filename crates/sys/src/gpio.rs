@@ -288,11 +288,6 @@ impl Input {
         Ok(Self { fd, is_old })
     }
 
-    /// Whether the kernel numbers the line's events, so that lost ones show.
-    pub fn numbers_events(&self) -> bool {
-        !self.is_old
-    }
-
     /// The oldest edge that was not read; none where there is none. It does not wait.
     #[inline]
     pub fn read(&self) -> std::result::Result<Option<Event>, Errno> {

@@ -88,7 +88,7 @@ impl Observer for Progress {
         let missed: Option<u64> = scenario
             .series
             .iter()
-            .map(|series| series.timer().map(|timer| timer.missed.summary().count))
+            .map(|series| series.account().map(|(_, missed)| missed.summary().count))
             .sum();
         if self.can_redraw {
             output::end_progress();
@@ -122,6 +122,7 @@ pub fn rows<'a>(live: &'a Live<'_>) -> Vec<report::live::LiveRow<'a>> {
             summary: thread.summary,
             p999: live.p999(index),
             missed: thread.missed,
+            values: live.words.count,
             recent: thread.recent,
         })
         .collect()

@@ -266,12 +266,6 @@ impl Claims {
     pub fn fewest(&self) -> u64 {
         self.series.iter().map(|claim| claim.activations).min().unwrap_or_default()
     }
-
-    /// The lowest extremal index; none where one is missing.
-    pub fn least_index(&self) -> Option<f64> {
-        let indices: Option<Vec<f64>> = self.series.iter().map(|claim| claim.extremal_index).collect();
-        indices.and_then(|indices| indices.into_iter().min_by(f64::total_cmp))
-    }
 }
 
 impl Claim {

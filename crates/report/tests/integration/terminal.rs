@@ -348,6 +348,7 @@ fn row(cpu: u32, recent: &[Block]) -> LiveRow<'_> {
         summary: Summary { count: 1_000, sum: 3_000_000, min: 1_200, max: 33_100 },
         p999: None,
         missed: Some(7),
+        values: "gaps",
         recent,
     }
 }

@@ -130,14 +130,6 @@ impl Running {
         &mut self.instance
     }
 
-    /// The file whose reader waits for timerlat's timer on that CPU, and which then writes a third sample, of user space (Linux
-    /// 6.6 and later). The reader must be bound to that CPU before it opens the file.
-    pub fn user_file(&self, cpu: CpuId) -> Option<String> {
-        let root = SysRoot::live();
-        let path = format!("{}/osnoise/per_cpu/cpu{cpu}/timerlat_fd", place(&root).ok()?);
-        root.exists(&path).value().is_some().then_some(path)
-    }
-
     /// Shows the samples that came since, in order of time; none are waited for.
     ///
     /// # Errors
