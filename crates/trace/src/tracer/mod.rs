@@ -26,7 +26,6 @@ mod sample;
 use control::{Changes, Live};
 use record::Fact;
 use sysroot::SysRoot;
-use units::CpuId;
 
 pub use plan::{Hwlat, Kind, Osnoise, Plan, Timerlat};
 pub use sample::{Context, Sample};
