@@ -3,10 +3,10 @@
 //! They run in a process of their own ([`process`]), so that it alone is locked in memory and can be put into a
 //! partition; its threads write to a [`board`] of shared words, which the parent reads through [`client`]. What its threads
 //! do is a [`Job`]: [`timer`] for how late they wake up, [`noise`] for how long the CPU is taken from them, [`response`] for how long
-//! until frames are answered,
-//! [`gpio`] for how long until edges of a GPIO line are.
+//! until frames are answered, [`gpio`] for how long until edges of a GPIO line are, [`call`] for how long calls of the kernel take.
 
 pub mod board;
+pub mod call;
 pub mod client;
 mod clock;
 mod early;
@@ -23,6 +23,7 @@ pub mod response;
 pub mod timer;
 mod used;
 
+pub use call::CallJob;
 pub use client::{Probe, ProbeError};
 pub use early::NO_SLEEP;
 pub use gpio::GpioJob;
@@ -37,4 +38,5 @@ jobs::jobs! {
     Noise, NoiseJob;
     Response, ResponseJob;
     Gpio, GpioJob;
+    Call, CallJob;
 }

@@ -1,6 +1,6 @@
 //! Scenarios that belong into one column: the same load, period and C-state policy, whatever the repetition.
 
-use record::{CStates, Record, Scenario, ScenarioEnd, Series, WarningId};
+use record::{CStates, Record, Scenario, ScenarioEnd, Series, Setup, WarningId};
 use units::{CpuId, Nanos};
 
 use crate::figures::Figures;
@@ -10,6 +10,8 @@ use crate::figures::Figures;
 pub(crate) struct Key {
     pub load: String,
     pub interval: Option<Nanos>,
+    /// What the instrument does, where it has no period to be known by.
+    pub variant: Option<String>,
     pub cstates: CStates,
 }
 
@@ -17,6 +19,7 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeadParts {
     interval: bool,
+    variant: bool,
     cstates: bool,
 }
 
@@ -33,6 +36,7 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
     let plan = &record.header.plan;
     let parts = HeadParts {
         interval: plan.timer().is_some_and(|timer| timer.intervals.len() > 1),
+        variant: plan.instrument.setups(plan, 1).iter().filter_map(variant).count() > 1,
         cstates: plan.cstates.len() > 1,
     };
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -41,6 +45,7 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
         let key = Key {
             load: head.planned.load.clone(),
             interval: head.planned.setup.interval(),
+            variant: variant(&head.planned.setup),
             cstates: head.planned.cstates,
         };
         match groups.iter_mut().find(|group| group.key == key) {
@@ -51,12 +56,18 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
     groups
 }
 
+/// What tells a set-up without a period from others.
+pub(crate) fn variant(setup: &Setup) -> Option<String> {
+    setup.interval().is_none().then(|| setup.to_string())
+}
+
 impl HeadParts {
     /// What distinguishes `keys` that stand side by side.
     pub fn of(keys: &[Key]) -> Self {
         let differ = |same: fn(&Key, &Key) -> bool| keys.iter().any(|key| !same(key, &keys[0]));
         Self {
             interval: differ(|one, other| one.interval == other.interval),
+            variant: differ(|one, other| one.variant == other.variant),
             cstates: differ(|one, other| one.cstates == other.cstates),
         }
     }
@@ -68,6 +79,9 @@ impl Key {
         let mut head = vec![self.load.clone()];
         if parts.interval {
             head.extend(self.interval.map(|interval| interval.to_string()));
+        }
+        if parts.variant {
+            head.extend(self.variant.clone());
         }
         if parts.cstates {
             head.push(self.cstates.to_string());

@@ -20,7 +20,8 @@ pub(crate) fn costs(record: &Record) -> Vec<IdleCost> {
     let restricted = |group: &Group<'_>| {
         let same = |other: &&Group<'_>| {
             other.key.cstates == CStates::Restrict
-                && (&other.key.load, other.key.interval) == (&group.key.load, group.key.interval)
+                && (&other.key.load, other.key.interval, &other.key.variant)
+                    == (&group.key.load, group.key.interval, &group.key.variant)
         };
         groups.iter().find(same).map(Group::figures)
     };

@@ -4,7 +4,7 @@ use record::claims::{Gathered, gather};
 use record::{Record, claims};
 use statistics::{Comparison, LEAST_SAMPLES, QuantileInterval, Sequence, Stationarity, interval_of};
 
-use crate::group::Key;
+use crate::group::{Key, variant};
 
 /// A run less alike from beginning to end than this probability has no interval.
 const LEAST_ALIKE: f64 = 0.05;
@@ -49,6 +49,7 @@ fn is_of(gathered: &Gathered<'_>, key: &Key) -> bool {
         let head = &scenario.head;
         let interval = head.planned.setup.interval();
         (&head.planned.load, interval, head.planned.cstates) == (&key.load, key.interval, key.cstates)
+            && variant(&head.planned.setup) == key.variant
     })
 }
 

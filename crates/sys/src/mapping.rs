@@ -1,6 +1,6 @@
 //! Memory mapped for its own sake: taken from the kernel page by page and given back, without an allocator in between.
 
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::Result;
 use crate::error::Named;
@@ -21,6 +21,25 @@ impl Mapping {
         Ok(Self { start: start.on("mmap", format_args!("{length} bytes"))?.cast(), length })
     }
 
+    /// Lets its pages be taken away, where all memory is locked. munlock(2).
+    pub fn unlock(&self) -> Result<()> {
+        // SAFETY: the mapping is ours.
+        unsafe { rustix::mm::munlock(self.start.cast(), self.length) }.named("munlock")
+    }
+
+    /// Gives its pages back: the next touch finds none. madvise(2), `MADV_DONTNEED`; `EINVAL` where they are locked.
+    pub fn forget(&mut self) -> Result<()> {
+        // SAFETY: the mapping is ours, and its bytes are read by nobody.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.length, Advice::LinuxDontNeed) }.named("madvise")
+    }
+
+    /// Takes the right to write to it, or gives it. mprotect(2). A touch without the right ends the process.
+    pub fn protect(&mut self, writable: bool) -> Result<()> {
+        let flags = if writable { MprotectFlags::READ | MprotectFlags::WRITE } else { MprotectFlags::READ };
+        // SAFETY: the mapping is ours, and nothing borrows from it.
+        unsafe { rustix::mm::mprotect(self.start.cast(), self.length, flags) }.named("mprotect")
+    }
+
     /// Writes a byte at every multiple of `stride` and returns how many.
     pub fn touch(&mut self, stride: usize) -> u64 {
         let places = (0..self.length).step_by(stride.max(1));
@@ -32,6 +51,14 @@ impl Mapping {
             })
             .sum()
     }
+}
+
+// SAFETY: nothing of it belongs to a thread.
+unsafe impl Send for Mapping {}
+
+/// Bytes of a page.
+pub fn page_size() -> usize {
+    rustix::param::page_size()
 }
 
 impl Drop for Mapping {

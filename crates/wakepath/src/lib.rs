@@ -17,5 +17,7 @@ mod wait;
 mod way;
 
 pub use audit::{Plan, audit};
+pub use record::wake_path::Waker;
 pub use trial::{BURST, TRIALS, Trials, trials};
-pub use way::{WAYS, Way};
+pub use wait::Wait;
+pub use way::{Ends, Trigger, WAYS, Way};

@@ -36,10 +36,10 @@ pub struct Way {
 }
 
 /// What another thread does to wake the waiter; nothing where a clock does.
-pub(crate) type Trigger = Box<dyn Fn() + Send>;
+pub type Trigger = Box<dyn Fn() + Send>;
 
 /// Both ends of a way.
-type Ends = (Box<dyn Wait>, Trigger);
+pub type Ends = (Box<dyn Wait>, Trigger);
 
 const TIMERS: &str = "clock_nanosleep, or a futex, ppoll or semaphore with a time limit";
 const INHERITANCE: &str = "a mutex with PTHREAD_PRIO_INHERIT";
@@ -119,7 +119,10 @@ impl Way {
     }
 
     /// Both ends, made by the thread that waits.
-    pub(crate) fn begin(self) -> Result<Ends> {
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub fn begin(self) -> Result<Ends> {
         (self.begin)()
     }
 }

@@ -24,7 +24,7 @@ const EDGES: [(&str, &[&str]); 34] = [
     ("control", &["units", "sys", "record", "sysroot"]),
     ("machine", &["units", "sys", "record", "sysroot"]),
     ("survey", &["units", "record", "sysroot", "machine"]),
-    ("probe", &["units", "failure", "histogram", "sys", "record", "control", "wire"]),
+    ("probe", &["units", "failure", "histogram", "sys", "record", "control", "wire", "wakepath"]),
     ("operation", &["units", "failure", "files", "sys", "record"]),
     ("wakepath", &["units", "failure", "sys", "record", "sysroot", "machine"]),
     ("load", &["units", "printable", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),

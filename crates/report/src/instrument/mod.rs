@@ -1,6 +1,7 @@
 //! What reports show of each instrument: its rows, its plan, what must be alike in two records. One module each, and
 //! its line in the list below.
 
+mod call;
 mod gpio;
 mod noise;
 mod response;
@@ -106,4 +107,5 @@ shown! {
     Noise = noise;
     Response = response;
     Gpio = gpio;
+    Call = call;
 }

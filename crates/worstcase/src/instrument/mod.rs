@@ -1,5 +1,6 @@
 //! `--probe NAME` and what belongs to it: each instrument has a module here with its options, and a line in the list below.
 
+mod call;
 pub mod gpio;
 pub mod network;
 mod noise;
@@ -78,6 +79,8 @@ instruments! {
     Network = network, NetworkOptions;
     /// How late a thread answers edges of a GPIO line
     Gpio = gpio, GpioOptions;
+    /// How long the kernel's own calls take: locks, wake-ups, pages
+    Call = call, CallOptions;
 }
 
 impl OwnOptions {

@@ -6,6 +6,7 @@ mod absurd;
 mod agent;
 mod bisect;
 mod boards;
+mod calls;
 mod check;
 mod cost;
 mod counters;

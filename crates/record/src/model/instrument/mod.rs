@@ -5,6 +5,7 @@
 //! (its plan, an [`OwnPlan`]), what of that holds in one scenario (its set-up, an [`OwnSetup`]), and what it adds to a
 //! series (an [`OwnSeries`]). To add one: a module beside [`timer`], and its line in the list below.
 
+pub mod call;
 pub mod gpio;
 pub mod noise;
 pub mod response;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use super::{Grid, RunPlan, Scenario, Series, Warning};
+use call::{CallPlan, CallSeries, CallSetup};
 use gpio::{GpioSeries, GpioSetup};
 use noise::{NoiseSeries, NoiseSetup};
 use response::{ResponseSeries, ResponseSetup};
@@ -172,6 +174,7 @@ instruments! {
     Noise, noise = "noise", NoiseSetup, NoiseSetup, NoiseSeries;
     Response, response = "network", ResponseSetup, ResponseSetup, ResponseSeries;
     Gpio, gpio = "gpio", GpioSetup, GpioSetup, GpioSeries;
+    Call, call = "call", CallPlan, CallSetup, CallSeries;
 }
 
 impl InstrumentPlan {

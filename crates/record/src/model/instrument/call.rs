@@ -1,0 +1,128 @@
+//! Calls of the kernel: how long each takes, again and again.
+//!
+//! Each scenario is one call. A value is the time from the call that wakes until the woken thread runs, how late a clock
+//! woke, how long a page took, or how long a lock was waited for beyond the critical section of who had it.
+
+use serde::{Deserialize, Serialize};
+use units::{CpuList, Nanos};
+
+use super::{OwnPlan, OwnSeries, OwnSetup, Setup, Words};
+use crate::model::{Grid, RunPlan, WarmUp};
+
+/// What is asked of the instrument.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CallPlan {
+    /// The calls, each measured under each load.
+    pub calls: Vec<ChosenCall>,
+    /// From one call to the next, at least.
+    pub interval: Nanos,
+    /// How long the thread between the two that want a lock computes; zero: there is none.
+    pub burst: Nanos,
+    /// The CPUs on which other threads may run.
+    pub partners: CpuList,
+}
+
+/// A call, and where its other thread is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChosenCall {
+    /// Its name: `pi-mutex`.
+    pub call: String,
+    /// Whether the other thread is on another CPU.
+    pub across: bool,
+}
+
+/// One call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CallSetup {
+    /// Its name.
+    pub call: String,
+    /// Whether the other thread is on another CPU.
+    pub across: bool,
+    /// From one call to the next, at least.
+    pub interval: Nanos,
+    /// How long the thread in the middle computes.
+    pub burst: Nanos,
+    /// The CPUs on which other threads may run.
+    pub partners: CpuList,
+}
+
+/// What the instrument adds to a series.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CallSeries {
+    /// What the monotonic clock read when the measurement began.
+    pub began: Nanos,
+    /// Calls of the warm-up, not in the histogram.
+    pub warm_up: WarmUp,
+}
+
+impl OwnPlan for CallPlan {
+    fn words(&self) -> &'static Words {
+        &Words {
+            value: "time",
+            greatest: "the longest call observed",
+            values: "times of calls",
+            count: "calls",
+        }
+    }
+
+    fn setups(&self, _: &RunPlan, _: u32) -> Vec<Setup> {
+        let setup = |chosen: &ChosenCall| CallSetup {
+            call: chosen.call.clone(),
+            across: chosen.across,
+            interval: self.interval,
+            burst: self.burst,
+            partners: self.partners.clone(),
+        };
+        self.calls.iter().map(|chosen| Setup::Call(setup(chosen))).collect()
+    }
+
+    fn not_claimed(&self) -> Option<&'static str> {
+        Some("calls of other threads, a bound, or loads that were not run")
+    }
+}
+
+impl std::fmt::Display for CallSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.call, if self.across { " across" } else { "" })
+    }
+}
+
+impl OwnSetup for CallSetup {
+    /// A call's number is the nanosecond in which it began.
+    fn grid(&self, _: usize, origin: u64) -> Grid {
+        Grid::fixed(origin, 1)
+    }
+}
+
+impl OwnSeries for CallSeries {
+    fn is_measured(&self) -> bool {
+        self.began > Nanos::ZERO
+    }
+
+    fn not_come(&self, _: u64, at_least: &str) -> String {
+        format!("had not come back from a call: at least {at_least}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_a_scenario_and_is_named_with_its_place() {
+        let chosen = |across| ChosenCall { call: "eventfd".into(), across };
+        let plan = CallPlan {
+            calls: vec![chosen(false), chosen(true)],
+            interval: Nanos::from_millis(1),
+            burst: Nanos::ZERO,
+            partners: CpuList::default(),
+        };
+        let names: Vec<_> =
+            plan.setups(&RunPlan::default(), 1).iter().map(|setup| setup.to_string()).collect();
+        assert_eq!(names, ["eventfd", "eventfd across"]);
+    }
+}
