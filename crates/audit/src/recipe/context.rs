@@ -333,14 +333,18 @@ fn managed_interrupts(text: &str) -> Option<Remark> {
 /// limits.conf(5) is pam_limits' file: systemd starts a service without it.
 fn limits_of_a_service(text: &str) -> Option<Remark> {
     let has = |sign: &str| text.lines().any(|line| line.trim().starts_with(sign));
-    let is_service = has("[Service]") && has("User=") && has("ExecStart=");
+    let is_unit = has("[Service]") && has("User=") && has("ExecStart=");
+    let is_named =
+        text.contains("User=") && text.contains("/etc/systemd/system/") || text.contains("systemd service");
+    let is_service = is_unit || is_named;
+    let is_allowed_elsewhere = ["LimitRTPRIO=", "PAMName="].iter().any(|key| text.contains(key));
     let is_allowed =
         ["LimitRTPRIO=", "CPUSchedulingPolicy=", "AmbientCapabilities=", "PAMName="].into_iter().any(has);
     let (index, line) = text.lines().enumerate().find(|(_, line)| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.len() == 4 && matches!(words[2], "rtprio" | "memlock" | "nice")
     })?;
-    (is_service && !is_allowed).then(|| {
+    (is_service && !is_allowed && !is_allowed_elsewhere).then(|| {
         let message = "limits.conf is for sessions that PAM opens: systemd starts the service without it";
         error(index + 1, RemarkId::NoEffect, line, message).instead("LimitRTPRIO= in the unit")
     })

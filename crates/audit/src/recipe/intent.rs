@@ -19,7 +19,8 @@ struct Explained<'a> {
 pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
     let machine = Machine::of(text);
     let of = |explained: &Explained| {
-        let remarks = [time(explained), policy(explained), node(explained)];
+        let remarks =
+            [time(explained), policy(explained), node(explained), opposite(explained), unmoved(explained)];
         remarks.into_iter().flatten().collect::<Vec<_>>()
     };
     let mut remarks: Vec<Remark> = explained(text).iter().flat_map(of).collect();
@@ -241,6 +242,53 @@ fn policy(explained: &Explained) -> Option<Remark> {
         let how = if chosen.is_none() { ", which it takes where no policy is given" } else { "" };
         let message = format!("asks for {taken}{how}: the comment says {wanted}");
         error(explained.line, RemarkId::Malformed, explained.statement, message)
+    })
+}
+
+/// Files whose value says the opposite of their name's last word, or of what a comment asks: file, value, what it does.
+const SWITCHES: [(&str, &str, &str); 6] = [
+    ("intel_pstate/no_turbo", "0", "allows turbo"),
+    ("cpufreq/boost", "1", "allows boost"),
+    ("kernel/nmi_watchdog", "1", "turns the watchdog on"),
+    ("kernel/numa_balancing", "1", "turns balancing on"),
+    ("smt/control", "on", "turns hyper-threading on"),
+    ("kernel/timer_migration", "1", "lets timers migrate"),
+];
+
+/// The comment asks for something to be turned off, and the value turns it on.
+fn opposite(explained: &Explained) -> Option<Remark> {
+    let lower = explained.comment.to_lowercase();
+    let asks = ["disable", "turn off", "switch off", "turbo off", "no turbo"]
+        .iter()
+        .any(|word| lower.contains(word));
+    let is_denied =
+        ["re-enable", "do not disable", "don't disable", "undo"].iter().any(|word| lower.contains(word));
+    let at = explained.words.iter().position(|word| *word == "echo")?;
+    let value = explained.words.get(at + 1)?.trim_matches(['"', '\'']);
+    let (.., does) = SWITCHES.iter().find(|(file, on, _)| {
+        value == *on && explained.words.iter().any(|word| word.trim_matches('"').ends_with(file))
+    })?;
+    (asks && !is_denied).then(|| {
+        let message = format!("{value} {does}: the comment asks for the opposite");
+        error(explained.line, RemarkId::Malformed, explained.statement, message)
+    })
+}
+
+/// isolcpus= with flags takes CPUs out of scheduling by the flag `domain` alone (kernel/sched/isolation.c).
+fn unmoved(explained: &Explained) -> Option<Remark> {
+    let lower = explained.comment.to_lowercase();
+    let is_meant =
+        ["scheduler", "no other task", "no other process", "no task"].iter().any(|word| lower.contains(word));
+    let word = explained.statement.split([' ', '"']).find_map(|word| word.strip_prefix("isolcpus="))?;
+    let flags: Vec<&str> =
+        word.split(',').take_while(|part| part.starts_with(|c: char| c.is_ascii_alphabetic())).collect();
+    (is_meant && !flags.is_empty() && !flags.contains(&"domain")).then(|| {
+        let message = format!(
+            "with {} alone the scheduler still places tasks there: the flag is domain",
+            flags.join(",")
+        );
+        error(explained.line, RemarkId::NoEffect, explained.statement, message)
+            .instead(format!("isolcpus=domain,{word}"))
     })
 }
 

@@ -167,7 +167,9 @@ pub fn examine(text: &str, target: Target) -> Examination {
             remarks.push(remark);
         }
     }
-    remarks.order_by(|a, b| (a.line, a.id, &a.excerpt).cmp(&(b.line, b.id, &b.excerpt)));
+    // Of two remarks about the same words the graver one stays.
+    remarks
+        .order_by(|a, b| (a.line, a.id, &a.excerpt, b.severity).cmp(&(b.line, b.id, &b.excerpt, a.severity)));
     remarks.dedup_by(|a, b| (a.id, &a.excerpt, a.line) == (b.id, &b.excerpt, b.line));
     let count =
         |wanted: fn(&Statement) -> bool| statements.iter().filter(|statement| wanted(statement)).count();
@@ -233,6 +235,9 @@ fn lines(text: &str, target: Target) -> Reading {
     reading.remarks.extend(context::remarks(text));
     reading.remarks.extend(ideas::remarks(text));
     reading.settings += assignments(text, &mut reading.remarks);
+    if let Some(limits) = prose::rows_of_limits(text) {
+        reading.add(forms::read(&limits, target).unwrap_or_default());
+    }
     // A program that holds the request open, in whatever language.
     reading.settings +=
         text.lines().filter(|line| line.contains("open(") && line.contains("/dev/cpu_dma_latency")).count();

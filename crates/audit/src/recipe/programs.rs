@@ -284,6 +284,11 @@ fn chrt(arguments: &[&str]) -> Option<String> {
     let has = |short: char, long: &str| has_option(own, short, long);
     let time = |name: &str| value_of(own, &[name]).and_then(|text| text.parse::<u64>().ok());
     let first = operands.first()?;
+    let is_search = ["$(pidof", "$(pgrep", "`pidof", "`pgrep"].iter().any(|search| first.starts_with(search));
+    let has_more = operands.last().is_some_and(|last| last.parse::<u32>().is_ok());
+    if has('p', "--pid") && is_search && has_more {
+        return Some("the priority stands before the process: -p PRIORITY PID".to_owned());
+    }
     let is_open = first.contains(['$', '<', '{', '`']) || first.chars().all(|c| c.is_ascii_uppercase());
     let needs = has('f', "--fifo") || has('r', "--rr");
     if needs && !is_open && first.parse::<i64>().is_err() {
@@ -387,6 +392,11 @@ fn affinity_of_smp(arguments: &[&str]) -> Option<String> {
         rest.chars().take_while(char::is_ascii_alphabetic).collect::<String>()
     };
     let is_smp = arguments.iter().any(|argument| *argument == "--smp" || letters(argument).contains('S'));
+    let given = value_of(arguments, &["-a", "--affinity"])
+        .or_else(|| arguments.iter().find_map(|argument| argument.strip_prefix("-a")));
+    if given.is_some_and(|value| value.starts_with("0x")) {
+        return Some("-a takes numbers of CPUs, never a mask".to_owned());
+    }
     let is_list = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     let apart = value_of(arguments, &["-a", "--affinity"]).is_some_and(is_list);
     let joined = arguments.iter().any(|argument| argument.strip_prefix("-a").is_some_and(is_list));

@@ -90,6 +90,19 @@ pub fn sections(text: &str) -> Option<(usize, String)> {
     (kept.lines().count() > 1).then_some((first + 1, kept))
 }
 
+/// The rows of limits.conf among other lines, each on its own line.
+pub fn rows_of_limits(text: &str) -> Option<String> {
+    let is_row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_item =
+            words.get(2).is_some_and(|item| ["rtprio", "memlock", "nice", "priority"].contains(item));
+        words.len() == 4 && is_item && ["-", "soft", "hard"].contains(&words[1])
+    };
+    let kept = |line: &str| if is_row(line) { format!("{line}\n") } else { "\n".to_owned() };
+    let rows: String = text.lines().map(kept).collect();
+    (!rows.trim().is_empty()).then_some(rows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

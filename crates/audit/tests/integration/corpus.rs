@@ -43,7 +43,7 @@ fn judged(text: &str, shown: bool) -> (usize, usize, usize) {
 }
 
 /// What was judged wrong, passed and not understood of each part when it was last looked at, at most; README.md has what the first
-/// results were. `a` and `d` to `i` were mended by, nothing was by `b`, `c` and `j`.
+/// results were. `a` and `d` to `j` were mended by, nothing was by `b` and `c`.
 const PARTS: [(&str, &str, [usize; 3], bool); 10] = [
     ("a", include_str!("../corpus/a.txt"), [0, 0, 0], true),
     ("b", include_str!("../corpus/b.txt"), [0, 1, 1], false),
@@ -53,8 +53,8 @@ const PARTS: [(&str, &str, [usize; 3], bool); 10] = [
     ("f", include_str!("../corpus/f.txt"), [0, 0, 0], true),
     ("g", include_str!("../corpus/g.txt"), [0, 0, 0], true),
     ("h", include_str!("../corpus/h.txt"), [1, 1, 0], true),
-    ("i", include_str!("../corpus/i.txt"), [0, 5, 2], true),
-    ("j", include_str!("../corpus/j.txt"), [0, 7, 2], false),
+    ("i", include_str!("../corpus/i.txt"), [0, 4, 2], true),
+    ("j", include_str!("../corpus/j.txt"), [0, 0, 0], true),
 ];
 
 #[test]

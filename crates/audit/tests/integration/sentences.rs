@@ -54,6 +54,26 @@ fn what_a_sentence_above_a_block_says_is_meant_of_it() {
 }
 
 #[test]
+fn what_does_the_opposite_of_its_sentence_is_wrong() {
+    judge(
+        &[
+            "Disable boost for good:\necho 0 > /sys/devices/system/cpu/cpufreq/boost\n",
+            "Interrupts of the drives to CPU 3:\necho 8 > /proc/irq/40/smp_affinity\n",
+            "Keep managed interrupts away:\nisolcpus=managed_irq,2-3\n",
+            "chrt -f -p 80 $(pidof -s plc)\n",
+        ],
+        &[
+            "Disable boost for good:\necho 1 > /sys/devices/system/cpu/cpufreq/boost\n",
+            "Interrupts of the drives to CPU 3:\necho 3 > /proc/irq/40/smp_affinity\n",
+            "The scheduler is to leave these alone:\nisolcpus=managed_irq,2-3\n",
+            "chrt -f -p $(pgrep -x plc) 80\n",
+            "cyclictest -m -p 80 -a 0x3 -t 2 -D 1h\n",
+            "perf record -e sched:sched_switch -p plc sleep 5\n",
+        ],
+    );
+}
+
+#[test]
 fn files_are_judged_by_where_they_go() {
     judge(
         &[
