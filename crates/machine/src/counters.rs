@@ -7,7 +7,7 @@ use sysroot::SysRoot;
 use sysroot::parsed;
 use units::{CpuId, CpuList, Nanos};
 
-use crate::counts::{self, Counts};
+use crate::counts::{self, Counts, both};
 use crate::cpu_times::{CpuTime, busy_permille, cpu_times, from_ticks};
 use crate::facts::processors::{cpuinfo_value, governor, idle_directories, online};
 use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
@@ -171,18 +171,6 @@ fn idle_between(before: &[IdleResidency], after: &[IdleResidency]) -> Vec<IdleRe
 /// By how much a counter grew; one that is lower than before began anew at 0.
 fn increase(before: u64, after: u64) -> u64 {
     after.checked_sub(before).unwrap_or(after)
-}
-
-/// A figure of two values; where one is missing, why.
-pub(crate) fn both<T: Clone, U>(
-    before: &Fact<T>,
-    after: &Fact<T>,
-    combine: impl FnOnce(&T, &T) -> U,
-) -> Fact<U> {
-    match (before, after) {
-        (Fact::Value(before), Fact::Value(after)) => Fact::Value(combine(before, after)),
-        (Fact::Value(_), missing) | (missing, _) => missing.clone().and_then(|_| Fact::Unsupported),
-    }
 }
 
 /// The higher of two readings; one of them is enough.

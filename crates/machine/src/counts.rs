@@ -159,9 +159,21 @@ pub(crate) fn between(before: &Counts, after: &Counts) -> Counters {
     counters
 }
 
+/// A figure of two values; where one is missing, why.
+pub(crate) fn both<T: Clone, U>(
+    before: &Fact<T>,
+    after: &Fact<T>,
+    combine: impl FnOnce(&T, &T) -> U,
+) -> Fact<U> {
+    match (before, after) {
+        (Fact::Value(before), Fact::Value(after)) => Fact::Value(combine(before, after)),
+        (Fact::Value(_), missing) | (missing, _) => missing.clone().and_then(|_| Fact::Unsupported),
+    }
+}
+
 /// A sum that is lower than before says nothing: /proc/interrupts loses the rows of devices that go.
 fn grown(before: &Fact<u64>, after: &Fact<u64>) -> Fact<u64> {
-    crate::counters::both(before, after, |before, after| after.checked_sub(*before))
+    both(before, after, |before, after| after.checked_sub(*before))
         .and_then(|grown| grown.map_or(Fact::Unsupported, Fact::Value))
 }
 

@@ -221,7 +221,7 @@ fn introduced(text: &str, target: Target) -> Option<Reading> {
 
 /// Kernel command lines, settings, symbols and commands, line by line.
 fn lines(text: &str, target: Target) -> Reading {
-    let text = prose::without_sentences(text);
+    let text = prose::without_sentences(text, statements::is_command);
     let text = text.as_str();
     let mut reading = Reading { statements: statements::find(text), ..Reading::default() };
     if let Some((first, sections)) = prose::sections(text) {

@@ -3,7 +3,7 @@
 use super::super::Target;
 use super::super::reading::Reading;
 use super::super::statements::Statement;
-use super::yaml::Node;
+use super::nodes::Node;
 
 /// cloud-init's commands and files.
 pub fn cloud(top: &Node, reading: &mut Reading, target: Target) {

@@ -5,7 +5,7 @@ use machine::grammar::Kind;
 use super::super::RemarkId;
 use super::super::nearest::nearest_of;
 use super::super::reading::Reading;
-use super::yaml::{Node, capabilities, wrong};
+use super::nodes::{Node, capabilities, wrong};
 
 /// Keys of a service (the compose specification).
 const SERVICE: [&str; 91] = [

@@ -5,7 +5,7 @@ use super::super::nearest::nearest_of;
 use super::super::reading::Reading;
 use super::super::statements::command_words;
 use super::super::{RemarkId, keys};
-use super::yaml::{Node, capabilities, unquoted, wrong};
+use super::nodes::{Node, capabilities, unquoted, wrong};
 
 /// Whether a document is one of these, or a container's part of one.
 pub fn is_one(top: &Node) -> bool {

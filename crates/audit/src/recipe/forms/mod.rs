@@ -10,6 +10,7 @@ mod json;
 mod kubernetes;
 mod limits;
 mod lists;
+mod nodes;
 mod udev;
 mod yaml;
 
