@@ -29,11 +29,12 @@ pub struct Program {
     limit: u64,
 }
 
-/// All of them. The aims are 5,000,000 and 1,500,000: a limit goes up only with a new command, by what that takes. The last was what
-/// `check --recipe` reads of sentences, containers and clusters (77 KB). What the programs consist of, and what made them smaller, is in
+/// All of them. The aims are 5,000,000 and 1,500,000: a limit goes up only with a new command, by what that takes. The last were
+/// what `check --recipe` reads of sentences, containers and clusters (77 KB), and the probe of the kernel's calls with the counters
+/// around every scenario (100 KB, 79 KB in the agent). What the programs consist of, and what made them smaller, is in
 /// docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 5_900_000 }, Program { name: "worstcase-agent", limit: 2_350_000 }];
+    [Program { name: "worstcase", limit: 5_960_000 }, Program { name: "worstcase-agent", limit: 2_350_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
