@@ -10,7 +10,7 @@ use record::{Record, WarningId};
 use rustix::process::Signal;
 use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
-use units::{CpuId, CpuList};
+use units::{CpuId, CpuList, Nanos};
 
 use crate::support::{self, BINARY, Ended, Run};
 
@@ -179,7 +179,9 @@ fn a_hog_on_the_receivers_cpu_is_in_the_part_of_the_receiver_and_one_on_the_peer
     if cpus().len() < 2 {
         return support::skipped("needs two CPUs");
     }
-    for (cpu, name) in [(cpu_of_probe(), PartName::Receive), (cpu_of_echo(), PartName::Peer)] {
+    // The sender has the receiver's CPU.
+    let of_probe = [PartName::Receive, PartName::Send];
+    for (cpu, names) in [(cpu_of_probe(), &of_probe[..]), (cpu_of_echo(), &[PartName::Peer])] {
         let _echo = joined.echo(&["--listen", "10.99.7.2", "--delay", "1ms"]);
         let run =
             joined.measure(&["--peer", "10.99.7.2", "-D", "1500ms", "-i", "20ms", "--warm-up", "100ms"]);
@@ -195,11 +197,21 @@ fn a_hog_on_the_receivers_cpu_is_in_the_part_of_the_receiver_and_one_on_the_peer
             Err(error) => return support::skipped(&error.to_string()),
         };
         let response = response(&record);
-        let worst = response.worst_parts[0].value().unwrap();
-        let whole: u64 = worst.iter().flatten().map(|part| part.0).sum();
-        assert!(whole > 3 * MS, "no response met the hog: {worst:?}");
-        let place = PartName::ALL.iter().position(|part| *part == name).unwrap();
-        assert!(worst[place].unwrap().0 > whole / 2, "{name}: {worst:?}");
+        let worst: Vec<_> = response.worst_parts.iter().filter_map(|parts| parts.value()).collect();
+        let whole = |parts: &[Option<Nanos>]| parts.iter().flatten().map(|part| part.0).sum::<u64>();
+        let late: Vec<_> = worst.into_iter().filter(|parts| whole(&parts[..]) > 3 * MS).collect();
+        assert!(!late.is_empty(), "no response met the hog");
+        let of = |parts: &[Option<Nanos>], name: &PartName| {
+            parts[PartName::ALL.iter().position(|part| part == name).unwrap()].map_or(0, |part| part.0)
+        };
+        // The host may have taken a CPU from one or the other.
+        let there = late.iter().filter(|parts| {
+            let sum: u64 = names.iter().map(|name| of(&parts[..], name)).sum();
+            sum > whole(&parts[..]) / 2
+        });
+        assert!(there.count() * 2 > late.len(), "{names:?}: {late:?}");
+        let is_named = late.iter().any(|parts| of(&parts[..], &names[0]) > whole(&parts[..]) / 2);
+        assert!(is_named, "never in {}: {late:?}", names[0]);
     }
 }
 
