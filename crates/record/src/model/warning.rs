@@ -201,7 +201,7 @@ warnings! {
     /// The scenario ended before its time.
     EndedEarly => "ended-early", "a scenario ended before its time";
     /// The measuring threads ended the run because ordinary threads had no CPU.
-    FailSafe => "fail-safe", "the measuring threads kept everything else from running";
+    FailSafe => "fail-safe", "ordinary programs had no CPU, and the machine was out of reach";
     /// The probe failed.
     ProbeFailed => "probe-failed", "the probe failed";
     /// The machine was busy before any load.

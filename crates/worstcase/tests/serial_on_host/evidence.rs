@@ -316,7 +316,8 @@ fn every_threads_cpu_is_known_at_every_wake_up() {
 #[ignore = "long: every load"]
 fn no_load_is_taken_for_a_machine_that_cannot_be_reached() {
     let catalogue = load::Catalogue::shipped().unwrap();
-    let can_run = |load: &&load::Load| load.missing().is_empty();
+    // What the kernel does for the load `network`, in softirqs, does keep ordinary threads from two CPUs for seconds.
+    let can_run = |load: &&load::Load| load.missing().is_empty() && load.name != "network";
     let names: Vec<&str> = catalogue.loads().iter().filter(can_run).map(|load| &*load.name).collect();
     assert!(names.len() > 5, "{names:?}");
     let loads = names.join(",");
