@@ -289,6 +289,12 @@ pub(crate) mod tests {
         }
     }
 
+    /// What a scenario's instrument doubts of it.
+    pub(crate) fn doubts(scenario: &Scenario) -> Vec<(WarningId, Effect)> {
+        let warnings = scenario.head.planned.setup.warnings(scenario);
+        warnings.iter().map(|warning| (warning.id, warning.effect)).collect()
+    }
+
     pub(crate) fn scenario(latencies: &[u64]) -> Scenario {
         let mut observed = Histogram::default();
         latencies.iter().for_each(|&latency| observed.record(Nanos(latency)));

@@ -1,7 +1,6 @@
 //! Lines that are wrong beside other lines: a comment that says what a mask does not, a step that is missing.
 
 use super::{Remark, RemarkId};
-use crate::Severity;
 
 /// What is wrong with the lines of a text together.
 pub fn remarks(text: &str) -> Vec<Remark> {
@@ -27,10 +26,6 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks
 }
 
-fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> Remark {
-    Remark::new(line, id, Severity::Error, shown.trim().chars().take(60).collect::<String>(), message)
-}
-
 /// `# pin it to CPU 3`, and then a mask of 3.
 fn masks_beside_comments(text: &str) -> Vec<Remark> {
     let lines: Vec<&str> = text.lines().collect();
@@ -50,7 +45,7 @@ fn masks_beside_comments(text: &str) -> Vec<Remark> {
         is_slip.then(|| {
             let message =
                 format!("is a mask, in which {number} is not CPU {cpu}: that is {:x}", 1_u64 << cpu);
-            error(index + 1, RemarkId::MaskNotNumber, line, message)
+            Remark::error(index + 1, RemarkId::MaskNotNumber, line, message)
         })
     };
     lines.iter().enumerate().filter_map(|(index, line)| of(index, line)).collect()
@@ -97,7 +92,7 @@ fn replaced(text: &str) -> Option<Remark> {
         (!keeps).then(|| {
             let message =
                 "replaces what stands above: the file is a shell script, and only the last assignment counts";
-            error(index + 1, RemarkId::Duplicate, line, message)
+            Remark::error(index + 1, RemarkId::Duplicate, line, message)
         })
     })
 }
@@ -116,7 +111,7 @@ fn braces(text: &str) -> Option<Remark> {
             })
     };
     let (index, line) = text.lines().enumerate().find(|(_, line)| is_plain && has(line))?;
-    Some(error(
+    Some(Remark::error(
         index + 1,
         RemarkId::Malformed,
         line,
@@ -144,7 +139,7 @@ fn boot_loader_not_written(text: &str) -> Option<Remark> {
         let message =
             "the file is only what grub.cfg is made of: without update-grub the next boot changes nothing";
         let line = text.lines().nth(edits).unwrap_or_default();
-        error(edits + 1, RemarkId::NoEffect, line, message).instead("update-grub before the reboot")
+        Remark::error(edits + 1, RemarkId::NoEffect, line, message).instead("update-grub before the reboot")
     })
 }
 
@@ -169,7 +164,7 @@ fn second_line_of_cmdline_txt(text: &str) -> Option<Remark> {
     let all = lines.clone().all(|(_, line)| is_line(line));
     let (index, line) = lines.nth(1).filter(|_| is_named && all)?;
     let message = "cmdline.txt is one line: the firmware passes over the second";
-    Some(error(index + 1, RemarkId::NoEffect, line, message))
+    Some(Remark::error(index + 1, RemarkId::NoEffect, line, message))
 }
 
 /// Variables of BitBake that are lists of words.
@@ -198,7 +193,9 @@ fn glued(text: &str) -> Vec<Remark> {
         )
     };
     let lines = text.lines().enumerate();
-    lines.filter_map(|(index, line)| Some(error(index + 1, RemarkId::Malformed, line, of(line)?))).collect()
+    lines
+        .filter_map(|(index, line)| Some(Remark::error(index + 1, RemarkId::Malformed, line, of(line)?)))
+        .collect()
 }
 
 /// `FILESEXTRAPATHS:prepend := "DIRECTORY"`: directories with colons between them, put before what stands there.
@@ -212,7 +209,7 @@ fn search_path(text: &str) -> Option<Remark> {
     };
     let (index, line) = text.lines().enumerate().find(|(_, line)| of(line).is_some())?;
     let message = "is a list with colons: without one at its end the last directory is glued to the next";
-    Some(error(index + 1, RemarkId::Malformed, line, message))
+    Some(Remark::error(index + 1, RemarkId::Malformed, line, message))
 }
 
 /// `APPEND_append = "x"`: overrides have colons since Yocto 3.4.
@@ -227,7 +224,7 @@ fn old_override(text: &str) -> Option<Remark> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| is_old(line).is_some() && !is_of_before)?;
     let message =
         "is the name of another variable since Yocto 3.4: overrides have a colon, as in NAME:append";
-    Some(error(index + 1, RemarkId::NoEffect, line, message))
+    Some(Remark::error(index + 1, RemarkId::NoEffect, line, message))
 }
 
 /// `+=` in /etc/default/grub where sh is dash.
@@ -239,7 +236,7 @@ fn plain_shell(text: &str) -> Option<Remark> {
         .find(|(_, line)| line.starts_with("GRUB_CMDLINE_LINUX") && line.contains("+=") && is_debian)?;
     let message = "sh is dash on Debian and Ubuntu, which has no +=: grub-mkconfig stops here";
     Some(
-        error(index + 1, RemarkId::Malformed, line, message)
+        Remark::error(index + 1, RemarkId::Malformed, line, message)
             .instead("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX ...\""),
     )
 }
@@ -266,7 +263,7 @@ fn quoted_document(text: &str) -> Option<Remark> {
     })?;
     let message =
         "stays as it is: quotes around the here-document's end keep the shell from replacing variables";
-    Some(error(index + 1, RemarkId::NoEffect, line, message).instead(format!("<<{delimiter}")))
+    Some(Remark::error(index + 1, RemarkId::NoEffect, line, message).instead(format!("<<{delimiter}")))
 }
 
 /// Digits for /dev/cpu_dma_latency through a descriptor that stays open: four bytes are a number in binary, others are read as
@@ -293,7 +290,7 @@ fn request_as_text(text: &str) -> Option<Remark> {
         _ => format!("the kernel reads the digits as hexadecimal: {value} is not {value} us"),
     };
     Some(
-        error(index + 1, RemarkId::Malformed, line, message)
+        Remark::error(index + 1, RemarkId::Malformed, line, message)
             .instead("four bytes, as printf '\\x64\\0\\0\\0' for 100 us"),
     )
 }
@@ -313,7 +310,7 @@ fn no_memory_nodes(text: &str) -> Option<Remark> {
     let has_nodes = text.contains("cpuset.mems") || text.contains("clone_children");
     (!has_nodes).then(|| {
         let message = "a cpuset takes no task before cpuset.mems is written, too: No space left on device";
-        error(index + 1, RemarkId::Malformed, line, message)
+        Remark::error(index + 1, RemarkId::Malformed, line, message)
             .instead(format!("echo 0 > /sys/fs/cgroup/cpuset/{group}/cpuset.mems"))
     })
 }
@@ -327,7 +324,10 @@ fn managed_interrupts(text: &str) -> Option<Remark> {
         writes && before.iter().any(|line| line.contains("nvme") && line.contains("/proc/interrupts"))
     })?;
     let message = "interrupts of NVMe queues are managed by the kernel: writing their masks is refused";
-    Some(error(index + 1, RemarkId::NoEffect, line, message).instead("isolcpus=managed_irq,domain,LIST"))
+    Some(
+        Remark::error(index + 1, RemarkId::NoEffect, line, message)
+            .instead("isolcpus=managed_irq,domain,LIST"),
+    )
 }
 
 /// limits.conf(5) is pam_limits' file: systemd starts a service without it.
@@ -337,16 +337,15 @@ fn limits_of_a_service(text: &str) -> Option<Remark> {
     let is_named =
         text.contains("User=") && text.contains("/etc/systemd/system/") || text.contains("systemd service");
     let is_service = is_unit || is_named;
-    let is_allowed_elsewhere = ["LimitRTPRIO=", "PAMName="].iter().any(|key| text.contains(key));
-    let is_allowed =
-        ["LimitRTPRIO=", "CPUSchedulingPolicy=", "AmbientCapabilities=", "PAMName="].into_iter().any(has);
+    let is_allowed = ["LimitRTPRIO=", "PAMName="].iter().any(|key| text.contains(key))
+        || ["CPUSchedulingPolicy=", "AmbientCapabilities="].into_iter().any(has);
     let (index, line) = text.lines().enumerate().find(|(_, line)| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.len() == 4 && matches!(words[2], "rtprio" | "memlock" | "nice")
     })?;
-    (is_service && !is_allowed && !is_allowed_elsewhere).then(|| {
+    (is_service && !is_allowed).then(|| {
         let message = "limits.conf is for sessions that PAM opens: systemd starts the service without it";
-        error(index + 1, RemarkId::NoEffect, line, message).instead("LimitRTPRIO= in the unit")
+        Remark::error(index + 1, RemarkId::NoEffect, line, message).instead("LimitRTPRIO= in the unit")
     })
 }
 
@@ -365,7 +364,9 @@ fn dropped_by_configuration(text: &str) -> Option<Remark> {
     if is_made && sets("PREEMPT_RT") && !sets("EXPERT") {
         let (index, line) = line_with("PREEMPT_RT")?;
         let message = "depends on EXPERT, which defconfig leaves off: olddefconfig drops it without a word";
-        return Some(error(index + 1, RemarkId::NotMerged, line, message).instead("-e EXPERT before it"));
+        return Some(
+            Remark::error(index + 1, RemarkId::NotMerged, line, message).instead("-e EXPERT before it"),
+        );
     }
     let is_whole = text.contains("CONFIG_CC_VERSION_TEXT") || text.lines().count() > 200;
     let rate = ["100", "250", "300", "1000"].into_iter().find(|rate| {
@@ -376,7 +377,7 @@ fn dropped_by_configuration(text: &str) -> Option<Remark> {
     let (index, line) = line_with("HZ")?;
     rate.filter(|_| !is_whole).map(|rate| {
         let message = "HZ follows from a choice and cannot be set: the line is dropped";
-        error(index + 1, RemarkId::NotMerged, line, message).instead(format!("CONFIG_HZ_{rate}=y"))
+        Remark::error(index + 1, RemarkId::NotMerged, line, message).instead(format!("CONFIG_HZ_{rate}=y"))
     })
 }
 
@@ -392,7 +393,7 @@ fn not_saved(text: &str) -> Option<Remark> {
         text.lines().enumerate().find(|(_, line)| line.trim_start_matches("=> ").starts_with("setenv "))?;
     (is_meant_to_last && resets && !text.contains("saveenv")).then(|| {
         let message = "lasts until the next reset: U-Boot reads its stored environment then";
-        error(index + 1, RemarkId::NoEffect, line, message).instead("saveenv behind it")
+        Remark::error(index + 1, RemarkId::NoEffect, line, message).instead("saveenv behind it")
     })
 }
 
@@ -404,7 +405,7 @@ fn libraries_of_a_capable_file(text: &str) -> Option<Remark> {
     (needs && !is_solved).then(|| {
         let message =
             "a file with capabilities is started without LD_LIBRARY_PATH: its libraries are not found";
-        error(index + 1, RemarkId::NoEffect, line, message)
+        Remark::error(index + 1, RemarkId::NoEffect, line, message)
             .instead("LimitRTPRIO= or limits.conf, or the libraries' directories in /etc/ld.so.conf.d")
     })
 }
@@ -421,7 +422,7 @@ fn fragment_of_another_name(text: &str) -> Option<Remark> {
     };
     let (index, line) = text.lines().enumerate().find(|(_, line)| is_kernels && is_lost(line))?;
     let message = "the kernel's class merges .cfg and .scc only: the file is fetched and passed over";
-    Some(error(index + 1, RemarkId::NotMerged, line, message).instead("the same file named .cfg"))
+    Some(Remark::error(index + 1, RemarkId::NotMerged, line, message).instead("the same file named .cfg"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 use units::{CpuList, KernelVersion};
 
 use super::{Remark, RemarkId, Target, prose};
-use crate::Severity;
 
 /// A comment and the statement that it stands above or behind.
 struct Explained<'a> {
@@ -28,10 +27,6 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
         remarks.extend(not_there(index + 1, line, machine, target));
     }
     remarks
-}
-
-fn error(line: usize, id: RemarkId, shown: &str, message: String) -> Remark {
-    Remark::new(line, id, Severity::Error, shown.trim().chars().take(60).collect::<String>(), message)
 }
 
 /// Each line that is no comment and has one; a comment of several lines is one, and holds for the next statement only.
@@ -202,7 +197,7 @@ fn time(explained: &Explained) -> Option<Remark> {
     })?;
     let message =
         format!("{number} is {} here, and the comment says {}", units::Nanos(length), units::Nanos(time));
-    Some(error(explained.line, RemarkId::Malformed, explained.statement, message))
+    Some(Remark::error(explained.line, RemarkId::Malformed, explained.statement, message))
 }
 
 /// Policies as people name them, and options of chrt that ask for them.
@@ -241,7 +236,7 @@ fn policy(explained: &Explained) -> Option<Remark> {
     (taken != *wanted).then(|| {
         let how = if chosen.is_none() { ", which it takes where no policy is given" } else { "" };
         let message = format!("asks for {taken}{how}: the comment says {wanted}");
-        error(explained.line, RemarkId::Malformed, explained.statement, message)
+        Remark::error(explained.line, RemarkId::Malformed, explained.statement, message)
     })
 }
 
@@ -270,7 +265,7 @@ fn opposite(explained: &Explained) -> Option<Remark> {
     })?;
     (asks && !is_denied).then(|| {
         let message = format!("{value} {does}: the comment asks for the opposite");
-        error(explained.line, RemarkId::Malformed, explained.statement, message)
+        Remark::error(explained.line, RemarkId::Malformed, explained.statement, message)
     })
 }
 
@@ -287,7 +282,7 @@ fn unmoved(explained: &Explained) -> Option<Remark> {
             "with {} alone the scheduler still places tasks there: the flag is domain",
             flags.join(",")
         );
-        error(explained.line, RemarkId::NoEffect, explained.statement, message)
+        Remark::error(explained.line, RemarkId::NoEffect, explained.statement, message)
             .instead(format!("isolcpus=domain,{word}"))
     })
 }
@@ -304,7 +299,7 @@ fn node(explained: &Explained) -> Option<Remark> {
     let option = explained.words[at];
     (list.len() > 1).then(|| {
         let message = format!("{option} takes numbers of nodes, and the comment speaks of CPUs");
-        error(explained.line, RemarkId::Malformed, explained.statement, message)
+        Remark::error(explained.line, RemarkId::Malformed, explained.statement, message)
             .instead(format!("--physcpubind={list}"))
     })
 }
@@ -379,12 +374,12 @@ fn not_there(number: usize, line: &str, machine: Machine, target: Target) -> Opt
         if let Some(size) = size.filter(|size| !matches!(size.to_uppercase().as_str(), "2M" | "1G" | "4M")) {
             let message =
                 format!("x86 has huge pages of 2M and 1G: {size} and the number behind it are ignored");
-            return Some(error(number, RemarkId::NoEffect, line, message));
+            return Some(Remark::error(number, RemarkId::NoEffect, line, message));
         }
         let is_first = line.contains("cpu/cpu0/online") && words().any(|word| word == "0");
         if is_first {
             let message = "CPU 0 of an x86 machine cannot be switched off: the file does not exist (before 6.5 cpu0_hotplug made it)";
-            return Some(error(number, RemarkId::Gone, line, message.to_owned()));
+            return Some(Remark::error(number, RemarkId::Gone, line, message.to_owned()));
         }
     }
     if let Some(remark) = of_another_machine(number, line, machine) {
@@ -398,7 +393,7 @@ fn not_there(number: usize, line: &str, machine: Machine, target: Target) -> Opt
             true => "mainline has PREEMPT_RT for arm64, riscv and x86 only: the option is dropped",
             false => "mainline has PREEMPT_RT since 6.12: before, it needs the RT patches",
         };
-        error(number, RemarkId::Elsewhere, line, message.to_owned())
+        Remark::error(number, RemarkId::Elsewhere, line, message.to_owned())
     })
 }
 
@@ -407,7 +402,7 @@ fn of_another_machine(number: usize, line: &str, machine: Machine) -> Option<Rem
     let has = |wanted: &str| line.split([' ', '"', '\'', '=']).any(|word| word == wanted);
     if machine.arm64 && !machine.x86 && line.contains("idle=poll") {
         let message = "only x86 has idle=: on arm64 the word does nothing";
-        return Some(error(number, RemarkId::Elsewhere, line, message.to_owned()));
+        return Some(Remark::error(number, RemarkId::Elsewhere, line, message.to_owned()));
     }
     let governors = ["schedutil", "ondemand", "conservative", "userspace"];
     let sets_governor = line.contains("frequency-set") || line.contains("scaling_governor");
@@ -415,13 +410,13 @@ fn of_another_machine(number: usize, line: &str, machine: Machine) -> Option<Rem
     if let Some(governor) = refused {
         let message =
             format!("intel_pstate in active mode has performance and powersave only, no {governor}");
-        return Some(error(number, RemarkId::Malformed, line, message));
+        return Some(Remark::error(number, RemarkId::Malformed, line, message));
     }
     let of_v1 =
         ["cset ", "--cpu-rt-runtime", "--cpu-rt-period"].into_iter().find(|sign| line.contains(sign))?;
     machine.cgroup2.then(|| {
         let message = format!("{} needs control groups of version 1", of_v1.trim());
-        error(number, RemarkId::NoEffect, line, message)
+        Remark::error(number, RemarkId::NoEffect, line, message)
     })
 }
 

@@ -2,7 +2,6 @@
 
 use super::nearest::nearest_of;
 use super::{Remark, RemarkId};
-use crate::Severity;
 
 /// Variables of /etc/default/grub (GRUB's manual).
 const GRUB: [&str; 14] = [
@@ -28,10 +27,6 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     lines.filter_map(|(number, line)| grub(number, line).or_else(|| u_boot(number, line))).collect()
 }
 
-fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> Remark {
-    Remark::new(line, id, Severity::Error, shown.chars().take(60).collect::<String>(), message)
-}
-
 /// The file is a shell script.
 fn grub(number: usize, line: &str) -> Option<Remark> {
     let rest = line.strip_prefix("export ").unwrap_or(line);
@@ -43,22 +38,30 @@ fn grub(number: usize, line: &str) -> Option<Remark> {
     if !GRUB.contains(&name) {
         let meant = nearest_of(name, GRUB.into_iter())?;
         return Some(
-            error(number, RemarkId::Misspelt, line, format!("GRUB reads no {name}: {meant} is meant"))
-                .instead(meant),
+            Remark::error(
+                number,
+                RemarkId::Misspelt,
+                line,
+                format!("GRUB reads no {name}: {meant} is meant"),
+            )
+            .instead(meant),
         );
     }
     if after.starts_with([' ', '\t']) || after.starts_with("= ") {
         let message = "the file is a shell script, which has no blanks around =";
-        return Some(error(number, RemarkId::Malformed, line, message));
+        return Some(Remark::error(number, RemarkId::Malformed, line, message));
     }
     let value = after.trim_start_matches('+').strip_prefix('=')?;
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
     match quote {
         Some(quote) if line.ends_with('\\') || closes(value, quote) => None,
-        Some(_) => Some(error(number, RemarkId::Malformed, line, "the quote is never closed")),
+        Some(_) => Some(Remark::error(number, RemarkId::Malformed, line, "the quote is never closed")),
         None if value.split('#').next()?.trim().contains(' ') && value.is_ascii() => {
             let message = "without quotes the shell ends the value at the first blank";
-            Some(error(number, RemarkId::Malformed, line, message).instead(format!("{name}=\"{value}\"")))
+            Some(
+                Remark::error(number, RemarkId::Malformed, line, message)
+                    .instead(format!("{name}=\"{value}\"")),
+            )
         }
         None => None,
     }
@@ -82,11 +85,13 @@ fn u_boot(number: usize, line: &str) -> Option<Remark> {
     let name = rest.split_whitespace().next()?;
     if let Some((name, _)) = name.split_once('=') {
         let message = format!("setenv has no =: this sets a variable called `{name}=...`");
-        return Some(error(number, RemarkId::Malformed, line, message).instead(format!("setenv {name} ...")));
+        return Some(
+            Remark::error(number, RemarkId::Malformed, line, message).instead(format!("setenv {name} ...")),
+        );
     }
     let is_near = name != "bootargs" && nearest_of(name, ["bootargs"].into_iter()).is_some();
     is_near.then(|| {
-        error(number, RemarkId::Misspelt, line, format!("the kernel gets bootargs, not {name}"))
+        Remark::error(number, RemarkId::Misspelt, line, format!("the kernel gets bootargs, not {name}"))
             .instead("bootargs")
     })
 }

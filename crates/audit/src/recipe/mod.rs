@@ -115,6 +115,11 @@ impl Remark {
         Self { line, id, severity, excerpt: excerpt.into(), message: message.into(), instead: None }
     }
 
+    /// An error about the beginning of a line.
+    fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> Self {
+        Self::new(line, id, Severity::Error, shown.trim().chars().take(60).collect::<String>(), message)
+    }
+
     fn instead(mut self, instead: impl Into<String>) -> Self {
         self.instead = Some(instead.into());
         self

@@ -1,8 +1,7 @@
 //! Where a text goes, as its heading comment says (`# /etc/udev/rules.d/99-rt.rules`), and what is read there: the name that a
 //! file needs, the lines that its reader knows.
 
-use super::{Remark, RemarkId, prose};
-use crate::Severity;
+use super::{Remark, RemarkId, forms, prose};
 
 /// Directories whose files count only with this end of their names.
 const ENDS: [(&str, &str); 14] = [
@@ -49,7 +48,7 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = headings(text)
         .filter_map(|(line, path)| unread(path).map(|(message, instead)| (line, path, message, instead)))
         .map(|(line, path, message, instead)| {
-            error(line, RemarkId::NoEffect, path, message).perhaps_instead(instead.as_deref())
+            Remark::error(line, RemarkId::NoEffect, path, message).perhaps_instead(instead.as_deref())
         })
         .collect();
     remarks.extend(written(text));
@@ -66,14 +65,9 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks
 }
 
-fn error(line: usize, id: RemarkId, shown: &str, message: impl Into<String>) -> Remark {
-    Remark::new(line, id, Severity::Error, shown.trim().chars().take(60).collect::<String>(), message)
-}
-
-/// Lines that are neither empty nor a comment, from 1.
+/// Lines that are neither empty nor a comment nor a sentence, from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#') && !prose::introduces(line))
+    forms::lines(text).filter(|(_, line)| !prose::introduces(line))
 }
 
 /// Comments that begin with a path, above lines that are no comments: what follows is that file's.
@@ -121,7 +115,7 @@ fn written(text: &str) -> Vec<Remark> {
             .map(|word| word.trim_matches(['"', '\'', '>']))
             .filter(|_| writes && !line.trim_start().starts_with('#'));
         let (word, (message, instead)) = words.find_map(|word| Some((word, unread(word)?)))?;
-        Some(error(index + 1, RemarkId::NoEffect, word, message).perhaps_instead(instead.as_deref()))
+        Some(Remark::error(index + 1, RemarkId::NoEffect, word, message).perhaps_instead(instead.as_deref()))
     };
     text.lines().enumerate().filter_map(of).collect()
 }
@@ -136,7 +130,7 @@ fn loader((number, line): (usize, &str)) -> Option<Remark> {
             }
             _ => format!("loader.conf has no {key}"),
         };
-        error(number, RemarkId::NoEffect, line, message)
+        Remark::error(number, RemarkId::NoEffect, line, message)
     })
 }
 
@@ -174,7 +168,7 @@ fn firmware((number, line): (usize, &str)) -> Option<Remark> {
     let is_kernels = !is_firmwares && machine::grammar::parameter(name).is_some();
     is_kernels.then(|| {
         let message = "config.txt is for the firmware: words for the kernel stand in cmdline.txt";
-        error(number, RemarkId::NoEffect, line, message).instead("the same word in cmdline.txt")
+        Remark::error(number, RemarkId::NoEffect, line, message).instead("the same word in cmdline.txt")
     })
 }
 
@@ -187,7 +181,7 @@ fn drop_in(text: &str, heading: &str) -> Option<Remark> {
         starts.next().filter(|(_, line)| is_drop_in && !is_oneshot && *line != "ExecStart=")?;
     let message = "is added to the unit's own: systemd refuses two of them, unless Type=oneshot";
     Some(
-        error(number, RemarkId::Malformed, line, message)
+        Remark::error(number, RemarkId::Malformed, line, message)
             .instead("an empty ExecStart= on the line before, which clears the unit's own"),
     )
 }
@@ -199,7 +193,7 @@ fn ethercat(text: &str) -> Option<Remark> {
             .is_some_and(|names| names.split([' ', '"']).any(|name| name.starts_with("ec_")))
     })?;
     let message = "ethercatctl puts ec_ before each name itself";
-    Some(error(number, RemarkId::Malformed, line, message).instead("generic, for ec_generic"))
+    Some(Remark::error(number, RemarkId::Malformed, line, message).instead("generic, for ec_generic"))
 }
 
 /// `kernel.nmi_watchdog: 0`: settings of sysctl.d(5) have a `=`.
@@ -218,7 +212,7 @@ fn colons(text: &str) -> Vec<Remark> {
     let of = |(number, line): (usize, &str)| {
         let (name, value) = setting(line)?;
         let message = "a setting of sysctl has a = : the line is passed over";
-        Some(error(number, RemarkId::Malformed, line, message).instead(format!("{name} = {value}")))
+        Some(Remark::error(number, RemarkId::Malformed, line, message).instead(format!("{name} = {value}")))
     };
     lines(text).filter_map(of).collect()
 }

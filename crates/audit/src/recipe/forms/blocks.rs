@@ -3,7 +3,6 @@
 use super::super::nearest::nearest_of;
 use super::super::reading::Reading;
 use super::super::{Remark, RemarkId, Target};
-use crate::Severity;
 
 /// Elements of libvirt's domain format that touch latency.
 const ELEMENTS: [&str; 9] = [
@@ -41,16 +40,6 @@ fn properties(text: &str) -> Option<Reading> {
     (is_one && settings > 0).then(|| Reading { settings, ..Reading::default() })
 }
 
-fn error(line: usize, shown: &str, message: String) -> Remark {
-    Remark::new(
-        line,
-        RemarkId::Malformed,
-        Severity::Error,
-        shown.trim().chars().take(60).collect::<String>(),
-        message,
-    )
-}
-
 fn libvirt(text: &str) -> Option<Reading> {
     let first = text.lines().find(|line| !line.trim().is_empty())?;
     let count = ELEMENTS.iter().map(|element| text.matches(element).count()).sum();
@@ -64,11 +53,16 @@ fn libvirt(text: &str) -> Option<Reading> {
         };
         if !matches!(scheduler, "batch" | "idle" | "fifo" | "rr") {
             let message = format!("the scheduler is batch, idle, fifo or rr, not `{scheduler}`");
-            reading.remarks.push(error(index + 1, line, message));
+            reading.remarks.push(Remark::error(index + 1, RemarkId::Malformed, line, message));
         }
         let is_real_time = matches!(scheduler, "fifo" | "rr");
         if is_real_time && attribute(line, "priority").is_none() {
-            reading.remarks.push(error(index + 1, line, format!("{scheduler} needs a priority, 1 to 99")));
+            reading.remarks.push(Remark::error(
+                index + 1,
+                RemarkId::Malformed,
+                line,
+                format!("{scheduler} needs a priority, 1 to 99"),
+            ));
         }
     }
     Some(reading)
@@ -97,7 +91,9 @@ fn pipewire(text: &str) -> Option<Reading> {
                 Some(meant) => format!("the module has no {key}: {meant} is meant"),
                 None => format!("the module has no {key}"),
             };
-            reading.remarks.push(error(index + 1, line, message).perhaps_instead(meant));
+            reading
+                .remarks
+                .push(Remark::error(index + 1, RemarkId::Malformed, line, message).perhaps_instead(meant));
         }
     }
     (reading.settings > 0).then_some(reading)

@@ -121,21 +121,14 @@ mod tests {
 
     use super::*;
     use crate::instrument::gpio::{InterruptThread, Monitored};
-    use crate::verdict::tests::scenario;
+    use crate::verdict::tests::{doubts, scenario};
     use crate::{Effect, Own, Setup};
 
     fn ids(setup: GpioSetup, gpio: GpioSeries) -> Vec<(Id, Effect)> {
         let mut scenario = scenario(&[5_000]);
         scenario.head.planned.setup = Setup::Gpio(setup);
         scenario.series[0].own = Own::Gpio(gpio);
-        scenario
-            .head
-            .planned
-            .setup
-            .warnings(&scenario)
-            .iter()
-            .map(|warning| (warning.id, warning.effect))
-            .collect()
+        doubts(&scenario)
     }
 
     #[test]

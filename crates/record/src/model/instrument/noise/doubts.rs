@@ -58,7 +58,7 @@ fn unexplained(who: &str, noise: &NoiseSeries) -> Option<Warning> {
 mod tests {
     use super::*;
     use crate::instrument::noise::Counted;
-    use crate::verdict::tests::scenario;
+    use crate::verdict::tests::{doubts, scenario};
     use crate::{Effect, Own, Setup};
 
     fn ids(noise: NoiseSeries) -> Vec<(Id, Effect)> {
@@ -66,14 +66,7 @@ mod tests {
         let (threshold, window, spin) = (Nanos(1_000), Nanos::from_millis(100), Nanos::from_millis(90));
         scenario.head.planned.setup = Setup::Noise(NoiseSetup { threshold, window, spin });
         scenario.series[0].own = Own::Noise(noise);
-        scenario
-            .head
-            .planned
-            .setup
-            .warnings(&scenario)
-            .iter()
-            .map(|warning| (warning.id, warning.effect))
-            .collect()
+        doubts(&scenario)
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn parts_unknown(who: &str, response: &ResponseSeries) -> Option<Warning> {
 mod tests {
     use super::*;
     use crate::instrument::response::{Frames, Unsplit};
-    use crate::verdict::tests::scenario;
+    use crate::verdict::tests::{doubts, scenario};
     use crate::{Effect, Own, Setup};
 
     fn ids(response: ResponseSeries) -> Vec<(Id, Effect)> {
@@ -130,14 +130,7 @@ mod tests {
             ..crate::instrument::response::tests::setup()
         });
         scenario.series[0].own = Own::Response(response);
-        scenario
-            .head
-            .planned
-            .setup
-            .warnings(&scenario)
-            .iter()
-            .map(|warning| (warning.id, warning.effect))
-            .collect()
+        doubts(&scenario)
     }
 
     #[test]
