@@ -88,6 +88,9 @@ const TOUCHING: [&str; 8] = [
 /// docker-run(1): options, the image, and what the program gets.
 pub fn container(program: &str, arguments: &[&str]) -> Option<String> {
     let at = arguments.iter().position(|argument| matches!(*argument, "run" | "create"))?;
+    if let Some(message) = runtime_above_period(&arguments[at + 1..]) {
+        return Some(message);
+    }
     let mut rest = arguments[at + 1..].iter();
     while let Some(argument) = rest.next() {
         if !argument.starts_with('-') {
@@ -106,6 +109,19 @@ pub fn container(program: &str, arguments: &[&str]) -> Option<String> {
         }
     }
     None
+}
+
+/// The kernel refuses a real-time runtime above its period (1 s if none is given).
+fn runtime_above_period(arguments: &[&str]) -> Option<String> {
+    let value = |name: &str| {
+        arguments.iter().enumerate().find_map(|(at, argument)| match argument.strip_prefix(name)? {
+            "" => arguments.get(at + 1)?.parse::<u64>().ok(),
+            rest => rest.strip_prefix('=')?.parse().ok(),
+        })
+    };
+    let period = value("--cpu-rt-period").unwrap_or(1_000_000);
+    let runtime = value("--cpu-rt-runtime").filter(|runtime| *runtime > period)?;
+    Some(format!("--cpu-rt-runtime={runtime} is above the period, {period} us: the kernel refuses it"))
 }
 
 /// Settings of sysctl that a container has for itself.

@@ -18,8 +18,14 @@ struct Explained<'a> {
 pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
     let machine = Machine::of(text);
     let of = |explained: &Explained| {
-        let remarks =
-            [time(explained), policy(explained), node(explained), opposite(explained), unmoved(explained)];
+        let remarks = [
+            time(explained),
+            policy(explained),
+            node(explained),
+            opposite(explained),
+            unmoved(explained),
+            below_interrupts(explained),
+        ];
         remarks.into_iter().flatten().collect::<Vec<_>>()
     };
     let mut remarks: Vec<Remark> = explained(text).iter().flat_map(of).collect();
@@ -177,6 +183,20 @@ fn values(explained: &Explained) -> Vec<(u64, u64)> {
     found
 }
 
+/// Whether two lengths are the same number in units of 1000 times another size.
+fn is_slip(a: u64, b: u64) -> bool {
+    let (small, large) = (a.min(b), a.max(b));
+    small > 0
+        && [1_000, 1_000_000, 1_000_000_000].iter().any(|factor| small.checked_mul(*factor) == Some(large))
+}
+
+/// The time that a comment names where `length`, in nanoseconds, is it but for the unit.
+pub fn slip(comment: &str, length: u64) -> Option<units::Nanos> {
+    let times = times(comment);
+    let is_said = times.contains(&length);
+    times.into_iter().find(|time| !is_said && is_slip(*time, length)).map(units::Nanos)
+}
+
 /// A number that is the comment's time in a unit of 1000 times another size.
 fn time(explained: &Explained) -> Option<Remark> {
     let times = times(&explained.comment);
@@ -185,13 +205,6 @@ fn time(explained: &Explained) -> Option<Remark> {
     if values.is_empty() || times.iter().any(|time| lengths.contains(time)) {
         return None;
     }
-    let is_slip = |a: u64, b: u64| {
-        let (small, large) = (a.min(b), a.max(b));
-        small > 0
-            && [1_000, 1_000_000, 1_000_000_000]
-                .iter()
-                .any(|factor| small.checked_mul(*factor) == Some(large))
-    };
     let (number, length, time) = values.iter().zip(&lengths).find_map(|((number, _), length)| {
         times.iter().find(|time| is_slip(**time, *length)).map(|time| (*number, *length, *time))
     })?;
@@ -284,6 +297,24 @@ fn unmoved(explained: &Explained) -> Option<Remark> {
         );
         Remark::error(explained.line, RemarkId::NoEffect, explained.statement, message)
             .instead(format!("isolcpus=domain,{word}"))
+    })
+}
+
+/// The comment wants a thread above the threads of interrupts, which have SCHED_FIFO 50 (kernel/irq/manage.c), and its priority is
+/// not above.
+fn below_interrupts(explained: &Explained) -> Option<Remark> {
+    let lower = explained.comment.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let is_meant = says(&["irq thread", "interrupt thread", "threaded irq", "threaded interrupt"])
+        && says(&["above", "higher than", "preempt", "over the"])
+        && !says(&[" not ", "n't ", "below", "lower than", "never"]);
+    let is_chrt = explained.words.iter().any(|word| word.rsplit('/').next() == Some("chrt"));
+    let is_key = explained.words.first() == Some(&"CPUSchedulingPriority");
+    let numbers = || explained.words.iter().filter_map(|word| word.parse::<u32>().ok());
+    let priority = numbers().next().filter(|_| is_meant && (is_chrt || is_key))?;
+    (1..=50).contains(&priority).then(|| {
+        let message = format!("threads of interrupts have priority 50: {priority} is not above them");
+        Remark::error(explained.line, RemarkId::Contradiction, explained.statement, message)
     })
 }
 

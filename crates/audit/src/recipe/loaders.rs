@@ -24,7 +24,49 @@ const GRUB: [&str; 14] = [
 /// What is wrong with the lines.
 pub fn remarks(text: &str) -> Vec<Remark> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    lines.filter_map(|(number, line)| grub(number, line).or_else(|| u_boot(number, line))).collect()
+    let single = lines.filter_map(|(number, line)| grub(number, line).or_else(|| u_boot(number, line)));
+    single.chain(appended_twice(text)).chain(set_twice(text)).collect()
+}
+
+/// Of several APPEND lines below one LABEL of extlinux.conf the last counts (syslinux, U-Boot's pxe_utils.c).
+fn appended_twice(text: &str) -> Option<Remark> {
+    let mut before = None;
+    for (index, line) in text.lines().enumerate() {
+        match line.split_whitespace().next().map(str::to_ascii_lowercase).as_deref() {
+            Some("label") => before = Some(false),
+            Some("append") if before == Some(true) => {
+                let message = "replaces the line above: a label has one APPEND, the last counts";
+                return Some(Remark::error(index + 1, RemarkId::Duplicate, line, message));
+            }
+            Some("append") => before = before.map(|_| true),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `setenv bootargs A` and then `setenv bootargs B`, without `${bootargs}` in B, and nothing between that uses A.
+fn set_twice(text: &str) -> Option<Remark> {
+    let mut set = false;
+    for (index, line) in text.lines().enumerate() {
+        let bare = line.trim().trim_start_matches("=> ").trim_start_matches("sudo ");
+        let mut words = bare.split_whitespace();
+        let is_setter = matches!(words.next(), Some("setenv" | "fw_setenv"));
+        if is_setter && words.next() == Some("bootargs") {
+            let keeps = bare.contains("{bootargs}") || bare.contains("$bootargs");
+            if set && !keeps && words.next().is_some() {
+                let message = "replaces what was set above: only these words reach the kernel";
+                return Some(
+                    Remark::error(index + 1, RemarkId::Duplicate, line, message)
+                        .instead("setenv bootargs \"${bootargs} ...\""),
+                );
+            }
+            set = true;
+        } else if !bare.is_empty() && !bare.starts_with('#') {
+            set = false;
+        }
+    }
+    None
 }
 
 /// The file is a shell script.

@@ -6,6 +6,8 @@
 //! [`typography`] judge what was found. What they know is data: the tables of `machine::grammar` and `machine::parameters`,
 //! `keys.txt` and `known.toml`. A text of which nothing was read is not understood, and never passes.
 
+mod administration;
+mod code;
 mod containers;
 mod context;
 mod ethtool;
@@ -16,11 +18,13 @@ mod keys;
 mod known;
 mod loaders;
 mod markdown;
+mod measuring;
 mod nearest;
 mod places;
 mod programs;
 mod prose;
 mod reading;
+mod said;
 mod script;
 mod services;
 mod shell;
@@ -157,6 +161,7 @@ impl Examination {
 
 /// Looks through `text`. Never fails: what is not understood is not judged.
 pub fn examine(text: &str, target: Target) -> Examination {
+    let target = Target { processors: target.processors.or_else(|| said::processors(text)), ..target };
     let Reading { statements, mut remarks, settings } = read(text, target);
     remarks.extend(words::remarks(&statements, target));
     remarks.extend(symbols::remarks(&statements, target));
@@ -205,6 +210,12 @@ fn read(text: &str, target: Target) -> Reading {
         }
     }
     reading.statements.extend(statements::spans(text));
+    for (line, sentence, command) in statements::commands_in_sentences(text) {
+        match line {
+            1 => reading.add(file(command, target)),
+            _ => reading.add(file(&format!("# {sentence}\n{command}"), target).moved(line - 2)),
+        }
+    }
     reading.remarks.extend(ideas::remarks(text));
     reading
 }
@@ -243,9 +254,11 @@ fn lines(text: &str, target: Target) -> Reading {
     if let Some(limits) = prose::rows_of_limits(text) {
         reading.add(forms::read(&limits, target).unwrap_or_default());
     }
-    // A program that holds the request open, in whatever language.
+    // A program or a shell that holds the request open.
+    let opens = |line: &&str| ["open(", "exec "].iter().any(|sign| line.contains(sign));
     reading.settings +=
-        text.lines().filter(|line| line.contains("open(") && line.contains("/dev/cpu_dma_latency")).count();
+        text.lines().filter(|line| line.contains("/dev/cpu_dma_latency")).filter(opens).count();
+    reading.add(code::read(text));
     for simple in script::commands(text) {
         reading.add(Reading::of_command(&simple));
         if let Some(content) = programs::configured(&simple) {

@@ -21,6 +21,19 @@ const ENDS: [(&str, &str); 14] = [
     ("/boot/loader/entries/", ".conf"),
 ];
 
+/// Directories that people write to and nothing reads, and those that are meant.
+const NO_DIRECTORIES: [(&str, &str); 9] = [
+    ("/etc/sysctl.conf.d/", "/etc/sysctl.d/"),
+    ("/etc/sysctl/", "/etc/sysctl.d/"),
+    ("/etc/limits.d/", "/etc/security/limits.d/"),
+    ("/etc/security/limits.conf.d/", "/etc/security/limits.d/"),
+    ("/etc/modprobe.conf.d/", "/etc/modprobe.d/"),
+    ("/etc/udev.d/rules/", "/etc/udev/rules.d/"),
+    ("/etc/udev/rules/", "/etc/udev/rules.d/"),
+    ("/etc/grub.d/default/", "/etc/default/grub.d/"),
+    ("/etc/systemd/systemd/", "/etc/systemd/system/"),
+];
+
 /// Files of /etc/tuned that are no profiles (tuned 2.20).
 const TUNED: [&str; 6] =
     ["tuned-main.conf", "active_profile", "profile_mode", "bootcmdline", "post_loaded_profile", "ppd.conf"];
@@ -60,6 +73,7 @@ pub fn remarks(text: &str) -> Vec<Remark> {
         remarks.extend(lines(text).filter_map(firmware));
     }
     remarks.extend(drop_in(text, heading));
+    remarks.extend(section_of_manager(text, heading));
     remarks.extend(ethercat(text));
     remarks.extend(colons(text));
     remarks
@@ -92,6 +106,10 @@ fn unread(path: &str) -> Option<(String, Option<String>)> {
         let message = format!("only files that end in {end} are read there");
         return (!path.ends_with(end)).then(|| (message, Some(format!("{path}{end}"))));
     }
+    if let Some((wrong, meant)) = NO_DIRECTORIES.iter().find(|(wrong, _)| path.starts_with(wrong)) {
+        let instead = format!("{meant}{}", &path[wrong.len()..]);
+        return Some((format!("nothing reads that directory: {meant} is meant"), Some(instead)));
+    }
     let name = path.rsplit('/').next()?;
     if path.contains("/systemd/system/") && path.rsplit('/').nth(1)?.ends_with(".d") {
         let message = "only files that end in .conf add to a unit".to_owned();
@@ -109,7 +127,10 @@ fn unread(path: &str) -> Option<(String, Option<String>)> {
 fn written(text: &str) -> Vec<Remark> {
     let of = |(index, line): (usize, &str)| {
         let command = line.trim_start().trim_start_matches("sudo ");
-        let writes = line.contains('>') || line.contains("tee ") || command.starts_with("cp ");
+        // cloud-init's write_files, Ansible's copy and template.
+        let is_key =
+            ["path: /", "dest: /"].iter().any(|key| command.trim_start_matches("- ").starts_with(key));
+        let writes = line.contains('>') || line.contains("tee ") || command.starts_with("cp ") || is_key;
         let mut words = line
             .split_whitespace()
             .map(|word| word.trim_matches(['"', '\'', '>']))
@@ -184,6 +205,19 @@ fn drop_in(text: &str, heading: &str) -> Option<Remark> {
         Remark::error(number, RemarkId::Malformed, line, message)
             .instead("an empty ExecStart= on the line before, which clears the unit's own"),
     )
+}
+
+/// systemd's own settings stand in [Manager] (systemd-system.conf(5)).
+fn section_of_manager(text: &str, heading: &str) -> Option<Remark> {
+    let is_managers = heading.contains("/systemd/")
+        && ["system.conf", "user.conf"]
+            .iter()
+            .any(|name| heading.ends_with(name) || heading.contains(&format!("{name}.d/")));
+    let (number, line) = lines(text).find(|(_, line)| line.starts_with('[')).filter(|_| is_managers)?;
+    (line != "[Manager]").then(|| {
+        let message = "systemd reads [Manager] in this file, and passes over other sections";
+        Remark::error(number, RemarkId::NoEffect, line, message).instead("[Manager]")
+    })
 }
 
 /// ethercatctl puts `ec_` before the names itself (EtherCAT master 1.5 and 1.6).

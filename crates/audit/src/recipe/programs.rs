@@ -2,12 +2,11 @@
 
 use machine::grammar::Kind;
 
-use super::containers::{capability_fault, container};
-use super::nearest::nearest_of;
-use super::script::{Simple, program};
+use super::containers::container;
+use super::script::{Simple, program, value_of};
 use super::statements::{Statement, Symbol, Write, command_words};
 use super::{Remark, RemarkId};
-use super::{ethtool, services, tools};
+use super::{administration, ethtool, measuring, services, tools};
 use crate::Severity;
 
 /// What a command comes to.
@@ -33,22 +32,26 @@ pub fn outcome(simple: &Simple) -> Outcome {
     let message = match program(words) {
         "chrt" => chrt(&arguments),
         "taskset" => taskset(&arguments).or_else(|| bound_thread(&arguments)),
-        "cyclictest" => affinity_of_smp(&arguments),
-        "cpupower" => one_idle_state(&arguments),
-        "jackd" => jackd(&arguments),
-        "tc" => clock_of_etf(&arguments),
-        "phc2sys" => offset_of_clock(&arguments),
-        "setcap" => setcap(&arguments),
+        "cyclictest" => measuring::affinity_of_smp(&arguments).or_else(|| measuring::unit_apart(&arguments)),
+        "cpupower" => administration::one_idle_state(&arguments)
+            .or_else(|| administration::frequency_without_unit(&arguments)),
+        "swapoff" if arguments.is_empty() => Some("names no device: -a ends all swapping".to_owned()),
+        "jackd" => administration::jackd(&arguments),
+        "tc" => {
+            administration::clock_of_etf(&arguments).or_else(|| administration::flags_of_taprio(&arguments))
+        }
+        "phc2sys" => administration::offset_of_clock(&arguments),
+        "setcap" => administration::setcap(&arguments),
         "sysctl" => {
             let (statements, message) = sysctl(simple.line, &arguments);
             outcome.statements.extend(statements);
             message
         }
         "docker" | "podman" | "nerdctl" => container(program(words), &arguments),
-        "tuned-adm" => tuned(&arguments),
+        "tuned-adm" => administration::tuned(&arguments),
         "ethtool" => ethtool::fault(&arguments),
-        "rtla" => tracer_policy(&arguments),
-        "trace-cmd" => filter_before_event(&arguments),
+        "rtla" => measuring::tracer_policy(&arguments).or_else(|| measuring::of_other_view(&arguments)),
+        "trace-cmd" => measuring::filter_before_event(&arguments),
         "qemu-system-x86_64" | "qemu-system-aarch64" if arguments.contains(&"-realtime") => {
             Some("-realtime is gone since QEMU 6.0: -overcommit mem-lock=on".to_owned())
         }
@@ -57,13 +60,16 @@ pub fn outcome(simple: &Simple) -> Outcome {
             outcome.statements.extend(statements);
             message
         }
-        "grubby" | "rpm-ostree" | "kernelstub" | "kexec" | "bootloader" => None,
-        name if name.starts_with("qemu-system") => None,
+        "grubby" => administration::grubby(&arguments),
+        "pro" | "ua" => administration::subscription(&arguments),
+        "rpm-ostree" => administration::ostree(&arguments),
+        "stress-ng" | "timeout" | "hwlatdetect" => measuring::unit_apart(&arguments),
         _ => None,
     };
     outcome.remarks.extend(message.map(fault));
     outcome.remarks.extend(tools::remarks(simple.line, words));
     outcome.remarks.extend(services::remarks(simple.line, words));
+    outcome.remarks.extend(services::misspelt_service(simple.line, words));
     outcome.statements.extend(kernel_words(simple.line, words));
     outcome.statements.extend(module_words(simple.line, words));
     if let Some(inner) = tools::wrapped(words) {
@@ -99,16 +105,6 @@ fn module_words(line: usize, words: &[String]) -> Vec<Statement> {
     let named: Vec<String> =
         settings.iter().filter(|word| word.contains('=')).map(|word| format!("{module}.{word}")).collect();
     command_words(line, &named.join(" "))
-}
-
-/// `-f` filters the event before it (trace-cmd-record(1)).
-fn filter_before_event(arguments: &[&str]) -> Option<String> {
-    let filter = arguments.iter().position(|word| *word == "-f")?;
-    let event = arguments.iter().position(|word| word.starts_with("-e"));
-    let is_recording =
-        matches!(arguments.first(), Some(&("record" | "start" | "stream" | "profile" | "set")));
-    (is_recording && event.is_none_or(|event| event > filter))
-        .then(|| "-f filters the event before it: it stands behind an -e".to_owned())
 }
 
 /// A command in a few words.
@@ -264,16 +260,6 @@ fn kernel_words(line: usize, words: &[String]) -> Vec<Statement> {
     command_words(line, &found.join(" "))
 }
 
-fn value_of<'a>(arguments: &[&'a str], names: &[&str]) -> Option<&'a str> {
-    let at = arguments.iter().position(|argument| names.contains(argument));
-    let behind = at.and_then(|at| arguments.get(at + 1).copied());
-    let joined = arguments.iter().find_map(|argument| {
-        let (name, value) = argument.split_once('=')?;
-        names.contains(&name).then_some(value)
-    });
-    behind.or(joined)
-}
-
 /// chrt(1): the priority is the first operand.
 fn chrt(arguments: &[&str]) -> Option<String> {
     const VALUED: [&str; 6] = ["--sched-runtime", "--sched-deadline", "--sched-period", "-T", "-P", "-D"];
@@ -290,6 +276,11 @@ fn chrt(arguments: &[&str]) -> Option<String> {
         return Some("the priority stands before the process: -p PRIORITY PID".to_owned());
     }
     let is_open = first.contains(['$', '<', '{', '`']) || first.chars().all(|c| c.is_ascii_uppercase());
+    let target = operands.last().copied().filter(|_| has('p', "--pid")).unwrap_or_default();
+    let is_named = target.starts_with(|c: char| c.is_ascii_lowercase()) && !target.contains(['$', '<', '`']);
+    if is_named {
+        return Some(format!("-p takes a process's number, not `{target}`"));
+    }
     let needs = has('f', "--fifo") || has('r', "--rr");
     if needs && !is_open && first.parse::<i64>().is_err() {
         return Some(format!("the priority is missing: `{first}` is none"));
@@ -385,117 +376,6 @@ fn bound_thread(arguments: &[&str]) -> Option<String> {
     Some(format!("{name}N is bound to CPU N: the kernel refuses to move it"))
 }
 
-/// cyclictest's -S is -a and -t for all CPUs.
-fn affinity_of_smp(arguments: &[&str]) -> Option<String> {
-    let letters = |argument: &&str| {
-        let rest = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
-        rest.chars().take_while(char::is_ascii_alphabetic).collect::<String>()
-    };
-    let is_smp = arguments.iter().any(|argument| *argument == "--smp" || letters(argument).contains('S'));
-    let given = value_of(arguments, &["-a", "--affinity"])
-        .or_else(|| arguments.iter().find_map(|argument| argument.strip_prefix("-a")));
-    if given.is_some_and(|value| value.starts_with("0x")) {
-        return Some("-a takes numbers of CPUs, never a mask".to_owned());
-    }
-    let is_list = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-    let apart = value_of(arguments, &["-a", "--affinity"]).is_some_and(is_list);
-    let joined = arguments.iter().any(|argument| argument.strip_prefix("-a").is_some_and(is_list));
-    (is_smp && (apart || joined)).then(|| {
-        "-S measures on all CPUs and passes over the list of -a: -t and -a without -S take it".to_owned()
-    })
-}
-
-/// cpupower-idle-set(1) takes one state.
-fn one_idle_state(arguments: &[&str]) -> Option<String> {
-    let options = ["-d", "-e", "-D", "-E", "--disable", "--enable", "--disable-by-latency", "--enable-all"];
-    let count = arguments.iter().filter(|argument| options.contains(argument)).count();
-    (arguments.contains(&"idle-set") && count > 1)
-        .then(|| "idle-set changes one state a call: -D LATENCY disables all above a latency".to_owned())
-}
-
-/// tc-etf(8): the qdisc takes CLOCK_TAI alone (net/sched/sch_etf.c).
-fn clock_of_etf(arguments: &[&str]) -> Option<String> {
-    let at = arguments.iter().position(|argument| *argument == "etf")?;
-    let clock = value_of(&arguments[at..], &["clockid"]).filter(|clock| !clock.contains(['$', '<']))?;
-    (clock != "CLOCK_TAI" && clock != "TAI").then(|| format!("etf takes CLOCK_TAI alone, not {clock}"))
-}
-
-/// phc2sys(8): without -a the offset between the clocks is waited for or given.
-fn offset_of_clock(arguments: &[&str]) -> Option<String> {
-    let has = |letter: char| {
-        arguments.iter().any(|argument| {
-            argument.starts_with('-')
-                && !argument.starts_with("--")
-                && argument[1..].starts_with(|c: char| c.is_ascii_alphabetic())
-                && argument.contains(letter)
-        })
-    };
-    let is_manual = has('s') && !has('a') && !has('d') && !has('f');
-    (is_manual && !has('w') && !has('O'))
-        .then(|| "-w waits for ptp4l's offset, or -O gives it: without either it ends at once".to_owned())
-}
-
-/// jackd(1): its own options stand before -d, the driver's behind.
-fn jackd(arguments: &[&str]) -> Option<String> {
-    let driver = arguments.iter().position(|argument| argument.starts_with("-d"))?;
-    let (own, drivers) = arguments.split_at(driver);
-    let priority = |part: &[&str]| value_of(part, &["-P", "--realtime-priority"])?.parse::<u32>().ok();
-    let is_ordinary = own.iter().any(|argument| matches!(*argument, "-r" | "--no-realtime"));
-    if is_ordinary && priority(own).is_some() {
-        return Some("-r before -d turns real-time scheduling off: the priority is not used".to_owned());
-    }
-    let is_late = own.iter().all(|argument| !argument.starts_with("-P")) && priority(drivers).is_some();
-    is_late.then(|| {
-        "behind -d options are the driver's, whose -P is playback: the priority stands before -d".to_owned()
-    })
-}
-
-/// setcap(8): the sets stand behind the names.
-fn setcap(arguments: &[&str]) -> Option<String> {
-    let text = arguments.iter().find(|argument| !argument.starts_with('-'))?;
-    let bare = text.starts_with("cap_") && !text.contains(['=', '+']) && !text.ends_with("-ep");
-    if bare {
-        return Some(format!("the sets are missing: {text}+ep"));
-    }
-    let names = text.split(['=', '+', '-']).next().filter(|names| !names.contains(['$', '/', '<']))?;
-    names.split(',').filter(|name| !name.is_empty()).find_map(capability_fault)
-}
-
-/// Profiles that tuned and its packages have.
-const PROFILES: [&str; 22] = [
-    "balanced",
-    "desktop",
-    "hpc-compute",
-    "intel-sst",
-    "latency-performance",
-    "network-latency",
-    "network-throughput",
-    "optimize-serial-console",
-    "powersave",
-    "throughput-performance",
-    "virtual-guest",
-    "virtual-host",
-    "realtime",
-    "realtime-virtual-guest",
-    "realtime-virtual-host",
-    "cpu-partitioning",
-    "cpu-partitioning-powersave",
-    "accelerator-performance",
-    "aws",
-    "oracle",
-    "mssql",
-    "postgresql",
-];
-
-fn tuned(arguments: &[&str]) -> Option<String> {
-    let (command, names) = arguments.split_first()?;
-    let unknown = names.iter().filter(|name| *command == "profile" && !PROFILES.contains(name));
-    unknown
-        .filter_map(|name| nearest_of(name, PROFILES.into_iter()))
-        .next()
-        .map(|meant| format!("there is no such profile: {meant} is meant"))
-}
-
 /// sysctl(8): each operand is `name=value` in one word.
 fn sysctl(line: usize, arguments: &[&str]) -> (Vec<Statement>, Option<String>) {
     let operands: Vec<&&str> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
@@ -523,21 +403,6 @@ fn sysctl(line: usize, arguments: &[&str]) -> (Vec<Statement>, Option<String>) {
     let message =
         wrong.map(|_| "a setting begins with its directory, as in kernel.sched_rt_runtime_us".to_owned());
     (settings.map(statement).collect(), message)
-}
-
-/// rtla(1): `-P f:95`, `-P d:1ms:10ms`.
-fn tracer_policy(arguments: &[&str]) -> Option<String> {
-    let text = value_of(arguments, &["-P", "--priority"])?;
-    let parts: Vec<&str> = text.split(':').collect();
-    let is_number = |text: &str| text.parse::<u32>().is_ok();
-    let fine = match parts.as_slice() {
-        ["o" | "O" | "f" | "F" | "r" | "R", priority] => is_number(priority),
-        ["d" | "D", runtime, period] => {
-            [runtime, period].iter().all(|time| time.starts_with(|c: char| c.is_ascii_digit()))
-        }
-        _ => text.contains(['$', '<', '{']),
-    };
-    (!fine).then(|| format!("-P takes o:PRIORITY, r:PRIORITY, f:PRIORITY or d:RUNTIME:PERIOD, not `{text}`"))
 }
 
 /// Options of the kernel's scripts/config: what each makes of the symbol behind it, and how many words follow.

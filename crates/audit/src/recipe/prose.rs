@@ -27,17 +27,30 @@ pub fn advises(line: &str) -> bool {
 /// What stands behind the colon of a sentence, if a sentence stands before it.
 pub fn behind_colon(line: &str) -> Option<&str> {
     let (before, behind) = line.split_once(": ")?;
+    // An apostrophe is no quote.
+    let before = before.replace("'s ", "s ");
     let is_plain = !before.contains(['`', '=', '"', '\'', '>', '|', '$', '{', '<', '/']);
     let words = before.split_whitespace().count();
     let begins = before.trim_start().starts_with(|c: char| c.is_alphabetic());
     (is_plain && begins && words > 1).then(|| behind.trim()).filter(|behind| !behind.is_empty())
 }
 
+/// What stands between the only two backticks of a sentence that advises it.
+fn quoted(line: &str) -> Option<&str> {
+    let (before, rest) = line.split_once('`')?;
+    let (quoted, after) = rest.split_once('`')?;
+    let is_words = |text: &str| text.chars().all(|c| c.is_alphanumeric() || " .,:;()'\"-".contains(c));
+    let is_sentence = before.split_whitespace().count() > 1 || after.split_whitespace().count() > 1;
+    let is_plain = is_words(before) && is_words(after) && !before.trim_start().starts_with('-');
+    (is_sentence && is_plain && advises(&format!("{before}{after}"))).then_some(quoted)
+}
+
 /// The same lines, those with a command behind a sentence or a prompt without these.
 pub fn without_sentences(text: &str, is_command: fn(&str) -> bool) -> String {
-    let of = |line: &str| match behind_colon(line) {
-        Some(behind) if is_command(behind) => behind.to_owned(),
-        _ => line.strip_prefix("$ ").unwrap_or(line).to_owned(),
+    let of = |line: &str| {
+        let mut found = [behind_colon(line), quoted(line)].into_iter().flatten();
+        let command = found.find(|text| is_command(text));
+        command.unwrap_or_else(|| line.strip_prefix("$ ").unwrap_or(line)).to_owned()
     };
     text.lines().map(of).collect::<Vec<_>>().join("\n")
 }
@@ -110,6 +123,10 @@ mod tests {
         for (line, expected) in [
             ("Without reboot: echo 1 > /sys/x", "echo 1 > /sys/x"),
             ("Disable C3 and C6:  cpupower idle-set -d 2", "cpupower idle-set -d 2"),
+            ("Turn throttling off: `echo -1 > /proc/x`", "echo -1 > /proc/x"),
+            ("Then run `cpupower idle-info` as root.", "cpupower idle-info"),
+            ("Do not run `echo 1 > /sys/x` here.", "Do not run `echo 1 > /sys/x` here."),
+            ("x=`echo 1`", "x=`echo 1`"),
             ("image: registry/echo 1", "image: registry/echo 1"),
             ("echo a: b > /sys/x", "echo a: b > /sys/x"),
         ] {

@@ -32,6 +32,17 @@ impl Simple {
     }
 }
 
+/// The value of one of several options, in the next word or behind `=`.
+pub fn value_of<'a>(arguments: &[&'a str], names: &[&str]) -> Option<&'a str> {
+    let at = arguments.iter().position(|argument| names.contains(argument));
+    let behind = at.and_then(|at| arguments.get(at + 1).copied());
+    let joined = arguments.iter().find_map(|argument| {
+        let (name, value) = argument.split_once('=')?;
+        names.contains(&name).then_some(value)
+    });
+    behind.or(joined)
+}
+
 /// Programs that run the command behind their options, and options of theirs that take a value.
 const WRAPPERS: [(&str, &[&str]); 14] = [
     ("sudo", &["-u", "-g", "-E_"]),

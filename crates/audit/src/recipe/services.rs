@@ -67,6 +67,56 @@ pub fn key(line: usize, section: &str, name: &str, value: &str) -> Option<Remark
     }
 }
 
+/// Services that recipes for latency stop, start or mask.
+const SERVICES: [&str; 25] = [
+    "irqbalance",
+    "tuned",
+    "thermald",
+    "cpufrequtils",
+    "ondemand",
+    "cpupower",
+    "power-profiles-daemon",
+    "auto-cpufreq",
+    "stalld",
+    "rtkit-daemon",
+    "rtirq",
+    "rngd",
+    "chronyd",
+    "chrony",
+    "systemd-timesyncd",
+    "unattended-upgrades",
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "fstrim.timer",
+    "bluetooth",
+    "cups",
+    "avahi-daemon",
+    "ModemManager",
+    "packagekit",
+    "multipathd",
+];
+
+/// A service whose name is nearly one of these.
+pub fn misspelt_service(line: usize, words: &[String]) -> Option<Remark> {
+    const VERBS: [&str; 9] =
+        ["stop", "start", "restart", "enable", "disable", "mask", "unmask", "is-active", "status"];
+    let words = unwrapped(words);
+    let operands: Vec<&str> =
+        words.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    let names: Vec<&str> = match (program(words), operands.as_slice()) {
+        ("systemctl", [verb, names @ ..]) if VERBS.contains(verb) => names.to_vec(),
+        ("service", [name, verb]) if VERBS.contains(verb) => vec![name],
+        _ => return None,
+    };
+    names.into_iter().find_map(|name| {
+        let bare = name.trim_end_matches(".service");
+        let meant =
+            nearest_of(bare, SERVICES.into_iter()).filter(|meant| !meant.eq_ignore_ascii_case(bare))?;
+        let message = format!("there is no such service: {meant} is meant");
+        Some(Remark::new(line, RemarkId::Misspelt, Severity::Error, name.to_owned(), message).instead(meant))
+    })
+}
+
 /// Properties of `systemctl set-property UNIT NAME=VALUE` and `systemd-run -p NAME=VALUE`.
 pub fn remarks(line: usize, words: &[String]) -> Vec<Remark> {
     let words = unwrapped(words);

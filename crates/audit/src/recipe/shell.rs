@@ -29,7 +29,7 @@ pub fn remarks(text: &str) -> Vec<Remark> {
 /// What is wrong with a value for a file of the kernel.
 pub fn remark(statement: &Statement, target: Target) -> Option<Remark> {
     match statement {
-        Statement::Write(write) => writes::remark(write, target),
+        Statement::Write(write) => writes::remark(write, target).or_else(|| written_setting(write)),
         Statement::Sysctl { line, name, value } => sysctl(statement, target).or_else(|| {
             let (path, shown) = (files::path_of(name), format!("{name}={value}"));
             // The kernel reads a number up to the first blank.
@@ -41,6 +41,21 @@ pub fn remark(statement: &Statement, target: Target) -> Option<Remark> {
         Statement::Command { line, words } => newer(*line, words, target),
         _ => None,
     }
+}
+
+/// A value that no machine wants, written to the file of a setting.
+fn written_setting(write: &super::statements::Write) -> Option<Remark> {
+    let name = write.path.strip_prefix("/proc/sys/")?.replace('/', ".");
+    let is_it = |known: &&super::known::Sysctl| {
+        known.name == name
+            && known.severity == Some(Severity::Error)
+            && known.value.as_deref() == Some(write.value.trim())
+    };
+    let known = KNOWN.sysctl.iter().find(is_it)?;
+    Some(
+        Remark::new(write.line, RemarkId::Dangerous, Severity::Error, write.shown.clone(), &*known.text)
+            .perhaps_instead(known.instead.as_deref()),
+    )
 }
 
 /// A word that the program does not have yet in the tree of that kernel.

@@ -303,7 +303,9 @@ fn assigned_in_sentence(line: &str) -> Option<&str> {
 
 /// At blanks outside quotes; quotes of any shape around a whole word or line are taken off.
 fn split(text: &str) -> Vec<String> {
-    let text = text.trim().trim_matches(is_quote);
+    let text = text.trim();
+    // A list of quoted words, as NixOS has them, is not one quoted line.
+    let text = if text.contains("\" \"") { text } else { text.trim_matches(is_quote) };
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in text.chars() {
         match c {
@@ -346,7 +348,7 @@ fn sysctl_line(line: &str) -> Option<(String, String)> {
 }
 
 /// Programs that these recipes use.
-const PROGRAMS: [&str; 76] = [
+const PROGRAMS: [&str; 79] = [
     "echo",
     "stress",
     "stress-ng",
@@ -423,6 +425,9 @@ const PROGRAMS: [&str; 76] = [
     "oslat",
     "iperf3",
     "chcpu",
+    "nvpmodel",
+    "jetson_clocks",
+    "pro",
 ];
 
 /// English words, too: programs where options or a path follow.
@@ -453,6 +458,23 @@ pub fn spans(text: &str) -> Vec<Statement> {
             let is_advised = prose::advises(line);
             found.extend(inside.flat_map(|span| in_sentence(index + 1, span, is_advised)));
         }
+    }
+    found
+}
+
+/// Commands with arguments that sentences of a page advise, between backticks: the line, the sentence without them, the command.
+pub fn commands_in_sentences(text: &str) -> Vec<(usize, String, &str)> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced || line.contains("```") || line.matches('`').count() % 2 == 1 || !prose::advises(line) {
+            continue;
+        }
+        let words: Vec<&str> = line.split('`').step_by(2).collect();
+        let spans = line.split('`').skip(1).step_by(2);
+        let commands = spans.filter(|span| span.trim().contains(' ') && is_command(span));
+        found.extend(commands.map(|command| (index + 1, words.join(" "), command)));
     }
     found
 }

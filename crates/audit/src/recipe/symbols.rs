@@ -13,9 +13,13 @@ use super::{Remark, RemarkId, Target};
 use crate::Severity;
 
 /// Options of one choice: at most one is `y` (kernel/Kconfig.hz, Kconfig.preempt, kernel/time/Kconfig).
-const CHOICES: [&[&str]; 4] = [
+const CHOICES: [&[&str]; 7] = [
     &["HZ_100", "HZ_250", "HZ_300", "HZ_1000"],
     &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY"],
+    // PREEMPT_VOLUNTARY and PREEMPT_NONE depend on !PREEMPT_RT.
+    &["PREEMPT_RT", "PREEMPT_NONE"],
+    &["PREEMPT_RT", "PREEMPT_VOLUNTARY"],
+    &["PREEMPT_RT", "PREEMPT_RT_FULL"],
     &["HZ_PERIODIC", "NO_HZ_IDLE", "NO_HZ_FULL"],
     &[
         "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",

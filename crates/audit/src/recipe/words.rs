@@ -48,7 +48,7 @@ fn of_one(word: &Word, target: Target) -> Vec<Remark> {
     }
     let is_meant = word.is_advised
         && !value.is_empty()
-        && value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b",-_".contains(&b));
+        && value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b",-_;:".contains(&b));
     if word.on_command_line || is_meant && grammar::parameter(&word.name).is_some() {
         remarks.extend(refused(word, target));
     }
@@ -294,6 +294,7 @@ fn supposes_siblings(list: &str) -> bool {
 /// Words of one kernel command line that do not go together.
 fn together(words: &[&Word], target: Target) -> Vec<Remark> {
     let mut remarks = duplicates(words);
+    remarks.extend(parted(words));
     let line = CommandLine {
         words: words
             .iter()
@@ -355,6 +356,20 @@ fn differing(words: &[&Word], target: Target) -> Vec<Remark> {
         }
     }
     remarks
+}
+
+/// `isolcpus=2, 3`: a blank ends the value, and init gets the rest.
+fn parted(words: &[&Word]) -> Option<Remark> {
+    let is_rest = |word: &Word| {
+        word.value.is_none() && word.name.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte))
+    };
+    let is_list = |word: &Word| {
+        grammar::parameter(&word.name)
+            .is_some_and(|known| matches!(known.kind, Kind::Cpus { .. } | Kind::FlaggedCpus(_)))
+    };
+    let pair = words.windows(2).find(|pair| is_list(pair[0]) && is_rest(pair[1]))?;
+    let message = format!("a blank ends the list: {} is a word of its own, for init", pair[1].name);
+    Some(Remark::new(pair[0].line, RemarkId::Malformed, Severity::Error, shown(pair[0]), message))
 }
 
 fn duplicates(words: &[&Word]) -> Vec<Remark> {

@@ -56,6 +56,11 @@ fn libvirt(text: &str) -> Option<Reading> {
             reading.remarks.push(Remark::error(index + 1, RemarkId::Malformed, line, message));
         }
         let is_real_time = matches!(scheduler, "fifo" | "rr");
+        let priority = attribute(line, "priority").and_then(|priority| priority.parse::<i64>().ok());
+        if is_real_time && priority.is_some_and(|priority| !(1..=99).contains(&priority)) {
+            let message = "priorities of fifo and rr are 1 to 99: libvirt refuses the domain";
+            reading.remarks.push(Remark::error(index + 1, RemarkId::Malformed, line, message));
+        }
         if is_real_time && attribute(line, "priority").is_none() {
             reading.remarks.push(Remark::error(
                 index + 1,
@@ -65,7 +70,23 @@ fn libvirt(text: &str) -> Option<Reading> {
             ));
         }
     }
+    reading.remarks.extend(beyond(text));
     Some(reading)
+}
+
+/// CPU tuning of a virtual CPU that the domain does not have.
+fn beyond(text: &str) -> Vec<Remark> {
+    let count = text.lines().find_map(|line| {
+        let (_, rest) = line.split_once("<vcpu ").or_else(|| line.split_once("<vcpu>"))?;
+        let inner = if line.contains("<vcpu>") { rest } else { rest.split_once('>')?.1 };
+        inner.split('<').next()?.trim().parse::<u32>().ok()
+    });
+    let of = |(index, line): (usize, &str)| {
+        let cpu: u32 = attribute(line, "vcpu").filter(|_| line.contains("<vcpupin"))?.parse().ok()?;
+        let message = format!("the domain has no virtual CPU {cpu}: they count from 0");
+        (cpu >= count?).then(|| Remark::error(index + 1, RemarkId::Malformed, line, message))
+    };
+    text.lines().enumerate().filter_map(of).collect()
 }
 
 /// The value of an attribute of the element on a line.

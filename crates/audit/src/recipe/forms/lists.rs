@@ -91,6 +91,17 @@ fn is_tmpfiles(words: &[&str]) -> bool {
 
 fn tmpfiles(line: usize, words: &[&str]) -> Reading {
     let mut reading = Reading::default();
+    if words[0].starts_with('w') && words.len() < 7 {
+        let message =
+            "writes nothing: the value is the seventh column, behind - for mode, user, group and age";
+        reading.remarks.push(Remark::new(
+            line,
+            RemarkId::Malformed,
+            Severity::Error,
+            words.join(" "),
+            message,
+        ));
+    }
     if words[0].starts_with(['w', 'f']) && words.len() > 6 {
         let (path, value) = (words[1].to_owned(), words[6..].join(" "));
         let shown = words.join(" ");

@@ -1,0 +1,157 @@
+//! Arguments of tools that set up a machine: boot entries, clock rates, queues of the network, profiles, capabilities, JACK.
+
+use super::containers::capability_fault;
+use super::nearest::nearest_of;
+use super::script::value_of;
+
+/// grubby(8): --args and --remove-args change entries that --update-kernel names.
+pub fn grubby(arguments: &[&str]) -> Option<String> {
+    let has = |names: &[&str]| {
+        arguments.iter().any(|argument| names.contains(&argument.split('=').next().unwrap_or(argument)))
+    };
+    let changes = has(&["--args", "--remove-args"]);
+    (changes && !has(&["--update-kernel", "--add-kernel"]))
+        .then(|| "changes no entry: --update-kernel=ALL or a kernel's path says which".to_owned())
+}
+
+/// rpm-ostree(1), kargs.
+pub fn ostree(arguments: &[&str]) -> Option<String> {
+    const CHANGES: [&str; 4] = ["--add", "--args", "--set", "--add-args"];
+    let rest = arguments.strip_prefix(&["kargs"])?;
+    let wrong =
+        rest.iter().find(|argument| CHANGES.contains(&argument.split('=').next().unwrap_or(argument)))?;
+    let option = wrong.split('=').next().unwrap_or(wrong);
+    Some(format!("kargs has no {option}: --append, --append-if-missing, --replace and --delete change words"))
+}
+
+/// Services of Ubuntu Pro.
+pub fn subscription(arguments: &[&str]) -> Option<String> {
+    const SERVICES: [&str; 10] = [
+        "realtime-kernel",
+        "livepatch",
+        "esm-infra",
+        "esm-apps",
+        "fips",
+        "fips-updates",
+        "usg",
+        "landscape",
+        "anbox-cloud",
+        "cc-eal",
+    ];
+    let (verb, rest) = arguments.split_first()?;
+    let name = rest.iter().find(|argument| !argument.starts_with('-'))?;
+    let meant = nearest_of(name, SERVICES.into_iter()).filter(|meant| meant != name)?;
+    matches!(*verb, "enable" | "disable").then(|| format!("there is no service {name}: {meant} is meant"))
+}
+
+/// cpupower-idle-set(1) takes one state.
+pub fn one_idle_state(arguments: &[&str]) -> Option<String> {
+    let options = ["-d", "-e", "-D", "-E", "--disable", "--enable", "--disable-by-latency", "--enable-all"];
+    let count = arguments.iter().filter(|argument| options.contains(argument)).count();
+    (arguments.contains(&"idle-set") && count > 1)
+        .then(|| "idle-set changes one state a call: -D LATENCY disables all above a latency".to_owned())
+}
+
+/// cpupower-frequency-set(1): a frequency without a unit is in kHz.
+pub fn frequency_without_unit(arguments: &[&str]) -> Option<String> {
+    let names = ["-d", "--min", "-u", "--max", "-f", "--freq"];
+    let value = value_of(arguments, &names).filter(|_| arguments.contains(&"frequency-set"))?;
+    let number: f64 = value.parse().ok()?;
+    (number < 10_000.0).then(|| format!("{value} without a unit is {value} kHz: GHz or MHz belongs to it"))
+}
+
+/// tc-etf(8): the qdisc takes CLOCK_TAI alone (net/sched/sch_etf.c).
+pub fn clock_of_etf(arguments: &[&str]) -> Option<String> {
+    let at = arguments.iter().position(|argument| *argument == "etf")?;
+    let clock = value_of(&arguments[at..], &["clockid"]).filter(|clock| !clock.contains(['$', '<']))?;
+    (clock != "CLOCK_TAI" && clock != "TAI").then(|| format!("etf takes CLOCK_TAI alone, not {clock}"))
+}
+
+/// tc-taprio(8): flags of what mainline knows (net/sched/sch_taprio.c).
+pub fn flags_of_taprio(arguments: &[&str]) -> Option<String> {
+    let at = arguments.iter().position(|argument| *argument == "taprio")?;
+    let flags = value_of(&arguments[at..], &["flags"])?;
+    let number = match flags.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok()?,
+        None => flags.parse().ok()?,
+    };
+    (number > 2).then(|| {
+        format!("taprio has the flags 0x1 (launch times) and 0x2 (offload), one at a time, not {flags}")
+    })
+}
+
+/// phc2sys(8): without -a the offset between the clocks is waited for or given.
+pub fn offset_of_clock(arguments: &[&str]) -> Option<String> {
+    let has = |letter: char| {
+        arguments.iter().any(|argument| {
+            argument.starts_with('-')
+                && !argument.starts_with("--")
+                && argument[1..].starts_with(|c: char| c.is_ascii_alphabetic())
+                && argument.contains(letter)
+        })
+    };
+    let is_manual = has('s') && !has('a') && !has('d') && !has('f');
+    (is_manual && !has('w') && !has('O'))
+        .then(|| "-w waits for ptp4l's offset, or -O gives it: without either it ends at once".to_owned())
+}
+
+/// jackd(1): its own options stand before -d, the driver's behind.
+pub fn jackd(arguments: &[&str]) -> Option<String> {
+    let driver = arguments.iter().position(|argument| argument.starts_with("-d"))?;
+    let (own, drivers) = arguments.split_at(driver);
+    let priority = |part: &[&str]| value_of(part, &["-P", "--realtime-priority"])?.parse::<u32>().ok();
+    let is_ordinary = own.iter().any(|argument| matches!(*argument, "-r" | "--no-realtime"));
+    if is_ordinary && priority(own).is_some() {
+        return Some("-r before -d turns real-time scheduling off: the priority is not used".to_owned());
+    }
+    let is_late = own.iter().all(|argument| !argument.starts_with("-P")) && priority(drivers).is_some();
+    is_late.then(|| {
+        "behind -d options are the driver's, whose -P is playback: the priority stands before -d".to_owned()
+    })
+}
+
+/// setcap(8): the sets stand behind the names.
+pub fn setcap(arguments: &[&str]) -> Option<String> {
+    let text = arguments.iter().find(|argument| !argument.starts_with('-'))?;
+    let bare = text.starts_with("cap_") && !text.contains(['=', '+']) && !text.ends_with("-ep");
+    if bare {
+        return Some(format!("the sets are missing: {text}+ep"));
+    }
+    let names = text.split(['=', '+', '-']).next().filter(|names| !names.contains(['$', '/', '<']))?;
+    names.split(',').filter(|name| !name.is_empty()).find_map(capability_fault)
+}
+
+/// Profiles that tuned and its packages have.
+const PROFILES: [&str; 22] = [
+    "balanced",
+    "desktop",
+    "hpc-compute",
+    "intel-sst",
+    "latency-performance",
+    "network-latency",
+    "network-throughput",
+    "optimize-serial-console",
+    "powersave",
+    "throughput-performance",
+    "virtual-guest",
+    "virtual-host",
+    "realtime",
+    "realtime-virtual-guest",
+    "realtime-virtual-host",
+    "cpu-partitioning",
+    "cpu-partitioning-powersave",
+    "accelerator-performance",
+    "aws",
+    "oracle",
+    "mssql",
+    "postgresql",
+];
+
+pub fn tuned(arguments: &[&str]) -> Option<String> {
+    let (command, names) = arguments.split_first()?;
+    let unknown = names.iter().filter(|name| *command == "profile" && !PROFILES.contains(name));
+    unknown
+        .filter_map(|name| nearest_of(name, PROFILES.into_iter()))
+        .next()
+        .map(|meant| format!("there is no such profile: {meant} is meant"))
+}

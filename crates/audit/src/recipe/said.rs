@@ -1,0 +1,45 @@
+//! How many CPUs a text says that its machine has: `a quad-core board`, `on our 8-core Xeon without hyper-threading`.
+
+/// Words for small numbers of cores.
+const WORDS: [(&str, u32); 6] =
+    [("single", 1), ("dual", 2), ("quad", 4), ("hexa", 6), ("octa", 8), ("octo", 8)];
+
+/// Signs of a machine that has more CPUs than cores, or of a text that is about more than one machine.
+const DOUBTS: [&str; 6] = ["thread", "smt", "hyper", " ht ", "socket", "dual-core and"];
+
+/// The number of CPUs, where a text gives one number of cores and has no sign that the kernel counts more.
+pub fn processors(text: &str) -> Option<u32> {
+    let lower = text.to_lowercase();
+    if DOUBTS.iter().any(|doubt| lower.contains(doubt)) {
+        return None;
+    }
+    let mut found = lower.match_indices("-core").filter_map(|(at, sign)| {
+        let ends = lower[at + sign.len()..].chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '-');
+        let before = &lower[..at];
+        let start = before.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |place| place + 1);
+        let word = &before[start..];
+        let named = WORDS.iter().find(|(name, _)| *name == word).map(|(_, number)| *number);
+        named.or_else(|| word.parse().ok()).filter(|number| ends && *number > 1)
+    });
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::processors;
+
+    #[test]
+    fn one_number_of_cores_is_the_machines() {
+        assert_eq!(processors("On a 4-core board: isolcpus=3"), Some(4));
+        assert_eq!(processors("Our quad-core i.MX8: isolcpus=4"), Some(4));
+        for text in [
+            "isolcpus=3",
+            "An 8-core CPU with hyperthreading",
+            "a 4-core and an 8-core machine",
+            "multi-core machines",
+        ] {
+            assert_eq!(processors(text), None, "{text}");
+        }
+    }
+}
