@@ -53,7 +53,7 @@ const PARTS: [(&str, &str, [usize; 3], bool); 10] = [
     ("f", include_str!("../corpus/f.txt"), [0, 0, 0], true),
     ("g", include_str!("../corpus/g.txt"), [0, 0, 0], true),
     ("h", include_str!("../corpus/h.txt"), [1, 1, 0], true),
-    ("i", include_str!("../corpus/i.txt"), [0, 4, 2], true),
+    ("i", include_str!("../corpus/i.txt"), [0, 5, 0], true),
     ("j", include_str!("../corpus/j.txt"), [0, 0, 0], true),
 ];
 
