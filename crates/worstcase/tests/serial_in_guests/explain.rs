@@ -16,7 +16,7 @@ const PAUSE: u64 = 237 * MS;
 /// What a thread does in the kernel cannot be made so long.
 const SHORT: u64 = 15 * MS;
 /// The host has a part in many delays, because the guest's CPUs are its threads: so often others are looked for.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 12;
 
 /// Where wake-ups are measured.
 const MEASURED: CpuId = CpuId(1);

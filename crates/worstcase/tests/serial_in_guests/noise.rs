@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 /// So long that no pause of the host is taken for it.
 const HELD: u64 = 60 * MS;
 /// The host has a part in some delays, because the guest's CPUs are its threads.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 12;
 const LOOK: Duration = Duration::from_secs(3);
 
 static RT: Guests = Guests::new("debian-6.1-rt-amd64", "quiet no_timer_check")

@@ -121,16 +121,16 @@ fn a_priority_that_was_lowered_and_put_back_is_found_ten_times_of_ten() {
 pub struct Quota(PathBuf);
 
 impl Quota {
-    /// So many microseconds of each 100 ms, in whichever hierarchy has the controller.
-    pub fn of(quota: u32) -> Option<Self> {
+    /// So many microseconds of each period, which has so many too, in whichever hierarchy has the controller.
+    pub fn of(quota: u32, period: u32) -> Option<Self> {
         let (v1, v2) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup"));
         let base =
             if v1.join("cpu.cfs_quota_us").exists() || v1.join("cpu.shares").exists() { v1 } else { v2 };
         let group = Self(base.join(format!("worstcase-test-{}", std::process::id())));
         fs::create_dir_all(&group.0).ok()?;
         let set = |name: &str, value: &str| fs::write(group.0.join(name), value).is_ok();
-        let limited = set("cpu.max", &format!("{quota} 100000"))
-            || set("cpu.cfs_period_us", "100000") && set("cpu.cfs_quota_us", &quota.to_string());
+        let limited = set("cpu.max", &format!("{quota} {period}"))
+            || set("cpu.cfs_period_us", &period.to_string()) && set("cpu.cfs_quota_us", &quota.to_string());
         // A group of v1 has no real-time run time at first.
         let _ = fs::write(group.0.join("cpu.rt_runtime_us"), "100000");
         limited.then_some(group)
@@ -157,7 +157,7 @@ impl Drop for Quota {
 }
 
 fn under_a_quota() {
-    let group = match is_root().then(|| Quota::of(20_000)).flatten() {
+    let group = match is_root().then(|| Quota::of(20_000, 100_000)).flatten() {
         Some(group) => group,
         None => return skipped("a CPU quota needs root and the cpu controller"),
     };

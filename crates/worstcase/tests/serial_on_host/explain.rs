@@ -18,7 +18,7 @@ const MS: u64 = 1_000_000;
 const HOLD: u64 = 6 * MS;
 const EVERY: u64 = 150 * MS;
 /// What is not the rival's part of a delay may be the host's in so many hits: they are counted, and others are looked at.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 8;
 
 fn cpu() -> CpuId {
     schedule::affinity(0).unwrap().iter().last().unwrap()
