@@ -61,31 +61,54 @@ pub fn measure(
     signals: &Signals,
     observer: &mut dyn Observer,
 ) -> Result<()> {
-    let mut number = 0;
-    for round in 1..=cost.plan.rounds {
-        let mut order: Vec<usize> =
-            (0..cost.operations.len()).filter(|&at| !is_given_up(&cost.operations[at])).collect();
-        cost.plan.seed.stream(&format!("order of round {round}")).shuffle(&mut order);
-        let of = number + order.len() * (cost.plan.rounds - round + 1) as usize;
-        for at in order {
-            number += 1;
-            observer.begins(cost, &cost.operations[at], number, of);
-            let asked = asked(cost, at, round, directory);
-            let measured = &mut cost.operations[at];
-            match take(&asked, signals) {
-                Taken::Answer(Answer::Sample(sample)) => measured.samples.push(sample),
-                Taken::Answer(Answer::Unable(why)) => measured.failures.push(Failure { round, why }),
-                Taken::Silent(why) => measured.failures.push(Failure { round: 0, why }),
-                Taken::Interrupted(signal) => {
-                    cost.interrupted = Some(format!("{signal:?} in round {round} of {}", cost.plan.rounds));
-                    return observer.round(cost);
-                }
-            }
+    for number in 1..=cost.plan.rounds {
+        if !round(cost, number, directory, signals, observer)? {
+            break;
         }
-        cost.rounds = round;
-        observer.round(cost)?;
     }
     Ok(())
+}
+
+/// The round of that number, from 1. False where a signal ended it: the record says so.
+///
+/// # Errors
+/// What the observer could not keep.
+pub fn round(
+    cost: &mut Cost,
+    round: u32,
+    directory: &Path,
+    signals: &Signals,
+    observer: &mut dyn Observer,
+) -> Result<bool> {
+    let mut order: Vec<usize> =
+        (0..cost.operations.len()).filter(|&at| !is_given_up(&cost.operations[at])).collect();
+    cost.plan.seed.stream(&format!("order of round {round}")).shuffle(&mut order);
+    let before = tried(cost);
+    let of = before + order.len() * (cost.plan.rounds - round + 1) as usize;
+    for (place, at) in order.into_iter().enumerate() {
+        observer.begins(cost, &cost.operations[at], before + place + 1, of);
+        let asked = asked(cost, at, round, directory);
+        let measured = &mut cost.operations[at];
+        match take(&asked, signals) {
+            Taken::Answer(Answer::Sample(sample)) => measured.samples.push(sample),
+            Taken::Answer(Answer::Unable(why)) => measured.failures.push(Failure { round, why }),
+            Taken::Silent(why) => measured.failures.push(Failure { round: 0, why }),
+            Taken::Interrupted(signal) => {
+                cost.interrupted = Some(format!("{signal:?} in round {round} of {}", cost.plan.rounds));
+                observer.round(cost)?;
+                return Ok(false);
+            }
+        }
+    }
+    cost.rounds = round;
+    observer.round(cost)?;
+    Ok(true)
+}
+
+/// How many samples were taken or failed, of operations that are not given up.
+fn tried(cost: &Cost) -> usize {
+    let kept = cost.operations.iter().filter(|one| !is_given_up(one));
+    kept.map(|one| one.samples.len() + one.failures.len()).sum()
 }
 
 /// Whether it cannot be measured in any round.

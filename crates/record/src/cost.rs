@@ -38,6 +38,9 @@ pub struct Cost {
     pub machine: Machine,
     /// How it is measured.
     pub plan: CostPlan,
+    /// Which of two set-ups this is, whose rounds were measured in turn; none where it was measured by itself.
+    #[serde(default)]
+    pub turn: Option<Turn>,
     /// Rounds that were measured to their end.
     pub rounds: u32,
     /// From how many runs the rounds come, each with a seed of its own; 0 where they are those of one run.
@@ -65,6 +68,16 @@ pub struct CostPlan {
     pub sample: Nanos,
     /// From which each round's order is drawn.
     pub seed: Seed,
+}
+
+/// One of two set-ups that differ by settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Turn {
+    /// The settings, as `worstcase tune trial` takes them.
+    pub settings: Vec<String>,
+    /// Whether they were written for its rounds; otherwise the machine's own values were written again.
+    pub on: bool,
 }
 
 impl CostPlan {

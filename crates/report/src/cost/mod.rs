@@ -49,6 +49,7 @@ pub fn compared(before: &Cost, after: &Cost, style: &Style) -> String {
             wrap("", &sentence, 0, style.width).into_iter().map(|line| style.paint(Tone::Strong, &line)),
         );
     }
+    lines.extend(in_turn(before, after).iter().flat_map(|line| wrap("", line, 0, style.width)));
     for caution in cautions(before, after) {
         lines.extend(wrap("note  ", &caution, 6, style.width));
     }
@@ -59,6 +60,16 @@ pub fn compared(before: &Cost, after: &Cost, style: &Style) -> String {
         text += &(wrap("Not compared: ", &line, 4, style.width).join("\n") + "\n");
     }
     text
+}
+
+/// What `after` has that `before` has not, where their rounds were measured in turn.
+fn in_turn(before: &Cost, after: &Cost) -> Option<String> {
+    let (Some(without), Some(with)) = (&before.turn, &after.turn) else { return None };
+    let are_both =
+        before.started == after.started && without.settings == with.settings && !without.on && with.on;
+    are_both.then(|| {
+        format!("Before: without {}. After: with it. Their rounds came in turn.", with.settings.join(" and "))
+    })
 }
 
 /// What the clock counted.

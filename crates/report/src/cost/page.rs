@@ -2,7 +2,7 @@
 
 use record::cost::Cost;
 
-use super::{against, cautions, conclusion, not_measured, notes, summary, table, unit};
+use super::{against, cautions, conclusion, in_turn, not_measured, notes, summary, table, unit};
 use crate::page::facts;
 use crate::page::view::{Block, Section};
 
@@ -22,6 +22,7 @@ pub fn page(cost: &Cost, before: Option<&Cost>) -> Result<String, std::fmt::Erro
 fn comparison(before: &Cost, after: &Cost) -> Section {
     let against = against(before, after);
     let mut blocks: Vec<Block> = conclusion(&against).into_iter().map(Block::Paragraph).collect();
+    blocks.extend(in_turn(before, after).map(Block::Paragraph));
     blocks.extend(cautions(before, after).into_iter().map(Block::Paragraph));
     blocks.push(Block::Table(table::of_two(&against, unit(after)).on_page()));
     if !against.left_out.is_empty() {
@@ -59,8 +60,10 @@ fn conditions(cost: &Cost) -> Section {
 fn repeat(cost: &Cost) -> String {
     let second = cost.plan.second.map_or(String::new(), |cpu| format!(",{cpu}"));
     let plan = &cost.plan;
+    let settings = cost.turn.iter().flat_map(|turn| &turn.settings);
+    let with: String = settings.map(|setting| format!(" --with '{setting}'")).collect();
     format!(
-        "worstcase cost --cpus {}{second} --rounds {} --sample {} --seed {}",
+        "worstcase cost --cpus {}{second} --rounds {} --sample {} --seed {}{with}",
         plan.cpu, plan.rounds, plan.sample, plan.seed
     )
 }

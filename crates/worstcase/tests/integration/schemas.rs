@@ -142,6 +142,7 @@ fn of_operations(time: u64) -> Cost {
             sample: units::Nanos::from_millis(100),
             seed: units::Seed(1),
         },
+        turn: Some(cost::Turn { settings: vec!["rn-thp".into()], on: true }),
         rounds: 9,
         runs: 0,
         interrupted: None,

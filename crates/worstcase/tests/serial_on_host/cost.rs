@@ -1,5 +1,6 @@
 //! What operations take: slowed ones are found, those that cannot run are named, and nothing is left.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -126,6 +127,75 @@ fn half_a_cpu_makes_a_loop_take_twice_as_long() {
         return skipped("others use the CPU: a quota would limit nothing");
     }
     panic!("{seen:?}");
+}
+
+const INTERVAL: &str = "/proc/sys/vm/stat_interval";
+
+/// Values of [`INTERVAL`] that were read while `command` ran, and its output.
+fn values_beside(command: &mut Command) -> (BTreeSet<String>, Output) {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let waits = std::thread::spawn(move || child.wait_with_output().unwrap());
+    let mut seen = BTreeSet::new();
+    while !waits.is_finished() {
+        seen.insert(std::fs::read_to_string(INTERVAL).unwrap().trim().to_owned());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    (seen, waits.join().unwrap())
+}
+
+#[test]
+fn rounds_with_a_setting_and_without_it_come_in_turn_and_leave_the_machine_as_it_was() {
+    if !is_root() {
+        return skipped("settings need root");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let before = std::fs::read_to_string(INTERVAL).unwrap().trim().to_owned();
+    let other = if before == "17" { "18" } else { "17" };
+    let setting = format!("{INTERVAL}={other}");
+    let few =
+        ["--only", "getppid", "--sample", "20ms", "--rounds", "7", "--state", "state", "--with", &setting];
+    let (seen, output) = values_beside(&mut cost(directory.path(), "both", &few));
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    assert_eq!(seen, BTreeSet::from([before.clone(), other.to_owned()]));
+    let shown = text(&output);
+    assert!(shown.contains(&format!("Before: without {setting}. After: with it.")), "{shown}");
+    let [without, with] = ["both/without", "both/with"].map(|name| read(directory.path().join(name)));
+    for (cost, on) in [(&without, false), (&with, true)] {
+        assert_eq!(cost.turn.as_ref().map(|turn| turn.on), Some(on));
+        assert_eq!((cost.rounds, cost.operations[0].samples.len()), (7, 7));
+    }
+    let mut again = Command::new(PROGRAM);
+    let again = again.args(["report", "both/without", "both/with"]).current_dir(directory.path());
+    assert!(text(&again.output().unwrap()).contains("Their rounds came in turn."));
+    assert_eq!(std::fs::read_to_string(INTERVAL).unwrap().trim(), before);
+    for refused in ["threadirqs", "/proc/sys/vm/nothing=1", &format!("{INTERVAL}={before}")] {
+        let words = ["--rounds", "1", "--state", "state", "--with", refused];
+        let output = cost(directory.path(), "refused", &words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{refused}: {output:?}");
+        assert!(!directory.path().join("refused").exists(), "{refused} left a record");
+    }
+}
+
+#[test]
+fn a_setting_is_undone_where_measuring_with_it_is_killed() {
+    if !is_root() {
+        return skipped("settings need root");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let value = || std::fs::read_to_string(INTERVAL).unwrap().trim().to_owned();
+    let before = value();
+    let other = if before == "17" { "18" } else { "17" };
+    let setting = format!("{INTERVAL}={other}");
+    for signal in [Signal::KILL, Signal::INT] {
+        let name = format!("{signal:?}");
+        let few = ["--only", "getppid", "--sample", "1s", "--state", "state", "--with", &setting];
+        let mut command = cost(directory.path(), &name, &few);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_for("the setting", || value() == other);
+        support::kill(child.id() as i32, signal);
+        child.wait().unwrap();
+        wait_for("undo", || value() == before);
+    }
 }
 
 #[test]

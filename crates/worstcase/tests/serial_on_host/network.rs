@@ -144,17 +144,22 @@ fn a_delay_at_the_peer_is_found_in_the_whole_and_in_its_part() {
         drop(echo);
         ended.record()
     };
-    let (quick, slow) = (run("0s"), run("2ms"));
-    let (of_quick, of_slow) = (response(&quick), response(&slow));
-    assert!(of_slow.split.count > 0, "{:?}", of_slow.unsplit);
-    let within_5_percent = |grown: u64| (DELAY / 100 * 95..=DELAY / 100 * 105).contains(&grown);
-    assert!(within_5_percent(median(&slow) - median(&quick)), "{} {}", median(&slow), median(&quick));
-    let peers = (part(of_slow, PartName::Peer), part(of_quick, PartName::Peer));
-    assert!(within_5_percent(peers.0 - peers.1), "{peers:?}");
-    for name in [PartName::Send, PartName::Wire, PartName::Receive] {
-        assert!(part(of_slow, name) < DELAY / 4, "{name} {}", part(of_slow, name));
-    }
-    assert!(slow.scenarios[0].series[0].worst.len() == of_slow.worst_parts.len());
+    let within_5_percent =
+        |slow: u64, quick: u64| (DELAY / 100 * 95..=DELAY / 100 * 105).contains(&slow.saturating_sub(quick));
+    // Between the two runs the machine itself can become slower or faster.
+    support::in_one_of(4, || {
+        let (quick, slow) = (run("0s"), run("2ms"));
+        let (of_quick, of_slow) = (response(&quick), response(&slow));
+        assert!(of_slow.split.count > 0, "{:?}", of_slow.unsplit);
+        assert!(slow.scenarios[0].series[0].worst.len() == of_slow.worst_parts.len());
+        let whole = (median(&slow), median(&quick));
+        let peers = (part(of_slow, PartName::Peer), part(of_quick, PartName::Peer));
+        let others = [PartName::Send, PartName::Wire, PartName::Receive].map(|name| part(of_slow, name));
+        let is_found = within_5_percent(whole.0, whole.1)
+            && within_5_percent(peers.0, peers.1)
+            && others.iter().all(|part| *part < DELAY / 4);
+        is_found.then_some(()).ok_or_else(|| format!("{whole:?}: peer {peers:?}, others {others:?}"))
+    });
 }
 
 #[test]

@@ -31,7 +31,7 @@ use failure::Result;
 pub use apply::Apply;
 pub use apply_options::time as wait_time;
 pub use choice::CHOICE;
-pub use leftover::warn_of_leftovers;
+pub use leftover::{STATE, warn_of_leftovers};
 pub use persist::write_words;
 pub use selection::Selection;
 pub use shown::plan as plan_text;

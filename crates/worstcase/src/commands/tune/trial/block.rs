@@ -15,6 +15,7 @@ use units::CpuList;
 
 use super::setting::{self, Setting};
 use crate::commands::tune::apply_options::{begin, clear};
+use crate::commands::tune::selection::Selection;
 use crate::commands::tune::{leftover, shown, undo};
 use crate::commands::{cost, measured};
 use crate::output;
@@ -61,25 +62,14 @@ impl Block {
     }
 
     fn run(self) -> Result<ExitCode> {
-        let parsed = |settings: &[String]| {
-            settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()
-        };
         let (on, rewritten) = (parsed(&self.on)?, parsed(&self.rewritten)?);
         if on.is_empty() && rewritten.is_empty() {
             return self.measure();
         }
         let state = State::of_machine(self.state.as_deref().unwrap_or(Path::new(leftover::STATE)));
-        let lock = state.lock()?;
-        if clear(&state, &lock)?.is_some() {
-            return Err(applied_already());
-        }
         let selection = super::selection(&self.profile, self.isolate.as_ref())?;
-        let on = setting::plan(&on, &selection, &SysRoot::live())?;
-        rewrite_others(&state, &setting::plan(&rewritten, &selection, &SysRoot::live())?, &on)?;
-        if on.steps.is_empty() {
-            return self.measure();
-        }
-        self.applied(&state, &lock, &on)
+        let lock = state.lock()?;
+        with_settings((&state, &lock), &selection, &on, &rewritten, || self.measure())
     }
 
     fn measure(self) -> Result<ExitCode> {
@@ -87,38 +77,59 @@ impl Block {
         self.cost.as_deref().map_or(Ok(()), |path| cost::one_round(path, seed))?;
         measured(self.request)
     }
+}
 
-    /// The process that undoes waits for the lock, which this one has until it ends: by itself, or killed.
-    fn applied(self, state: &State, lock: &Lock, plan: &Plan) -> Result<ExitCode> {
-        let mut journal = begin(state, lock, Some(0), None)?;
-        let mut kernel = live(state.directory());
-        let applied = apply(&mut kernel, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
-        match &applied.end {
-            End::Applied => {}
-            End::RolledBack(undone) => {
-                undo::put_back(state, lock, undone)?;
-                let lines = shown::all_taken(&applied.taken);
-                let refused = lines.lines().last().unwrap_or_default().trim().to_owned();
-                return Err(Error::new(
-                    format!("a setting could not be written: {refused}"),
-                    "it was put back",
-                ));
-            }
-            End::JournalFailed(error, undone) => {
-                undo::put_back(state, lock, undone)?;
-                return Err(Error::new(error, "what was written was put back"));
-            }
+/// Reads settings as they are written on the command line.
+pub fn parsed(settings: &[String]) -> Result<Vec<Setting>> {
+    settings.iter().map(|text| Setting::parse(text)).collect()
+}
+
+/// Does `work` while the settings `on` hold, and after `rewritten` were written as they are. What was written is undone at the end,
+/// however it comes.
+pub fn with_settings<T>(
+    (state, lock): (&State, &Lock),
+    selection: &Selection,
+    on: &[Setting],
+    rewritten: &[Setting],
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    if clear(state, lock)?.is_some() {
+        return Err(applied_already());
+    }
+    let on = setting::plan(on, selection, &SysRoot::live())?;
+    rewrite_others(state, &setting::plan(rewritten, selection, &SysRoot::live())?, &on)?;
+    if on.steps.is_empty() {
+        return work();
+    }
+    while_applied(state, lock, &on, work)
+}
+
+/// The process that undoes waits for the lock, which this one has until it ends: by itself, or killed.
+fn while_applied<T>(state: &State, lock: &Lock, plan: &Plan, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let mut journal = begin(state, lock, Some(0), None)?;
+    let mut kernel = live(state.directory());
+    let applied = apply(&mut kernel, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
+    match &applied.end {
+        End::Applied => {}
+        End::RolledBack(undone) => {
+            undo::put_back(state, lock, undone)?;
+            let lines = shown::all_taken(&applied.taken);
+            let refused = lines.lines().last().unwrap_or_default().trim().to_owned();
+            return Err(Error::new(format!("a setting could not be written: {refused}"), "it was put back"));
         }
-        let measured = self.measure();
-        let history = state.history()?.unwrap_or_default();
-        undo::undo(state, lock, &history)?;
-        let left = differences(&SysRoot::live(), &history.steps);
-        match left.first() {
-            None => measured,
-            Some((target, old, now)) => {
-                let message = format!("{target} is {now} after the block, and was {old} before it");
-                Err(Error::new(message, "somebody else changes it: worstcase tune plan names who may"))
-            }
+        End::JournalFailed(error, undone) => {
+            undo::put_back(state, lock, undone)?;
+            return Err(Error::new(error, "what was written was put back"));
+        }
+    }
+    let done = work();
+    let history = state.history()?.unwrap_or_default();
+    undo::undo(state, lock, &history)?;
+    match differences(&SysRoot::live(), &history.steps).first() {
+        None => done,
+        Some((target, old, now)) => {
+            let message = format!("{target} is {now} after it was measured, and was {old} before");
+            Err(Error::new(message, "somebody else changes it: worstcase tune plan names who may"))
         }
     }
 }

@@ -21,7 +21,8 @@ use super::selection::Selection;
 use failure::{Error, Result};
 use options::Options;
 
-pub use block::{ARGUMENT as BLOCK, main as block};
+pub use block::{ARGUMENT as BLOCK, main as block, parsed, with_settings};
+pub use setting::Setting;
 pub use shown::shown;
 
 /// Measure whether settings help: off and on in random order, equal exposure, the same load
@@ -106,6 +107,14 @@ fn code_of_search(found: &Found) -> u8 {
         Outcome::NothingHelps => 1,
         Outcome::Inconclusive(_) => 3,
     }
+}
+
+/// Kernel parameters cannot be tried on a machine that runs.
+pub fn refuse_parameters(settings: &[Setting]) -> Result<()> {
+    let Some(word) = settings.iter().find(|setting| setting.is_parameter()) else { return Ok(()) };
+    let hint = "try it in guests: worstcase tune trial --kernel NAME (worstcase lab kernels list); a rule, a file or threads are \
+                written as worstcase tune trial --help says";
+    Err(Error::new(format!("{word} is a kernel parameter: it takes effect at the next boot only"), hint))
 }
 
 /// Where rules look: `profile` as it was given.

@@ -185,7 +185,7 @@ impl Options {
         };
         let parsed = settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>>>()?;
         if is_live {
-            refuse_boot_words(&parsed)?;
+            super::refuse_parameters(&parsed)?;
             let plan = setting::plan(&parsed, &selection, &SysRoot::live())?;
             for conflict in &plan.conflicts {
                 output::words(&format!("warning: {} {}", conflict.who, conflict.what));
@@ -282,11 +282,4 @@ fn running() -> String {
 fn failing_rules(plan: &tune::Plan) -> Vec<String> {
     let rules = plan.steps.iter().flat_map(|step| step.rules.clone());
     rules.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
-}
-
-fn refuse_boot_words(settings: &[Setting]) -> Result<()> {
-    let Some(word) = settings.iter().find(|setting| setting.is_parameter()) else { return Ok(()) };
-    let hint = "try it in guests: --kernel NAME (worstcase lab kernels list); a rule, a file or threads are written as \
-                worstcase tune trial --help says";
-    Err(Error::new(format!("{word} is a kernel parameter: it takes effect at the next boot only"), hint))
 }

@@ -1,5 +1,7 @@
 //! `worstcase cost`: what operations of the kernel take, and how many times as much as in an earlier record.
 
+mod with;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,11 +22,12 @@ use failure::{Error, Result};
 
 /// Measure how long operations of the kernel take: pipes, sockets, forks, files
 ///
-/// Real time has a price: a set-up that shortens the worst wake-up can make pipes, sockets or forks slower. This measures operations one by one, in rounds of random order; --against compares each with an earlier record.
+/// Real time has a price: a set-up that shortens the worst wake-up can make pipes, sockets or forks slower. This measures operations one by one, in rounds of random order; --against compares each with an earlier record, --with with the same machine under a setting, in turn.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase cost --out before                     before a change\n  \
     worstcase cost --against before --out after     after it: what it costs\n  \
+    worstcase cost --with rn-thp                    what a setting costs\n  \
     worstcase report before after                   the same comparison again")]
 pub struct CostCommand {
     /// Measure only these operations or families, e.g. pipes,fork; --list names them
@@ -55,6 +58,14 @@ pub struct CostCommand {
     #[arg(long, value_name = "DIR", help_heading = options::OUTPUT)]
     against: Option<PathBuf>,
 
+    /// Compare with this setting on: each round is measured once without and once with it, in random order; may be given again
+    #[arg(long, value_name = "SETTING", conflicts_with = "against", help_heading = options::METHOD)]
+    with: Vec<String>,
+
+    /// Directory of the journal of --with
+    #[arg(long, value_name = "DIR", default_value = crate::commands::tune::STATE, help_heading = options::METHOD)]
+    state: PathBuf,
+
     /// Directory for record and page [default: worstcase-TIME-HOST]
     #[arg(long, value_name = "DIR", help_heading = options::OUTPUT)]
     out: Option<PathBuf>,
@@ -68,7 +79,7 @@ pub struct CostCommand {
     json: bool,
 
     /// List the operations: what one is, which tool measures the same, what it stands for
-    #[arg(long, conflicts_with_all = ["cpus", "rounds", "sample", "directory", "seed", "against", "out", "note", "json"], help_heading = options::OUTPUT)]
+    #[arg(long, conflicts_with_all = ["cpus", "rounds", "sample", "directory", "seed", "against", "with", "out", "note", "json"], help_heading = options::OUTPUT)]
     list: bool,
 }
 
@@ -89,20 +100,24 @@ impl CostCommand {
         let machine = runner::guest::machine(&SysRoot::live())?;
         let plan = self.plan(&machine.cpus.online, earlier.as_ref())?;
         let only = self.operations(earlier.as_ref());
-        let missing =
-            plan.second.is_none().then(|| format!("there is no second CPU beside CPU {}", plan.cpu));
+        let settings = (!self.with.is_empty()).then(|| with::Settings::ready(&self.with, &self.state));
+        let settings = settings.transpose()?;
         let started = UtcTime(sys::clock::unix_seconds());
         let directory = match &self.out {
             Some(path) => RunDirectory::create(path)?,
             None => RunDirectory::create_somewhere(&machine.host, started)?,
         };
-        let mut cost = begun(machine, plan, started, measure::planned(&only, missing.as_deref()));
+        let mut cost = begun(machine, plan, started, &only);
         cost.note.clone_from(&self.note);
-        // So that a run that is killed in its first round leaves what it was about to do.
-        directory.write_cost(&cost)?;
         // Not in the record's own, which is another one each time: where a file system puts a directory is its choice.
         let above = directory.path().parent().filter(|above| !above.as_os_str().is_empty());
         let files = self.directory.as_deref().or(above).unwrap_or(Path::new("."));
+        if let Some(settings) = &settings {
+            let (without, with) = with::in_turn(settings, &cost, files, &directory, &signals)?;
+            return self.conclude(&with, Some(&without), &directory);
+        }
+        // So that a run that is killed in its first round leaves what it was about to do.
+        directory.write_cost(&cost)?;
         measured(&mut cost, files, &directory, &signals)?;
         self.conclude(&cost, earlier.as_ref(), &directory)
     }
@@ -228,7 +243,8 @@ pub fn report(costs: &[Cost], json: bool) -> (String, Option<std::result::Result
 }
 
 /// A record without figures.
-fn begun(machine: Machine, plan: CostPlan, started: UtcTime, operations: Vec<Operation>) -> Cost {
+fn begun(machine: Machine, plan: CostPlan, started: UtcTime, only: &[String]) -> Cost {
+    let missing = plan.second.is_none().then(|| format!("there is no second CPU beside CPU {}", plan.cpu));
     if machine.lab.is_some() {
         // A guest has nobody who would do it. What cannot be reached then is named by the operations that try.
         let _ = sys::net::switch_loopback_on();
@@ -241,11 +257,12 @@ fn begun(machine: Machine, plan: CostPlan, started: UtcTime, operations: Vec<Ope
         started,
         machine,
         plan,
+        turn: None,
         rounds: 0,
         runs: 0,
         interrupted: None,
         evidence: None,
-        operations,
+        operations: measure::planned(only, missing.as_deref()),
     }
 }
 
@@ -259,10 +276,9 @@ pub fn one_round(path: &Path, seed: Seed) -> Result<()> {
     // In a guest as long as its ladders have them: lab::measure.
     let sample = Nanos::from_millis(if machine.lab.is_some() { 40 } else { 20 });
     let plan = CostPlan { cpu, second: places.next(), rounds: 1, sample, seed };
-    let missing = plan.second.is_none().then(|| format!("there is no second CPU beside CPU {cpu}"));
     let started = UtcTime(sys::clock::unix_seconds());
     let directory = RunDirectory::create(path)?;
-    let mut cost = begun(machine, plan, started, measure::planned(&[], missing.as_deref()));
+    let mut cost = begun(machine, plan, started, &[]);
     let above = path.parent().unwrap_or(Path::new("."));
     measured(&mut cost, above, &directory, &signals)?;
     match &cost.interrupted {
@@ -300,21 +316,25 @@ pub fn trade(paths: &[PathBuf]) -> Result<report::cost::Trade> {
 }
 
 fn measured(cost: &mut Cost, files: &Path, directory: &RunDirectory, signals: &Signals) -> Result<()> {
-    let root = SysRoot::live();
-    let mut cpus = CpuList::default();
-    cpus.insert(cost.plan.cpu);
-    cost.plan.second.into_iter().for_each(|cpu| cpus.insert(cpu));
-    let before = machine::Snapshot::take(&root, &cpus);
-    let path = std::path::absolute(files);
-    let path = path.map_err(|error| Error::new(format!("find the working directory: {error}"), ""))?;
-    let mut progress = Progress { directory, can_redraw: output::can_redraw() };
+    let path = whole(files)?;
+    let before = counters(&cost.plan);
+    let mut progress = Progress::new(directory);
     measure::measure(cost, &path, signals, &mut progress)?;
-    if progress.can_redraw {
-        output::end_progress();
-    }
-    let after = machine::Snapshot::take(&root, &cpus);
-    cost.evidence = Some(machine::evidence_between(&before, &after));
+    progress.end();
+    cost.evidence = Some(machine::evidence_between(&before, &counters(&cost.plan)));
     Ok(directory.write_cost(cost)?)
+}
+
+/// A directory by its whole path: samples are taken by processes that start elsewhere.
+fn whole(files: &Path) -> Result<PathBuf> {
+    let path = std::path::absolute(files);
+    path.map_err(|error| Error::new(format!("find the working directory: {error}"), ""))
+}
+
+/// Of the CPUs that operations are measured on.
+fn counters(plan: &CostPlan) -> machine::Snapshot {
+    let cpus = CpuList::from_iter([plan.cpu].into_iter().chain(plan.second));
+    machine::Snapshot::take(&SysRoot::live(), &cpus)
 }
 
 struct Progress<'a> {
@@ -322,17 +342,32 @@ struct Progress<'a> {
     can_redraw: bool,
 }
 
+impl<'a> Progress<'a> {
+    fn new(directory: &'a RunDirectory) -> Self {
+        Self { directory, can_redraw: output::can_redraw() }
+    }
+
+    fn end(&self) {
+        if self.can_redraw {
+            output::end_progress();
+        }
+    }
+}
+
 impl Observer for Progress<'_> {
     fn begins(&mut self, cost: &Cost, operation: &Operation, number: usize, of: usize) {
         if self.can_redraw {
-            let left = (cost.plan.sample.saturating_mul((of - number + 1) as u64)).rounded();
+            // Of two set-ups in turn, the other one has as much left.
+            let set_ups = 1 + u64::from(cost.turn.is_some());
+            let left = cost.plan.sample.saturating_mul((of - number + 1) as u64 * set_ups).rounded();
             output::progress(&format!("[{number}/{of}] {}  {left} left", operation.words()));
         }
     }
 
     fn round(&mut self, cost: &Cost) -> Result<()> {
         if !self.can_redraw {
-            output::news(&format!("round {} of {}", cost.rounds, cost.plan.rounds));
+            let with = cost.turn.as_ref().map_or("", |turn| if turn.on { ", with" } else { ", without" });
+            output::news(&format!("round {} of {}{with}", cost.rounds, cost.plan.rounds));
         }
         Ok(self.directory.write_cost(cost)?)
     }
