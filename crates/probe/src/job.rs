@@ -2,7 +2,8 @@
 
 use failure::Error;
 use record::instrument::OwnSetup;
-use record::{ClockName, Grid, Own, Sample, Series};
+use record::{ClockName, Grid, Header, Own, Sample, Series, Setup};
+use serde::{Deserialize, Serialize};
 use sys::schedule::Scheduling;
 use sys::shared::Word;
 use units::{CpuId, Nanos};
@@ -69,6 +70,43 @@ pub(crate) trait OwnJob {
     /// The number of the value that a thread waits for, and after how many nanoseconds it should have come; none where nobody
     /// knows when it will.
     fn awaited(&self, seen: &Seen<'_>) -> Option<(u64, u64)>;
+}
+
+/// For how long threads measure whose values have the number of the nanosecond that they were met in, as nobody knows before how
+/// many there will be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// How long before what is measured.
+    pub warm_up: Nanos,
+    /// How long they measure; none: until they are stopped.
+    pub length: Option<Nanos>,
+}
+
+impl Span {
+    /// Of `setup` in a run that begins with `header`.
+    pub(crate) fn new(setup: &Setup, header: &Header) -> Self {
+        Self { warm_up: header.plan.warm_up, length: header.plan.scenario_length(setup) }
+    }
+
+    /// The numbers that values may have, from 0.
+    pub(crate) fn numbers(&self) -> Option<u64> {
+        self.length.map(|length| length.0)
+    }
+
+    /// Both together.
+    pub(crate) fn whole(&self) -> Option<Nanos> {
+        Some(Nanos(self.length?.0.saturating_add(self.warm_up.0)))
+    }
+
+    /// What the clock reads when the warm-up ends that began at `start`.
+    pub(crate) fn warm_until(&self, start: u64) -> u64 {
+        start.saturating_add(self.warm_up.0)
+    }
+
+    /// What the clock reads at the end of a measurement that began at `origin`.
+    pub(crate) fn until(&self, origin: u64) -> u64 {
+        self.length.map_or(u64::MAX, |length| origin.saturating_add(length.0))
+    }
 }
 
 /// A measuring thread's place.

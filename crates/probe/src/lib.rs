@@ -27,6 +27,7 @@ pub use call::CallJob;
 pub use client::{Probe, ProbeError};
 pub use early::NO_SLEEP;
 pub use gpio::GpioJob;
+pub use job::Span;
 pub use noise::NoiseJob;
 pub use plan::ProbePlan;
 pub use response::ResponseJob;

@@ -34,8 +34,7 @@ impl Terms {
 
     /// The rows of the table.
     pub fn rows(self) -> Vec<Row> {
-        let rows = self.shown.rows.iter().copied();
-        rows.filter(|row| *row != Row::OverLimit || self.limit.is_some()).collect()
+        self.shown.rows().filter(|row| *row != Row::OverLimit || self.limit.is_some()).collect()
     }
 
     /// The name of one of them.

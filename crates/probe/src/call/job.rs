@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use super::Thread;
-use crate::job::{OwnJob, Place, Ready, Seen};
+use crate::job::{OwnJob, Place, Ready, Seen, Span};
 use crate::limits;
 
 /// How long a call takes.
@@ -16,17 +16,14 @@ use crate::limits;
 pub struct CallJob {
     /// Which call, how often, beside what.
     pub setup: CallSetup,
-    /// How long calls are made before those that are measured.
-    pub warm_up: Nanos,
-    /// How long calls are measured; none: until it is stopped.
-    pub length: Option<Nanos>,
+    /// For how long.
+    pub span: Span,
 }
 
 impl CallJob {
     /// In a run that begins with `header`.
     pub fn new(setup: &CallSetup, header: &Header) -> Self {
-        let length = header.plan.scenario_length(&Setup::Call(setup.clone()));
-        Self { setup: setup.clone(), warm_up: header.plan.warm_up, length }
+        Self { setup: setup.clone(), span: Span::new(&Setup::Call(setup.clone()), header) }
     }
 }
 
@@ -36,11 +33,11 @@ impl OwnJob for CallJob {
     }
 
     fn numbers(&self) -> Option<u64> {
-        self.length.map(|length| length.0)
+        self.span.numbers()
     }
 
     fn length(&self) -> Option<Nanos> {
-        Some(Nanos(self.length?.0.saturating_add(self.warm_up.0)))
+        self.span.whole()
     }
 
     fn check(&self, _: usize, for_all: bool) -> Result<(), Error> {

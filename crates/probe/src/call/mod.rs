@@ -175,13 +175,13 @@ impl Ready for Thread<'_> {
         let (job, call) = (self.job, self.call.as_mut());
         let mut task = Task {
             origin: start,
-            until: start.saturating_add(job.warm_up.0),
+            until: job.span.warm_until(start),
             interval: job.setup.interval.0.max(1),
             stop_at: self.stop_at,
         };
         engine::warm_up(call, &task, board, recorder);
         task.origin = Clock::Monotonic.now().max(task.until);
-        task.until = job.length.map_or(u64::MAX, |length| task.origin.saturating_add(length.0));
+        task.until = job.span.until(task.origin);
         recorder.started(&record::Grid::fixed(task.origin, 1));
         used_by(|| engine::run(call, &task, board, recorder))
     }

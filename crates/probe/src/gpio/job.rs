@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use super::{Thread, tally};
-use crate::job::{OwnJob, Place, Ready, Seen};
+use crate::job::{OwnJob, Place, Ready, Seen, Span};
 use crate::limits;
 
 /// How long until edges are answered.
@@ -16,17 +16,14 @@ use crate::limits;
 pub struct GpioJob {
     /// The lines.
     pub setup: GpioSetup,
-    /// How long edges are answered before those that are measured.
-    pub warm_up: Nanos,
-    /// How long edges are measured; none: until it is stopped.
-    pub length: Option<Nanos>,
+    /// For how long.
+    pub span: Span,
 }
 
 impl GpioJob {
     /// In a run that begins with `header`.
     pub fn new(setup: &GpioSetup, header: &Header) -> Self {
-        let length = header.plan.scenario_length(&Setup::Gpio(setup.clone()));
-        Self { setup: setup.clone(), warm_up: header.plan.warm_up, length }
+        Self { setup: setup.clone(), span: Span::new(&Setup::Gpio(setup.clone()), header) }
     }
 }
 
@@ -36,11 +33,11 @@ impl OwnJob for GpioJob {
     }
 
     fn numbers(&self) -> Option<u64> {
-        self.length.map(|length| length.0)
+        self.span.numbers()
     }
 
     fn length(&self) -> Option<Nanos> {
-        Some(Nanos(self.length?.0.saturating_add(self.warm_up.0)))
+        self.span.whole()
     }
 
     fn words(&self) -> usize {

@@ -60,16 +60,12 @@ impl Ready for Thread<'_> {
         words: &[Word],
     ) -> Used {
         let Self { job, stop_at, mut pins } = *self;
-        let mut task = Task {
-            origin: start,
-            until: start.saturating_add(job.warm_up.0),
-            delay: job.setup.delay.0,
-            stop_at,
-        };
+        let mut task =
+            Task { origin: start, until: job.span.warm_until(start), delay: job.setup.delay.0, stop_at };
         let mut tally = Tally::new(words);
         engine::warm_up(&mut pins, &task, board, recorder);
         task.origin = Clock::Monotonic.now().max(task.until);
-        task.until = job.length.map_or(u64::MAX, |length| task.origin.saturating_add(length.0));
+        task.until = job.span.until(task.origin);
         recorder.started(&record::Grid::fixed(task.origin, 1));
         let used = used_by(|| engine::run(&mut pins, &task, board, recorder, &mut tally));
         if job.setup.monitor.is_some() {

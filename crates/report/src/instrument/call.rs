@@ -8,16 +8,7 @@ use crate::rows::Row;
 pub(super) static SHOWN: Shown = Shown {
     corner: |_| "times of calls, all CPUs, us",
     own: &[],
-    rows: &[
-        Row::Minimum,
-        Row::Average,
-        Row::Percentile(0),
-        Row::Percentile(1),
-        Row::Percentile(2),
-        Row::Maximum,
-        Row::Samples,
-        Row::OverLimit,
-    ],
+    rows: &[Row::Samples, Row::OverLimit],
     corrects: false,
     notes: &[
         "a time: from the call that wakes until the woken thread runs, or how late a clock woke; of a page its touch; of a mutex what was \

@@ -17,20 +17,7 @@ pub(super) static SHOWN: Shown = Shown {
             form: Form::Longest,
         },
     ],
-    rows: &[
-        Row::Minimum,
-        Row::Average,
-        Row::Percentile(0),
-        Row::Percentile(1),
-        Row::Percentile(2),
-        Row::Maximum,
-        Row::Own(0),
-        Row::Own(1),
-        Row::Own(2),
-        Row::Samples,
-        Row::Missed,
-        Row::OverLimit,
-    ],
+    rows: &[Row::Own(0), Row::Own(1), Row::Own(2), Row::Samples, Row::Missed, Row::OverLimit],
     corrects: true,
     notes: &[
         "* of all edges that the kernel counted: one that it could not keep counts with the time that the thread was late by; \

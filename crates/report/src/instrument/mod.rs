@@ -12,6 +12,10 @@ use units::Nanos;
 
 use crate::rows::{OwnFigure, OwnFigures, Row};
 
+/// The rows that every instrument's table begins with: how long what it measures took.
+const FIRST_ROWS: [Row; 6] =
+    [Row::Minimum, Row::Average, Row::Percentile(0), Row::Percentile(1), Row::Percentile(2), Row::Maximum];
+
 /// What reports show of an instrument.
 #[derive(Debug)]
 pub(crate) struct Shown {
@@ -19,7 +23,7 @@ pub(crate) struct Shown {
     pub corner: fn(&RunPlan) -> &'static str,
     /// Figures that only it has.
     pub own: &'static [OwnFigure],
-    /// The rows of its table.
+    /// The rows of its table below [`FIRST_ROWS`].
     pub rows: &'static [Row],
     /// Whether percentiles are of more than the values observed: a missed activation counts too.
     pub corrects: bool,
@@ -37,6 +41,13 @@ pub(crate) struct Shown {
     pub longest_limit: fn(&RunPlan) -> Option<Nanos>,
     /// What the page says.
     pub page: Page,
+}
+
+impl Shown {
+    /// All rows of its table.
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        FIRST_ROWS.into_iter().chain(self.rows.iter().copied())
+    }
 }
 
 /// Texts of the page. Where one has two parts, the unit stands between them.

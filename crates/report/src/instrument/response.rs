@@ -25,12 +25,6 @@ pub(super) static SHOWN: Shown = Shown {
         },
     ],
     rows: &[
-        Row::Minimum,
-        Row::Average,
-        Row::Percentile(0),
-        Row::Percentile(1),
-        Row::Percentile(2),
-        Row::Maximum,
         Row::Own(0),
         Row::Own(1),
         Row::Own(2),

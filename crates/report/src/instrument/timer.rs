@@ -9,18 +9,7 @@ use crate::text::joined;
 pub(super) static SHOWN: Shown = Shown {
     corner: |plan| if plan.is_reservation() { "jitter, all CPUs, us" } else { "all CPUs, us" },
     own: &[],
-    rows: &[
-        Row::Minimum,
-        Row::Average,
-        Row::Percentile(0),
-        Row::Percentile(1),
-        Row::Percentile(2),
-        Row::Maximum,
-        Row::Samples,
-        Row::Missed,
-        Row::Late,
-        Row::OverLimit,
-    ],
+    rows: &[Row::Samples, Row::Missed, Row::Late, Row::OverLimit],
     corrects: true,
     notes: &[
         "* of all activations due: a missed one counts with the latency it would have had; \
