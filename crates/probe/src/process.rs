@@ -74,6 +74,7 @@ fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<
         // Of no consequence where it fails: the threads pin themselves.
         let _ = schedule::set_affinity(0, &plan.housekeeping);
     }
+    sys::memory::keep_one_heap();
     let memory_locked = sys::memory::lock_all().is_ok();
     board.touch();
     sys::signal::make_sleeps_interruptible()?;

@@ -329,3 +329,21 @@ fn no_load_is_taken_for_a_machine_that_cannot_be_reached() {
         assert!(record.scenarios.iter().all(|scenario| scenario.end == ScenarioEnd::Complete));
     }
 }
+
+/// Arenas of threads reserve addresses that count as locked, and without privilege 8 MiB is the usual limit.
+#[test]
+fn no_more_is_locked_than_is_resident() {
+    if !is_root() {
+        return skipped("without root memory may not be locked at all");
+    }
+    let mut run = Run::bench(&["--loads", "idle", "--duration", "2s"]);
+    run.wait_measured("idle", 1);
+    let status = fs::read_to_string(format!("/proc/{}/status", run.helper("__probe").pid)).unwrap();
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let (locked, resident) = (kib("VmLck:"), kib("VmRSS:"));
+    assert!(run.end().record().scenarios[0].evidence.threads[0].memory_locked);
+    assert!(locked > 0 && locked < resident + 1024, "{locked} KiB locked, {resident} resident");
+}
