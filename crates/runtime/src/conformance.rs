@@ -21,7 +21,8 @@ mod times;
 use crate::contract::Contract;
 use crate::contract::watch::Fault;
 use crate::dispatch::{Limits, Outcome};
-use crate::model::{Error, Handled, Kind, Level};
+use crate::failure::Handled;
+use crate::model::{Error, Kind, Level};
 
 pub use ours::Ours;
 
@@ -337,9 +338,9 @@ fn event<S: Subject>(machine: &S, pool: u32, words: &[u64]) -> Result<S::Event, 
 type Notes = std::sync::Arc<std::sync::Mutex<Vec<(u64, u64)>>>;
 
 fn note(notes: &Notes, first: u64, second: u64) {
-    crate::shared::locked(notes).push((first, second));
+    crate::sync::locked(notes).push((first, second));
 }
 
 fn read(notes: &Notes) -> Vec<(u64, u64)> {
-    crate::shared::locked(notes).clone()
+    crate::sync::locked(notes).clone()
 }

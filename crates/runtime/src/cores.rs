@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 use units::{CpuId, CpuList, Priority};
 
 use crate::dispatch::Dispatcher;
-use crate::machine::Machine;
 use crate::model::{Error, Wait};
+use crate::state::Machine;
 
 /// Where a core runs.
 #[derive(Clone, Copy, Debug)]

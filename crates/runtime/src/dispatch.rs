@@ -8,16 +8,13 @@ use std::sync::atomic::Ordering;
 use crate::breakage::Breakage;
 use crate::contract::watch::{Fault, Report};
 use crate::event::{Chain, Event, Header};
-use crate::group;
-use crate::light;
-use crate::local::{Entered, Here, Local, NOTHING, free};
-use crate::model::{Error, LEVELS, ObjectId, Order, QueueId, Scope, Wait};
-use crate::object::Object;
-use crate::shared::{Core, Figures, ObjectSlot, Parcel, Shared, State, Visit};
+use crate::failure::Scope;
+use crate::group::{self, Fork};
+use crate::local::{Entered, free};
+use crate::model::{BATCH, Error, Kind, LEVELS, ObjectId, Order, QueueId, THREADS, Wait};
+use crate::queue::Parcel;
+use crate::state::{Core, Figures, Here, List, Local, NOTHING, Object, ObjectSlot, Shared, State, Visit};
 use crate::wait;
-
-/// Events that an object takes at once at most.
-pub const BATCH: usize = 64;
 
 /// Parcels that a core takes from one ring before it looks further: the bound of one look is this times the rings.
 pub const PARCELS: usize = 32;
@@ -286,7 +283,7 @@ impl Local {
 
     /// The queue leaves its place, and takes the last one where it still has events.
     #[inline(always)]
-    fn end_burst(&self, queue: QueueId, list: &crate::local::List, level: usize) {
+    fn end_burst(&self, queue: QueueId, list: &List, level: usize) {
         let ready = &self.ready[level];
         if list.events.is_empty() || list.is_held.get() {
             list.is_linked.set(false);
@@ -306,7 +303,7 @@ impl Local {
         let (group, position, sent) = (fields.group.get(), fields.position.get(), fields.sent.take());
         let shared = self.shared();
         let word = if shared.config.watch { event.word(0) } else { 0 };
-        let is_ordered = shared.queues[queue.index()].route().kind() == crate::model::Kind::Ordered;
+        let is_ordered = shared.queues[queue.index()].route().kind() == Kind::Ordered;
         if is_ordered {
             self.current.order.set(Some((queue, position)));
             self.current.is_staging.set(true);
@@ -389,7 +386,7 @@ impl Local {
         let mut events = self.batch.take();
         let group = list.events.first().map_or(0, |header| header.group.get());
         // An ordered queue's events have a place each: one at a time.
-        let is_ordered = self.shared().queues[queue.index()].route().kind() == crate::model::Kind::Ordered;
+        let is_ordered = self.shared().queues[queue.index()].route().kind() == Kind::Ordered;
         let limit = if is_ordered { 1 } else { batch.min(BATCH) };
         while events.len() < limit && list.events.first().is_some_and(|header| header.group.get() == group) {
             // SAFETY: it was in this queue's list, and is no more.
@@ -423,9 +420,7 @@ impl Local {
     fn enter_group(&self, event: &Event, tag: u64, count: u32, queue: QueueId) {
         let fork = group::group_of(tag).map(|group| &self.shared().forks[group.index()]);
         event.header().group.set(0);
-        if fork.and_then(group::Fork::cycle) == Some(tag as u32)
-            || self.shared().broken(Breakage::AbortIgnored)
-        {
+        if fork.and_then(Fork::cycle) == Some(tag as u32) || self.shared().broken(Breakage::AbortIgnored) {
             self.current.group.set(tag);
             self.current.count.set(count);
         } else {
@@ -451,7 +446,7 @@ impl Local {
     fn drop_all(&self, queue: QueueId, level: usize) -> u32 {
         let list = &self.lists[queue.index()];
         let place = &self.shared().queues[queue.index()];
-        let is_ordered = place.route().kind() == crate::model::Kind::Ordered;
+        let is_ordered = place.route().kind() == Kind::Ordered;
         while let Some(header) = list.events.pop() {
             place.dropped.fetch_add(1, Ordering::Relaxed);
             // SAFETY: it was in the list, and is ours.
@@ -596,4 +591,4 @@ fn raise(figure: &std::sync::atomic::AtomicU64, value: u64) {
     }
 }
 
-const _: () = assert!(NOTHING as usize > light::THREADS);
+const _: () = assert!(NOTHING as usize > THREADS);

@@ -1,11 +1,14 @@
-//! Events: owned, moved, and returned to their pool when they are dropped.
+//! Events: owned, moved, and returned to their pool when they are dropped (`local` has the `Drop`, for that takes the core).
+
+pub mod pool;
 
 use std::cell::Cell;
 use std::fmt;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 
-use crate::pool::Pool;
+use crate::model::TimeoutId;
+use pool::Pool;
 
 /// What stands before an event's bytes: a line of cache of its own, so that two events never share one.
 #[repr(C, align(64))]
@@ -110,14 +113,8 @@ impl Event {
     }
 
     /// The timeout that it comes from.
-    pub fn timeout(&self) -> Option<crate::TimeoutId> {
-        self.header().timeout.get().checked_sub(1).map(crate::TimeoutId)
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        crate::local::free(self.0.as_ptr());
+    pub fn timeout(&self) -> Option<TimeoutId> {
+        self.header().timeout.get().checked_sub(1).map(TimeoutId)
     }
 }
 
@@ -230,6 +227,7 @@ impl Chain {
 
     /// Returns all events to their pools.
     pub fn free(&self) -> usize {
-        std::iter::from_fn(|| self.pop()).map(crate::local::free).count()
+        // SAFETY: the chain's events are ours.
+        std::iter::from_fn(|| self.pop()).map(|event| drop(unsafe { Event::from_raw(event) })).count()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::event::Event;
 use crate::model::{Error, GroupId, QueueId};
-use crate::shared::locked;
+use crate::sync::locked;
 
 /// What is sent when all events of a group were received.
 #[derive(Debug)]

@@ -7,16 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::event::{Chain, Event};
-use crate::machine::Machine;
 use crate::model::QueueId;
+use crate::queue::Parcel;
 use crate::ring::Receiver;
-use crate::shared::{Parcel, Shared, locked};
+use crate::state::{Machine, Shared};
+use crate::sync::locked;
 
 /// How often the helper looks.
 pub const PERIOD: Duration = Duration::from_micros(200);
-
-/// What a helper queue does with an event: anything, blocking calls too.
-pub type Work = Box<dyn FnMut(&Machine, Event) + Send>;
 
 /// The helper's loop, until the machine ends or nobody has it any more.
 pub fn run(shared: &Weak<Shared>, rings: &[Receiver<Parcel>]) {

@@ -3,152 +3,16 @@
 //! They have a level like queues and take turns with them. One runs until it yields, sleeps, or waits for a semaphore or an
 //! event; nothing interrupts it. All of it is the core's alone: no lock, no system call.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use crate::event::{Chain, Event};
-use crate::local::{Here, Local, NOTHING};
-use crate::model::{Error, Level, QueueId};
-use crate::object::Object;
+use crate::event::Event;
+use crate::model::{Error, HIGHEST, Level, QueueId};
+use crate::state::threads::{Body, Light, LightId, SemaphoreId, Slot, Stack, State, Threads};
+use crate::state::{Here, Local, Object};
 use crate::switch;
 
-/// Light threads of a core at most.
-pub const THREADS: usize = 64;
-/// Semaphores of a core at most.
-pub const SEMAPHORES: usize = 64;
-/// The least stack, bytes.
-pub const LEAST_STACK: usize = 16 * 1024;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Empty,
-    /// Among what is ready, or running.
-    Ready,
-    /// Until its time comes.
-    Sleeping,
-    /// Until the semaphore is raised.
-    Waiting(usize),
-    /// Until an event comes.
-    Listening,
-    Done,
-}
-
-/// A light thread's number on its core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LightId(pub(crate) usize);
-
-/// A semaphore of a core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SemaphoreId(pub(crate) usize);
-
-type Body = Box<dyn FnOnce(&Light<'_>) + Send>;
-
-struct Slot {
-    state: Cell<State>,
-    level: Cell<Level>,
-    next: Cell<u32>,
-    stack: Cell<Option<Stack>>,
-    /// Where its stack ends while it does not run.
-    pointer: Cell<*mut u8>,
-    body: RefCell<Option<Body>>,
-    mail: Chain,
-}
-
-/// All light threads of a core.
-pub struct Threads {
-    slots: Box<[Slot]>,
-    current: Cell<Option<usize>>,
-    /// Where the core's own stack ends while a light thread runs.
-    core: Cell<*mut u8>,
-    semaphores: [Cell<u32>; SEMAPHORES],
-    semaphore_count: Cell<usize>,
-    pub switches: Cell<u64>,
-    pub panics: Cell<u64>,
-}
-
-/// Memory of a stack. No guard page: its size is the application's promise, as with any operating system of this kind; the
-/// lowest word is looked at after each switch.
-struct Stack {
-    memory: *mut u8,
-    layout: Layout,
-}
-
-/// What stands in the lowest word of each stack.
-const CANARY: u64 = 0x5afe_57ac_c0de_d00d;
-
-impl Stack {
-    fn new(size: usize) -> Self {
-        let layout = Layout::from_size_align(size.max(LEAST_STACK).next_multiple_of(16), 16)
-            .unwrap_or_else(|_| Layout::new::<[u128; 1024]>());
-        // SAFETY: the layout has a size.
-        let memory = unsafe { alloc(layout) };
-        if memory.is_null() {
-            handle_alloc_error(layout);
-        }
-        // Touched now, so that it does not fault later.
-        // SAFETY: `size` bytes from `memory` are ours.
-        unsafe {
-            ptr::write_bytes(memory, 0, layout.size());
-            memory.cast::<u64>().write(CANARY);
-        }
-        Self { memory, layout }
-    }
-
-    fn top(&self) -> *mut u8 {
-        // SAFETY: one past the end of the memory.
-        unsafe { self.memory.add(self.layout.size()) }
-    }
-
-    fn is_whole(&self) -> bool {
-        // SAFETY: the first word of the memory.
-        unsafe { self.memory.cast::<u64>().read_volatile() == CANARY }
-    }
-}
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout; no thread runs on it any more.
-        unsafe { dealloc(self.memory, self.layout) };
-    }
-}
-
-// SAFETY: a stack is memory; what runs on it moves between OS threads only with the core that owns it.
-unsafe impl Send for Stack {}
-
-/// A light thread's own view: what it may do.
-pub struct Light<'a> {
-    here: Here<'a>,
-    number: usize,
-}
-
 impl Threads {
-    pub fn new() -> Self {
-        let slot = |_| Slot {
-            state: Cell::new(State::Empty),
-            level: Cell::new(0),
-            next: Cell::new(NOTHING),
-            stack: Cell::new(None),
-            pointer: Cell::new(ptr::null_mut()),
-            body: RefCell::new(None),
-            mail: Chain::default(),
-        };
-        Self {
-            slots: (0..THREADS).map(slot).collect(),
-            current: Cell::new(None),
-            core: Cell::new(ptr::null_mut()),
-            semaphores: std::array::from_fn(|_| Cell::new(0)),
-            semaphore_count: Cell::new(0),
-            switches: Cell::new(0),
-            panics: Cell::new(0),
-        }
-    }
-
-    pub fn next_of(&self, number: usize) -> &Cell<u32> {
-        &self.slots[number].next
-    }
-
     /// Ends the sleep or the wait of a thread.
     pub fn wake(&self, local: &Local, number: usize) {
         let Some(slot) = self.slots.get(number) else { return };
@@ -202,7 +66,7 @@ impl Threads {
         let number = free.ok_or(Error::NoRoom)?;
         let slot = &self.slots[number];
         let stack = Stack::new(stack);
-        slot.level.set(level.min(crate::model::HIGHEST));
+        slot.level.set(level.min(HIGHEST));
         *slot.body.borrow_mut() = Some(body);
         // SAFETY: the top of a stack of at least `LEAST_STACK` bytes, aligned to 16.
         slot.pointer
@@ -210,17 +74,6 @@ impl Threads {
         slot.stack.set(Some(stack));
         self.make_ready(local, number);
         Ok(LightId(number))
-    }
-
-    /// Forgets all threads. What lives on their stacks is not dropped: they never come back.
-    pub fn free(&self) {
-        for slot in &self.slots {
-            slot.mail.free();
-            if slot.state.get() != State::Empty {
-                slot.state.set(State::Empty);
-                drop(slot.stack.take());
-            }
-        }
     }
 }
 

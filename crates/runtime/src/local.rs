@@ -1,6 +1,4 @@
-//! A core's own state, and what an object may do while it runs there.
-
-mod here;
+//! What a core does with its own state: which core this thread is, events freed, put into queues and sent, failures.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
@@ -8,89 +6,21 @@ use std::sync::atomic::Ordering;
 
 use crate::breakage::Breakage;
 use crate::contract::watch::Report;
+use crate::event::pool::{Cache, Pool};
 use crate::event::{Chain, Event, Header};
-use crate::group::{self, Notification};
+use crate::failure::{Failure, Handled, Refused, Scope};
+use crate::group::{self, Fork, Notification};
 use crate::heap::Heap;
-use crate::light::Threads;
-use crate::model::{Error, Failure, Handled, Kind, LEVELS, ObjectId, PoolId, QueueId, Refused, Scope};
-use crate::pool::{Cache, Pool};
+use crate::model::{BATCH, Config, Error, GroupId, Kind, LEVELS, ObjectId, POOLS, PoolId, QueueId, THREADS};
+use crate::queue::{Parcel, Queue, Route};
 use crate::ring::{Receiver, Sender};
-use crate::shared::{Handler, Parcel, Queue, Route, Shared, locked};
+use crate::state::threads::Threads;
+use crate::state::{Current, Handler, Here, List, Local, NOTHING, Ready, Shared};
+use crate::sync::locked;
 
 thread_local! {
     /// The core that this thread is, while it dispatches.
     static HERE: Cell<*const Local> = const { Cell::new(ptr::null()) };
-}
-
-/// What is ready at a level, one behind the other: queues by their number, then light threads.
-pub const NOTHING: u32 = u32::MAX;
-
-/// A queue's events on this core, and its place among what is ready.
-#[derive(Default)]
-pub struct List {
-    pub events: Chain,
-    pub is_linked: Cell<bool>,
-    /// Not served while its events move here from another core.
-    pub is_held: Cell<bool>,
-    pub level: Cell<u8>,
-    pub next: Cell<u32>,
-}
-
-pub struct Ready {
-    pub head: Cell<u32>,
-    pub tail: Cell<u32>,
-}
-
-/// Where the code that runs stands.
-pub struct Current {
-    pub object: Cell<u32>,
-    pub queue: Cell<u32>,
-    /// The ordered queue whose event runs, and the event's place.
-    pub order: Cell<Option<(QueueId, u32)>>,
-    /// Whether sends wait for their turn in that order.
-    pub is_staging: Cell<bool>,
-    /// Event group of the event that runs.
-    pub group: Cell<u64>,
-    /// Events of that group that this receive has.
-    pub count: Cell<u32>,
-    /// Number + 1 of the object whose start function runs: sends are held back.
-    pub starting: Cell<u32>,
-    /// Whether a receive is running.
-    pub is_receiving: Cell<bool>,
-}
-
-/// On lines of cache of its own: what other cores read of a core must not move with what this one writes.
-#[repr(align(128))]
-pub struct Local {
-    /// The machine; dangling before it is whole. Valid as long as anybody dispatches.
-    pub shared: Cell<*const Shared>,
-    pub me: usize,
-    pub lists: Box<[List]>,
-    pub ready: [Ready; LEVELS],
-    /// Levels at which something is ready.
-    pub bits: Cell<u8>,
-    pub from: Box<[Receiver<Parcel>]>,
-    pub to: Box<[Sender<Parcel>]>,
-    pub caches: Box<[Cache]>,
-    pub heap: UnsafeCell<Heap>,
-    pub threads: Threads,
-    /// Events of local queues.
-    pub own: Chain,
-    /// What the ordered event that runs has sent.
-    pub staged: Chain,
-    pub current: Current,
-    pub batch: Cell<Vec<Event>>,
-    /// The last reading of the clock.
-    pub now: Cell<u64>,
-    pub rounds: Cell<u32>,
-    pub reports: Sender<Report>,
-    pub wait: Cell<crate::model::Wait>,
-}
-
-/// What runs on a core: where it is, and what it may do there. It cannot leave the core.
-#[derive(Clone, Copy)]
-pub struct Here<'a> {
-    pub(crate) local: &'a Local,
 }
 
 /// Makes this thread a core until it is dropped.
@@ -145,14 +75,13 @@ pub fn free(header: *mut Header) {
     }
 }
 
-impl Local {
-    /// The machine.
-    #[inline(always)]
-    pub fn shared(&self) -> &Shared {
-        // SAFETY: set before anybody can dispatch, and the machine is kept by whoever dispatches.
-        unsafe { &*self.shared.get() }
+impl Drop for Event {
+    fn drop(&mut self) {
+        free(self.0.as_ptr());
     }
+}
 
+impl Local {
     fn loses_events(&self) -> bool {
         cfg!(feature = "breakages") && self.shared().broken(Breakage::LostEvents)
     }
@@ -164,21 +93,6 @@ impl Local {
             return None;
         }
         self.caches.get(pool.number)
-    }
-
-    /// The heap of due times. Borrowed for one expression at a time, by this core's thread alone.
-    #[allow(clippy::mut_from_ref)]
-    pub fn heap(&self) -> &mut Heap {
-        // SAFETY: Local is not Sync, and no caller keeps the reference over a call that comes here again.
-        unsafe { &mut *self.heap.get() }
-    }
-
-    /// Reads the clock.
-    #[inline(always)]
-    pub fn read_clock(&self) -> u64 {
-        let now = self.shared().clock.now();
-        self.now.set(now);
-        now
     }
 
     /// Puts an event at the end of its queue's list, and the queue among what is ready.
@@ -259,14 +173,14 @@ impl Local {
     }
 
     #[inline]
-    fn to_core(&self, event: *mut Header, queue: QueueId, core: usize, route: Route) {
+    pub fn to_core(&self, event: *mut Header, queue: QueueId, core: usize, route: Route) {
         if core == self.me {
             return self.enqueue(event, queue, route.level());
         }
         self.push(core, Parcel::event(event, queue));
     }
 
-    fn push(&self, core: usize, parcel: Parcel) {
+    pub fn push(&self, core: usize, parcel: Parcel) {
         match self.to[core].push(parcel) {
             Ok(()) => self.shared().wake(core),
             Err(_) => drop(self.shared().lost.fetch_add(1, Ordering::Relaxed)),
@@ -326,7 +240,7 @@ impl Local {
     }
 
     /// All are taken before the first is sent: whoever receives it may begin a new cycle.
-    pub fn notify(&self, fork: &group::Fork) {
+    pub fn notify(&self, fork: &Fork) {
         let chain = Chain::default();
         while let Some(Notification { event, queue, group }) = fork.take() {
             let cycle = group.and_then(|group| Some((group, self.shared().forks[group.index()].cycle()?)));
@@ -361,26 +275,6 @@ impl Local {
             }
         }
         Err(Refused { error, event: failure.event })
-    }
-
-    /// Returns all that is here to the pools: the machine ends.
-    pub fn free_all(&mut self) {
-        for list in &self.lists {
-            list.events.free();
-        }
-        self.own.free();
-        self.staged.free();
-        self.batch.take().clear();
-        for ring in &self.from {
-            while let Some(parcel) = ring.pop() {
-                if !parcel.event.is_null() {
-                    // SAFETY: a parcel's events are the receiver's; one event has no next one.
-                    let chain = unsafe { Chain::from_raw(parcel.event) };
-                    chain.free();
-                }
-            }
-        }
-        self.threads.free();
     }
 
     /// Gives free events that this core keeps back to all.
@@ -469,10 +363,33 @@ pub fn admit(shared: &Shared, queue: QueueId, header: &Header) -> Result<(), Err
     Ok(())
 }
 
+/// Begins a cycle of a group.
+pub fn apply(
+    shared: &Shared,
+    group: GroupId,
+    count: u32,
+    notifications: &mut Vec<Notification>,
+) -> Result<(), Error> {
+    let fork = shared.forks.get(group.index()).ok_or(Error::NoSuchThing)?;
+    if notifications.iter().any(|notification| notification.group == Some(group)) {
+        return Err(Error::GroupBusy);
+    }
+    fork.apply(count, notifications)
+}
+
+/// Ends a cycle of a group without notifications.
+pub fn abort(shared: &Shared, group: GroupId) -> Result<Vec<Notification>, Error> {
+    let fork = shared.forks.get(group.index()).ok_or(Error::NoSuchThing)?;
+    if shared.broken(Breakage::AbortIgnored) {
+        return fork.cycle().map(|_| Vec::new()).ok_or(Error::GroupIdle);
+    }
+    fork.abort()
+}
+
 /// A core's state, all of it allocated.
 pub fn new(
     me: usize,
-    config: &crate::model::Config,
+    config: &Config,
     from: Vec<Receiver<Parcel>>,
     to: Vec<Sender<Parcel>>,
     reports: Sender<Report>,
@@ -485,8 +402,8 @@ pub fn new(
         bits: Cell::new(0),
         from: from.into(),
         to: to.into(),
-        caches: (0..crate::machine::POOLS).map(|_| Cache::default()).collect(),
-        heap: UnsafeCell::new(Heap::new(config.timeouts + crate::light::THREADS)),
+        caches: (0..POOLS).map(|_| Cache::default()).collect(),
+        heap: UnsafeCell::new(Heap::new(config.timeouts + THREADS)),
         threads: Threads::new(),
         own: Chain::default(),
         staged: Chain::default(),
@@ -500,7 +417,7 @@ pub fn new(
             starting: Cell::new(0),
             is_receiving: Cell::new(false),
         },
-        batch: Cell::new(Vec::with_capacity(crate::dispatch::BATCH)),
+        batch: Cell::new(Vec::with_capacity(BATCH)),
         now: Cell::new(0),
         rounds: Cell::new(0),
         reports,

@@ -1,6 +1,7 @@
 //! The machine as those see it who set it up and change it. Nothing here is for the cores' own threads: calls may allocate, and
 //! wait until each core has come round.
 
+mod end;
 mod life;
 mod observe;
 mod sets;
@@ -12,38 +13,30 @@ use std::time::Duration;
 
 use crate::breakage::Breakage;
 use crate::clock::Clock;
-use crate::contract::watch::Report;
 use crate::dispatch::{Dispatcher, Owner};
-use crate::event::Event;
-use crate::group::{Fork, Notification};
-use crate::local::{self, Entered, Here};
+use crate::event::pool::Pool;
+use crate::event::{Event, Header};
+use crate::failure::{Failure, Handled, Refused};
+use crate::group::{Fork, Notification, tag};
+use crate::helper;
+use crate::local::{self, Entered};
 use crate::model::{
-    AtomicGroupId, Config, Error, Failure, GroupId, Handled, Kind, LEVELS, MAX_CORES, ObjectId, PoolId,
-    QueueId, QueueSpec, Refused, TimeoutId,
+    AtomicGroupId, Config, Error, GroupId, Kind, LEVELS, MAX_CORES, ObjectId, POOLS, PoolId, QueueId,
+    QueueSpec, TimeoutId, Wait,
 };
 use crate::order::Window;
-use crate::pool::Pool;
+use crate::queue::{Parcel, Queue, Route, new_queues};
 use crate::ring::{Receiver, Sender, ring};
-use crate::shared::{
-    Core, Figures, Job, Parcel, Queue, Route, Shared, State, Visit, locked, new_objects, new_queues,
-};
-use crate::timer::{Timeout, TimeoutFigures, TimeoutSpec};
+use crate::state::{Core, Figures, Here, Job, Local, Machine, Shared, State, Visit, new_objects};
+use crate::sync::locked;
+use crate::timeout::{Timeout, TimeoutFigures, TimeoutSpec};
 
-/// Pools at most.
-pub const POOLS: usize = 16;
 /// Queue groups at most.
 const GROUPS_OF_CORES: usize = 64;
 /// Atomic groups at most.
 const ATOMIC_GROUPS: usize = 64;
 /// Reports of a core that wait to be read at most.
 const REPORTS: usize = 256;
-
-/// Sees and changes a machine from outside its cores. Clones are the same machine.
-#[derive(Clone)]
-pub struct Machine {
-    pub(crate) shared: Arc<Shared>,
-    reports: Arc<Mutex<Vec<Receiver<Report>>>>,
-}
 
 type Rings<T> = Vec<Vec<T>>;
 
@@ -107,10 +100,6 @@ impl Machine {
         start_helper(helper, to_helper);
         let dispatchers = (0..count).map(|core| Dispatcher { shared: Arc::clone(&shared), core }).collect();
         Ok((machine, dispatchers))
-    }
-
-    pub(crate) fn of(shared: Arc<Shared>) -> Self {
-        Self { shared, reports: Arc::default() }
     }
 
     /// The machine's clock.
@@ -184,7 +173,7 @@ impl Machine {
         let Some(cycle) = fork.and_then(Fork::cycle) else {
             return Err(Refused { error: Error::GroupIdle, event: Some(event) });
         };
-        event.header().group.set(crate::group::tag(group, cycle));
+        event.header().group.set(tag(group, cycle));
         self.send(event, queue)
     }
 
@@ -368,7 +357,7 @@ impl Machine {
         count: u32,
         notifications: &mut Vec<Notification>,
     ) -> Result<(), Error> {
-        apply(&self.shared, group, count, notifications)
+        local::apply(&self.shared, group, count, notifications)
     }
 
     /// Ends a group's cycle: its notifications are the caller's, and none is sent. Events of the cycle that come later are
@@ -377,7 +366,7 @@ impl Machine {
     /// # Errors
     /// [`Error::GroupIdle`] or [`Error::GroupStale`] where the cycle was over sooner: its notifications are sent.
     pub fn abort(&self, group: GroupId) -> Result<Vec<Notification>, Error> {
-        abort(&self.shared, group)
+        local::abort(&self.shared, group)
     }
 
     /// A timeout.
@@ -445,29 +434,8 @@ impl Machine {
     }
 }
 
-pub fn apply(
-    shared: &Shared,
-    group: GroupId,
-    count: u32,
-    notifications: &mut Vec<Notification>,
-) -> Result<(), Error> {
-    let fork = shared.forks.get(group.index()).ok_or(Error::NoSuchThing)?;
-    if notifications.iter().any(|notification| notification.group == Some(group)) {
-        return Err(Error::GroupBusy);
-    }
-    fork.apply(count, notifications)
-}
-
-pub fn abort(shared: &Shared, group: GroupId) -> Result<Vec<Notification>, Error> {
-    let fork = shared.forks.get(group.index()).ok_or(Error::NoSuchThing)?;
-    if shared.broken(Breakage::AbortIgnored) {
-        return fork.cycle().map(|_| Vec::new()).ok_or(Error::GroupIdle);
-    }
-    fork.abort()
-}
-
 /// Sends from outside: as a core does, through the outside's own rings.
-fn deliver(shared: &Shared, outside: &[Sender<Parcel>], event: *mut crate::event::Header, queue: QueueId) {
+fn deliver(shared: &Shared, outside: &[Sender<Parcel>], event: *mut Header, queue: QueueId) {
     let place = &shared.queues[queue.index()];
     let route = place.route();
     match route.kind() {
@@ -484,26 +452,20 @@ fn deliver(shared: &Shared, outside: &[Sender<Parcel>], event: *mut crate::event
     }
 }
 
-fn push(
-    shared: &Shared,
-    outside: &[Sender<Parcel>],
-    core: usize,
-    event: *mut crate::event::Header,
-    queue: QueueId,
-) {
+fn push(shared: &Shared, outside: &[Sender<Parcel>], core: usize, event: *mut Header, queue: QueueId) {
     match outside[core].push(Parcel::event(event, queue)) {
         Ok(()) => shared.wake(core),
         Err(_) => drop(shared.lost.fetch_add(1, Ordering::Relaxed)),
     }
 }
 
-fn new_core(config: &Config, local: local::Local) -> Core {
+fn new_core(config: &Config, local: Local) -> Core {
     Core {
         owned: AtomicBool::new(false),
         local: std::cell::UnsafeCell::new(local),
         job: AtomicPtr::new(ptr::null_mut()),
         asleep: AtomicU32::new(0),
-        blocks: AtomicBool::new(config.wait == crate::model::Wait::Block),
+        blocks: AtomicBool::new(config.wait == Wait::Block),
         figures: (0..config.queues).map(|_| Figures::default()).collect(),
         rounds: AtomicU64::new(0),
         panics: AtomicU64::new(0),
@@ -539,5 +501,5 @@ fn new_shared(config: Config, clock: Clock, cores: Box<[Core]>, outside: Vec<Sen
 }
 
 fn start_helper(shared: std::sync::Weak<Shared>, rings: Vec<Receiver<Parcel>>) {
-    std::thread::spawn(move || crate::helper::run(&shared, &rings));
+    std::thread::spawn(move || helper::run(&shared, &rings));
 }

@@ -13,6 +13,14 @@ pub const HIGHEST: Level = 7;
 pub const NORMAL: Level = 4;
 /// Cores at most: a queue group is a mask of 64 bits.
 pub const MAX_CORES: usize = 63;
+/// Pools at most.
+pub const POOLS: usize = 16;
+/// Events that an object takes at once at most.
+pub const BATCH: usize = 64;
+/// Light threads of a core at most.
+pub const THREADS: usize = 64;
+/// Semaphores of a core at most.
+pub const SEMAPHORES: usize = 64;
 
 macro_rules! number {
     ($(#[$doc:meta] $name:ident),*) => {$(
@@ -274,49 +282,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// A call that did not take the event: here it is, still the caller's.
-#[derive(Debug)]
-pub struct Refused {
-    /// Why.
-    pub error: Error,
-    /// The event; none where an error handler took it.
-    pub event: Option<crate::Event>,
-}
-
-/// The call in which an error arose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Allocation of an event.
-    Allocate,
-    /// A send.
-    Send,
-    /// Dispatch.
-    Dispatch,
-    /// Event groups.
-    Group,
-    /// The application's own, by [`crate::Here::fail`].
-    Application,
-}
-
-/// What an error handler is given.
-#[derive(Debug)]
-pub struct Failure {
-    /// What went wrong.
-    pub error: Error,
-    /// In which call.
-    pub scope: Scope,
-    /// The object that runs.
-    pub object: Option<ObjectId>,
-    /// The event that was not sent: taken here, it is the handler's.
-    pub event: Option<crate::Event>,
-}
-
-/// What an error handler makes of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handled {
-    /// Nothing: the next handler is asked, the object's before the machine's.
-    Pass,
-    /// The call returns this.
-    Return(Result<(), Error>),
-}

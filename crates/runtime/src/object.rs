@@ -1,48 +1,8 @@
-//! What applications are made of: objects that receive.
+//! What passes for an object: functions.
 
 use crate::event::Event;
-use crate::local::Here;
-use crate::model::{Error, Failure, Handled, QueueId};
-
-/// An execution object: functions that run to their end on a core and are never interrupted by another one.
-///
-/// Several cores may be in [`Object::receive`] at once where the object has parallel or ordered queues, or atomic ones of
-/// different homes; [`Exclusive`] makes an object of what wants `&mut self`.
-pub trait Object: Send + Sync + 'static {
-    /// Once, before all else. Sends are held back until the object runs.
-    fn start(&self, _here: &Here<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// On each core, after [`Object::start`].
-    fn start_local(&self, _here: &Here<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// An event of one of its queues.
-    fn receive(&self, here: &Here<'_>, event: Event, queue: QueueId);
-
-    /// Events at most that [`Object::receive_many`] takes at once; 0: they come one at a time.
-    fn batch(&self) -> usize {
-        0
-    }
-
-    /// Several events of one queue and one event group. What is left in `events` is freed.
-    fn receive_many(&self, here: &Here<'_>, events: &mut Vec<Event>, queue: QueueId) {
-        events.drain(..).for_each(|event| self.receive(here, event, queue));
-    }
-
-    /// On each core, when no core is in [`Object::receive`] any more.
-    fn stop_local(&self, _here: &Here<'_>) {}
-
-    /// Once, after all else.
-    fn stop(&self, _here: &Here<'_>) {}
-
-    /// A call of this object failed.
-    fn failed(&self, _failure: &mut Failure) -> Handled {
-        Handled::Pass
-    }
-}
+use crate::model::QueueId;
+use crate::state::{Here, Object};
 
 /// Any function is an object.
 impl<F: Fn(&Here<'_>, Event, QueueId) + Send + Sync + 'static> Object for F {

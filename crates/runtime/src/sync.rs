@@ -1,4 +1,5 @@
-//! What the ring is made of: the standard library's atomics and cells, or loom's where a model checker runs it.
+//! What the ring is made of: the standard library's atomics and cells, or loom's where a model checker runs it. And one way to
+//! take a lock.
 
 #[cfg(all(loom, test))]
 pub use loom::cell::UnsafeCell;
@@ -31,4 +32,9 @@ impl<T> UnsafeCell<T> {
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
     }
+}
+
+/// What a poisoned lock guards is whole: nothing that is held panics between two writes.
+pub fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

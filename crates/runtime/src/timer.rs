@@ -1,145 +1,16 @@
 //! Timeouts: events that the machine keeps until they are due, read from the clock in each core's loop.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::breakage::Breakage;
 use crate::event::{Event, Header};
-use crate::local::{Here, Local};
-use crate::model::{Error, QueueId, Refused, TimeoutId};
-
-/// What a timeout is made with.
-#[derive(Clone, Copy, Debug)]
-pub struct TimeoutSpec {
-    /// Where its events go; a scheduled queue.
-    pub queue: QueueId,
-    /// Due times are rounded up to multiples of this, ns: never early, at most this much late.
-    pub resolution: u64,
-    /// The least time ahead, ns.
-    pub least: u64,
-    /// The greatest time ahead, ns.
-    pub most: u64,
-    /// Whether periods that were missed are made up for, one event each, rather than skipped.
-    pub catches_up: bool,
-}
-
-impl TimeoutSpec {
-    /// To this queue, with the clock's resolution, at any time ahead; missed periods are skipped.
-    pub fn new(queue: QueueId) -> Self {
-        Self { queue, resolution: 1, least: 0, most: u64::MAX >> 1, catches_up: false }
-    }
-}
-
-const IDLE: u8 = 0;
-const ARMED: u8 = 1;
-/// The event is out, and is to be acknowledged.
-const OUT: u8 = 2;
-/// Cancelled while the event was out.
-const ENDING: u8 = 3;
-
-/// A timeout's place.
-pub struct Timeout {
-    phase: AtomicU8,
-    pub exists: AtomicBool,
-    event: AtomicPtr<Header>,
-    /// Which setting of this timeout counts: entries of others in some core's heap are dead.
-    setting: AtomicU32,
-    core: AtomicU32,
-    due: AtomicU64,
-    period: AtomicU64,
-    pub spec: std::sync::Mutex<Option<TimeoutSpec>>,
-    queue: AtomicU32,
-    resolution: AtomicU64,
-    catches_up: AtomicBool,
-    acknowledged: AtomicU64,
-    late: AtomicU64,
-    skipped: AtomicU64,
-}
-
-/// What a timeout counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TimeoutFigures {
-    /// Events of a periodic timeout that were acknowledged.
-    pub acknowledged: u64,
-    /// Of these, after the next one was due.
-    pub late: u64,
-    /// Periods without an event.
-    pub skipped: u64,
-}
-
-impl Timeout {
-    pub fn new() -> Self {
-        Self {
-            phase: AtomicU8::new(IDLE),
-            exists: AtomicBool::new(false),
-            event: AtomicPtr::new(ptr::null_mut()),
-            setting: AtomicU32::new(0),
-            core: AtomicU32::new(0),
-            due: AtomicU64::new(0),
-            period: AtomicU64::new(0),
-            spec: std::sync::Mutex::new(None),
-            queue: AtomicU32::new(0),
-            resolution: AtomicU64::new(1),
-            catches_up: AtomicBool::new(false),
-            acknowledged: AtomicU64::new(0),
-            late: AtomicU64::new(0),
-            skipped: AtomicU64::new(0),
-        }
-    }
-
-    pub fn create(&self, spec: TimeoutSpec) {
-        self.queue.store(spec.queue.0, Ordering::Relaxed);
-        self.resolution.store(spec.resolution.max(1), Ordering::Relaxed);
-        self.catches_up.store(spec.catches_up, Ordering::Relaxed);
-        [&self.acknowledged, &self.late, &self.skipped]
-            .into_iter()
-            .for_each(|count| count.store(0, Ordering::Relaxed));
-        *crate::shared::locked(&self.spec) = Some(spec);
-        self.exists.store(true, Ordering::Release);
-    }
-
-    /// Only while it is idle.
-    pub fn delete(&self) -> Result<(), Error> {
-        if self.phase.load(Ordering::Acquire) != IDLE {
-            return Err(Error::WrongState);
-        }
-        self.exists.store(false, Ordering::Release);
-        Ok(())
-    }
-
-    pub fn figures(&self) -> TimeoutFigures {
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        TimeoutFigures {
-            acknowledged: count(&self.acknowledged),
-            late: count(&self.late),
-            skipped: count(&self.skipped),
-        }
-    }
-
-    pub fn free(&self) {
-        let event = self.event.swap(ptr::null_mut(), Ordering::Acquire);
-        if !event.is_null() {
-            crate::local::free(event);
-        }
-    }
-
-    fn moved(&self, from: u8, to: u8) -> bool {
-        self.phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    /// Ends it: the event, where it was armed.
-    fn cancel(&self) -> Result<Event, Error> {
-        if self.moved(ARMED, IDLE) {
-            let event = self.event.swap(ptr::null_mut(), Ordering::Acquire);
-            // SAFETY: who changes the phase from armed has the event.
-            return Ok(unsafe { Event::from_raw(event) });
-        }
-        if self.period.load(Ordering::Relaxed) > 0 {
-            self.moved(OUT, ENDING);
-        }
-        Err(Error::TooNear)
-    }
-}
+use crate::failure::Refused;
+use crate::local::admit;
+use crate::model::{Error, QueueId, TimeoutId};
+use crate::state::{Here, Local};
+use crate::sync::locked;
+use crate::timeout::{ARMED, ENDING, IDLE, OUT, Timeout};
 
 impl Here<'_> {
     fn timeout(&self, timeout: TimeoutId) -> Result<&Timeout, Error> {
@@ -165,7 +36,7 @@ impl Here<'_> {
             Ok(place) => place,
             Err(error) => return refused(error, event),
         };
-        let Some(spec) = *crate::shared::locked(&place.spec) else {
+        let Some(spec) = *locked(&place.spec) else {
             return refused(Error::NoSuchThing, event);
         };
         let now = self.local.read_clock();
@@ -226,24 +97,6 @@ impl Here<'_> {
     }
 }
 
-impl Timeout {
-    /// Sets the next due time of a periodic timeout.
-    fn advance(&self, now: u64, drifts: bool) {
-        let period = self.period.load(Ordering::Relaxed).max(1);
-        let mut due = self.due.load(Ordering::Relaxed) + period;
-        self.acknowledged.fetch_add(1, Ordering::Relaxed);
-        if due < now {
-            self.late.fetch_add(1, Ordering::Relaxed);
-            if !self.catches_up.load(Ordering::Relaxed) {
-                let missed = (now - due).div_ceil(period);
-                self.skipped.fetch_add(missed, Ordering::Relaxed);
-                due += missed * period;
-            }
-        }
-        self.due.store(if drifts { now + period } else { due }, Ordering::Relaxed);
-    }
-}
-
 impl Local {
     /// The event comes back where the phase is not `from` any more.
     fn arm(&self, number: u32, place: &Timeout, event: *mut Header, from: u8) -> Result<(), Event> {
@@ -296,7 +149,7 @@ impl Local {
             return;
         }
         // A contract's refusal drops the event of a one-shot timeout, and acknowledges a periodic one without its object.
-        match crate::local::admit(self.shared(), queue, event.header()) {
+        match admit(self.shared(), queue, event.header()) {
             Ok(()) => {
                 event.header().sent.set(place.due.load(Ordering::Relaxed).max(1));
                 self.deliver_to_queue(event.into_raw(), queue);

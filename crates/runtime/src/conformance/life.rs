@@ -8,7 +8,8 @@ use super::{
     sent, settle, started,
 };
 use crate::dispatch::Limits;
-use crate::model::{Error, Handled, Kind};
+use crate::failure::Handled;
+use crate::model::{Error, Kind};
 
 const START: u64 = 1;
 const START_LOCAL: u64 = 2;
@@ -199,7 +200,7 @@ pub fn handlers<S: Subject>(make: Make<'_, S>) -> Finding {
         note(&seen, 10, code);
     };
     let failed = move |_: Error| {
-        let before = crate::shared::locked(&by_object).iter().filter(|note| note.0 == 1).count();
+        let before = crate::sync::locked(&by_object).iter().filter(|note| note.0 == 1).count();
         note(&by_object, 1, 0);
         // Passed on at first, then an error of its own, then all is well.
         match before {

@@ -7,16 +7,14 @@ use crate::breakage::Breakage;
 use crate::clock::Clock;
 use crate::dispatch::{Dispatcher, Limits, Outcome};
 use crate::event::Event;
+use crate::failure::{Failure, Handled, Refused};
 use crate::group::Notification;
-use crate::local::Here;
-use crate::machine::Machine;
 use crate::model::{
-    Config, CoresId, Error, Failure, GroupId, Handled, Kind, LEVELS, Level, ObjectId, Order, PoolId, QueueId,
-    QueueSpec, Refused, TimeoutId,
+    Config, CoresId, Error, GroupId, Kind, LEVELS, Level, ObjectId, Order, PoolId, QueueId, QueueSpec,
+    TimeoutId,
 };
-use crate::object::Object;
-use crate::shared::State;
-use crate::timer::TimeoutSpec;
+use crate::state::{Here, Machine, Object, State};
+use crate::timeout::TimeoutSpec;
 
 /// The machine of this crate.
 #[derive(Clone)]

@@ -82,12 +82,12 @@ fn ticking<S: Subject>(
                 if acknowledges.load(Ordering::SeqCst) {
                     drop(here.acknowledge(event));
                 } else {
-                    *crate::shared::locked(&kept) = Some(event);
+                    *crate::sync::locked(&kept) = Some(event);
                 }
             }
             // Acknowledges what was kept.
             2 => {
-                let answer = crate::shared::locked(&kept).take().map(|event| here.acknowledge(event));
+                let answer = crate::sync::locked(&kept).take().map(|event| here.acknowledge(event));
                 let code = match answer {
                     Some(Ok(())) => 0,
                     Some(Err((Error::Cancelled, Some(_)))) => 1,
@@ -130,7 +130,7 @@ fn no_drift<S: Subject>(make: Make<'_, S>) -> Finding {
         let target = (2 + number) * PERIOD + random.below(PERIOD / 3);
         machine.advance(target - machine.now());
         settle(&machine, 1);
-        let seen = crate::shared::locked(&notes).len() as u64;
+        let seen = crate::sync::locked(&notes).len() as u64;
         ensure(seen == number + 1, || format!("after {} periods {seen} events came", number + 1))?;
     }
     Ok(())
@@ -142,7 +142,7 @@ fn late_acknowledgement<S: Subject>(make: Make<'_, S>, catches_up: bool) -> Find
     let acknowledges = Arc::new(AtomicBool::new(false));
     let (queue, _, notes) = ticking(&machine, catches_up, &acknowledges)?;
     say(&machine, pool, queue, 0)?;
-    let ticks = || crate::shared::locked(&notes).iter().filter(|note| note.0 == 1).count();
+    let ticks = || crate::sync::locked(&notes).iter().filter(|note| note.0 == 1).count();
     machine.advance(6 * PERIOD + PERIOD / 2);
     settle(&machine, 1);
     ensure(ticks() == 1, || format!("{} events came without an acknowledgement", ticks()))?;
@@ -161,7 +161,7 @@ fn cancelled<S: Subject>(make: Make<'_, S>) -> Finding {
     let pool = machine.pool(16);
     let (queue, timeout, notes) = ticking(&machine, false, &Arc::new(AtomicBool::new(false)))?;
     let said =
-        |word: u64| crate::shared::locked(&notes).iter().rev().find(|note| note.0 == word).map(|note| note.1);
+        |word: u64| crate::sync::locked(&notes).iter().rev().find(|note| note.0 == word).map(|note| note.1);
     say(&machine, pool, queue, 0)?;
     ensure(machine.remove_timeout(timeout).is_err(), || "a timeout that is set was removed".to_owned())?;
     say(&machine, pool, queue, 3)?;

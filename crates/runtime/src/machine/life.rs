@@ -2,12 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Machine, deliver};
+use super::deliver;
 use crate::breakage::Breakage;
-use crate::local::Here;
 use crate::model::{Error, ObjectId, QueueId};
-use crate::object::Object;
-use crate::shared::{State, locked};
+use crate::state::{Here, Machine, Object, State};
+use crate::sync::locked;
 
 impl Machine {
     /// An object, not started.

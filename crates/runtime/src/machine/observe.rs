@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Machine;
 use crate::contract::analysis::{self, Bound, Task};
 use crate::contract::watch::{Report, Row, Table};
 use crate::model::{Error, Kind, QueueId, QueueSpec};
-use crate::shared::{Figures, Queue, locked};
+use crate::queue::Queue;
+use crate::state::{Figures, Machine};
+use crate::sync::locked;
 
 impl Machine {
     /// Faults since the last call, each core's in order; and how many found no room.

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Machine, push};
+use super::push;
 use crate::breakage::Breakage;
 use crate::event::Chain;
 use crate::model::{CoresId, Error, Kind, QueueId};
-use crate::shared::{Route, locked};
+use crate::queue::Route;
+use crate::state::Machine;
+use crate::sync::locked;
 
 impl Machine {
     /// A set of cores.

@@ -1,11 +1,13 @@
 //! What an object may do while it runs on a core.
 
-use super::{Here, admit, allocate, free, take_waiting};
 use crate::breakage::Breakage;
 use crate::event::Event;
+use crate::failure::{Refused, Scope};
 use crate::group::{self, Notification};
-use crate::model::{Error, GroupId, Kind, PoolId, QueueId, Refused, Scope};
-use crate::shared::{Shared, locked};
+use crate::local::{self, admit, allocate, free, take_waiting};
+use crate::model::{Error, GroupId, Kind, PoolId, QueueId};
+use crate::state::Here;
+use crate::sync::locked;
 
 impl<'a> Here<'a> {
     /// Allocates an event of `size` bytes. It holds what the last one left.
@@ -153,12 +155,12 @@ impl<'a> Here<'a> {
         count: u32,
         notifications: &mut Vec<Notification>,
     ) -> Result<(), Error> {
-        crate::machine::apply(self.shared(), group, count, notifications)
+        local::apply(self.shared(), group, count, notifications)
     }
 
     /// Ends a group's cycle without notifications. See [`crate::Machine::abort`].
     pub fn abort(self, group: GroupId) -> Result<Vec<Notification>, Error> {
-        crate::machine::abort(self.shared(), group)
+        local::abort(self.shared(), group)
     }
 
     /// Reports an error of the application: the same handlers are asked.
@@ -184,10 +186,6 @@ impl<'a> Here<'a> {
     /// The ordered queue whose order binds what is sent now.
     pub fn order(self) -> Option<QueueId> {
         self.local.current.order.get().map(|(queue, _)| queue)
-    }
-
-    pub(crate) fn shared(self) -> &'a Shared {
-        self.local.shared()
     }
 }
 

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use crate::event::{Chain, Event, Header};
+use super::{Chain, Event, Header};
 
 /// Events of a batch at most.
 const BATCH: u32 = 32;
