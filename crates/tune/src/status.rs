@@ -71,8 +71,9 @@ fn one(root: &SysRoot, taken: &Taken, ours: &str) -> Now {
 /// and who may run on the wrong side of it.
 pub fn faults(root: &SysRoot, history: &History) -> Vec<String> {
     let relied = relied(history).filter_map(|relied| broken(root, relied));
-    let partitions = partitions_in(&history.latest()).into_iter();
-    let partitions = partitions.flat_map(|(group, cpus)| partition_faults(root, &group, &cpus));
+    let held: Vec<_> = history.latest().into_iter().filter_map(Taken::as_held).collect();
+    let partitions =
+        partitions_in(&held).into_iter().flat_map(|(group, cpus)| partition_faults(root, &group, &cpus));
     damage(history).chain(relied).chain(partitions).collect()
 }
 

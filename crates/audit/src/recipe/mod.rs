@@ -195,8 +195,9 @@ pub fn examine(text: &str, target: Target) -> Examination {
 
 /// What a text says: a file of a known format, a page with code in it, or lines of any sort.
 fn read(text: &str, target: Target) -> Reading {
-    if !markdown::is_page(text) || forms::read(text, target).is_some() {
-        return file(text, target);
+    let form = forms::read(text, target);
+    if form.is_some() || !markdown::is_page(text) {
+        return judged(text, form, target);
     }
     let mut reading = Reading { remarks: typography::remarks(text), ..Reading::default() };
     for block in markdown::code(text) {
@@ -222,8 +223,12 @@ fn read(text: &str, target: Target) -> Reading {
 
 /// A text that is one file, or lines to type.
 fn file(text: &str, target: Target) -> Reading {
-    let mut reading =
-        forms::read(text, target).or_else(|| introduced(text, target)).unwrap_or_else(|| lines(text, target));
+    judged(text, forms::read(text, target), target)
+}
+
+/// A text as its form was read, if it has one that is known, with what its places and its comments say.
+fn judged(text: &str, form: Option<Reading>, target: Target) -> Reading {
+    let mut reading = form.or_else(|| introduced(text, target)).unwrap_or_else(|| lines(text, target));
     reading.remarks.extend(places::remarks(text));
     reading.remarks.extend(intent::remarks(text, target));
     reading

@@ -1,7 +1,7 @@
 //! Where a text goes, as its heading comment says (`# /etc/udev/rules.d/99-rt.rules`), and what is read there: the name that a
 //! file needs, the lines that its reader knows.
 
-use super::{Remark, RemarkId, forms, prose};
+use super::{Remark, RemarkId, prose, reading};
 
 /// Directories whose files count only with this end of their names.
 const ENDS: [(&str, &str); 14] = [
@@ -81,7 +81,7 @@ pub fn remarks(text: &str) -> Vec<Remark> {
 
 /// Lines that are neither empty nor a comment nor a sentence, from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    forms::lines(text).filter(|(_, line)| !prose::introduces(line))
+    reading::lines(text).filter(|(_, line)| !prose::introduces(line))
 }
 
 /// Comments that begin with a path, above lines that are no comments: what follows is that file's.

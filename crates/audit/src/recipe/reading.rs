@@ -5,6 +5,12 @@ use super::programs;
 use super::script::Simple;
 use super::statements::Statement;
 
+/// Lines that are neither empty nor a comment, from 1, without white space around them.
+pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
 /// Statements, what is wrong with the form that they have, and how much was understood besides.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {

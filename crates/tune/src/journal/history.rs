@@ -43,6 +43,11 @@ impl Taken {
     pub fn held(&self) -> bool {
         self.outcome.as_ref().is_some_and(Outcome::holds)
     }
+
+    /// The setting and the value that was asked for, where it was there afterwards.
+    pub(crate) fn as_held(&self) -> Option<(&Target, &str)> {
+        self.held().then_some((&self.target, self.new.as_str()))
+    }
 }
 
 /// What a journal tells.

@@ -61,17 +61,22 @@ impl Bindings {
 fn sets_of_the_kernel(root: &SysRoot, taken: &[Taken]) -> Vec<CpuList> {
     let list = |name: &str| root.cpu_list(&format!("/sys/devices/system/cpu/{name}")).value().cloned();
     let whole: Vec<CpuList> = [list("online"), list("possible")].into_iter().flatten().collect();
-    let partitions: Vec<CpuList> =
-        partitions_in(&taken.iter().collect::<Vec<_>>()).into_iter().map(|(_, cpus)| cpus).collect();
+    let partitions = partitions_of(taken);
     let left = whole.iter().flat_map(|all| partitions.iter().map(|cpus| all.difference(cpus)));
     let left: Vec<CpuList> = left.collect();
     [whole, partitions, left].concat()
 }
 
+/// The CPUs of each partition.
+fn partitions_of(taken: &[Taken]) -> Vec<CpuList> {
+    let held: Vec<_> = taken.iter().filter_map(Taken::as_held).collect();
+    partitions_in(&held).into_iter().map(|(_, cpus)| cpus).collect()
+}
+
 /// What we have written for threads, and what they get back; in a partition of v1 what was left to those that were bound.
 fn ours(taken: &[Taken]) -> BTreeMap<(i32, u64), Vec<CpuList>> {
     let mut all: BTreeMap<(i32, u64), Vec<CpuList>> = BTreeMap::new();
-    let isolated = partitions_in(&taken.iter().collect::<Vec<_>>());
+    let isolated = partitions_of(taken);
     for step in taken {
         match &step.target {
             // What is freed is written before the partition is: whoever is killed in between has left it so.
@@ -83,7 +88,7 @@ fn ours(taken: &[Taken]) -> BTreeMap<(i32, u64), Vec<CpuList>> {
             Target::Programs(_) => {
                 for (tid, start, cpus) in Programs::bound(&step.old) {
                     let own = all.entry((tid, start)).or_default();
-                    own.extend(isolated.iter().map(|(_, isolated)| cpus.difference(isolated)));
+                    own.extend(isolated.iter().map(|isolated| cpus.difference(isolated)));
                     own.push(cpus);
                 }
             }

@@ -1,9 +1,8 @@
 //! Files of directives or of `key=value` whose readers touch latency: chrony.conf(5), the Raspberry Pi's config.txt, LinuxCNC's
 //! machine files.
 
-use super::super::reading::Reading;
+use super::super::reading::{Reading, lines};
 use super::super::{Target, keys, places};
-use super::lines;
 
 /// Directives of chrony.conf(5), chrony 4.3, that are more than one daemon's word.
 const CHRONY: [&str; 27] = [

@@ -1,11 +1,10 @@
 //! Files with sections: systemd's units and settings, tuned's profiles.
 
-use super::super::reading::Reading;
+use super::super::reading::{Reading, lines};
 use super::super::script::{commands, program};
 use super::super::statements::{Statement, Write, command_words};
 use super::super::{Remark, RemarkId, Target};
 use super::super::{keys, services};
-use super::lines;
 use crate::Severity;
 
 /// Sections of systemd's files that have keys here, or none that touch latency.

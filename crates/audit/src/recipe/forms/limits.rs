@@ -1,9 +1,8 @@
 //! limits.conf(5): `domain type item value` a line.
 
 use super::super::nearest::nearest_of;
-use super::super::reading::Reading;
+use super::super::reading::{Reading, lines};
 use super::super::{Remark, RemarkId, Target};
-use super::lines;
 use crate::Severity;
 
 const TYPES: [&str; 3] = ["-", "soft", "hard"];

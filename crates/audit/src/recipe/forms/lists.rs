@@ -1,9 +1,8 @@
 //! Files of one setting a line: modprobe.d(5), tmpfiles.d(5), sysfs.conf.
 
-use super::super::reading::Reading;
+use super::super::reading::{Reading, lines};
 use super::super::statements::{Statement, Write, command_words};
 use super::super::{Remark, RemarkId, Target};
-use super::lines;
 use crate::Severity;
 
 pub fn read(text: &str, _: Target) -> Option<Reading> {

@@ -32,9 +32,3 @@ pub fn read(text: &str, target: Target) -> Option<Reading> {
     ];
     readers.into_iter().find_map(|read| read(text, target))
 }
-
-/// Lines that are neither empty nor a comment, from 1, without white space around them.
-pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-}

@@ -1,10 +1,9 @@
 //! udev(7): a line of comparisons and assignments with commas between them.
 
 use super::super::nearest::nearest_of;
-use super::super::reading::Reading;
+use super::super::reading::{Reading, lines};
 use super::super::statements::{Statement, Write};
 use super::super::{Remark, RemarkId, Target};
-use super::lines;
 use crate::Severity;
 
 /// Keys that are compared.

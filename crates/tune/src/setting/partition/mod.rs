@@ -16,7 +16,6 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, KernelVersion};
 
 use super::{Expansion, Kind, Phase, Target, kernel_version};
-use crate::journal::Taken;
 
 pub(super) use programs::Moved;
 pub use programs::Programs;
@@ -87,25 +86,25 @@ pub(crate) fn is_of_partition(target: &Target) -> bool {
     matches!(target, Target::CpusetBelow(_) | Target::Group(_) | Target::Programs(_) | Target::Slice(_))
 }
 
-/// The partitions that settings have made: the group of each, and the CPUs that were asked for.
-pub(crate) fn partitions_in(latest: &[&Taken]) -> Vec<(String, CpuList)> {
+/// The partitions that settings have made, of which `held` are those with the value that was asked for: the group of each, and
+/// its CPUs.
+pub(crate) fn partitions_in(held: &[(&Target, &str)]) -> Vec<(String, CpuList)> {
     let value = |group: &str, path: &str| {
         let is_its = |target: &Target| match target {
             Target::File(file) => file == path,
             Target::Slice(Slice { group: its, property: SliceProperty::AllowedCpus }) => its == group,
             _ => false,
         };
-        let its = latest.iter().find(|taken| taken.held() && is_its(&taken.target));
-        its.map(|taken| taken.new.as_str())
+        held.iter().find(|(target, _)| is_its(target)).map(|(_, value)| *value)
     };
-    let partition = |taken: &&Taken| {
-        let Target::File(path) = &taken.target else { return None };
+    let partition = |(target, _): &(&Target, &str)| {
+        let Target::File(path) = target else { return None };
         let (group, name) = path.rsplit_once('/')?;
         let prefix = name.strip_suffix("cpu_exclusive").or_else(|| (name == STATE).then_some("cpuset."))?;
         let cpus = value(group, &format!("{group}/{prefix}cpus"))?.parse().ok()?;
-        taken.held().then(|| (group.to_owned(), cpus))
+        Some((group.to_owned(), cpus))
     };
-    latest.iter().filter_map(partition).collect()
+    held.iter().filter_map(partition).collect()
 }
 
 /// The CPUs that the kernel lets a group have.
