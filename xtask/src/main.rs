@@ -7,6 +7,7 @@ mod bench;
 mod command;
 mod dist;
 mod faults;
+mod lines;
 mod mend;
 mod notices;
 mod packages;
@@ -39,6 +40,8 @@ Usage: cargo xtask TASK [OPTIONS]
   faults [NAME]   puts one fault after another into a copy of the sources and runs the tests that must find it; those whose
                   names begin so, or all. xtask/src/faults/list.rs has the list
   tidy            what the house demands of the source, checked in seconds
+  lines [--since COMMIT] [--crates]
+                  lines of code of the product by what they are for, or by crate; beside them those of COMMIT
   dist [--target TRIPLE] [--run] [--packages]
                   static binaries in dist/, for every target whose standard library is installed;
                   --run: each runs, foreign ones under qemu-user; and the runtime's header and libraries.
@@ -81,6 +84,7 @@ fn run() -> Result<bool> {
         Some("mend") => mend::run(arguments),
         Some("faults") => faults::run(arguments),
         Some("tidy") => tidy::run(arguments),
+        Some("lines") => lines::run(arguments),
         Some("dist") => dist::run(arguments),
         Some("bench") => bench::run(arguments),
         Some("notices") => notices::run(arguments),

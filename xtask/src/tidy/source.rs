@@ -56,6 +56,21 @@ impl Source {
         self.is_test_file() || self.tests.iter().any(|region| region.contains(&(number - 1)))
     }
 
+    /// Files that only tests have, as `crates/a/src/scripted.rs` by `mod scripted;` behind `#[cfg(test)]` in `crates/a/src/lib.rs`.
+    pub fn test_modules(&self) -> Vec<String> {
+        let lines: Vec<&str> = self.scrubbed.code.lines().collect();
+        let within = self.tests.iter().flat_map(|region| &lines[region.start..region.end.min(lines.len())]);
+        let names = within.filter_map(|line| line.trim().strip_prefix("mod ")?.strip_suffix(';'));
+        names.map(|name| format!("{}/{name}.rs", self.directory_of_modules())).collect()
+    }
+
+    /// Where the files of its modules are.
+    fn directory_of_modules(&self) -> &str {
+        let (parent, file) = self.path.rsplit_once('/').unwrap_or_default();
+        let is_root = ["lib.rs", "main.rs", "mod.rs"].contains(&file);
+        if is_root { parent } else { self.path.trim_end_matches(".rs") }
+    }
+
     /// Lines of code that do not belong to tests, with their numbers from 1.
     pub fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         self.all_code().filter(|(number, _)| !self.is_test(*number))
