@@ -27,6 +27,7 @@ pub fn record(count: u32, draws: &mut Random, length: impl Fn(u32, f64) -> f64) 
         tool: Tool { version: "1".into(), build: "test".into() },
         command_line: vec!["worstcase".into(), "cost".into()],
         note: None,
+        turn: None,
         started: record::time::UtcTime(0),
         machine: Machine::default(),
         plan: CostPlan {
