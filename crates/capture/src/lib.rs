@@ -10,6 +10,21 @@
 //! kernel:  rings ═══════╪ frozen ───────────── rings ═════
 //! Capture:                 read, explain, clear
 //! ```
+//!
+//! ```no_run
+//! use capture::{Live, Threads};
+//! use units::Nanos;
+//!
+//! # fn main() -> failure::Result<()> {
+//! let mut live = Live::begin(Threads::Named("app".into()), Nanos::from_micros(100))?;
+//! loop {
+//!     std::thread::sleep(std::time::Duration::from_millis(100));
+//!     for late in live.look()? {
+//!         println!("{}: {:?}", late.latency, late.causes);
+//!     }
+//! }
+//! # }
+//! ```
 
 mod hits;
 mod live;

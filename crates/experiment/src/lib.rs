@@ -17,6 +17,26 @@
 //! - [`ladder`] orders rungs and says which are compared.
 //!
 //! Whatever was asked, [`Compared`] is what two arms came to.
+//!
+//! ```
+//! use experiment::{Arm, Design, Kind, rounds};
+//! use units::Seed;
+//!
+//! let design = Design {
+//!     settings: vec!["rn-thp".into()],
+//!     blocks: 6,
+//!     most_blocks: None,
+//!     seed: Seed(1),
+//!     smallest_effect: 0.2,
+//!     measure: Kind::Quantile,
+//!     threshold: None,
+//! };
+//! design.check(1)?;
+//! // Each round has one block of either arm, in random order and with the same seed.
+//! let blocks = rounds(&design, 1, 0, design.blocks, &[Arm::Control, Arm::only(0)]);
+//! assert!(blocks.chunks(2).all(|pair| pair[0].seed == pair[1].seed && pair[0].arm != pair[1].arm));
+//! # Ok::<(), experiment::Error>(())
+//! ```
 
 pub mod bisect;
 pub mod ladder;

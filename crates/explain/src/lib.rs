@@ -12,6 +12,23 @@
 //!
 //! Nothing here reads a file or a clock. Any stream of events is answered: events that are missing make pieces unknown,
 //! never somebody's.
+//!
+//! ```
+//! use explain::{Event, WakeUps};
+//! use trace::{Item, Symbols, text};
+//!
+//! let lines = [
+//!     "<idle>-0 [001] d.h4. 12.000100: sched_waking: comm=app pid=4711 prio=19 target_cpu=001",
+//!     "<idle>-0 [001] d..2. 12.000250: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 \
+//!      prev_state=R ==> next_comm=app next_pid=4711 next_prio=19",
+//! ];
+//! let mut wake_ups = WakeUps::default();
+//! let late = lines.iter().find_map(|line| {
+//!     let Some(Item::Event(event)) = text::parse(line) else { return None };
+//!     wake_ups.see(&Event::of(&event, &Symbols::default()), |_, name| name == "app")
+//! });
+//! assert_eq!(late.unwrap().latency().0, 150_000);
+//! ```
 
 mod account;
 mod cause;

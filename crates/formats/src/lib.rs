@@ -3,6 +3,17 @@
 //! Pure functions from figures to text: no clock, no file. Each format says what it cannot say: none of them knows
 //! missed activations apart from [`latmus`]' overruns, and rows of 1 us end at 10 ms, where our cells are no longer
 //! exact to the microsecond; what lies beyond is counted as the format counts overflows.
+//!
+//! ```
+//! use formats::cyclictest::{Thread, line};
+//! use units::Nanos;
+//!
+//! let mut thread = Thread { tid: 4711, priority: 98, interval: Nanos::from_millis(1), ..Thread::default() };
+//! thread.count = 1000;
+//! (thread.min, thread.act) = (Nanos(2_500), Nanos(4_100));
+//! (thread.avg, thread.max) = (Nanos(3_300), Nanos(17_999));
+//! assert_eq!(line(&thread), "T: 0 ( 4711) P:98 I:1000 C:   1000 Min:      2 Act:    4 Avg:    3 Max:      17");
+//! ```
 
 use record::{Lab, LabTime};
 

@@ -2,6 +2,19 @@
 //!
 //! A guest in instruction time is the same each time. Run again with a plugin it leaves a [`Stream`], in which every block of
 //! instructions around a late wake-up stands. [`account`] plays it back: stages, contexts, interrupts, preemption, callers.
+//!
+//! ```
+//! use microscope::{Stream, Symbols, account, folded};
+//!
+//! /// Folded stacks, as flame graphs are made from, of what the plugin wrote and of the guest's /proc/kallsyms.
+//! fn stacks(written: &[u8], kallsyms: &str) -> Result<String, Box<dyn std::error::Error>> {
+//!     let (stream, symbols) = (Stream::parse(written)?, Symbols::parse(kallsyms)?);
+//!     let accounts: Vec<_> = stream.windows.iter().map(|window| account(&stream, window, &symbols)).collect();
+//!     Ok(folded(&accounts))
+//! }
+//!
+//! assert!(stacks(b"not written by the plugin", "").is_err());
+//! ```
 
 mod account;
 mod code;

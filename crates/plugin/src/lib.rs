@@ -1,6 +1,11 @@
 //! The plugin of QEMU by which a guest's instructions are followed: its file, and the form of what it writes.
 //!
 //! Its source is in `qemu/`. QEMU loads it from a file in memory, so that there is nothing to install.
+//!
+//! ```
+//! // Empty on a host for which no plugin is built.
+//! assert!(plugin::LIBRARY.is_empty() || plugin::LIBRARY.starts_with(b"\x7fELF"));
+//! ```
 
 pub mod layout;
 

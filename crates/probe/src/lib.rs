@@ -4,6 +4,26 @@
 //! partition; its threads write to a [`board`] of shared words, which the parent reads through [`client`]. What its threads
 //! do is a [`Job`]: [`timer`] for how late they wake up, [`noise`] for how long the CPU is taken from them, [`response`] for how long
 //! until frames are answered, [`gpio`] for how long until edges of a GPIO line are, [`call`] for how long calls of the kernel take.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::time::Duration;
+//!
+//! use probe::{Probe, ProbeError, ProbePlan};
+//!
+//! /// Measures for a second. This program is started again as the probe, which `runner::enter` in its `main` makes of it.
+//! fn measure(plan: ProbePlan) -> Result<(), ProbeError> {
+//!     let mut probe = Probe::start(Path::new("/proc/self/exe"), plan)?; // its threads are prepared, and wait
+//!     probe.go();
+//!     std::thread::sleep(Duration::from_secs(1));
+//!     probe.stop();
+//!     let evidence = probe.finish(Duration::from_secs(5))?;
+//!     for (thread, view) in evidence.iter().zip(probe.views()) {
+//!         println!("{:?} {:?}: {:?}", thread.policy, thread.affinity, view.summary().maximum());
+//!     }
+//!     Ok(())
+//! }
+//! ```
 
 pub mod board;
 pub mod call;

@@ -7,6 +7,15 @@
 //!
 //! Minimum, average and maximum are always those of the observed wake-ups, exact; percentiles are always taken from
 //! the corrected histogram, in which a missed activation counts with the latency that it would have had.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! let record = record::store::load(Path::new("worstcase-20261122T234409Z-vm"))?;
+//! print!("{}", report::export::markdown(&record));
+//! std::fs::write("report.html", report::page::page(&[record])?)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod against;
 pub mod compare;

@@ -2,6 +2,11 @@
 //!
 //! An event is a pointer that its holder owns; each function that takes one over makes an [`Event`] of it, and gives a pointer
 //! back where the call failed.
+//!
+//! ```
+//! // What C calls. A thread that is no core of a machine has no number.
+//! assert_eq!(worstcase_runtime::wr_core(), u32::MAX);
+//! ```
 #![allow(unsafe_code, clippy::missing_safety_doc, reason = "the header says what callers promise")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -3,6 +3,15 @@
 //!
 //! Every file is read through [`SysRoot`] and becomes a [`Fact`]: its value, absent, or unreadable with the errno.
 //! A root that remembers makes a snapshot, from which `privacy` keeps secrets out.
+//!
+//! ```
+//! use record::Fact;
+//! use sysroot::{SysRoot, Tree};
+//!
+//! let root = SysRoot::of(Tree::whole([("/proc/sys/vm/swappiness".to_owned(), b"60\n".to_vec())]));
+//! assert_eq!(root.number("/proc/sys/vm/swappiness"), Fact::Value(60));
+//! assert_eq!(root.read("/proc/sys/vm/stat_interval"), Fact::Absent);
+//! ```
 
 mod archive;
 pub mod efi_variable;

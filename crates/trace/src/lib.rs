@@ -19,6 +19,16 @@
 //! means for its figures; a gap is never nothing. Nothing is judged here.
 //!
 //! Bytes that come from elsewhere are never trusted: what does not fit ends its page, as [`Cause::Damaged`].
+//!
+//! ```
+//! use trace::{Item, text};
+//!
+//! let line = "  app-4711  [001] d..2.  12.345678: sched_waking: comm=app pid=4712 prio=19 target_cpu=001";
+//! let Some(Item::Event(event)) = text::parse(line) else { panic!("not an event") };
+//! assert_eq!((event.name(), event.time.0, event.signed("pid")), ("sched_waking", 12_345_678_000, Some(4712)));
+//! let Some(Item::Lost(lost)) = text::parse("CPU:1 [LOST 45 EVENTS]") else { panic!("nothing lost") };
+//! assert_eq!(lost.events, Some(45));
+//! ```
 
 mod bytes;
 pub mod counted;

@@ -9,6 +9,18 @@
 //! Why it matters: on PREEMPT_RT a timerfd expires in `ktimers/N` at `SCHED_FIFO` 1
 //! (Documentation/core-api/real-time/differences.rst), so that any real-time thread of the same CPU delays it, however urgent
 //! the thread that waits. A lock that a less urgent thread holds is such a thing too, unless priorities are inherited.
+//!
+//! ```no_run
+//! use units::CpuId;
+//! use wakepath::{BURST, Way, trials};
+//!
+//! # fn main() -> failure::Result<()> {
+//! let timerfd = Way::find("timerfd").unwrap();
+//! let trials = trials(timerfd, CpuId(1), (80, 40), BURST)?; // the waiter's priority, and the hog's
+//! println!("held up: {:?}, at worst {}", trials.are_held_up(), trials.worst());
+//! # Ok(())
+//! # }
+//! ```
 
 mod audit;
 mod holder;

@@ -1,6 +1,16 @@
 //! What goes over wires: frames that a peer answers ([`frame`]), who answers them ([`echo`]), a thread's way to that
 //! peer with the kernel's time stamps ([`Link`]), what latmus and latmon say to each other ([`latmon`]), and pulses on a
 //! wire whose answers are timed ([`pulse`]).
+//!
+//! ```
+//! use wire::frame::{Frame, Kind, SHORTEST};
+//!
+//! let request = Frame { kind: Kind::Request, run: 7, thread: 0, number: 42, residence: None };
+//! let mut bytes = [0; SHORTEST];
+//! request.write(&mut bytes);
+//! assert_eq!(Frame::read(&bytes), Some(request));
+//! assert_eq!(Frame::read(b"somebody else's"), None);
+//! ```
 
 pub mod echo;
 pub mod frame;

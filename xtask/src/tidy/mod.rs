@@ -3,6 +3,7 @@
 mod circles;
 mod code;
 mod dependencies;
+mod heads;
 mod layers;
 mod scrub;
 mod size;
@@ -59,7 +60,7 @@ struct Demand {
     check: fn(&Tree) -> Vec<Finding>,
 }
 
-const DEMANDS: [Demand; 16] = [
+const DEMANDS: &[Demand] = &[
     Demand { name: "unsafe code stays in sys", check: code::unsafe_outside_sys },
     Demand { name: "libraries do not print", check: code::printing },
     Demand { name: "few crates name kernel files", check: code::kernel_paths },
@@ -72,6 +73,7 @@ const DEMANDS: [Demand; 16] = [
     Demand { name: "functions are short", check: size::functions },
     Demand { name: "crates know those that the table in layers.rs allows them", check: layers::edges },
     Demand { name: "files do not use each other in a circle", check: circles::files },
+    Demand { name: "a crate shows how it is used", check: heads::without_example },
     Demand { name: "code is not compiled again for each type", check: code::many_times_over },
     Demand { name: "third-party notices are those of the programs", check: dependencies::notices },
     Demand { name: "no C in the binary's tree", check: dependencies::foreign_code },
@@ -91,7 +93,7 @@ pub fn run(arguments: Arguments) -> Result<bool> {
 pub fn stage() -> Result<Tally> {
     let tree = Tree::read()?;
     let mut tally = Tally::default();
-    for demand in &DEMANDS {
+    for demand in DEMANDS {
         let findings = (demand.check)(&tree);
         if !findings.is_empty() {
             println!("  {}:", demand.name);
@@ -152,7 +154,7 @@ mod tests {
     fn this_tree_is_tidy() {
         let tree = Tree::read().unwrap();
         assert!(tree.shipped.contains(&"worstcase".to_owned()));
-        for demand in &DEMANDS {
+        for demand in DEMANDS {
             let findings: Vec<String> = (demand.check)(&tree).iter().map(Finding::to_string).collect();
             assert!(findings.is_empty(), "{}:\n{}", demand.name, findings.join("\n"));
         }
