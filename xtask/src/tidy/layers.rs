@@ -5,7 +5,7 @@ use super::{Finding, Tree};
 use crate::workspace::Package;
 
 /// A crate and the crates of the house that it may depend on. A new crate gets its line here.
-const EDGES: [(&str, &[&str]); 34] = [
+const EDGES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("failure", &[]),
     ("printable", &[]),
@@ -94,9 +94,10 @@ pub fn edges(tree: &Tree) -> Vec<Finding> {
 }
 
 fn of(package: &Package) -> Vec<Finding> {
-    let path = format!("{}/Cargo.toml", package.name);
+    let directory = if package.name == "xtask" { "" } else { "crates/" };
+    let path = format!("{directory}{}/Cargo.toml", package.name);
     let Some((_, allowed)) = EDGES.iter().find(|(name, _)| *name == package.name) else {
-        return vec![Finding::new(path, 0, "the crate has no line in xtask's table of floors")];
+        return vec![Finding::new(path, 0, "the crate has no line in EDGES of xtask/src/tidy/layers.rs")];
     };
     let forbidden = |inner: &&String| !allowed.contains(&"*") && !allowed.contains(&inner.as_str());
     let name = |inner: &String| {
@@ -129,7 +130,7 @@ mod tests {
     fn the_table_has_no_way_round() {
         let mut below: Vec<&str> = Vec::new();
         for (name, allowed) in EDGES {
-            if name != "worstcase" && name != "xtask" {
+            if *name != "worstcase" && *name != "xtask" {
                 assert!(allowed.iter().all(|inner| below.contains(inner)), "{name} looks up");
             }
             below.push(name);

@@ -3,6 +3,7 @@
 mod circles;
 mod code;
 mod dependencies;
+mod executables;
 mod heads;
 mod layers;
 mod scrub;
@@ -73,6 +74,7 @@ const DEMANDS: &[Demand] = &[
     Demand { name: "functions are short", check: size::functions },
     Demand { name: "crates know those that the table in layers.rs allows them", check: layers::edges },
     Demand { name: "files do not use each other in a circle", check: circles::files },
+    Demand { name: "tests are linked into few executables", check: executables::of_tests },
     Demand { name: "a crate shows how it is used", check: heads::without_example },
     Demand { name: "code is not compiled again for each type", check: code::many_times_over },
     Demand { name: "third-party notices are those of the programs", check: dependencies::notices },
