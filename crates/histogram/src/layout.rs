@@ -81,7 +81,7 @@ mod tests {
         for cell in 0..CELLS {
             assert_eq!(index(lowest(cell)), cell);
             assert_eq!(index(highest(cell)), cell);
-            assert!(cell == 0 || lowest(cell) == highest(cell - 1) + 1);
+            assert!(cell == 0 || lowest(cell) == highest(cell - 1) + 1, "cell {cell}");
         }
     }
 

@@ -56,11 +56,11 @@ fn programs_are_kept_ordinary_and_on_their_cpus() {
             if let Work::Program(program) = &stressor.work {
                 let words = program.arguments.join(" ");
                 assert!(words.contains("--sched other --taskset {cpulist}"), "{}: {words}", load.name);
-                assert!(program.package.is_some());
+                assert!(program.package.is_some(), "{}: its package is not named", load.name);
                 for step in &program.steps {
                     let real_time =
                         ["cyclic", "schedpolicy", "hrtimers", "mutex", "softlockup", "resched", "madvise"];
-                    assert!(!real_time.contains(&step.as_str()), "{step}");
+                    assert!(!real_time.contains(&step.as_str()), "{}: {step}", load.name);
                 }
             }
         }
@@ -94,7 +94,7 @@ fn a_plan_survives_its_way_to_the_supervisor() {
     for load in loads {
         let mut plan = LoadPlan::new(load, "0-1,7".parse().unwrap(), Seed(5));
         let sent = serde_json::to_vec(&plan).unwrap();
-        assert!(!sent.contains(&b'\n'));
+        assert!(!sent.contains(&b'\n'), "{}", plan.load.name);
         plan.executable = Default::default();
         assert_eq!(serde_json::from_slice::<LoadPlan>(&sent).unwrap(), plan);
     }

@@ -125,8 +125,11 @@ mod tests {
         let power = Power::of(0.2, 0.96, 7);
         for share in [0.5, 0.8, 0.9] {
             let ratio = power.detectable(share);
-            assert!((power.chance(ratio, 1.0, 0.96) - share).abs() < 1e-6);
-            assert!((power.chance(1.0 / ratio, 1.0, 0.96) - share).abs() < 1e-6, "shorter as well as longer");
+            // Shorter as well as longer.
+            for ratio in [ratio, 1.0 / ratio] {
+                let chance = power.chance(ratio, 1.0, 0.96);
+                assert!((chance - share).abs() < 1e-6, "{ratio} is found in {chance} instead of {share}");
+            }
         }
         assert!(power.chance(1.2, 4.0, 0.96) > power.chance(1.2, 1.0, 0.96));
         assert!(power.chance(1.2, 4.0, 0.99) < power.chance(1.2, 4.0, 0.96));

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(Tail::finest(9), None);
         for samples in [10, 100, 1_000] {
             let run = of((0..samples).map(|n| n * 1_000));
-            assert!(Tail::finest(samples).unwrap().of(&run).is_some());
+            assert!(Tail::finest(samples).unwrap().of(&run).is_some(), "{samples} samples");
         }
     }
 

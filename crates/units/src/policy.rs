@@ -162,7 +162,7 @@ mod tests {
     fn policy_numbers_are_the_kernels() {
         for number in 0..8 {
             let policy = Policy::from_number(number);
-            assert!(policy == Policy::Unknown || policy.number() == number);
+            assert!(policy == Policy::Unknown || policy.number() == number, "{number}: {policy:?}");
         }
     }
 }

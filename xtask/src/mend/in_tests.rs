@@ -23,8 +23,28 @@ pub fn check_generated(path: &Path, text: &str) {
         fs::write(path, text).unwrap_or_else(|error| panic!("writing {}: {error}", path.display()));
     }
     let committed = fs::read_to_string(path).unwrap_or_default();
-    let (path, command) = (path.display(), command());
-    assert!(committed == text, "{path} is not what it is made from says; {command}");
+    if committed != text {
+        let (path, command) = (path.display(), command());
+        panic!("{path} is not up to date: {}; {command}", first_difference(&committed, text));
+    }
+}
+
+/// Where two texts part.
+#[allow(dead_code, reason = "some executables only have snapshots")]
+pub fn first_difference(committed: &str, generated: &str) -> String {
+    let (mut committed, mut generated) = (committed.lines(), generated.lines());
+    for line in 1.. {
+        match (committed.next(), generated.next()) {
+            (None, None) => break,
+            (before, now) if before == now => {}
+            (before, now) => {
+                let shown =
+                    |text: Option<&str>| text.map_or("no line".to_owned(), |text| format!("`{text}`"));
+                return format!("line {line} is {}, and is generated as {}", shown(before), shown(now));
+            }
+        }
+    }
+    "only their line ends differ".to_owned()
 }
 
 /// `insta::assert_snapshot`, with the command.

@@ -161,22 +161,26 @@ fn check_sarif(audit: &Audit) {
     for (result, finding) in run.results.iter().zip(&audit.findings) {
         let rule = &run.tool.driver.rules[result.rule_index];
         assert_eq!(rule.id, result.rule_id);
-        assert!(rule.default_configuration.level != standard::Level::None);
+        assert!(rule.default_configuration.level != standard::Level::None, "{}", rule.id);
         assert!(
             [&rule.short_description, &rule.full_description, &result.message]
                 .iter()
-                .all(|words| !words.text.is_empty())
+                .all(|words| !words.text.is_empty()),
+            "{}: a text is empty",
+            rule.id
         );
-        assert_eq!(result.kind == standard::Kind::Fail, finding.outcome == Outcome::Failed);
-        assert_eq!(result.kind == standard::Kind::Fail, result.level != standard::Level::None, "3.27.10");
-        assert!(!result.partial_fingerprints.is_empty());
+        let fails = result.kind == standard::Kind::Fail;
+        assert_eq!(fails, finding.outcome == Outcome::Failed, "{}", rule.id);
+        assert_eq!(fails, result.level != standard::Level::None, "{}: 3.27.10", rule.id);
+        assert!(!result.partial_fingerprints.is_empty(), "{}", rule.id);
         for location in &result.locations {
             let uri = location.physical_location.as_ref().map(|place| place.artifact_location.uri.as_str());
             assert!(
                 uri.is_none_or(|uri| uri.starts_with("file:///") && uri.is_ascii() && !uri.contains(' ')),
                 "{uri:?}"
             );
-            assert!(uri.is_some() || location.logical_locations.iter().any(|place| !place.name.is_empty()));
+            let is_named = location.logical_locations.iter().any(|place| !place.name.is_empty());
+            assert!(uri.is_some() || is_named, "{}: a place without a name", rule.id);
         }
     }
 }
@@ -393,7 +397,7 @@ fn check_tap(audit: &Audit) {
     for (point, finding) in points.iter().zip(&audit.findings) {
         let skipped = point.directive.starts_with("SKIP");
         assert_eq!(point.ok && !skipped, finding.outcome == Outcome::Passed, "{point:?}");
-        assert!(point.description.starts_with(&finding.rule));
+        assert!(point.description.starts_with(&finding.rule), "{}: {point:?}", finding.rule);
     }
 }
 

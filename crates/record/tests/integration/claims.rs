@@ -134,8 +134,10 @@ fn rates(families: &[Family], count: usize, runs: u64) {
         failures.extend(rate.check(&format!("rate, {count}"), family));
         failures.extend(events.check(&format!("events, {count}"), family));
         if family == Family::Independent {
-            assert!(events.made * 10 >= events.runs * 9);
-            assert!((count as u64) < LEAST_FOR_RATE || rate.made * 10 >= rate.runs * 9);
+            let is_made = |claim: &Tally| claim.made * 10 >= claim.runs * 9;
+            assert!(is_made(&events), "events, {count}: {} claims of {}", events.made, events.runs);
+            let rate_is_made = (count as u64) < LEAST_FOR_RATE || is_made(&rate);
+            assert!(rate_is_made, "rate, {count}: {} claims of {}", rate.made, rate.runs);
         }
     }
     assert!(failures.is_empty(), "{failures:#?}");

@@ -41,6 +41,15 @@ fn schemas_are_those_of_the_types() {
     numbered("wake-paths", 1, schemars::schema_for!(WakePaths).to_value());
 }
 
+#[test]
+fn a_file_that_is_not_up_to_date_is_named_with_the_first_line_that_differs() {
+    let of = |committed, generated| mend::first_difference(committed, generated);
+    assert_eq!(of("a\nb\n", "a\nc\n"), "line 2 is `b`, and is generated as `c`");
+    assert_eq!(of("a\n", "a\nb\n"), "line 2 is no line, and is generated as `b`");
+    assert_eq!(of("a\nb", "a\n"), "line 2 is `b`, and is generated as no line");
+    assert_eq!(of("a", "a\n"), "only their line ends differ");
+}
+
 /// A file that a run of the program left.
 fn left_by_a_run(name: &str) -> String {
     let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../worstcase/tests/records");

@@ -308,8 +308,12 @@ mod tests {
         };
         assert!(estimates.iter().filter(holds).count() + 1 >= estimates.len(), "{estimates:?}");
         for extreme in estimates {
-            assert!(extreme.level < 1.3 * truth && extreme.level > 0.7 * truth);
-            assert!(extreme.points.is_sorted_by(|a, b| a.observed <= b.observed && a.expected < b.expected));
+            assert!(extreme.level < 1.3 * truth && extreme.level > 0.7 * truth, "{truth}: {extreme:?}");
+            let points = &extreme.points;
+            assert!(
+                points.is_sorted_by(|a, b| a.observed <= b.observed && a.expected < b.expected),
+                "{points:?}"
+            );
             assert_eq!(extreme.points.len(), extreme.blocks);
         }
     }

@@ -142,7 +142,8 @@ fn so_many_rounds_are_needed_as_the_strongest_answer_takes() {
             Paired::of(&rounds).unwrap().interval(confidence).map(|interval| interval.low)
         };
         let needed = rounds_needed(comparisons);
-        assert!((all_agree(needed).unwrap() - 2.0).abs() < 1e-9);
+        let low = all_agree(needed).unwrap();
+        assert!((low - 2.0).abs() < 1e-9, "{comparisons} comparisons, {needed} rounds: {low}");
         assert_eq!(all_agree(needed - 1), None, "{comparisons}");
     }
 }
