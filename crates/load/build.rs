@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Those that are shown first, in this order; others follow by name.
-const FIRST: [&str; 13] = [
+const FIRST: &[&str] = &[
     "idle",
     "cpu",
     "io",

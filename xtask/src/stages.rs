@@ -91,9 +91,7 @@ pub fn simulations() -> Result<Tally> {
 /// `cargo doc` has nothing to warn of.
 fn documentation() -> Result<Tally> {
     let mut cargo = cargo();
-    // Who reads these pages reads the source too: a link to a private item is no fault.
-    let flags = "-D warnings -A rustdoc::private_intra_doc_links";
-    cargo.args(["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", flags);
+    cargo.args(["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings");
     checked("documentation", &mut cargo).map(Tally::of)
 }
 
