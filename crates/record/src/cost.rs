@@ -312,6 +312,7 @@ mod tests {
                 sample: Nanos(1),
                 seed: Seed(1),
             },
+            turn: None,
             rounds: samples.len() as u32,
             runs: 0,
             interrupted: None,
