@@ -19,3 +19,66 @@ pub fn in_effect(root: &SysRoot) -> Fact<i64> {
         parsed(bytes.map(|bytes| i64::from(i32::from_ne_bytes(bytes))))
     })
 }
+
+/// Who may open the device for writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// Bits of stat(2).
+    pub mode: u32,
+    /// The owner.
+    pub user: u32,
+    /// The group.
+    pub group: u32,
+}
+
+/// Where a snapshot has it: `600 0 0`.
+const PERMISSION: &str = "/worstcase/permission/dev/cpu_dma_latency";
+
+/// The device's permission.
+pub fn permission(root: &SysRoot) -> Fact<Permission> {
+    let asked = || {
+        let found = rustix::fs::stat(PATH).map_err(std::io::Error::from);
+        let text =
+            found.map(|found| format!("{:o} {} {}\n", found.st_mode & 0o777, found.st_uid, found.st_gid));
+        sysroot::fact(text.map(String::into_bytes))
+    };
+    let read = || if root.is_live() { asked() } else { root.beginning(PERMISSION, 64) };
+    root.bytes_or(PERMISSION, read).and_then(|bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        let mut words = text.split_whitespace();
+        let mode = words.next().and_then(|word| u32::from_str_radix(word, 8).ok());
+        let numbers: Vec<u32> = words.filter_map(|word| word.parse().ok()).collect();
+        parsed(match (mode, numbers.as_slice()) {
+            (Some(mode), [user, group]) => Ok(Permission { mode, user: *user, group: *group }),
+            _ => Err(()),
+        })
+    })
+}
+
+impl Permission {
+    /// Whether a process of this user and these groups may write.
+    pub fn allows(self, user: u32, groups: &[u32]) -> bool {
+        let shift = match () {
+            () if user == self.user => 6,
+            () if groups.contains(&self.group) => 3,
+            () => 0,
+        };
+        self.mode >> shift & 0o2 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_class_that_fits_decides() {
+        let device = |mode| Permission { mode, user: 0, group: 44 };
+        assert!(device(0o600).allows(0, &[]));
+        assert!(!device(0o600).allows(1000, &[44]));
+        assert!(device(0o660).allows(1000, &[100, 44]));
+        assert!(!device(0o660).allows(1000, &[100]));
+        assert!(device(0o666).allows(1000, &[]));
+        assert!(!device(0o606).allows(1000, &[44]));
+    }
+}

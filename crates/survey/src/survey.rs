@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use machine::boot_loader::{self, Request};
 use machine::command_line::CommandLine;
 use machine::configuration::{self, Configuration};
+use machine::facts::kernel::RELEASE;
 use machine::facts::place::container_of;
 use machine::facts::processors::online;
 use machine::kernel_config::KernelConfig;
@@ -43,6 +44,8 @@ pub struct Given {
     pub command_line: Option<String>,
     /// The architecture as `uname -m` says it, where the configuration does not say.
     pub architecture: Option<String>,
+    /// The kernel's version, `6.12.3`, where the configuration does not say.
+    pub version: Option<String>,
 }
 
 /// A machine that answers questions by name. Everything is read at most once.
@@ -79,6 +82,9 @@ impl Survey {
         }
         if let Some(architecture) = given.architecture {
             put(ARCHITECTURE, architecture.into_bytes());
+        }
+        if let Some(version) = given.version {
+            put(RELEASE, version.into_bytes());
         }
         let config_name = given.config.map(|(name, bytes)| {
             put(configuration::RUNNING, bytes);

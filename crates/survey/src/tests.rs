@@ -111,6 +111,7 @@ fn what_was_given_is_all_that_is_known() {
         config: Some(("debian.config".into(), text.into())),
         command_line: Some("quiet".into()),
         architecture: None,
+        version: None,
     };
     let survey = Survey::of(given, CpuList::new());
     for (name, value) in [

@@ -16,6 +16,7 @@ pub mod birth;
 pub mod clock;
 pub mod cpu;
 pub mod error;
+pub mod ethtool;
 pub mod futex;
 pub mod gpio;
 #[cfg(feature = "injection")]

@@ -24,8 +24,25 @@ pub(super) fn kept(path: &str, bytes: Vec<u8>) -> Vec<u8> {
         _ if boot_files::are_at(path) => on_text(bytes, |text| boot_files::kept(path, text)),
         "/proc/self/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("CapEff"))),
         "/proc/1/status" => on_text(bytes, |text| lines(text, |line| line.starts_with("Cpus_allowed"))),
+        "/etc/audit/audit.rules" => on_text(bytes, audit_rules),
         _ => bytes,
     }
+}
+
+/// Rules of auditd without what they compare: users, files, keys.
+fn audit_rules(text: &str) -> String {
+    const TELLING: [&str; 5] = ["-F", "-C", "-k", "-w", "-p"];
+    let kept = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_value = |at: usize| at > 0 && TELLING.contains(&words[at - 1]);
+        let kept = words
+            .iter()
+            .enumerate()
+            .filter(|(at, word)| !is_value(*at) && (**word == "-w" || !TELLING.contains(word)));
+        kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let rules = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    rules.map(kept).collect()
 }
 
 /// Where kernels and distributions put a configuration.

@@ -36,7 +36,11 @@ pub fn run(binary: &Path, verbose: bool) -> Result<()> {
         ("d.txt", true),
         ("e.txt", true),
         ("f.txt", true),
-        ("g.txt", false),
+        ("g.txt", true),
+        ("h.txt", true),
+        ("i.txt", true),
+        ("j.txt", true),
+        ("k.txt", true),
     ];
     for (name, is_mended_by) in parts {
         let path = directory.join(name);

@@ -3,9 +3,11 @@
 mod complete;
 mod expression;
 mod kconfig;
+mod version;
 
 pub use complete::{Completed, complete};
 pub use kconfig::{KernelSource, ReadSourceError};
+pub use version::version;
 
 use machine::kernel_config::{Dropped, KernelConfig, Setting};
 

@@ -14,6 +14,13 @@ pub fn grubby(arguments: &[&str]) -> Option<String> {
         .then(|| "changes no entry: --update-kernel=ALL or a kernel's path says which".to_owned())
 }
 
+/// grub-mkconfig(8): without -o the configuration goes to standard output.
+pub fn unwritten(arguments: &[&str]) -> Option<String> {
+    let is_written =
+        arguments.iter().any(|argument| argument.starts_with("-o") || argument.starts_with("--output"));
+    (!is_written).then(|| "prints the configuration and writes no file: -o /boot/grub2/grub.cfg".to_owned())
+}
+
 /// rpm-ostree(1), kargs.
 pub fn ostree(arguments: &[&str]) -> Option<String> {
     const CHANGES: [&str; 4] = ["--add", "--args", "--set", "--add-args"];
@@ -71,6 +78,10 @@ pub fn clock_of_etf(arguments: &[&str]) -> Option<String> {
 pub fn flags_of_taprio(arguments: &[&str]) -> Option<String> {
     let at = arguments.iter().position(|argument| *argument == "taprio")?;
     let flags = value_of(&arguments[at..], &["flags"])?;
+    if matches!(flags, "0x2" | "2") && arguments[at..].contains(&"clockid") {
+        let message = "with full offload the device's clock counts: clockid is refused beside flags 0x2";
+        return Some(message.to_owned());
+    }
     let number = match flags.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok()?,
         None => flags.parse().ok()?,

@@ -68,6 +68,7 @@ fn named_cpu(comment: &str) -> Option<u32> {
     let lower = comment.to_ascii_lowercase();
     let at = ["cpu", "core"].into_iter().find_map(|word| Some(lower.find(word)? + word.len()))?;
     let rest = lower[at..].trim_start_matches([' ', '#']);
+    let rest = rest.strip_prefix("number ").unwrap_or(rest);
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     let behind = rest[digits.len()..].trim_start();
     let is_one = !behind.starts_with([',', '-', '/']) && !behind.starts_with("and ");
@@ -124,7 +125,7 @@ const WRITERS: [&str; 7] =
     ["update-grub", "grub-mkconfig", "grub2-mkconfig", "grubby", "update-bootloader", "pbl ", "grub-update"];
 
 /// /etc/default/grub is edited, the machine is booted, and nothing has made grub.cfg of it.
-fn boot_loader_not_written(text: &str) -> Option<Remark> {
+pub fn boot_loader_not_written(text: &str) -> Option<Remark> {
     let edits = text.lines().position(|line| {
         let changes = ["sed -i", "tee ", ">> ", "Open ", "open ", "Edit ", "edit ", "nano ", "vi "];
         line.contains("/etc/default/grub") && changes.iter().any(|change| line.contains(change))

@@ -6,10 +6,12 @@ use crate::Severity;
 
 /// One remark an idea, at the line that says the last of its texts.
 pub fn remarks(text: &str) -> Vec<Remark> {
+    let lower = text.to_lowercase();
     KNOWN
         .idea
         .iter()
         .filter(|idea| idea.unless.as_ref().is_none_or(|unless| !text.contains(unless.as_str())))
+        .filter(|idea| idea.claims.is_empty() || idea.claims.iter().any(|claim| claims(&lower, claim)))
         .filter_map(|idea| {
             let lines: Option<Vec<usize>> = idea.texts.iter().map(|wanted| line_of(text, wanted)).collect();
             let (line, excerpt) = (lines?.into_iter().max()?, idea.texts.last()?);
@@ -25,6 +27,16 @@ pub fn remarks(text: &str) -> Vec<Remark> {
             )
         })
         .collect()
+}
+
+/// Whether a text, in small letters, says so in a sentence that denies nothing before it.
+fn claims(lower: &str, claim: &str) -> bool {
+    lower.match_indices(claim).any(|(at, _)| {
+        let before = &lower[..at];
+        let start = before.rfind(['.', ':', ';', '\n']).map_or(0, |place| place + 1);
+        let sentence = &before[start..];
+        !["not ", "n't ", "never ", "nor ", "cannot "].iter().any(|denial| sentence.contains(denial))
+    })
 }
 
 fn line_of(text: &str, wanted: &str) -> Option<usize> {

@@ -6,12 +6,15 @@ use units::{CpuList, KernelVersion};
 use super::{Remark, RemarkId, Target, prose};
 
 /// A comment and the statement that it stands above or behind.
-struct Explained<'a> {
+pub struct Explained<'a> {
     /// The statement's first line, from 1.
-    line: usize,
-    comment: String,
-    statement: &'a str,
-    words: Vec<&'a str>,
+    pub line: usize,
+    /// What stands above it and behind it.
+    pub comment: String,
+    /// Its first line.
+    pub statement: &'a str,
+    /// That, taken apart at blanks, commas and `=`.
+    pub words: Vec<&'a str>,
 }
 
 /// What lines do beside what their comments say.
@@ -25,6 +28,8 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
             opposite(explained),
             unmoved(explained),
             below_interrupts(explained),
+            ordinary(explained),
+            one_core(explained),
         ];
         remarks.into_iter().flatten().collect::<Vec<_>>()
     };
@@ -35,8 +40,15 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
     remarks
 }
 
+/// What the machine that `page` speaks of does not have, in a piece of its code.
+pub fn elsewhere(page: &str, code: &str, target: Target) -> Vec<Remark> {
+    let machine = Machine::of(page);
+    let lines = code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'));
+    lines.filter_map(|(index, line)| not_there(index + 1, line, machine, target)).collect()
+}
+
 /// Each line that is no comment and has one; a comment of several lines is one, and holds for the next statement only.
-fn explained(text: &str) -> Vec<Explained<'_>> {
+pub fn explained(text: &str) -> Vec<Explained<'_>> {
     let mut comment = String::new();
     let mut all = Vec::new();
     let mut continues = false;
@@ -56,7 +68,9 @@ fn explained(text: &str) -> Vec<Explained<'_>> {
             all.push(Explained { line: index + 1, comment: whole, statement, words });
         }
         // Lines of one statement have its comment.
-        let goes_on = trimmed.ends_with('\\');
+        let is_head = ["for ", "while ", "if ", "do", "then"].iter().any(|head| statement.starts_with(head))
+            && !statement.contains(['>', '|']);
+        let goes_on = trimmed.ends_with('\\') || is_head;
         if !goes_on && (!statement.is_empty() || !continues) {
             comment.clear();
         }
@@ -116,7 +130,13 @@ fn times(comment: &str) -> Vec<u64> {
 }
 
 /// Words that a bare number follows, and its unit in nanoseconds.
-const UNITS: [(&str, &str, u64); 26] = [
+const UNITS: [(&str, &str, u64); 32] = [
+    ("cyclictest", "-D", 1_000_000_000),
+    ("cyclictest", "--duration", 1_000_000_000),
+    ("rtla", "-d", 1_000_000_000),
+    ("rtla", "--duration", 1_000_000_000),
+    ("stress-ng", "--timeout", 1_000_000_000),
+    ("stress-ng", "-t", 1_000_000_000),
     ("cyclictest", "-i", 1_000),
     ("cyclictest", "--interval", 1_000),
     ("cyclictest", "-d", 1_000),
@@ -205,8 +225,13 @@ fn time(explained: &Explained) -> Option<Remark> {
     if values.is_empty() || times.iter().any(|time| lengths.contains(time)) {
         return None;
     }
-    let (number, length, time) = values.iter().zip(&lengths).find_map(|((number, _), length)| {
-        times.iter().find(|time| is_slip(**time, *length)).map(|time| (*number, *length, *time))
+    let (number, length, time) = values.iter().zip(&lengths).find_map(|((number, unit), length)| {
+        // Seconds where minutes or hours are meant.
+        let is_other = |time: u64| {
+            *unit == 1_000_000_000 && [60, 3600].iter().any(|factor| length.saturating_mul(*factor) == time)
+        };
+        let slipped = times.iter().find(|time| is_slip(**time, *length) || is_other(**time));
+        slipped.map(|time| (*number, *length, *time))
     })?;
     let message =
         format!("{number} is {} here, and the comment says {}", units::Nanos(length), units::Nanos(time));
@@ -254,7 +279,8 @@ fn policy(explained: &Explained) -> Option<Remark> {
 }
 
 /// Files whose value says the opposite of their name's last word, or of what a comment asks: file, value, what it does.
-const SWITCHES: [(&str, &str, &str); 6] = [
+const SWITCHES: [(&str, &str, &str); 7] = [
+    ("/disable", "0", "enables the idle state"),
     ("intel_pstate/no_turbo", "0", "allows turbo"),
     ("cpufreq/boost", "1", "allows boost"),
     ("kernel/nmi_watchdog", "1", "turns the watchdog on"),
@@ -315,6 +341,37 @@ fn below_interrupts(explained: &Explained) -> Option<Remark> {
     (1..=50).contains(&priority).then(|| {
         let message = format!("threads of interrupts have priority 50: {priority} is not above them");
         Remark::error(explained.line, RemarkId::Contradiction, explained.statement, message)
+    })
+}
+
+/// The comment speaks of a real-time thread, and cyclictest measures an ordinary one.
+fn ordinary(explained: &Explained) -> Option<Remark> {
+    let lower = explained.comment.to_lowercase();
+    let is_meant = ["fifo", "real-time", "realtime", "sched_rr"].iter().any(|word| lower.contains(word));
+    let at = explained.words.iter().position(|word| word.rsplit('/').next() == Some("cyclictest"))?;
+    let is_asked = explained.words[at..].iter().any(|word| {
+        ["--priority", "--prio", "--policy"].iter().any(|option| word.starts_with(option))
+            || word.starts_with('-') && !word.starts_with("--") && word.contains('p')
+    });
+    let is_lent = explained.words[..at].contains(&"chrt");
+    (is_meant && !is_asked && !is_lent).then(|| {
+        let message = "without -p it measures an ordinary thread (SCHED_OTHER)";
+        Remark::error(explained.line, RemarkId::Contradiction, explained.statement, message)
+    })
+}
+
+/// cpufreq-set changes CPU 0 unless -c or -r says otherwise (cpufreq-set(1)).
+fn one_core(explained: &Explained) -> Option<Remark> {
+    let lower = explained.comment.to_lowercase();
+    let says_all =
+        ["all ", "every ", "each "].iter().any(|word| lower.contains(word)) && !lower.contains("loop");
+    let at = explained.words.iter().position(|word| word.rsplit('/').next() == Some("cpufreq-set"))?;
+    let is_named = explained.words[at..]
+        .iter()
+        .any(|word| word.starts_with("-c") || word.starts_with("--cpu") || *word == "-r");
+    (says_all && !is_named).then(|| {
+        let message = "without -c it changes CPU 0 alone: cpupower frequency-set changes all";
+        Remark::error(explained.line, RemarkId::NoEffect, explained.statement, message)
     })
 }
 

@@ -88,6 +88,9 @@ pub struct Alone {
 #[serde(deny_unknown_fields)]
 pub struct Idea {
     pub texts: Vec<String>,
+    /// One of these belongs to it, too, in small letters and where no word of its sentence denies it.
+    #[serde(default)]
+    pub claims: Vec<String>,
     /// What the recipe has where the idea is not mistaken.
     pub unless: Option<String>,
     /// How bad it is; a note if it is not said.

@@ -7,6 +7,8 @@
 //! `keys.txt` and `known.toml`. A text of which nothing was read is not understood, and never passes.
 
 mod administration;
+mod aims;
+mod claims;
 mod code;
 mod containers;
 mod context;
@@ -163,6 +165,8 @@ impl Examination {
 pub fn examine(text: &str, target: Target) -> Examination {
     let target = Target { processors: target.processors.or_else(|| said::processors(text)), ..target };
     let Reading { statements, mut remarks, settings } = read(text, target);
+    remarks.extend(claims::remarks(text));
+    remarks.extend(ideas::remarks(text));
     remarks.extend(words::remarks(&statements, target));
     remarks.extend(symbols::remarks(&statements, target));
     remarks.extend(writes::together(&statements));
@@ -200,7 +204,11 @@ fn read(text: &str, target: Target) -> Reading {
         return judged(text, form, target);
     }
     let mut reading = Reading { remarks: typography::remarks(text), ..Reading::default() };
-    for block in markdown::code(text) {
+    let blocks = markdown::code(text);
+    let pieces: Vec<(usize, &str)> = blocks.iter().map(|block| (block.line, block.text.as_str())).collect();
+    reading.remarks.extend(claims::elsewhere(text, &pieces, target));
+    reading.remarks.extend(context::boot_loader_not_written(text));
+    for block in &blocks {
         let above = text.lines().take(block.line - 1).filter(|line| !line.trim().is_empty());
         match above.last().filter(|line| prose::introduces(line)) {
             // What the sentence above says is meant of the block, as a comment in it would be.
@@ -212,12 +220,8 @@ fn read(text: &str, target: Target) -> Reading {
     }
     reading.statements.extend(statements::spans(text));
     for (line, sentence, command) in statements::commands_in_sentences(text) {
-        match line {
-            1 => reading.add(file(command, target)),
-            _ => reading.add(file(&format!("# {sentence}\n{command}"), target).moved(line - 2)),
-        }
+        reading.add(file(&format!("# {sentence}\n{command}"), target).at(line));
     }
-    reading.remarks.extend(ideas::remarks(text));
     reading
 }
 
@@ -231,6 +235,7 @@ fn judged(text: &str, form: Option<Reading>, target: Target) -> Reading {
     let mut reading = form.or_else(|| introduced(text, target)).unwrap_or_else(|| lines(text, target));
     reading.remarks.extend(places::remarks(text));
     reading.remarks.extend(intent::remarks(text, target));
+    reading.remarks.extend(aims::remarks(text));
     reading
 }
 
@@ -254,7 +259,6 @@ fn lines(text: &str, target: Target) -> Reading {
     reading.remarks.extend(symbols::forms(text));
     reading.remarks.extend(shell::remarks(text));
     reading.remarks.extend(context::remarks(text));
-    reading.remarks.extend(ideas::remarks(text));
     reading.settings += assignments(text, &mut reading.remarks);
     if let Some(limits) = prose::rows_of_limits(text) {
         reading.add(forms::read(&limits, target).unwrap_or_default());

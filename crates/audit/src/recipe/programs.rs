@@ -61,6 +61,9 @@ pub fn outcome(simple: &Simple) -> Outcome {
             message
         }
         "grubby" => administration::grubby(&arguments),
+        "grub-mkconfig" | "grub2-mkconfig" if simple.targets.is_empty() => {
+            administration::unwritten(&arguments)
+        }
         "pro" | "ua" => administration::subscription(&arguments),
         "rpm-ostree" => administration::ostree(&arguments),
         "stress-ng" | "timeout" | "hwlatdetect" => measuring::unit_apart(&arguments),

@@ -39,6 +39,13 @@ impl Reading {
         self.settings += other.settings;
     }
 
+    /// The same, all of it on one line.
+    pub fn at(mut self, line: usize) -> Self {
+        self.statements.iter_mut().for_each(|statement| *statement.line_mut() = line);
+        self.remarks.iter_mut().for_each(|remark| remark.line = line);
+        self
+    }
+
     /// The same so many lines further down.
     pub fn moved(mut self, lines: usize) -> Self {
         self.statements.iter_mut().for_each(|statement| *statement.line_mut() += lines);

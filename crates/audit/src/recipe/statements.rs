@@ -348,7 +348,7 @@ fn sysctl_line(line: &str) -> Option<(String, String)> {
 }
 
 /// Programs that these recipes use.
-const PROGRAMS: [&str; 79] = [
+const PROGRAMS: [&str; 82] = [
     "echo",
     "stress",
     "stress-ng",
@@ -425,6 +425,9 @@ const PROGRAMS: [&str; 79] = [
     "oslat",
     "iperf3",
     "chcpu",
+    "cpufreq-set",
+    "grub-mkconfig",
+    "grub2-mkconfig",
     "nvpmodel",
     "jetson_clocks",
     "pro",
@@ -454,7 +457,8 @@ pub fn spans(text: &str) -> Vec<Statement> {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         } else if !fenced {
-            let inside = line.split('`').skip(1).step_by(2).filter(|span| !span.is_empty());
+            let spans = line.split('`').skip(1).step_by(2);
+            let inside = spans.filter(|span| !span.is_empty() && !(span.contains(' ') && is_command(span)));
             let is_advised = prose::advises(line);
             found.extend(inside.flat_map(|span| in_sentence(index + 1, span, is_advised)));
         }
@@ -473,7 +477,8 @@ pub fn commands_in_sentences(text: &str) -> Vec<(usize, String, &str)> {
         }
         let words: Vec<&str> = line.split('`').step_by(2).collect();
         let spans = line.split('`').skip(1).step_by(2);
-        let commands = spans.filter(|span| span.trim().contains(' ') && is_command(span));
+        let is_entry = |span: &str| span.starts_with("options ");
+        let commands = spans.filter(|span| span.trim().contains(' ') && (is_command(span) || is_entry(span)));
         found.extend(commands.map(|command| (index + 1, words.join(" "), command)));
     }
     found

@@ -85,7 +85,10 @@ impl Case {
             None => {
                 let config = config.map(|text| ("config".to_owned(), text.into_bytes()));
                 let architecture = config.is_none().then(|| self.architecture.clone());
-                Survey::of(Given { config, command_line: self.boot.clone(), architecture }, isolated)
+                Survey::of(
+                    Given { config, command_line: self.boot.clone(), architecture, ..Given::default() },
+                    isolated,
+                )
             }
         };
         match self.process {

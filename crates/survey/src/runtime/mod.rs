@@ -4,6 +4,8 @@
 //! Nothing is read that interrupts other CPUs or takes another process's memory lock.
 
 use crate::survey::NamedFact;
+mod auditd;
+mod balloon;
 mod frequency;
 mod holders;
 mod idle;
@@ -25,7 +27,9 @@ mod virtual_cpus;
 mod watchdogs;
 
 /// The facts of all topics.
-pub(super) const TABLES: [&[NamedFact]; 18] = [
+pub(super) const TABLES: [&[NamedFact]; 20] = [
+    auditd::FACTS,
+    balloon::FACTS,
     frequency::FACTS,
     holders::FACTS,
     idle::FACTS,

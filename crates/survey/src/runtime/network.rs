@@ -1,5 +1,6 @@
 //! Work of the network that comes to CPUs for real time (Documentation/networking/scaling.rst).
 
+use machine::ethtool::{self, Coalescing};
 use record::Fact;
 
 use crate::files;
@@ -22,6 +23,8 @@ pub(super) const FACTS: &[NamedFact] = &[
         "devices with more receive queues than there are CPUs for everything else",
         queues,
     ),
+    fact("network.coalescing", "devices that gather received packets before they interrupt", coalescing),
+    fact("network.sleeping-links", "devices whose link sleeps between packets", sleeping_links),
 ];
 
 const INTERFACES: &str = "/sys/class/net";
@@ -70,6 +73,57 @@ fn queues(survey: &Survey) -> Reading {
     list(many.map(|(name, queues)| item(name, format!("{queues} receive queues"))).collect(), FROM)
 }
 
+/// Interfaces with a device whose link is up.
+fn devices(survey: &Survey) -> Fact<Vec<String>> {
+    let is_up = |name: &String| {
+        let state = survey.root.read(&format!("{INTERFACES}/{name}/operstate"));
+        let has_device = survey.root.list(&format!("{INTERFACES}/{name}/device")).value().is_some();
+        has_device && state.value().is_none_or(|state| state != "down")
+    };
+    survey.root.list(INTERFACES).map(|names| names.into_iter().filter(is_up).collect())
+}
+
+/// One item a device for which `of` has words. What a driver does not support is nothing that delays.
+fn of_devices(survey: &Survey, from: &str, of: impl Fn(&str) -> Fact<Option<String>>) -> Reading {
+    let Fact::Value(names) = devices(survey) else { return reading(Fact::Absent, from) };
+    let mut items = Vec::new();
+    for name in &names {
+        match of(name) {
+            Fact::Value(Some(words)) => items.push(item(name, words)),
+            Fact::Unreadable(errno) if errno != NOT_SUPPORTED => {
+                return reading(Fact::Unreadable(errno), from);
+            }
+            // An older snapshot has no answer.
+            Fact::Unsupported => return unsupported(from),
+            Fact::Value(None) | Fact::Absent | Fact::Unreadable(_) => {}
+        }
+    }
+    list(items, from)
+}
+
+const NOT_SUPPORTED: i32 = rustix::io::Errno::OPNOTSUPP.raw_os_error();
+
+/// Devices that gather received packets before they interrupt.
+fn coalescing(survey: &Survey) -> Reading {
+    of_devices(survey, "ethtool -c", |name| {
+        ethtool::coalescing(&survey.root, name).map(|found| match found {
+            Coalescing { adaptive: true, microseconds } => {
+                Some(format!("adaptive-rx on, rx-usecs {microseconds}"))
+            }
+            Coalescing { microseconds: 0, .. } => None,
+            Coalescing { microseconds, .. } => Some(format!("rx-usecs {microseconds}")),
+        })
+    })
+}
+
+/// Devices whose link sleeps between packets.
+fn sleeping_links(survey: &Survey) -> Reading {
+    of_devices(survey, "ethtool --show-eee", |name| {
+        let sleeps = ethtool::sleeps_between_packets(&survey.root, name);
+        sleeps.map(|sleeps| sleeps.then(|| "EEE active".to_owned()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Isolated, shown};
@@ -100,6 +154,23 @@ mod tests {
         let reading = |isolated| shown(&machine(), isolated, "network.steered-to-isolated");
         assert_eq!(reading(Isolated::Cpus("2-3")), "eth0 rx-0: 2-3, eth0 rx-2: 3");
         assert_eq!(reading(Isolated::None), "unknown");
+    }
+
+    #[test]
+    fn what_drivers_say_is_read_from_where_a_snapshot_has_it() {
+        let tree = machine();
+        tree.write("/worstcase/ethtool/eth0/coalesce", "adaptive-rx on\nrx-usecs 3\n");
+        tree.write("/worstcase/ethtool/eth0/eee", "active\n");
+        let reading = |name: &str| shown(&tree, Isolated::None, name);
+        assert_eq!(reading("network.coalescing"), "eth0: adaptive-rx on, rx-usecs 3");
+        assert_eq!(reading("network.sleeping-links"), "eth0: EEE active");
+        tree.write("/worstcase/ethtool/eth0/coalesce", "adaptive-rx off\nrx-usecs 0\n");
+        tree.write("/worstcase/ethtool/eth0/eee", "not active\n");
+        assert_eq!(reading("network.coalescing"), "none");
+        assert_eq!(reading("network.sleeping-links"), "none");
+        tree.write("/sys/class/net/eth0/operstate", "down");
+        tree.write("/worstcase/ethtool/eth0/eee", "active\n");
+        assert_eq!(reading("network.sleeping-links"), "none");
     }
 
     #[test]

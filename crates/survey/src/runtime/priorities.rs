@@ -22,6 +22,11 @@ pub(super) const FACTS: &[NamedFact] = &[
         "priorities of ktimers and rcuc on CPUs for real time",
         per_cpu_threads,
     ),
+    fact(
+        "rcu-boost.outranked",
+        "threads of programs on CPUs for real time that go before the threads by which RCU helps preempted readers",
+        outranking_boost,
+    ),
     fact("threads.behind-ktimers", "threads whose timers expire behind another thread", |survey| {
         waiters_behind_ktimers(survey, |_| true)
     }),
@@ -79,6 +84,19 @@ fn per_cpu_threads(survey: &Survey) -> Reading {
     let items: Vec<Item> =
         own.map(|task| item(format!("{} ({})", task.name, task.tid), task.priority)).collect();
     if items.is_empty() { reading(Fact::Absent, "/proc/*/stat") } else { list(items, "/proc/*/stat") }
+}
+
+/// Threads of programs at or above the priority of `rcub`, at which RCU lets a preempted reader run on (kernel/rcu/tree_plugin.h):
+/// one that never sleeps keeps it from doing so. Absent in a kernel without boosting.
+fn outranking_boost(survey: &Survey) -> Reading {
+    let kernel = tasks::all(&survey.root).into_iter().filter(|task| task.kernel);
+    let boosts = kernel.filter(|task| task.name.starts_with("rcub/")).map(|task| task.priority);
+    let Some(lowest) = boosts.min() else { return reading(Fact::Absent, THREADS) };
+    let cpus = survey.real_time_cpus();
+    let above = of_programs(&survey.root)
+        .into_iter()
+        .filter(|task| task.priority >= lowest && !task.cpus.intersection(&cpus).is_empty());
+    list(above.map(|task| item(named(&task), format!("rcub has {lowest}"))).collect(), THREADS)
 }
 
 /// The CPU in a name such as `ktimers/2`.

@@ -11,10 +11,15 @@ pub fn remarks(program: &Program) -> Vec<Remark> {
 
 /// Flags of mlockall() (mlockall(2)).
 fn flags(program: &Program) -> Option<Remark> {
-    let call =
-        program.all("mlockall").find(|call| matches!(call.arguments[0].as_str(), "0" | "MCL_ONFAULT"))?;
-    let message = "is refused: MCL_CURRENT or MCL_FUTURE belongs to it";
-    Some(program.error(call.line, RemarkId::Malformed, message).instead("mlockall(MCL_CURRENT | MCL_FUTURE)"))
+    let with = |flags: &'static [&str]| {
+        program.all("mlockall").find(move |call| flags.contains(&call.arguments[0].as_str()))
+    };
+    let (line, message) = match (with(&["0", "MCL_ONFAULT"]), with(&["MCL_FUTURE"])) {
+        (Some(call), _) => (call.line, "is refused: MCL_CURRENT or MCL_FUTURE belongs to it"),
+        (None, Some(call)) => (call.line, "locks what will be mapped, and nothing that is mapped now"),
+        (None, None) => return None,
+    };
+    Some(program.error(line, RemarkId::Malformed, message).instead("mlockall(MCL_CURRENT | MCL_FUTURE)"))
 }
 
 /// What is allocated behind mlockall(MCL_CURRENT) alone.

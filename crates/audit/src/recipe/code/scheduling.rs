@@ -71,7 +71,7 @@ fn policy(program: &Program, call: &Call) -> Option<Remark> {
     let is_one = matches!(call.name, "sched_setscheduler" | "pthread_setschedparam");
     let asked = policy_of(call.arguments.get(1)?);
     let message = match call.name {
-        "sched_setscheduler" if call.arguments[0].contains("SCHED_") => {
+        "sched_setscheduler" if call.arguments.len() == 3 && call.arguments[0].contains("SCHED_") => {
             "the process stands first, then the policy"
         }
         _ if is_one && asked == "SCHED_DEADLINE" => {

@@ -10,6 +10,7 @@ const SECOND: i128 = 1_000_000_000;
 pub fn remarks(program: &Program) -> Vec<Remark> {
     let sleeps = program.all("clock_nanosleep").filter_map(|call| sleep(program, call));
     let mut remarks: Vec<Remark> = sleeps.collect();
+    remarks.extend(drift(program));
     remarks.extend([nanoseconds(program), unarmed(program), clock(program)].into_iter().flatten());
     remarks
 }
@@ -33,6 +34,31 @@ fn sleep(program: &Program, call: &Call) -> Option<Remark> {
         _ => return None,
     };
     Some(program.error(call.line, RemarkId::Malformed, message))
+}
+
+/// Sleeping for a time in a loop whose period is to be kept.
+fn drift(program: &Program) -> Option<Remark> {
+    const AIMS: [&str; 8] = [
+        "no drift",
+        "without drift",
+        "drift-free",
+        "does not drift",
+        "not drift",
+        "exact 1 khz",
+        "exact period",
+        "exactly",
+    ];
+    const LOOPS: [&str; 8] =
+        ["for (;;", "for(;;", "while (1", "while(1", "while (true", "while(true", "while (run", "while (!"];
+    let lower = program.text.to_lowercase();
+    let is_meant = AIMS.iter().any(|aim| lower.contains(aim));
+    let is_loop = LOOPS.iter().any(|head| program.code.contains(head));
+    let is_relative = |call: &&Call| call.arguments.get(1).is_some_and(|flags| flags == "0");
+    let call = program.all("clock_nanosleep").find(is_relative)?;
+    (is_meant && is_loop && !program.calls_any("clock_gettime")).then(|| {
+        let message = "sleeps behind the work: each cycle adds what the work and the wake-up took";
+        program.error(call.line, RemarkId::NoEffect, message).instead("TIMER_ABSTIME with a time that grows")
+    })
 }
 
 /// Nanoseconds of a second and more are refused (clock_nanosleep(2)).

@@ -114,6 +114,27 @@ pub fn read(top: &Node, reading: &mut Reading) {
             }
         }
         capabilities(service.get("cap_add"), reading);
+        ordinary_user(service, reading);
+    }
+}
+
+/// A user who is not root has what `cap_add` adds in no set that counts (capabilities(7)): a limit has to allow the policy.
+fn ordinary_user(service: &Node, reading: &mut Reading) {
+    let user = service.get("user").and_then(Node::text).unwrap_or("root");
+    let is_root =
+        user.split(':').next().is_some_and(|user| matches!(user, "root" | "0")) || user.contains('$');
+    let is_allowed = service.get("ulimits").is_some_and(|limits| limits.get("rtprio").is_some())
+        || service.get("privileged").is_some();
+    let Some(command) = service.get("command").filter(|_| !is_root && !is_allowed) else { return };
+    let items: Vec<&str> = command.items().iter().filter_map(Node::text).collect();
+    let text = command.text().map_or_else(|| items.join(" "), str::to_owned);
+    let asks =
+        text.contains("chrt ") && [" -f", " -r", "--fifo", "--rr"].iter().any(|option| text.contains(option));
+    if asks {
+        let message = format!(
+            "{user} may not ask for real-time priorities: SYS_NICE counts for root alone, others need ulimits: rtprio"
+        );
+        wrong(reading, command.line, RemarkId::Contradiction, text, message);
     }
 }
 

@@ -88,5 +88,12 @@ fn fault(columns: &[&str]) -> Option<String> {
     let endless = matches!(*value, "unlimited" | "infinity" | "-1");
     let signed = value.strip_prefix(['-', '+']).unwrap_or(value);
     let is_number = !signed.is_empty() && signed.bytes().all(|byte| byte.is_ascii_digit());
+    let is_nice = matches!(*item, "priority" | "nice");
+    if is_nice && value.parse::<i64>().is_ok_and(|value| !(-20..=19).contains(&value)) {
+        return Some(format!("{item} is a nice value, -20 to 19: rtprio allows real-time priorities"));
+    }
+    if *item == "rtprio" && value.parse::<i64>().is_ok_and(|value| !(-1..=99).contains(&value)) {
+        return Some("real-time priorities are 0 to 99".to_owned());
+    }
     (!endless && !is_number).then(|| format!("takes a number (KiB for memlock) or unlimited, not `{value}`"))
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use machine::cgroups::is_v2;
 use machine::facts::place::{self, in_first_user_namespace};
+use machine::latency_request;
 use machine::mounts::mounts;
 use record::{CpuQuota, Fact};
 use sysroot::parsed;
@@ -13,6 +14,7 @@ use crate::survey::{NamedFact, Survey, fact};
 use crate::value::{Item, Reading, Value, item, reading};
 
 /// Numbers of capabilities (include/uapi/linux/capability.h).
+const DAC_OVERRIDE: u32 = 1;
 const IPC_LOCK: u32 = 14;
 const SYS_NICE: u32 = 23;
 
@@ -51,6 +53,34 @@ fn real_time(survey: &Survey, pid: impl Display + Copy) -> Fact<Value> {
     let limit = limit(survey, pid, "Max realtime priority");
     has_capability(survey, pid, SYS_NICE)
         .and_then(|able| limit.map(|limit| Value::Flag(able || limit != "0")))
+}
+
+/// Whether it may open the device that keeps idle states shallow: by its user and groups, or by a capability.
+pub(super) fn may_ask_for_latency(survey: &Survey) -> Reading {
+    about(survey, "status", |pid| {
+        let status = survey.root.read(&format!("/proc/{pid}/status"));
+        let able = has_capability(survey, pid, DAC_OVERRIDE);
+        latency_request::permission(&survey.root).and_then(|permission| {
+            let allowed = status.and_then(|status| {
+                let numbers = |name: &str| -> Vec<u32> {
+                    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+                    line.into_iter()
+                        .flat_map(str::split_whitespace)
+                        .filter_map(|word| word.parse().ok())
+                        .collect()
+                };
+                // The effective one is the second.
+                let second = |name: &str| numbers(name).get(1).copied();
+                let mut groups = numbers("Groups");
+                groups.extend(second("Gid"));
+                parsed(second("Uid").map(|user| permission.allows(user, &groups)).ok_or(()))
+            });
+            allowed.and_then(|allowed| match allowed {
+                true => Fact::Value(Value::Flag(true)),
+                false => able.map(Value::Flag),
+            })
+        })
+    })
 }
 
 /// Whether it may lock all that it will ever use.

@@ -55,6 +55,11 @@ pub(super) const FACTS: &[NamedFact] = &[
     ),
     fact("process.may-be-real-time", "whether it may choose a real-time policy", limits::may_be_real_time),
     fact("process.may-lock-memory", "whether it may lock all that it will ever use", limits::may_lock_memory),
+    fact(
+        "process.may-ask-for-latency",
+        "whether it may open /dev/cpu_dma_latency to ask for short exit latencies",
+        limits::may_ask_for_latency,
+    ),
     fact("process.cpu-quotas", "control groups above it with a limit on CPU time", limits::cpu_quotas),
     fact("process.tracer", "the process that traces it, 0 for none", limits::tracer),
     fact(

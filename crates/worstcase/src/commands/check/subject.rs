@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use audit::Rules;
-use audit::fragment::{Completed, KernelSource, complete};
+use audit::fragment::{Completed, KernelSource, complete, version};
 use clap::Args;
 use machine::KernelConfig;
 use record::Fact;
@@ -143,7 +143,12 @@ impl SubjectOptions {
             (Some(config), Some(source)) => Some(self.completed(config, source)?),
             (config, _) => config,
         };
-        Ok(Some(Given { config, command_line: self.cmdline.clone(), architecture: self.arch.clone() }))
+        // What is packed is whole, and has its version.
+        let is_packed = config.as_ref().is_some_and(|(_, bytes)| bytes.starts_with(&GZIP));
+        let stated = config.as_ref().and_then(|(_, bytes)| stated_version(bytes));
+        let version = self.version(stated, source.filter(|_| !is_packed));
+        let (command_line, architecture) = (self.cmdline.clone(), self.arch.clone());
+        Ok(Some(Given { config, command_line, architecture, version }))
     }
 }
 
@@ -167,6 +172,37 @@ impl SubjectOptions {
         let lines: String = completed.lines.iter().map(|line| format!("{line}\n")).collect();
         Ok((name, format!("{}\n{lines}", text.trim_end()).into_bytes()))
     }
+}
+
+impl SubjectOptions {
+    /// The version that `tree` states, where the configuration states none; a conflict of the two is said.
+    fn version(&self, stated: Option<String>, tree: Option<&Path>) -> Option<String> {
+        let tree = tree?;
+        let of_tree = version(tree);
+        match (stated, of_tree) {
+            (Some(stated), Some(of_tree)) if release_of(&stated) != release_of(&of_tree) => {
+                output::words(&format!(
+                    "warning: {} was made by Linux {stated}, and {} is {of_tree}: judged as {stated}",
+                    self.name(),
+                    tree.display()
+                ));
+                None
+            }
+            (Some(_), _) => None,
+            (None, of_tree) => of_tree,
+        }
+    }
+}
+
+/// The version in the line that kconfig writes above a configuration.
+fn stated_version(bytes: &[u8]) -> Option<String> {
+    KernelConfig::parse(&String::from_utf8_lossy(bytes)).header.map(|header| header.version)
+}
+
+/// The first two numbers of a version: `6.12`.
+fn release_of(version: &str) -> Option<(&str, &str)> {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?, numbers.next()?))
 }
 
 /// Names of undecided symbols that are shown.
