@@ -458,7 +458,7 @@ pub fn spans(text: &str) -> Vec<Statement> {
             fenced = !fenced;
         } else if !fenced {
             let spans = line.split('`').skip(1).step_by(2);
-            let inside = spans.filter(|span| !span.is_empty() && !(span.contains(' ') && is_command(span)));
+            let inside = spans.filter(|span| !(span.is_empty() || span.contains(' ') && is_command(span)));
             let is_advised = prose::advises(line);
             found.extend(inside.flat_map(|span| in_sentence(index + 1, span, is_advised)));
         }

@@ -64,9 +64,9 @@ fn backlog_wait(survey: &Survey) -> Reading {
         _ => COMMON_HERTZ,
     };
     let given = |lines: Vec<String>| {
-        let values =
+        let mut values =
             lines.iter().filter_map(|line| line.strip_prefix("--backlog_wait_time")?.trim().parse().ok());
-        values.last().unwrap_or(DEFAULT_SECONDS * hertz)
+        values.next_back().unwrap_or(DEFAULT_SECONDS * hertz)
     };
     Reading::new(lines(survey).map(given), &[RULES])
 }
