@@ -4,6 +4,7 @@ pub mod agent;
 mod bench;
 mod check;
 mod cost;
+mod cost_rounds;
 mod echo;
 mod experiments;
 mod explain;

@@ -10,7 +10,7 @@ use sys::signal::Signals;
 use tune::State;
 use tune::journal::Lock;
 
-use super::{Progress, counters, whole};
+use crate::commands::cost_rounds::{Progress, counters, whole};
 use crate::commands::tune::Selection;
 use crate::commands::tune::trial::{Setting, parsed, refuse_parameters, with_settings};
 use failure::Result;

@@ -17,7 +17,7 @@ use super::setting::{self, Setting};
 use crate::commands::tune::apply_options::{begin, clear};
 use crate::commands::tune::selection::Selection;
 use crate::commands::tune::{leftover, shown, undo};
-use crate::commands::{cost, measured};
+use crate::commands::{cost_rounds, measured};
 use crate::output;
 use failure::{Error, Result};
 
@@ -74,7 +74,7 @@ impl Block {
 
     fn measure(self) -> Result<ExitCode> {
         let seed = self.request.seed.unwrap_or_else(runner::plan::drawn_seed);
-        self.cost.as_deref().map_or(Ok(()), |path| cost::one_round(path, seed))?;
+        self.cost.as_deref().map_or(Ok(()), |path| cost_rounds::one_round(path, seed))?;
         measured(self.request)
     }
 }
