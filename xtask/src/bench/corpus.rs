@@ -41,6 +41,7 @@ pub fn run(binary: &Path, verbose: bool) -> Result<()> {
         ("i.txt", true),
         ("j.txt", true),
         ("k.txt", true),
+        ("l.txt", true),
     ];
     for (name, is_mended_by) in parts {
         let path = directory.join(name);
