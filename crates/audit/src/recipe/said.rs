@@ -16,8 +16,7 @@ pub fn processors(text: &str) -> Option<u32> {
     let mut found = lower.match_indices("-core").filter_map(|(at, sign)| {
         let ends = lower[at + sign.len()..].chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '-');
         let before = &lower[..at];
-        let start = before.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |place| place + 1);
-        let word = &before[start..];
+        let word = &before[before.trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len()..];
         let named = WORDS.iter().find(|(name, _)| *name == word).map(|(_, number)| *number);
         named.or_else(|| word.parse().ok()).filter(|number| ends && *number > 1)
     });
@@ -35,6 +34,7 @@ mod tests {
         assert_eq!(processors("Our quad-core i.MX8: isolcpus=4"), Some(4));
         for text in [
             "isolcpus=3",
+            "\u{e9}-core",
             "An 8-core CPU with hyperthreading",
             "a 4-core and an 8-core machine",
             "multi-core machines",

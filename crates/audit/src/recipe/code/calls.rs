@@ -74,7 +74,7 @@ pub fn find(code: &str) -> Vec<Call> {
     let mut calls = Vec::new();
     for (begin, _) in code.match_indices('(') {
         let before = code[..begin].trim_end_matches(' ');
-        let start = before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1);
+        let start = before.trim_end_matches(is_name).len();
         let Some(name) = NAMES.into_iter().find(|name| *name == &before[start..]) else { continue };
         let Some((arguments, end)) = arguments(code, begin + 1) else { continue };
         let line = code[..start].matches('\n').count() + 1;
@@ -125,6 +125,7 @@ mod tests {
         assert_eq!((calls[0].line, calls[0].name), (3, "mlockall"));
         assert_eq!(calls[0].arguments, ["MCL_CURRENT | f(a, b)"]);
         assert_eq!(code[calls[0].end..].trim(), "< 0)");
+        assert_eq!(find("\u{104d8}("), []);
         assert_eq!(find("call mlockall() first"), []);
         assert_eq!(find("mlockall(MCL_CURRENT"), []);
     }
