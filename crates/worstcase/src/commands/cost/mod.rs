@@ -22,7 +22,7 @@ use failure::{Error, Result};
 
 /// Measure how long operations of the kernel take: pipes, sockets, forks, files
 ///
-/// Real time has a price: a set-up that shortens the worst wake-up can make pipes, sockets or forks slower. This measures operations one by one, in rounds of random order; --against compares each with an earlier record, --with with the same machine under a setting, in turn.
+/// Real time has a price: a set-up that shortens the worst wake-up can make pipes, sockets or forks slower. This measures operations one by one, in rounds of random order; --against compares each with an earlier record; --with measures with a setting and without it in turn, and compares those.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase cost --out before                     before a change\n  \
@@ -74,7 +74,7 @@ pub struct CostCommand {
     #[arg(long, value_name = "TEXT", help_heading = options::OUTPUT)]
     note: Option<String>,
 
-    /// Print the record as JSON, with --against the comparison
+    /// Print the record as JSON, with --against or --with the comparison
     #[arg(long, help_heading = options::OUTPUT)]
     json: bool,
 
