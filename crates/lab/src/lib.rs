@@ -43,6 +43,7 @@ pub mod kept;
 pub mod kernels;
 pub mod ladder;
 pub mod made_of;
+pub mod limits;
 pub mod measure;
 pub mod microscope;
 pub mod parameters;

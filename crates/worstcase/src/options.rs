@@ -199,9 +199,12 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::from_millis(1), record::LONGEST_SCENARIO, "1ms to 366d")
 }
 
-/// A period: below 10 us a machine does nothing but wake up, and above an hour nothing is measured.
+/// Periods: below 10 us a machine does nothing but wake up, and above an hour nothing is measured.
+pub const INTERVALS: std::ops::RangeInclusive<Nanos> = Nanos::from_micros(10)..=Nanos::from_secs(3600);
+
+/// A period: one of [`INTERVALS`].
 pub fn interval(text: &str) -> Result<Nanos, String> {
-    between(text, Nanos::from_micros(10), Nanos::from_secs(3600), "10us to 1h")
+    between(text, *INTERVALS.start(), *INTERVALS.end(), "10us to 1h")
 }
 
 /// The time without a CPU for ordinary threads that ends a run; none for a run that goes on.

@@ -13,7 +13,7 @@ use super::Subject;
 use crate::boot::Guest;
 use crate::kernels::{Kernel, Needed};
 use crate::state::{Kind, Plan};
-use crate::{Error, measure, text};
+use crate::{Error, limits, measure, text};
 
 /// Activations a second: the period that `bench` has by itself.
 const A_SECOND: u64 = 1_000;
@@ -98,6 +98,8 @@ impl Plan for BisectPlan {
 
     fn check(&self) -> Result<(), Error> {
         self.subject.check()?;
+        limits::check_size(1, self.memory, self.disk)?;
+        limits::check_length(self.duration, self.warm_up)?;
         if (self.seeds as usize) < LEAST_RUNS {
             return Err(Error::new(format!("{} guests of an arm are too few to compare", self.seeds))
                 .hint(format!("one run shows one case: at least {LEAST_RUNS} seeds")));
@@ -166,6 +168,9 @@ mod tests {
         for (seeds, ratio) in [(4, 2.0), (u32::MAX, 2.0), (5, 1.0), (5, f64::NAN), (5, f64::INFINITY)] {
             assert!(BisectPlan { seeds, ratio, ..plan() }.check().is_err(), "{seeds} {ratio}");
         }
+        assert!(BisectPlan { memory: Bytes(u64::MAX), ..plan() }.check().is_err());
+        assert!(BisectPlan { disk: Some(Bytes(u64::MAX)), ..plan() }.check().is_err());
+        assert!(BisectPlan { warm_up: Nanos::MAX, ..plan() }.check().is_err());
         assert_eq!(BisectPlan::finest(Nanos::from_millis(500)).unwrap(), Tail::Quantile(0.99));
         assert!(BisectPlan::finest(Nanos::from_millis(5)).is_err());
     }

@@ -12,7 +12,7 @@ use super::watch::Watch;
 use crate::guest::plan::{self, Plan};
 use crate::initramfs::{self, modules};
 use crate::qemu::{self, Emulator, Files, Port};
-use crate::{Error, MadeOf, hash};
+use crate::{Error, MadeOf, hash, limits};
 
 /// All that QEMU needs, in memory: nothing is left anywhere, however this process ends.
 pub(crate) struct Prepared {
@@ -35,6 +35,7 @@ impl Prepared {
             )
             .hint("leave out the number of CPUs, or use --time wall"));
         }
+        limits::check_size(guest.processors, guest.memory, guest.disk)?;
         let emulator = Emulator::find(guest.kernel.architecture)?;
         guest.kernel.check()?;
         let disk = guest.disk.map(|size| Disk::make(size, guest.time)).transpose()?;

@@ -10,7 +10,7 @@ use units::{Bytes, Nanos};
 
 use crate::kernels::{Asked, Base, Build, Source};
 use crate::text;
-use crate::{Error, parameters};
+use crate::{Error, limits, parameters};
 
 /// The ladders that are built into this program, with the fragments that their kernels are built from.
 const SHIPPED: [(&str, &str); 2] = [
@@ -190,6 +190,7 @@ impl LadderFile {
                 .hint("ladders/stock.toml in the source is an example"))
         };
         check_name(&self.name)?;
+        limits::check_size(self.processors, self.memory, self.disk)?;
         for rung in &self.rungs {
             check_name(&rung.name)?;
             for word in rung.all_words() {

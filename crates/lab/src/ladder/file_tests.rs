@@ -54,6 +54,8 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         ("\"1s\"", "\"1\"", "has no unit"),
         ("\"1s\"", "\"1ms\"", "at least 10ms"),
         ("\"1s\"", "\"400d\"", "at most 1d"),
+        ("seeds = 2", "seeds = 2\nmemory = 9223372036854775807", "a memory of"),
+        ("seeds = 2", "seeds = 2\ntime = \"wall\"\nprocessors = 4294967295", "CPUs"),
         ("name = \"two\"", "name = \"../two\"", "no name for a ladder"),
         ("name = \"small\"", "name = \"\"", "no name for a ladder"),
         ("\"a=b\"", "\"a b\"", "not one kernel parameter"),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use experiment::{Arm, Design};
 use lab::boot::Guest;
 use lab::kernels::{Kernel, Needed};
+use lab::limits;
 use lab::measure::{patience, worstcase};
 use lab::parameters::INERT;
 use lab::state::{Kind, KnownKernel, Plan};
@@ -15,6 +16,7 @@ use units::{Bytes, CpuList, Nanos, Seed};
 
 use super::block::Block;
 use super::setting::Setting;
+use crate::options::INTERVALS;
 use failure::Result;
 
 /// The directory of what operations take, in that of a block's record.
@@ -188,7 +190,17 @@ impl Plan for TrialPlan {
     fn check(&self) -> std::result::Result<(), lab::Error> {
         // A trial compares each setting with control at once.
         let comparisons = if self.search { 1 } else { self.design.settings.len() };
-        Ok(self.design.check(comparisons)?)
+        self.design.check(comparisons)?;
+        let Conditions { duration, warm_up, interval, .. } = self.conditions;
+        limits::check_length(duration, warm_up)?;
+        if !INTERVALS.contains(&interval) || duration < interval {
+            return Err(lab::Error::new(format!("no block of {duration} has a period of {interval}"))
+                .hint("periods are 10us to 1h, and shorter than a block"));
+        }
+        match &self.place {
+            Place::Guests(guests) => limits::check_size(guests.processors, guests.memory, guests.disk),
+            Place::Here { .. } => Ok(()),
+        }
     }
 
     fn name(&self, arm: &Arm) -> String {
@@ -277,6 +289,26 @@ mod tests {
 
     fn block(arm: &Arm) -> Block {
         plan().block(arm, Seed(9), Path::new("there"), None).unwrap()
+    }
+
+    /// As options refuse it.
+    #[test]
+    fn what_no_option_takes_is_refused_in_a_file_too() {
+        let with = |change: fn(&mut TrialPlan)| {
+            let mut plan = plan();
+            plan.design.blocks = 12;
+            change(&mut plan);
+            plan.check()
+        };
+        assert!(with(|_| {}).is_ok());
+        for change in [
+            |plan: &mut TrialPlan| plan.conditions.duration = Nanos(u64::MAX),
+            |plan: &mut TrialPlan| plan.conditions.warm_up = Nanos(u64::MAX),
+            |plan: &mut TrialPlan| plan.conditions.interval = Nanos(1),
+            |plan: &mut TrialPlan| plan.conditions.interval = Nanos::from_secs(9),
+        ] {
+            assert!(with(change).is_err());
+        }
     }
 
     #[test]
