@@ -112,11 +112,11 @@ pub const FULL: &[Part] = &[
         tests: &[
             Long::Serial("serial_in_guests", "tune"),
             Long::Serial("serial_in_guests", "partition"),
-            Long::Serial("serial_in_guests", "injected"),
             Long::Serial("serial_in_guests", "gpio"),
             Long::Serial("serial_in_guests", "explain"),
         ],
     },
+    Part { name: "injected", tests: &[Long::Serial("serial_in_guests", "injected")] },
     Part {
         name: "systems",
         tests: &[Long::Serial("serial_on_host", "persist_"), Long::Serial("serial_on_host", "systemd")],

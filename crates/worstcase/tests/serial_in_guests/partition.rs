@@ -69,8 +69,10 @@ fn found() -> Vec<Found> {
 
 /// The same with further words for verify.
 fn counted(words: &str) -> Vec<Found> {
-    let (code, text) = answer(&format!("verify --rt 1 --allow 0 --json {words}"));
-    assert!(matches!(code, Some(0 | 1)), "{text}");
+    let Output { status, stdout, stderr } =
+        command(&format!("verify --rt 1 --allow 0 --json {words}")).output().unwrap();
+    let text = String::from_utf8(stdout).unwrap();
+    assert!(matches!(status.code(), Some(0 | 1)), "{text}{}", String::from_utf8_lossy(&stderr));
     let proof: serde_json::Value = serde_json::from_str(&text).unwrap();
     let word = |residue: &serde_json::Value, key: &str| residue[key].as_str().unwrap().to_owned();
     let residues = proof["residues"].as_array().unwrap();

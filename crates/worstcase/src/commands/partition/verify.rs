@@ -112,6 +112,7 @@ impl Verify {
         let mut before = Activity::take(root, &cpus);
         // A busy machine takes its time for the first look, in which nothing counts.
         let (begin, began) = (Instant::now(), Nanos(Clock::Monotonic.now()));
+        output::news(&format!("counting what runs on CPUs {cpus} for {}", self.duration));
         let end = begin + self.duration.duration();
         let mut lost = Lost::default();
         loop {
