@@ -12,6 +12,23 @@ const PRINTING: [&str; 3] = ["worstcase", "xtask", "guest-tests"];
 
 const PRINTS: [&str; 5] = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
 
+/// What writes past [`SHOWING`] to a terminal.
+const SHOWN_PAST: [&str; 7] = ["println!", "eprintln!", "print!", "eprint!", "dbg!", "stdout()", "stderr()"];
+
+/// Who writes to standard output and standard error: for a reader `output` alone, where text of others loses what a terminal
+/// obeys. Beside it, each with its reason.
+const SHOWING: [(&str, &str); 9] = [
+    ("crates/worstcase/src/output.rs", "the one way out"),
+    ("crates/lab/src/guest/", "process 1 of a guest: its console"),
+    ("crates/load/src/supervisor/mod.rs", "a pipe to the process that started it"),
+    ("crates/operation/src/process.rs", "likewise"),
+    ("crates/probe/src/process.rs", "likewise"),
+    ("crates/runner/src/scenario.rs", "where a load's own command prints to"),
+    ("crates/runner/src/session.rs", "asks for the terminal's name"),
+    ("crates/report/examples/", "an example"),
+    ("crates/guest-tests/", "what tests say"),
+];
+
 /// Crates that open kernel files; the tasks read /proc to compare programs, fuzz targets name files that they make up.
 const KERNEL_FILES: [&str; 9] =
     ["sysroot", "control", "machine", "survey", "trace", "tune", "load", "xtask", "fuzz"];
@@ -50,21 +67,32 @@ const EXCEPTIONS: [(&str, &str); 26] = [
     ("audit", "/proc/sys/"),           // how a write is shown as a command, not opened
 ];
 
-/// How the standard library opens a file for writing.
-const OPENING: [&str; 7] = [
+/// How a file is opened for writing, or a name made that leads elsewhere: by the standard library, and by the kernel's calls.
+const OPENING: [&str; 16] = [
     "fs::write",
     "File::create",
     "File::create_new",
+    "File::create_buffered",
     "File::options",
     "OpenOptions",
     "create_dir_all", // follows whoever's links: files::Directory
     "fs::copy",
+    "OFlags::CREATE",
+    "OFlags::WRONLY",
+    "OFlags::RDWR",
+    "OFlags::APPEND",
+    "OFlags::TRUNC",
+    "mknodat",
+    "symlink",
+    "hard_link",
 ];
 
 /// Who opens files for writing: `control` those of the kernel, `files` our own. Beside them, each with its reason.
-const WRITERS: [(&str, &str); 9] = [
+const WRITERS: [(&str, &str); 11] = [
     ("crates/control/", "the kernel's files"),
     ("crates/files/", "our own files"),
+    ("crates/operation/src/family/", "files are what is measured, in a directory that was opened"),
+    ("crates/tune/src/persist/disk.rs", "links of a unit, below a root that is resolved first"),
     ("crates/sys/", "system calls"),
     ("crates/sysroot/src/lib.rs", "opens so that reading does not wait, and writes nothing"),
     ("crates/sysroot/src/fake.rs", "trees that tests make up"),
@@ -74,11 +102,23 @@ const WRITERS: [(&str, &str); 9] = [
     ("xtask/", "tasks of those who work on this"),
 ];
 
-/// How the standard library opens a file for reading: through links and pipes, and without an end.
-const READING: [&str; 4] = ["fs::read", "fs::read_to_string", "fs::copy", "File::open"];
+/// How a file is opened for reading, through links and pipes, and without an end: by the standard library, and by the kernel's
+/// calls.
+const READING: [&str; 9] = [
+    "fs::read",
+    "fs::read_to_string",
+    "fs::copy",
+    "File::open",
+    "File::open_buffered",
+    "OFlags::RDONLY",
+    "OFlags::empty",
+    "openat",
+    "openat2",
+];
 
 /// Who reads files so. Beside them `files` and `sysroot` do it for everybody, each with its reason.
-const READERS: [(&str, &str); 10] = [
+const READERS: [(&str, &str); 11] = [
+    ("crates/operation/src/family/", "files are what is measured, in a directory that was opened"),
     ("crates/files/", "our own files"),
     ("crates/sys/", "system calls"),
     ("crates/sysroot/", "the files of a system"),
@@ -127,6 +167,16 @@ pub fn printing(tree: &Tree) -> Vec<Finding> {
     let libraries = tree.sources.iter().filter(is_library);
     let prints = |line: &str| PRINTS.into_iter().find(|print| has_word(line, print));
     lines(libraries, |source| Box::new(source.code()), |line| Some(format!("{} in a library", prints(line)?)))
+}
+
+/// See [`SHOWING`]. Tasks speak to those who work on this.
+pub fn showing(tree: &Tree) -> Vec<Finding> {
+    let may_show = |source: &Source| SHOWING.iter().any(|(place, _)| source.path.starts_with(place));
+    let shipped = tree.sources.iter().filter(|source| {
+        source.path.starts_with("crates/") && !source.path.ends_with("/build.rs") && !may_show(source)
+    });
+    let past = |line: &str| SHOWN_PAST.into_iter().find(|way| has_word(line, way));
+    lines(shipped, |source| Box::new(source.code()), |line| Some(format!("{} past output", past(line)?)))
 }
 
 /// See [`MANY_TIMES_OVER`].
@@ -198,7 +248,7 @@ pub fn writers(tree: &Tree) -> Vec<Finding> {
         let is_named = WRITERS.iter().any(|(place, _)| source.path.starts_with(place));
         is_named || source.path.ends_with("_tests.rs") || source.path.ends_with("/build.rs")
     };
-    let opening = |line: &str| OPENING.into_iter().find(|way| has_word(line, way));
+    let opening = |line: &str| OPENING.into_iter().find(|way| is_named(line, way));
     lines(
         tree.sources.iter().filter(|source| !is_writer(source)),
         |source| Box::new(source.code()),
@@ -211,7 +261,7 @@ pub fn readers(tree: &Tree) -> Vec<Finding> {
         let is_named = READERS.iter().any(|(place, _)| source.path.starts_with(place));
         is_named || source.path.ends_with("tests.rs") || source.path.ends_with("/build.rs")
     };
-    let opening = |line: &str| READING.into_iter().find(|way| has_word(line, way));
+    let opening = |line: &str| READING.into_iter().find(|way| is_named(line, way));
     lines(
         tree.sources.iter().filter(|source| !is_reader(source)),
         |source| Box::new(source.code()),
@@ -232,6 +282,15 @@ fn lines<'a>(
         .flat_map(found)
         .filter_map(|(source, number, line)| Some(Finding::new(&source.path, number, rule(line)?)))
         .collect()
+}
+
+/// Whether `way` stands in `line`, in full or as one of several names that are imported: `use std::fs::{read, write}`.
+fn is_named(line: &str, way: &str) -> bool {
+    let imported = |(module, name): (&str, &str)| {
+        let listed = line.split_once(&format!("{module}::{{")).map(|(_, listed)| listed);
+        listed.is_some_and(|listed| has_word(listed, name))
+    };
+    has_word(line, way) || way.split_once("::").is_some_and(imported)
 }
 
 /// Whether `word` stands in `line` by itself, not within a longer name.
@@ -270,6 +329,44 @@ mod tests {
         ]));
         let place = |line| ("crates/tune/src/apply.rs".to_owned(), line);
         assert_eq!(places(found), [place(2), place(3)]);
+    }
+
+    /// One call of each kind, and where each is looked for.
+    #[test]
+    fn no_call_gets_past_the_one_way_to_write_to_read_and_to_show() {
+        let found = |look: fn(&Tree) -> Vec<Finding>, line: &str| {
+            let text = format!("fn f() {{\n    {line};\n}}\n");
+            places(look(&tree(&[("crates/report/src/f.rs", &text)])))
+        };
+        let there = [("crates/report/src/f.rs".to_owned(), 2)];
+        for line in [
+            "std::fs::write(path, text)?",
+            "use std::fs::{self, write}",
+            "File::create_buffered(path)",
+            "fs::OpenOptions::new().append(true).open(path)",
+            "open(path, OFlags::WRONLY | OFlags::CREATE, mode)?",
+            "std::os::unix::fs::symlink(target, path)?",
+            "std::fs::hard_link(target, path)?",
+            "mknodat(CWD, path, kind, mode, 0)?",
+        ] {
+            assert_eq!(found(writers, line), there, "{line}");
+        }
+        for line in [
+            "fs::read_to_string(path)?",
+            "use std::fs::{read_dir, read}",
+            "File::open(path)?",
+            "rustix::fs::open(path, OFlags::empty(), mode)?",
+            "rustix::fs::openat(directory, name, flags, mode)?",
+        ] {
+            assert_eq!(found(readers, line), there, "{line}");
+        }
+        for line in ["println!(\"{name}\")", "writeln!(io::stderr(), \"{name}\")", "std::io::stdout().lock()"]
+        {
+            assert_eq!(found(showing, line), there, "{line}");
+        }
+        assert!(found(writers, "use std::fs::{self, read_dir}").is_empty());
+        assert!(found(readers, "fs::read_dir(path)?").is_empty());
+        assert!(found(showing, "command.stdout(Stdio::piped())").is_empty());
     }
 
     #[test]

@@ -67,6 +67,7 @@ const DEMANDS: &[Demand] = &[
     Demand { name: "few crates name kernel files", check: code::kernel_paths },
     Demand { name: "files are opened for writing by control and files", check: code::writers },
     Demand { name: "files are read by files and sysroot", check: code::readers },
+    Demand { name: "what is shown goes through output", check: code::showing },
     Demand { name: "no path of one machine", check: code::machine_paths },
     Demand { name: "no merge is left half done", check: code::conflicts },
     Demand { name: "the field's words", check: words::private },
