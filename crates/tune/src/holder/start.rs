@@ -230,3 +230,25 @@ impl KeepLatency for Holder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_overdue_when_its_time_and_some_grace_are_over() {
+        let state = tempfile::tempdir().unwrap();
+        let now = sys::clock::Clock::Boottime.now() / 1_000_000_000;
+        let begun = |seconds_ago: u64| {
+            let start = now.saturating_sub(seconds_ago) * rustix::param::clock_ticks_per_second();
+            let holder = Announcement { pid: 1, start, errno: None };
+            std::fs::write(place(state.path(), Kind::Deadline), serde_json::to_vec(&holder).unwrap()).unwrap();
+        };
+        assert!(!is_overdue(state.path(), 0), "nobody announced himself");
+        begun(0);
+        assert!(!is_overdue(state.path(), 0), "it may have to wait for its turn");
+        begun(600);
+        assert!(is_overdue(state.path(), 500) && !is_overdue(state.path(), 3600));
+        assert!(!is_overdue(state.path(), u64::MAX), "a journal that lists no time that ends");
+    }
+}
