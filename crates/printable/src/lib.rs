@@ -18,7 +18,11 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|&c| is_kept(c)).collect())
 }
 
-/// As [`lines`], of text in which colours are our own: `ESC [ 1 ; 31 m`. Nothing else that begins so stays.
+/// The colours that stay: parameters of the ANSI sequence "select graphic rendition" (ECMA-48, 8.3.117). Others could hide what
+/// follows, or write it in the colour of what is behind it.
+pub const COLOURS: [&str; 6] = ["0", "1", "2", "1;31", "1;32", "1;33"];
+
+/// As [`lines`], of text in which colours are our own: [`COLOURS`]. Nothing else that begins so stays.
 pub fn coloured(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return lines(text);
@@ -27,10 +31,13 @@ pub fn coloured(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split('\x1b');
     shown.push_str(&lines(pieces.next().unwrap_or_default()));
     for piece in pieces {
-        let words = piece
-            .strip_prefix('[')
-            .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
-        if words.is_some_and(|rest| rest.starts_with('m')) {
+        let is_ours = |colour: &&str| {
+            piece
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_prefix(*colour))
+                .is_some_and(|rest| rest.starts_with('m'))
+        };
+        if COLOURS.iter().any(|colour| is_ours(&colour)) {
             shown.push('\x1b');
         }
         shown.push_str(&lines(piece));
@@ -115,8 +122,12 @@ mod tests {
     fn colours_stay_and_nothing_else_that_begins_like_them() {
         let ours = "\x1b[1;31mred\x1b[0m\n";
         assert_eq!(coloured(ours), ours);
-        let hostile = "\x1b[31mred\x1b[2J\x1b]0;title\x07\x1b\x1b[mx\x1b[1\u{9b}m\x1b[3";
-        assert_eq!(coloured(hostile), "\x1b[31mred[2J]0;title\x1b[mx[1m[3");
+        let hostile = "\x1b[1;31mred\x1b[2J\x1b]0;title\x07\x1b\x1b[0mx\x1b[1\u{9b}m\x1b[3";
+        assert_eq!(coloured(hostile), "\x1b[1;31mred[2J]0;title\x1b[0mx[1m[3");
+        // Concealed, turned round, black on black, and at great length.
+        for hidden in ["[8m", "[7m", "[30;40m", "[1;8m", "[00000001m", "[m"] {
+            assert_eq!(coloured(&format!("a\x1b{hidden}b")), format!("a{hidden}b"));
+        }
         assert!(matches!(coloured("plain"), Cow::Borrowed(_)));
     }
 

@@ -56,3 +56,17 @@ impl Style {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_painted_gets_through_to_a_terminal() {
+        let style = Style { colour: true, ..Style::default() };
+        for tone in [Tone::Plain, Tone::Strong, Tone::Faint, Tone::Good, Tone::Doubtful, Tone::Bad] {
+            let painted = style.paint(tone, "text");
+            assert_eq!(printable::coloured(&painted), painted, "{tone:?}");
+        }
+    }
+}

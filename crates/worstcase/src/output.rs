@@ -24,12 +24,23 @@ fn exported(text: &str) -> Cow<'_, str> {
 pub fn data(text: &str) -> io::Result<bool> {
     let text = exported(text);
     let text = if is_terminal(Stream::Output) { printable::coloured(&text) } else { Cow::Borrowed(&*text) };
+    passed_on(text.as_bytes())
+}
+
+fn passed_on(bytes: &[u8]) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Draws lines over the last `back` of those that were drawn, on a terminal: what was longer goes. As [`data`] otherwise.
+pub fn redraw(back: usize, text: &str) -> io::Result<bool> {
+    let up = if back > 0 { format!("\x1b[{back}A") } else { String::new() };
+    let lines = printable::coloured(text).lines().map(|line| format!("{line}\x1b[K\n")).collect::<String>();
+    passed_on((up + &lines).as_bytes())
 }
 
 /// Writes what another program printed: as it is, or printable where it goes to a terminal. A reader that has gone away
@@ -106,9 +117,9 @@ pub fn words(text: &str) {
     styled(&printable::lines(text));
 }
 
-/// Writes words of our own, with colours.
+/// Writes words of our own, with colours. Names of others may stand among them: of what a terminal obeys, colours alone pass.
 pub fn styled(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable::coloured(text));
 }
 
 /// Whether a line on standard error can be drawn over: on a terminal that knows how (`TERM=dumb` says it does not).

@@ -16,7 +16,11 @@ use crate::progress::rows;
 
 /// Prints; `false` where nobody reads any more.
 fn print(text: &str) -> Result<bool> {
-    output::data(text).or_else(|error| match error.kind() {
+    written(output::data(text))
+}
+
+fn written(result: std::io::Result<bool>) -> Result<bool> {
+    result.or_else(|error| match error.kind() {
         ErrorKind::BrokenPipe => Ok(false),
         _ => Err(Error::new(format!("write to standard output: {error}"), "")),
     })
@@ -43,10 +47,8 @@ impl Observer for Table {
 
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
         let table = report::live::table(&rows(live), self.unit, &output::style(Stream::Output));
-        let back = if self.lines_drawn > 0 { format!("\x1b[{}A", self.lines_drawn) } else { String::new() };
-        self.lines_drawn = table.lines().count();
-        let lines: String = table.lines().map(|line| format!("{line}\x1b[K\n")).collect();
-        print(&(back + &lines))
+        let back = std::mem::replace(&mut self.lines_drawn, table.lines().count());
+        written(output::redraw(back, &table))
     }
 
     /// Leaves the table where it is and goes on below.
@@ -267,9 +269,9 @@ impl Observer for CyclictestLines {
         if !output::is_terminal(Stream::Output) {
             return Ok(true);
         }
-        let back = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
-        self.drawn = live.threads.len();
-        print(&(back + &self.lines(live.threads.iter().map(|thread| thread.summary))))
+        let back = std::mem::replace(&mut self.drawn, live.threads.len());
+        let lines = self.lines(live.threads.iter().map(|thread| thread.summary));
+        written(output::redraw(back, &lines))
     }
 
     fn snapshot(&mut self, live: &Live<'_>) -> Result<bool> {
@@ -279,9 +281,9 @@ impl Observer for CyclictestLines {
     }
 
     fn ended(&mut self, scenario: &Scenario) -> Result<bool> {
-        let back = if self.drawn > 0 { format!("\x1b[{}A", self.drawn) } else { String::new() };
         let threads = scenario.evidence.threads.iter();
         self.threads = threads.map(|thread| (thread.tid, thread.priority)).collect();
-        print(&(back + &self.lines(scenario.series.iter().map(|series| *series.observed.summary()))))
+        let lines = self.lines(scenario.series.iter().map(|series| *series.observed.summary()));
+        if self.drawn > 0 { written(output::redraw(self.drawn, &lines)) } else { print(&lines) }
     }
 }

@@ -9,9 +9,10 @@ use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use record::WarningId;
 
@@ -232,6 +233,48 @@ fn load_commands_have_no_privileges() {
     assert!(said(&output).contains("there is no user no-such-user"), "{}", said(&output));
 }
 
+/// The processes that `of` has started, and those that they have.
+fn descendants(of: u32) -> Vec<u32> {
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let all: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let own: Vec<u32> = all.into_iter().filter(|pid| parent(*pid) == Some(of)).collect();
+    own.iter().copied().chain(own.iter().flat_map(|pid| descendants(*pid))).collect()
+}
+
+#[test]
+fn workers_have_no_privileges_but_those_that_their_work_takes() {
+    let Some(places) = Places::new() else { return };
+    // linux/capability.h: to write where another user may, CAP_DAC_OVERRIDE.
+    for (load, kept) in [("cpu", 0), ("hdd", 1_u64 << 1)] {
+        let mut command = Command::new(BINARY);
+        command.args(["load", load, "--duration", "60s", "--load-dir"]).arg(&places.ours);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let effective = |pid: &u32| -> Option<u64> {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+            u64::from_str_radix(line.trim(), 16).ok()
+        };
+        // The process that watches over the workers is the one that the command starts.
+        let of_workers =
+            || -> Vec<u64> { descendants(child.id()).iter().skip(1).filter_map(effective).collect() };
+        let began = Instant::now();
+        let mut seen = Vec::new();
+        while seen.is_empty() || seen.iter().any(|one| *one != kept) {
+            assert!(began.elapsed() < Duration::from_secs(40), "{load}: {seen:x?} instead of {kept:x}");
+            std::thread::sleep(Duration::from_millis(50));
+            seen = of_workers();
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        child.wait().unwrap();
+    }
+    places.assert_untouched();
+}
+
 /// What setcap(8) writes: linux/capability.h, `struct vfs_cap_data` of revision 2.
 fn give_capabilities(file: &Path) -> bool {
     const EFFECTIVE: u32 = 0x0200_0001;
@@ -366,6 +409,10 @@ fn another_root_is_not_left_by_its_links() {
     fs::copy(BINARY, root.join("usr/bin/worstcase")).unwrap();
     symlink(&places.ours, root.join("var")).unwrap();
     symlink(places.ours.join("secret"), root.join("proc/sys/vm/swappiness")).unwrap();
+    // What is shown as it stands there.
+    fs::create_dir_all(root.join("proc/sys/kernel")).unwrap();
+    symlink(places.ours.join("secret"), root.join("proc/sys/kernel/osrelease")).unwrap();
+    symlink(places.ours.join("secret"), root.join("proc/cmdline")).unwrap();
     let persist = ["tune", "persist", "--isolate", "1", "--root", root.to_str().unwrap()];
     let output = run(&persist, |command| command);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));

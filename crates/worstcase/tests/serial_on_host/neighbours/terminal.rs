@@ -39,11 +39,62 @@ fn put_into(record: &mut Value) -> usize {
     count
 }
 
+/// What a terminal is sent by a command of this program there; none where there is no script(1).
+fn on_a_terminal(directory: &Path, words: &str) -> Option<String> {
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{BINARY} {words}"), "/dev/null"]).current_dir(directory);
+    let shown =
+        script.env("TERM", "xterm").env("LC_ALL", "C.UTF-8").env("WORSTCASE_CACHE", directory.join("cache"));
+    match shown.output() {
+        Ok(output) => Some(String::from_utf8(output.stdout).unwrap()),
+        Err(_) => {
+            skipped("needs script(1)");
+            None
+        }
+    }
+}
+
+fn assert_obeys_nothing(shown: &str, words: &str) {
+    assert!(shown.contains("marked"), "{words}: {shown}");
+    for forbidden in ["\u{1b}[8m", "\u{1b}[2J", "\u{1b}]", "\u{7}", "\u{9b}", "\u{202e}"] {
+        assert!(!shown.contains(forbidden), "{words}: {forbidden:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn files_of_others_put_no_command_on_a_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir_all(at("cache/evil")).unwrap();
+    fs::write(at("cache/evil/image"), "").unwrap();
+    let kernel = serde_json::json!({
+        "name": "evil", "architecture": "amd64", "release": COMMANDS, "image": "image", "origin": COMMANDS,
+    });
+    fs::write(at("cache/evil/kernel.json"), kernel.to_string()).unwrap();
+    fs::write(at("config"), format!("CONFIG_MODULES=y\nCONFIG_HZ={COMMANDS}\nCONFIG_{COMMANDS}\n")).unwrap();
+    fs::write(at("recipe.md"), format!("    sysctl -w kernel.{COMMANDS}=1\n")).unwrap();
+    fs::write(at(COMMANDS), "no record").unwrap();
+    for words in ["lab kernels list", "check --kconfig config", "check --recipe recipe.md", "report marked*"]
+    {
+        let Some(shown) = on_a_terminal(directory.path(), words) else { return };
+        assert_obeys_nothing(&shown, words);
+    }
+}
+
+/// The commands that move the cursor are our own.
+#[test]
+fn a_table_on_a_terminal_is_drawn_in_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = "measure --duration 2500ms --warm-up 10ms --cpus 0";
+    let Some(shown) = on_a_terminal(directory.path(), words) else { return };
+    for sequence in ["[2A", "[K"] {
+        let own = shown.matches(&format!("\u{1b}{sequence}")).count();
+        assert!(own > 0 && own == shown.matches(sequence).count(), "{sequence}: {shown:?}");
+    }
+}
+
 #[test]
 fn names_of_others_put_no_command_on_a_terminal() {
-    if Command::new("script").arg("--version").output().is_err() {
-        return skipped("needs script(1)");
-    }
     let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/first/record.json");
     let mut record: Value = serde_json::from_slice(&fs::read(first).unwrap()).unwrap();
     let count = put_into(&mut record);
@@ -53,14 +104,8 @@ fn names_of_others_put_no_command_on_a_terminal() {
     for words in
         ["--per-cpu --notes", "--json", "--format csv", "--format markdown", "--format junit", "record.json"]
     {
-        let command = format!("{BINARY} report record.json {words}");
-        let mut script = Command::new("script");
-        script.args(["-qec", &command, "/dev/null"]).current_dir(directory.path());
-        let shown = script.env("TERM", "xterm").env("LC_ALL", "C.UTF-8").output().unwrap();
-        let shown = String::from_utf8(shown.stdout).unwrap();
-        assert!(shown.contains("marked"), "{words}: {shown}");
-        for forbidden in ["\u{1b}[8m", "\u{1b}[2J", "\u{1b}]", "\u{7}", "\u{9b}", "\u{202e}"] {
-            assert!(!shown.contains(forbidden), "{words}: {forbidden:?}: {shown:?}");
-        }
+        let words = format!("report record.json {words}");
+        let Some(shown) = on_a_terminal(directory.path(), &words) else { return };
+        assert_obeys_nothing(&shown, &words);
     }
 }
