@@ -1,4 +1,4 @@
-//! SECURITY.md promises what tests hold: each test that it names is there.
+//! SECURITY.md and docs/findings.md say which tests hold what: each test that they name is there.
 
 use std::fs;
 use std::path::Path;
@@ -14,22 +14,43 @@ fn sources(directory: &Path, text: &mut String) {
     }
 }
 
+/// Rows of the tables of a document, from the workspace's directory; without their heads.
+fn rows(document: &str) -> Vec<String> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().parent().unwrap();
+    let text = fs::read_to_string(workspace.join(document)).unwrap();
+    let is_head =
+        |row: &&str| row.starts_with("| ---") || row.contains(" tests |") || row.contains("| test |");
+    text.lines().filter(|line| line.starts_with('|') && !is_head(line)).map(str::to_owned).collect()
+}
+
+/// Rows whose column, counted from the last one, names no test, or one that is not there.
+fn without_a_test(rows: &[String], column: usize) -> Vec<String> {
+    let mut text = String::new();
+    sources(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap(), &mut text);
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("../xtask"), &mut text);
+    let is_there = |name: &&str| text.contains(&format!("fn {name}("));
+    let lacks = |row: &&String| {
+        let names = row.rsplit('|').nth(column).unwrap().split('`').skip(1).step_by(2);
+        let names: Vec<&str> = names.filter(|name| name.matches('_').count() > 2).collect();
+        names.is_empty() || !names.iter().all(is_there)
+    };
+    rows.iter().filter(lacks).cloned().collect()
+}
+
+fn numbered(rows: &[String]) -> usize {
+    rows.iter().filter(|row| row[2..].starts_with(|first: char| first.is_ascii_digit())).count()
+}
+
 #[test]
 fn every_promise_names_tests_that_are_there() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let promises = fs::read_to_string(crates.parent().unwrap().join("SECURITY.md")).unwrap();
-    let mut text = String::new();
-    sources(crates, &mut text);
-    let is_head = |row: &&str| row.starts_with("| ---") || row.ends_with(" tests |");
-    let rows: Vec<&str> = promises.lines().filter(|line| line.starts_with('|') && !is_head(line)).collect();
-    let numbered = rows.iter().filter(|row| row[2..].starts_with(|first: char| first.is_ascii_digit()));
-    assert_eq!((numbered.count(), rows.len()), (10, 22), "promises, and what happens between apply and undo");
-    for row in rows {
-        let tests = row.rsplit('|').nth(1).unwrap().split('`').skip(1).step_by(2);
-        let tests: Vec<&str> = tests.filter(|name| name.matches('_').count() > 2).collect();
-        assert!(!tests.is_empty(), "{row}");
-        for test in tests {
-            assert!(text.contains(&format!("fn {test}(")), "{test} is promised and not there");
-        }
-    }
+    let rows = rows("SECURITY.md");
+    assert_eq!((numbered(&rows), rows.len()), (10, 22), "promises, and what happens between apply and undo");
+    assert_eq!(without_a_test(&rows, 1), [""; 0]);
+}
+
+#[test]
+fn every_finding_has_a_test_that_is_there() {
+    let rows = rows("docs/findings.md");
+    assert_eq!((numbered(&rows), rows.len()), (28, 28), "16 of security, 12 of control");
+    assert_eq!(without_a_test(&rows, 2), [""; 0]);
 }
