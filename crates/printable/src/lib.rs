@@ -37,7 +37,7 @@ pub fn coloured(text: &str) -> Cow<'_, str> {
                 .and_then(|rest| rest.strip_prefix(*colour))
                 .is_some_and(|rest| rest.starts_with('m'))
         };
-        if COLOURS.iter().any(|colour| is_ours(&colour)) {
+        if COLOURS.iter().any(is_ours) {
             shown.push('\x1b');
         }
         shown.push_str(&lines(piece));

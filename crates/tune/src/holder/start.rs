@@ -242,7 +242,8 @@ mod tests {
         let begun = |seconds_ago: u64| {
             let start = now.saturating_sub(seconds_ago) * rustix::param::clock_ticks_per_second();
             let holder = Announcement { pid: 1, start, errno: None };
-            std::fs::write(place(state.path(), Kind::Deadline), serde_json::to_vec(&holder).unwrap()).unwrap();
+            std::fs::write(place(state.path(), Kind::Deadline), serde_json::to_vec(&holder).unwrap())
+                .unwrap();
         };
         assert!(!is_overdue(state.path(), 0), "nobody announced himself");
         begun(0);

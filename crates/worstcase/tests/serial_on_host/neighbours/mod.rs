@@ -258,9 +258,11 @@ fn workers_have_no_privileges_but_those_that_their_work_takes() {
             let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
             u64::from_str_radix(line.trim(), 16).ok()
         };
-        // The process that watches over the workers is the one that the command starts.
-        let of_workers =
-            || -> Vec<u64> { descendants(child.id()).iter().skip(1).filter_map(effective).collect() };
+        // Processes that watch over the workers have some of their own.
+        let of_workers = || -> Vec<u64> {
+            let all = descendants(child.id()).into_iter();
+            all.filter(|pid| descendants(*pid).is_empty()).filter_map(|pid| effective(&pid)).collect()
+        };
         let began = Instant::now();
         let mut seen = Vec::new();
         while seen.is_empty() || seen.iter().any(|one| *one != kept) {
