@@ -116,6 +116,7 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_in_guests", "explain"),
         ],
     },
+    // Four kernels, 4 to 23 minutes each.
     Part { name: "injected", tests: &[Long::Serial("serial_in_guests", "injected")] },
     Part {
         name: "systems",
