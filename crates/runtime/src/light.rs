@@ -96,7 +96,7 @@ impl<'a> Here<'a> {
     /// Makes a light thread on this core, with a stack of so many bytes. It begins when its level's turn comes. Allocates.
     ///
     /// # Errors
-    /// [`Error::NoRoom`] where there are [`THREADS`] already.
+    /// [`Error::NoRoom`] where there are [`THREADS`](crate::model::THREADS) already.
     pub fn spawn(
         self,
         level: Level,

@@ -34,7 +34,7 @@ pub struct Program {
 /// around every scenario (100 KB, 79 KB in the agent). What the programs consist of, and what made them smaller, is in
 /// docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 5_960_000 }, Program { name: "worstcase-agent", limit: 2_350_000 }];
+    [Program { name: "worstcase", limit: 6_080_000 }, Program { name: "worstcase-agent", limit: 2_380_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
