@@ -141,8 +141,8 @@ fn a_service_applies_at_boot_and_all_of_it_comes_back() {
     assert_eq!(read("unit.txt"), "Result=success\nActiveState=active\n");
     let at_boot = read("at-boot.txt");
     assert!(at_boot.contains(" as /etc/worstcase/tune.toml says\n"), "{at_boot}");
-    assert!(at_boot.ends_with(", all as written\nexit 0\n"), "{at_boot}");
-    assert!(read("persisted.txt").ends_with(", all as written\nexit 0\n"), "{}", read("persisted.txt"));
+    assert!(holds(&at_boot), "{at_boot}");
+    assert!(holds(&read("persisted.txt")), "{}", read("persisted.txt"));
     assert_eq!(read("timer.txt"), "active\n");
     assert_eq!(
         read("limit.txt"),
@@ -177,7 +177,7 @@ fn a_service_applies_at_boot_and_all_of_it_comes_back() {
     assert!(masked.contains("exit 1\n") && masked.ends_with("nothing of it holds any more\n"), "{masked}");
     let (_third, read) = boot(system.path(), "systemd.show_status=no", THIRD);
     assert!(read("log.txt").contains("settings of an earlier boot are gone with it"), "{}", read("log.txt"));
-    assert!(read("status.txt").ends_with("all as written\n"), "{}", read("status.txt"));
+    assert!(holds(&read("status.txt")), "{}", read("status.txt"));
     assert_eq!(
         read("failed.txt"),
         "failed\ndegraded\n",
@@ -186,6 +186,17 @@ fn a_service_applies_at_boot_and_all_of_it_comes_back() {
     assert!(read("why.txt").contains("Result=exit-code"), "{}", read("why.txt"));
     assert!(read("undo.txt").ends_with("proof: every file is as before\n"), "{}", read("undo.txt"));
     assert_eq!(read("after.txt"), "1\nLoadState=not-found\n", "nothing of it is left");
+}
+
+/// Whether a status says that all is as written, but for interrupts of devices that are silent: the next one still comes to the old
+/// CPU, and status says so.
+fn holds(status: &str) -> bool {
+    let pending = status.lines().filter(|line| line.starts_with("pending ")).count();
+    let is_said = |line: &str| {
+        let all = pending == 0 && line.ends_with(", all as written");
+        all || pending > 0 && line.contains(&format!(" settings, {pending} not as written"))
+    };
+    status.lines().any(|line| line.starts_with("holds ")) && status.lines().any(is_said)
 }
 
 /// How many settings were written, and how many of them are as asked for.
