@@ -1,5 +1,7 @@
 //! What the lines of a journal come to.
 
+use std::collections::BTreeSet;
+
 use super::line::{Begin, Line, Outcome, Read};
 use crate::plan::Relied;
 use crate::setting::Target;
@@ -108,14 +110,35 @@ impl History {
 
     /// The last entry of each thing that was written, in the order of writing.
     pub fn latest(&self) -> Vec<&Taken> {
-        let is_last = |(index, taken): &(usize, &Taken)| {
-            !self.steps[index + 1..].iter().any(|later| later.target == taken.target)
-        };
-        self.steps.iter().enumerate().filter(is_last).map(|(_, taken)| taken).collect()
+        // From the end, so that no entry is compared with all after it: a journal can hold thousands.
+        let mut seen = BTreeSet::new();
+        let mut latest: Vec<_> = self.steps.iter().rev().filter(|taken| seen.insert(&taken.target)).collect();
+        latest.reverse();
+        latest
     }
 
     /// Whether the machine has booted since, so that nothing of it holds; false where the journal does not say.
     pub fn is_of_another_boot(&self, boot_id: &str) -> bool {
         self.begin.as_ref().is_some_and(|begin| begin.boot_id != boot_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latest_entries_are_the_last_of_each_setting_in_the_order_of_writing() {
+        let written = |(file, new): &(&str, &str)| Taken {
+            rules: Vec::new(),
+            target: Target::File((*file).to_owned()),
+            old: "before".into(),
+            new: (*new).to_owned(),
+            outcome: None,
+        };
+        let writes = [("c", "1"), ("a", "2"), ("b", "3"), ("a", "4"), ("c", "5"), ("a", "6")];
+        let history = History { steps: writes.iter().map(written).collect(), ..History::default() };
+        let latest: Vec<_> = history.latest().into_iter().cloned().collect();
+        assert_eq!(latest, [("b", "3"), ("c", "5"), ("a", "6")].iter().map(written).collect::<Vec<_>>());
     }
 }
