@@ -6,12 +6,9 @@ use clap::Args;
 use record::{CStates, InstrumentPlan, Record, Request, Wake};
 use units::{CpuList, Nanos, Policy, Priority, Seed};
 
-use crate::instrument::{Common, OwnOptions, Probe};
-pub use crate::lengths::{between, length};
+use crate::instrument::{Common, Intervals, OwnOptions, Probe};
+pub use crate::lengths::{INTERVALS, between, interval, length};
 use failure::Error;
-
-/// latmus' and cyclictest's default.
-const INTERVAL: Nanos = Nanos::from_millis(1);
 
 pub use crate::headings::*;
 
@@ -22,9 +19,8 @@ pub struct Measuring {
     #[arg(long, value_name = "NAME", default_value = "timer", help_heading = MEASURED)]
     pub probe: Probe,
 
-    /// Period of the wake-ups, as in 250us; bench measures several one after the other, as in 100us,1ms [default: 1ms]
-    #[arg(short = 'i', long, value_name = "TIMES", allow_hyphen_values = true, value_delimiter = ',', value_parser = interval, help_heading = MEASURED)]
-    pub interval: Vec<Nanos>,
+    #[command(flatten)]
+    pub intervals: Intervals,
 
     /// CPUs to measure, as in 0-3,7 [default: all that this process may use, isolated ones included]
     #[arg(short = 'a', long, value_name = "LIST", help_heading = MEASURED)]
@@ -98,21 +94,11 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    fn intervals(&self, preset: Option<Nanos>) -> Vec<Nanos> {
-        if self.interval.is_empty() { vec![preset.unwrap_or(INTERVAL)] } else { self.interval.clone() }
-    }
-
-    /// The longest of the intervals.
-    pub fn longest_interval(&self) -> Nanos {
-        self.intervals(None).into_iter().max().unwrap_or(INTERVAL)
-    }
-
     /// What is asked of the instrument that was chosen, where a preset has an interval of its own and the run is long enough
     /// for a sweep of phases, or not.
     pub fn instrument(&self, preset: Option<Nanos>, fits_sweep: bool) -> Result<InstrumentPlan, Error> {
-        let intervals = self.intervals(preset);
-        let has_interval = !self.interval.is_empty();
-        let common = Common { intervals, has_interval, has_samples: self.samples.is_some(), fits_sweep };
+        let (intervals, has_samples) = (self.intervals.or(preset), self.samples.is_some());
+        let common = Common { intervals, has_samples, fits_sweep };
         self.own.plan(self.probe, &common)
     }
 
@@ -197,14 +183,6 @@ impl std::str::FromStr for CStatesChoice {
 /// A duration: at least 1 ms, at most a year.
 pub fn duration(text: &str) -> Result<Nanos, String> {
     between(text, Nanos::from_millis(1), record::LONGEST_SCENARIO, "1ms to 366d")
-}
-
-/// Periods: below 10 us a machine does nothing but wake up, and above an hour nothing is measured.
-pub const INTERVALS: std::ops::RangeInclusive<Nanos> = Nanos::from_micros(10)..=Nanos::from_secs(3600);
-
-/// A period: one of [`INTERVALS`].
-pub fn interval(text: &str) -> Result<Nanos, String> {
-    between(text, *INTERVALS.start(), *INTERVALS.end(), "10us to 1h")
 }
 
 /// The time without a CPU for ordinary threads that ends a run; none for a run that goes on.

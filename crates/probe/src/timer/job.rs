@@ -9,6 +9,7 @@ use sys::schedule::Scheduling;
 use units::Nanos;
 
 use super::Thread;
+use super::engine::Task;
 use crate::job::{OwnJob, Place, Ready, Seen};
 use crate::limits;
 
@@ -48,9 +49,17 @@ impl TimerJob {
         }
     }
 
-    /// When activations of thread `thread` are due, if its first one lies at `origin` on the clock.
-    pub fn grid(&self, thread: usize, origin: u64) -> Grid {
-        self.setup.grid(thread, origin)
+    /// The warm-up of thread `thread` where all begin at `start` on the clock.
+    pub(super) fn warm_up(&self, thread: usize, start: u64, stop_at: u64) -> Task {
+        let phase = self.setup.phases.get(thread).copied().unwrap_or_default();
+        let first = start + phase.0 + self.setup.interval.0;
+        Task { grid: Grid::fixed(first, self.setup.interval.0), activations: self.warm_up, stop_at }
+    }
+
+    /// What thread `thread` measures if its first activation is due at `origin` on the clock.
+    pub(super) fn task(&self, thread: usize, origin: u64, stop_at: u64) -> Task {
+        let activations = self.activations.unwrap_or(u64::MAX);
+        Task { grid: self.setup.grid(thread, origin), activations, stop_at }
     }
 }
 

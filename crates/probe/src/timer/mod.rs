@@ -15,7 +15,6 @@ use crate::board::Recorder;
 use crate::clock::clock_of;
 use crate::job::{Place, Ready};
 use crate::used::{Used, used_by};
-use engine::Task;
 pub use job::TimerJob;
 use source::{Nanosleep, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads};
 
@@ -90,13 +89,9 @@ impl Measurement<'_> {
 
     fn measure_with(self, mut source: impl Source, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
         let Self { job, index, stop_at, start } = self;
-        let phase = job.setup.phases.get(index).copied().unwrap_or_default();
-        let first = start + phase.0 + job.setup.interval.0;
-        let grid = record::Grid::fixed(first, job.setup.interval.0);
-        let task = Task { grid, activations: job.warm_up, stop_at };
-        let origin = engine::warm_up(&mut source, &task, board, recorder);
-        let activations = job.activations.unwrap_or(u64::MAX);
-        let task = Task { grid: job.grid(index, origin), activations, stop_at };
+        let warm_up = job.warm_up(index, start, stop_at);
+        let origin = engine::warm_up(&mut source, &warm_up, board, recorder);
+        let task = job.task(index, origin, stop_at);
         recorder.started(&task.grid);
         used_by(|| engine::run(&mut source, &task, board, recorder))
     }

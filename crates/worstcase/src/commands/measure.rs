@@ -128,7 +128,7 @@ impl Measure {
         let [cstates] = self.cstates.0 else {
             return Err(Error::new("measure takes one C-state policy", "worstcase bench --cstates both"));
         };
-        if self.measuring.interval.len() > 1 {
+        if self.measuring.intervals.are_several() {
             return Err(Error::new("measure takes one interval", "worstcase bench --interval TIMES"));
         }
         let request = Request {
@@ -147,7 +147,7 @@ impl Measure {
     fn is_long(&self) -> bool {
         const SHORT: Nanos = Nanos::from_secs(10);
         let samples =
-            self.measuring.samples.map(|samples| self.measuring.longest_interval().saturating_mul(samples));
+            self.measuring.samples.map(|samples| self.measuring.intervals.longest().saturating_mul(samples));
         self.duration.or(samples).is_none_or(|length| length > SHORT)
     }
 

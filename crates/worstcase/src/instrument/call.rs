@@ -41,7 +41,7 @@ impl Options for CallOptions {
     }
 
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
-        let interval = common.single_interval("call")?;
+        let interval = common.intervals.single("call")?;
         refuse(&[("--samples", common.has_samples)], "--probe call: it measures for a time")?;
         let burst = self.burst.unwrap_or(BURST);
         if burst.0 > interval.0 / 2 {

@@ -57,8 +57,8 @@ impl Options for GpioOptions {
     }
 
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
-        let interval = common.single_interval("gpio")?;
-        let unmonitored = common.has_interval && self.monitor.is_none();
+        let interval = common.intervals.single("gpio")?;
+        let unmonitored = common.intervals.are_given() && self.monitor.is_none();
         let foreign = [("--samples", common.has_samples), ("--interval", unmonitored)];
         refuse(&foreign, "--probe gpio: its thread is woken by edges")?;
         self.setup(interval).map(InstrumentPlan::Gpio)

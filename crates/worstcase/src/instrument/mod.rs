@@ -11,6 +11,9 @@ use failure::Error;
 use record::InstrumentPlan;
 use units::Nanos;
 
+use crate::headings::MEASURED;
+use crate::lengths::interval;
+
 /// An instrument's options.
 trait Options {
     /// Those that only it has, and which of them were given.
@@ -20,23 +23,50 @@ trait Options {
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error>;
 }
 
-/// What the options of all instruments say.
-#[derive(Clone, Debug)]
-pub struct Common {
-    /// The periods: those that were asked for, else a preset's or the usual one.
-    pub intervals: Vec<Nanos>,
-    /// Whether any was asked for.
-    pub has_interval: bool,
-    /// Whether a number of activations was.
-    pub has_samples: bool,
-    /// Whether the run is long enough for a sweep of phases.
-    pub fits_sweep: bool,
+/// The periods.
+#[derive(Args, Clone, Debug)]
+pub struct Intervals {
+    /// Period of the wake-ups, as in 250us; bench measures several one after the other, as in 100us,1ms [default: 1ms]
+    #[arg(short = 'i', long, value_name = "TIMES", allow_hyphen_values = true, value_delimiter = ',', value_parser = interval, help_heading = MEASURED)]
+    interval: Vec<Nanos>,
+
+    /// What stands for them where none is given.
+    #[arg(skip)]
+    otherwise: Option<Nanos>,
 }
 
-impl Common {
-    /// The one period that `probe` takes.
-    fn single_interval(&self, probe: &str) -> Result<Nanos, Error> {
-        match self.intervals[..] {
+/// latmus' and cyclictest's default.
+const INTERVAL: Nanos = Nanos::from_millis(1);
+
+impl Intervals {
+    /// These, and `preset` where none is given.
+    pub fn or(&self, preset: Option<Nanos>) -> Self {
+        Self { otherwise: preset, ..self.clone() }
+    }
+
+    /// Whether there is more than one.
+    pub fn are_several(&self) -> bool {
+        self.interval.len() > 1
+    }
+
+    /// The longest of them.
+    pub fn longest(&self) -> Nanos {
+        self.all().into_iter().max().unwrap_or(INTERVAL)
+    }
+
+    /// Whether any was given.
+    fn are_given(&self) -> bool {
+        !self.interval.is_empty()
+    }
+
+    /// Those that were given, else a preset's or the usual one.
+    fn all(&self) -> Vec<Nanos> {
+        if self.are_given() { self.interval.clone() } else { vec![self.otherwise.unwrap_or(INTERVAL)] }
+    }
+
+    /// The one that `probe` takes.
+    fn single(&self, probe: &str) -> Result<Nanos, Error> {
+        match self.all()[..] {
             [interval] => Ok(interval),
             _ => {
                 let message = format!("--probe {probe} takes one interval");
@@ -44,6 +74,17 @@ impl Common {
             }
         }
     }
+}
+
+/// What the options of all instruments say.
+#[derive(Clone, Debug)]
+pub struct Common {
+    /// The periods.
+    pub intervals: Intervals,
+    /// Whether a number of activations was asked for.
+    pub has_samples: bool,
+    /// Whether the run is long enough for a sweep of phases.
+    pub fits_sweep: bool,
 }
 
 macro_rules! instruments {

@@ -66,7 +66,7 @@ impl Options for NetworkOptions {
     }
 
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
-        self.setup(common.single_interval("network")?).map(InstrumentPlan::Response)
+        self.setup(common.intervals.single("network")?).map(InstrumentPlan::Response)
     }
 }
 

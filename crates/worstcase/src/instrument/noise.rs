@@ -31,7 +31,7 @@ impl Options for NoiseOptions {
     }
 
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
-        let foreign = [("--samples", common.has_samples), ("--interval", common.has_interval)];
+        let foreign = [("--samples", common.has_samples), ("--interval", common.intervals.are_given())];
         refuse(&foreign, "--probe noise: its threads spin and are not woken")?;
         let threshold = self.threshold.unwrap_or(THRESHOLD);
         Ok(InstrumentPlan::Noise(NoiseSetup { threshold, window: WINDOW, spin: SPIN }))

@@ -43,7 +43,7 @@ impl Options for TimerOptions {
 
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
         Ok(InstrumentPlan::Timer(TimerPlan {
-            intervals: common.intervals.clone(),
+            intervals: common.intervals.all(),
             wake: self.wake,
             runtime: (self.wake == Wake::Deadline).then_some(self.runtime).flatten(),
             clock: self.clock,
