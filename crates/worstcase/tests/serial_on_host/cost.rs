@@ -9,7 +9,7 @@ use record::cost::{Cost, Place, load};
 use rustix::process::Signal;
 
 use crate::evidence::Quota;
-use crate::support::{self, is_missing, is_root, skipped};
+use crate::support::{self, is_missing, is_root, skipped, wait_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 
@@ -191,10 +191,10 @@ fn a_setting_is_undone_where_measuring_with_it_is_killed() {
         let few = ["--only", "getppid", "--sample", "1s", "--state", "state", "--with", &setting];
         let mut command = cost(directory.path(), &name, &few);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        wait_for("the setting", || value() == other);
+        wait_until("the setting", || value() == other);
         support::kill(child.id() as i32, signal);
         child.wait().unwrap();
-        wait_for("undo", || value() == before);
+        wait_until("undo", || value() == before);
     }
 }
 
@@ -253,12 +253,12 @@ fn a_run_that_ends_in_any_operation_leaves_nothing_and_keeps_its_rounds() {
         let mut command = cost(directory.path(), &name, &few);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let record = directory.path().join(&name);
-        wait_for("two rounds", || load(&record).is_some_and(|cost| cost.is_ok_and(|cost| cost.rounds > 1)));
+        wait_until("two rounds", || load(&record).is_some_and(|cost| cost.is_ok_and(|cost| cost.rounds > 1)));
         std::thread::sleep(Duration::from_millis(7 * number as u64));
         support::kill(child.id() as i32, signal);
         let status = child.wait().unwrap();
         assert_eq!(status.code(), (signal != Signal::KILL).then_some(3), "{signal:?}");
-        wait_for("nothing left", || left_in(&files).is_empty() && samples_of(child.id()) == 0);
+        wait_until("nothing left", || left_in(&files).is_empty() && samples_of(child.id()) == 0);
         let kept = read(record);
         assert!(kept.rounds > 1 && kept.operations.iter().all(|one| one.samples.len() > 1), "{signal:?}");
         assert_eq!(kept.interrupted.is_some(), signal != Signal::KILL);
@@ -273,14 +273,6 @@ fn samples_of(parent: u32) -> usize {
         .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
         .filter(|line| line.contains("operation-sample") && line.contains(&needle))
         .count()
-}
-
-fn wait_for(what: &str, event: impl Fn() -> bool) {
-    let end = std::time::Instant::now() + Duration::from_secs(60);
-    while !event() {
-        assert!(std::time::Instant::now() < end, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Guests, from the command line: what comes back, and that nothing is left, whatever goes wrong.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use crate::support::guests;
+use crate::support::{guests, wait_until};
 
 use std::fs;
 use std::path::Path;
@@ -36,14 +36,6 @@ fn text(bytes: &[u8]) -> String {
 fn runs(word: &str) -> bool {
     let lines = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("cmdline"));
     lines.filter_map(|line| fs::read(line).ok()).any(|line| text(&line).contains(word))
-}
-
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! `worstcase tune trial` and `search`: on this machine, killed in the middle, and in guests of real kernels.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use crate::support::guests;
+use crate::support::{guests, wait_until};
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -124,14 +123,6 @@ impl Drop for Here {
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap().trim().to_owned()
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < until, "{what} does not come");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn send(pid: u32, signal: Signal) {

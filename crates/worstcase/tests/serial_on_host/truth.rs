@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use record::{Record, Series};
 use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
 use units::{CpuId, CpuList, Nanos, Random, Seed};
+
+use crate::support::wait_until;
 
 const MS: u64 = 1_000_000;
 const INTERVAL: u64 = MS;
@@ -51,7 +53,7 @@ impl Run {
     /// Waits until the warm-up is over: the journal holds figures of a second.
     fn wait_measuring(&self) {
         let journal = self.out().join("journal.ndjson");
-        wait_for("the first second", || {
+        wait_until("the first second", || {
             std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"seconds\""))
         });
     }
@@ -60,7 +62,7 @@ impl Run {
     fn probe(&self) -> i32 {
         let parent = self.child.id().to_string();
         let mut found = None;
-        wait_for("the probe's process", || {
+        wait_until("the probe's process", || {
             found = processes().find(|pid| {
                 let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
                 let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -86,14 +88,6 @@ fn read(out: &Path) -> Record {
 
 fn processes() -> impl Iterator<Item = i32> {
     std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-}
-
-fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(Instant::now() < until, "no sign of {what} within a minute");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn signal(pid: i32, name: &str) {

@@ -303,6 +303,15 @@ fn wait_for_cpus() {
     }
 }
 
+/// Waits until it is so, which `what` says.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}: not within {} s", PATIENCE.as_secs());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Whether a program is not on this machine.
 pub fn is_missing(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

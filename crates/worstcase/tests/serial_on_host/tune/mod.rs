@@ -14,7 +14,9 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::support::wait_until;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_worstcase");
 
@@ -127,14 +129,6 @@ fn has_two_cpus() -> bool {
         println!("skipped: needs two CPUs");
     }
     has
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < until, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// What threads and interrupts may use, too, and every file that a plan names.
