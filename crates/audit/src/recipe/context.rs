@@ -335,8 +335,8 @@ fn managed_interrupts(text: &str) -> Option<Remark> {
 fn limits_of_a_service(text: &str) -> Option<Remark> {
     let has = |sign: &str| text.lines().any(|line| line.trim().starts_with(sign));
     let is_unit = has("[Service]") && has("User=") && has("ExecStart=");
-    let is_named =
-        text.contains("User=") && text.contains("/etc/systemd/system/") || text.contains("systemd service");
+    let is_named = text.contains("User=") && text.contains("/etc/systemd/system/")
+        || ["systemd service", "system service"].iter().any(|name| text.contains(name));
     let is_service = is_unit || is_named;
     let is_allowed = ["LimitRTPRIO=", "PAMName="].iter().any(|key| text.contains(key))
         || ["CPUSchedulingPolicy=", "AmbientCapabilities="].into_iter().any(has);
@@ -358,7 +358,10 @@ fn dropped_by_configuration(text: &str) -> Option<Remark> {
         let end = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric() && c != '_');
         ["-e ", "--enable ", "CONFIG_"].iter().any(|start| {
             let sign = format!("{start}{name}");
-            text.match_indices(sign.as_str()).any(|(at, _)| end(text[at + sign.len()..].chars().next()))
+            text.match_indices(sign.as_str()).any(|(at, _)| {
+                let behind = &text[at + sign.len()..];
+                end(behind.chars().next()) && !behind.starts_with(" is not set")
+            })
         })
     };
     let line_with = |sign: &str| text.lines().enumerate().find(|(_, line)| line.contains(sign));

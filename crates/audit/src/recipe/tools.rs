@@ -439,6 +439,8 @@ mod tests {
             "hwlatdetect --duration=60 --threshold=10us",
             "a-tool-of-somebody --foo -z",
             "prlimit --rtprio=99:99 --pid $$",
+            "ptp4l -i eth0 -m --summary_interval=1 --tx_timestamp_timeout=50",
+            "phc2sys -s eth0 -w --step_threshold=1 --transportSpecific=1",
         ] {
             assert_eq!(of(command), Vec::<String>::new(), "{command}");
         }
@@ -467,6 +469,7 @@ mod tests {
             ("hwlatdetect --duration=30min", "at most one letter"),
             ("perf stat --cpus 2-3 sleep 1", "no --cpus"),
             ("ptp4l -i eth0 -h -m", "its help"),
+            ("ptp4l -i eth0 --step_treshold=1", "no --step_treshold"),
             ("dpdk-testpmd -c 2-3 -n 4", "-c takes"),
         ] {
             assert!(of(command).iter().any(|message| message.contains(part)), "{command}: {:?}", of(command));

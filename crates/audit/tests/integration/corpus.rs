@@ -43,7 +43,7 @@ fn judged(text: &str, shown: bool) -> (usize, usize, usize) {
 }
 
 /// What was judged wrong, passed and not understood of each part when it was last looked at, at most; README.md has what the first
-/// results were. `a` and `d` to `k` were mended by, nothing was by `b`, `c` and `l` so far.
+/// results were. `a` and `d` to `k` were mended by, `l` in part, `b` and `c` not at all.
 const PARTS: [(&str, &str, [usize; 3], bool); 12] = [
     ("a", include_str!("../corpus/a.txt"), [0, 0, 0], true),
     ("b", include_str!("../corpus/b.txt"), [0, 0, 1], false),
@@ -53,10 +53,10 @@ const PARTS: [(&str, &str, [usize; 3], bool); 12] = [
     ("f", include_str!("../corpus/f.txt"), [0, 0, 0], true),
     ("g", include_str!("../corpus/g.txt"), [0, 0, 0], true),
     ("h", include_str!("../corpus/h.txt"), [1, 1, 0], true),
-    ("i", include_str!("../corpus/i.txt"), [0, 4, 0], true),
+    ("i", include_str!("../corpus/i.txt"), [0, 3, 0], true),
     ("j", include_str!("../corpus/j.txt"), [0, 0, 0], true),
     ("k", include_str!("../corpus/k.txt"), [0, 1, 1], true),
-    ("l", include_str!("../corpus/l.txt"), [3, 12, 8], true),
+    ("l", include_str!("../corpus/l.txt"), [2, 11, 8], true),
 ];
 
 #[test]

@@ -24,7 +24,7 @@ pub fn read(top: &Node, text: &str, reading: &mut Reading) {
         Some("PerformanceProfile") => performance_profile(top, reading),
         _ => {
             pod(top, reading);
-            let is_meant = ["exclusiv", "static", "own core", "own CPU", "inned"]
+            let is_meant = ["exclusiv", "static", "own core", "own CPU", "of its own", "inned"]
                 .into_iter()
                 .any(|word| text.contains(word));
             exclusive(top, is_meant, reading);
