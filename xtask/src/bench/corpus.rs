@@ -42,6 +42,7 @@ pub fn run(binary: &Path, verbose: bool) -> Result<()> {
         ("j.txt", true),
         ("k.txt", true),
         ("l.txt", true),
+        ("m.txt", true),
     ];
     for (name, is_mended_by) in parts {
         let path = directory.join(name);

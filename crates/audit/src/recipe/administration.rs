@@ -128,6 +128,12 @@ pub fn setcap(arguments: &[&str]) -> Option<String> {
     if bare {
         return Some(format!("the sets are missing: {text}+ep"));
     }
+    let script = arguments.iter().find(|name| [".py", ".sh", ".pl"].iter().any(|end| name.ends_with(end)));
+    if let Some(script) = script {
+        return Some(format!(
+            "{script} is a script: the kernel takes the capabilities of its interpreter's file"
+        ));
+    }
     let names = text.split(['=', '+', '-']).next().filter(|names| !names.contains(['$', '/', '<']))?;
     names.split(',').filter(|name| !name.is_empty()).find_map(capability_fault)
 }

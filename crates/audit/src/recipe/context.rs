@@ -71,7 +71,9 @@ fn named_cpu(comment: &str) -> Option<u32> {
     let rest = rest.strip_prefix("number ").unwrap_or(rest);
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     let behind = rest[digits.len()..].trim_start();
-    let is_one = !behind.starts_with([',', '-', '/']) && !behind.starts_with("and ");
+    // `CPU 3, which ...` is one, `CPU 3, 4` and `CPU 3 and 4` are not.
+    let more = [",", "-", "/", "and "].iter().find_map(|sign| behind.strip_prefix(sign));
+    let is_one = !more.is_some_and(|more| more.trim_start().starts_with(|c: char| c.is_ascii_digit()));
     digits.parse().ok().filter(|_| is_one)
 }
 
@@ -332,7 +334,7 @@ fn managed_interrupts(text: &str) -> Option<Remark> {
 }
 
 /// limits.conf(5) is pam_limits' file: systemd starts a service without it.
-fn limits_of_a_service(text: &str) -> Option<Remark> {
+pub fn limits_of_a_service(text: &str) -> Option<Remark> {
     let has = |sign: &str| text.lines().any(|line| line.trim().starts_with(sign));
     let is_unit = has("[Service]") && has("User=") && has("ExecStart=");
     let is_named = text.contains("User=") && text.contains("/etc/systemd/system/")

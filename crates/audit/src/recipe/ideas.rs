@@ -1,15 +1,24 @@
 //! Mistaken ideas that show in several places of a recipe at once.
 
 use super::known::KNOWN;
-use super::{Remark, RemarkId};
+use super::{Remark, RemarkId, Target};
 use crate::Severity;
+use units::KernelVersion;
 
 /// One remark an idea, at the line that says the last of its texts.
-pub fn remarks(text: &str) -> Vec<Remark> {
+pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
+    let is_of = |since: &String| {
+        since
+            .parse::<KernelVersion>()
+            .ok()
+            .zip(target.version)
+            .is_none_or(|(since, version)| version >= since)
+    };
     let lower = text.to_lowercase();
     KNOWN
         .idea
         .iter()
+        .filter(|idea| idea.since.as_ref().is_none_or(is_of))
         .filter(|idea| idea.unless.as_ref().is_none_or(|unless| !text.contains(unless.as_str())))
         .filter(|idea| idea.claims.is_empty() || idea.claims.iter().any(|claim| claims(&lower, claim)))
         .filter_map(|idea| {

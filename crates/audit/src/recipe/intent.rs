@@ -429,6 +429,9 @@ impl Machine {
                 "armhf",
                 "beaglebone",
                 "zynq-7000",
+                "32-bit arm",
+                "i.mx6",
+                "imx6",
             ]),
             arm64: says(&["arm64", "aarch64", "jetson", "i.mx8", "imx8", "raspberry pi 4", "raspberry pi 5"]),
             cgroup2: says(&["cgroup2", "cgroup v2", "cgroups v2", "unified hierarchy"]),
@@ -436,6 +439,7 @@ impl Machine {
                 "intel_pstate in active mode",
                 "intel_pstate=active",
                 "intel_pstate is active",
+                "intel_pstate (active",
             ]),
             mainline: says(&[
                 "mainline",

@@ -93,6 +93,8 @@ pub struct Idea {
     pub claims: Vec<String>,
     /// What the recipe has where the idea is not mistaken.
     pub unless: Option<String>,
+    /// The first version of the kernel for which it is one.
+    pub since: Option<String>,
     /// How bad it is; a note if it is not said.
     pub severity: Option<Severity>,
     pub text: String,
@@ -168,6 +170,7 @@ mod tests {
             .chain(known.sysctl.iter().filter_map(|sysctl| sysctl.until.as_ref()))
             .chain(known.word.iter().filter_map(|word| word.until.as_ref()))
             .chain(known.newer.iter().map(|newer| &newer.since))
+            .chain(known.idea.iter().filter_map(|idea| idea.since.as_ref()))
         {
             assert!(version.parse::<KernelVersion>().is_ok(), "{version}");
         }

@@ -25,7 +25,27 @@ const GRUB: [&str; 14] = [
 pub fn remarks(text: &str) -> Vec<Remark> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let single = lines.filter_map(|(number, line)| grub(number, line).or_else(|| u_boot(number, line)));
-    single.chain(appended_twice(text)).chain(set_twice(text)).collect()
+    single.chain(appended_twice(text)).chain(set_twice(text)).chain(set_again(text)).collect()
+}
+
+/// bootargs is set by hand, and bootcmd runs a variable that sets it anew at each start.
+pub fn set_again(text: &str) -> Option<Remark> {
+    let bare = |line: &'_ str| {
+        line.trim().rsplit_once("=> ").map_or(line.trim().to_owned(), |(_, typed)| typed.to_owned())
+    };
+    let lines: Vec<String> = text.lines().map(bare).collect();
+    let setters: Vec<&str> =
+        lines.iter().filter_map(|line| Some(line.split_once("=setenv bootargs ")?.0)).collect();
+    let runs = |name: &&&str| {
+        lines.iter().any(|line| line.starts_with("bootcmd=") && line.contains(&format!("run {name}")))
+    };
+    let name = setters.iter().find(runs)?;
+    let at = lines.iter().position(|line| line.starts_with("setenv bootargs "))?;
+    let message = format!("is set anew at each start: bootcmd runs {name}, which sets bootargs");
+    Some(
+        Remark::error(at + 1, RemarkId::NoEffect, &lines[at], message)
+            .instead(format!("setenv {name} 'setenv bootargs ...'")),
+    )
 }
 
 /// Of several APPEND lines below one LABEL of extlinux.conf the last counts (syslinux, U-Boot's pxe_utils.c).
@@ -136,4 +156,17 @@ fn u_boot(number: usize, line: &str) -> Option<Remark> {
         Remark::error(number, RemarkId::Misspelt, line, format!("the kernel gets bootargs, not {name}"))
             .instead("bootargs")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::set_again;
+
+    #[test]
+    fn bootargs_that_a_variable_sets_anew_are_lost() {
+        let shown = "bootcmd=run args; booti ${a}\nargs=setenv bootargs root=/dev/x\n";
+        assert!(set_again(&format!("{shown}=> setenv bootargs root=/dev/x isolcpus=3\n")).is_some());
+        assert!(set_again(&format!("{shown}=> setenv args 'setenv bootargs isolcpus=3'\n")).is_none());
+        assert!(set_again("=> setenv bootargs root=/dev/x isolcpus=3\n").is_none());
+    }
 }

@@ -166,7 +166,7 @@ pub fn examine(text: &str, target: Target) -> Examination {
     let target = Target { processors: target.processors.or_else(|| said::processors(text)), ..target };
     let Reading { statements, mut remarks, settings } = read(text, target);
     remarks.extend(claims::remarks(text));
-    remarks.extend(ideas::remarks(text));
+    remarks.extend(ideas::remarks(text, target));
     remarks.extend(words::remarks(&statements, target));
     remarks.extend(symbols::remarks(&statements, target));
     remarks.extend(writes::together(&statements));
@@ -208,6 +208,7 @@ fn read(text: &str, target: Target) -> Reading {
     let pieces: Vec<(usize, &str)> = blocks.iter().map(|block| (block.line, block.text.as_str())).collect();
     reading.remarks.extend(claims::elsewhere(text, &pieces, target));
     reading.remarks.extend(context::boot_loader_not_written(text));
+    reading.remarks.extend(loaders::set_again(text));
     for block in &blocks {
         let above = text.lines().take(block.line - 1).filter(|line| !line.trim().is_empty());
         match above.last().filter(|line| prose::introduces(line)) {
@@ -236,6 +237,7 @@ fn judged(text: &str, form: Option<Reading>, target: Target) -> Reading {
     reading.remarks.extend(places::remarks(text));
     reading.remarks.extend(intent::remarks(text, target));
     reading.remarks.extend(aims::remarks(text));
+    reading.remarks.extend(context::limits_of_a_service(text));
     reading
 }
 

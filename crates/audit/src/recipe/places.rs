@@ -34,6 +34,9 @@ const NO_DIRECTORIES: [(&str, &str); 9] = [
     ("/etc/systemd/systemd/", "/etc/systemd/system/"),
 ];
 
+/// Kinds of units, all of which a directory of drop-ins may be for (systemd.unit(5)).
+const KINDS: [&str; 8] = ["service", "socket", "slice", "scope", "timer", "mount", "target", "path"];
+
 /// Files of /etc/tuned that are no profiles (tuned 2.20).
 const TUNED: [&str; 6] =
     ["tuned-main.conf", "active_profile", "profile_mode", "bootcmdline", "post_loaded_profile", "ppd.conf"];
@@ -111,6 +114,15 @@ fn unread(path: &str) -> Option<(String, Option<String>)> {
         return Some((format!("nothing reads that directory: {meant} is meant"), Some(instead)));
     }
     let name = path.rsplit('/').next()?;
+    if let Some(unit) = path
+        .split_once("/systemd/system/")
+        .and_then(|(_, rest)| rest.split_once(".d/"))
+        .map(|(unit, _)| unit)
+        .filter(|unit| !unit.contains(['.', '/']) && !KINDS.contains(unit))
+    {
+        let message = format!("drop-ins of a unit stand in UNIT.service.d: systemd reads no {unit}.d");
+        return Some((message, Some(path.replacen(".d/", ".service.d/", 1))));
+    }
     if path.contains("/systemd/system/") && path.rsplit('/').nth(1)?.ends_with(".d") {
         let message = "only files that end in .conf add to a unit".to_owned();
         return (!name.ends_with(".conf")).then(|| (message, Some(format!("{path}.conf"))));
@@ -121,6 +133,12 @@ fn unread(path: &str) -> Option<(String, Option<String>)> {
         let message = "a profile is a directory with a tuned.conf in it: tuned does not look at this file";
         (message.to_owned(), Some(format!("/etc/tuned/{profile}/tuned.conf")))
     })
+}
+
+/// What is wrong with the name of a file that something writes.
+pub fn of_file(line: usize, path: &str) -> Option<Remark> {
+    let (message, instead) = unread(path)?;
+    Some(Remark::error(line, RemarkId::NoEffect, path, message).perhaps_instead(instead.as_deref()))
 }
 
 /// Files that commands write where their names keep them from being read.

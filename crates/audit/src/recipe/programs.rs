@@ -343,6 +343,13 @@ fn taskset(arguments: &[&str]) -> Option<String> {
     if operands.len() == 1 && has_option(own, 'p', "--pid") {
         return None; // it reads
     }
+    if has_option(own, 'p', "--pid") && has_option(own, 'c', "--cpu-list") {
+        let numbers: Vec<u32> = operands.iter().filter_map(|word| word.parse().ok()).collect();
+        // No kernel of today is built for more CPUs, and processes above the kernel's own have larger numbers.
+        if matches!(numbers[..], [first, second] if first >= 1024 && second < 1024) {
+            return Some("the CPUs stand before the process: -cp CPUS PID".to_owned());
+        }
+    }
     if has_option(own, 'c', "--cpu-list") {
         return Kind::Cpus { optional: false }
             .fault(Some(&without_strides(first)), None)

@@ -103,7 +103,8 @@ fn of_line(number: usize, line: &str) -> Vec<Statement> {
 }
 
 fn without_bullet(line: &str) -> &str {
-    line.trim().trim_start_matches(['\u{2022}', '*']).trim_start()
+    let line = line.trim().trim_start_matches(['\u{2022}', '*']).trim_start();
+    U_BOOT_PROMPTS.iter().find_map(|prompt| line.strip_prefix(prompt)).unwrap_or(line)
 }
 
 /// `CONFIG_X=y` or `# CONFIG_X is not set`, whatever follows.
@@ -188,6 +189,8 @@ fn command_line(line: &str) -> Option<&str> {
     let rest = line.get(first.len()..).map(str::trim);
     match first.as_str() {
         "setenv" | "fw_setenv" => return behind("bootargs ").map(up_to_command),
+        // A variable of U-Boot with commands in it, as printenv shows it.
+        word if word.ends_with("=setenv") => return behind("setenv bootargs ").map(up_to_command),
         "options" | "append" if rest?.contains('=') && !prose::introduces(line) => return rest,
         // The kernel's file stands before its words.
         "linux" | "linuxefi" | "linux16" | "kernel" if rest?.starts_with(['/', '(', '$']) => {
@@ -254,6 +257,9 @@ fn all_are_parameters(line: &str) -> bool {
     !words.is_empty()
         && (is_valued && known * 2 >= words.len() && known > 0 || is_valued && is_meant(&words) || all_bare)
 }
+
+/// What U-Boot prints before what one types.
+const U_BOOT_PROMPTS: [&str; 4] = ["u-boot=> ", "U-Boot=> ", "U-Boot> ", "=> "];
 
 /// Variables of U-Boot beside bootargs, in files of its environment.
 const U_BOOT: [&str; 9] =
@@ -348,7 +354,10 @@ fn sysctl_line(line: &str) -> Option<(String, String)> {
 }
 
 /// Programs that these recipes use.
-const PROGRAMS: [&str; 82] = [
+const PROGRAMS: [&str; 85] = [
+    "uname",
+    "apt",
+    "apt-get",
     "echo",
     "stress",
     "stress-ng",
@@ -494,7 +503,11 @@ fn words_of_sentence(line: &str) -> Option<&str> {
 /// Words that are parameters, each of those with a value a known one, and nothing that the reader is to replace.
 fn is_line_of_words(words: &str) -> bool {
     let is_valued = words.split_whitespace().all(|word| !word.contains('=') || is_known(name_of(word)));
-    let is_whole = !words.contains(['<', '$', '{', '/', '\u{2026}']) && !words.contains("...");
+    let is_sentence = ["boot with ", "add ", "append ", "pass ", "use ", "set "]
+        .iter()
+        .any(|begin| words.to_lowercase().trim_start().starts_with(begin));
+    let is_whole =
+        !is_sentence && !words.contains(['<', '$', '{', '/', '\u{2026}']) && !words.contains("...");
     words.contains('=') && is_valued && is_whole && all_are_parameters(words)
 }
 

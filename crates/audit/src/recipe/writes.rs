@@ -92,6 +92,10 @@ fn no_such_directory(write: &Write) -> Option<Remark> {
         let instead = format!("/sys/devices/system/cpu/cpu*/cpuidle/state{rest}");
         return of("idle states are a CPU's own: there is no such directory for all", instead);
     }
+    if let Some(rest) = write.path.strip_prefix("/sys/kernel/mm/transparent_hugepages/") {
+        let instead = format!("/sys/kernel/mm/transparent_hugepage/{rest}");
+        return of("there is no such directory: its name has no s at its end", instead);
+    }
     let (_, size) = write.path.split_once("/hugepages/hugepages-")?;
     let (size, rest) = size.split_once('/')?;
     if size.ends_with("kB") || size.contains(['$', '*']) {

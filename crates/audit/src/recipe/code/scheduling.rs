@@ -97,6 +97,9 @@ fn affinity(program: &Program, call: &Call) -> Option<Remark> {
     if call.name != "CPU_SET" {
         return None;
     }
+    if call.arguments[0].starts_with("0x") {
+        return error("CPU_SET() takes a CPU's number, not a mask".to_owned());
+    }
     let is_first = program.all("CPU_SET").next() == Some(call);
     let set = call.arguments.get(1)?.trim_start_matches('&');
     let is_cleared = program.calls_any("CPU_ZERO")

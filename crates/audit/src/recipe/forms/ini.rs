@@ -148,6 +148,9 @@ fn tuned(text: &str) -> Reading {
     for (line, section, key, value) in entries(text) {
         reading.settings += 1;
         match section {
+            "sysctl" if !key.contains('.') => {
+                reading.remarks.extend(keys::remark(line, "tuned", section, key, value));
+            }
             "sysctl" => reading.statements.push(Statement::Sysctl {
                 line,
                 name: key.to_owned(),

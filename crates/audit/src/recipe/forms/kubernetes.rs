@@ -196,6 +196,10 @@ fn pod(top: &Node, reading: &mut Reading) {
         }
     }
     runtime_class(top, spec, reading);
+    if let Some(node) = spec.and_then(|spec| spec.get("securityContext")?.get("capabilities")) {
+        let message = "belongs to the securityContext of a container: a pod's has no capabilities".to_owned();
+        wrong(reading, node.line, RemarkId::NoEffect, "capabilities", message);
+    }
     for container in spec.and_then(|spec| spec.get("containers")).map(Node::items).unwrap_or_default() {
         reading.settings += 1;
         capabilities(

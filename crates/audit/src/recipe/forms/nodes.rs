@@ -39,6 +39,11 @@ impl Node {
         if let Value::List(items) = &self.value { items } else { &[] }
     }
 
+    /// The items of a list below a key.
+    pub(super) fn items_of<'a>(&'a self, key: &str) -> &'a [Node] {
+        self.get(key).map(Node::items).unwrap_or_default()
+    }
+
     pub(super) fn text(&self) -> Option<&str> {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }

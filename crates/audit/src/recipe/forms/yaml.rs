@@ -15,7 +15,7 @@ pub fn read(text: &str, target: Target) -> Option<Reading> {
     } else if text.starts_with("#cloud-config") {
         automation::cloud(&top, &mut reading, target);
     } else if top.items().iter().any(|task| task.get("name").is_some() || task.get("hosts").is_some()) {
-        automation::ansible(&top, &mut reading, target);
+        automation::ansible(&top, text, &mut reading, target);
     } else {
         return None;
     }
