@@ -13,7 +13,7 @@ use crate::tally::Tally;
 use crate::workspace;
 
 /// A program and the packages that bring it, the first that the distribution knows is taken.
-const PROGRAMS: [(&str, &[&str]); 27] = [
+const PROGRAMS: [(&str, &[&str]); 28] = [
     ("cyclictest", &["rt-tests"]),
     ("hackbench", &["rt-tests"]),
     ("stress-ng", &["stress-ng"]),
@@ -40,6 +40,7 @@ const PROGRAMS: [(&str, &[&str]); 27] = [
     ("mkimage", &["u-boot-tools"]),
     ("fw_setenv", &["libubootenv-tool"]),
     ("mkfs.vfat", &["dosfstools"]),
+    ("depmod", &["kmod"]),
     ("mcopy", &["mtools"]),
 ];
 

@@ -50,10 +50,11 @@ pub fn energy_efficient(interface: &str) -> Result<EnergyEfficient> {
     Ok(EnergyEfficient { active: answer[4] != 0, enabled: answer[5] != 0 })
 }
 
-/// Hands the kernel a command at the beginning of `N` words, which it fills.
+/// Hands the kernel a command at the beginning of `N` words, which it fills. A socket of any family takes it
+/// (`sock_do_ioctl`, net/socket.c); units of ours leave AF_UNIX alone to their processes.
 fn ask<const N: usize>(interface: &str, command: u32, call: &'static str) -> Result<[u32; N]> {
-    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
-    let socket = socket.on("socket", "UDP")?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    let socket = socket.on("socket", "AF_UNIX")?;
     // SAFETY: a zeroed ifreq is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {

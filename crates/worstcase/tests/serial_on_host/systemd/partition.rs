@@ -44,6 +44,13 @@ WantedBy=multi-user.target
 END
 systemctl daemon-reload
 systemctl enable --quiet robot
+# What holds from the next boot on is written to a disk.
+mkdir -p disk/etc disk/bin
+cp -a /etc/. disk/etc/
+cp /usr/bin/worstcase disk/bin/
+chmod 755 /
+mount --bind disk/etc /etc
+mount --bind disk/bin /usr/local/bin
 n=0; event=create
 worstcase tune apply --isolate 2-3 --only rn-cpuset-partition > applied.txt 2>&1
 systemctl start robot
@@ -52,7 +59,7 @@ echo "exit $?" >> outside.txt
 until [ "$(cat /proc/$(systemctl show -P MainPID robot)/comm)" = sleep ]; do sleep 0.1; done
 whole
 for n in $(seq 100); do
-    case $((RANDOM % 9)) in
+    case $((RANDOM % 11)) in
     0) event=daemon-reload; systemctl daemon-reload ;;
     1) event="unit with AllowedCPUs"
        systemctl is-active --quiet other || systemd-run --quiet --unit=other -p AllowedCPUs=0-1 sleep 100000 ;;
@@ -66,6 +73,12 @@ for n in $(seq 100); do
     8) event="slice stopped"; systemctl stop worstcase.slice; broken
        worstcase tune keep --reconcile > /dev/null 2>&1; systemctl start robot
        until [ "$(cat /proc/$(systemctl show -P MainPID robot)/comm)" = sleep ]; do sleep 0.1; done ;;
+    9) event=persist
+       worstcase tune plan --isolate 2-3 > /dev/null 2>&1
+       /usr/local/bin/worstcase tune persist --isolate 2-3 --only rn-stat-interval > persisted.txt 2>&1 ||
+           grep -q 'it is there already' persisted.txt || fail "persist: $(cat persisted.txt)" ;;
+    10) event="persist undone"
+       worstcase tune persist --undo > persisted.txt 2>&1 || fail "persist undone: $(cat persisted.txt)" ;;
     esac
     echo "$event" >> events.txt
     whole
@@ -102,7 +115,10 @@ fn holds_on(kernel: &str, root: &Path) {
     let back = tempfile::tempdir().unwrap();
     let directory: PathBuf = back.path().join("back");
     let output = Command::new(PROGRAM)
-        .args(["lab", "run", "--kernel", kernel, "--cpus", "4", "--time", "wall", "--memory", "2GiB"])
+        .args([
+            "lab", "run", "--kernel", kernel, "--cpus", "4", "--time", "wall", "--memory", "2GiB", "--disk",
+            "256M",
+        ])
         .args(["--timeout", "30m", "--with", "busybox", "--append", "systemd.show_status=no", "--system"])
         .arg(root)
         .arg("--out")
@@ -138,7 +154,9 @@ fn a_partition_holds_through_a_hundred_events() {
     if let Err(why) = debian(&root) {
         return println!("skipped: debootstrap: {why}");
     }
-    for kernel in ["debian-6.1-amd64", "debian-6.12-rt-amd64"] {
-        holds_on(kernel, &root);
-    }
+    std::thread::scope(|guests| {
+        for kernel in ["debian-6.1-amd64", "debian-6.12-rt-amd64"] {
+            guests.spawn(|| holds_on(kernel, &root));
+        }
+    });
 }

@@ -102,14 +102,21 @@ impl Wanted {
         if self.init != Init::Systemd {
             return "applied at the next boot; the script's start applies it now\n";
         }
-        if !has_systemd() {
+        if has_systemd() {
+            reload();
+        } else {
             output::words("warning: systemd does not run now: whether it does at the next boot is not known");
-        } else if let Err(why) = systemctl(&["daemon-reload"]) {
-            output::words(&format!("warning: systemctl daemon-reload: {why}; it is read at the next boot"));
         }
-        repair();
         "applied at the next boot; systemctl start worstcase-tune applies it now\n"
     }
+}
+
+/// Lets systemd read its units again, and puts right at once what that takes from a partition.
+fn reload() {
+    if let Err(why) = systemctl(&["daemon-reload"]) {
+        output::words(&format!("warning: systemctl daemon-reload: {why}; it is read at the next boot"));
+    }
+    repair();
 }
 
 /// Writes again what a reload of systemd's has taken from what is applied now: a partition that it does not know of.
@@ -159,7 +166,7 @@ pub fn undo(system: &System) -> Result<ExitCode> {
     let undone = files.undo()?;
     text += &undone.iter().map(|file| shown::put_back(&file.path, &file.back)).collect::<String>();
     if system.is_live() && has_systemd() {
-        let _ = systemctl(&["daemon-reload"]);
+        reload();
     }
     let is_whole = undone.iter().all(|PutBack { back, .. }| back.is_as_before());
     text += match is_whole {
