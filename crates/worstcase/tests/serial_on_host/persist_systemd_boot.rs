@@ -40,6 +40,7 @@ const SECOND: &str = "#!/bin/sh\nmount -t sysfs sys /sys; mount -t efivarfs none
 /// Makes the directory $1: the initramfs of modules, then the tree of the second disk.
 const FILL: &str = "cd \"$1\"; stage=lib/modules/$2; mkdir -p $stage init/bin init/proc init/dev init/new init/modules\n\
     cp -a \"$3/.\" $stage; depmod -b . \"$2\"; cp \"$(command -v busybox)\" init/bin/busybox; printf %s \"$5\" > init/init\n\
+    { ldd \"$(command -v busybox)\" || :; } | { grep -o '/[^ ]*' || :; } | while read l; do cp -L --parents \"$l\" init; done\n\
     for m in $4; do modprobe -d . -S \"$2\" --show-depends $m; done | { grep ^insmod || :; } | awk '!seen[$2]++ { print $2 }' |\n\
     while read f; do cp $f init/modules; basename $f >> init/modules/order; done\n\
     chmod +x init/init; (cd init; find . | cpio -o -H newc --quiet) > initrd\n\
@@ -139,8 +140,13 @@ impl Machine {
         let mut guest = boot.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(guest.stdout.take().unwrap()).split(b'\n');
         let mut lines = lines.map(|line| String::from_utf8_lossy(&line.unwrap()).trim_end().to_owned());
-        let given = lines.by_ref().find_map(|line| Some(line.strip_prefix("booted: ")?.to_owned()));
-        let mut boot = Boot { given: given.unwrap(), said: String::new(), code: -1 };
+        let mut before = String::new();
+        let given = lines.by_ref().find_map(|line| {
+            before += &format!("{line}\n");
+            Some(line.strip_prefix("booted: ")?.to_owned())
+        });
+        let given = given.unwrap_or_else(|| panic!("it was not booted: {before}"));
+        let mut boot = Boot { given, said: String::new(), code: -1 };
         boot.given = boot.given.replace("initrd=\\initrd ", "");
         for line in lines {
             if let Some(code) = line.strip_prefix("ended: ") {
