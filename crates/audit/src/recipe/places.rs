@@ -61,12 +61,7 @@ const LOADER: [&str; 14] = [
 
 /// What is wrong with a text for the places that it names.
 pub fn remarks(text: &str) -> Vec<Remark> {
-    let mut remarks: Vec<Remark> = headings(text)
-        .filter_map(|(line, path)| unread(path).map(|(message, instead)| (line, path, message, instead)))
-        .map(|(line, path, message, instead)| {
-            Remark::error(line, RemarkId::NoEffect, path, message).perhaps_instead(instead.as_deref())
-        })
-        .collect();
+    let mut remarks: Vec<Remark> = headings(text).filter_map(|(line, path)| of_file(line, path)).collect();
     remarks.extend(written(text));
     let heading = headings(text).next().map_or("", |(_, path)| path);
     if heading.ends_with("loader/loader.conf") {
@@ -135,7 +130,7 @@ fn unread(path: &str) -> Option<(String, Option<String>)> {
     })
 }
 
-/// What is wrong with the name of a file that something writes.
+/// What is wrong with the name of a file.
 pub fn of_file(line: usize, path: &str) -> Option<Remark> {
     let (message, instead) = unread(path)?;
     Some(Remark::error(line, RemarkId::NoEffect, path, message).perhaps_instead(instead.as_deref()))
@@ -153,8 +148,7 @@ fn written(text: &str) -> Vec<Remark> {
             .split_whitespace()
             .map(|word| word.trim_matches(['"', '\'', '>']))
             .filter(|_| writes && !line.trim_start().starts_with('#'));
-        let (word, (message, instead)) = words.find_map(|word| Some((word, unread(word)?)))?;
-        Some(Remark::error(index + 1, RemarkId::NoEffect, word, message).perhaps_instead(instead.as_deref()))
+        words.find_map(|word| of_file(index + 1, word))
     };
     text.lines().enumerate().filter_map(of).collect()
 }

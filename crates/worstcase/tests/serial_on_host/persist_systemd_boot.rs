@@ -40,14 +40,14 @@ const SECOND: &str = "#!/bin/sh\nmount -t sysfs sys /sys; mount -t efivarfs none
 /// Makes the directory $1: the initramfs of modules, then the tree of the second disk.
 const FILL: &str = "cd \"$1\"; stage=lib/modules/$2; mkdir -p $stage init/bin init/proc init/dev init/new init/modules\n\
     cp -a \"$3/.\" $stage; depmod -b . \"$2\"; cp \"$(command -v busybox)\" init/bin/busybox; printf %s \"$5\" > init/init\n\
-    { ldd \"$(command -v busybox)\" || :; } | { grep -o '/[^ ]*' || :; } | while read l; do cp -L --parents \"$l\" init; done\n\
+    with_libraries() { { ldd \"$1\" || :; } | { grep -o '/[^ ]*' || :; } | while read l; do cp -L --parents \"$l\" \"$2\"; done; }\n\
+    with_libraries \"$(command -v busybox)\" init\n\
     for m in $4; do modprobe -d . -S \"$2\" --show-depends $m; done | { grep ^insmod || :; } | awk '!seen[$2]++ { print $2 }' |\n\
     while read f; do cp $f init/modules; basename $f >> init/modules/order; done\n\
     chmod +x init/init; (cd init; find . | cpio -o -H newc --quiet) > initrd\n\
     mkdir -p root/proc root/dev root/sys root/boot root/etc/kernel root/var/lib root/tmp root/usr/bin root/usr/lib root/usr/lib64\n\
     for n in bin lib lib64; do ln -s usr/$n root/$n; done; ln -s usr/bin root/sbin; printf %s \"$6\" > root/init; chmod +x root/init\n\
-    for p in \"$7\" \"$(command -v busybox)\" $(command -v bootctl || :); do cp $p root/usr/bin\n\
-    { ldd $p || :; } | { grep -o '/[^ ]*' || :; } | while read l; do cp -L --parents $l root; done; done\n\
+    for p in \"$7\" \"$(command -v busybox)\" $(command -v bootctl || :); do cp $p root/usr/bin; with_libraries $p root; done\n\
     for a in sh cat ls mount mv; do ln -s busybox root/usr/bin/$a; done";
 
 /// A machine with UEFI: its firmware's variables, the disk that it boots from, and the one of its system.

@@ -10,7 +10,7 @@ use crate::Severity;
 /// cloud-init's commands and files.
 pub fn cloud(top: &Node, reading: &mut Reading, target: Target) {
     for list in ["bootcmd", "runcmd"] {
-        for item in top.get(list).map(Node::items).unwrap_or_default() {
+        for item in top.items_of(list) {
             reading.settings += 1;
             if let Some(text) = item.text() {
                 reading.add(super::super::read(text, target).moved(item.line - 1));
@@ -20,7 +20,7 @@ pub fn cloud(top: &Node, reading: &mut Reading, target: Target) {
             reading.add(without_shell(item.line, words));
         }
     }
-    for item in top.get("write_files").map(Node::items).unwrap_or_default() {
+    for item in top.items_of("write_files") {
         let text = |key: &str| item.get(key).and_then(|node| Some((node.line, node.text()?)));
         if let Some((line, content)) = text("content") {
             reading.settings += 1;
