@@ -104,6 +104,13 @@ pub const ALL: &[Fault] = &[
         found_by: unit("record", "validity"),
     },
     Fault {
+        name: "a-probe-outside-its-partition-passes",
+        file: "crates/record/src/validity/partition.rs",
+        is: "(Some(asked), None) => format!(\"{} was asked for, and the probe was in none\", asked.group),",
+        becomes: "(Some(_), None) => return None,",
+        found_by: unit("record", "validity"),
+    },
+    Fault {
         name: "the-journal-counts-wake-ups-twice",
         file: "crates/record/src/journal.rs",
         is: "count - before.get(&cell).copied().unwrap_or(0).min(count)",
@@ -146,6 +153,13 @@ pub const ALL: &[Fault] = &[
         found_by: Tests { package: "audit", executable: Some("integration"), tests: "" },
     },
     Fault {
+        name: "what-reaches-init-alone-passes-in-a-recipe",
+        file: "crates/audit/src/recipe/words.rs",
+        is: "return is_kernels.then(|| error(RemarkId::NoEffect, message));",
+        becomes: "return (!is_kernels).then(|| error(RemarkId::NoEffect, message));",
+        found_by: Tests { package: "audit", executable: Some("integration"), tests: "corpus" },
+    },
+    Fault {
         name: "words-for-init-are-the-kernels",
         file: "crates/sysroot/src/privacy.rs",
         is: "if is_for_init { crosses(word) }",
@@ -158,6 +172,13 @@ pub const ALL: &[Fault] = &[
         is: "for group in groups {",
         becomes: "for group in groups.into_iter().take(1) {",
         found_by: unit("machine", "quotas"),
+    },
+    Fault {
+        name: "a-partition-is-around-groups-whose-names-begin-like-its-own",
+        file: "crates/machine/src/cpusets.rs",
+        is: "|rest| rest.is_empty() || rest.starts_with('/'))",
+        becomes: "|rest| rest.is_empty() || !rest.starts_with(' '))",
+        found_by: unit("machine", "cpusets"),
     },
     Fault {
         name: "what-somebody-else-wrote-is-overwritten",
@@ -221,6 +242,13 @@ pub const ALL: &[Fault] = &[
         is: "if known.contains(&(system.f_type as u32)) { Ok(()) } else { Err(Errno::XDEV) }",
         becomes: "if known.contains(&(system.f_type as u32)) { Ok(()) } else { Ok(()) }",
         found_by: unit("control", "live"),
+    },
+    Fault {
+        name: "a-partition-with-processes-is-ended",
+        file: "crates/control/src/slice.rs",
+        is: "line == \"populated 0\"",
+        becomes: "line.starts_with(\"populated \")",
+        found_by: unit("control", "slice"),
     },
     Fault {
         name: "shared-memory-can-be-shortened",
@@ -291,6 +319,13 @@ pub const ALL: &[Fault] = &[
         is: "split(stages, at..time.end, playback.activity(), pieces);",
         becomes: "split(stages, at..at, playback.activity(), pieces);",
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "any_stream" },
+    },
+    Fault {
+        name: "throttled-threads-are-late-by-an-idle-state",
+        file: "crates/explain/src/cause.rs",
+        is: "name == \"sched_rt_period_timer\"",
+        becomes: "name == \"sched_rt_period\"",
+        found_by: Tests { package: "explain", executable: Some("integration"), tests: "" },
     },
     Fault {
         name: "time-stamps-of-long-pauses-are-lost",

@@ -178,6 +178,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::parts::LATER;
 
     #[test]
     fn every_fault_can_be_put_in_and_has_a_name_of_its_own() {
@@ -187,6 +188,18 @@ mod tests {
             let text = fs::read_to_string(workspace::root().join(fault.file)).unwrap();
             assert_eq!(text.matches(fault.is).count(), 1, "{}: {}", fault.name, fault.is);
             assert_ne!(fault.is, fault.becomes, "{}", fault.name);
+        }
+    }
+
+    /// Those of the test command, not ones that wait for `--later`.
+    #[test]
+    fn every_fault_is_sought_by_the_test_command() {
+        for Fault { name, found_by: Tests { executable, tests, .. }, .. } in list::ALL {
+            let waits = |(of, begin): &(&str, &str)| {
+                *executable == Some(*of) && (begin.starts_with(tests) || tests.starts_with(begin))
+            };
+            let waiting: Vec<_> = LATER.iter().filter(|later| waits(later)).collect();
+            assert!(waiting.is_empty(), "{name} is found by {waiting:?}");
         }
     }
 
