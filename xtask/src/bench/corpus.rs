@@ -43,6 +43,8 @@ pub fn run(binary: &Path, verbose: bool) -> Result<()> {
         ("k.txt", true),
         ("l.txt", true),
         ("m.txt", true),
+        ("n.txt", true),
+        ("o.txt", true),
     ];
     for (name, is_mended_by) in parts {
         let path = directory.join(name);
