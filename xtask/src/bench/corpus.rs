@@ -13,6 +13,9 @@ use crate::workspace;
 mod parsed;
 use parsed::Case;
 
+/// Parts whose cases are not shown, so that nobody mends by them.
+const NOT_MENDED_BY: [&str; 2] = ["b.txt", "c.txt"];
+
 /// What the program made of a case.
 #[derive(PartialEq)]
 enum Answer {
@@ -29,34 +32,26 @@ enum Answer {
 /// Prints the figures of each file of the corpus, and with `verbose` the cases that were judged wrongly where one may mend by them.
 pub fn run(binary: &Path, verbose: bool) -> Result<()> {
     let directory = workspace::root().join("crates/audit/tests/corpus");
-    let parts = [
-        ("a.txt", true),
-        ("b.txt", false),
-        ("c.txt", false),
-        ("d.txt", true),
-        ("e.txt", true),
-        ("f.txt", true),
-        ("g.txt", true),
-        ("h.txt", true),
-        ("i.txt", true),
-        ("j.txt", true),
-        ("k.txt", true),
-        ("l.txt", true),
-        ("m.txt", true),
-        ("n.txt", true),
-        ("o.txt", true),
-    ];
-    for (name, is_mended_by) in parts {
-        let path = directory.join(name);
-        if !path.exists() {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path)?;
+    for name in parts(&directory)? {
+        let text = std::fs::read_to_string(directory.join(&name))?;
         let cases = parsed::cases(&text).map_err(|error| anyhow!("{name}: {error}"))?;
-        // What may not be mended by is not shown.
-        print!("{}", judge(binary, name, &cases, verbose && is_mended_by)?);
+        let is_shown = verbose && !NOT_MENDED_BY.contains(&name.as_str());
+        print!("{}", judge(binary, &name, &cases, is_shown)?);
     }
     Ok(())
+}
+
+/// The files with cases, in their order.
+fn parts(directory: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".txt") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 fn judge(binary: &Path, name: &str, cases: &[Case], verbose: bool) -> Result<String> {
