@@ -6,10 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use units::InOrder;
+use units::{InOrder, KernelVersion};
 
 /// What every symbol is called in the file, and nowhere else here.
 const PREFIX: &str = "CONFIG_";
+
+/// What editors of other systems put before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// More of a line that is complained of is not kept.
 const LONGEST_QUOTE: usize = 120;
@@ -73,8 +76,7 @@ pub struct KernelConfig {
     pub complaints: Vec<Complaint>,
     /// Whose configuration it is, if it says so. A fragment does not.
     pub header: Option<Header>,
-    /// Whether a part is missing: kconfig ends its lines, and from Linux 5.6 on says where each menu ends, of which "Kernel
-    /// hacking" is the last.
+    /// Whether a part of a whole configuration is missing, by what kconfig writes at its end.
     pub is_cut: bool,
 }
 
@@ -114,7 +116,8 @@ impl KernelConfig {
             config.take(index + 1, line);
         }
         config.overridden.order_by_key(|overridden| overridden.line);
-        config.is_cut = config.header.is_some() && (!text.ends_with('\n') || lacks_its_end(text));
+        let lacks_its_end = |header: &Header| !text.ends_with('\n') || lacks_its_end(text, header);
+        config.is_cut = config.header.as_ref().is_some_and(lacks_its_end);
         config
     }
 
@@ -181,9 +184,19 @@ impl KernelConfig {
     }
 }
 
-/// Menus end, and the last one does not.
-fn lacks_its_end(text: &str) -> bool {
-    text.contains("\n# end of ") && !text.contains("\n# end of Kernel hacking")
+/// Since this version kconfig says where each menu ends.
+const SAYS_ENDS: KernelVersion = KernelVersion::new(5, 6);
+
+/// "Kernel hacking" is the last menu of the top Kconfig file since 4.20, "Library routines" was before. Both are in every
+/// configuration, so that one in which a heading or the last end is missing was cut off.
+fn lacks_its_end(text: &str, header: &Header) -> bool {
+    let has = |line: &str| text.contains(&format!("\n{line}"));
+    let says_ends =
+        has("# end of ") || header.version.parse().is_ok_and(|version: KernelVersion| version >= SAYS_ENDS);
+    match says_ends {
+        true => !has("# end of Kernel hacking"),
+        false => !(has("# Kernel hacking") && has("# Library routines")),
+    }
 }
 
 /// What `fragment` asks for and `result` does not have, in the fragment's order. A symbol that is to be off is off where
@@ -216,6 +229,9 @@ fn read(line: &str) -> Line<'_> {
 }
 
 fn read_setting(line: &str) -> Line<'_> {
+    if line.starts_with(BYTE_ORDER_MARK) {
+        return Line::Wrong("begins with a byte order mark (U+FEFF), with which kconfig knows no setting");
+    }
     let Some(assignment) = line.strip_prefix(PREFIX) else {
         return Line::Wrong("is neither a comment nor begins with CONFIG_");
     };
@@ -437,12 +453,20 @@ mod tests {
 
     #[test]
     fn a_written_configuration_that_was_cut_off_is_known() {
-        let old = "# Linux/x86 5.4.0 Kernel Configuration\nCONFIG_HZ=250\n";
+        let old = "# Linux/x86 5.4.0 Kernel Configuration\nCONFIG_HZ=250\n# Library routines\n# Kernel hacking\nCONFIG_X=y\n";
         let new = "# Linux/x86 6.1.0 Kernel Configuration\n# end of General setup\nCONFIG_HZ=250\n# end of Kernel hacking\n";
         let is_cut = |text: &str| KernelConfig::parse(text).is_cut;
         assert!(!is_cut(old) && is_cut(&old[..old.len() - 2]));
         assert!(!is_cut(new) && !is_cut(&(new.to_owned() + "CONFIG_IO_URING_ZCRX=y\n")));
         assert!(is_cut(new.trim_end_matches("# end of Kernel hacking\n")), "between two lines");
+        assert!(
+            is_cut("# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_HZ=250\n"),
+            "before the first menu's end"
+        );
+        assert!(
+            is_cut("# Linux/x86 5.4.0 Kernel Configuration\nCONFIG_HZ=250\n"),
+            "before the last headings"
+        );
         assert!(!is_cut("CONFIG_HZ=250"), "a fragment ends as it was written");
     }
 

@@ -80,7 +80,7 @@ fn config(survey: &Survey, symbol: &str) -> Reading {
     let setting = configuration.config.value().map(|config| config.get(symbol));
     let value = match setting {
         Some(Some(setting)) => Fact::Value(of_setting(setting)),
-        Some(None) if survey.names_all() => Fact::Absent,
+        Some(None) if survey.lacks(symbol) => Fact::Absent,
         Some(None) => Fact::Unsupported,
         None => lost(&configuration.config),
     };
@@ -121,9 +121,9 @@ fn config_on(survey: &Survey, symbols: &str) -> Reading {
     let value = match &configuration.config {
         Fact::Value(config) => {
             let list: Vec<Item> = symbols.split(',').filter_map(on).collect();
-            let is_known = |symbol: &str| config.get(symbol).is_some();
+            let is_known = |symbol: &str| config.get(symbol).is_some() || survey.lacks(symbol);
             // One that is on fails the others with it; none of several is off before all are known.
-            let is_open = list.is_empty() && !survey.names_all() && !symbols.split(',').all(is_known);
+            let is_open = list.is_empty() && !symbols.split(',').all(is_known);
             if is_open { Fact::Unsupported } else { Fact::Value(Value::List(list)) }
         }
         other => lost(other),

@@ -1,6 +1,7 @@
 //! The machine that is asked, and what a named fact is: all that topics share, so that none of them knows the table.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use machine::boot_loader::{self, Request};
 use machine::command_line::CommandLine;
@@ -46,6 +47,8 @@ pub struct Given {
     pub architecture: Option<String>,
     /// The kernel's version, `6.12.3`, where the configuration does not say.
     pub version: Option<String>,
+    /// Symbols that are off although the configuration does not name them.
+    pub absent: BTreeSet<String>,
 }
 
 /// A machine that answers questions by name. Everything is read at most once.
@@ -54,6 +57,7 @@ pub struct Survey {
     pub(crate) isolated: CpuList,
     pub(crate) process: Option<i32>,
     config_name: Option<String>,
+    absent: BTreeSet<String>,
     configuration: OnceCell<Configuration>,
     command_line: OnceCell<Fact<CommandLine>>,
     request: OnceCell<Fact<Request>>,
@@ -67,6 +71,7 @@ impl Survey {
             isolated,
             process: None,
             config_name: None,
+            absent: BTreeSet::new(),
             configuration: OnceCell::new(),
             command_line: OnceCell::new(),
             request: OnceCell::new(),
@@ -90,7 +95,7 @@ impl Survey {
             put(configuration::RUNNING, bytes);
             name
         });
-        Self { config_name, ..Self::new(SysRoot::of(tree), isolated) }
+        Self { config_name, absent: given.absent, ..Self::new(SysRoot::of(tree), isolated) }
     }
 
     /// The same survey, in which the facts `process` and `process.*` are about process `id`. Without, they are
@@ -123,7 +128,12 @@ impl Survey {
     /// rest; kconfig writes its header above a whole configuration alone.
     pub fn names_all(&self) -> bool {
         let has_header = |config: &KernelConfig| config.header.is_some();
-        self.config_name.is_none() || self.kernel_config().value().is_none_or(has_header)
+        self.kernel_config().value().is_none_or(has_header)
+    }
+
+    /// Whether it is known that a symbol is off which the configuration does not name.
+    pub(crate) fn lacks(&self, symbol: &str) -> bool {
+        self.names_all() || self.absent.contains(symbol)
     }
 
     /// What the kernel was booted with.

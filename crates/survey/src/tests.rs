@@ -21,7 +21,8 @@ fn kinds_of_facts_read_files() {
         ("/proc/sys/kernel/osrelease", "6.1.0-rt"),
         (
             "/boot/config-6.1.0-rt",
-            "CONFIG_HZ=250\nCONFIG_NET=y\n# CONFIG_KASAN is not set\nCONFIG_CMDLINE=\"a b\"\n",
+            "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_HZ=250\nCONFIG_NET=y\n# CONFIG_KASAN is not set\n\
+             CONFIG_CMDLINE=\"a b\"\n# end of Kernel hacking\n",
         ),
         ("/proc/cmdline", "isolcpus=2 quiet console=tty0 nosmt=force isolcpus=2-3 -- nohz_full=1"),
         ("/proc/sys/kernel/printk", "4\t4\t1\t7"),
@@ -104,14 +105,30 @@ fn no_configuration_is_not_an_empty_one() {
     assert_eq!(survey.read("config.source").value, Fact::Absent);
 }
 
+/// In a machine's tree as in a file of its own: kconfig writes its header above what is whole.
+#[test]
+fn what_a_configuration_without_its_head_leaves_out_is_unknown() {
+    let release = ("/proc/sys/kernel/osrelease", "6.1.0-rt");
+    let of = |config: &str| {
+        let tree = FakeTree::new(&[release, ("/boot/config-6.1.0-rt", config)]);
+        let survey = Survey::new(tree.root.clone(), CpuList::new());
+        (survey.read("config:SMP").value, survey.read("config-on:KCSAN,KMSAN").value)
+    };
+    let unknown = (Fact::Unsupported, Fact::Unsupported);
+    assert_eq!(of("CONFIG_HZ=250\n# CONFIG_KCSAN is not set\n"), unknown);
+    let whole = "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_HZ=250\n# end of Kernel hacking\n";
+    assert_eq!(of(whole), (Fact::Absent, Fact::Value(Value::List(Vec::new()))));
+}
+
 #[test]
 fn what_was_given_is_all_that_is_known() {
-    let text = "# Linux/arm64 6.12.5 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n";
+    let text = "# Linux/arm64 6.12.5 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n# end of Kernel hacking\n";
     let given = Given {
         config: Some(("debian.config".into(), text.into())),
         command_line: Some("quiet".into()),
         architecture: None,
         version: None,
+        ..Given::default()
     };
     let survey = Survey::of(given, CpuList::new());
     for (name, value) in [

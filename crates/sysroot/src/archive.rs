@@ -56,13 +56,18 @@ impl Tree {
         archive.finish()
     }
 
-    /// Reads an archive, one of ours or one that somebody made of a directory.
+    /// Reads an archive, compressed or not, one of ours or one that somebody made of a directory.
     ///
     /// # Errors
-    /// [`ArchiveError`] for what is not a compressed tar archive, is too large, or reaches out of itself.
+    /// [`ArchiveError`] for what is not a tar archive with its end, is too large, or reaches out of itself.
     pub fn of_archive(bytes: &[u8]) -> Result<Self, ArchiveError> {
         read(bytes)
     }
+}
+
+/// Whether bytes begin with a header of a tar archive.
+pub(super) fn is_tar(bytes: &[u8]) -> bool {
+    bytes.get(MAGIC).is_some_and(|magic| magic.starts_with(b"ustar"))
 }
 
 fn member(archive: &mut impl Write, name: &str, bytes: &[u8]) -> std::io::Result<()> {
@@ -114,7 +119,15 @@ fn checksum(header: &[u8; BLOCK]) -> u32 {
 
 fn read(bytes: &[u8]) -> Result<Tree, ArchiveError> {
     let mut plain = Vec::new();
-    GzDecoder::new(bytes).take(LONGEST + 1).read_to_end(&mut plain).map_err(ArchiveError::Compression)?;
+    match is_tar(bytes) {
+        true => plain.extend_from_slice(bytes),
+        false => drop(
+            GzDecoder::new(bytes)
+                .take(LONGEST + 1)
+                .read_to_end(&mut plain)
+                .map_err(ArchiveError::Compression)?,
+        ),
+    }
     if plain.len() as u64 > LONGEST {
         return Err(ArchiveError::TooLarge);
     }
@@ -194,12 +207,9 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The next header; none at the end, which is a block of zeros or the end of the bytes.
+    /// The next header; none at the end, which is a block of zeros: an archive without was cut off between two members.
     fn header(&mut self) -> Result<Option<&'a [u8; BLOCK]>, ArchiveError> {
         let rest = &self.bytes[self.at..];
-        if rest.is_empty() {
-            return Ok(None);
-        }
         let header: &[u8; BLOCK] = rest.first_chunk().ok_or(ArchiveError::Malformed(self.at))?;
         if header.iter().all(|byte| *byte == 0) {
             return Ok(None);

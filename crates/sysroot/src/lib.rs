@@ -103,6 +103,7 @@ impl From<TreeError> for failure::Error {
 pub struct SysRoot {
     place: Place,
     memory: Option<Arc<Mutex<Tree>>>,
+    is_open_ended: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -113,19 +114,23 @@ enum Place {
 }
 
 impl SysRoot {
+    fn in_place(place: Place) -> Self {
+        Self { place, memory: None, is_open_ended: false }
+    }
+
     /// The running system.
     pub fn live() -> Self {
-        Self { place: Place::Live, memory: None }
+        Self::in_place(Place::Live)
     }
 
     /// A tree below `directory`: what would be `/proc/stat` is `directory/proc/stat`.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Directory(directory.into()), memory: None }
+        Self::in_place(Place::Directory(directory.into()))
     }
 
     /// What a machine answered once.
     pub fn of(tree: Tree) -> Self {
-        Self { place: Place::Memory(Arc::new(tree)), memory: None }
+        Self::in_place(Place::Memory(Arc::new(tree)))
     }
 
     /// A directory, or a snapshot in an archive or in one text.
@@ -143,14 +148,18 @@ impl SysRoot {
         if bytes.len() as u64 > LONGEST_SNAPSHOT {
             return Err(TreeError::TooLarge(path.to_owned()));
         }
-        let tree = if bytes.starts_with(&GZIP) {
+        let tree = if bytes.starts_with(&GZIP) || archive::is_tar(&bytes) {
             Tree::of_archive(&bytes).map_err(|error| TreeError::Archive { path: path.to_owned(), error })?
+        } else if bytes.contains(&0) {
+            return Err(TreeError::Other(path.to_owned()));
         } else {
             let text = String::from_utf8_lossy(&bytes);
             if !text.starts_with(text::MARK) && !text.contains(&format!("\n{}", text::MARK)) {
                 return Err(TreeError::Other(path.to_owned()));
             }
-            Tree::of_text(&text).map_err(|error| TreeError::Text { path: path.to_owned(), error })?
+            let tree =
+                Tree::of_text(&text).map_err(|error| TreeError::Text { path: path.to_owned(), error })?;
+            return Ok(Self { is_open_ended: !text::has_end(&text), ..Self::of(tree) });
         };
         Ok(Self::of(tree))
     }
@@ -159,13 +168,18 @@ impl SysRoot {
     /// A root that does so already shares what it remembers.
     pub fn remembering(&self) -> Self {
         let memory = self.memory.clone().unwrap_or_else(|| Arc::new(Mutex::new(Tree::captured())));
-        Self { place: self.place.clone(), memory: Some(memory) }
+        Self { place: self.place.clone(), memory: Some(memory), is_open_ended: self.is_open_ended }
     }
 
     /// Everything that was read so far; nothing for a root that does not remember.
     pub fn remembered(&self) -> Tree {
         let tree = self.memory.as_ref().map_or_else(Tree::captured, |memory| lock(memory).clone());
         tree.renamed(without_machine_ids)
+    }
+
+    /// Whether it was read from a text without the mark of its end, so that nobody can say whether a part of it is missing.
+    pub fn is_open_ended(&self) -> bool {
+        self.is_open_ended
     }
 
     /// Whether this is the running system, so that system calls may answer in a file's place.

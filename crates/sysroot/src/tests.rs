@@ -116,6 +116,29 @@ fn places_are_distinguished() {
     assert!(shown(&directory.path().join("none")).unwrap_err().starts_with("read /none: No such file"));
 }
 
+/// A text that gzip has whole may have been made of an archive that was not.
+#[test]
+fn an_archive_that_was_cut_off_between_two_members_is_none() {
+    let mut plain = Vec::new();
+    let archive = tree().archive().unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(archive.as_slice()), &mut plain).unwrap();
+    assert_eq!(Tree::of_archive(&plain).unwrap(), tree(), "an archive that is not compressed");
+    let end = plain.len() - 1024;
+    assert!(Tree::of_archive(&plain[..plain.len() - 512]).is_ok(), "other programs write one block of zeros");
+    for blocks in 1..=end / 512 {
+        let error = Tree::of_archive(&plain[..512 * blocks]).unwrap_err().to_string();
+        assert!(error.contains("cut off"), "{blocks} of {}: {error}", end / 512);
+    }
+}
+
+#[test]
+fn nothing_stands_behind_the_end_of_a_text() {
+    let text = tree().text();
+    assert!(Tree::of_text(&format!("{text}\n\n")).is_ok());
+    let error = Tree::of_text(&format!("{text}=== /proc/cmdline\nisolcpus=1\n")).unwrap_err();
+    assert!(error.to_string().contains("behind `=== end`"), "{error}");
+}
+
 /// A header as other programs write it.
 fn header(name: &str, kind: u8, size: &str, target: &str) -> Vec<u8> {
     let mut block = vec![0; 512];
@@ -132,7 +155,7 @@ fn header(name: &str, kind: u8, size: &str, target: &str) -> Vec<u8> {
 
 fn compressed(blocks: &[Vec<u8>]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut encoder, &blocks.concat()).unwrap();
+    std::io::Write::write_all(&mut encoder, &[blocks.concat(), vec![0; 1024]].concat()).unwrap();
     encoder.finish().unwrap()
 }
 
@@ -151,7 +174,7 @@ fn a_hostile_archive_reaches_nothing() {
         Err("it is not a tar archive, or is cut off, at byte 512".into())
     );
     assert_eq!(shown(&[vec![b'x'; 512]]), Err("it is not a tar archive, or is cut off, at byte 0".into()));
-    assert_eq!(shown(&[vec![0; 100]]), Err("it is not a tar archive, or is cut off, at byte 0".into()));
+    assert_eq!(shown(&[vec![b'x'; 100]]), Err("it is not a tar archive, or is cut off, at byte 0".into()));
     let bomb = vec![0; 512 << 10];
     assert_eq!(shown(&vec![bomb; 130]), Err("it holds more than 64 MiB".into()));
 }

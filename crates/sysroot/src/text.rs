@@ -14,7 +14,8 @@
 //! === end 1c291ca3                                       CRC-32 of all bytes before this line; left out by who edits
 //! ```
 //!
-//! Texts of former versions have neither begin nor end.
+//! Texts of former versions have neither begin nor end, and those that people write need none: nobody can say of such a text
+//! that a part is missing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -40,6 +41,11 @@ pub struct ListError {
     pub why: &'static str,
 }
 
+/// Whether a text has the mark of its end.
+pub(super) fn has_end(text: &str) -> bool {
+    text.lines().any(|line| line.strip_prefix(MARK).is_some_and(|entry| entry.split(' ').next() == Some(END)))
+}
+
 impl Tree {
     /// Reads the text form. Lines before the first mark are a comment.
     ///
@@ -47,13 +53,20 @@ impl Tree {
     /// [`ListError`] for a marked line that is neither a path nor of the forms above, and for a text that has a begin and not
     /// its end.
     pub fn of_text(text: &str) -> Result<Self, ListError> {
+        if text.lines().any(|line| line.strip_prefix(MARK) == Some(BEGIN)) && !has_end(text) {
+            let line = text.lines().count();
+            return Err(fault(line, text.lines().last().unwrap_or_default(), CUT));
+        }
         let mut tree = Self::default();
         let mut content: Option<(String, String)> = None;
-        let mut is_open = false;
+        let mut is_closed = false;
         let mut at = 0;
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
             let before = &text[..at];
             at += line.len();
+            if is_closed && !line.trim().is_empty() {
+                return Err(fault(number, line.trim_end(), BEHIND));
+            }
             match (line.strip_prefix(MARK), &mut content) {
                 (None, Some((_, content))) => content.push_str(line),
                 (None, None) => {}
@@ -61,10 +74,10 @@ impl Tree {
                     tree.put_content(content.take());
                     let entry = entry.trim_end_matches(['\n', '\r']);
                     let first = entry.split(' ').next().unwrap_or_default();
-                    if first == BEGIN {
-                        is_open = true;
+                    if entry == BEGIN {
+                        // Its end was looked for above.
                     } else if first == END {
-                        is_open = false;
+                        is_closed = true;
                         is_of(before, &entry[END.len()..]).map_err(|why| fault(number, entry, why))?;
                     } else if entry.starts_with('/') {
                         content = Some((super::key(&unescaped_text(entry)), String::new()));
@@ -75,10 +88,7 @@ impl Tree {
             }
         }
         tree.put_content(content);
-        match is_open {
-            true => Err(fault(text.lines().count(), text.lines().last().unwrap_or_default(), CUT)),
-            false => Ok(tree),
-        }
+        Ok(tree)
     }
 
     fn put_content(&mut self, content: Option<(String, String)>) {
@@ -145,6 +155,8 @@ impl Tree {
 }
 
 const CUT: &str = "it is the last line, and no `=== end` follows: the file was cut off";
+
+const BEHIND: &str = "it stands behind `=== end`, where nothing of a snapshot is";
 
 /// Whether `text` has the checksum that its end says; an end without one is that of a text which somebody edited.
 fn is_of(text: &str, sum: &str) -> Result<(), &'static str> {

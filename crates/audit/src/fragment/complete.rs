@@ -15,7 +15,9 @@ use super::kconfig::{Definition, KernelSource, Kind, Selection};
 pub struct Completed {
     /// A line for each symbol that the configuration does not state and that is decided.
     pub lines: Vec<String>,
-    /// Those that are not.
+    /// Those for which kconfig writes no line, since they are off and nobody is asked for them.
+    pub absent: Vec<String>,
+    /// Those that are not decided.
     pub undecided: Vec<String>,
 }
 
@@ -30,7 +32,7 @@ pub fn complete<'a>(
     for symbol in symbols.into_iter().filter(|symbol| stated.get(symbol).is_none()) {
         match resolver.setting(symbol) {
             // kconfig writes no line for what a user is not asked for.
-            Some(Setting::No) if !resolver.is_asked_for(symbol) => {}
+            Some(Setting::No) if !resolver.is_asked_for(symbol) => completed.absent.push(symbol.to_owned()),
             Some(setting) => completed.lines.push(line_of(symbol, &setting)),
             None => completed.undecided.push(symbol.to_owned()),
         }

@@ -166,7 +166,7 @@ config TOP
 ";
 
 fn completed(stated: &str, symbols: &[&str]) -> (Vec<String>, Vec<String>) {
-    let Completed { lines, undecided } =
+    let Completed { lines, undecided, .. } =
         complete(&KernelConfig::parse(stated), symbols.iter().copied(), &KernelSource::of(TREE));
     (lines, undecided)
 }
@@ -180,6 +180,13 @@ fn what_a_defconfig_leaves_out_follows_from_defaults_and_selections() {
     assert_eq!(lines[5..], ["# CONFIG_QUIET is not set"], "a symbol of another source has no line");
     let (lines, _) = completed("CONFIG_QUIET=y\n", &["CLOCK", "NICE", "NEEDS"]);
     assert!(lines.is_empty(), "nobody is asked for them: {lines:?}");
+    let stated = KernelConfig::parse("CONFIG_QUIET=y\n");
+    let absent = complete(&stated, ["CLOCK", "NICE", "FOREIGN", "COMPILED"], &KernelSource::of(TREE)).absent;
+    assert_eq!(
+        absent,
+        ["CLOCK", "NICE", "FOREIGN"],
+        "they are off, and what a compiler decides is not known to be"
+    );
 }
 
 #[test]

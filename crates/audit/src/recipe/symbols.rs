@@ -12,25 +12,6 @@ use super::statements::{Statement, Symbol};
 use super::{Remark, RemarkId, Target};
 use crate::Severity;
 
-/// Options of one choice: at most one is `y` (kernel/Kconfig.hz, Kconfig.preempt, kernel/time/Kconfig).
-const CHOICES: [&[&str]; 7] = [
-    &["HZ_100", "HZ_250", "HZ_300", "HZ_1000"],
-    &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY"],
-    // PREEMPT_VOLUNTARY and PREEMPT_NONE depend on !PREEMPT_RT.
-    &["PREEMPT_RT", "PREEMPT_NONE"],
-    &["PREEMPT_RT", "PREEMPT_VOLUNTARY"],
-    &["PREEMPT_RT", "PREEMPT_RT_FULL"],
-    &["HZ_PERIODIC", "NO_HZ_IDLE", "NO_HZ_FULL"],
-    &[
-        "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
-        "CPU_FREQ_DEFAULT_GOV_POWERSAVE",
-        "CPU_FREQ_DEFAULT_GOV_USERSPACE",
-        "CPU_FREQ_DEFAULT_GOV_ONDEMAND",
-        "CPU_FREQ_DEFAULT_GOV_CONSERVATIVE",
-        "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL",
-    ],
-];
-
 /// What is wrong with the symbols, one by one and together.
 pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
     let symbols: Vec<&Symbol> = statements
@@ -345,7 +326,7 @@ fn contradictions(symbols: &[&Symbol]) -> Vec<Remark> {
             ));
         }
     }
-    for choice in CHOICES {
+    for choice in grammar::symbols::CHOICES {
         let chosen: Vec<&&Symbol> = choice
             .iter()
             .filter_map(|name| seen.get(name))

@@ -101,7 +101,10 @@ impl Case {
     fn configuration(&self, lines: &str) -> String {
         let family = if self.architecture == "x86_64" { "x86" } else { &self.architecture };
         let width = if self.architecture == "x86_64" { "CONFIG_64BIT=y\n" } else { "" };
-        format!("# Linux/{family} {} Kernel Configuration\n{width}{lines}\n", self.kernel)
+        format!(
+            "# Linux/{family} {} Kernel Configuration\n{width}{lines}\n# Library routines\n# Kernel hacking\n# end of Kernel hacking\n",
+            self.kernel
+        )
     }
 
     fn tree(&self, files: &BTreeMap<String, String>, config: Option<String>) -> Tree {

@@ -162,7 +162,7 @@ fn neutral_options_are_left_alone() {
     let base = "# Linux/x86 6.12.0 Kernel Configuration\nCONFIG_64BIT=y\nCONFIG_PREEMPT_RT=y\n";
     let findings = |lines: &str| -> BTreeSet<String> {
         let given = Given {
-            config: Some(("config".into(), format!("{base}{lines}").into_bytes())),
+            config: Some(("config".into(), format!("{base}{lines}# end of Kernel hacking\n").into_bytes())),
             ..Given::default()
         };
         let audit =

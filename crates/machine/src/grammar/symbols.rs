@@ -5,6 +5,25 @@ use std::sync::LazyLock;
 
 use crate::packed;
 
+/// Options of one choice: at most one is `y` (kernel/Kconfig.hz, Kconfig.preempt, kernel/time/Kconfig).
+pub const CHOICES: [&[&str]; 7] = [
+    &["HZ_100", "HZ_250", "HZ_300", "HZ_1000"],
+    &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY"],
+    // PREEMPT_VOLUNTARY and PREEMPT_NONE depend on !PREEMPT_RT.
+    &["PREEMPT_RT", "PREEMPT_NONE"],
+    &["PREEMPT_RT", "PREEMPT_VOLUNTARY"],
+    &["PREEMPT_RT", "PREEMPT_RT_FULL"],
+    &["HZ_PERIODIC", "NO_HZ_IDLE", "NO_HZ_FULL"],
+    &[
+        "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
+        "CPU_FREQ_DEFAULT_GOV_POWERSAVE",
+        "CPU_FREQ_DEFAULT_GOV_USERSPACE",
+        "CPU_FREQ_DEFAULT_GOV_ONDEMAND",
+        "CPU_FREQ_DEFAULT_GOV_CONSERVATIVE",
+        "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL",
+    ],
+];
+
 /// See its head.
 static TABLE: LazyLock<String> =
     LazyLock::new(|| packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/symbols.gz"))));

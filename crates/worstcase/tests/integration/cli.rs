@@ -277,7 +277,9 @@ fn a_sources_makefile_gives_the_version_and_a_conflict_is_said() {
     let (answer, errors) = checked_by_source("CONFIG_EXPERT=y\n");
     assert!(answer.contains("\"6.12.3\""), "{answer}");
     assert!(!errors.contains("warning"), "{errors}");
-    let (answer, errors) = checked_by_source("# Linux/x86 6.1.90 Kernel Configuration\nCONFIG_EXPERT=y\n");
+    let (answer, errors) = checked_by_source(
+        "# Linux/x86 6.1.90 Kernel Configuration\nCONFIG_EXPERT=y\n# end of Kernel hacking\n",
+    );
     assert!(errors.contains("was made by Linux 6.1.90"), "{errors}");
     assert!(!answer.contains("\"6.12.3\""), "{answer}");
 }

@@ -6,6 +6,7 @@ mod explain;
 mod kernels;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
+mod partial;
 mod persist_service;
 mod promises;
 mod schemas;

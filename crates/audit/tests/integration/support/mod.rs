@@ -41,7 +41,10 @@ pub fn machine() -> Machine {
         ("/proc/sys/kernel/arch", "x86_64\n"),
         ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu vme\n"),
         ("/proc/cmdline", "root=/dev/sda1 quiet\n"),
-        ("/boot/config-6.1.0-21-amd64", "# CONFIG_PREEMPT_RT is not set\nCONFIG_HZ_250=y\nCONFIG_HZ=250\n"),
+        (
+            "/boot/config-6.1.0-21-amd64",
+            "# Linux/x86 6.1.90 Kernel Configuration\n# CONFIG_PREEMPT_RT is not set\nCONFIG_HZ_250=y\nCONFIG_HZ=250\n# end of Kernel hacking\n",
+        ),
         ("/sys/devices/system/cpu/online", "0-3\n"),
         ("/sys/devices/system/cpu/isolated", "\n"),
         ("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n"),

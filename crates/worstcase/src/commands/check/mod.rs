@@ -165,7 +165,7 @@ impl Check {
 
     /// What is judged.
     fn survey(&self) -> Result<Survey> {
-        self.subject.survey_completed(self.isolate.as_ref(), self.papers.completes_by())
+        self.subject.survey(self.isolate.as_ref(), self.papers.completes_by())
     }
 
     /// The commands that fit what failed: the worst of it, and what changes it.

@@ -139,6 +139,12 @@ impl Papers {
                 "a fragment has lines like CONFIG_X=y",
             ));
         }
+        if fragment.is_cut {
+            return Err(Error::new(
+                format!("read {name}: its end is missing: it was cut off"),
+                "copy it again",
+            ));
+        }
         let result = context.subject.config()?;
         let source = self.kernel_source.as_deref().map(|tree| source(tree, &result, context)).transpose()?;
         let dropped = kernel_config::dropped(&fragment, &result);
@@ -242,9 +248,22 @@ fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
+/// What some editors put before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The text behind a byte order mark, which is warned of: the kernel, shells and daemons take it for a part of the first word.
+fn without_mark(name: String, bytes: Vec<u8>) -> (String, Vec<u8>) {
+    let Some(rest) = bytes.strip_prefix(BYTE_ORDER_MARK) else { return (name, bytes) };
+    output::words(&format!(
+        "warning: {name}: it begins with a byte order mark (U+FEFF), which its readers take for a part of the first word"
+    ));
+    (name, rest.to_vec())
+}
+
 /// A text file's name and contents.
 fn read(path: &Path, hint: &str) -> Result<(String, String)> {
     let (name, bytes) = subject::read(path, hint)?;
+    let (name, bytes) = without_mark(name, bytes);
     if bytes.contains(&0) {
         return Err(Error::new(format!("{name}: not a text: it has bytes of zero"), hint));
     }

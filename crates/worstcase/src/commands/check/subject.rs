@@ -1,5 +1,6 @@
 //! What is judged: this machine, a captured one, or single files of one.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,9 @@ use audit::Rules;
 use audit::fragment::{Completed, KernelSource, complete, version};
 use clap::Args;
 use machine::KernelConfig;
+use machine::configuration::{self, ConfigurationError};
+use machine::grammar::symbols;
+use machine::kernel_config::{Overridden, Setting, line_of};
 use record::Fact;
 use survey::{Given, Survey, Value};
 use sysroot::{GZIP, SysRoot, TreeError};
@@ -51,14 +55,11 @@ pub struct SubjectOptions {
 }
 
 impl SubjectOptions {
-    /// The facts to judge. `isolate` stands for the CPUs that the kernel isolates, where it is given.
-    pub fn survey(&self, isolate: Option<&CpuList>) -> Result<Survey> {
-        self.survey_completed(isolate, None)
-    }
-
-    /// The same, with what the kernel's source decides for a configuration that is not whole.
-    pub fn survey_completed(&self, isolate: Option<&CpuList>, source: Option<&Path>) -> Result<Survey> {
+    /// The facts to judge. `isolate` stands for the CPUs that the kernel isolates, where it is given; the kernel's `source`
+    /// decides what a configuration that is not whole leaves out. Says what is wrong with a configuration that was named.
+    pub fn survey(&self, isolate: Option<&CpuList>, source: Option<&Path>) -> Result<Survey> {
         let survey = self.survey_of_machine(isolate, source)?;
+        self.remark_on_config(&survey, source);
         let Some(pid) = self.pid else { return Ok(survey) };
         let survey = survey.about(pid);
         match survey.read("process").value {
@@ -75,7 +76,6 @@ impl SubjectOptions {
             None => Survey::new(root.clone(), isolated),
         };
         let first = survey(CpuList::new());
-        self.check_config(&first)?;
         isolate.map_or(Ok(()), |cpus| check_cpus(cpus, &first))?;
         match isolated(&first, isolate) {
             none if none.is_empty() => Ok(first),
@@ -85,7 +85,7 @@ impl SubjectOptions {
 
     /// The kernel configuration that is judged.
     pub fn config(&self) -> Result<KernelConfig> {
-        configuration(&self.survey(None)?, &self.name())
+        configuration_of(&self.survey_of_machine(None, None)?, &self.name())
     }
 
     /// What is judged, in a word.
@@ -111,15 +111,15 @@ impl SubjectOptions {
         options.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value?))).collect()
     }
 
-    /// Refuses a --kconfig that is none, and warns of one that is not whole.
-    fn check_config(&self, survey: &Survey) -> Result<()> {
-        let Some(path) = &self.kconfig else { return Ok(()) };
-        match survey.read("config.source").value {
-            Fact::Unreadable(_) | Fact::Absent => {
-                let message = format!("read {}: no kernel configuration, or a damaged one", path.display());
-                Err(Error::new(message, CONFIG_HINT))
-            }
-            _ => survey.kernel_config().value().map_or(Ok(()), |config| remark(path, config, survey)),
+    /// Says what is wrong with a --kconfig, and whether it is whole.
+    fn remark_on_config(&self, survey: &Survey, source: Option<&Path>) {
+        let (Some(path), Fact::Value(config)) = (&self.kconfig, survey.kernel_config()) else { return };
+        let name = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
+        for warning in warnings(config) {
+            output::words(&format!("warning: {name}: {warning}"));
+        }
+        if !survey.names_all() {
+            output::words(&format!("note: {name} {}", not_whole(config.len(), source)));
         }
     }
 
@@ -139,26 +139,33 @@ impl SubjectOptions {
             };
         }
         let config = self.kconfig.as_deref().map(read_config).transpose()?;
-        let config = match (config, source) {
-            (Some(config), Some(source)) => Some(self.completed(config, source)?),
-            (config, _) => config,
+        if let Some((name, bytes)) = &config {
+            parsed(name, bytes)?;
+        }
+        let (config, absent) = match (config, source) {
+            (Some(config), Some(source)) => {
+                let (config, absent) = self.completed(config, source)?;
+                (Some(config), absent)
+            }
+            (config, _) => (config, BTreeSet::new()),
         };
         // What is packed is whole, and has its version.
         let is_packed = config.as_ref().is_some_and(|(_, bytes)| bytes.starts_with(&GZIP));
         let stated = config.as_ref().and_then(|(_, bytes)| stated_version(bytes));
         let version = self.version(stated, source.filter(|_| !is_packed));
         let (command_line, architecture) = (self.cmdline.clone(), self.arch.clone());
-        Ok(Some(Given { config, command_line, architecture, version }))
+        Ok(Some(Given { config, command_line, architecture, version, absent }))
     }
 }
 
 impl SubjectOptions {
-    /// A configuration that is not whole, with lines for what `tree` decides of the symbols that rules name.
-    fn completed(&self, (name, bytes): (String, Vec<u8>), tree: &Path) -> Result<(String, Vec<u8>)> {
+    /// A configuration that is not whole, with lines for what `tree` decides of the symbols that rules name, and those of them
+    /// that it has no line for since they are off.
+    fn completed(&self, (name, bytes): Paper, tree: &Path) -> Result<(Paper, BTreeSet<String>)> {
         let text = String::from_utf8_lossy(&bytes);
         let stated = KernelConfig::parse(&text);
         if bytes.starts_with(&GZIP) || stated.header.is_some() {
-            return Ok((name, bytes));
+            return Ok(((name, bytes), BTreeSet::new()));
         }
         let Some(architecture) = &self.arch else {
             let message = format!("{name} does not say for which architecture it is");
@@ -170,7 +177,8 @@ impl SubjectOptions {
         let completed = complete(&stated, rules.symbols(), &source);
         output::words(&undecided(&completed, tree));
         let lines: String = completed.lines.iter().map(|line| format!("{line}\n")).collect();
-        Ok((name, format!("{}\n{lines}", text.trim_end()).into_bytes()))
+        let text = format!("{}\n{lines}", text.trim_end());
+        Ok(((name, text.into_bytes()), completed.absent.into_iter().collect()))
     }
 }
 
@@ -210,31 +218,62 @@ const MOST_NAMES: usize = 6;
 
 /// What a source decided, and what not.
 fn undecided(completed: &Completed, tree: &Path) -> String {
-    let (decided, open) = (completed.lines.len(), completed.undecided.len());
+    let (decided, open) = (completed.lines.len() + completed.absent.len(), completed.undecided.len());
     let names = completed.undecided.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
     let rest = if open > MOST_NAMES { ", ..." } else { "" };
     let open = if open == 0 { String::new() } else { format!("; {open} stay unknown: {names}{rest}") };
     format!("note: {decided} symbols that rules ask for follow from {}{open}", tree.display())
 }
 
-/// Says what a configuration has of lines that are none, and that it does not state everything. A part of a whole one is refused:
-/// what is missing would pass for off.
-fn remark(path: &Path, config: &KernelConfig, survey: &Survey) -> Result<()> {
-    let name = path.display();
-    if config.is_cut {
-        return Err(Error::new(format!("read {name}: its end is missing: it was cut off"), "copy it again"));
+/// Lines of a configuration that are none, and what in a fragment contradicts itself.
+fn warnings(config: &KernelConfig) -> Vec<String> {
+    let mut warnings: Vec<String> = config.complaints.iter().map(ToString::to_string).collect();
+    warnings.extend(config.overridden.iter().filter_map(|overridden| contradiction(overridden, config)));
+    let more = warnings.len().saturating_sub(MOST_COMPLAINTS);
+    warnings.truncate(MOST_COMPLAINTS);
+    if more > 0 {
+        warnings.push(format!("{more} more lines like these"));
     }
-    for complaint in config.complaints.iter().take(MOST_COMPLAINTS) {
-        output::words(&format!("warning: {name}: {complaint}"));
+    if config.header.is_none() {
+        warnings.extend(symbols::CHOICES.iter().filter_map(|choice| chosen_twice(choice, config)));
     }
-    if !survey.names_all() {
-        output::words(&format!(
-            "note: {name} has no header of kconfig: it is judged as a defconfig or a fragment, by the {} symbols that it \
-             names (make olddefconfig makes it whole)",
-            config.len()
-        ));
-    }
-    Ok(())
+    warnings
+}
+
+/// Two options of one choice.
+fn chosen_twice(choice: &[&str], config: &KernelConfig) -> Option<String> {
+    let is_on = |symbol: &&&str| config.get(symbol) == Some(&Setting::Yes);
+    let mut chosen: Vec<_> =
+        choice.iter().filter(is_on).filter_map(|symbol| Some((config.line(symbol)?, symbol))).collect();
+    chosen.sort_unstable();
+    let [(first, one), .., (last, other)] = chosen.as_slice() else { return None };
+    Some(format!("lines {first} and {last}: CONFIG_{one}=y and CONFIG_{other}=y exclude each other"))
+}
+
+/// What is said of a defconfig or a fragment of that many symbols, with those that follow from the kernel's source.
+fn not_whole(symbols: usize, source: Option<&Path>) -> String {
+    let by = match (symbols, source) {
+        (_, Some(tree)) => {
+            return format!(
+                "has no header of kconfig: it is a defconfig or a fragment, and what neither it nor {} decides is unknown",
+                tree.display()
+            );
+        }
+        (1, None) => "the one symbol".to_owned(),
+        (many, None) => format!("the {many} symbols"),
+    };
+    format!(
+        "has no header of kconfig: it is judged as a defconfig or a fragment, by {by} that it names (make olddefconfig \
+         makes it whole)"
+    )
+}
+
+/// A line that a later one of another value makes void.
+fn contradiction(overridden: &Overridden, config: &KernelConfig) -> Option<String> {
+    let Overridden { symbol, line, setting } = overridden;
+    let last = config.get(symbol).filter(|last| *last != setting)?;
+    let (said, holds) = (line_of(symbol, setting), line_of(symbol, last));
+    Some(format!("line {line} has no effect: {said}; line {} says {holds}", config.line(symbol)?))
 }
 
 /// The machine in the tree at `path`: a directory, or a file that `worstcase snapshot` wrote; this one where none is.
@@ -246,7 +285,14 @@ pub fn root_at(path: Option<&Path>) -> Result<SysRoot> {
         let hint = "name the root of a machine's file system, a copy of its /proc and /sys, or a snapshot";
         return Err(Error::new(message, hint));
     }
-    Ok(SysRoot::open_tree(path)?)
+    let root = SysRoot::open_tree(path)?;
+    if root.is_open_ended() {
+        output::words(&format!(
+            "note: {}: no line `=== end` says that it is whole: what is missing was not there, or was cut off",
+            path.display()
+        ));
+    }
+    Ok(root)
 }
 
 /// What is asked of the machine at `root`. `isolate` stands for the CPUs that the kernel isolates, where it is given.
@@ -275,15 +321,27 @@ pub fn machine_at(path: &Path, isolate: Option<&CpuList>) -> Result<Option<Surve
 
 /// The configuration in a file that is no machine.
 pub fn config_at(path: &Path) -> Result<KernelConfig> {
-    let given = Given { config: Some(read_config(path)?), ..Given::default() };
-    let survey = Survey::of(given, CpuList::new());
-    survey.kernel_config().value().cloned().ok_or_else(|| {
-        let message = format!(
-            "read {}: neither a kernel configuration nor a snapshot, or a damaged one",
-            path.display()
-        );
-        Error::new(message, format!("{CONFIG_HINT}, or a file that worstcase snapshot wrote"))
+    let (name, bytes) = read_config(path)?;
+    configuration::parse(&bytes).map_err(|error| match error {
+        ConfigurationError::Empty => Error::new(
+            format!("read {name}: neither a kernel configuration nor a snapshot, or a damaged one"),
+            format!("{CONFIG_HINT}, or a file that worstcase snapshot wrote"),
+        ),
+        error => refused(&name, &error),
     })
+}
+
+/// A configuration that is whole, or a fragment: a part of a whole one is refused, since what is missing would pass for off.
+fn parsed(name: &str, bytes: &[u8]) -> Result<KernelConfig> {
+    configuration::parse(bytes).map_err(|error| refused(name, &error))
+}
+
+fn refused(name: &str, error: &ConfigurationError) -> Error {
+    let hint = match error {
+        ConfigurationError::Cut | ConfigurationError::Compression(_) => "copy it again",
+        _ => CONFIG_HINT,
+    };
+    Error::new(format!("read {name}: {error}"), hint)
 }
 
 /// The CPUs that were named, else those that the kernel keeps apart.
@@ -291,20 +349,23 @@ fn isolated(survey: &Survey, named: Option<&CpuList>) -> CpuList {
     named.cloned().unwrap_or_else(|| set(survey, "cpus.separated").union(&set(survey, "cpus.nohz_full")))
 }
 
-fn configuration(survey: &Survey, name: &str) -> Result<KernelConfig> {
+fn configuration_of(survey: &Survey, name: &str) -> Result<KernelConfig> {
     survey.kernel_config().value().cloned().ok_or_else(|| {
         let message = format!("{name}: no kernel configuration can be read");
         Error::new(message, CONFIG_HINT)
     })
 }
 
+/// A file's name and bytes.
+pub type Paper = (String, Vec<u8>);
+
 /// A configuration's name and bytes.
-fn read_config(path: &Path) -> Result<(String, Vec<u8>)> {
+fn read_config(path: &Path) -> Result<Paper> {
     read(path, CONFIG_HINT)
 }
 
 /// A paper's name and bytes; `-` is standard input.
-pub fn read(path: &Path, hint: &str) -> Result<(String, Vec<u8>)> {
+pub fn read(path: &Path, hint: &str) -> Result<Paper> {
     let is_input = path.as_os_str() == "-";
     let name = if is_input { "standard input".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
