@@ -201,8 +201,8 @@ impl Audit {
     }
 }
 
-/// What the findings come to.
-pub(crate) fn verdict(findings: &[Finding], required: bool) -> Verdict {
+/// What the findings come to; `required` where a profile was asked for.
+pub fn verdict(findings: &[Finding], required: bool) -> Verdict {
     let is = |outcome| {
         findings.iter().any(|finding| finding.severity == Severity::Error && finding.outcome == outcome)
     };

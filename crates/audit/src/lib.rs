@@ -41,7 +41,9 @@ pub use action::{Action, Threads};
 pub use audit::{Request, audit};
 pub use condition::{Condition, ParseConditionError};
 pub use division::Division;
-pub use finding::{Audit, Domain, Evidence, Finding, Offender, Outcome, Remedy, SCHEMA_VERSION, Subject};
+pub use finding::{
+    Audit, Domain, Evidence, Finding, Offender, Outcome, Remedy, SCHEMA_VERSION, Subject, verdict,
+};
 pub use profile::{Asker, Profile, Profiles, UnknownProfile};
 pub use rule::{Absent, Cure, Gain, Grade, Rule, Severity, Write};
 pub use rules::{Layer, PAPERS, Rules, RulesError};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crate::forms::{Element, Xml, counted, harness_passes, points};
 use crate::support::{audit_of_everything, rules};
 use audit::export::{junit, sarif, tap};
 use audit::{Audit, Outcome, Severity};
@@ -199,86 +200,6 @@ fn sarif_is_as_the_standard_says() {
     assert_eq!(uri, "file:///sys/devices/system/cpu/cpufreq/policy%2A/scaling_governor");
 }
 
-/// An XML element, as far as JUnit needs one.
-#[derive(Debug, Default)]
-struct Element {
-    name: String,
-    attributes: BTreeMap<String, String>,
-    children: Vec<Element>,
-    text: String,
-}
-
-/// Reads well-formed XML of elements, attributes and texts; panics at anything else.
-struct Xml<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Xml<'a> {
-    fn document(text: &'a str) -> Element {
-        let rest = text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
-        assert!(
-            rest.chars()
-                .all(|c| c == '\n' || c == '\t' || (c >= ' ' && !matches!(c, '\u{fffe}' | '\u{ffff}')))
-        );
-        let mut xml = Xml { rest };
-        let root = xml.element();
-        assert_eq!(xml.rest.trim(), "");
-        root
-    }
-
-    fn expect(&mut self, text: &str) {
-        self.rest =
-            self.rest.strip_prefix(text).unwrap_or_else(|| panic!("no `{text}` before `{:.60}`", self.rest));
-    }
-
-    fn until(&mut self, end: &[char]) -> &'a str {
-        let at = self.rest.find(end).unwrap();
-        let (head, rest) = self.rest.split_at(at);
-        self.rest = rest;
-        head
-    }
-
-    fn element(&mut self) -> Element {
-        self.expect("<");
-        let mut element = Element { name: self.until(&[' ', '>', '/']).to_owned(), ..Element::default() };
-        while self.rest.starts_with(' ') {
-            self.expect(" ");
-            let name = self.until(&['=']).to_owned();
-            self.expect("=\"");
-            let value = plain(self.until(&['"']));
-            self.expect("\"");
-            assert!(element.attributes.insert(name, value).is_none());
-        }
-        if self.rest.starts_with("/>") {
-            self.expect("/>");
-            return element;
-        }
-        self.expect(">");
-        while !self.rest.starts_with("</") {
-            if self.rest.starts_with('<') {
-                element.children.push(self.element());
-            } else {
-                element.text.push_str(&plain(self.until(&['<'])));
-            }
-        }
-        self.expect(&format!("</{}>", element.name));
-        element
-    }
-}
-
-fn plain(text: &str) -> String {
-    assert!(!text.contains('<'));
-    let mut parts = text.split('&');
-    let mut plain = parts.next().unwrap().to_owned();
-    for part in parts {
-        let (entity, rest) = part.split_once(';').unwrap();
-        let entities = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')];
-        plain.push(entities.iter().find(|(name, _)| *name == entity).unwrap().1);
-        plain.push_str(rest);
-    }
-    plain
-}
-
 fn check_junit(audit: &Audit) {
     let root = Xml::document(&junit(audit));
     assert_eq!(root.name, "testsuites");
@@ -329,59 +250,6 @@ fn junit_is_well_formed_and_its_counts_are_right() {
     assert_eq!(failure.name, "skipped");
     assert!(failure.attributes["message"].starts_with("warning: "));
     assert!(failure.attributes["message"].contains("madvise (wanted = never). Cure: echo never >"));
-}
-
-/// A test point.
-#[derive(Debug, PartialEq, Eq)]
-struct Point {
-    ok: bool,
-    description: String,
-    directive: String,
-    diagnostics: Vec<(String, Value)>,
-}
-
-/// Reads TAP 13 with the escapes of TAP 14; panics at what is none.
-fn points(text: &str) -> Vec<Point> {
-    let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("TAP version 13"));
-    let planned: usize = lines.next().unwrap().strip_prefix("1..").unwrap().parse().unwrap();
-    let mut points: Vec<Point> = Vec::new();
-    let mut within = false;
-    for line in lines {
-        match line {
-            "  ---" => within = true,
-            "  ..." => within = false,
-            line if within => {
-                let (key, value) = line.trim_start().split_once(": ").unwrap();
-                points
-                    .last_mut()
-                    .unwrap()
-                    .diagnostics
-                    .push((key.to_owned(), serde_json::from_str(value).unwrap()));
-            }
-            line => points.push(point(line, points.len() + 1)),
-        }
-    }
-    assert!(!within && points.len() == planned);
-    points
-}
-
-fn point(line: &str, number: usize) -> Point {
-    let (ok, rest) = line
-        .strip_prefix("not ok ")
-        .map_or_else(|| (true, line.strip_prefix("ok ").unwrap()), |rest| (false, rest));
-    let rest = rest.strip_prefix(&format!("{number} - ")).unwrap();
-    let unescaped = |text: &str| text.replace("\\#", "#").replace("\\\\", "\\");
-    let directive = rest
-        .char_indices()
-        .find(|&(at, c)| c == '#' && rest[..at].chars().rev().take_while(|&c| c == '\\').count() % 2 == 0);
-    let (description, directive) = directive.map_or((rest, ""), |(at, _)| (&rest[..at], &rest[at + 1..]));
-    Point {
-        ok,
-        description: unescaped(description.trim()),
-        directive: directive.trim().to_owned(),
-        diagnostics: Vec::new(),
-    }
 }
 
 fn check_tap(audit: &Audit) {
@@ -453,4 +321,70 @@ fn no_form_carries_what_a_viewer_would_obey() {
     assert!(value.to_string().contains('\u{202e}'), "the value is the same");
     check_tap(&audit);
     check_junit(&audit);
+}
+
+/// Every outcome with every severity.
+fn any_outcome() -> impl Strategy<Value = (Outcome, Severity)> {
+    use Outcome::{Failed, NotApplicable, Passed, Unreadable, Unsupported};
+    let outcomes = [Passed, Failed, Unreadable, Unsupported, NotApplicable];
+    let severities = [Severity::Error, Severity::Warning, Severity::Note];
+    (proptest::sample::select(outcomes.to_vec()), proptest::sample::select(severities.to_vec()))
+}
+
+/// An audit with these outcomes, whose verdict is what the product makes of them.
+fn made_up(outcomes: &[(Outcome, Severity)], words: &str, is_required: bool) -> Audit {
+    static AUDIT: LazyLock<Audit> = LazyLock::new(|| audit_of_everything(&rules()));
+    let mut audit = AUDIT.clone();
+    let pattern = audit.findings[0].clone();
+    let finding = |(index, (outcome, severity)): (usize, &(Outcome, Severity))| audit::Finding {
+        rule: format!("made-up-{index}{words}"),
+        layer: format!("{words}{}", index % 2),
+        title: words.to_owned(),
+        problem: words.to_owned(),
+        reason: Some(words.to_owned()),
+        outcome: *outcome,
+        severity: *severity,
+        ..pattern.clone()
+    };
+    audit.findings = outcomes.iter().enumerate().map(finding).collect();
+    audit.verdict = audit::verdict(&audit.findings, is_required);
+    audit
+}
+
+/// A build fails in JUnit exactly where the exit code is the one for failed, and passes in either form exactly where it is 0.
+fn agrees_with_the_exit_code(audit: &Audit) {
+    let code = audit.verdict.exit_code();
+    let [tests, failures, errors, skipped] = counted(&junit(audit));
+    assert_eq!(failures > 0, code == 1, "{failures} failures, exit code {code}");
+    assert_eq!(failures + errors == 0, code == 0, "{errors} errors, exit code {code}");
+    assert_eq!(harness_passes(&tap(audit)), code == 0, "{}", tap(audit));
+    let passed = audit.with(Outcome::Passed).count();
+    assert_eq!(tests - failures - errors - skipped, passed, "what is unknown passes nowhere");
+    let points = points(&tap(audit));
+    let ok = points.iter().filter(|point| point.ok && point.directive.is_empty()).count();
+    assert_eq!((points.len(), ok), (tests, passed), "both forms have the same cases");
+}
+
+proptest! {
+    #[test]
+    fn forms_agree_with_the_exit_code(
+        outcomes in proptest::collection::vec(any_outcome(), 0..7),
+        words in "[a-z#<>&'\"\\\\ ]{0,9}|\\PC{0,9}|.{0,9}",
+        is_required in any::<bool>(),
+    ) {
+        agrees_with_the_exit_code(&made_up(&outcomes, &words, is_required));
+    }
+}
+
+#[test]
+fn one_outcome_of_each_kind_and_none_at_all_agree_with_the_exit_code() {
+    agrees_with_the_exit_code(&made_up(&[], "", false));
+    assert!(tap(&made_up(&[], "", true)).contains("not ok 1 - verdict: no rule could be judged"));
+    for outcome in
+        [Outcome::Passed, Outcome::Failed, Outcome::Unreadable, Outcome::Unsupported, Outcome::NotApplicable]
+    {
+        for severity in [Severity::Error, Severity::Warning, Severity::Note] {
+            agrees_with_the_exit_code(&made_up(&[(outcome, severity)], "x", true));
+        }
+    }
 }

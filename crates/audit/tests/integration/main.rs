@@ -8,6 +8,7 @@ mod corpus;
 mod debian;
 mod emit;
 mod export;
+mod forms;
 mod grammar;
 mod judging;
 mod machines;

@@ -6,15 +6,17 @@ use record::Record;
 use super::row::FigureRow;
 use super::{Case, Outcome, cases};
 
-/// The run as one test suite. What nothing can be said of is an error, so that a build does not pass with it.
+/// The run as one test suite. What nothing can be said of is an error, so that a build does not pass with it, or skipped where
+/// the run passes without.
 pub fn junit(record: &Record) -> String {
     let cases = cases(record);
     let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
     let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
         cases.len(),
         count(|outcome| matches!(outcome, Outcome::Failed(_))),
-        count(|outcome| matches!(outcome, Outcome::Unknown(_)))
+        count(|outcome| matches!(outcome, Outcome::Unknown(_))),
+        count(|outcome| matches!(outcome, Outcome::Skipped(_)))
     );
     let body: String = cases.iter().map(case).collect();
     let host = printable::xml(&record.header.machine.host);
@@ -29,6 +31,7 @@ fn case(case: &Case) -> String {
     let outcome = match &case.outcome {
         Outcome::Passed => String::new(),
         Outcome::Failed(why) => format!("<failure type=\"limit\" message=\"{}\"/>", printable::xml(why)),
+        Outcome::Skipped(why) => format!("<skipped message=\"{}\"/>", printable::xml(why)),
         Outcome::Unknown(why) => format!("<error type=\"unknown\" message=\"{}\"/>", printable::xml(why)),
     };
     let figures = case.row.as_ref().map(figures).unwrap_or_default();

@@ -11,6 +11,7 @@ pub fn lava(record: &Record) -> String {
             Outcome::Passed => "pass",
             Outcome::Failed(_) => "fail",
             Outcome::Unknown(_) => "unknown",
+            Outcome::Skipped(_) => "skip",
         };
         let maximum = case.row.as_ref().and_then(|row| Some((row.maximum?, row.unit)));
         let measured = maximum

@@ -10,11 +10,12 @@ pub fn tap(record: &Record) -> String {
     let cases = cases(record);
     let mut text = format!("TAP version 13\n1..{}\n", cases.len());
     for (place, case) in cases.iter().enumerate() {
-        let (ok, why) = match &case.outcome {
-            Outcome::Passed => ("ok", None),
-            Outcome::Failed(why) | Outcome::Unknown(why) => ("not ok", Some(why)),
+        let (ok, directive, why) = match &case.outcome {
+            Outcome::Passed => ("ok", String::new(), None),
+            Outcome::Skipped(why) => ("ok", format!(" # SKIP {}", printable::tap(why)), Some(why)),
+            Outcome::Failed(why) | Outcome::Unknown(why) => ("not ok", String::new(), Some(why)),
         };
-        text += &format!("{ok} {} - {}\n", place + 1, printable::tap(&case.name));
+        text += &format!("{ok} {} - {}{directive}\n", place + 1, printable::tap(&case.name));
         if let Some(row) = &case.row {
             let figures = printable::json(&serde_json::to_string(row).unwrap_or_default());
             text += &format!("  ---\n  figures: {figures}\n");

@@ -1,11 +1,14 @@
 //! Figures in the forms of other programs.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use record::verdict::Verdict;
 use record::{Record, ScenarioEnd};
 use report::export;
 use units::Nanos;
 
+use crate::forms::{counted, harness_passes, points};
 use crate::mend as insta;
 use crate::sample::Spec;
 
@@ -65,13 +68,26 @@ fn results_for_a_build_server() {
     ");
 }
 
-/// What each form says of the run: passed or not.
+/// A build fails in JUnit exactly where the exit code is the one for failed, and passes in each form exactly where it is 0.
 fn agree(record: &Record) {
-    let passes = matches!(record.judgement.verdict, Verdict::Pass | Verdict::Measured);
+    let code = record.judgement.verdict.exit_code();
     let (junit, tap, lava) = (export::junit(record), export::tap(record), export::lava(record));
-    assert_eq!(junit.contains("failures=\"0\" errors=\"0\""), passes, "{junit}");
-    assert_eq!(!tap.contains("\nnot ok"), passes, "{tap}");
-    assert_eq!(lava.contains("TEST_CASE_ID=run RESULT=pass"), passes, "{lava}");
+    let [tests, failures, errors, skipped] = counted(&junit);
+    assert_eq!(failures > 0, code == 1, "{junit}");
+    assert_eq!(failures + errors == 0, code == 0, "{junit}");
+    assert_eq!(harness_passes(&tap), code == 0, "{tap}");
+    let results: Vec<&str> =
+        lava.lines().filter_map(|line| line.split_once(" RESULT=")?.1.split([' ', '>']).next()).collect();
+    assert_eq!(results.iter().all(|result| matches!(*result, "pass" | "skip")), code == 0, "{lava}");
+    let count = |wanted: &str| results.iter().filter(|result| **result == wanted).count();
+    let passed = tests - failures - errors - skipped;
+    assert_eq!(
+        [count("pass"), count("fail"), count("unknown"), count("skip")],
+        [passed, failures, errors, skipped]
+    );
+    let points = points(&tap);
+    let ok = points.iter().filter(|point| point.ok && point.directive.is_empty()).count();
+    assert_eq!((points.len(), ok), (tests, passed), "{tap}");
     assert_eq!(export::line(record).lines().count(), 1);
 }
 
@@ -104,7 +120,8 @@ fn printed_json_is_the_record_with_its_figures() {
 proptest! {
     #[test]
     fn no_name_breaks_a_form(load in any::<String>()) {
-        let mut record = two(40);
+        static RECORD: LazyLock<Record> = LazyLock::new(|| two(40));
+        let mut record = RECORD.clone();
         record.scenarios[0].head.planned.load = load.clone();
         let junit = export::junit(&record);
         prop_assert_eq!(junit.matches("<testcase").count(), 5);
@@ -113,4 +130,57 @@ proptest! {
         prop_assert_eq!(export::tap(&record).lines().filter(|line| line.contains("ok ")).count() >= 5, true);
         prop_assert!(!export::markdown(&record).chars().any(|c| c.is_control() && c != '\n'));
     }
+}
+
+fn any_end() -> impl Strategy<Value = ScenarioEnd> {
+    use ScenarioEnd::{Complete, CutOff, FailSafe, Failed, Interrupted, StopAt, TooHot};
+    let ends = [Complete, Interrupted, StopAt, TooHot, FailSafe, CutOff, Failed("<gone> & away".into())];
+    proptest::sample::select(ends.to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Records as `bench` and `measure` make them, judged as they are, and with any verdict, also one that another program wrote.
+    #[test]
+    fn forms_agree_with_the_exit_code(
+        limit in proptest::option::of(0_u64..60),
+        ends in (any_end(), any_end()),
+        name in any::<String>(),
+        silent in proptest::option::of(0_usize..2),
+        in_wall_time in any::<bool>(),
+        losses in proptest::collection::vec(any::<String>(), 0..2),
+        other in proptest::option::of(0_usize..5),
+    ) {
+        static RECORD: LazyLock<Record> = LazyLock::new(|| {
+            let duration = Nanos::from_millis(200);
+            Spec { loads: vec!["idle", "io"], duration, ..Spec::default() }.record()
+        });
+        let mut record = RECORD.clone();
+        record.header.plan.limit = limit.map(Nanos::from_micros);
+        record.scenarios[0].end = ends.0;
+        record.scenarios[1].end = ends.1;
+        record.scenarios[1].head.planned.load = name;
+        if let Some(index) = silent {
+            record.scenarios[index].series.truncate(1);
+        }
+        if in_wall_time {
+            record = crate::sample::in_lab(record, record::LabTime::Wall);
+        }
+        record.judgement = record::verdict::judge(&record, &losses);
+        agree(&record);
+        if let Some(index) = other {
+            let verdicts = [Verdict::Measured, Verdict::Pass, Verdict::Inconclusive, Verdict::Error, Verdict::Fail];
+            record.judgement.verdict = verdicts[index];
+            agree(&record);
+        }
+    }
+}
+
+#[test]
+fn a_record_of_nothing_passes_in_no_form() {
+    let mut record = two(40);
+    record.scenarios.clear();
+    record.judgement = record::verdict::judge(&record, &[]);
+    agree(&record);
+    assert!(record.judgement.verdict.exit_code() != 0);
 }

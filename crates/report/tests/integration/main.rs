@@ -7,6 +7,8 @@ mod cost;
 mod experiment;
 mod explanation;
 mod export;
+#[path = "../../../audit/tests/integration/forms.rs"]
+mod forms;
 mod html;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
