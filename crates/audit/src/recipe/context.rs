@@ -1,5 +1,6 @@
 //! Lines that are wrong beside other lines: a comment that says what a mask does not, a step that is missing.
 
+use super::loaders::without_prompt;
 use super::{Remark, RemarkId};
 
 /// What is wrong with the lines of a text together.
@@ -390,13 +391,14 @@ fn dropped_by_configuration(text: &str) -> Option<Remark> {
 /// U-Boot forgets at the next reset what saveenv has not stored.
 fn not_saved(text: &str) -> Option<Remark> {
     let lower = text.to_lowercase();
-    let is_meant_to_last = ["permanent", "every boot", "each boot", "from now on", "persist"]
-        .iter()
-        .any(|word| lower.contains(word));
+    let is_meant_to_last =
+        ["permanent", "every boot", "each boot", "from now on", "persist", "for good", "every start"]
+            .iter()
+            .any(|word| lower.contains(word));
     let resets =
-        text.lines().any(|line| matches!(line.trim_start_matches("=> ").trim(), "reset" | "boot" | "reboot"));
+        text.lines().any(|line| matches!(without_prompt(line), "reset" | "boot" | "reboot"));
     let (index, line) =
-        text.lines().enumerate().find(|(_, line)| line.trim_start_matches("=> ").starts_with("setenv "))?;
+        text.lines().enumerate().find(|(_, line)| without_prompt(line).starts_with("setenv "))?;
     (is_meant_to_last && resets && !text.contains("saveenv")).then(|| {
         let message = "lasts until the next reset: U-Boot reads its stored environment then";
         Remark::error(index + 1, RemarkId::NoEffect, line, message).instead("saveenv behind it")

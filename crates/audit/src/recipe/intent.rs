@@ -3,7 +3,7 @@
 
 use units::{CpuList, KernelVersion};
 
-use super::{Remark, RemarkId, Target, prose};
+use super::{Remark, RemarkId, Target, prose, sentence, statements};
 
 /// A comment and the statement that it stands above or behind.
 pub struct Explained<'a> {
@@ -61,7 +61,14 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
             comment.push(' ');
             continue;
         }
-        let (statement, behind) = trimmed.split_once(" #").unwrap_or((trimmed, ""));
+        let parted = sentence::parted(trimmed, statements::is_code);
+        let (statement, behind) = match parted {
+            Some(parted) => (parted.code, format!("{} {}", parted.before, parted.after)),
+            None => {
+                let (statement, behind) = trimmed.split_once(" #").unwrap_or((trimmed, ""));
+                (statement, behind.to_owned())
+            }
+        };
         let whole = format!("{comment}{behind}");
         if !whole.is_empty() && !statement.is_empty() {
             let words = statement.split([' ', '=', '\t', ',']).filter(|word| !word.is_empty()).collect();

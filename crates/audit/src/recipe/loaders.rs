@@ -21,6 +21,15 @@ const GRUB: [&str; 14] = [
     "GRUB_DISABLE_RECOVERY",
 ];
 
+/// What U-Boot prints before what one types.
+const U_BOOT_PROMPTS: [&str; 5] = ["u-boot=> ", "U-Boot=> ", "U-Boot> ", "u-boot> ", "=> "];
+
+/// A line as it is typed at U-Boot's prompt, or as it is.
+pub fn without_prompt(line: &str) -> &str {
+    let line = line.trim();
+    U_BOOT_PROMPTS.iter().find_map(|prompt| line.strip_prefix(prompt)).unwrap_or(line)
+}
+
 /// What is wrong with the lines.
 pub fn remarks(text: &str) -> Vec<Remark> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
@@ -30,10 +39,7 @@ pub fn remarks(text: &str) -> Vec<Remark> {
 
 /// bootargs is set by hand, and bootcmd runs a variable that sets it anew at each start.
 pub fn set_again(text: &str) -> Option<Remark> {
-    let bare = |line: &'_ str| {
-        line.trim().rsplit_once("=> ").map_or(line.trim().to_owned(), |(_, typed)| typed.to_owned())
-    };
-    let lines: Vec<String> = text.lines().map(bare).collect();
+    let lines: Vec<&str> = text.lines().map(without_prompt).collect();
     let setters: Vec<&str> =
         lines.iter().filter_map(|line| Some(line.split_once("=setenv bootargs ")?.0)).collect();
     let runs = |name: &&&str| {
@@ -43,7 +49,7 @@ pub fn set_again(text: &str) -> Option<Remark> {
     let at = lines.iter().position(|line| line.starts_with("setenv bootargs "))?;
     let message = format!("is set anew at each start: bootcmd runs {name}, which sets bootargs");
     Some(
-        Remark::error(at + 1, RemarkId::NoEffect, &lines[at], message)
+        Remark::error(at + 1, RemarkId::NoEffect, lines[at], message)
             .instead(format!("setenv {name} 'setenv bootargs ...'")),
     )
 }
@@ -69,7 +75,7 @@ fn appended_twice(text: &str) -> Option<Remark> {
 fn set_twice(text: &str) -> Option<Remark> {
     let mut set = false;
     for (index, line) in text.lines().enumerate() {
-        let bare = line.trim().trim_start_matches("=> ").trim_start_matches("sudo ");
+        let bare = without_prompt(line).trim_start_matches("sudo ");
         let mut words = bare.split_whitespace();
         let is_setter = matches!(words.next(), Some("setenv" | "fw_setenv"));
         if is_setter && words.next() == Some("bootargs") {
@@ -142,7 +148,7 @@ fn closes(value: &str, quote: char) -> bool {
 
 /// `setenv NAME VALUE`, and the kernel gets bootargs.
 fn u_boot(number: usize, line: &str) -> Option<Remark> {
-    let line = line.trim_start_matches("=> ").trim_start_matches("sudo ");
+    let line = without_prompt(line).trim_start_matches("sudo ");
     let rest = line.strip_prefix("setenv ").or_else(|| line.strip_prefix("fw_setenv "))?;
     let name = rest.split_whitespace().next()?;
     if let Some((name, _)) = name.split_once('=') {

@@ -28,6 +28,7 @@ mod prose;
 mod reading;
 mod said;
 mod script;
+mod sentence;
 mod services;
 mod shell;
 mod statements;
@@ -249,7 +250,7 @@ fn introduced(text: &str, target: Target) -> Option<Reading> {
 
 /// Kernel command lines, settings, symbols and commands, line by line.
 fn lines(text: &str, target: Target) -> Reading {
-    let text = prose::without_sentences(text, statements::is_command);
+    let text = prose::without_sentences(text, statements::is_code);
     let text = text.as_str();
     let mut reading = Reading { statements: statements::find(text), ..Reading::default() };
     if let Some((first, sections)) = prose::sections(text) {

@@ -1,5 +1,7 @@
 //! Sentences around what is to be typed: `Without reboot: echo 1 > FILE`, a unit or a file of YAML below a line that introduces it.
 
+use super::sentence::parted;
+
 /// Words with which a sentence says that something is not to be done, or does not work.
 const DENIALS: [&str; 12] = [
     " not ",
@@ -35,22 +37,11 @@ pub fn behind_colon(line: &str) -> Option<&str> {
     (is_plain && begins && words > 1).then(|| behind.trim()).filter(|behind| !behind.is_empty())
 }
 
-/// What stands between the only two backticks of a sentence that advises it.
-fn quoted(line: &str) -> Option<&str> {
-    let (before, rest) = line.split_once('`')?;
-    let (quoted, after) = rest.split_once('`')?;
-    let is_words = |text: &str| text.chars().all(|c| c.is_alphanumeric() || " .,:;()'\"-".contains(c));
-    let is_sentence = before.split_whitespace().count() > 1 || after.split_whitespace().count() > 1;
-    let is_plain = is_words(before) && is_words(after) && !before.trim_start().starts_with('-');
-    (is_sentence && is_plain && advises(&format!("{before}{after}"))).then_some(quoted)
-}
-
-/// The same lines, those with a command behind a sentence or a prompt without these.
-pub fn without_sentences(text: &str, is_command: fn(&str) -> bool) -> String {
+/// The same lines, those with code in a sentence or behind a prompt without these.
+pub fn without_sentences(text: &str, is_code: fn(&str) -> bool) -> String {
     let of = |line: &str| {
-        let mut found = [behind_colon(line), quoted(line)].into_iter().flatten();
-        let command = found.find(|text| is_command(text));
-        command.unwrap_or_else(|| line.strip_prefix("$ ").unwrap_or(line)).to_owned()
+        let code = parted(line, is_code).map(|parted| parted.code);
+        code.unwrap_or_else(|| line.strip_prefix("$ ").unwrap_or(line)).to_owned()
     };
     text.lines().map(of).collect::<Vec<_>>().join("\n")
 }
@@ -58,7 +49,9 @@ pub fn without_sentences(text: &str, is_command: fn(&str) -> bool) -> String {
 /// The line with which a text introduces what follows it: words that end in a colon, a full stop or a closing bracket.
 pub fn introduces(line: &str) -> bool {
     let line = line.trim();
-    let is_plain = !line.contains(['=', '|', '>', '$', '{', '<']) && !line.starts_with(['#', '-', '[']);
+    // What stands between backticks is no part of the sentence's own words.
+    let bare: String = line.split('`').step_by(2).collect();
+    let is_plain = !bare.contains(['=', '|', '>', '$', '{', '<']) && !line.starts_with(['#', '-', '[']);
     let words = line.split_whitespace().count();
     let least = if line.contains(['"', '`']) { 5 } else { 3 };
     let names_file = line.contains('/') && words == 2 && line.ends_with(':') && !line.starts_with('/');

@@ -3,6 +3,7 @@
 use machine::{grammar, parameters};
 
 use super::known::KNOWN;
+use super::loaders;
 use super::nearest::nearest;
 use super::prose;
 use super::script::unwrapped;
@@ -103,8 +104,7 @@ fn of_line(number: usize, line: &str) -> Vec<Statement> {
 }
 
 fn without_bullet(line: &str) -> &str {
-    let line = line.trim().trim_start_matches(['\u{2022}', '*']).trim_start();
-    U_BOOT_PROMPTS.iter().find_map(|prompt| line.strip_prefix(prompt)).unwrap_or(line)
+    loaders::without_prompt(line.trim().trim_start_matches(['\u{2022}', '*']).trim_start())
 }
 
 /// `CONFIG_X=y` or `# CONFIG_X is not set`, whatever follows.
@@ -257,9 +257,6 @@ fn all_are_parameters(line: &str) -> bool {
     !words.is_empty()
         && (is_valued && known * 2 >= words.len() && known > 0 || is_valued && is_meant(&words) || all_bare)
 }
-
-/// What U-Boot prints before what one types.
-const U_BOOT_PROMPTS: [&str; 4] = ["u-boot=> ", "U-Boot=> ", "U-Boot> ", "=> "];
 
 /// Variables of U-Boot beside bootargs, in files of its environment.
 const U_BOOT: [&str; 9] =
@@ -514,6 +511,25 @@ fn is_line_of_words(words: &str) -> bool {
 /// Whether a text begins as a command.
 pub fn is_command(text: &str) -> bool {
     command(1, text).is_some()
+}
+
+/// Whether a text is a command, or parameters of the kernel and nothing else.
+pub fn is_code(text: &str) -> bool {
+    is_command(text) || is_only_parameters(text)
+}
+
+/// Parameters with values, flags that are no English words, and the rest of a list that a blank has torn off.
+fn is_only_parameters(text: &str) -> bool {
+    let is_rest = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte));
+    let is_flag = |word: &str| {
+        grammar::parameter(word).is_some() && (word.starts_with("no") || word.contains('_') || word.ends_with("irqs"))
+    };
+    let is_valued = |word: &str| {
+        word.contains('=') && is_known(name_of(word)) && !word.starts_with(|c: char| c.is_ascii_uppercase())
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let first = words.first().is_some_and(|word| is_valued(word) || is_flag(word));
+    first && words.iter().all(|word| is_valued(word) || is_flag(word) || is_rest(word))
 }
 
 /// Parameters with a value and symbols that are met in prose.

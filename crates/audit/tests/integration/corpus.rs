@@ -64,13 +64,14 @@ const PARTS: [(&str, &str, [usize; 3], bool); 15] = [
 
 #[test]
 fn each_part_is_judged_no_worse_than_it_was() {
+    let mut worse = Vec::new();
     for (name, text, most, shown) in PARTS {
         let (accused, missed, unknown) = judged(text, shown);
         println!("{name}: accused {accused}, missed {missed}, not understood {unknown}");
         let found = [accused, missed, unknown];
-        assert!(
-            found.iter().zip(&most).all(|(found, most)| found <= most),
-            "{name}: {found:?}, was {most:?}"
-        );
+        if found.iter().zip(&most).any(|(found, most)| found > most) {
+            worse.push(format!("{name}: {found:?}, was {most:?}"));
+        }
     }
+    assert!(worse.is_empty(), "{worse:?}");
 }
