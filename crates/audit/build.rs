@@ -16,11 +16,13 @@ fn main() -> io::Result<()> {
     pack("rules", &json!(rules.collect::<io::Result<Vec<_>>>()?))?;
     pack("origins", &table(Path::new("src/isolation/origins.toml"))?)?;
     pack("known", &table(Path::new("src/recipe/known.toml"))?)?;
+    pack("claims", &table(Path::new("src/recipe/claims.toml"))?)?;
+    pack("quantities", &table(Path::new("src/recipe/quantities.toml"))?)?;
     TEXTS.iter().try_for_each(|name| pack_text(name))
 }
 
 /// Tables of what `check --recipe` knows, a line an entry.
-const TEXTS: [&str; 4] = ["keys", "stressors", "systemd", "tools"];
+const TEXTS: [&str; 5] = ["keys", "placed", "stressors", "systemd", "tools"];
 
 fn pack_text(name: &str) -> io::Result<()> {
     let path = format!("src/recipe/{name}.txt");

@@ -1,6 +1,7 @@
 //! Arguments of tools that set up a machine: boot entries, clock rates, queues of the network, profiles, capabilities, JACK.
 
 use super::containers::capability_fault;
+use super::keys;
 use super::nearest::nearest_of;
 use super::script::value_of;
 
@@ -31,24 +32,43 @@ pub fn ostree(arguments: &[&str]) -> Option<String> {
     Some(format!("kargs has no {option}: --append, --append-if-missing, --replace and --delete change words"))
 }
 
-/// Services of Ubuntu Pro.
+/// Services of Ubuntu Pro (`pro help --all`).
 pub fn subscription(arguments: &[&str]) -> Option<String> {
-    const SERVICES: [&str; 10] = [
+    const SERVICES: [&str; 14] = [
         "realtime-kernel",
         "livepatch",
         "esm-infra",
         "esm-apps",
         "fips",
         "fips-updates",
+        "fips-preview",
         "usg",
+        "cis",
         "landscape",
         "anbox-cloud",
         "cc-eal",
+        "ros",
+        "ros-updates",
     ];
     let (verb, rest) = arguments.split_first()?;
     let name = rest.iter().find(|argument| !argument.starts_with('-'))?;
-    let meant = nearest_of(name, SERVICES.into_iter()).filter(|meant| meant != name)?;
-    matches!(*verb, "enable" | "disable").then(|| format!("there is no service {name}: {meant} is meant"))
+    let is_open = SERVICES.contains(name) || name.contains(['$', '<']);
+    let begins = || SERVICES.into_iter().find(|service| service.starts_with(name));
+    (matches!(*verb, "enable" | "disable") && !is_open).then(|| {
+        match nearest_of(name, SERVICES.into_iter()).or_else(begins) {
+            Some(meant) => format!("there is no service {name}: {meant} is meant"),
+            None => format!("there is no service {name}"),
+        }
+    })
+}
+
+/// Keys of other_config in the database of Open vSwitch (ovs-vswitchd.conf.db(5)).
+pub fn vswitch(arguments: &[&str]) -> Option<String> {
+    arguments.iter().find_map(|argument| {
+        let (name, value) = argument.strip_prefix("other_config:")?.split_once('=')?;
+        let remark = keys::remark(1, "ovs", "", name, value.trim_matches(['"', '\'']))?;
+        Some(format!("{name} {}", remark.message))
+    })
 }
 
 /// cpupower-idle-set(1) takes one state.

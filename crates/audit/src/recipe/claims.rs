@@ -1,32 +1,79 @@
 //! What the sentences of a whole page claim, beside what its lines do: CPUs that are said to be isolated, clocks with two masters,
 //! files that another release reads.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use machine::grammar;
+use serde::Deserialize;
 use units::CpuList;
 
 use super::{Remark, RemarkId, intent, prose};
 
+/// What a text claims, and what its lines do; see the head of `claims.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    phrases: BTreeMap<String, Vec<String>>,
+    claim: Vec<Claim>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    #[serde(default)]
+    line: Vec<Vec<String>>,
+    #[serde(default)]
+    starts: Vec<String>,
+    #[serde(default)]
+    also: Vec<Vec<String>>,
+    #[serde(default)]
+    before: Vec<Vec<String>>,
+    #[serde(default)]
+    says: Vec<String>,
+    #[serde(default)]
+    unless: Vec<String>,
+    text: String,
+    instead: Option<String>,
+}
+
+/// The table; empty if the file that stands in the program were wrong, which a test excludes.
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| read().unwrap_or_else(|_| Table { phrases: BTreeMap::new(), claim: Vec::new() }));
+
+fn read() -> serde_json::Result<Table> {
+    let json = machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/claims.json.gz")));
+    record::json::read(json.as_bytes())
+}
+
 /// What is wrong with the lines of a text for what the text says of them.
 pub fn remarks(text: &str) -> Vec<Remark> {
     let page = Page { text, lower: text.to_lowercase() };
-    let checks: [fn(&Page) -> Option<Remark>; 13] = [
-        lasting,
-        alone,
-        only_allowed,
-        clock_for_idle,
-        two_masters,
-        software_stamps,
-        wrong_way,
-        balanced_again,
-        interrupts_on_isolated,
-        other_profile,
-        other_partition,
-        unthreaded,
-        old_bandwidth,
-    ];
-    let mut remarks: Vec<Remark> = checks.iter().filter_map(|check| check(&page)).collect();
+    let mut remarks: Vec<Remark> = TABLE.claim.iter().filter_map(|claim| claim.remark(&page)).collect();
+    remarks.extend([interrupts_on_isolated(&page), other_profile(&page)].into_iter().flatten());
     remarks.extend(outside_isolated(&page));
     remarks
+}
+
+impl Claim {
+    fn remark(&self, page: &Page) -> Option<Remark> {
+        let (number, line) = match self.starts.is_empty() {
+            true => page.line(|line| has_each(line, &self.line) && prose::advises(line))?,
+            false => page.start_of(&self.starts)?,
+        };
+        let others = || page.text.lines().enumerate().filter(|(index, _)| index + 1 != number);
+        let has_other = self.also.is_empty() || others().any(|(_, line)| has_each(line, &self.also));
+        let above = || others().take_while(|(index, _)| index + 1 < number);
+        let has_before = self.before.is_empty() || above().any(|(_, line)| has_each(line, &self.before));
+        let is_said = self.says.is_empty() || page.has(&self.says);
+        let is_one = has_other && has_before && is_said && !page.has(&self.unless);
+        is_one.then(|| error((number, line), &*self.text).perhaps_instead(self.instead.as_deref()))
+    }
+}
+
+/// Whether a line has one of each group.
+fn has_each(line: &str, groups: &[Vec<String>]) -> bool {
+    groups.iter().all(|group| group.iter().any(|sign| line.contains(sign.as_str())))
 }
 
 struct Page<'a> {
@@ -35,6 +82,14 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
+    /// Whether it has one of the phrases, of which those with `@` are groups.
+    fn has(&self, phrases: &[String]) -> bool {
+        phrases.iter().any(|phrase| match phrase.strip_prefix('@').and_then(|name| TABLE.phrases.get(name)) {
+            Some(group) => self.has(group),
+            None => self.lower.contains(phrase.as_str()),
+        })
+    }
+
     fn says(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.lower.contains(phrase))
     }
@@ -45,12 +100,15 @@ impl<'a> Page<'a> {
     }
 
     /// The line that starts one of these services.
-    fn start_of(&self, services: &[&str]) -> Option<(usize, &'a str)> {
+    fn start_of(&self, services: &[String]) -> Option<(usize, &'a str)> {
         self.line(|line| {
             let words: Vec<&str> = line.split([' ', '`', '"']).collect();
             let starts = words.contains(&"systemctl")
                 && words.iter().any(|word| matches!(*word, "enable" | "start" | "restart" | "unmask"));
-            starts && words.iter().any(|word| services.contains(&word.trim_end_matches(".service")))
+            starts
+                && words
+                    .iter()
+                    .any(|word| services.iter().any(|service| service == word.trim_end_matches(".service")))
         })
     }
 
@@ -69,224 +127,6 @@ impl<'a> Page<'a> {
 
 fn error((line, shown): (usize, &str), message: impl Into<String>) -> Remark {
     Remark::error(line, RemarkId::Contradiction, shown, message)
-}
-
-/// Commands that change the running system, of which the text says that they last.
-fn lasting(page: &Page) -> Option<Remark> {
-    const COMMANDS: [&str; 12] = [
-        "sysctl -w",
-        "cpupower frequency-set",
-        "cpupower idle-set",
-        "ethtool -",
-        "chrt -",
-        "renice",
-        "swapoff",
-        "| tee /proc/",
-        "| tee /sys/",
-        "| sudo tee /proc/",
-        "| sudo tee /sys/",
-        "setpci",
-    ];
-    let is_claimed = page.says(&[
-        "permanent",
-        "survives a reboot",
-        "survives reboots",
-        "survive a reboot",
-        "survives the next boot",
-        "after every reboot",
-        "across reboots",
-        "only once",
-        "for good",
-    ]);
-    let is_kept = page.says(&[
-        "systemd",
-        "/etc/",
-        "rc.local",
-        "crontab",
-        "cron ",
-        "udev",
-        "execstart",
-        "tmpfiles",
-        "unit",
-        "service",
-        "not permanent",
-        "until the next",
-        "temporar",
-        "lost",
-        "make it permanent",
-        "to make this permanent",
-        "at boot",
-        "nixos",
-        "tuned",
-    ]);
-    let line = page.line(|line| COMMANDS.iter().any(|command| line.contains(command)))?;
-    (is_claimed && !is_kept).then(|| error(line, "holds until the next boot: nothing here makes it again"))
-}
-
-/// Affinity keeps a program on its CPUs, and nobody else off them.
-fn alone(page: &Page) -> Option<Remark> {
-    let is_claimed = page.says(&[
-        "no other process",
-        "no other task",
-        "no other program",
-        "exclusively",
-        "keeps other processes off",
-        "keeps everything else off",
-        "nothing else runs",
-        "to itself alone",
-        "for itself alone",
-        "has the core to itself",
-        "has the cpu to itself",
-    ]);
-    let is_kept = page.says(&[
-        "isolcpus",
-        "cpuset.cpus",
-        "allowedcpus",
-        "cset ",
-        "cpumanagerpolicy",
-        "isolated_cores",
-        "partition",
-        "guaranteed",
-        "cpu manager",
-        "not keep",
-        "does not",
-        "system.slice",
-        "cpuaffinity=0",
-        "static",
-        "isolated",
-    ]);
-    let line = page.line(|line| {
-        ["taskset -", "--cpuset-cpus", "CPUAffinity=", "cpuset:"].iter().any(|sign| line.contains(sign))
-            && !line.starts_with('#')
-    })?;
-    (is_claimed && !is_kept).then(|| error(line, "binds this program: others may still run on these CPUs"))
-}
-
-/// Limits allow a priority, and give none.
-fn only_allowed(page: &Page) -> Option<Remark> {
-    let is_claimed = page.says(&[
-        "runs with real-time priority",
-        "runs at real-time priority",
-        "runs with priority",
-        "runs at priority",
-        "runs as sched_fifo",
-        "runs under sched_fifo",
-        "runs with sched_fifo",
-        "runs in sched_fifo",
-        "is scheduled as fifo",
-        "is scheduled with fifo",
-        "makes it a real-time",
-        "starts with fifo",
-        "starts as fifo",
-    ]);
-    let is_asked = page.says(&[
-        "cpuschedulingpolicy",
-        "chrt",
-        "sched_setscheduler",
-        "pthread_",
-        "jackd",
-        "rtkit",
-        "pipewire",
-        "itself",
-    ]);
-    let line = page.line(|line| {
-        line.contains("LimitRTPRIO=")
-            || line.contains(" rtprio ") && line.split_whitespace().count() == 4
-            || line.contains("--ulimit rtprio")
-    })?;
-    (is_claimed && !is_asked)
-        .then(|| error(line, "allows the program to ask for a priority, and gives it none"))
-}
-
-/// The governor sets the clock's rate, and not how deep a CPU sleeps.
-fn clock_for_idle(page: &Page) -> Option<Remark> {
-    let is_claimed = page.says(&[
-        "disables c-states",
-        "no c-states",
-        "c-states are off",
-        "prevents c-states",
-        "prevents deep c-states",
-        "prevents deep idle",
-        "out of c-states",
-        "never sleeps",
-        "never idles",
-        "keeps the cpu in c0",
-        "stays in c0",
-        "no idle states",
-        "disables idle states",
-        "exit latency is gone",
-    ]);
-    let is_kept = page.says(&[
-        "max_cstate",
-        "cpu_dma_latency",
-        "idle-set",
-        "idle=poll",
-        "cpuidle",
-        "resume_latency",
-        "nohlt",
-        "force_latency",
-    ]);
-    let line = page.line(|line| {
-        line.contains("performance")
-            && (line.contains("scaling_governor")
-                || line.contains("frequency-set")
-                || line.contains("cpufreq-set"))
-    })?;
-    (is_claimed && !is_kept).then(|| error(line, "sets the clock's rate: idle states stay as they are"))
-}
-
-/// phc2sys and another daemon that set the same clock.
-fn two_masters(page: &Page) -> Option<Remark> {
-    let follows = page.line(|line| {
-        line.contains("phc2sys")
-            && (line.contains("-c CLOCK_REALTIME") || line.contains(" -a") && line.contains("-r"))
-    });
-    follows?;
-    let start = page.start_of(&["systemd-timesyncd", "chronyd", "chrony", "ntp", "ntpd", "ntpsec"])?;
-    Some(error(start, "sets the same clock as phc2sys: the two pull against each other"))
-}
-
-/// ptp4l -S takes software time stamps (ptp4l(8)).
-fn software_stamps(page: &Page) -> Option<Remark> {
-    let line =
-        page.line(|line| line.contains("ptp4l ") && line.split_whitespace().any(|word| word == "-S"))?;
-    let is_hardware = page.says(&[
-        "hardware clock",
-        "hardware time stamp",
-        "hardware timestamp",
-        "/dev/ptp",
-        "nic's own time",
-    ]);
-    (is_hardware && !page.says(&["software time stamp", "software timestamp", "in software"])).then(|| {
-        error(line, "-S takes time stamps in software, and leaves the device's clock alone: -H").instead("-H")
-    })
-}
-
-/// phc2sys -s is the clock that is followed, -c the one that is set (phc2sys(8)).
-fn wrong_way(page: &Page) -> Option<Remark> {
-    let line = page.line(|line| line.contains("phc2sys") && line.contains("-s CLOCK_REALTIME"))?;
-    let is_meant = page.says(&[
-        "system clock follow",
-        "system clock from",
-        "clock to the system",
-        "set the system clock",
-        "system time from",
-        "synchronize the system clock",
-        "synchronise the system clock",
-        "discipline the system clock",
-        "sync the system clock",
-    ]);
-    is_meant.then(|| {
-        error(line, "-s is the clock that is followed: this sets the device's clock by the system's")
-    })
-}
-
-/// irqbalance is started behind the lines that place interrupts.
-fn balanced_again(page: &Page) -> Option<Remark> {
-    let (placed, _) = page.line(|line| line.contains("smp_affinity") && line.contains(['>', '|']))?;
-    let start = page.start_of(&["irqbalance"]).filter(|(line, _)| *line > placed)?;
-    let is_kept_off = page.says(&["banned_cpu", "--banirq", "--banscript", "--policyscript"]);
-    (!is_kept_off).then(|| error(start, "moves the interrupts again that the lines above have placed"))
 }
 
 /// Interrupts that are sent to isolated CPUs by a text that wants them elsewhere.
@@ -333,51 +173,6 @@ fn other_profile(page: &Page) -> Option<Remark> {
     let chosen = chosen.split([' ', '`', '"']).next()?;
     let is_other = PROFILES.contains(&chosen) && chosen != *written;
     is_other.then(|| error(line, format!("the profile reads {}", file(chosen))))
-}
-
-/// The firmware's partition of Raspberry Pi OS has another place since Bookworm (Debian 12).
-fn other_partition(page: &Page) -> Option<Remark> {
-    let is_new = page.says(&["bookworm", "trixie", "raspberry pi 5", "pi 5 "]);
-    let is_guarded = page.says(&["bullseye", "older", "before bookworm", "previous release"]);
-    let names = |line: &str| line.contains("/boot/cmdline.txt") || line.contains("/boot/config.txt");
-    let line = page.line(|line| names(line) && prose::advises(line))?;
-    (is_new && !is_guarded && !page.text.contains("/boot/firmware"))
-        .then(|| error(line, "the firmware reads /boot/firmware since Bookworm: this file has no effect"))
-}
-
-/// rtirq raises threads of interrupts, which a kernel without PREEMPT_RT has with threadirqs only.
-fn unthreaded(page: &Page) -> Option<Remark> {
-    let is_stock = page.says(&[
-        "not preempt_rt",
-        "stock kernel",
-        "generic kernel",
-        "stock (not",
-        "non-rt kernel",
-        "without preempt_rt",
-    ]);
-    let line = page.line(|line| line.contains("RTIRQ_NAME_LIST") || line.contains("restart rtirq"))?;
-    (is_stock && !page.text.contains("threadirqs")).then(|| {
-        error(line, "this kernel has no threads of interrupts without threadirqs on its command line")
-    })
-}
-
-/// Docker's real-time bandwidth needs control groups of version 1.
-fn old_bandwidth(page: &Page) -> Option<Remark> {
-    let is_new = page.says(&[
-        "unified cgroup",
-        "cgroup v2",
-        "cgroup2",
-        "cgroups v2",
-        "ubuntu 22.04",
-        "ubuntu 24.04",
-        "debian 12",
-        "debian 13",
-    ]);
-    let is_old = page.says(&["cgroup v1", "cgroups v1", "unified_cgroup_hierarchy=0"]);
-    let line = page.line(|line| line.contains("--cpu-rt-runtime"))?;
-    (is_new && !is_old).then(|| {
-        error(line, "real-time bandwidth needs control groups of version 1 and CONFIG_RT_GROUP_SCHED")
-    })
 }
 
 /// Commands that a sentence or comment puts on the isolated CPUs, with none of these in their list.
@@ -448,6 +243,18 @@ pub fn elsewhere(text: &str, blocks: &[(usize, &str)], target: super::Target) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_is_well_formed() {
+        let table = read().unwrap();
+        let phrases = table.claim.iter().flat_map(|claim| claim.says.iter().chain(&claim.unless));
+        for phrase in phrases.chain(table.phrases.values().flatten()) {
+            assert_eq!(*phrase, phrase.to_lowercase());
+            let name = phrase.strip_prefix('@').filter(|name| *name != "reboot");
+            assert!(name.is_none_or(|name| table.phrases.contains_key(name)), "{phrase}");
+        }
+        assert!(table.claim.iter().all(|claim| claim.line.is_empty() != claim.starts.is_empty()));
+    }
 
     #[test]
     fn claims_that_hold_are_fine() {

@@ -1,4 +1,4 @@
-//! Lines that are wrong beside other lines: a comment that says what a mask does not, a step that is missing.
+//! Lines that are wrong beside other lines: a step that is missing, a form that another reader needs.
 
 use super::loaders::without_prompt;
 use super::{Remark, RemarkId};
@@ -6,7 +6,6 @@ use super::{Remark, RemarkId};
 /// What is wrong with the lines of a text together.
 pub fn remarks(text: &str) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    remarks.extend(masks_beside_comments(text));
     remarks.extend(boot_loader_not_written(text));
     remarks.extend(second_line_of_cmdline_txt(text));
     remarks.extend(glued(text));
@@ -25,57 +24,6 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks.extend(replaced(text));
     remarks.extend(braces(text));
     remarks
-}
-
-/// `# pin it to CPU 3`, and then a mask of 3.
-fn masks_beside_comments(text: &str) -> Vec<Remark> {
-    let lines: Vec<&str> = text.lines().collect();
-    let of = |index: usize, line: &str| {
-        let sentence = super::prose::behind_colon(line).and_then(|behind| line.strip_suffix(behind));
-        let line = sentence.map_or(line, |sentence| &line[sentence.len()..]);
-        let number = mask_of(line)?;
-        let bits = u64::from_str_radix(number.trim_start_matches("0x"), 16).ok()?;
-        let above = index
-            .checked_sub(1)
-            .and_then(|above| lines.get(above))
-            .filter(|above| above.trim_start().starts_with('#') || super::prose::introduces(above));
-        let behind = line.split_once(" #").map(|(_, comment)| comment);
-        let comment = behind.or(sentence).or(above.copied())?;
-        let cpu = named_cpu(comment)?;
-        let is_slip = number == cpu.to_string() && cpu < 64 && bits != 1 << cpu;
-        is_slip.then(|| {
-            let message =
-                format!("is a mask, in which {number} is not CPU {cpu}: that is {:x}", 1_u64 << cpu);
-            Remark::error(index + 1, RemarkId::MaskNotNumber, line, message)
-        })
-    };
-    lines.iter().enumerate().filter_map(|(index, line)| of(index, line)).collect()
-}
-
-/// The mask that a line has: `taskset 3 ./x`, `echo 3 > .../smp_affinity`.
-fn mask_of(line: &str) -> Option<&str> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    if let Some(at) = words.iter().position(|word| *word == "taskset") {
-        let next = words.get(at + 1)?;
-        let next = if *next == "-p" { words.get(at + 2)? } else { next };
-        return (!next.starts_with('-')).then_some(*next);
-    }
-    let at = words.iter().position(|word| *word == "echo")?;
-    words.iter().any(|word| word.ends_with("smp_affinity")).then(|| words.get(at + 1).copied())?
-}
-
-/// The one CPU that a comment names: `CPU 3`, `core 3`, `cpu3`.
-fn named_cpu(comment: &str) -> Option<u32> {
-    let lower = comment.to_ascii_lowercase();
-    let at = ["cpu", "core"].into_iter().find_map(|word| Some(lower.find(word)? + word.len()))?;
-    let rest = lower[at..].trim_start_matches([' ', '#']);
-    let rest = rest.strip_prefix("number ").unwrap_or(rest);
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    let behind = rest[digits.len()..].trim_start();
-    // `CPU 3, which ...` is one, `CPU 3, 4` and `CPU 3 and 4` are not.
-    let more = [",", "-", "/", "and "].iter().find_map(|sign| behind.strip_prefix(sign));
-    let is_one = !more.is_some_and(|more| more.trim_start().starts_with(|c: char| c.is_ascii_digit()));
-    digits.parse().ok().filter(|_| is_one)
 }
 
 /// A second assignment of a variable of /etc/default/grub without the first in it.
@@ -395,8 +343,7 @@ fn not_saved(text: &str) -> Option<Remark> {
         ["permanent", "every boot", "each boot", "from now on", "persist", "for good", "every start"]
             .iter()
             .any(|word| lower.contains(word));
-    let resets =
-        text.lines().any(|line| matches!(without_prompt(line), "reset" | "boot" | "reboot"));
+    let resets = text.lines().any(|line| matches!(without_prompt(line), "reset" | "boot" | "reboot"));
     let (index, line) =
         text.lines().enumerate().find(|(_, line)| without_prompt(line).starts_with("setenv "))?;
     (is_meant_to_last && resets && !text.contains("saveenv")).then(|| {
@@ -409,7 +356,10 @@ fn not_saved(text: &str) -> Option<Remark> {
 fn libraries_of_a_capable_file(text: &str) -> Option<Remark> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| line.contains("setcap cap_"))?;
     let needs = text.contains("LD_LIBRARY_PATH") || text.contains("ros2 run") || text.contains("ros2 launch");
-    let is_solved = ["ld.so.conf", "ldconfig", "rpath", "patchelf"].iter().any(|sign| text.contains(sign));
+    let denied = |at: usize| text[..at].ends_with("no ") || text[..at].ends_with("without ");
+    let is_solved = ["ld.so.conf", "ldconfig", "rpath", "patchelf"]
+        .iter()
+        .any(|sign| text.match_indices(sign).any(|(at, _)| !denied(at)));
     (needs && !is_solved).then(|| {
         let message =
             "a file with capabilities is started without LD_LIBRARY_PATH: its libraries are not found";
@@ -440,8 +390,6 @@ mod tests {
     #[test]
     fn lines_that_belong_together_are_fine() {
         for fine in [
-            "# CPU 2\ntaskset 4 ./x\n",
-            "# CPUs 0 and 1\ntaskset 3 ./x\n",
             "sudo sed -i s/a/b/ /etc/default/grub\nsudo update-grub\nsudo reboot\n",
             "# cmdline.txt\nconsole=tty1 isolcpus=3\n",
             "APPEND:append = \" isolcpus=3\"\n",
@@ -453,7 +401,6 @@ mod tests {
     #[test]
     fn lines_that_contradict_others_are_wrong() {
         for wrong in [
-            "# core 4\ntaskset 4 ./x\n",
             "echo 'GRUB_CMDLINE_LINUX=x' | tee -a /etc/default/grub\nreboot\n",
             "# /boot/cmdline.txt\nconsole=tty1 rootwait\nisolcpus=3\n",
             "KERNEL_FEATURES:append = \"x.scc\"\n",

@@ -1,5 +1,5 @@
-//! What a comment says that the line below it is to do, beside what the line does: a time in another unit, another policy, a
-//! node's number for a CPU's, an architecture or a kernel that does not have it.
+//! What a comment says that the line below it is to do, beside what the line does: another policy, a node's number for a CPU's, an
+//! architecture or a kernel that does not have it. Quantities are compared in `quantities`.
 
 use units::{CpuList, KernelVersion};
 
@@ -11,6 +11,10 @@ pub struct Explained<'a> {
     pub line: usize,
     /// What stands above it and behind it.
     pub comment: String,
+    /// The program whose arguments go on here, behind a backslash.
+    pub program: &'a str,
+    /// The comment with which the whole text begins.
+    pub head: String,
     /// Its first line.
     pub statement: &'a str,
     /// That, taken apart at blanks, commas and `=`.
@@ -22,7 +26,6 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
     let machine = Machine::of(text);
     let of = |explained: &Explained| {
         let remarks = [
-            time(explained),
             policy(explained),
             node(explained),
             opposite(explained),
@@ -49,9 +52,10 @@ pub fn elsewhere(page: &str, code: &str, target: Target) -> Vec<Remark> {
 
 /// Each line that is no comment and has one; a comment of several lines is one, and holds for the next statement only.
 pub fn explained(text: &str) -> Vec<Explained<'_>> {
-    let mut comment = String::new();
+    let (mut comment, mut head) = (String::new(), None);
     let mut all = Vec::new();
     let mut continues = false;
+    let mut program = "";
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim();
         let sentence = prose::introduces(trimmed).then_some(trimmed);
@@ -60,6 +64,12 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
             comment.push_str(more);
             comment.push(' ');
             continue;
+        }
+        if trimmed.starts_with('[') && trimmed.ends_with(']') {
+            continue;
+        }
+        if head.is_none() && !trimmed.is_empty() {
+            head = Some(comment.clone());
         }
         let parted = sentence::parted(trimmed, statements::is_code);
         let (statement, behind) = match parted {
@@ -70,9 +80,10 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
             }
         };
         let whole = format!("{comment}{behind}");
-        if !whole.is_empty() && !statement.is_empty() {
+        let head = head.clone().unwrap_or_default();
+        if !(whole.is_empty() && head.is_empty()) && !statement.is_empty() {
             let words = statement.split([' ', '=', '\t', ',']).filter(|word| !word.is_empty()).collect();
-            all.push(Explained { line: index + 1, comment: whole, statement, words });
+            all.push(Explained { line: index + 1, comment: whole, program, head, statement, words });
         }
         // Lines of one statement have its comment.
         let is_head = ["for ", "while ", "if ", "do", "then"].iter().any(|head| statement.starts_with(head))
@@ -82,167 +93,14 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
             comment.clear();
         }
         continues = goes_on;
+        let first = || statement.trim_start_matches("sudo ").split_whitespace().next().unwrap_or_default();
+        program = match goes_on {
+            true if program.is_empty() => first(),
+            true => program,
+            false => "",
+        };
     }
     all
-}
-
-/// Nanoseconds in a unit as people write it.
-fn unit(word: &str) -> Option<u64> {
-    Some(match word {
-        "ns" | "nanosecond" | "nanoseconds" | "nsec" => 1,
-        "us" | "\u{b5}s" | "\u{3bc}s" | "microsecond" | "microseconds" | "usec" | "usecs" => 1_000,
-        "ms" | "millisecond" | "milliseconds" | "msec" | "msecs" => 1_000_000,
-        "s" | "sec" | "secs" | "second" | "seconds" => 1_000_000_000,
-        "min" | "minute" | "minutes" => 60_000_000_000,
-        "hour" | "hours" => 3_600_000_000_000,
-        _ => return None,
-    })
-}
-
-/// The times that a comment names, in nanoseconds: `300 us`, `300, 300 and 400 microseconds`, `every millisecond`, `1 kHz`.
-fn times(comment: &str) -> Vec<u64> {
-    let lower = comment.to_lowercase();
-    let spaced: String = lower
-        .split_whitespace()
-        .flat_map(|word| {
-            let word = word.trim_matches(['(', ')', ',', '.', ':', ';', '"']);
-            let digits = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            [&word[..word.len() - digits.len()], digits]
-        })
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ");
-    let words: Vec<&str> = spaced.split(' ').collect();
-    let mut found = Vec::new();
-    let mut numbers: Vec<f64> = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let before = at.checked_sub(1).map(|before| words[before]);
-        match (word.parse::<f64>().ok(), unit(word), *word) {
-            (Some(number), ..) => numbers.push(number),
-            (None, Some(length), _) => {
-                let single = matches!(before, Some("every" | "each" | "a" | "one")).then_some(1.0);
-                let all = numbers.drain(..).chain(single);
-                found.extend(all.map(|number| (number * length as f64).round() as u64));
-            }
-            (None, None, "hz" | "khz") => {
-                let scale = if *word == "khz" { 1e6 } else { 1e9 };
-                let positive = numbers.drain(..).filter(|number| *number > 0.0);
-                found.extend(positive.map(|number| (scale / number).round() as u64));
-            }
-            (None, None, "and" | "or" | "to") => {}
-            _ => numbers.clear(),
-        }
-    }
-    found
-}
-
-/// Words that a bare number follows, and its unit in nanoseconds.
-const UNITS: [(&str, &str, u64); 32] = [
-    ("cyclictest", "-D", 1_000_000_000),
-    ("cyclictest", "--duration", 1_000_000_000),
-    ("rtla", "-d", 1_000_000_000),
-    ("rtla", "--duration", 1_000_000_000),
-    ("stress-ng", "--timeout", 1_000_000_000),
-    ("stress-ng", "-t", 1_000_000_000),
-    ("cyclictest", "-i", 1_000),
-    ("cyclictest", "--interval", 1_000),
-    ("cyclictest", "-d", 1_000),
-    ("cyclictest", "-b", 1_000),
-    ("cyclictest", "--breaktrace", 1_000),
-    ("signaltest", "-i", 1_000),
-    ("pmqtest", "-i", 1_000),
-    ("rtla", "-p", 1_000),
-    ("rtla", "--period", 1_000),
-    ("rtla", "-r", 1_000),
-    ("rtla", "--runtime", 1_000),
-    ("rtla", "-i", 1_000),
-    ("rtla", "-T", 1_000),
-    ("hwlatdetect", "--window", 1_000),
-    ("hwlatdetect", "--width", 1_000),
-    ("hwlatdetect", "--threshold", 1_000),
-    ("chrt", "--sched-runtime", 1),
-    ("chrt", "--sched-period", 1),
-    ("chrt", "--sched-deadline", 1),
-    ("chrt", "-T", 1),
-    ("chrt", "-P", 1),
-    ("chrt", "-D", 1),
-    ("tc", "cycle-time", 1),
-    ("tc", "cycle-time-extension", 1),
-    ("ethtool", "rx-usecs", 1_000),
-    ("ethtool", "tx-usecs", 1_000),
-];
-
-/// Ends of the names of settings, and the unit of their values.
-const NAMES: [(&str, u64); 10] = [
-    ("_ns", 1),
-    ("_us", 1_000),
-    ("_usec", 1_000),
-    ("_ms", 1_000_000),
-    ("_msecs", 1_000_000),
-    ("_secs", 1_000_000_000),
-    ("_PERIOD", 1),
-    ("TimerSlackNSec", 1),
-    ("hwlat_detector/width", 1_000),
-    ("hwlat_detector/window", 1_000),
-];
-
-/// The bare numbers of a statement whose unit is known: number and unit.
-fn values(explained: &Explained) -> Vec<(u64, u64)> {
-    let words = &explained.words;
-    let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let next = words.get(at + 1).and_then(|next| next.parse::<u64>().ok());
-        let of_tool = UNITS.iter().find(|(tool, option, _)| {
-            word == option && words[..at].iter().any(|word| word.rsplit('/').next() == Some(*tool))
-        });
-        found.extend(of_tool.and_then(|(.., unit)| Some((next?, *unit))));
-        if *word == "S" && at > 0 && words[at - 1] == "sched-entry" {
-            // `sched-entry S GATES INTERVAL`
-            found.extend(words.get(at + 2).and_then(|interval| Some((interval.parse().ok()?, 1))));
-        }
-        let of_name = NAMES.iter().find(|(end, _)| word.ends_with(end) && !word.starts_with('-'));
-        let written = || {
-            let echo = words.iter().position(|word| *word == "echo")?;
-            words.get(echo + 1)?.parse::<u64>().ok()
-        };
-        found.extend(of_name.and_then(|(_, unit)| Some((next.or_else(written)?, *unit))));
-    }
-    found
-}
-
-/// Whether two lengths are the same number in units of 1000 times another size.
-fn is_slip(a: u64, b: u64) -> bool {
-    let (small, large) = (a.min(b), a.max(b));
-    small > 0
-        && [1_000, 1_000_000, 1_000_000_000].iter().any(|factor| small.checked_mul(*factor) == Some(large))
-}
-
-/// The time that a comment names where `length`, in nanoseconds, is it but for the unit.
-pub fn slip(comment: &str, length: u64) -> Option<units::Nanos> {
-    let times = times(comment);
-    let is_said = times.contains(&length);
-    times.into_iter().find(|time| !is_said && is_slip(*time, length)).map(units::Nanos)
-}
-
-/// A number that is the comment's time in a unit of 1000 times another size.
-fn time(explained: &Explained) -> Option<Remark> {
-    let times = times(&explained.comment);
-    let values = values(explained);
-    let lengths: Vec<u64> = values.iter().map(|(number, unit)| number.saturating_mul(*unit)).collect();
-    if values.is_empty() || times.iter().any(|time| lengths.contains(time)) {
-        return None;
-    }
-    let (number, length, time) = values.iter().zip(&lengths).find_map(|((number, unit), length)| {
-        // Seconds where minutes or hours are meant.
-        let is_other = |time: u64| {
-            *unit == 1_000_000_000 && [60, 3600].iter().any(|factor| length.saturating_mul(*factor) == time)
-        };
-        let slipped = times.iter().find(|time| is_slip(**time, *length) || is_other(**time));
-        slipped.map(|time| (*number, *length, *time))
-    })?;
-    let message =
-        format!("{number} is {} here, and the comment says {}", units::Nanos(length), units::Nanos(time));
-    Some(Remark::error(explained.line, RemarkId::Malformed, explained.statement, message))
 }
 
 /// Policies as people name them, and options of chrt that ask for them.
@@ -415,15 +273,18 @@ struct Machine {
 
 impl Machine {
     fn of(text: &str) -> Self {
-        let is_said = |line: &&str| {
+        let words_of = |line: &str| -> Option<String> {
             let line = line.trim_start();
-            let is_sentence = line.split_whitespace().count() > 2 && !line.contains(['=', '>']);
-            line.starts_with('#')
-                || line.contains("ARCH=")
-                || is_sentence
-                || prose::behind_colon(line).is_some()
+            if line.starts_with('#') || line.contains("ARCH=") || prose::behind_colon(line).is_some() {
+                return Some(line.to_owned());
+            }
+            let bare: String = line.split('`').step_by(2).collect();
+            let is_sentence = bare.split_whitespace().count() > 2 && !bare.contains(['=', '>']);
+            let parted = || sentence::parted(line, statements::is_code);
+            let around = || parted().map(|parted| format!("{} {}", parted.before, parted.after));
+            if is_sentence { Some(bare) } else { around() }
         };
-        let said: String = text.lines().filter(is_said).flat_map(|line| [line, " "]).collect();
+        let said = text.lines().filter_map(words_of).collect::<Vec<_>>().join(" ");
         let lower = said.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         Self {
@@ -440,7 +301,21 @@ impl Machine {
                 "i.mx6",
                 "imx6",
             ]),
-            arm64: says(&["arm64", "aarch64", "jetson", "i.mx8", "imx8", "raspberry pi 4", "raspberry pi 5"]),
+            arm64: says(&[
+                "arm64",
+                "aarch64",
+                "jetson",
+                "i.mx8",
+                "imx8",
+                "raspberry pi",
+                "rk35",
+                "rk33",
+                "rockchip",
+                "cortex-a",
+                "zynqmp",
+                "graviton",
+                "ampere",
+            ]),
             cgroup2: says(&["cgroup2", "cgroup v2", "cgroups v2", "unified hierarchy"]),
             pstate_active: says(&[
                 "intel_pstate in active mode",
@@ -496,12 +371,41 @@ fn not_there(number: usize, line: &str, machine: Machine, target: Target) -> Opt
     })
 }
 
+/// Kernel parameters that only x86 has (arch/x86, drivers/idle, drivers/cpufreq; kernel-parameters.txt).
+const X86: [&str; 16] = [
+    "idle",
+    "intel_idle.",
+    "intel_pstate",
+    "amd_pstate",
+    "mce",
+    "tsc",
+    "nopti",
+    "noapic",
+    "nolapic",
+    "nox2apic",
+    "hpet",
+    "intel_iommu",
+    "amd_iommu",
+    "clearcpuid",
+    "nosmap",
+    "no_timer_check",
+];
+
 /// What another architecture, driver or version of control groups has.
 fn of_another_machine(number: usize, line: &str, machine: Machine) -> Option<Remark> {
     let has = |wanted: &str| line.split([' ', '"', '\'', '=']).any(|word| word == wanted);
-    if machine.arm64 && !machine.x86 && line.contains("idle=poll") {
-        let message = "only x86 has idle=: on arm64 the word does nothing";
-        return Some(Remark::error(number, RemarkId::Elsewhere, line, message.to_owned()));
+    let is_advised = |word: &str| line.find(word).is_some_and(|at| prose::advises(&line[..at]));
+    let of_x86 = || {
+        let mut words = line.split([' ', '"', '\'', '`']).map(|word| word.split('=').next().unwrap_or(word));
+        words.find(|word| {
+            is_advised(word)
+                && X86.iter().any(|known| word == known || known.ends_with('.') && word.starts_with(known))
+        })
+    };
+    let foreign = of_x86().filter(|_| (machine.arm64 || machine.arm32) && !machine.x86);
+    if let Some(name) = foreign {
+        let message = format!("only x86 has {name}: on ARM the word does nothing");
+        return Some(Remark::error(number, RemarkId::Elsewhere, line, message));
     }
     let governors = ["schedutil", "ondemand", "conservative", "userspace"];
     let sets_governor = line.contains("frequency-set") || line.contains("scaling_governor");
@@ -511,8 +415,7 @@ fn of_another_machine(number: usize, line: &str, machine: Machine) -> Option<Rem
             format!("intel_pstate in active mode has performance and powersave only, no {governor}");
         return Some(Remark::error(number, RemarkId::Malformed, line, message));
     }
-    let of_v1 =
-        ["cset ", "--cpu-rt-runtime", "--cpu-rt-period"].into_iter().find(|sign| line.contains(sign))?;
+    let of_v1 = ["--cpu-rt-runtime", "--cpu-rt-period"].into_iter().find(|sign| line.contains(sign))?;
     machine.cgroup2.then(|| {
         let message = format!("{} needs control groups of version 1", of_v1.trim());
         Remark::error(number, RemarkId::NoEffect, line, message)
@@ -528,27 +431,11 @@ mod tests {
     }
 
     #[test]
-    fn times_of_comments_are_read() {
-        for (comment, expected) in [
-            ("three slots of 300, 300 and 400 microseconds", vec![300_000, 300_000, 400_000]),
-            ("servo thread every millisecond", vec![1_000_000]),
-            ("2ms cycle (500 Hz)", vec![2_000_000, 2_000_000]),
-            ("base thread 25 us, servo thread 1 ms", vec![25_000, 1_000_000]),
-            ("CPU 3 and priority 80", vec![]),
-        ] {
-            assert_eq!(times(comment), expected, "{comment}");
-        }
-    }
-
-    #[test]
     fn what_does_as_its_comment_says_is_fine() {
         for fine in [
-            "# every millisecond\ncyclictest -m -i 1000 -p 80\n",
-            "# run at 1 kHz for 10 s\ncyclictest -i 1000 -D 10\n",
             "# FIFO 80\nchrt -f 80 ./loop\n",
             "# SCHED_RR\nchrt 80 ./loop\n",
             "# node 1\nnumactl -N 1 ./x\n",
-            "# 500 us of 1 ms\nkernel.sched_rt_runtime_us=500\n",
             "chrt 80 ./loop\n",
             "# 2 MiB pages, Xeon\nhugepagesz=2M hugepages=8\n",
             "# ARM64 board\necho 0 > /sys/devices/system/cpu/cpu0/online\n",
@@ -562,15 +449,10 @@ mod tests {
     #[test]
     fn what_does_something_else_than_its_comment_says_is_wrong() {
         for wrong in [
-            "# every millisecond\ncyclictest -m -i 1 -p 80\n",
-            "# period 2 ms\nrtla timerlat top -p 2\n",
             "# FIFO 80\nchrt 80 ./loop\n",
             "# round robin\nchrt --fifo 80 ./loop\n",
-            "# 10 ms each 100 ms\nchrt -d --sched-runtime 10 --sched-period 100 0 ./x\n",
             "# cores 2 and 3\nnumactl --cpunodebind=2-3 ./x\n",
             "# AMD EPYC\nhugepagesz=64K hugepages=8\n",
-            "# servo 1 ms\nSERVO_PERIOD = 1000\n",
-            "# half a second: 500 ms\necho 500 > /proc/sys/kernel/sched_rt_runtime_us\n",
             "# vanilla, ARCH=arm \nCONFIG_PREEMPT_RT=y\n",
         ] {
             assert_eq!(of(wrong).len(), 1, "{wrong}: {:?}", of(wrong));

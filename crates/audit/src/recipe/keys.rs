@@ -36,6 +36,10 @@ pub enum Value {
     Governors,
     /// A command that no shell sees.
     Command,
+    /// A hardware address of the network.
+    Address,
+    /// Nanoseconds of a cycle, 5 us at least.
+    Period,
 }
 
 static KEYS: LazyLock<Vec<Key>> =
@@ -45,15 +49,7 @@ fn entry(line: &'static str) -> Option<Key> {
     let mut columns = line.split('|').map(str::trim);
     let (format, sections, name, value) =
         (columns.next()?, columns.next()?, columns.next()?, columns.next()?);
-    let value = match value {
-        "indices" => Value::Indices,
-        "percent" => Value::Percent,
-        "limit" => Value::Limit,
-        "governors" => Value::Governors,
-        "command" => Value::Command,
-        kind => Value::Of(Kind::parse(kind)?),
-    };
-    Some(Key { format, sections: sections.split(',').collect(), name, value })
+    Some(Key { format, sections: sections.split(',').collect(), name, value: Value::parse(value)? })
 }
 
 /// The key of that name.
@@ -96,11 +92,32 @@ pub fn is_known(format: &str, name: &str) -> bool {
 
 impl Key {
     fn fault(&self, value: &str) -> Option<String> {
-        let is_open = value.contains(['$', '%', '<', '{']) && self.value != Value::Percent;
+        self.value.fault_of(value)
+    }
+}
+
+impl Value {
+    /// As the tables write it.
+    pub fn parse(text: &'static str) -> Option<Self> {
+        Some(match text {
+            "indices" => Self::Indices,
+            "percent" => Self::Percent,
+            "limit" => Self::Limit,
+            "governors" => Self::Governors,
+            "command" => Self::Command,
+            "mac" => Self::Address,
+            "period" => Self::Period,
+            kind => Self::Of(Kind::parse(kind)?),
+        })
+    }
+
+    /// What is wrong with a value of that kind.
+    pub fn fault_of(&self, value: &str) -> Option<String> {
+        let is_open = value.contains(['$', '%', '<', '{']) && *self != Self::Percent;
         if value.is_empty() || is_open {
             return None;
         }
-        match &self.value {
+        match self {
             Value::Of(kind) => kind.fault(Some(value), None).map(|fault| fault.message),
             Value::Indices => indices_fault(value),
             Value::Percent => {
@@ -113,8 +130,21 @@ impl Key {
                 value.split('|').find_map(|governor| key.fault(governor.trim()))
             }
             Value::Command => None,
+            Value::Address => address_fault(value),
+            Value::Period => {
+                let length = value.parse::<u64>().ok()?;
+                (length < 5_000).then(|| format!("is in nanoseconds: {}", units::Nanos(length)))
+            }
         }
     }
+}
+
+/// `00:11:22:33:44:55`.
+fn address_fault(value: &str) -> Option<String> {
+    let is_byte =
+        |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'x');
+    let is_address = value.split([':', '-']).count() == 6 && value.split([':', '-']).all(is_byte);
+    (!is_address).then(|| format!("takes a hardware address, as 00:11:22:33:44:55, not `{value}`"))
 }
 
 fn indices_fault(value: &str) -> Option<String> {

@@ -25,6 +25,7 @@ mod nearest;
 mod places;
 mod programs;
 mod prose;
+mod quantities;
 mod reading;
 mod said;
 mod script;
@@ -151,24 +152,29 @@ pub struct Examination {
     pub commands: usize,
     /// How many settings of other programs' files.
     pub settings: usize,
+    /// How many settings of known files no table has.
+    pub unknown: usize,
     /// What is wrong, by line.
     pub remarks: Vec<Remark>,
 }
 
 impl Examination {
-    /// Whether anything was found that a machine would read.
+    /// Whether anything was found that a machine would read, and nothing of it is unknown.
     pub fn is_understood(&self) -> bool {
-        self.parameters + self.symbols + self.sysctls + self.commands + self.settings > 0
+        self.unknown == 0 && self.parameters + self.symbols + self.sysctls + self.commands + self.settings > 0
     }
 }
 
 /// Looks through `text`. Never fails: what is not understood is not judged.
 pub fn examine(text: &str, target: Target) -> Examination {
     let target = Target { processors: target.processors.or_else(|| said::processors(text)), ..target };
-    let Reading { statements, mut remarks, settings } = read(text, target);
+    let Reading { statements, mut remarks, settings, unknown } = read(text, target);
     remarks.extend(claims::remarks(text));
     remarks.extend(ideas::remarks(text, target));
     remarks.extend(words::remarks(&statements, target));
+    remarks.extend(
+        target.processors.map(|processors| quantities::beyond(text, processors)).into_iter().flatten(),
+    );
     remarks.extend(symbols::remarks(&statements, target));
     remarks.extend(writes::together(&statements));
     let writes = statements.iter().filter_map(|statement| shell::remark(statement, target));
@@ -194,6 +200,7 @@ pub fn examine(text: &str, target: Target) -> Examination {
         sysctls: count(|statement| matches!(statement, Statement::Sysctl { .. })),
         commands: count(|statement| matches!(statement, Statement::Command { .. })),
         settings,
+        unknown,
         remarks,
     }
 }
@@ -211,20 +218,41 @@ fn read(text: &str, target: Target) -> Reading {
     reading.remarks.extend(context::boot_loader_not_written(text));
     reading.remarks.extend(loaders::set_again(text));
     for block in &blocks {
-        let above = text.lines().take(block.line - 1).filter(|line| !line.trim().is_empty());
-        match above.last().filter(|line| prose::introduces(line)) {
-            // What the sentence above says is meant of the block, as a comment in it would be.
-            Some(above) if block.line > 1 => {
-                reading.add(file(&format!("# {above}\n{}", block.text), target).moved(block.line - 2));
-            }
-            _ => reading.add(file(&block.text, target).moved(block.line - 1)),
-        }
+        let above = context_of(text, block.line);
+        let lines = above.lines().count();
+        let placed =
+            Reading::moved(file(&format!("{above}{}", block.text), target), block.line.saturating_sub(1));
+        reading.add(placed.raised(lines, block.line));
     }
     reading.statements.extend(statements::spans(text));
     for (line, sentence, command) in statements::commands_in_sentences(text) {
         reading.add(file(&format!("# {sentence}\n{command}"), target).at(line));
     }
     reading
+}
+
+/// Comments that say of a page's block what the lines above it do: the sentence that introduces it, else the heading, and the path
+/// of the file that it is.
+fn context_of(text: &str, first: usize) -> String {
+    let above: Vec<&str> = text.lines().take(first.saturating_sub(1)).collect();
+    let near = || {
+        above.iter().rev().map(|line| line.trim()).filter(|line| !line.is_empty() && !line.starts_with("```"))
+    };
+    let mut context = String::new();
+    let last = near().next().unwrap_or_default();
+    let path = last.split([' ', '`', '"']).map(|word| word.trim_end_matches([':', ',', '.']));
+    let path = path.filter(|word| word.starts_with("/etc/") || word.starts_with("/boot/")).last();
+    if prose::introduces(last) && last.split_whitespace().count() > 2 {
+        context += &format!("# {last}\n");
+    } else if let Some(heading) =
+        near().take(3).find(|line| line.starts_with("# ") || line.starts_with("## "))
+    {
+        context += &format!("# {}\n", heading.trim_start_matches(['#', ' ']));
+    }
+    if let Some(path) = path.filter(|path| path.matches('/').count() > 1) {
+        context += &format!("# {path}\n");
+    }
+    context
 }
 
 /// A text that is one file, or lines to type.
@@ -238,6 +266,7 @@ fn judged(text: &str, form: Option<Reading>, target: Target) -> Reading {
     reading.remarks.extend(places::remarks(text));
     reading.remarks.extend(intent::remarks(text, target));
     reading.remarks.extend(aims::remarks(text));
+    reading.remarks.extend(quantities::remarks(text));
     reading.remarks.extend(context::limits_of_a_service(text));
     reading
 }
@@ -295,12 +324,13 @@ fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
             continue;
         }
         let Some((name, value)) = line.trim().split_once('=') else { continue };
-        if name == "isolated_cpus" {
-            let message = "tuned's profiles read isolated_cores";
-            remarks.push(
-                Remark::new(index + 1, RemarkId::Misspelt, Severity::Error, line.trim(), message)
-                    .instead("isolated_cores"),
-            );
+        if let Some(fault) = forms::assigned(
+            name,
+            line.trim().split_once('=').map_or("", |(_, value)| value.trim_matches(['"', '\''])),
+        ) {
+            count += 1;
+            let error = |message| Remark::error(index + 1, RemarkId::Malformed, line, message);
+            remarks.extend(fault.map(error));
         } else if keys::is_known("assignment", name) {
             count += 1;
             let value = value.trim_matches(['"', '\'']);
@@ -310,10 +340,9 @@ fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
     count
 }
 
-/// `BR2_NAME=value` of Buildroot, variables of BitBake that say which files and features a kernel is built with, and those of files
-/// that scripts of daemons source.
+/// `BR2_NAME=value` of Buildroot, variables of BitBake that say which files and features a kernel is built with.
 fn is_of_a_build(line: &str) -> bool {
-    const BITBAKE: [&str; 19] = [
+    const BITBAKE: [&str; 12] = [
         "FILESEXTRAPATHS",
         "SRC_URI",
         "KERNEL_FEATURES",
@@ -326,14 +355,6 @@ fn is_of_a_build(line: &str) -> bool {
         "IMAGE_INSTALL",
         "CORE_IMAGE_EXTRA_INSTALL",
         "PREFERRED_VERSION_linux-yocto-rt",
-        // /etc/default/rtirq and /etc/ethercat.conf
-        "RTIRQ_NAME_LIST",
-        "RTIRQ_PRIO_HIGH",
-        "RTIRQ_PRIO_DECR",
-        "RTIRQ_PRIO_LOW",
-        "RTIRQ_NON_THREADED",
-        "MASTER0_DEVICE",
-        "DEVICE_MODULES",
     ];
     let end = line.find(['=', ':', '+', '?', ' ']).unwrap_or(line.len());
     let name = &line[..end];

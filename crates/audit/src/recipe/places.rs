@@ -82,6 +82,13 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     reading::lines(text).filter(|(_, line)| !prose::introduces(line))
 }
 
+/// The path of the file that a text is, if its first lines name one.
+pub fn heading(text: &str) -> Option<&str> {
+    let first =
+        reading::lines(text).find(|(_, line)| !prose::introduces(line)).map_or(usize::MAX, |(line, _)| line);
+    headings(text).find(|(line, _)| *line < first).map(|(_, path)| path)
+}
+
 /// Comments that begin with a path, above lines that are no comments: what follows is that file's.
 fn headings<'a>(text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
     text.lines().enumerate().filter_map(|(index, line)| {

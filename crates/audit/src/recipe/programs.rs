@@ -41,6 +41,7 @@ pub fn outcome(simple: &Simple) -> Outcome {
             administration::clock_of_etf(&arguments).or_else(|| administration::flags_of_taprio(&arguments))
         }
         "phc2sys" => administration::offset_of_clock(&arguments),
+        "ovs-vsctl" => administration::vswitch(&arguments),
         "setcap" => administration::setcap(&arguments),
         "sysctl" => {
             let (statements, message) = sysctl(simple.line, &arguments);

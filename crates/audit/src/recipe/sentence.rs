@@ -67,7 +67,8 @@ fn embedded<'a>(line: &'a str, is_code: fn(&str) -> bool) -> Option<Parted<'a>> 
             return None;
         }
         let next = all.get(index + 1).is_some_and(|(_, next)| is_argument(next));
-        let begins = (next || word.contains('=')) && word.starts_with(|c: char| c.is_ascii_lowercase() || c == '/');
+        let begins =
+            (next || word.contains('=')) && word.starts_with(|c: char| c.is_ascii_lowercase() || c == '/');
         let (before, behind) = line.split_at(*at);
         let found = without_tail(before, behind);
         if begins && index > 1 && is_code(found.code) && prose::advises(before) {
@@ -83,15 +84,17 @@ fn without_tail<'a>(before: &'a str, code: &'a str) -> Parted<'a> {
     let (code, after) = code.split_at(cut);
     let ends_sentence = !before.is_empty() || !after.is_empty();
     let code = code.trim_end();
-    let code = if ends_sentence { code.trim_end_matches([',', ';', ':']).trim_end_matches(". ") } else { code };
-    let code = if ends_sentence && !code.ends_with("..") { code.strip_suffix('.').unwrap_or(code) } else { code };
+    let code =
+        if ends_sentence { code.trim_end_matches([',', ';', ':']).trim_end_matches(". ") } else { code };
+    let code =
+        if ends_sentence && !code.ends_with("..") { code.strip_suffix('.').unwrap_or(code) } else { code };
     Parted { before, code, after }
 }
 
 /// Words that sentences have and commands hardly.
 const OF_SENTENCES: [&str; 26] = [
-    "the", "a", "an", "of", "so", "it", "its", "that", "and", "to", "for", "is", "are", "at", "in", "each", "no", "which", "this",
-    "as", "with", "from", "without", "every", "all", "then",
+    "the", "a", "an", "of", "so", "it", "its", "that", "and", "to", "for", "is", "are", "at", "in", "each",
+    "no", "which", "this", "as", "with", "from", "without", "every", "all", "then",
 ];
 
 /// Words with which a sentence goes on, beside those and verbs that end in `s`.
@@ -102,20 +105,24 @@ const BEGINNINGS: [&str; 12] =
 fn tail(code: &str) -> Option<usize> {
     let all = words(code);
     let is_of_shell = all.first().is_some_and(|(_, word)| ["for", "while", "if", "echo"].contains(word));
-    (1..if is_of_shell { 0 } else { all.len() }).find(|index| is_tail(code, &all, *index)).map(|index| all[index].0)
+    (1..if is_of_shell { 0 } else { all.len() })
+        .find(|index| is_tail(code, &all, *index))
+        .map(|index| all[index].0)
 }
 
 fn is_tail(code: &str, all: &[(usize, &str)], index: usize) -> bool {
     let rest: Vec<&str> =
         all[index..].iter().map(|(_, word)| word.trim_matches(|c: char| ".,:;()\"'".contains(c))).collect();
-    let is_word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || "-'/".contains(c));
+    let is_word =
+        |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || "-'/".contains(c));
     let plain = rest.iter().filter(|word| is_word(word) && !word.starts_with(['-', '/'])).count();
     let first = rest[0];
     let is_verb = first.len() > 3 && first.ends_with('s') && first.chars().all(|c| c.is_ascii_lowercase());
     let begins = is_verb || OF_SENTENCES.contains(&first) || BEGINNINGS.contains(&first);
     let is_open = code[..all[index].0].matches(['"', '\'']).count() % 2 == 1;
     let has_code = all[index..].iter().any(|(_, word)| {
-        word.starts_with('-') && word.len() > 1 || word.contains(['|', '>', '$', '&', '{', '`', '=', '*', '['])
+        word.starts_with('-') && word.len() > 1
+            || word.contains(['|', '>', '$', '&', '{', '`', '=', '*', '['])
     });
     let is_sentence = rest.iter().any(|word| OF_SENTENCES.contains(word));
     begins && !is_open && !has_code && rest.len() >= 3 && is_sentence && plain * 4 >= rest.len() * 3
@@ -133,9 +140,24 @@ mod tests {
     fn code_in_a_sentence_is_found_with_the_words_around_it() {
         for (line, before, code, after) in [
             ("Bind it to core 3: taskset 8 ./x", "Bind it to core 3: ", "taskset 8 ./x", ""),
-            ("On a 6.1 kernel, sysctl -w a.b=1 turns it off, so that it runs.", "On a 6.1 kernel, ", "sysctl -w a.b=1", "turns it off, so that it runs."),
-            ("ethtool -C eth0 rx-usecs 0 on the port: it fires at once.", "", "ethtool -C eth0 rx-usecs 0", "on the port: it fires at once."),
-            ("a=1 b=2 reserves sixteen 1 GiB pages for it.", "", "a=1 b=2", "reserves sixteen 1 GiB pages for it."),
+            (
+                "On a 6.1 kernel, sysctl -w a.b=1 turns it off, so that it runs.",
+                "On a 6.1 kernel, ",
+                "sysctl -w a.b=1",
+                "turns it off, so that it runs.",
+            ),
+            (
+                "ethtool -C eth0 rx-usecs 0 on the port: it fires at once.",
+                "",
+                "ethtool -C eth0 rx-usecs 0",
+                "on the port: it fires at once.",
+            ),
+            (
+                "a=1 b=2 reserves sixteen 1 GiB pages for it.",
+                "",
+                "a=1 b=2",
+                "reserves sixteen 1 GiB pages for it.",
+            ),
             ("Then run `sysctl --system` as root.", "Then run ", "sysctl --system", " as root."),
         ] {
             assert_eq!(parted(line, is_code), Some(Parted { before, code, after }), "{line}");
@@ -144,7 +166,12 @@ mod tests {
 
     #[test]
     fn lines_without_a_sentence_stay_whole() {
-        for line in ["ethtool -K eth0 gro off", "sysctl -w a.b=1", "taskset -c 3 ./run the loop", "Do not run sysctl -w a.b=1 here"] {
+        for line in [
+            "ethtool -K eth0 gro off",
+            "sysctl -w a.b=1",
+            "taskset -c 3 ./run the loop",
+            "Do not run sysctl -w a.b=1 here",
+        ] {
             assert_eq!(parted(line, is_code), None, "{line}");
         }
     }

@@ -522,7 +522,8 @@ pub fn is_code(text: &str) -> bool {
 fn is_only_parameters(text: &str) -> bool {
     let is_rest = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte));
     let is_flag = |word: &str| {
-        grammar::parameter(word).is_some() && (word.starts_with("no") || word.contains('_') || word.ends_with("irqs"))
+        grammar::parameter(word).is_some()
+            && (word.starts_with("no") || word.contains('_') || word.ends_with("irqs"))
     };
     let is_valued = |word: &str| {
         word.contains('=') && is_known(name_of(word)) && !word.starts_with(|c: char| c.is_ascii_uppercase())

@@ -1,6 +1,6 @@
 //! Policies, priorities and CPUs.
 
-use super::super::{Remark, RemarkId, intent};
+use super::super::{Remark, RemarkId, quantities};
 use super::calls::Call;
 use super::{Program, literal};
 
@@ -225,7 +225,7 @@ fn times(program: &Program) -> Vec<Remark> {
             let shown = program.text.lines().nth(line - 1)?;
             let (_, comment) = shown.split_once("//").or_else(|| shown.split_once("/*"))?;
             let length = u64::try_from(literal(value)? * unit).ok()?;
-            let said = intent::slip(comment, length)?;
+            let said = quantities::slip(comment, length)?;
             let message = format!("this is {}, and the comment says {said}", units::Nanos(length));
             Some(program.error(line, RemarkId::Malformed, message))
         };

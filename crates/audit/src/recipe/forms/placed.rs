@@ -1,0 +1,242 @@
+//! Files of other programs that a text names by their paths, read by the table `placed.txt`: each key is known with what its value is,
+//! belongs to another file, or is not understood.
+
+use std::sync::LazyLock;
+
+use machine::grammar;
+
+use super::super::keys::Value;
+use super::super::nearest::nearest_of;
+use super::super::reading::{Reading, lines};
+use super::super::{Remark, RemarkId, Target, places, prose};
+use crate::Severity;
+
+/// See its head.
+static TABLE: LazyLock<String> =
+    LazyLock::new(|| machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/placed.txt.gz"))));
+
+/// A program's file.
+struct File {
+    program: &'static str,
+    grammar: Grammar,
+    /// Whether the program reads no other key.
+    whole: bool,
+    paths: Vec<&'static str>,
+    keys: Vec<(&'static str, Value)>,
+    /// What people write for another key of the file.
+    slips: Vec<(&'static str, &'static str)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grammar {
+    Assign,
+    Equals,
+    Directive,
+}
+
+static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+    let mut files: Vec<File> = Vec::new();
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        match (line.strip_prefix("@ "), files.last_mut()) {
+            (Some(head), _) => files.extend(file(head)),
+            (None, Some(file)) => match line.split_once(" | = ") {
+                Some(slip) => file.slips.push(slip),
+                None => file.keys.extend(key(line)),
+            },
+            (None, None) => {}
+        }
+    }
+    files
+});
+
+fn file(head: &'static str) -> Option<File> {
+    let mut columns = head.split(" | ");
+    let (program, grammar, paths) = (columns.next()?, columns.next()?, columns.next()?);
+    let (grammar, whole) = grammar.strip_suffix(" whole").map_or((grammar, false), |grammar| (grammar, true));
+    let grammar = match grammar {
+        "assign" => Grammar::Assign,
+        "equals" => Grammar::Equals,
+        "directive" => Grammar::Directive,
+        _ => return None,
+    };
+    Some(File {
+        program,
+        grammar,
+        whole,
+        paths: paths.split(',').collect(),
+        keys: Vec::new(),
+        slips: Vec::new(),
+    })
+}
+
+fn key(line: &'static str) -> Option<(&'static str, Value)> {
+    let (name, value) = line.split_once(" | ")?;
+    Some((name, Value::parse(value)?))
+}
+
+impl File {
+    fn is_at(&self, path: &str) -> bool {
+        self.paths.iter().any(|known| match known.split_once('*') {
+            Some((begin, end)) => path.starts_with(begin) && path.ends_with(end),
+            None => path == *known,
+        })
+    }
+
+    fn key(&self, name: &str) -> Option<&Value> {
+        self.keys.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// A line as the program takes it apart; nothing for one that is no setting.
+    fn setting<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
+        let bare = |value: &'a str| value.trim().trim_matches(['"', '\'']);
+        match self.grammar {
+            Grammar::Assign => {
+                let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+                Some((name, bare(value.split(" #").next().unwrap_or(value))))
+            }
+            Grammar::Equals => line.split_once('=').map(|(name, value)| (name.trim(), bare(value))),
+            Grammar::Directive if line.starts_with('[') => None,
+            Grammar::Directive => {
+                let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+                Some((name, bare(value)))
+            }
+        }
+    }
+}
+
+/// The text below the path of a file that is known.
+pub fn read(text: &str, _: Target) -> Option<Reading> {
+    let path = places::heading(text)?;
+    if path == "/etc/sysctl.conf" || path.starts_with("/etc/sysctl.d/") {
+        return sysctls(text);
+    }
+    let file = FILES.iter().find(|file| file.is_at(path))?;
+    let mut reading = Reading::default();
+    for (number, line) in settings(text) {
+        let Some((name, value)) = file.setting(line) else { continue };
+        reading.settings += 1;
+        match file.key(name) {
+            Some(known) => reading.remarks.extend(known.fault_of(value).map(|message| {
+                Remark::new(number, RemarkId::Malformed, Severity::Error, format!("{name}={value}"), message)
+            })),
+            None => unknown(file, number, line, name, &mut reading),
+        }
+    }
+    (reading.settings > 0).then_some(reading)
+}
+
+fn settings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    lines(text).filter(|(_, line)| !prose::introduces(line) && !line.starts_with("```"))
+}
+
+/// A key that the file does not have: of another file, nearly one, or not understood.
+fn unknown(file: &File, number: usize, line: &str, name: &str, reading: &mut Reading) {
+    let error = |id, message: String| Remark::error(number, id, line, message);
+    let other = FILES.iter().find(|other| other.key(name).is_some() && other.program != file.program);
+    let slip = file.slips.iter().find(|(slip, _)| *slip == name).map(|(_, meant)| *meant);
+    let meant = slip.or_else(|| nearest_of(name, file.keys.iter().map(|(known, _)| *known)));
+    match (other, meant) {
+        (_, Some(meant)) => reading.remarks.push(
+            error(RemarkId::Misspelt, format!("{} has no {name}: {meant} is meant", file.program))
+                .instead(meant),
+        ),
+        (Some(other), None) => reading.remarks.push(
+            error(
+                RemarkId::NoEffect,
+                format!("{} does not read {name} here: {} does", file.program, other.program),
+            )
+            .instead(other.paths[0]),
+        ),
+        (None, None) if file.whole => {
+            reading.remarks.push(error(RemarkId::Unknown, format!("{} has no {name}", file.program)));
+        }
+        (None, None) => reading.unknown += 1,
+    }
+}
+
+/// sysctl.d(5): names of /proc/sys, of which each has a directory.
+fn sysctls(text: &str) -> Option<Reading> {
+    let is_setting = |line: &str| {
+        line.split_once('=')
+            .is_some_and(|(name, _)| !name.trim().contains(char::is_whitespace) && !name.trim().is_empty())
+    };
+    if settings(text).count() == 0 || !settings(text).all(|(_, line)| is_setting(line)) {
+        return None;
+    }
+    let mut reading = Reading::default();
+    for (number, line) in settings(text) {
+        let name = line.split('=').next().unwrap_or(line).trim().trim_start_matches('-');
+        if name.contains(['.', '/']) {
+            reading.statements.extend(super::super::statements::find(line).into_iter().map(
+                |mut statement| {
+                    *statement.line_mut() = number;
+                    statement
+                },
+            ));
+            reading.settings += 1;
+            continue;
+        }
+        let message = match grammar::parameter(name) {
+            Some(_) => "is a word for the kernel command line: sysctl has no such setting",
+            None => "is no name below /proc/sys: sysctl passes over the line",
+        };
+        reading.remarks.push(Remark::error(number, RemarkId::Unknown, line, message));
+    }
+    Some(reading)
+}
+
+/// Whether an assignment of that name is one of a file's, wherever it stands, and what is wrong with it.
+pub fn assigned(name: &str, value: &str) -> Option<Option<String>> {
+    let slips = FILES.iter().flat_map(|file| &file.slips);
+    if let Some((_, meant)) = slips.into_iter().find(|(slip, _)| *slip == name) {
+        return Some(Some(format!("nothing reads {name}: {meant} is meant")));
+    }
+    let sourced = FILES.iter().filter(|file| file.grammar == Grammar::Assign);
+    let known = sourced.into_iter().find_map(|file| file.key(name))?;
+    Some(known.fault_of(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::recipe::{Target, examine};
+
+    fn of(text: &str) -> (bool, usize) {
+        let found = examine(text, Target::default());
+        (found.is_understood(), found.remarks.len())
+    }
+
+    #[test]
+    fn each_line_of_the_table_is_read() {
+        let lines = || super::TABLE.lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(super::FILES.len(), lines().filter(|line| line.starts_with('@')).count());
+        let keys: usize = super::FILES.iter().map(|file| file.keys.len() + file.slips.len()).sum();
+        assert_eq!(keys, lines().filter(|line| !line.starts_with('@')).count());
+    }
+
+    #[test]
+    fn keys_of_the_file_are_fine() {
+        for fine in [
+            "# /etc/ethercat.conf\nMASTER0_DEVICE=\"00:11:22:33:44:55\"\nDEVICE_MODULES=\"generic\"\n",
+            "# /etc/default/irqbalance\nIRQBALANCE_BANNED_CPULIST=2-3\n",
+            "# /etc/chrony/chrony.conf\npool x iburst\nhwtimestamp *\nlock_all\n",
+            "# /etc/linuxptp/ptp4l.conf\n[global]\ntime_stamping hardware\n",
+            "# /etc/sysctl.d/90-rt.conf\nkernel.timer_migration = 0\n",
+        ] {
+            assert_eq!(of(fine), (true, 0), "{fine}");
+        }
+    }
+
+    #[test]
+    fn keys_of_other_files_are_wrong_and_unknown_ones_not_understood() {
+        for wrong in [
+            "# /etc/ethercat.conf\nMASTER0_DEVICE=\"eth0\"\n",
+            "# /etc/tuned/tuned-main.conf\nisolated_cores=2-3\n",
+            "# /etc/default/irqbalance\nIRQBALANCE_BANNED_CPUS=2-3\n",
+            "# /etc/linuxptp/ptp4l.conf\ntime_stamping hw\n",
+            "# /etc/sysctl.d/90-rt.conf\nnosmt = 1\nvm.swappiness = 1\n",
+        ] {
+            assert_eq!(of(wrong).1, 1, "{wrong}");
+        }
+        assert_eq!(of("# /etc/ethercat.conf\nOTHER_THING=1\n"), (false, 0));
+    }
+}
