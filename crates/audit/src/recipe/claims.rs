@@ -8,7 +8,7 @@ use machine::grammar;
 use serde::Deserialize;
 use units::CpuList;
 
-use super::{Remark, RemarkId, intent, prose};
+use super::{Remark, RemarkId, prose, quantities};
 
 /// What a text claims, and what its lines do; see the head of `claims.toml`.
 #[derive(Debug, Deserialize)]
@@ -178,7 +178,7 @@ fn other_profile(page: &Page) -> Option<Remark> {
 /// Commands that a sentence or comment puts on the isolated CPUs, with none of these in their list.
 fn outside_isolated(page: &Page) -> Vec<Remark> {
     let Some(isolated) = page.isolated() else { return Vec::new() };
-    let mut said = String::new();
+    let (mut said, mut fenced) = (String::new(), false);
     let mut remarks = Vec::new();
     for (index, line) in page.text.lines().enumerate() {
         let trimmed = line.trim();
@@ -197,47 +197,19 @@ fn outside_isolated(page: &Page) -> Vec<Remark> {
         ]
         .iter()
         .any(|word| lower.contains(word));
-        let list = listed(trimmed).filter(|_| is_meant && !is_other);
+        let list = quantities::cpus_that_run(trimmed).filter(|_| is_meant && !is_other);
         if let Some(list) = list.filter(|list| !list.is_empty() && list.intersection(&isolated).is_empty()) {
             let message = format!("runs on CPUs {list}: isolated are {isolated}");
             remarks.push(error((index + 1, line), message));
         }
+        fenced ^= trimmed.starts_with("```");
         if is_sentence {
             said = trimmed.to_owned();
-        } else if !trimmed.is_empty() && !trimmed.starts_with("```") && !trimmed.ends_with('\\') {
+        } else if !(trimmed.is_empty() || fenced || trimmed.ends_with('\\')) {
             said.clear();
         }
     }
     remarks
-}
-
-/// The list of CPUs that a command gets.
-fn listed(line: &str) -> Option<CpuList> {
-    const OPTIONS: [(&str, &[&str]); 4] = [
-        ("taskset", &["-c", "--cpu-list", "-cp", "-pc"]),
-        ("cyclictest", &["-a", "--affinity"]),
-        ("dpdk-", &["-l", "--lcores"]),
-        ("numactl", &["-C", "--physcpubind"]),
-    ];
-    let words: Vec<&str> = line.split([' ', '`', '"', '=']).filter(|word| !word.is_empty()).collect();
-    OPTIONS.iter().find_map(|(program, options)| {
-        let at = words.iter().position(|word| word.starts_with(program))?;
-        let option = at + words[at..].iter().position(|word| options.contains(word))?;
-        grammar::cpu_list(words.get(option + 1)?, None, None).ok()
-    })
-}
-
-/// Lines of code that the machine of the whole page does not have.
-pub fn elsewhere(text: &str, blocks: &[(usize, &str)], target: super::Target) -> Vec<Remark> {
-    blocks
-        .iter()
-        .flat_map(|(first, block)| {
-            intent::elsewhere(text, block, target).into_iter().map(move |mut remark| {
-                remark.line += first - 1;
-                remark
-            })
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -89,7 +89,8 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
         let is_head = ["for ", "while ", "if ", "do", "then"].iter().any(|head| statement.starts_with(head))
             && !statement.contains(['>', '|']);
         let goes_on = trimmed.ends_with('\\') || is_head;
-        if !goes_on && (!statement.is_empty() || !continues) {
+        let introduces = statement.is_empty() && comment.trim_end().ends_with(':');
+        if !goes_on && !introduces && (!statement.is_empty() || !continues) {
             comment.clear();
         }
         continues = goes_on;
@@ -396,7 +397,9 @@ fn of_another_machine(number: usize, line: &str, machine: Machine) -> Option<Rem
     let has = |wanted: &str| line.split([' ', '"', '\'', '=']).any(|word| word == wanted);
     let is_advised = |word: &str| line.find(word).is_some_and(|at| prose::advises(&line[..at]));
     let of_x86 = || {
-        let mut words = line.split([' ', '"', '\'', '`']).map(|word| word.split('=').next().unwrap_or(word));
+        let is_set = |word: &&str| word.contains('=') || word.starts_with("no");
+        let words = line.split([' ', '"', '\'', '`']).filter(is_set);
+        let mut words = words.map(|word| word.split('=').next().unwrap_or(word));
         words.find(|word| {
             is_advised(word)
                 && X86.iter().any(|known| word == known || known.ends_with('.') && word.starts_with(known))

@@ -38,6 +38,8 @@ pub enum Value {
     Command,
     /// A hardware address of the network.
     Address,
+    /// A mask of CPUs, with `0x` before it or not.
+    Hexadecimal,
     /// Nanoseconds of a cycle, 5 us at least.
     Period,
 }
@@ -107,6 +109,7 @@ impl Value {
             "command" => Self::Command,
             "mac" => Self::Address,
             "period" => Self::Period,
+            "hex" => Self::Hexadecimal,
             kind => Self::Of(Kind::parse(kind)?),
         })
     }
@@ -130,6 +133,12 @@ impl Value {
                 value.split('|').find_map(|governor| key.fault(governor.trim()))
             }
             Value::Command => None,
+            Value::Hexadecimal => {
+                let digits = value.trim_start_matches("0x");
+                Kind::Mask.fault(Some(digits), None).map(|fault| fault.message).or_else(|| {
+                    value.contains(',').then(|| format!("takes a hexadecimal mask, not the list `{value}`"))
+                })
+            }
             Value::Address => address_fault(value),
             Value::Period => {
                 let length = value.parse::<u64>().ok()?;

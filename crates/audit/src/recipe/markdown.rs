@@ -87,6 +87,31 @@ pub fn code(text: &str) -> Vec<Code> {
     blocks
 }
 
+/// Lines outside code blocks between empty lines, where none of them is a sentence.
+pub fn paragraphs(text: &str) -> Vec<Code> {
+    let mut found: Vec<Code> = Vec::new();
+    let (mut fenced, mut open) = (false, false);
+    for (index, line) in text.lines().enumerate() {
+        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        fenced ^= is_fence;
+        let is_code = !(fenced
+            || is_fence
+            || line.trim().is_empty()
+            || line.starts_with("    ")
+            || line.starts_with('\t'));
+        if is_code && !open {
+            found.push(Code { line: index + 1, text: String::new() });
+        }
+        open = is_code;
+        if let Some(paragraph) = found.last_mut().filter(|_| is_code) {
+            paragraph.text += line;
+            paragraph.text.push('\n');
+        }
+    }
+    found.retain(|paragraph| !paragraph.text.lines().any(|line| is_sentence(line) || line.contains('`')));
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -208,13 +208,15 @@ pub fn examine(text: &str, target: Target) -> Examination {
 /// What a text says: a file of a known format, a page with code in it, or lines of any sort.
 fn read(text: &str, target: Target) -> Reading {
     let form = forms::read(text, target);
+    if places::files(text).len() > 1 && !markdown::is_page(text) {
+        return file(text, target);
+    }
     if form.is_some() || !markdown::is_page(text) {
         return judged(text, form, target);
     }
     let mut reading = Reading { remarks: typography::remarks(text), ..Reading::default() };
     let blocks = markdown::code(text);
-    let pieces: Vec<(usize, &str)> = blocks.iter().map(|block| (block.line, block.text.as_str())).collect();
-    reading.remarks.extend(claims::elsewhere(text, &pieces, target));
+    reading.remarks.extend(intent::elsewhere(text, text, target));
     reading.remarks.extend(context::boot_loader_not_written(text));
     reading.remarks.extend(loaders::set_again(text));
     for block in &blocks {
@@ -224,9 +226,33 @@ fn read(text: &str, target: Target) -> Reading {
             Reading::moved(file(&format!("{above}{}", block.text), target), block.line.saturating_sub(1));
         reading.add(placed.raised(lines, block.line));
     }
+    for paragraph in markdown::paragraphs(text) {
+        let above = context_of(text, paragraph.line);
+        let whole = format!("{above}{}", paragraph.text);
+        if forms::read(&paragraph.text, target).is_some() {
+            let placed = file(&whole, target).moved(paragraph.line.saturating_sub(1));
+            reading.add(placed.raised(above.lines().count(), paragraph.line));
+        }
+    }
+    reading.add(assigned_in_sentences(text));
     reading.statements.extend(statements::spans(text));
     for (line, sentence, command) in statements::commands_in_sentences(text) {
         reading.add(file(&format!("# {sentence}\n{command}"), target).at(line));
+    }
+    reading
+}
+
+/// Assignments of files that shells source, between the backticks of sentences that advise them.
+fn assigned_in_sentences(text: &str) -> Reading {
+    let mut reading = Reading::default();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| prose::advises(line)) {
+        for span in line.split('`').skip(1).step_by(2).filter(|span| !span.contains(char::is_whitespace)) {
+            let Some((name, value)) = span.split_once('=') else { continue };
+            let Some(fault) = forms::assigned(name, value.trim_matches(['"', '\''])) else { continue };
+            reading.settings += 1;
+            let error = |message| Remark::error(index + 1, RemarkId::Malformed, span, message);
+            reading.remarks.extend(fault.map(error));
+        }
     }
     reading
 }
@@ -257,7 +283,15 @@ fn context_of(text: &str, first: usize) -> String {
 
 /// A text that is one file, or lines to type.
 fn file(text: &str, target: Target) -> Reading {
-    judged(text, forms::read(text, target), target)
+    let files = places::files(text);
+    if files.len() < 2 {
+        return judged(text, forms::read(text, target), target);
+    }
+    let mut reading = Reading::default();
+    for (first, text) in files {
+        reading.add(judged(&text, forms::read(&text, target), target).moved(first - 1));
+    }
+    reading
 }
 
 /// A text as its form was read, if it has one that is known, with what its places and its comments say.

@@ -82,6 +82,34 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     reading::lines(text).filter(|(_, line)| !prose::introduces(line))
 }
 
+/// The files of a text that has several, each below a comment that is its path: the first line, from 1, and its lines.
+pub fn files(text: &str) -> Vec<(usize, String)> {
+    let is_heading = |line: &str| {
+        let Some(comment) = line.strip_prefix("# ") else { return false };
+        let (path, rest) = comment.split_once([' ', ',', ':']).unwrap_or((comment, ""));
+        let is_file = ["/etc/", "/boot/", "/usr/lib/", "/lib/"].iter().any(|start| path.starts_with(start));
+        let is_alone =
+            rest.is_empty() || comment[path.len()..].starts_with([',', ':']) || rest.starts_with(['(', ':']);
+        is_file && is_alone
+    };
+    let mut files: Vec<(usize, String)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if files.is_empty()
+            || is_heading(line)
+                && files.last().is_some_and(|(_, text)| {
+                    !text.lines().all(|line| line.starts_with('#') || line.trim().is_empty())
+                })
+        {
+            files.push((index + 1, String::new()));
+        }
+        if let Some((_, file)) = files.last_mut() {
+            file.push_str(line);
+            file.push('\n');
+        }
+    }
+    files
+}
+
 /// The path of the file that a text is, if its first lines name one.
 pub fn heading(text: &str) -> Option<&str> {
     let first =

@@ -23,7 +23,21 @@ pub fn advises(line: &str) -> bool {
     // What it is good for may be denied: `so that the kernel no longer spreads interrupts`.
     let lower = line.to_lowercase();
     let lower = lower.split(" so ").next().unwrap_or_default();
+    let lower = without_rivals(lower);
     !DENIALS.iter().any(|denial| lower.contains(denial))
+}
+
+/// A sentence without `instead of the other one,`: what follows the comma is advised all the same.
+fn without_rivals(lower: &str) -> String {
+    let mut kept = lower.to_owned();
+    for sign in ["instead of ", "rather than ", "unlike "] {
+        let Some(at) = kept.find(sign) else { continue };
+        let Some(end) = kept[at..].find(", ") else { continue };
+        if !kept[at..at + end].contains(['`', '=']) {
+            kept.replace_range(at..at + end, "");
+        }
+    }
+    kept
 }
 
 /// What stands behind the colon of a sentence, if a sentence stands before it.

@@ -515,7 +515,13 @@ pub fn is_command(text: &str) -> bool {
 
 /// Whether a text is a command, or parameters of the kernel and nothing else.
 pub fn is_code(text: &str) -> bool {
-    is_command(text) || is_only_parameters(text)
+    is_command(text) || is_only_parameters(text) || is_assignment(text)
+}
+
+/// `NAME=VALUE` of a file that a shell sources.
+fn is_assignment(text: &str) -> bool {
+    let setting = text.split_once('=').filter(|_| !text.contains(char::is_whitespace));
+    setting.is_some_and(|(name, value)| super::forms::assigned(name, value).is_some())
 }
 
 /// Parameters with values, flags that are no English words, and the rest of a list that a blank has torn off.
@@ -542,6 +548,7 @@ fn in_sentence(number: usize, line: &str, is_advised: bool) -> Vec<Statement> {
     if is_advised && is_line_of_words(line) {
         return command_words(number, line);
     }
+    let is_of_line = line.split_whitespace().any(|word| word.contains('=') && is_known(name_of(word)));
     let mentioned = |word: &str| -> Option<Statement> {
         let word = word.trim_matches(|c: char| is_quote(c) || "()[]{},.;:!?".contains(c));
         if let Some(rest) = word.strip_prefix("CONFIG_") {
@@ -556,7 +563,14 @@ fn in_sentence(number: usize, line: &str, is_advised: bool) -> Vec<Statement> {
             word.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c));
         let looks_like_one =
             word.value.is_some() && is_plain && (is_known(&word.name) || is_nearly_known(&word.name));
-        looks_like_one.then_some(Statement::Word(word))
+        // A slip beside a parameter: `rcu_nocbs=2-3 and rcu_nocbs_poll`.
+        let is_slip = is_advised
+            && is_of_line
+            && word.value.is_none()
+            && is_plain
+            && word.name.contains('_')
+            && is_nearly_known(&word.name);
+        (looks_like_one || is_slip).then_some(Statement::Word(word))
     };
     line.split_whitespace().filter_map(mentioned).collect()
 }

@@ -5,7 +5,8 @@ use super::Program;
 
 /// What is wrong with them.
 pub fn remarks(program: &Program) -> Vec<Remark> {
-    let found = [flags(program), later(program), executed(program), slack(program), mutex(program)];
+    let found =
+        [flags(program), later(program), executed(program), forked(program), slack(program), mutex(program)];
     found.into_iter().flatten().chain(request(program)).collect()
 }
 
@@ -44,6 +45,20 @@ fn executed(program: &Program) -> Option<Remark> {
         let message =
             "locks end when the process executes another program: that one has to lock its own memory";
         program.error(call.line, RemarkId::NoEffect, message)
+    })
+}
+
+/// daemon() and fork() leave a child that has locked nothing (mlockall(2), daemon(3)).
+fn forked(program: &Program) -> Option<Remark> {
+    let call = program.all("mlockall").last()?;
+    let behind = &program.code[call.end..];
+    let at = behind
+        .find("daemon(")
+        .filter(|at| !behind[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))?;
+    let goes_on = behind[at..].len() > "daemon(0, 0);".len();
+    goes_on.then(|| {
+        let message = "locks do not pass to a child: daemon() goes on in one, which has locked nothing";
+        program.error(call.line, RemarkId::NoEffect, message).instead("mlockall() behind daemon()")
     })
 }
 

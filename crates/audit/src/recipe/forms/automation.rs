@@ -4,6 +4,7 @@ use super::super::reading::Reading;
 use super::super::script::{Simple, commands, program};
 use super::super::statements::Statement;
 use super::super::{Remark, RemarkId, Target};
+use super::dockerfile::only_limits;
 use super::nodes::{Node, wrong};
 use crate::Severity;
 
@@ -13,6 +14,11 @@ pub fn cloud(top: &Node, reading: &mut Reading, target: Target) {
         for item in top.items_of(list) {
             reading.settings += 1;
             if let Some(text) = item.text() {
+                if only_limits(text) {
+                    let message =
+                        "ends with the shell that runs it: services and logins keep their own limits";
+                    wrong(reading, item.line, RemarkId::NoEffect, text.trim(), message.to_owned());
+                }
                 reading.add(super::super::read(text, target).moved(item.line - 1));
             }
             let words: Vec<String> =

@@ -1,7 +1,7 @@
 //! Dockerfiles: what a build runs, and what a container of the image does not have.
 
 use super::super::reading::Reading;
-use super::super::script::commands;
+use super::super::script::{commands, program};
 use super::super::{Remark, RemarkId, Target};
 use crate::Severity;
 
@@ -48,12 +48,22 @@ fn instructions(text: &str) -> Vec<(usize, &str, String)> {
     found
 }
 
+/// Whether a script does nothing but set limits, which end with its shell (bash(1), ulimit).
+pub fn only_limits(script: &str) -> bool {
+    let all = commands(script);
+    !all.is_empty() && all.iter().all(|simple| program(simple.command()) == "ulimit")
+}
+
 /// What a build does for nothing.
 fn fault(line: usize, script: &str, text: &str) -> Option<Remark> {
     let of = |message: &str, instead: &str| {
         let shown: String = script.chars().take(60).collect();
         Some(Remark::new(line, RemarkId::NoEffect, Severity::Error, shown, message).instead(instead))
     };
+    if only_limits(script) {
+        let message = "ends with the shell of this RUN: the image keeps no limits";
+        return of(message, "docker run --ulimit rtprio=99");
+    }
     if script.contains("/etc/security/limits") {
         let message = "no session of PAM begins in a container: limits.conf is not read";
         return of(message, "docker run --ulimit rtprio=99");

@@ -27,6 +27,14 @@ pub fn remarks(text: &str) -> Vec<Remark> {
         .collect()
 }
 
+/// The CPUs on which a line lets something run, where it names them.
+pub fn cpus_that_run(line: &str) -> Option<CpuList> {
+    meant::of(line).into_iter().find_map(|meant| match meant.quantity {
+        Quantity::Cpus(cpus, Sense::On) => Some(cpus),
+        _ => None,
+    })
+}
+
 /// CPUs that lines name beyond those that the machine has.
 pub fn beyond(text: &str, processors: u32) -> Vec<Remark> {
     let of = |(index, line): (usize, &str)| {
