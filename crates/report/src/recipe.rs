@@ -27,9 +27,15 @@ fn contents(examination: &Examination, name: &str) -> String {
     ];
     let present = counts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = present.map(|(count, what)| count_of(*count as u64, what)).collect();
-    match examination.is_understood() {
-        true => format!("{name}: {}", parts.join(", ")),
-        false => format!("{name}: no command, kernel parameter or setting was found in it"),
+    match (examination.is_understood(), examination.unknown) {
+        (true, _) => format!("{name}: {}", parts.join(", ")),
+        (false, 0) => format!("{name}: no command, kernel parameter or setting was found in it"),
+        (false, unknown) => {
+            let what = count_of(unknown as u64, "setting");
+            format!(
+                "{name}: {what} of a known file cannot be judged, because worstcase has no table entry for it"
+            )
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! Lines that are wrong beside other lines: a step that is missing, a form that another reader needs.
 
-use super::loaders::without_prompt;
+use super::loaders::{set_again, without_prompt};
 use super::{Remark, RemarkId};
 
 /// What is wrong with the lines of a text together.
 pub fn remarks(text: &str) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    remarks.extend(boot_loader_not_written(text));
     remarks.extend(second_line_of_cmdline_txt(text));
     remarks.extend(glued(text));
     remarks.extend(search_path(text));
@@ -16,7 +15,6 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks.extend(request_as_text(text));
     remarks.extend(no_memory_nodes(text));
     remarks.extend(managed_interrupts(text));
-    remarks.extend(limits_of_a_service(text));
     remarks.extend(dropped_by_configuration(text));
     remarks.extend(not_saved(text));
     remarks.extend(libraries_of_a_capable_file(text));
@@ -24,6 +22,14 @@ pub fn remarks(text: &str) -> Vec<Remark> {
     remarks.extend(replaced(text));
     remarks.extend(braces(text));
     remarks
+}
+
+/// What is wrong with a whole text, whose parts may stand in several of its files and blocks.
+pub fn of_whole(text: &str) -> Vec<Remark> {
+    [boot_loader_not_written(text), limits_of_a_service(text), set_again(text)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// A second assignment of a variable of /etc/default/grub without the first in it.
@@ -76,7 +82,7 @@ const WRITERS: [&str; 7] =
     ["update-grub", "grub-mkconfig", "grub2-mkconfig", "grubby", "update-bootloader", "pbl ", "grub-update"];
 
 /// /etc/default/grub is edited, the machine is booted, and nothing has made grub.cfg of it.
-pub fn boot_loader_not_written(text: &str) -> Option<Remark> {
+fn boot_loader_not_written(text: &str) -> Option<Remark> {
     let edits = text.lines().position(|line| {
         let changes = ["sed -i", "tee ", ">> ", "Open ", "open ", "Edit ", "edit ", "nano ", "vi "];
         line.contains("/etc/default/grub") && changes.iter().any(|change| line.contains(change))
@@ -283,7 +289,7 @@ fn managed_interrupts(text: &str) -> Option<Remark> {
 }
 
 /// limits.conf(5) is pam_limits' file: systemd starts a service without it.
-pub fn limits_of_a_service(text: &str) -> Option<Remark> {
+fn limits_of_a_service(text: &str) -> Option<Remark> {
     let has = |sign: &str| text.lines().any(|line| line.trim().starts_with(sign));
     let is_unit = has("[Service]") && has("User=") && has("ExecStart=");
     let is_named = text.contains("User=") && text.contains("/etc/systemd/system/")
@@ -405,7 +411,7 @@ mod tests {
             "# /boot/cmdline.txt\nconsole=tty1 rootwait\nisolcpus=3\n",
             "KERNEL_FEATURES:append = \"x.scc\"\n",
         ] {
-            assert_eq!(remarks(wrong).len(), 1, "{wrong}");
+            assert_eq!(remarks(wrong).len() + of_whole(wrong).len(), 1, "{wrong}");
         }
     }
 }

@@ -81,7 +81,7 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
         };
         let whole = format!("{comment}{behind}");
         let head = head.clone().unwrap_or_default();
-        if !(whole.is_empty() && head.is_empty()) && !statement.is_empty() {
+        if !(statement.is_empty() || whole.is_empty() && head.is_empty()) {
             let words = statement.split([' ', '=', '\t', ',']).filter(|word| !word.is_empty()).collect();
             all.push(Explained { line: index + 1, comment: whole, program, head, statement, words });
         }

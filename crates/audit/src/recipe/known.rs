@@ -46,6 +46,13 @@ pub enum WordKind {
     Gone,
 }
 
+impl WordKind {
+    /// Whether no kernel of today has it.
+    pub fn is_of_no_kernel(self) -> bool {
+        matches!(self, Self::Never | Self::Gone)
+    }
+}
+
 /// A value that does something else than is hoped.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -34,7 +34,7 @@ pub fn without_prompt(line: &str) -> &str {
 pub fn remarks(text: &str) -> Vec<Remark> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let single = lines.filter_map(|(number, line)| grub(number, line).or_else(|| u_boot(number, line)));
-    single.chain(appended_twice(text)).chain(set_twice(text)).chain(set_again(text)).collect()
+    single.chain(appended_twice(text)).chain(set_twice(text)).chain(outside_append(text)).collect()
 }
 
 /// bootargs is set by hand, and bootcmd runs a variable that sets it anew at each start.
@@ -66,6 +66,23 @@ fn appended_twice(text: &str) -> Option<Remark> {
             }
             Some("append") => before = before.map(|_| true),
             _ => {}
+        }
+    }
+    None
+}
+
+/// A word for the kernel on a line of its own below a LABEL of extlinux.conf, whose lines begin with keywords.
+fn outside_append(text: &str) -> Option<Remark> {
+    let mut labelled = false;
+    for (index, line) in text.lines().enumerate() {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        labelled |= first.eq_ignore_ascii_case("label");
+        let name = first.split('=').next().unwrap_or_default();
+        if labelled && first.contains('=') && machine::grammar::parameter(name).is_some() {
+            let message = "is no keyword of extlinux.conf: words for the kernel stand behind APPEND";
+            return Some(
+                Remark::error(index + 1, RemarkId::NoEffect, line, message).instead("at the end of APPEND"),
+            );
         }
     }
     None

@@ -170,11 +170,18 @@ pub fn examine(text: &str, target: Target) -> Examination {
     let target = Target { processors: target.processors.or_else(|| said::processors(text)), ..target };
     let Reading { statements, mut remarks, settings, unknown } = read(text, target);
     remarks.extend(claims::remarks(text));
+    remarks.extend(context::of_whole(text));
     remarks.extend(ideas::remarks(text, target));
     remarks.extend(words::remarks(&statements, target));
-    remarks.extend(
-        target.processors.map(|processors| quantities::beyond(text, processors)).into_iter().flatten(),
-    );
+    let is_known = |remarks: &[Remark], beyond: &Remark| {
+        remarks.iter().any(|known| known.line == beyond.line && known.id == beyond.id)
+    };
+    for beyond in target.processors.map(|processors| quantities::beyond(text, processors)).unwrap_or_default()
+    {
+        if !is_known(&remarks, &beyond) {
+            remarks.push(beyond);
+        }
+    }
     remarks.extend(symbols::remarks(&statements, target));
     remarks.extend(writes::together(&statements));
     let writes = statements.iter().filter_map(|statement| shell::remark(statement, target));
@@ -217,8 +224,6 @@ fn read(text: &str, target: Target) -> Reading {
     let mut reading = Reading { remarks: typography::remarks(text), ..Reading::default() };
     let blocks = markdown::code(text);
     reading.remarks.extend(intent::elsewhere(text, text, target));
-    reading.remarks.extend(context::boot_loader_not_written(text));
-    reading.remarks.extend(loaders::set_again(text));
     for block in &blocks {
         let above = context_of(text, block.line);
         let lines = above.lines().count();
@@ -266,8 +271,8 @@ fn context_of(text: &str, first: usize) -> String {
     };
     let mut context = String::new();
     let last = near().next().unwrap_or_default();
-    let path = last.split([' ', '`', '"']).map(|word| word.trim_end_matches([':', ',', '.']));
-    let path = path.filter(|word| word.starts_with("/etc/") || word.starts_with("/boot/")).last();
+    let mut path = last.split([' ', '`', '"']).map(|word| word.trim_end_matches([':', ',', '.']));
+    let path = path.rfind(|word| word.starts_with("/etc/") || word.starts_with("/boot/"));
     if prose::introduces(last) && last.split_whitespace().count() > 2 {
         context += &format!("# {last}\n");
     } else if let Some(heading) =
@@ -301,7 +306,6 @@ fn judged(text: &str, form: Option<Reading>, target: Target) -> Reading {
     reading.remarks.extend(intent::remarks(text, target));
     reading.remarks.extend(aims::remarks(text));
     reading.remarks.extend(quantities::remarks(text));
-    reading.remarks.extend(context::limits_of_a_service(text));
     reading
 }
 

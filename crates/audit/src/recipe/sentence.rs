@@ -43,11 +43,10 @@ fn quoted(line: &str) -> Option<Parted<'_>> {
     let is_words = |text: &str| text.chars().all(|c| c.is_alphanumeric() || " .,:;()'\"-/".contains(c));
     let is_sentence = before.split_whitespace().count() > 1 || after.split_whitespace().count() > 1;
     let is_plain = is_words(before) && is_words(after) && !before.trim_start().starts_with('-');
-    (is_sentence && is_plain && prose::advises(&format!("{before}{after}"))).then_some(Parted {
-        before,
-        code,
-        after,
-    })
+    // What the code is good for may be a denial: `and the scheduler no longer puts tasks there`.
+    let judgement = after.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
+    let is_advised = prose::advises(&format!("{before} {judgement} "));
+    (is_sentence && is_plain && is_advised).then_some(Parted { before, code, after })
 }
 
 /// Each word with its place.

@@ -467,9 +467,19 @@ pub fn spans(text: &str) -> Vec<Statement> {
             let inside = spans.filter(|span| !(span.is_empty() || span.contains(' ') && is_command(span)));
             let is_advised = prose::advises(line);
             found.extend(inside.flat_map(|span| in_sentence(index + 1, span, is_advised)));
+            found.extend(booted(line).into_iter().flat_map(|span| command_words(index + 1, span)));
         }
     }
     found
+}
+
+/// What a sentence says to boot with, where not all of it is known to be for the kernel.
+fn booted(line: &str) -> Option<&str> {
+    let (before, rest) = line.split_once("boot with `")?;
+    let (words, _) = rest.split_once('`')?;
+    let is_setting = |word: &str| word.contains('=') && !is_known(name_of(word));
+    let is_plain = !words.contains(['<', '$', '{', '/', '\u{2026}']) && !words.contains("...");
+    (is_plain && words.split_whitespace().any(is_setting) && prose::advises(before)).then_some(words)
 }
 
 /// Commands with arguments that sentences of a page advise, between backticks: the line, the sentence without them, the command.
@@ -570,7 +580,10 @@ fn in_sentence(number: usize, line: &str, is_advised: bool) -> Vec<Statement> {
             && is_plain
             && word.name.contains('_')
             && is_nearly_known(&word.name);
-        (looks_like_one || is_slip).then_some(Statement::Word(word))
+        let is_whole = is_advised && line == word.name;
+        let is_no_word = is_whole
+            && KNOWN.word.iter().any(|known| known.name == word.name && known.kind.is_of_no_kernel());
+        (looks_like_one || is_slip || is_no_word).then_some(Statement::Word(word))
     };
     line.split_whitespace().filter_map(mentioned).collect()
 }

@@ -43,7 +43,7 @@ fn judged(text: &str, shown: bool) -> (usize, usize, usize) {
 }
 
 /// What was judged wrong, passed and not understood of each part when it was last looked at, at most; README.md has what the first
-/// results were. `a` and `d` to `k` were mended by, `l` and `m` in part, `n` and `o` not yet, `b` and `c` never.
+/// results were. `a` and `d` to `o` were mended by, `b` and `c` never.
 const PARTS: [(&str, &str, [usize; 3], bool); 15] = [
     ("a", include_str!("../corpus/a.txt"), [0, 0, 0], true),
     ("b", include_str!("../corpus/b.txt"), [0, 0, 1], false),
@@ -53,13 +53,13 @@ const PARTS: [(&str, &str, [usize; 3], bool); 15] = [
     ("f", include_str!("../corpus/f.txt"), [0, 0, 0], true),
     ("g", include_str!("../corpus/g.txt"), [0, 0, 0], true),
     ("h", include_str!("../corpus/h.txt"), [1, 1, 0], true),
-    ("i", include_str!("../corpus/i.txt"), [0, 3, 0], true),
+    ("i", include_str!("../corpus/i.txt"), [0, 2, 0], true),
     ("j", include_str!("../corpus/j.txt"), [0, 0, 0], true),
-    ("k", include_str!("../corpus/k.txt"), [0, 1, 1], true),
-    ("l", include_str!("../corpus/l.txt"), [0, 8, 4], true),
-    ("m", include_str!("../corpus/m.txt"), [0, 4, 0], true),
-    ("n", include_str!("../corpus/n.txt"), [4, 16, 5], true),
-    ("o", include_str!("../corpus/o.txt"), [0, 17, 7], true),
+    ("k", include_str!("../corpus/k.txt"), [0, 1, 0], true),
+    ("l", include_str!("../corpus/l.txt"), [0, 1, 2], true),
+    ("m", include_str!("../corpus/m.txt"), [0, 2, 0], true),
+    ("n", include_str!("../corpus/n.txt"), [0, 0, 0], true),
+    ("o", include_str!("../corpus/o.txt"), [0, 0, 0], true),
 ];
 
 #[test]

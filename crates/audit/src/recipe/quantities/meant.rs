@@ -278,7 +278,7 @@ impl<'a> Line<'a> {
             let ends = |end: &String| path.ends_with(end.as_str());
             path.contains('/') && (entry.files.iter().any(ends) || entry.ends.iter().any(ends))
         };
-        self.words[echo..].iter().any(|word| is_named(&word)).then_some(*value)
+        self.words[echo..].iter().any(is_named).then_some(*value)
     }
 
     /// Values of a program's options, or its operand.

@@ -109,9 +109,11 @@ pub fn slip(text: &str, length: u64) -> Option<units::Nanos> {
 
 fn time(said: &str, length: u64, all: &[&Quantity], shown: &str) -> Option<String> {
     let times = said::times(said);
-    if times.iter().any(|time| all.contains(&&Quantity::Time(*time))) {
+    if times.contains(&length) {
         return None;
     }
+    // A time that another value of the line states is not meant of this one.
+    let times: Vec<u64> = times.into_iter().filter(|time| !all.contains(&&Quantity::Time(*time))).collect();
     // Seconds where minutes, hours or days are meant.
     let is_whole = length % 1_000_000_000 == 0;
     let is_other = |time: u64| {
@@ -262,6 +264,7 @@ mod tests {
         for wrong in [
             "# every millisecond\ncyclictest -m -i 1 -p 80\n",
             "Run it for 2 days: cyclictest -m -p 90 -D 2\n",
+            "Every 250 ms, for an hour: cyclictest -m -p 90 -i 250 -D 1h\n",
             "Run it a whole day: cyclictest -m -p 90 -D 24\n",
             "# period 2 ms\nrtla timerlat top -p 2\n",
             "# Let it lock 1 GiB\n[Service]\nUser=x\nLimitMEMLOCK=1048576\n",
