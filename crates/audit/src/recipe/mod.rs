@@ -22,6 +22,7 @@ mod loaders;
 mod markdown;
 mod measuring;
 mod nearest;
+mod placed;
 mod places;
 mod programs;
 mod prose;
@@ -253,7 +254,7 @@ fn assigned_in_sentences(text: &str) -> Reading {
     for (index, line) in text.lines().enumerate().filter(|(_, line)| prose::advises(line)) {
         for span in line.split('`').skip(1).step_by(2).filter(|span| !span.contains(char::is_whitespace)) {
             let Some((name, value)) = span.split_once('=') else { continue };
-            let Some(fault) = forms::assigned(name, value.trim_matches(['"', '\''])) else { continue };
+            let Some(fault) = placed::assigned(name, value.trim_matches(['"', '\''])) else { continue };
             reading.settings += 1;
             let error = |message| Remark::error(index + 1, RemarkId::Malformed, span, message);
             reading.remarks.extend(fault.map(error));
@@ -317,7 +318,7 @@ fn introduced(text: &str, target: Target) -> Option<Reading> {
 
 /// Kernel command lines, settings, symbols and commands, line by line.
 fn lines(text: &str, target: Target) -> Reading {
-    let text = prose::without_sentences(text, statements::is_code);
+    let text = sentence::without_sentences(text, statements::is_code);
     let text = text.as_str();
     let mut reading = Reading { statements: statements::find(text), ..Reading::default() };
     if let Some((first, sections)) = prose::sections(text) {
@@ -362,7 +363,7 @@ fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
             continue;
         }
         let Some((name, value)) = line.trim().split_once('=') else { continue };
-        if let Some(fault) = forms::assigned(
+        if let Some(fault) = placed::assigned(
             name,
             line.trim().split_once('=').map_or("", |(_, value)| value.trim_matches(['"', '\''])),
         ) {

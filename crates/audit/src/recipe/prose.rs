@@ -1,7 +1,5 @@
 //! Sentences around what is to be typed: `Without reboot: echo 1 > FILE`, a unit or a file of YAML below a line that introduces it.
 
-use super::sentence::parted;
-
 /// Words with which a sentence says that something is not to be done, or does not work.
 const DENIALS: [&str; 12] = [
     " not ",
@@ -49,15 +47,6 @@ pub fn behind_colon(line: &str) -> Option<&str> {
     let words = before.split_whitespace().count();
     let begins = before.trim_start().starts_with(|c: char| c.is_alphabetic());
     (is_plain && begins && words > 1).then(|| behind.trim()).filter(|behind| !behind.is_empty())
-}
-
-/// The same lines, those with code in a sentence or behind a prompt without these.
-pub fn without_sentences(text: &str, is_code: fn(&str) -> bool) -> String {
-    let of = |line: &str| {
-        let code = parted(line, is_code).map(|parted| parted.code);
-        code.unwrap_or_else(|| line.strip_prefix("$ ").unwrap_or(line)).to_owned()
-    };
-    text.lines().map(of).collect::<Vec<_>>().join("\n")
 }
 
 /// The line with which a text introduces what follows it: words that end in a colon, a full stop or a closing bracket.
@@ -124,23 +113,6 @@ pub fn rows_of_limits(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_behind_a_sentence_is_a_command() {
-        for (line, expected) in [
-            ("Without reboot: echo 1 > /sys/x", "echo 1 > /sys/x"),
-            ("Disable C3 and C6:  cpupower idle-set -d 2", "cpupower idle-set -d 2"),
-            ("Turn throttling off: `echo -1 > /proc/x`", "echo -1 > /proc/x"),
-            ("Then run `cpupower idle-info` as root.", "cpupower idle-info"),
-            ("Do not run `echo 1 > /sys/x` here.", "Do not run `echo 1 > /sys/x` here."),
-            ("x=`echo 1`", "x=`echo 1`"),
-            ("image: registry/echo 1", "image: registry/echo 1"),
-            ("echo a: b > /sys/x", "echo a: b > /sys/x"),
-        ] {
-            let is_command = |text: &str| text.starts_with("echo ") || text.starts_with("cpupower ");
-            assert_eq!(without_sentences(line, is_command), expected);
-        }
-    }
 
     #[test]
     fn a_unit_between_sentences_is_found() {

@@ -36,6 +36,15 @@ pub fn parted<'a>(line: &'a str, is_code: fn(&str) -> bool) -> Option<Parted<'a>
     embedded(whole, is_code)
 }
 
+/// The same lines, those with code in a sentence or behind a prompt without these.
+pub fn without_sentences(text: &str, is_code: fn(&str) -> bool) -> String {
+    let of = |line: &str| {
+        let code = parted(line, is_code).map(|parted| parted.code);
+        code.unwrap_or_else(|| line.strip_prefix("$ ").unwrap_or(line)).to_owned()
+    };
+    text.lines().map(of).collect::<Vec<_>>().join("\n")
+}
+
 /// What stands between the only two backticks of a sentence that advises it.
 fn quoted(line: &str) -> Option<Parted<'_>> {
     let (before, rest) = line.split_once('`')?;
@@ -160,6 +169,23 @@ mod tests {
             ("Then run `sysctl --system` as root.", "Then run ", "sysctl --system", " as root."),
         ] {
             assert_eq!(parted(line, is_code), Some(Parted { before, code, after }), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_behind_a_sentence_is_a_command() {
+        for (line, expected) in [
+            ("Without reboot: echo 1 > /sys/x", "echo 1 > /sys/x"),
+            ("Disable C3 and C6:  cpupower idle-set -d 2", "cpupower idle-set -d 2"),
+            ("Turn throttling off: `echo -1 > /proc/x`", "echo -1 > /proc/x"),
+            ("Then run `cpupower idle-info` as root.", "cpupower idle-info"),
+            ("Do not run `echo 1 > /sys/x` here.", "Do not run `echo 1 > /sys/x` here."),
+            ("x=`echo 1`", "x=`echo 1`"),
+            ("image: registry/echo 1", "image: registry/echo 1"),
+            ("echo a: b > /sys/x", "echo a: b > /sys/x"),
+        ] {
+            let is_command = |text: &str| text.starts_with("echo ") || text.starts_with("cpupower ");
+            assert_eq!(without_sentences(line, is_command), expected);
         }
     }
 

@@ -531,7 +531,7 @@ pub fn is_code(text: &str) -> bool {
 /// `NAME=VALUE` of a file that a shell sources.
 fn is_assignment(text: &str) -> bool {
     let setting = text.split_once('=').filter(|_| !text.contains(char::is_whitespace));
-    setting.is_some_and(|(name, value)| super::forms::assigned(name, value).is_some())
+    setting.is_some_and(|(name, value)| super::placed::assigned(name, value).is_some())
 }
 
 /// Parameters with values, flags that are no English words, and the rest of a list that a blank has torn off.

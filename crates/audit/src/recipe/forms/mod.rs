@@ -18,8 +18,6 @@ mod yaml;
 use super::Target;
 use super::reading::Reading;
 
-pub use placed::assigned;
-
 /// What a whole text says, if it is a file of a format that is known: nothing for any other.
 pub fn read(text: &str, target: Target) -> Option<Reading> {
     let readers: [fn(&str, Target) -> Option<Reading>; 10] = [

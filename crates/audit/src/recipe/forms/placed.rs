@@ -1,108 +1,13 @@
-//! Files of other programs that a text names by their paths, read by the table `placed.txt`: each key is known with what its value is,
+//! Files of other programs that a text names by their paths, read by the table of `placed`: each key is known with what its value is,
 //! belongs to another file, or is not understood.
-
-use std::sync::LazyLock;
 
 use machine::grammar;
 
-use super::super::keys::Value;
 use super::super::nearest::nearest_of;
+use super::super::placed::{FILES, File};
 use super::super::reading::{Reading, lines};
 use super::super::{Remark, RemarkId, Target, places, prose};
 use crate::Severity;
-
-/// See its head.
-static TABLE: LazyLock<String> =
-    LazyLock::new(|| machine::packed::text(include_bytes!(concat!(env!("OUT_DIR"), "/placed.txt.gz"))));
-
-/// A program's file.
-struct File {
-    program: &'static str,
-    grammar: Grammar,
-    /// Whether the program reads no other key.
-    whole: bool,
-    paths: Vec<&'static str>,
-    keys: Vec<(&'static str, Value)>,
-    /// What people write for another key of the file.
-    slips: Vec<(&'static str, &'static str)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Grammar {
-    Assign,
-    Equals,
-    Directive,
-}
-
-static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
-    let mut files: Vec<File> = Vec::new();
-    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-        match (line.strip_prefix("@ "), files.last_mut()) {
-            (Some(head), _) => files.extend(file(head)),
-            (None, Some(file)) => match line.split_once(" | = ") {
-                Some(slip) => file.slips.push(slip),
-                None => file.keys.extend(key(line)),
-            },
-            (None, None) => {}
-        }
-    }
-    files
-});
-
-fn file(head: &'static str) -> Option<File> {
-    let mut columns = head.split(" | ");
-    let (program, grammar, paths) = (columns.next()?, columns.next()?, columns.next()?);
-    let (grammar, whole) = grammar.strip_suffix(" whole").map_or((grammar, false), |grammar| (grammar, true));
-    let grammar = match grammar {
-        "assign" => Grammar::Assign,
-        "equals" => Grammar::Equals,
-        "directive" => Grammar::Directive,
-        _ => return None,
-    };
-    Some(File {
-        program,
-        grammar,
-        whole,
-        paths: paths.split(',').collect(),
-        keys: Vec::new(),
-        slips: Vec::new(),
-    })
-}
-
-fn key(line: &'static str) -> Option<(&'static str, Value)> {
-    let (name, value) = line.split_once(" | ")?;
-    Some((name, Value::parse(value)?))
-}
-
-impl File {
-    fn is_at(&self, path: &str) -> bool {
-        self.paths.iter().any(|known| match known.split_once('*') {
-            Some((begin, end)) => path.starts_with(begin) && path.ends_with(end),
-            None => path == *known,
-        })
-    }
-
-    fn key(&self, name: &str) -> Option<&Value> {
-        self.keys.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
-    }
-
-    /// A line as the program takes it apart; nothing for one that is no setting.
-    fn setting<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
-        let bare = |value: &'a str| value.trim().trim_matches(['"', '\'']);
-        match self.grammar {
-            Grammar::Assign => {
-                let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
-                Some((name, bare(value.split(" #").next().unwrap_or(value))))
-            }
-            Grammar::Equals => line.split_once('=').map(|(name, value)| (name.trim(), bare(value))),
-            Grammar::Directive if line.starts_with('[') => None,
-            Grammar::Directive => {
-                let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-                Some((name, bare(value)))
-            }
-        }
-    }
-}
 
 /// The text below the path of a file that is known.
 pub fn read(text: &str, _: Target) -> Option<Reading> {
@@ -185,17 +90,6 @@ fn sysctls(text: &str) -> Option<Reading> {
     Some(reading)
 }
 
-/// Whether an assignment of that name is one of a file's, wherever it stands, and what is wrong with it.
-pub fn assigned(name: &str, value: &str) -> Option<Option<String>> {
-    let slips = FILES.iter().flat_map(|file| &file.slips);
-    if let Some((_, meant)) = slips.into_iter().find(|(slip, _)| *slip == name) {
-        return Some(Some(format!("nothing reads {name}: {meant} is meant")));
-    }
-    let sourced = FILES.iter().filter(|file| file.grammar == Grammar::Assign);
-    let known = sourced.into_iter().find_map(|file| file.key(name))?;
-    Some(known.fault_of(value))
-}
-
 #[cfg(test)]
 mod tests {
     use crate::recipe::{Target, examine};
@@ -203,14 +97,6 @@ mod tests {
     fn of(text: &str) -> (bool, usize) {
         let found = examine(text, Target::default());
         (found.is_understood(), found.remarks.len())
-    }
-
-    #[test]
-    fn each_line_of_the_table_is_read() {
-        let lines = || super::TABLE.lines().filter(|line| !line.starts_with('#'));
-        assert_eq!(super::FILES.len(), lines().filter(|line| line.starts_with('@')).count());
-        let keys: usize = super::FILES.iter().map(|file| file.keys.len() + file.slips.len()).sum();
-        assert_eq!(keys, lines().filter(|line| !line.starts_with('@')).count());
     }
 
     #[test]
