@@ -18,8 +18,11 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 /// The names that are known so far.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
-    /// None for a thread that was asked for and is gone.
+    /// What events and /proc say; none for a thread that was looked for and is gone.
     names: HashMap<i32, Option<String>>,
+    /// What `saved_cmdlines` says. The kernel brings a name up to date only when a switch is recorded: the name of an
+    /// earlier thread with the same id may stand there.
+    saved: HashMap<i32, String>,
     live: Option<SysRoot>,
 }
 
@@ -45,12 +48,13 @@ impl Tasks {
             let (id, name) = str::trim_start(line).split_once(' ')?;
             Some((id.parse().ok()?, name)).filter(|_| name != "<...>")
         };
-        text.lines().filter_map(line).for_each(|(id, name)| self.note(id, name.into()));
+        self.saved.extend(text.lines().filter_map(line).map(|(id, name)| (id, name.to_owned())));
     }
 
     /// The name of a thread, as far as it is known.
     pub fn name(&self, task: i32) -> Option<&str> {
-        if task == 0 { Some(IDLE) } else { self.names.get(&task)?.as_deref() }
+        let saved = || self.saved.get(&task).map(String::as_str);
+        if task == 0 { Some(IDLE) } else { self.names.get(&task).and_then(Option::as_deref).or_else(saved) }
     }
 
     /// The same; one that is not known is looked for.
@@ -92,5 +96,16 @@ mod tests {
         tasks.add("7 tmux: server\n8 cat\n");
         let names = [7, 8, 9, 0].map(|id| tasks.name(id).map(str::to_owned));
         assert_eq!(names.map(Option::unwrap_or_default), ["tmux: server", "cat", "", "<idle>"]);
+    }
+
+    #[test]
+    fn a_thread_that_lives_is_not_called_by_the_saved_name_of_an_earlier_one() {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(tree.path().join("proc/7")).unwrap();
+        std::fs::write(tree.path().join("proc/7/comm"), "probe\n").unwrap();
+        let mut tasks = Tasks { live: Some(SysRoot::at(tree.path())), ..Tasks::parse("7 rustc\n8 gone\n") };
+        assert_eq!([7, 8, 9].map(|id| tasks.find(id).map(str::to_owned)), [Some("probe".into()), Some("gone".into()), None]);
+        tasks.add("7 rustc\n");
+        assert_eq!(tasks.find(7), Some("probe"));
     }
 }

@@ -82,7 +82,8 @@ pub fn the_trace_clock_is_clock_monotonic() {
         let see = &mut |item: &Item<'_>| match item {
             Item::Event(event) => {
                 assert_eq!((event.name(), event.task), ("print", me));
-                assert!(event.comm.is_none_or(|comm| comm == own.trim()), "{event:?}");
+                // The kernel's text may have the name of an earlier thread with this id: no switch is recorded here.
+                assert!(form == Form::Text || event.comm == Some(own.trim()), "{event:?}");
                 assert_eq!(event.text("buf").unwrap().trim(), times.len().to_string());
                 times.push(event.time.0);
             }
