@@ -202,7 +202,7 @@ fn refused(survey: &Survey) -> Reading {
 const FLAGS: [&str; 3] = ["nohz", "domain", "managed_irq"];
 
 /// What stands before the first CPU of `isolcpus=`, and the list.
-fn split_flags(value: &str) -> (Vec<&str>, &str) {
+pub(crate) fn split_flags(value: &str) -> (Vec<&str>, &str) {
     let mut flags = Vec::new();
     let mut rest = value;
     while rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest != "all" && !rest.starts_with("N") {

@@ -84,6 +84,11 @@ fn named(name: &str) -> Option<&'static NamedFact> {
     named_facts().find(|fact| fact.name == name)
 }
 
+/// Whether only a machine that runs can answer.
+fn is_of_runtime(name: &str) -> bool {
+    runtime::TABLES.iter().copied().flatten().any(|fact| fact.name == name)
+}
+
 impl Survey {
     /// Whether there is such a fact.
     pub fn known(name: &str) -> bool {
@@ -94,6 +99,9 @@ impl Survey {
     pub fn read(&self, name: &str) -> Reading {
         match (kinds::of(name), named(name)) {
             (Some(kind), _) => kinds::read(self, kind),
+            (None, Some(_)) if is_of_runtime(name) && !self.shows_a_machine() => {
+                value::unsupported("no /proc and no /sys")
+            }
             (None, Some(fact)) => (fact.read)(self),
             (None, None) => Reading { value: Fact::Unsupported, from: vec![name.to_owned()] },
         }

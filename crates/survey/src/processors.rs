@@ -1,10 +1,13 @@
 //! The CPUs: whose they are, which run, which are set apart.
 
+use machine::command_line::{CommandLine, Word};
 use machine::facts::processors::{CPUS, cpuinfo_value, online as online_cpus};
 use record::Fact;
-use sysroot::SysRoot;
+use sysroot::{SysRoot, parsed};
+use units::CpuList;
 
-use crate::survey::{NamedFact, Survey, fact};
+use crate::command_line::split_flags;
+use crate::survey::{COMMAND_LINE, NamedFact, Survey, fact};
 use crate::value::{Reading, lost};
 
 pub(super) const FACTS: &[NamedFact] = &[
@@ -98,11 +101,26 @@ fn possible(survey: &Survey) -> Reading {
 }
 
 fn isolated(survey: &Survey) -> Reading {
-    list(survey, "isolated")
+    let is_domain = |flags: &[&str]| flags.is_empty() || flags.contains(&"domain");
+    apart_on_line(survey, |line| line.get("isolcpus").filter(|word| is_domain(&split_flags(word.text()).0)))
+        .unwrap_or_else(|| list(survey, "isolated"))
 }
 
 fn nohz_full(survey: &Survey) -> Reading {
-    list(survey, "nohz_full")
+    let is_tickless = |word: &&Word| split_flags(word.text()).0.contains(&"nohz");
+    apart_on_line(survey, |line| line.get("nohz_full").or_else(|| line.get("isolcpus").filter(is_tickless)))
+        .unwrap_or_else(|| list(survey, "nohz_full"))
+}
+
+/// What a command line will set apart where there is no machine that did it. How many CPUs `all` and `N` are is not known then.
+fn apart_on_line(survey: &Survey, word: impl Fn(&CommandLine) -> Option<&Word>) -> Option<Reading> {
+    let line = if survey.is_of_papers { survey.command_line().value()? } else { return None };
+    let value = match word(line).map(|word| split_flags(word.text()).1) {
+        None => Fact::Value(CpuList::new()),
+        Some(list) if list.contains(['N', 'a', 'A']) => Fact::Unsupported,
+        Some(list) => parsed(list.parse()),
+    };
+    Some(Reading::new(value, &[COMMAND_LINE]))
 }
 
 /// Threads that share a core. Kernels without `smt/` are asked for each CPU's siblings.

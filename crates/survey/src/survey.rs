@@ -56,6 +56,8 @@ pub struct Survey {
     pub(crate) root: SysRoot,
     pub(crate) isolated: CpuList,
     pub(crate) process: Option<i32>,
+    /// Whether it is asked of single files, not of a machine.
+    pub(crate) is_of_papers: bool,
     config_name: Option<String>,
     absent: BTreeSet<String>,
     configuration: OnceCell<Configuration>,
@@ -70,6 +72,7 @@ impl Survey {
             root: root.remembering(),
             isolated,
             process: None,
+            is_of_papers: false,
             config_name: None,
             absent: BTreeSet::new(),
             configuration: OnceCell::new(),
@@ -95,7 +98,7 @@ impl Survey {
             put(configuration::RUNNING, bytes);
             name
         });
-        Self { config_name, absent: given.absent, ..Self::new(SysRoot::of(tree), isolated) }
+        Self { config_name, absent: given.absent, is_of_papers: true, ..Self::new(SysRoot::of(tree), isolated) }
     }
 
     /// The same survey, in which the facts `process` and `process.*` are about process `id`. Without, they are
@@ -136,9 +139,19 @@ impl Survey {
         self.names_all() || self.absent.contains(symbol)
     }
 
-    /// What the kernel was booted with.
+    /// Whether there is a running machine's state to read. Single files of one, and a tree without both /proc and /sys, have
+    /// none: that nothing was found there says nothing.
+    pub(crate) fn shows_a_machine(&self) -> bool {
+        let has = |path| self.root.exists(path).value().is_some();
+        !self.is_of_papers && (self.root.is_live() || has("/proc") || has("/sys"))
+    }
+
+    /// What the kernel was booted with. Every kernel shows that: where the file is not there, it was not captured.
     pub(crate) fn command_line(&self) -> &Fact<CommandLine> {
-        let read = || self.root.read(COMMAND_LINE).map(|text| CommandLine::parse(&text));
+        let read = || match self.root.read(COMMAND_LINE) {
+            Fact::Absent => Fact::Unsupported,
+            text => text.map(|text| CommandLine::parse(&text)),
+        };
         self.command_line.get_or_init(read)
     }
 

@@ -169,3 +169,68 @@ fn the_machine_at_hand_answers_from_memory_as_it_did_live() {
     assert!(live.read("cpus.online").value.value().is_some());
     assert!(live.read("architecture").value.value().is_some());
 }
+
+/// What a line and a configuration say of a machine follows from them alone: lists that are empty because nothing was read
+/// are not clean ones.
+#[test]
+fn nothing_else_is_known_of_a_machine_of_which_papers_were_given() {
+    let line = || Given { command_line: Some("isolcpus=2-3".into()), ..Given::default() };
+    let config = "# Linux/arm64 6.12.5 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n";
+    let both = Given { config: Some((".config".into(), config.into())), ..line() };
+    let known = |given: Given| -> Vec<&str> {
+        let survey = Survey::of(given, "2-3".parse().unwrap());
+        let is_known = |fact: &&NamedFact| survey.read(fact.name).value != Fact::Unsupported;
+        named_facts().filter(is_known).map(|fact| fact.name).collect()
+    };
+    assert_eq!(known(Given::default()), Vec::<&str>::new());
+    let of_line = [
+        "cpus.isolated",
+        "cpus.nohz_full",
+        "boot.unknown",
+        "boot.odd",
+        "boot.repeated",
+        "boot.refused",
+        "boot.isolcpus.unknown",
+    ];
+    assert_eq!(known(line()), of_line);
+    let of_both = ["architecture", "architecture.family", "kernel", "preemption", "config.source", "evl"];
+    let of_both: Vec<&str> = of_both
+        .into_iter()
+        .chain(["lockdown", "cpus.rcu_nocbs", "boot.dead", "boot.room"])
+        .chain(of_line)
+        .collect();
+    let mut known = known(both);
+    known.sort_unstable_by_key(|name| of_both.iter().position(|of| of == name));
+    assert_eq!(known, of_both);
+}
+
+/// Where no machine is at hand, the line says which CPUs it will set apart.
+#[test]
+fn a_command_line_alone_sets_cpus_apart() {
+    let shown = |line: &str, fact: &str| {
+        let given = Given { command_line: Some(line.into()), ..Given::default() };
+        reading(&Survey::of(given, CpuList::new()), fact)
+    };
+    for (line, isolated, tickless) in [
+        ("isolcpus=1 nohz_full=1 rcu_nocbs=1", "1", "1"),
+        ("isolcpus=managed_irq,domain,2-3 quiet", "2-3", ""),
+        ("isolcpus=nohz,2-3", "", "2-3"),
+        ("isolcpus=managed_irq,2-3", "", ""),
+        ("isolcpus=1-N nohz_full=all", "unknown", "unknown"),
+        ("isolcpus=x", "", ""),
+        ("quiet", "", ""),
+    ] {
+        let found = ["cpus.isolated", "cpus.nohz_full"].map(|fact| shown(line, fact));
+        assert_eq!(found, [isolated, tickless], "{line}");
+    }
+}
+
+/// A tree of /etc alone is that of no running machine.
+#[test]
+fn a_tree_without_proc_and_sys_says_nothing_of_what_runs() {
+    let (_tree, survey) = survey(&[("/etc/hostname", "board")]);
+    let survey = Survey::new(survey.root().clone(), "2-3".parse().unwrap());
+    for name in ["cpus.housekeeping", "cpus.open", "cpus.separated", "daemons.rivals", "boot:rcu_nocbs"] {
+        assert_eq!(survey.read(name).value, Fact::Unsupported, "{name}");
+    }
+}

@@ -104,7 +104,10 @@ mod tests {
         std::fs::create_dir_all(tree.path().join("proc/7")).unwrap();
         std::fs::write(tree.path().join("proc/7/comm"), "probe\n").unwrap();
         let mut tasks = Tasks { live: Some(SysRoot::at(tree.path())), ..Tasks::parse("7 rustc\n8 gone\n") };
-        assert_eq!([7, 8, 9].map(|id| tasks.find(id).map(str::to_owned)), [Some("probe".into()), Some("gone".into()), None]);
+        assert_eq!(
+            [7, 8, 9].map(|id| tasks.find(id).map(str::to_owned)),
+            [Some("probe".into()), Some("gone".into()), None]
+        );
         tasks.add("7 rustc\n");
         assert_eq!(tasks.find(7), Some("probe"));
     }

@@ -22,7 +22,9 @@ pub(super) fn shown_about(tree: &FakeTree, isolated: Isolated, pid: i32, fact: &
     survey(tree, isolated).about(pid).read(fact).value.to_string()
 }
 
+/// A survey of a machine that runs: there is a /proc, if an empty one.
 fn survey(tree: &FakeTree, isolated: Isolated) -> Survey {
+    std::fs::create_dir_all(tree.root.path("/proc")).unwrap();
     let cpus: CpuList = match isolated {
         Isolated::None => CpuList::new(),
         Isolated::Cpus(list) => list.parse().unwrap(),

@@ -194,12 +194,13 @@ mod tests {
     /// As a shell divides them, comments left out.
     fn words(line: &str) -> Vec<String> {
         let mut words = Vec::new();
-        let (mut word, mut is_quoted) = (String::new(), false);
+        let (mut word, mut quote) = (String::new(), None);
         for c in line.split(" #").next().unwrap_or_default().chars() {
-            match c {
-                '\'' => is_quoted = !is_quoted,
-                ' ' if !is_quoted => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
-                c => word.push(c),
+            match (c, quote) {
+                ('\'' | '"', None) => quote = Some(c),
+                (_, Some(open)) if open == c => quote = None,
+                (' ', None) => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
+                _ => word.push(c),
             }
         }
         words.extend((!word.is_empty()).then_some(word));
@@ -218,6 +219,48 @@ mod tests {
         for words in examples {
             let understood = Arguments::command().try_get_matches_from(&words);
             assert!(understood.is_ok(), "{}: {}", words.join(" "), understood.unwrap_err());
+        }
+    }
+
+    /// The commands in the code blocks of a document; a backslash at a line's end joins it to the next.
+    fn commands(document: &str) -> Vec<Vec<String>> {
+        let blocks = document.split("\n```").skip(1).step_by(2);
+        let process = "$(pgrep -f timerlat/1)";
+        let joined = blocks.map(|block| block.replace("\\\n", " ").replace(process, "4711"));
+        let joined: Vec<String> = joined.collect();
+        let lines = joined.iter().flat_map(|block| block.lines().skip(1));
+        let typed = lines.map(|line| line.strip_prefix("$ ").unwrap_or(line));
+        typed.filter(|line| line.starts_with("worstcase ")).map(words).collect()
+    }
+
+    /// Those that `--loads`, `--load` and `-l` name, as far as they are names.
+    fn loads(words: &[String]) -> impl Iterator<Item = &str> {
+        let options = words.windows(2).filter(|pair| ["--loads", "--load"].contains(&pair[0].as_str()));
+        options.flat_map(|pair| pair[1].split(','))
+    }
+
+    #[test]
+    fn every_command_of_the_documents_is_one_and_names_loads_that_exist() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap();
+        let documents = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        let documents = documents.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+        let texts: Vec<String> = documents.chain([root.join("README.md")]).map(read).collect();
+        let commands: Vec<Vec<String>> = texts.iter().flat_map(|text| commands(text)).collect();
+        assert!(commands.len() > 60, "{}", commands.len());
+        let catalogue = ::load::Catalogue::shipped().unwrap();
+        // What a guest of the lab runs is a command of its own.
+        let in_guests = commands.iter().filter_map(|words| words.split(|word| word == "--").nth(1));
+        let in_guests = in_guests.filter(|words| words.first().is_some_and(|word| is_command(word)));
+        let in_guests: Vec<Vec<String>> =
+            in_guests.map(|words| [&["worstcase".to_owned()], words].concat()).collect();
+        assert!(!in_guests.is_empty());
+        for words in commands.iter().chain(&in_guests) {
+            let understood = Arguments::command().try_get_matches_from(words);
+            assert!(understood.is_ok(), "{}: {}", words.join(" "), understood.unwrap_err());
+            for load in loads(words) {
+                assert!(catalogue.get(load).is_ok(), "{}: no load {load}", words.join(" "));
+            }
         }
     }
 

@@ -346,7 +346,8 @@ fn refused(name: &str, error: &ConfigurationError) -> Error {
 
 /// The CPUs that were named, else those that the kernel keeps apart.
 fn isolated(survey: &Survey, named: Option<&CpuList>) -> CpuList {
-    named.cloned().unwrap_or_else(|| set(survey, "cpus.separated").union(&set(survey, "cpus.nohz_full")))
+    let apart = ["cpus.separated", "cpus.isolated", "cpus.nohz_full"].map(|fact| set(survey, fact));
+    named.cloned().unwrap_or_else(|| apart.iter().fold(CpuList::new(), |all, cpus| all.union(cpus)))
 }
 
 fn configuration_of(survey: &Survey, name: &str) -> Result<KernelConfig> {
