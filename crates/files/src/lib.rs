@@ -46,11 +46,17 @@ impl From<Error> for io::Error {
 
 impl From<Error> for failure::Error {
     fn from(error: Error) -> Self {
-        let hint = match error.operation {
-            "read" => "",
-            _ => "is there room, and may you write there?",
-        };
-        Self::new(&error, hint)
+        Self::new(&error, hint(&error.source))
+    }
+}
+
+/// What to do about what the kernel answered; empty where the answer says it all.
+pub fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "run as root, or name a place that you may use",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or name another place",
+        io::ErrorKind::ReadOnlyFilesystem => "name a place that can be written",
+        _ => "",
     }
 }
 

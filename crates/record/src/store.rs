@@ -23,8 +23,7 @@ const ELSEWHERE: [&str; 3] = ["/run", "/dev/shm", "/tmp"];
 /// No record is longer, in bytes: one of a day on 64 CPUs has some ten million.
 const LONGEST: u64 = 1 << 30;
 
-const NOT_WRITTEN: &str =
-    "is there room, and may you write there? what the journal holds can be shown with `worstcase report`";
+const NOT_WRITTEN: &str = "check room and permissions there; `worstcase report` shows what the journal holds";
 
 /// The directory of a run that is going on.
 #[derive(Debug)]
@@ -83,7 +82,7 @@ impl RunDirectory {
 
     /// Writes `cost.json`, whole or not at all; it takes the place of the one with the rounds before.
     pub fn write_cost(&self, cost: &crate::cost::Cost) -> Result<(), StoreError> {
-        const HINT: &str = "is there room, and may you write there?";
+        const HINT: &str = "check room and permissions there";
         let text = serde_json::to_string(cost)
             .map_err(|error| StoreError::new("write", &self.path().join(crate::cost::FILE), error, HINT))?;
         let written = self.directory.write_whole(crate::cost::FILE, text.as_bytes());

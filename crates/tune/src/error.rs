@@ -31,17 +31,17 @@ impl Error {
     }
 
     /// For a file of our own.
-    pub(crate) fn file(hint: &'static str) -> impl FnOnce(files::Error) -> Self {
-        move |error| Self::new(error.operation, &error.path, error.source, hint)
+    pub(crate) fn file(error: files::Error) -> Self {
+        let hint = files::hint(&error.source);
+        Self::new(error.operation, &error.path, error.source, hint)
     }
 
     /// For an answer of the system about `path`.
-    pub(crate) fn io<'a>(
-        operation: &'static str,
-        path: &'a Path,
-        hint: &'static str,
-    ) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |error| Self::new(operation, path, error, hint)
+    pub(crate) fn io<'a>(operation: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |error| {
+            let hint = files::hint(&error);
+            Self::new(operation, path, error, hint)
+        }
     }
 }
 

@@ -54,12 +54,21 @@ pub fn origins() -> impl Iterator<Item = (Kind, &'static [String], &'static Orig
     ORIGINS.iter().flat_map(rows)
 }
 
-/// Where something called `name` comes from, whatever it is; a pattern is a name too. None where no row but those for
-/// everything else of its sort knows it.
-pub fn known_as(name: &str) -> Option<(Kind, &'static Origin)> {
-    let knows = |pattern: &String| pattern == name || (pattern != "*" && fits(pattern, name));
-    let mut rows = origins().filter(|(_, names, _)| names.iter().any(|name| name != "*"));
-    rows.find(|(_, names, _)| names.iter().any(knows)).map(|(kind, _, origin)| (kind, origin))
+/// Where something called `name` comes from: a row of each sort that knows it. Several names of one row are names of it too, as
+/// is a pattern. None where no row but those for everything else of its sort knows it.
+pub fn known_as(name: &str) -> Vec<(Kind, &'static Origin)> {
+    let words = || name.split([' ', ',']).filter(|word| !word.is_empty());
+    let knows = |names: &[String], word: &str| {
+        names.iter().any(|pattern| pattern == word || (pattern != "*" && fits(pattern, word)))
+    };
+    let rows = origins().filter(|(_, names, _)| names.iter().any(|name| name != "*"));
+    let mut known: Vec<(Kind, &'static Origin)> = Vec::new();
+    for (kind, _, origin) in rows.filter(|(_, names, _)| words().all(|word| knows(names, word))) {
+        if words().next().is_some() && known.iter().all(|(of, _)| *of != kind) {
+            known.push((kind, origin));
+        }
+    }
+    known
 }
 
 fn fits(pattern: &str, name: &str) -> bool {

@@ -23,8 +23,6 @@ const LOCK: &str = "lock";
 /// No claim is longer, in bytes.
 const LONGEST: u64 = 16 << 10;
 
-const HINT: &str = "is there room, and are you root?";
-
 /// The machine's own directory.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
@@ -69,7 +67,7 @@ impl Machine {
                 let reason = "another worstcase changes settings right now, with another state directory";
                 Err(Error::new("lock", &self.place, reason, "wait until it is done; ps tells which"))
             }
-            Err(errno) => Err(Error::new("lock", &self.place, errno, HINT)),
+            Err(errno) => Err(Error::io("lock", &self.place)(errno.into())),
         }
     }
 
@@ -121,7 +119,7 @@ impl Machine {
         let path = self.place.join(CLAIM);
         let bytes = match files::read(&path, LONGEST) {
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes.map_err(Error::file(HINT))?,
+            bytes => bytes.map_err(Error::file)?,
         };
         let hint = "it says which directory's settings hold: where none do, remove it";
         let claim: Claim =
@@ -131,7 +129,7 @@ impl Machine {
 
     fn write(&self, claim: &Claim) -> Result<()> {
         let bytes = serde_json::to_vec(claim).unwrap_or_default();
-        files::write_whole(&self.place.join(CLAIM), &bytes).map_err(Error::file(HINT))
+        files::write_whole(&self.place.join(CLAIM), &bytes).map_err(Error::file)
     }
 }
 

@@ -25,8 +25,6 @@ const WORDS: &str = "last-words";
 /// No file here is longer, in bytes; a setting takes some 300.
 const LONGEST: u64 = 256 << 20;
 
-const HINT: &str = "is there room, and may you write there?";
-
 /// Where the journal is.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -84,7 +82,7 @@ impl Journal {
     /// [`Error`] where it cannot be written: then nothing may be changed.
     pub fn promise(&mut self, line: &Line) -> Result<()> {
         self.tell(line)?;
-        self.store.sync().map_err(Error::io("write to the disk", &self.path, HINT))
+        self.store.sync().map_err(Error::io("write to the disk", &self.path))
     }
 
     /// Says on the disk what is about to be done; gives back the number of the step.
@@ -110,7 +108,7 @@ impl Journal {
                 self.tell(&Line::Done { step, outcome })?;
             }
         }
-        self.store.sync().map_err(Error::io("write to the disk", &self.path, HINT))
+        self.store.sync().map_err(Error::io("write to the disk", &self.path))
     }
 
     /// Says what the settings that follow rest on.
@@ -129,7 +127,7 @@ impl Journal {
     /// # Errors
     /// [`Error`] where it cannot be written.
     pub fn tell(&mut self, line: &Line) -> Result<()> {
-        self.store.append(written(line).as_bytes()).map_err(Error::io("write", &self.path, HINT))
+        self.store.append(written(line).as_bytes()).map_err(Error::io("write", &self.path))
     }
 
     /// The number of the next step.
@@ -188,7 +186,7 @@ impl State {
                 let reason = "another worstcase changes settings right now";
                 Error::new("lock", &self.directory, reason, "wait until it is done; ps tells which")
             }
-            errno => Error::new("lock", &path, errno, HINT),
+            errno => Error::io("lock", &path)(errno.into()),
         })?;
         let machine = self.machine.as_ref().map(|machine| machine.lock(operation)).transpose()?;
         Ok(Lock { _files: [Some(file), machine.flatten()] })
@@ -199,16 +197,16 @@ impl State {
     fn lock_file(&self, path: &Path) -> Result<File> {
         match files::open(path) {
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
-                files::open_lock(path, files::PRIVATE).map_err(Error::file(HINT))
+                files::open_lock(path, files::PRIVATE).map_err(Error::file)
             }
-            opened => opened.map_err(Error::file(HINT)),
+            opened => opened.map_err(Error::file),
         }
     }
 
     fn make(&self) -> Result<()> {
         let path = &self.directory;
-        files::Directory::make_private(path).map_err(Error::file("is there room, and are you root?"))?;
-        let kind = fs::symlink_metadata(path).map_err(Error::io("look at", path, HINT))?;
+        files::Directory::make_private(path).map_err(Error::file)?;
+        let kind = fs::symlink_metadata(path).map_err(Error::io("look at", path))?;
         let own = rustix::process::geteuid().as_raw();
         if !kind.is_dir() || kind.uid() != own || kind.mode() & 0o077 != 0 {
             let reason =
@@ -217,7 +215,10 @@ impl State {
         }
         // Nor may others put another one in its place.
         let obeyed = files::Directory::open_obeyed(path);
-        obeyed.map(drop).map_err(Error::file("choose a directory whose path nobody else may change"))
+        obeyed.map(drop).map_err(|error| {
+            let hint = "choose a directory whose path nobody else may change";
+            Error { hint, ..Error::file(error) }
+        })
     }
 
     /// What the journal tells; none where nothing is applied.
@@ -229,7 +230,7 @@ impl State {
         match files::read(&path, LONGEST) {
             Ok(text) => Ok(Some(History::of(read(&text)))),
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::file("run it as the one who applied it: root")(error)),
+            Err(error) => Err(Error { hint: "run it as the one who applied it: root", ..Error::file(error) }),
         }
     }
 
@@ -257,7 +258,7 @@ impl State {
             machine.claim(&self.directory)?;
         }
         let path = self.directory.join(JOURNAL);
-        let file = files::create_new(&path, files::PRIVATE).map_err(Error::file(HINT))?;
+        let file = files::create_new(&path, files::PRIVATE).map_err(Error::file)?;
         let _ = fs::remove_file(self.directory.join(WORDS));
         self.sync()?;
         Ok(Journal::new(Box::new(file), &path))
@@ -269,9 +270,9 @@ impl State {
     /// [`Error`] where it cannot be opened.
     pub fn resume(&self, _lock: &Lock, history: &History) -> Result<Journal> {
         let path = self.directory.join(JOURNAL);
-        let file = files::append(&path).map_err(Error::file(HINT))?;
+        let file = files::append(&path).map_err(Error::file)?;
         if history.torn {
-            file.set_len(history.whole).map_err(Error::io("write", &path, HINT))?;
+            file.set_len(history.whole).map_err(Error::io("write", &path))?;
         }
         Ok(Journal { steps: history.steps.len(), ..Journal::new(Box::new(file), &path) })
     }
@@ -286,7 +287,7 @@ impl State {
         if let Some(machine) = &self.machine {
             machine.release(&self.directory, moved.is_ok());
         }
-        moved.map_err(Error::io("rename", &path, HINT))?;
+        moved.map_err(Error::io("rename", &path))?;
         self.sync()
     }
 
@@ -301,8 +302,6 @@ impl State {
     }
 
     fn sync(&self) -> Result<()> {
-        files::Directory::open(&self.directory)
-            .and_then(|directory| directory.sync())
-            .map_err(Error::file(HINT))
+        files::Directory::open(&self.directory).and_then(|directory| directory.sync()).map_err(Error::file)
     }
 }

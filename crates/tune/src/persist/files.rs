@@ -16,8 +16,6 @@ use crate::journal::{sum, whole, written};
 use crate::status::Now;
 use crate::undo::Back;
 
-const HINT: &str = "is there room, is it writable, are you root?";
-
 const JOURNAL: &str = "journal";
 /// There once all edits were made.
 const DONE: &str = "done";
@@ -108,7 +106,7 @@ pub struct Files<'a> {
 }
 
 fn failed<'a>(operation: &'static str, path: &'a str) -> impl FnOnce(io::Error) -> Error + 'a {
-    Error::io(operation, path.as_ref(), HINT)
+    Error::io(operation, path.as_ref())
 }
 
 fn parent(path: &str) -> &str {
@@ -391,9 +389,12 @@ impl<'a> Files<'a> {
         let now = self.disk.read(&noted.path).map_err(failed("read back", &noted.path))?;
         match contents(now) == edit.after {
             true => Ok(()),
-            false => {
-                Err(Error::new("write", noted.path.as_ref(), "it reads otherwise than it was written", HINT))
-            }
+            false => Err(Error::new(
+                "write",
+                noted.path.as_ref(),
+                "it reads otherwise than it was written",
+                "another program may write there",
+            )),
         }
     }
 

@@ -96,7 +96,7 @@ fn measured(request: Request) -> Result<ExitCode> {
 }
 
 /// Whether there is a command of that name.
-fn is_command(word: &str) -> bool {
+pub(crate) fn is_command(word: &str) -> bool {
     Arguments::command().find_subcommand(word).is_some()
 }
 

@@ -62,8 +62,8 @@ pub fn answer(id: &str, profiles: &[Profile], survey: impl FnOnce() -> Result<Su
         Some(rule) => of_rule(rule, &rules, profiles, &survey()?),
         None => {
             // A rival is warned of by bench and blamed by explain: both are meant.
-            let meanings = [of_warning(id, &rules)?, of_cause(id, &rules), of_disturbance(id)];
-            let meanings: Vec<String> = meanings.into_iter().flatten().collect();
+            let measured = [of_warning(id, &rules)?, of_cause(id, &rules)];
+            let meanings: Vec<String> = measured.into_iter().flatten().chain(of_disturbance(id)).collect();
             if meanings.is_empty() {
                 return Err(unknown(id, &rules));
             }
@@ -130,14 +130,17 @@ fn of_cause(id: &str, rules: &Rules) -> Option<String> {
     Some(shown(id, sort.words, &parts))
 }
 
-fn of_disturbance(id: &str) -> Option<String> {
-    let (kind, origin) = isolation::known_as(id)?;
-    let parts = [
-        ("named by", format!("partition verify, as {}", name(&kind).replace('-', " "))),
-        ("cure", origin.remedy.clone()),
-        ("source", "docs/partition.md".to_owned()),
-    ];
-    Some(shown(id, &origin.source, &parts))
+/// One meaning for each sort of disturbance that has the name.
+fn of_disturbance(id: &str) -> Vec<String> {
+    let meaning = |(kind, origin): (_, &isolation::Origin)| {
+        let parts = [
+            ("named by", format!("partition verify, as {}", name(&kind).replace('-', " "))),
+            ("cure", origin.remedy.clone()),
+            ("source", "docs/partition.md".to_owned()),
+        ];
+        shown(id, &origin.source, &parts)
+    };
+    isolation::known_as(id).into_iter().map(meaning).collect()
 }
 
 fn shown(id: &str, words: &str, parts: &[Part]) -> String {
@@ -248,17 +251,64 @@ mod tests {
         let rules = built_in().unwrap();
         for (family, entries) in families(&rules) {
             let mut seen = std::collections::BTreeSet::new();
+            // As the line has it, and each name of it.
+            let shown = entries.iter().map(|(id, _)| id.as_str()).filter(|id| id.contains(' '));
+            assert!(shown.clone().all(|id| !of_disturbance(id).is_empty()), "{family}");
             for name in entries.iter().flat_map(|(id, _)| id.split(' ')) {
                 let is_answered = rules.get(name).is_some()
                     || of_warning(name, &rules).unwrap().is_some()
                     || of_cause(name, &rules).is_some()
-                    || of_disturbance(name).is_some();
+                    || !of_disturbance(name).is_empty();
                 assert!(is_answered, "{name}");
                 assert!(
                     family.starts_with("What disturbs") || seen.insert(name.to_owned()),
                     "{family} has {name} twice"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_name_of_two_disturbances_has_two_answers() {
+        assert_eq!(of_disturbance("SCHED").len(), 2, "softirq and tick");
+        assert_eq!(of_disturbance("LOC arch_timer").len(), 1);
+        assert!(of_disturbance("LOC BLOCK").is_empty() && of_disturbance(" ").is_empty());
+    }
+
+    /// What a word stands for in a command that is meant as a pattern.
+    fn example(word: &str) -> &str {
+        match word {
+            "CPUS" | "PID" => "1",
+            "..." => "--kernel=debian-6.1-amd64",
+            word => word,
+        }
+    }
+
+    /// The command that a text begins to name: the most words of it that are one.
+    fn command_in(text: &str) -> Option<Vec<&str>> {
+        let words: Vec<&str> =
+            text.split_whitespace().map(|word| word.trim_end_matches([':', ';'])).collect();
+        let is_one = |words: &[&str]| {
+            let words = std::iter::once("worstcase").chain(words.iter().map(|word| example(word)));
+            crate::commands::all().try_get_matches_from(words).is_ok()
+        };
+        (1..=words.len()).rev().map(|count| words[..count].to_vec()).find(|words| is_one(words))
+    }
+
+    #[test]
+    fn every_command_in_a_cure_is_one() {
+        let doubts = doubts().unwrap();
+        let cures: Vec<&str> = (isolation::origins().map(|(_, _, origin)| origin.remedy.as_str()))
+            .chain(doubts.values().map(|doubt| doubt.cure.as_str()))
+            .chain(cures::CLASSES.iter().map(|class| cures::of(*class).advice))
+            .collect();
+        let named = cures.iter().flat_map(|cure| cure.split("worstcase ").skip(1));
+        let is_named = |text: &&str| text.split_whitespace().next().is_some_and(crate::commands::is_command);
+        let named: Vec<&str> = named.filter(is_named).collect();
+        assert!(named.len() > 10, "{named:?}");
+        for text in named {
+            let text = text.split([',', ')']).next().unwrap();
+            assert!(command_in(text).is_some(), "worstcase {text}");
         }
     }
 
