@@ -7,8 +7,10 @@ use record::Fact;
 use rustix::io::Errno;
 use sysroot::SysRoot;
 
-use crate::facts::kernel::RELEASE;
 use crate::kernel_config::{KernelConfig, Setting};
+
+/// The kernel's release, `6.1.0-21-amd64`.
+pub const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// The running kernel's own copy: the only one that cannot be of another build.
 pub const RUNNING: &str = "/proc/config.gz";
@@ -53,6 +55,24 @@ impl Configuration {
     pub fn has(&self, symbol: &str) -> bool {
         self.get(symbol) == Some(&Setting::Yes)
     }
+}
+
+/// What is said of the preemption of a kernel that decides when it boots.
+pub const UNDECIDED_PREEMPTION: &str = "dynamic";
+
+/// What the kernel was built to do where nobody asks for something else.
+pub fn configured_preemption(config: &KernelConfig) -> &'static str {
+    let modes = [
+        ("PREEMPT_RT", "rt"),
+        ("PREEMPT_RT_FULL", "rt"),
+        ("PREEMPT_LAZY", "lazy"),
+        ("PREEMPT", "full"),
+        ("PREEMPT__LL", "full"),
+        ("PREEMPT_VOLUNTARY", "voluntary"),
+        ("PREEMPT_NONE", "none"),
+    ];
+    let chosen = modes.iter().find(|(symbol, _)| config.get(symbol) == Some(&Setting::Yes));
+    chosen.map_or(UNDECIDED_PREEMPTION, |(_, mode)| mode)
 }
 
 /// Whether a symbol is built into the running kernel; unreadable where no file has its configuration.

@@ -1,5 +1,6 @@
 //! Which kernel it is, how it preempts, what it hides.
 
+use machine::configuration::{UNDECIDED_PREEMPTION, configured_preemption};
 use machine::facts::kernel::{
     DYNAMIC, Names, RELEASE, built_preemption, logged_preemption, requested_preemption,
 };
@@ -151,7 +152,7 @@ fn preemption(survey: &Survey) -> Reading {
     }
     if built.is_empty() {
         let mode = survey.configuration().config.value().map(configured_preemption);
-        let mode = mode.filter(|mode| *mode != UNDECIDED || survey.names_all());
+        let mode = mode.filter(|mode| *mode != UNDECIDED_PREEMPTION || survey.names_all());
         return of_configuration(survey, mode.map_or(Fact::Unsupported, |mode| Fact::Value(mode.to_owned())));
     }
     effective_preemption(survey, built).unwrap_or_else(|| {
@@ -178,24 +179,6 @@ fn effective_preemption(survey: &Survey, built: &str) -> Option<Reading> {
     let line = survey.root.read(COMMAND_LINE);
     let requested = line.value().filter(|_| built == DYNAMIC).and_then(|line| requested_preemption(line));
     requested.map(|mode| Reading::new(Fact::Value(mode), &[COMMAND_LINE]))
-}
-
-/// What is said of a kernel that decides when it boots.
-const UNDECIDED: &str = "dynamic";
-
-/// What the kernel was built to do where nobody asks for something else.
-fn configured_preemption(config: &KernelConfig) -> &'static str {
-    let modes = [
-        ("PREEMPT_RT", "rt"),
-        ("PREEMPT_RT_FULL", "rt"),
-        ("PREEMPT_LAZY", "lazy"),
-        ("PREEMPT", "full"),
-        ("PREEMPT__LL", "full"),
-        ("PREEMPT_VOLUNTARY", "voluntary"),
-        ("PREEMPT_NONE", "none"),
-    ];
-    let chosen = modes.iter().find(|(symbol, _)| config.get(symbol) == Some(&Setting::Yes));
-    chosen.map_or(UNDECIDED, |(_, mode)| mode)
 }
 
 fn config_source(survey: &Survey) -> Reading {

@@ -162,6 +162,19 @@ impl Form {
             Self::Line => report::export::line(record),
         }
     }
+
+    /// Several records in this form, each under its name; none where the form holds one run.
+    pub fn render_several<'a>(self, records: impl Iterator<Item = (&'a str, &'a Record)>) -> Option<String> {
+        Some(match self {
+            Self::Csv => report::export::csv_of_several(records),
+            Self::Markdown => {
+                let tables = records.map(|(name, record)| format!("## {name}\n\n{}", self.render(record)));
+                tables.collect::<Vec<_>>().join("\n")
+            }
+            Self::Line => records.map(|(name, record)| format!("{name}: {}", self.render(record))).collect(),
+            Self::Json | Self::Junit | Self::Tap | Self::Lava => return None,
+        })
+    }
 }
 
 /// What to ask of the idle states.

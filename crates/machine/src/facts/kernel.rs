@@ -3,10 +3,11 @@
 use record::Fact;
 use sysroot::SysRoot;
 
+use crate::configuration::{Configuration, configured_preemption};
 use crate::kernel_log;
 
 /// `uname -r`.
-pub const RELEASE: &str = "/proc/sys/kernel/osrelease";
+pub use crate::configuration::RELEASE;
 
 /// What uname(2) says.
 #[derive(Default)]
@@ -53,11 +54,20 @@ pub(super) fn preemption(root: &SysRoot, names: &Names, command_line: &str) -> F
         "" => return Fact::Unsupported,
         "PREEMPT_RT" => None,
         _ if real_time => Some("PREEMPT_RT".to_owned()),
-        "none or voluntary" => None,
+        "none or voluntary" => built_mode(root),
+        "full" => effective_preemption(root),
         _ => effective_preemption(root)
-            .or_else(|| (built == DYNAMIC).then(|| requested_preemption(command_line)).flatten()),
+            .or_else(|| (built == DYNAMIC).then(|| requested_preemption(command_line)).flatten())
+            .or_else(|| built_mode(root)),
     };
     Fact::Value(mode.unwrap_or_else(|| built.to_owned()))
+}
+
+/// What the configuration makes it do where nothing asks for something else.
+fn built_mode(root: &SysRoot) -> Option<String> {
+    let configuration = Configuration::find(root, None);
+    let mode = configuration.config.value().map(configured_preemption)?;
+    ["lazy", "full", "voluntary", "none"].contains(&mode).then(|| mode.to_owned())
 }
 
 /// What the kernel itself calls its mode, where it has several. Kernels 5.12 to 5.15 have without saying so in their
@@ -134,6 +144,28 @@ mod tests {
             release: release.into(),
             version: version.into(),
             architecture: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_say_how_it_preempts_does_as_it_was_built() {
+        let names =
+            |version: &str| Names { release: "6.18.1".into(), version: version.into(), ..Names::default() };
+        let of = |version: &str, config: &str, line: &str| {
+            let tree =
+                FakeTree::new(&[("/proc/sys/kernel/osrelease", "6.18.1"), ("/boot/config-6.18.1", config)]);
+            preemption(&tree.root, &names(version), line)
+        };
+        let dynamic = "#1 SMP PREEMPT_DYNAMIC";
+        for (version, config, line, mode) in [
+            (dynamic, "CONFIG_PREEMPT_NONE=y\nCONFIG_PREEMPT_DYNAMIC=y\n", "quiet", "none"),
+            (dynamic, "CONFIG_PREEMPT_NONE=y\n", "preempt=full", "full"),
+            (dynamic, "CONFIG_HZ=250\n", "quiet", DYNAMIC),
+            ("#1 SMP", "CONFIG_PREEMPT_VOLUNTARY=y\n", "quiet", "voluntary"),
+            ("#1 SMP", "CONFIG_HZ=250\n", "quiet", "none or voluntary"),
+            ("#1 SMP PREEMPT", "CONFIG_PREEMPT_LAZY=y\n", "quiet", "lazy"),
+        ] {
+            assert_eq!(of(version, config, line), Fact::Value(mode.to_owned()), "{version} {config} {line}");
         }
     }
 

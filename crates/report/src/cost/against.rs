@@ -56,6 +56,9 @@ pub fn against(before: &Cost, after: &Cost) -> Against {
         }
     }
     against.mean = mean(before, after, &against.rows, comparisons);
+    if against.rows.is_empty() {
+        against.inconclusive.get_or_insert_with(|| "no operation could be compared".into());
+    }
     against
 }
 

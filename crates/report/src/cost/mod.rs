@@ -95,7 +95,7 @@ fn conclusion(against: &Against) -> Vec<String> {
         (Some(worst), _) => {
             sentences.push(format!("Worst: {}, {}.", worst.words, ratio(&worst.found)));
         }
-        (None, true) => sentences.push("No operation could be compared.".into()),
+        (None, true) => {}
         (None, false) => {
             let rows = against.rows.len() as u64;
             sentences.push(format!("None of {} is visibly slower.", count_of(rows, "operation")));

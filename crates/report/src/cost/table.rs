@@ -2,7 +2,7 @@
 
 use record::Unit;
 use record::cost::{Cost, Operation, Sample};
-use statistics::Verdict;
+use statistics::{Median, Verdict};
 use units::Nanos;
 
 use super::against::{Against, Row, word};
@@ -100,14 +100,16 @@ pub(super) fn of_one(cost: &Cost) -> Table {
         &["time", "from", "to", "CPU time", "switches"],
     );
     let mut family = String::new();
-    for operation in &cost.operations {
-        table.push(&operation.family, &mut family, (operation.words(), cells(operation, super::unit(cost))));
+    // Those without a figure are named below, with the reason.
+    let measured = cost.operations.iter().filter_map(|one| Some((one, super::median(one)?)));
+    for (operation, median) in measured {
+        let cells = cells(operation, &median, super::unit(cost));
+        table.push(&operation.family, &mut family, (operation.words(), cells));
     }
     table
 }
 
-fn cells(operation: &Operation, unit: Unit) -> Vec<Cell> {
-    let Some(median) = super::median(operation) else { return vec![Cell::none(); 5] };
+fn cells(operation: &Operation, median: &Median, unit: Unit) -> Vec<Cell> {
     let end = |end: Option<u64>| end.map_or_else(Cell::none, |end| faint(figure(end, unit)));
     let cpu = median_of(operation, Sample::cpu_picoseconds);
     let thousandths = |sample: &Sample| sample.switches.saturating_mul(1_000) / sample.count.max(1);

@@ -12,6 +12,15 @@ pub fn csv(record: &Record) -> String {
     rows(record).iter().fold(HEAD.to_owned(), |text, row| text + &line(row))
 }
 
+/// The same of several records under one head, each row with the name of its record before it.
+pub fn csv_of_several<'a>(records: impl Iterator<Item = (&'a str, &'a Record)>) -> String {
+    let of_one = |(name, record)| {
+        let name = field(name);
+        rows(record).iter().map(|row| format!("{name},{}", line(row))).collect::<String>()
+    };
+    std::iter::once(format!("record,{HEAD}")).chain(records.map(of_one)).collect()
+}
+
 fn line(row: &FigureRow) -> String {
     let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     let fields = [

@@ -14,7 +14,7 @@ mod markdown;
 mod row;
 mod tap;
 
-pub use csv::csv;
+pub use csv::{csv, csv_of_several};
 pub use json::json;
 pub use junit::junit;
 pub use lava::lava;

@@ -57,6 +57,29 @@ fn skewed(draws: &mut Random) -> f64 {
     1.0 + 0.05 / (1.02 - share)
 }
 
+/// A run that was ended in its first round has nothing to compare: a comparison with it is no pass.
+#[test]
+fn a_comparison_of_nothing_is_inconclusive() {
+    let whole = record(4, &mut Seed(1).stream("cost"), |_, draw| draw * 1e6);
+    let mut cut = whole.clone();
+    cut.operations.iter_mut().for_each(|operation| operation.samples.truncate(1));
+    let found = against(&whole, &cut);
+    assert!(found.rows.is_empty());
+    assert_eq!(found.inconclusive.as_deref(), Some("no operation could be compared"));
+    let style = Style { width: 80, ..Style::default() };
+    assert!(compared(&whole, &cut, &style).starts_with("INCONCLUSIVE: no operation could be compared."));
+    assert!(against(&whole, &whole).inconclusive.is_none());
+}
+
+#[test]
+fn operations_without_a_figure_stand_below_the_table_alone() {
+    let mut cut = record(4, &mut Seed(1).stream("cost"), |_, draw| draw * 1e6);
+    cut.operations.iter_mut().skip(1).for_each(|operation| operation.samples.clear());
+    let shown = text(&cut, &Style { width: 100, ..Style::default() });
+    let (table, below) = shown.split_once("Not measured: ").unwrap();
+    assert!(!table.contains("operation 2") && below.contains("operation 2"), "{shown}");
+}
+
 #[test]
 fn the_same_set_up_twice_shows_a_difference_of_any_operation_once_in_twenty_at_most() {
     const COMPARISONS: usize = 300;
@@ -151,7 +174,8 @@ fn too_few_rounds_are_not_compared_and_say_how_many_are_needed() {
     assert!(found.rows.is_empty() && found.mean.is_none());
     assert!(found.left_out[0].1.contains("5 are needed"), "{found:?}");
     assert!(
-        compared(&before, &before, &Style::default()).contains("No operation could be compared."),
+        compared(&before, &before, &Style::default())
+            .contains("INCONCLUSIVE: no operation could be compared."),
         "nothing is no good news"
     );
 }

@@ -146,8 +146,10 @@ impl Report {
         let json = |value: serde_json::Result<String>| {
             value.map(|text| text + "\n").map_err(|error| Error::new(error, ""))
         };
-        if let Some(form) = self.format {
-            return Ok(records.iter().map(|record| form.render(record)).collect());
+        match (self.format, records) {
+            (Some(form), [record]) => return Ok(form.render(record)),
+            (Some(form), several) => return self.several(form, several),
+            (None, _) => {}
         }
         let style = output::style(Stream::Output);
         let text = match (self.json, records, self.extreme) {
@@ -174,6 +176,17 @@ impl Report {
             }
         }
         Ok(text)
+    }
+
+    /// Several records in a form that can hold them.
+    fn several(&self, form: Form, records: &[Record]) -> Result<String> {
+        let names: Vec<String> = self.records.iter().map(|path| path.display().to_string()).collect();
+        form.render_several(names.iter().map(String::as_str).zip(records)).ok_or_else(|| {
+            Error::new(
+                "this form holds one run, and several records are named",
+                "name one; csv, markdown and line hold several, and --json prints an array",
+            )
+        })
     }
 
     /// One record: what its run printed at its end, and what to do next.

@@ -182,7 +182,9 @@ impl CostCommand {
         output::final_data(&shown(cost, earlier, self.json, &style))?;
         let page = report::cost::page(cost, earlier).map_err(|error| Error::new(error, ""))?;
         output::page(&directory.path().join(PAGE), &page, false)?;
-        if !self.json && earlier.is_none() {
+        // One that has too few rounds to be compared with itself would be in vain.
+        let can_be_compared = || !report::cost::against(cost, cost).rows.is_empty();
+        if !self.json && earlier.is_none() && can_be_compared() {
             let path = directory.path().display();
             output::news(&format!("Next  worstcase cost --against {path}    after a change: what it costs"));
         }
