@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(sum(&[Fact::Value(2), Fact::Value(3)]), "5");
         assert_eq!(sum(&[Fact::Value(2), Fact::Unreadable(5)]), "2 or more (unknown of 1 of 2)");
         assert_eq!(sum(&[Fact::Absent, Fact::Absent]), "not counted here");
-        assert_eq!(sum(&[Fact::Unreadable(5), Fact::Absent]), "unreadable (errno 5)");
+        assert_eq!(sum(&[Fact::Unreadable(5), Fact::Absent]), "unreadable: Input/output error");
     }
 
     fn thread() -> ThreadEvidence {

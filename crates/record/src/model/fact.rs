@@ -49,7 +49,7 @@ impl<T: std::fmt::Display> std::fmt::Display for Fact<T> {
         match self {
             Self::Value(value) => value.fmt(f),
             Self::Absent => f.pad("absent"),
-            Self::Unreadable(errno) => f.pad(&format!("unreadable (errno {errno})")),
+            Self::Unreadable(errno) => f.pad(&format!("unreadable: {}", units::errno_in_words(*errno))),
             Self::Unsupported => f.pad("unknown"),
         }
     }

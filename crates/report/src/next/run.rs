@@ -21,7 +21,7 @@ pub fn steps(record: &Record) -> Vec<Step> {
     if record.header.machine.lab.is_some() || !record.is_measured() {
         return Vec::new();
     }
-    let all = [explain(record), check(), isolate(record), requirement(record)];
+    let all = [privileges(record), explain(record), check(), isolate(record), requirement(record)];
     all.into_iter().flatten().take(MOST_STEPS).collect()
 }
 
@@ -32,6 +32,13 @@ pub fn text(record: &Record, style: &Style) -> String {
 
 fn step(command: impl Into<String>, purpose: impl Into<String>) -> Option<Step> {
     Some((command.into(), purpose.into()))
+}
+
+/// Root, where neither policy nor locked memory were granted: then every figure is that of an ordinary program.
+fn privileges(record: &Record) -> Option<Step> {
+    let has = |id| record.all_warnings().any(|warning| warning.id == id);
+    (has(WarningId::PolicyDiffers) && has(WarningId::MemoryNotLocked)).then_some(())?;
+    step("sudo worstcase bench", "measure with real-time priority and locked memory")
 }
 
 /// The trace, where there is a tail or a limit was exceeded and no trace was made yet.

@@ -1,7 +1,7 @@
 //! What the worst values have in common, and what to do next.
 
 use record::verdict::Verdict;
-use record::{Block, Record, Sample, ScenarioEnd, Timeline, WarningId};
+use record::{Block, Effect, Record, Sample, ScenarioEnd, Timeline, Warning, WarningId};
 use report::foot::{Notes, foot};
 use report::next::run;
 use units::Nanos;
@@ -148,4 +148,24 @@ fn next_steps_fit_what_was_seen() {
     assert!(!commands(&record).iter().any(|command| command.contains("--limit")), "{:?}", commands(&record));
     record.scenarios.clear();
     assert_eq!(commands(&record), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_without_privileges_is_to_be_made_again_with_them() {
+    let mut record = quiet();
+    let mut doubt = |id| {
+        record.warnings.push(Warning {
+            id,
+            effect: Effect::Note,
+            evidence: String::new(),
+            cure: String::new(),
+        });
+        run::steps(&record).first().map(|(command, _)| command.clone())
+    };
+    assert_ne!(
+        doubt(WarningId::MemoryNotLocked).as_deref(),
+        Some("sudo worstcase bench"),
+        "a limit of memory"
+    );
+    assert_eq!(doubt(WarningId::PolicyDiffers).as_deref(), Some("sudo worstcase bench"));
 }

@@ -21,6 +21,13 @@ pub fn place(root: &SysRoot) -> Result<&'static str> {
     let mut looked = PLACES.map(look).into_iter().filter(|(_, tracer)| *tracer != Fact::Absent);
     match looked.next() {
         Some((place, Fact::Value(_))) => Ok(place),
+        Some((place, Fact::Unreadable(errno))) => {
+            let answer = std::io::Error::from_raw_os_error(errno);
+            Err(Error::new("read", place, &answer).hint(match answer.kind() {
+                std::io::ErrorKind::PermissionDenied => "tracing needs root: run it with sudo",
+                _ => "",
+            }))
+        }
         Some((place, tracer)) => Err(Error::new("read", place, tracer)),
         None => {
             let error = Error::new("find", PLACES[0], "tracefs is not mounted");
