@@ -54,9 +54,9 @@ fn usage(survey: &Survey, division: &Division) -> (Profile, String) {
         _ => units::CpuList::new(),
     };
     if tickless.is_empty() {
-        (Profile::Isolated, format!("CPUs {isolated}"))
+        (Profile::Isolated, isolated.named())
     } else {
-        (Profile::Poll, format!("CPUs {tickless} can do without a tick"))
+        (Profile::Poll, format!("{} can do without a tick", tickless.named()))
     }
 }
 

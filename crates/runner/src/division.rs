@@ -56,7 +56,7 @@ impl Division {
         }
         if measured.is_empty() {
             let reasons: Vec<String> = left_out.iter().map(|group| group.reason.clone()).collect();
-            return Err(Error::new(format!("none of CPUs {wanted} can be measured"), reasons.join("; ")));
+            return Err(Error::new(format!("{} cannot be measured", wanted.named()), reasons.join("; ")));
         }
         let common = cpus.allowed.difference(&isolated);
         let load = load.cloned().unwrap_or(if common.is_empty() { cpus.allowed.clone() } else { common });
@@ -81,7 +81,7 @@ impl Division {
         let measured = wanted.cloned().unwrap_or_else(|| cpus.clone());
         let outside = measured.difference(cpus);
         if !outside.is_empty() {
-            let message = format!("--cpus names CPUs {outside}, which are not in {group}");
+            let message = format!("--cpus names {}: not in {group}", outside.named());
             return Err(Error::new(message, format!("it has {cpus}")));
         }
         let isolated = machine.cpus.isolated.value().cloned().unwrap_or_default();
@@ -115,7 +115,7 @@ fn check_online(asked: Option<&CpuList>, online: &CpuList, option: &str) -> Resu
         let what = if asked.is_empty() {
             "names no CPU".into()
         } else {
-            format!("names CPUs {missing}, which are not online")
+            format!("names {}: not online", missing.named())
         };
         return Err(Error::new(format!("{option} {what}"), format!("online are {online}")));
     }
@@ -246,7 +246,7 @@ mod tests {
             check_online(Some(&"0,7".parse().unwrap()), &"0-3".parse().unwrap(), "--cpus").unwrap_err();
         assert_eq!(
             (error.message.as_str(), error.hint.as_str()),
-            ("--cpus names CPUs 7, which are not online", "online are 0-3")
+            ("--cpus names CPU 7: not online", "online are 0-3")
         );
         assert!(check_online(Some(&CpuList::new()), &"0-3".parse().unwrap(), "--cpus").is_err());
     }

@@ -72,6 +72,15 @@ impl CpuList {
         Self(self.0.difference(&other.0).copied().collect())
     }
 
+    /// As a sentence has it: `CPU 3`, `CPUs 2-3`, `no CPU`.
+    pub fn named(&self) -> String {
+        match self.len() {
+            0 => "no CPU".to_owned(),
+            1 => format!("CPU {self}"),
+            _ => format!("CPUs {self}"),
+        }
+    }
+
     /// The set in hexadecimal, groups of 32 CPUs with commas between them, as the kernel prints and takes masks
     /// (lib/bitmap-str.c).
     pub fn to_mask(&self) -> String {

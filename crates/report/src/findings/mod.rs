@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use audit::{Audit, Domain, Finding, Outcome, Remedy, Severity};
 use record::Fact;
 use record::verdict::Verdict;
+use units::CpuList;
 
 use crate::foot::verdict_tone;
 use crate::next;
@@ -63,8 +64,9 @@ fn head(audit: &Audit, style: &Style) -> Vec<String> {
         known(&subject.kernel).map(|kernel| format!("Linux {kernel}")),
         known(&subject.architecture),
         known(&subject.preemption).map(|mode| preemption(&mode)),
-        known(&subject.online).map(|cpus| format!("CPUs {cpus}")),
-        (!audit.division.isolated.is_empty()).then(|| format!("real-time CPUs {}", audit.division.isolated)),
+        known(&subject.online).map(|cpus| cpus.parse().map_or(cpus, |cpus: CpuList| cpus.named())),
+        (!audit.division.isolated.is_empty())
+            .then(|| format!("real-time {}", audit.division.isolated.named())),
     ];
     parts.extend(facts.into_iter().flatten());
     let mut lines =

@@ -248,14 +248,14 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
     };
     output::news(&format!("machine: {}", subject(machine).join(", ")));
     output::news(&format!(
-        "{} of {each} each (and {} to warm up) on CPUs {}: about {}",
+        "{} of {each} each (and {} to warm up) on {}: about {}",
         if scenarios.len() == 1 { "1 scenario".into() } else { format!("{} scenarios", scenarios.len()) },
         plan.warm_up.rounded(),
-        plan.cpus,
+        plan.cpus.named(),
         total.rounded()
     ));
     for left_out in &plan.left_out {
-        output::words(&format!("warning: CPUs {} are not measured: {}", left_out.cpus, left_out.reason));
+        output::words(&format!("warning: not measured: {}: {}", left_out.cpus.named(), left_out.reason));
     }
     for left_out in &plan.loads_left_out {
         output::words(&format!(

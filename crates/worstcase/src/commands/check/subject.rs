@@ -410,7 +410,7 @@ fn check_cpus(cpus: &CpuList, survey: &Survey) -> Result<()> {
     }
     let absent = cpus.difference(&online);
     if !absent.is_empty() {
-        let message = format!("--isolate names CPUs {absent}, which are not online");
+        let message = format!("--isolate names {}: not online", absent.named());
         return Err(Error::new(message, format!("online are {online}")));
     }
     if online.difference(cpus).is_empty() {

@@ -56,7 +56,7 @@ impl Partition {
 fn check_cpus(cpus: &CpuList, online: &CpuList) -> Result<()> {
     let absent = cpus.difference(online);
     if !absent.is_empty() {
-        let message = format!("--rt names CPUs {absent}, which are not online");
+        let message = format!("--rt names {}: not online", absent.named());
         return Err(Error::new(message, format!("online are {online}")));
     }
     if online.difference(cpus).is_empty() {

@@ -19,6 +19,7 @@ use super::tracing::Tracing;
 use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
+use report::Style;
 
 /// How often everything is looked at: threads that come and go in between are counted, and not named.
 const LOOK: Duration = Duration::from_secs(1);
@@ -88,11 +89,29 @@ impl Verify {
             "inconclusive" => 3,
             _ => 0,
         };
+        let style = output::style(Stream::Output);
         output::final_data(&match self.json {
             true => serde_json::to_string_pretty(&proof).unwrap_or_default() + "\n",
-            false => text(&proof, output::style(Stream::Output).width),
+            false => text(&proof, style.width) + &self.next(&proof, &root, &style),
         })?;
         Ok(ExitCode::from(code))
+    }
+
+    /// What fits the proof: to set the CPUs apart, to trace who called, to measure.
+    fn next(&self, proof: &Proof, root: &SysRoot, style: &Style) -> String {
+        let steps: &[(&str, &str)] = match (proof.verdict, asked_for(root).is_empty(), self.trace) {
+            ("fail", true, _) => &[("partition create", "keep everything else off these CPUs")],
+            ("fail", false, false) => &[("partition verify --trace", "name the callers as well")],
+            ("pass", ..) => &[("bench --cpus", "measure the latency there")],
+            _ => &[],
+        };
+        let command = |words: &str| match words.strip_suffix("--cpus") {
+            Some(words) => format!("worstcase {words}--cpus {}", proof.cpus),
+            None => format!("worstcase {words} --rt {}", proof.cpus),
+        };
+        let steps: Vec<(String, String)> =
+            steps.iter().map(|(words, purpose)| (command(words), (*purpose).to_owned())).collect();
+        report::next::steps(&steps, style).into_iter().map(|line| line + "\n").collect()
     }
 
     fn cpus(&self, root: &SysRoot) -> Result<CpuList> {
@@ -112,7 +131,7 @@ impl Verify {
         let mut before = Activity::take(root, &cpus);
         // A busy machine takes its time for the first look, in which nothing counts.
         let (begin, began) = (Instant::now(), Nanos(Clock::Monotonic.now()));
-        output::news(&format!("counting what runs on CPUs {cpus} for {}", self.duration));
+        output::news(&format!("counting what runs on {} for {}", cpus.named(), self.duration));
         let end = begin + self.duration.duration();
         let mut lost = Lost::default();
         loop {
@@ -196,8 +215,8 @@ fn verdict(residues: &[Judged], missing: &[String]) -> &'static str {
 
 /// The proof in words: what is over the allowance with its source and remedy, the rest in a line each.
 fn text(proof: &Proof, width: usize) -> String {
-    let mut text = format!("CPUs {} for {}\n", proof.cpus, proof.time.rounded());
     let cpus: CpuList = proof.cpus.parse().unwrap_or_default();
+    let mut text = format!("{} for {}\n", cpus.named(), proof.time.rounded());
     for cpu in cpus.iter() {
         cpu_text(&mut text, proof, cpu, width);
     }
@@ -233,7 +252,7 @@ fn cpu_text(text: &mut String, proof: &Proof, cpu: CpuId, width: usize) {
 
 fn line(judged: &Judged) -> String {
     let residue = &judged.residue;
-    let (what, unit) = match residue.kind {
+    let (what, units) = match residue.kind {
         Kind::Interrupt => ("interrupt", "times"),
         Kind::Softirq => ("softirq", "times"),
         Kind::KernelThread => ("kernel thread", "slices"),
@@ -256,7 +275,18 @@ fn line(judged: &Judged) -> String {
     };
     let words = [what, &residue.name, &residue.words].into_iter().filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();
+    let unit = if residue.events == 1 { singular(units) } else { units.to_owned() };
     format!("{mark}{}: {} {unit}{time}", words.join(" "), residue.events)
+}
+
+/// `slice at least` of `slices at least`.
+fn singular(units: &str) -> String {
+    let (first, rest) = units.split_once(' ').unwrap_or((units, ""));
+    match (units, rest) {
+        ("clock ticks", _) => "clock tick".to_owned(),
+        (_, "") => first.trim_end_matches('s').to_owned(),
+        _ => format!("{} {rest}", first.trim_end_matches('s')),
+    }
 }
 
 #[cfg(test)]

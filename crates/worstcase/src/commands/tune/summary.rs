@@ -19,6 +19,8 @@ const TRIED: usize = 3;
 /// Columns in front of the price: gain, change, writes, rule.
 const GAIN: usize = 6;
 const CHANGE: usize = 42;
+/// On the narrowest terminal.
+const LEAST_CHANGE: usize = 16;
 const WRITES: usize = 6;
 
 /// Writes that one rule asks for.
@@ -125,12 +127,16 @@ fn head(groups: &[Group], writes: usize, isolated: &CpuList) -> String {
 
 fn table(groups: &[Group], width: usize) -> String {
     let rule = groups.iter().map(|group| group.rule.chars().count()).max().unwrap_or(0);
-    let price = 2 + GAIN + 2 + CHANGE + 2 + WRITES + 2 + rule + 2;
+    // What the other columns leave, and no more than is needed.
+    let longest = groups.iter().map(|group| group.change.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(2 + GAIN + 2 + 2 + WRITES + 2 + rule);
+    let column = longest.clamp(LEAST_CHANGE, CHANGE).min(room.max(LEAST_CHANGE));
+    let price = 2 + GAIN + 2 + column + 2 + WRITES + 2 + rule + 2;
     // Too narrow for prices in a column of their own: each stands below its change.
     let below = price + 24 > width;
     let title = if below { "" } else { "price" };
     let mut text = format!(
-        "  {:<GAIN$}  {:<CHANGE$}  {:>WRITES$}  {:<rule$}  {title}",
+        "  {:<GAIN$}  {:<column$}  {:>WRITES$}  {:<rule$}  {title}",
         "gain", "change", "writes", "rule"
     )
     .trim_end()
@@ -138,12 +144,14 @@ fn table(groups: &[Group], width: usize) -> String {
         + "\n";
     for group in groups {
         let gain = group.gain.map_or("-", Gain::name);
-        let row = format!(
-            "  {gain:<GAIN$}  {:<CHANGE$}  {:>WRITES$}  {:<rule$}",
-            group.change, group.writes, group.rule
-        );
+        let change = report::paragraph(&group.change, 0, column);
+        let mut change = change.lines();
+        let first = change.next().unwrap_or_default();
+        let row =
+            format!("  {gain:<GAIN$}  {first:<column$}  {:>WRITES$}  {:<rule$}", group.writes, group.rule);
+        let more: String = change.map(|line| format!("{:1$}{line}\n", "", 2 + GAIN + 2)).collect();
         if below {
-            text += &(row.trim_end().to_owned() + "\n");
+            text += &(row.trim_end().to_owned() + "\n" + &more);
             if !group.price.is_empty() {
                 text += &lines(&format!("price: {}", group.price), 2 + GAIN + 2);
             }
@@ -151,7 +159,7 @@ fn table(groups: &[Group], width: usize) -> String {
             let words = if group.price.is_empty() { "-" } else { &group.price };
             let mut wrapped = report::paragraph(words, price, width);
             wrapped.replace_range(..price.min(wrapped.len()), &format!("{row}  "));
-            text += &wrapped;
+            text += &(wrapped + &more);
         }
     }
     text
