@@ -98,7 +98,12 @@ impl Survey {
             put(configuration::RUNNING, bytes);
             name
         });
-        Self { config_name, absent: given.absent, is_of_papers: true, ..Self::new(SysRoot::of(tree), isolated) }
+        Self {
+            config_name,
+            absent: given.absent,
+            is_of_papers: true,
+            ..Self::new(SysRoot::of(tree), isolated)
+        }
     }
 
     /// The same survey, in which the facts `process` and `process.*` are about process `id`. Without, they are
