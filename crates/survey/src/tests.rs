@@ -175,7 +175,7 @@ fn the_machine_at_hand_answers_from_memory_as_it_did_live() {
 #[test]
 fn nothing_else_is_known_of_a_machine_of_which_papers_were_given() {
     let line = || Given { command_line: Some("isolcpus=2-3".into()), ..Given::default() };
-    let config = "# Linux/arm64 6.12.5 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n";
+    let config = "# Linux/arm64 6.12.5 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n# end of Kernel hacking\n";
     let both = Given { config: Some((".config".into(), config.into())), ..line() };
     let known = |given: Given| -> Vec<&str> {
         let survey = Survey::of(given, "2-3".parse().unwrap());
