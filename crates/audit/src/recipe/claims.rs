@@ -8,7 +8,7 @@ use machine::grammar;
 use serde::Deserialize;
 use units::CpuList;
 
-use super::{Remark, RemarkId, prose, quantities};
+use super::{Remark, RemarkId, ideas, prose, quantities};
 
 /// What a text claims, and what its lines do; see the head of `claims.toml`.
 #[derive(Debug, Deserialize)]
@@ -65,7 +65,7 @@ impl Claim {
         let has_other = self.also.is_empty() || others().any(|(_, line)| has_each(line, &self.also));
         let above = || others().take_while(|(index, _)| index + 1 < number);
         let has_before = self.before.is_empty() || above().any(|(_, line)| has_each(line, &self.before));
-        let is_said = self.says.is_empty() || page.has(&self.says);
+        let is_said = self.says.is_empty() || page.claims(&self.says);
         let is_one = has_other && has_before && is_said && !page.has(&self.unless);
         is_one.then(|| error((number, line), &*self.text).perhaps_instead(self.instead.as_deref()))
     }
@@ -92,6 +92,14 @@ impl<'a> Page<'a> {
 
     fn says(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.lower.contains(phrase))
+    }
+
+    /// Whether a sentence has one of the phrases, and denies nothing before it.
+    fn claims(&self, phrases: &[String]) -> bool {
+        phrases.iter().any(|phrase| match phrase.strip_prefix('@').and_then(|name| TABLE.phrases.get(name)) {
+            Some(group) => self.claims(group),
+            None => ideas::claims(&self.lower, phrase),
+        })
     }
 
     /// The first line that `is` so, from 1.
@@ -197,6 +205,24 @@ fn outside_isolated(page: &Page) -> Vec<Remark> {
         ]
         .iter()
         .any(|word| lower.contains(word));
+        let is_kept_off = [
+            "away from the isolated",
+            "off the isolated",
+            "not on the isolated",
+            "outside the isolated",
+            "housekeeping c",
+        ]
+        .iter()
+        .any(|phrase| lower.contains(phrase))
+            && !["everything else", "other", "rest", "irq", "interrupt"]
+                .iter()
+                .any(|word| lower.contains(word));
+        let inside = quantities::cpus_that_run(trimmed)
+            .filter(|list| is_kept_off && !list.is_empty() && list.difference(&isolated).is_empty());
+        if let Some(list) = inside {
+            let message = format!("runs on the isolated CPUs {list}: the text keeps it off them");
+            remarks.push(error((index + 1, line), message));
+        }
         let list = quantities::cpus_that_run(trimmed).filter(|_| is_meant && !is_other);
         if let Some(list) = list.filter(|list| !list.is_empty() && list.intersection(&isolated).is_empty()) {
             let message = format!("runs on CPUs {list}: isolated are {isolated}");

@@ -39,7 +39,7 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
 }
 
 /// Whether a text, in small letters, says so in a sentence that denies nothing before it.
-fn claims(lower: &str, claim: &str) -> bool {
+pub fn claims(lower: &str, claim: &str) -> bool {
     lower.match_indices(claim).any(|(at, _)| {
         let before = &lower[..at];
         let start = before.rfind(['.', ':', ';', '\n']).map_or(0, |place| place + 1);

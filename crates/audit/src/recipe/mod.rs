@@ -241,6 +241,14 @@ fn read(text: &str, target: Target) -> Reading {
         }
     }
     reading.add(assigned_in_sentences(text));
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| prose::advises(line)) {
+        for span in line.split('`').skip(1).step_by(2).filter(|span| span.contains(' ')) {
+            if forms::read(span, target).is_some() {
+                let sentence: String = line.split('`').step_by(2).collect();
+                reading.add(file(&format!("# {sentence}\n{span}"), target).at(index + 1));
+            }
+        }
+    }
     reading.statements.extend(statements::spans(text));
     for (line, sentence, command) in statements::commands_in_sentences(text) {
         reading.add(file(&format!("# {sentence}\n{command}"), target).at(line));
@@ -254,7 +262,12 @@ fn assigned_in_sentences(text: &str) -> Reading {
     for (index, line) in text.lines().enumerate().filter(|(_, line)| prose::advises(line)) {
         for span in line.split('`').skip(1).step_by(2).filter(|span| !span.contains(char::is_whitespace)) {
             let Some((name, value)) = span.split_once('=') else { continue };
-            let Some(fault) = placed::assigned(name, value.trim_matches(['"', '\''])) else { continue };
+            let value = value.trim_matches(['"', '\'']);
+            if name.starts_with(|c: char| c.is_ascii_uppercase()) && keys::is_known("systemd", name) {
+                reading.settings += 1;
+                reading.remarks.extend(keys::value_remark(index + 1, "systemd", name, value));
+            }
+            let Some(fault) = placed::assigned(name, value) else { continue };
             reading.settings += 1;
             let error = |message| Remark::error(index + 1, RemarkId::Malformed, span, message);
             reading.remarks.extend(fault.map(error));

@@ -132,8 +132,16 @@ fn is_tail(code: &str, all: &[(usize, &str)], index: usize) -> bool {
         word.starts_with('-') && word.len() > 1
             || word.contains(['|', '>', '$', '&', '{', '`', '=', '*', '['])
     });
+    let is_number =
+        |word: &&&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || ".%".contains(c));
+    let neutral = rest.iter().filter(is_number).count();
     let is_sentence = rest.iter().any(|word| OF_SENTENCES.contains(word));
-    begins && !is_open && !has_code && rest.len() >= 3 && is_sentence && plain * 4 >= rest.len() * 3
+    begins
+        && !is_open
+        && !has_code
+        && rest.len() >= 3
+        && is_sentence
+        && plain * 4 >= (rest.len() - neutral) * 3
 }
 
 #[cfg(test)]

@@ -525,7 +525,8 @@ pub fn is_command(text: &str) -> bool {
 
 /// Whether a text is a command, or parameters of the kernel and nothing else.
 pub fn is_code(text: &str) -> bool {
-    is_command(text) || is_only_parameters(text) || is_assignment(text)
+    let is_setting = sysctl_line(text).is_some_and(|(_, value)| !value.contains(char::is_whitespace));
+    is_command(text) || is_only_parameters(text) || is_assignment(text) || is_setting
 }
 
 /// `NAME=VALUE` of a file that a shell sources.

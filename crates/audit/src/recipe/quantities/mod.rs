@@ -4,6 +4,8 @@
 mod meant;
 mod said;
 
+use std::collections::BTreeSet;
+
 use units::CpuList;
 
 use super::intent::{Explained, explained};
@@ -112,6 +114,19 @@ fn time(said: &str, length: u64, all: &[&Quantity], shown: &str) -> Option<Strin
     if times.contains(&length) {
         return None;
     }
+    let lengths = all.iter().filter(|quantity| matches!(quantity, Quantity::Time(_))).count();
+    if let ([period], [_], 1) = (said::periods(said).as_slice(), times.as_slice(), lengths) {
+        let is_near = (1..1_000)
+            .contains(&(*period).max(length).checked_div((*period).min(length).max(1)).unwrap_or(0));
+        if is_near && length < 1_000_000_000 && *period < 1_000_000_000 {
+            return Some(format!(
+                "{shown} is {} here, and the text says {}",
+                units::Nanos(length),
+                units::Nanos(*period)
+            ));
+        }
+    }
+    let times: BTreeSet<u64> = times.into_iter().collect();
     // A time that another value of the line states is not meant of this one.
     let times: Vec<u64> = times.into_iter().filter(|time| !all.contains(&&Quantity::Time(*time))).collect();
     // Seconds where minutes, hours or days are meant.
@@ -197,16 +212,36 @@ fn other_cpus(said: &str, cpus: &CpuList, sense: Sense, all: &[&Quantity], shown
         (Sense::Off, false) => return None,
         (Sense::Either, _) => says(said, &["isolat", "take"]) && cpus.intersection(named).is_empty(),
     };
+    // The same numbers, as a range for a list or the other way round.
+    let is_range =
+        sense != Sense::Off && cpus != named && numbers(shown) == ends(said) && numbers(shown).len() == 2;
     // A number that the words have and the value, too: in a mask it is another CPU.
     let is_number =
         named.len() == 1 && shown == named.to_string() && cpus != named && sense == Sense::On && !is_away;
-    if lists > 1 || !(differs && !is_other || is_number) {
+    if lists > 1 || !(differs && !is_other || is_number || is_range && !is_away) {
         return None;
     }
     Some(match named.to_string() == shown {
         true => format!("is a mask, in which {shown} is CPU {cpus}: CPU {named} is {:x}", mask(named)),
         false => format!("names CPU {cpus}, and the text CPU {named}"),
     })
+}
+
+/// The numbers of a list, whatever stands between them.
+fn numbers(list: &str) -> Vec<u32> {
+    list.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+}
+
+/// The numbers behind the only word for CPUs in a text.
+fn ends(said: &str) -> Vec<u32> {
+    let lower = said.to_lowercase();
+    let names = ["cpus ", "cores "];
+    let Some((at, name)) = names.iter().find_map(|name| Some((lower.find(name)?, name))) else {
+        return Vec::new();
+    };
+    let rest = &lower[at + name.len()..];
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || "-, andto".contains(c))).unwrap_or(rest.len());
+    numbers(&rest[..end])
 }
 
 fn mask(cpus: &CpuList) -> u128 {
@@ -263,6 +298,8 @@ mod tests {
     fn values_that_mean_something_else_than_is_said_are_errors() {
         for wrong in [
             "# every millisecond\ncyclictest -m -i 1 -p 80\n",
+            "To run the loop once every 500 us: cyclictest -p 80 -m -i 5000\n",
+            "Let it use cores 4-7 only: docker run --cpuset-cpus=4,7 app\n",
             "Run it for 2 days: cyclictest -m -p 90 -D 2\n",
             "Every 250 ms, for an hour: cyclictest -m -p 90 -i 250 -D 1h\n",
             "Run it a whole day: cyclictest -m -p 90 -D 24\n",

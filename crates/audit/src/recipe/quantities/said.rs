@@ -65,6 +65,20 @@ pub fn times(text: &str) -> Vec<u64> {
     found
 }
 
+/// The times that a text states for a period: `every 500 us`, `a cycle of 2 ms`.
+pub fn periods(text: &str) -> Vec<u64> {
+    const BEFORE: [&str; 6] =
+        ["every ", "each ", "period of ", "interval of ", "cycle of ", "cycle time of "];
+    let lower = text.to_lowercase();
+    let of = |sign: &&str| {
+        let (_, rest) = lower.split_once(*sign)?;
+        let upto = rest.split([',', ';', '.', ':', '(']).next()?;
+        let words: Vec<&str> = upto.split_whitespace().take(2).collect();
+        times(&format!("every {}", words.join(" "))).first().copied()
+    };
+    BEFORE.iter().filter_map(of).take(1).collect()
+}
+
 /// The sizes that a text states, in bytes: `64 MiB`, `4 gigabytes`; those of powers of 10 are read as powers of 2, as their writers
 /// mean them.
 pub fn bytes(text: &str) -> Vec<u64> {
