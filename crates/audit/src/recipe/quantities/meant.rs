@@ -41,6 +41,8 @@ struct Entry {
     unit: Option<Unit>,
     #[serde(default)]
     sense: Sense,
+    #[serde(default)]
+    period: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -115,6 +117,8 @@ pub struct Meant {
     /// As the line has it.
     pub shown: String,
     pub quantity: Quantity,
+    /// Whether it is the time from one cycle to the next.
+    pub period: bool,
 }
 
 /// The table; empty if the file that stands in the program were wrong, which a test excludes.
@@ -134,12 +138,11 @@ pub fn of(statement: &str) -> Vec<Meant> {
         for value in line.values(entry) {
             let value = value.trim_matches(['"', '\'', '`', ';']);
             let known = found.iter().any(|meant: &Meant| meant.shown == value && entry.is_general());
-            found.extend(
-                entry
-                    .quantity(value)
-                    .filter(|_| !known)
-                    .map(|quantity| Meant { shown: value.to_owned(), quantity }),
-            );
+            found.extend(entry.quantity(value).filter(|_| !known).map(|quantity| Meant {
+                shown: value.to_owned(),
+                quantity,
+                period: entry.period,
+            }));
         }
     }
     found

@@ -65,7 +65,7 @@ fn of_statement(explained: &Explained, values: &[meant::Meant], is_alone: bool) 
             Quantity::Cpus(..) | Quantity::Priority(_) => &explained.comment,
             _ => &both,
         };
-        let message = differs(said, &meant.quantity, &all, &meant.shown)?;
+        let message = differs(said, meant, &all)?;
         let id = match meant.quantity {
             Quantity::Cpus(..) | Quantity::Share => RemarkId::Contradiction,
             _ => RemarkId::Malformed,
@@ -75,8 +75,12 @@ fn of_statement(explained: &Explained, values: &[meant::Meant], is_alone: bool) 
 }
 
 /// How a value differs from what the words say of it.
-fn differs(said: &str, quantity: &Quantity, all: &[&Quantity], shown: &str) -> Option<String> {
-    match quantity {
+fn differs(said: &str, meant: &meant::Meant, all: &[&Quantity]) -> Option<String> {
+    let shown = meant.shown.as_str();
+    match &meant.quantity {
+        Quantity::Time(length) if meant.period => {
+            other_period(said, *length, all, shown).or_else(|| time(said, *length, all, shown))
+        }
         Quantity::Time(length) => time(said, *length, all, shown),
         Quantity::Bytes(size) => bytes(said, *size, all, shown),
         Quantity::Cpus(cpus, sense) => other_cpus(said, cpus, *sense, all, shown),
@@ -109,24 +113,24 @@ pub fn slip(text: &str, length: u64) -> Option<units::Nanos> {
     times.into_iter().find(|time| !is_said && is_slip(*time, length)).map(units::Nanos)
 }
 
+/// The only time of the words is a period, and the line's is another one.
+fn other_period(said: &str, length: u64, all: &[&Quantity], shown: &str) -> Option<String> {
+    let times: BTreeSet<u64> = said::times(said).into_iter().collect();
+    let lengths = all.iter().filter(|quantity| matches!(quantity, Quantity::Time(_))).count();
+    let periods = said::periods(said);
+    let ([period], 1, 1) = (periods.as_slice(), times.len(), lengths) else { return None };
+    let is_short = |time: u64| (1..1_000_000_000).contains(&time);
+    (length != *period && is_short(length) && is_short(*period)).then(|| {
+        let (length, period) = (units::Nanos(length), units::Nanos(*period));
+        format!("{shown} is {length} here, and the text says {period}")
+    })
+}
+
 fn time(said: &str, length: u64, all: &[&Quantity], shown: &str) -> Option<String> {
-    let times = said::times(said);
+    let times: BTreeSet<u64> = said::times(said).into_iter().collect();
     if times.contains(&length) {
         return None;
     }
-    let lengths = all.iter().filter(|quantity| matches!(quantity, Quantity::Time(_))).count();
-    if let ([period], [_], 1) = (said::periods(said).as_slice(), times.as_slice(), lengths) {
-        let is_near = (1..1_000)
-            .contains(&(*period).max(length).checked_div((*period).min(length).max(1)).unwrap_or(0));
-        if is_near && length < 1_000_000_000 && *period < 1_000_000_000 {
-            return Some(format!(
-                "{shown} is {} here, and the text says {}",
-                units::Nanos(length),
-                units::Nanos(*period)
-            ));
-        }
-    }
-    let times: BTreeSet<u64> = times.into_iter().collect();
     // A time that another value of the line states is not meant of this one.
     let times: Vec<u64> = times.into_iter().filter(|time| !all.contains(&&Quantity::Time(*time))).collect();
     // Seconds where minutes, hours or days are meant.
