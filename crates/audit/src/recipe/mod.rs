@@ -316,6 +316,10 @@ fn file(text: &str, target: Target) -> Reading {
 /// A text as its form was read, if it has one that is known, with what its places and its comments say.
 fn judged(text: &str, form: Option<Reading>, target: Target) -> Reading {
     let mut reading = form.or_else(|| introduced(text, target)).unwrap_or_else(|| lines(text, target));
+    // A file that is named, and of which no reader knows a line; where packages come from is nobody's latency.
+    let is_unread = reading.statements.is_empty() && reading.settings == 0 && reading.remarks.is_empty();
+    let is_file = places::heading(text).is_some_and(|path| !path.starts_with("/etc/apt/"));
+    reading.unknown += usize::from(is_unread && is_file && reading::lines(text).next().is_some());
     reading.remarks.extend(places::remarks(text));
     reading.remarks.extend(intent::remarks(text, target));
     reading.remarks.extend(aims::remarks(text));
