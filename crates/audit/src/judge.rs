@@ -155,11 +155,22 @@ impl Judge<'_> {
         }
     }
 
-    /// The rule's cure. Lockdown forbids what is in debugfs (kernel/security/lockdown), so that ways through it come
+    /// Whether a kernel parameter is on the kernel command line already: its cure is done.
+    fn is_given(&self, word: &str) -> bool {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        match self.survey.read(&format!("boot:{name}")).value {
+            Fact::Value(given) => given.to_string() == value,
+            _ => false,
+        }
+    }
+
+    /// The rule's cure, without what is done already. Lockdown forbids what is in debugfs (kernel/security/lockdown), so that ways through it come
     /// last there.
     fn cure(&self, rule: &Rule) -> Vec<Remedy> {
         let config = self.survey.kernel_config();
-        let mut cure = remedies(&rule.cure, self.division, config.value());
+        let mut cure = rule.cure.clone();
+        cure.boot.retain(|word| !self.is_given(&self.division.fill(word)));
+        let mut cure = remedies(&cure, self.division, config.value());
         if matches!(self.survey.read("lockdown").value, Fact::Value(Value::Text(level)) if level != "none") {
             cure.order_by_key(|remedy| remedy.text.contains(DEBUGFS));
         }

@@ -62,6 +62,8 @@ pub struct Value {
     pub severity: Severity,
     pub text: String,
     pub instead: Option<String>,
+    /// A word of the same line beside which nothing is the matter.
+    pub unless: Option<String>,
 }
 
 /// A symbol that some versions do not have.

@@ -8,6 +8,7 @@
 
 mod administration;
 mod aims;
+mod boot_rules;
 mod claims;
 mod code;
 mod containers;

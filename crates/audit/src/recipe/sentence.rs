@@ -71,7 +71,8 @@ fn embedded<'a>(line: &'a str, is_code: fn(&str) -> bool) -> Option<Parted<'a>> 
     let is_argument =
         |word: &str| word.starts_with(['-', '/', '.']) && word.len() > 1 || word.contains(['=', '/']);
     for (index, (at, word)) in all.iter().enumerate().skip(1) {
-        if !is_plain(all[index - 1].1) {
+        // Behind two dashes stand words of a command line that are not the kernel's.
+        if all[index - 1].1 == "--" || !is_plain(all[index - 1].1) {
             return None;
         }
         let next = all.get(index + 1).is_some_and(|(_, next)| is_argument(next));

@@ -154,14 +154,20 @@ fn mask(text: &str) -> Option<CpuList> {
     Some((0..64).filter(|cpu| bits >> cpu & 1 == 1).map(CpuId).map(|cpu| cpu.0).collect())
 }
 
-/// `echo N > /dev/cpu_dma_latency`: the request ends with the file.
+/// `echo N > /dev/cpu_dma_latency`: the request ends with the file. A shell, or a group of commands, keeps it open.
 fn latency_request(number: usize, line: &str) -> Option<Remark> {
-    let written = line.contains("echo")
-        && line.split('>').skip(1).any(|target| target.trim_start().starts_with("/dev/cpu_dma_latency"));
+    let writes =
+        |part: &str| ["echo", "printf"].iter().any(|writer| part.contains(writer)) && latency_file(part);
+    let written = line.split([';', '&', '{', '(', '|']).any(writes);
     written.then(|| {
-        Remark::new(number, RemarkId::NoEffect, Severity::Error, line.trim(), "the request lasts as long as the file is open: echo closes it at once (and a text of 3 digits with its newline is read as a binary number)")
+        Remark::new(number, RemarkId::NoEffect, Severity::Error, line.trim(), "the request lasts as long as the file is open: the writer closes it at once (and a text of 3 digits with its newline is read as a binary number)")
             .instead("a process that opens the file, writes and stays, or cpu*/power/pm_qos_resume_latency_us")
     })
+}
+
+/// Whether a command's output goes to the file of the request.
+fn latency_file(command: &str) -> bool {
+    command.split('>').skip(1).any(|target| target.trim_start().starts_with("/dev/cpu_dma_latency"))
 }
 
 /// nproc counts: the last CPU's number is one less, and it counts only the CPUs that this process may use.

@@ -7,7 +7,8 @@ use machine::grammar::{self, Kind, modules};
 use machine::{CommandLine, parameters};
 use units::KernelVersion;
 
-use super::known::{KNOWN, WordKind};
+use super::boot_rules;
+use super::known::{self, KNOWN, WordKind};
 use super::nearest::{nearest, nearest_of};
 use super::statements::{Statement, Word};
 use super::{Remark, RemarkId, Target};
@@ -25,21 +26,30 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
             _ => None,
         })
         .collect();
-    let mut remarks: Vec<Remark> = words.iter().flat_map(|word| of_one(word, target)).collect();
+    let mut remarks: Vec<Remark> = words.iter().flat_map(|word| of_one(word, &words, target)).collect();
     let mut lines: BTreeMap<usize, Vec<&Word>> = BTreeMap::new();
     for word in words.into_iter().filter(|word| word.on_command_line && !word.for_init) {
         lines.entry(word.line).or_default().push(word);
     }
     remarks.extend(lines.values().flat_map(|line| together(line, target)));
+    let is_said = |of: &Remark| remarks.iter().any(|said| said.line == of.line && said.excerpt == of.excerpt);
+    let by_rules = lines.values().flat_map(|line| boot_rules::remarks(line, target));
+    let by_rules: Vec<Remark> = by_rules.filter(|remark| !is_said(remark)).collect();
+    remarks.extend(by_rules);
     remarks
 }
 
-fn of_one(word: &Word, target: Target) -> Vec<Remark> {
+fn of_one(word: &Word, all: &[&Word], target: Target) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = name(word, target).into_iter().collect();
     let value = word.value.as_deref().unwrap_or_default();
-    for known in
-        KNOWN.value.iter().filter(|known| parameters::same(&known.name, &word.name) && known.value == value)
-    {
+    let stands_beside =
+        |text: &String| all.iter().any(|other| other.line == word.line && shown(other) == *text);
+    let is_of_word = |known: &&known::Value| {
+        parameters::same(&known.name, &word.name)
+            && known.value == value
+            && !known.unless.as_ref().is_some_and(stands_beside)
+    };
+    for known in KNOWN.value.iter().filter(is_of_word) {
         let id = if known.severity == Severity::Note { RemarkId::NoEffect } else { RemarkId::Dangerous };
         remarks.push(
             Remark::new(word.line, id, known.severity, shown(word), &*known.text)
@@ -122,8 +132,10 @@ fn name(word: &Word, target: Target) -> Option<Remark> {
         return Some(of(RemarkId::Misspelt, Severity::Error, message).instead(nearest));
     }
     // A word with a dot may be a parameter of a module that the documents do not name.
-    let judged =
-        word.on_command_line && parameters::reader_of(&word.name).is_none() && !word.name.contains('.');
+    let judged = word.on_command_line
+        && !word.for_init
+        && parameters::reader_of(&word.name).is_none()
+        && !word.name.contains('.');
     if word.name.starts_with("CONFIG_") {
         let message =
             "is a symbol of the configuration: it has no effect on a kernel command line".to_owned();
@@ -248,13 +260,14 @@ fn members(word: &Word, value: &str, target: Target) -> Vec<Remark> {
     let known = grammar::cpu_list(text, None, target.version).ok().filter(|_| is_list);
     let Some(list) = known else { return Vec::new() };
     let is_isolcpus = parameters::same(&word.name, "isolcpus");
+    let takes_cpus_away = is_isolcpus || parameters::same(&word.name, "nohz_full");
     let error = |id, message: String| Remark::new(word.line, id, Severity::Error, shown(word), message);
     let mut remarks = Vec::new();
     if let Some(last) = last.filter(|_| !text.contains(['N', 'l'])) {
         if let Some(beyond) = list.iter().find(|cpu| cpu.0 > last) {
             let message = format!("CPU {beyond} does not exist here: the last is {last}");
             remarks.push(error(RemarkId::Malformed, message));
-        } else if list.len() == last as usize + 1 && is_isolcpus {
+        } else if list.len() == last as usize + 1 && takes_cpus_away {
             remarks.push(error(RemarkId::Dangerous, "leaves no CPU for everything else".to_owned()));
         }
     }

@@ -289,3 +289,23 @@ fn what_the_next_boot_changes_is_said() {
         (Outcome::Passed, String::new(), vec!["cpus.isolated: 2-3".into()])
     );
 }
+
+#[test]
+fn a_cure_that_is_done_already_is_not_offered() {
+    let rule = BOOT_RULES.replacen("fact = \"boot:threadirqs\"", "fact = \"boot:nosuch\"", 1).replacen(
+        "cure.boot = [\"threadirqs\"]",
+        "cure.boot = [\"threadirqs\", \"idle=halt\"]\ncure.none = \"or leave it\"",
+        1,
+    );
+    let rules = Rules::parse(&[("boot", &rule)]).unwrap();
+    let cures = |line: &str| {
+        let machine = machine();
+        machine.write("/proc/cmdline", line);
+        let audit = audit_with(&rules, &machine, "2-3", &Request::default());
+        let cures = finding(&audit, "bt-word").cure.iter();
+        cures.map(|cure| cure.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(cures("quiet"), ["threadirqs idle=halt", "or leave it"]);
+    assert_eq!(cures("quiet threadirqs idle=poll"), ["idle=halt", "or leave it"]);
+    assert_eq!(cures("threadirqs idle=halt"), ["or leave it"]);
+}

@@ -4,6 +4,7 @@
 mod asked;
 mod cases;
 mod catalogue;
+mod classes;
 mod corpus;
 mod debian;
 mod emit;

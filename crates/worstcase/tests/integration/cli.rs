@@ -283,3 +283,32 @@ fn a_sources_makefile_gives_the_version_and_a_conflict_is_said() {
     assert!(errors.contains("was made by Linux 6.1.90"), "{errors}");
     assert!(!answer.contains("\"6.12.3\""), "{answer}");
 }
+
+/// CPUs that are offline can be isolated at the next boot; those that can never be cannot.
+#[test]
+fn a_recipe_is_judged_by_the_cpus_that_there_can_be() {
+    let tree = tempfile::tempdir().unwrap();
+    let cpus = tree.path().join("sys/devices/system/cpu");
+    fs::create_dir_all(&cpus).unwrap();
+    fs::write(cpus.join("online"), "0-3\n").unwrap();
+    fs::write(cpus.join("possible"), "0-7\n").unwrap();
+    for (line, code) in [("quiet isolcpus=5-6\n", 0), ("quiet isolcpus=8\n", 1)] {
+        let recipe = tree.path().join("recipe");
+        fs::write(&recipe, line).unwrap();
+        let mut check = worstcase(&["check", "--recipe"]);
+        let (found, out, err) = shown(&check.arg(&recipe).arg("--root").arg(tree.path()).output().unwrap());
+        assert_eq!(found, Some(code), "{line}{out}{err}");
+    }
+}
+
+#[test]
+fn a_configuration_commands_no_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config");
+    fs::write(&path, "CONFIG_HZ=1000\nCONFIG_X=\u{1b}[2J\u{9b}31m\n\u{1b}]0;x\u{7}\n").unwrap();
+    let (_, out, err) =
+        shown(&worstcase(&["check", "--kconfig", &path.display().to_string()]).output().unwrap());
+    assert!(err.contains("warning: "), "{err}");
+    let obeyed = out.chars().chain(err.chars()).find(|c| c.is_control() && *c != '\n');
+    assert_eq!(obeyed, None, "{err}");
+}

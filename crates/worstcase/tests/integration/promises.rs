@@ -1,4 +1,4 @@
-//! SECURITY.md and docs/findings.md say which tests hold what: each test that they name is there.
+//! SECURITY.md, docs/findings.md and the tests of audit say which tests hold what: each test that they name is there.
 
 use std::fs;
 use std::path::Path;
@@ -53,4 +53,11 @@ fn every_finding_has_a_test_that_is_there() {
     let rows = rows("docs/findings.md");
     assert_eq!((numbered(&rows), rows.len()), (28, 28), "16 of security, 12 of control");
     assert_eq!(without_a_test(&rows, 2), [""; 0]);
+}
+
+#[test]
+fn every_class_of_what_check_misjudged_has_a_test_that_is_there() {
+    let rows = rows("crates/audit/tests/README.md");
+    assert_eq!(rows.len(), 45, "classes");
+    assert_eq!(without_a_test(&rows, 1), [""; 0]);
 }

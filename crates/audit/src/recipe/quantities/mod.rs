@@ -48,7 +48,8 @@ pub fn beyond(text: &str, processors: u32) -> Vec<Remark> {
             format!("CPU {found} does not exist here: the last is {}", processors.saturating_sub(1));
         Some(Remark::error(index + 1, RemarkId::Malformed, line, message))
     };
-    let is_code = |line: &&str| !line.trim_start().starts_with('#');
+    // `N` is the last CPU, whichever that is.
+    let is_code = |line: &&str| !line.trim_start().starts_with('#') && !line.contains("-N");
     text.lines().enumerate().filter(|(_, line)| is_code(line)).filter_map(of).collect()
 }
 
