@@ -21,8 +21,6 @@ pub struct File {
     since: Option<KernelVersion>,
     until: Option<KernelVersion>,
     moved: Option<&'static str>,
-    /// Where it is written to in the kernel's source.
-    pub source: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,8 +203,7 @@ static FILES: LazyLock<Vec<File>> =
 
 fn entry(line: &'static str) -> Option<File> {
     let mut columns = line.split('|').map(str::trim);
-    let (path, content, versions, source) =
-        (columns.next()?, columns.next()?, columns.next()?, columns.next()?);
+    let (path, content, versions) = (columns.next()?, columns.next()?, columns.next()?);
     let content = match content {
         "gone" => Content::None,
         "ro" => Content::ReadOnly,
@@ -223,7 +220,7 @@ fn entry(line: &'static str) -> Option<File> {
         None => (versions, None),
     };
     let (since, until) = range.split_once('-').unwrap_or((range, ""));
-    Some(File { path, content, since: since.parse().ok(), until: until.parse().ok(), moved, source })
+    Some(File { path, content, since: since.parse().ok(), until: until.parse().ok(), moved })
 }
 
 /// Whether a pattern of the table stands for a path, which may have patterns and variables of its own; `*` at the end of a

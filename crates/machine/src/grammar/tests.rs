@@ -4,6 +4,8 @@ use super::*;
 use crate::CommandLine;
 
 const NEW: Option<KernelVersion> = Some(KernelVersion::new(6, 12));
+/// The table of files with where each row comes from, which programs do not carry.
+const FILES: &str = include_str!("files.txt");
 const OLD: Option<KernelVersion> = Some(KernelVersion::new(6, 1));
 
 fn is_wrong(word: &str, version: Option<KernelVersion>) -> bool {
@@ -18,7 +20,7 @@ fn is_wrong(word: &str, version: Option<KernelVersion>) -> bool {
 fn each_line_of_the_tables_is_read() {
     let lines = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
     assert_eq!(parameters().count(), lines(&TABLE));
-    assert_eq!(files::files().count(), lines(include_str!("files.txt")));
+    assert_eq!(files::files().count(), lines(FILES));
     assert_eq!(symbols::names().count(), lines(include_str!("symbols.txt")));
     assert!(parameters().count() >= 150, "{}", parameters().count());
 }
@@ -169,4 +171,160 @@ fn a_word_that_a_later_kernel_may_know_is_no_fault() {
     assert!(is_wrong("preempt=rt", NEW) && !is_wrong("preempt=rt", later));
     assert!(is_wrong("idle=Poll", later), "a slip in a word that the table has");
     assert!(is_wrong("isolcpus=1,domain", later), "the grammar of CPU lists has not changed");
+}
+
+/// Files that are younger than 6.12, or of kernels that are not mainline's, and the directories whose files differ by driver.
+const UNREAD: [&str; 6] = [
+    "cpuinfo_avg_freq",
+    "interactive/*",
+    "iosched/*",
+    "sched/llc_enabled",
+    "sched/ext_server/*",
+    "fair_server/*",
+];
+
+/// A row's columns: path, value, versions, source, sources read, document.
+fn file_rows() -> Vec<[&'static str; 6]> {
+    let rows = FILES.lines().filter(|line| !line.starts_with('#'));
+    let columns = |line: &'static str| line.split('|').map(str::trim).collect::<Vec<_>>().try_into();
+    rows.map(|line| columns(line).unwrap_or_else(|_| panic!("not six columns: {line}"))).collect()
+}
+
+/// The versions of a row: the first that has the file, the first that has it no more.
+fn span(versions: &str) -> (Option<KernelVersion>, Option<KernelVersion>) {
+    let range = versions.split('=').next().unwrap().trim();
+    let (since, until) = range.split_once('-').unwrap_or((range, ""));
+    (since.parse().ok(), until.parse().ok())
+}
+
+#[test]
+fn each_file_has_a_source_in_which_it_was_found() {
+    let mut faults = Vec::new();
+    for [path, value, versions, source, read, document] in file_rows() {
+        let (since, until) = span(versions);
+        let has = |version: KernelVersion| {
+            since.is_none_or(|since| version >= since) && until.is_none_or(|until| version < until)
+        };
+        let is_older = until.is_some_and(|until| until <= OLD.unwrap());
+        let is_unread = UNREAD.iter().any(|end| path.ends_with(end));
+        let both = has(OLD.unwrap()) && has(NEW.unwrap());
+        let beyond = read.split_whitespace().find(|version| !has(version.parse().unwrap()));
+        for (is_wrong, what) in [
+            (!source.contains('/') || !source.ends_with(['c', 'h']), "names no source"),
+            (document != "-" && !document.starts_with("Documentation/"), "names no document"),
+            (beyond.is_some(), "was found in a version that is said not to have it"),
+            (read.is_empty() && value != "gone" && !is_older && !is_unread, "was found nowhere"),
+            (both && !read.is_empty() && read != "6.1 6.12", "is not in both, and no version says so"),
+        ] {
+            faults.extend(is_wrong.then(|| format!("{path} {what}")));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// A path as a row's pattern stands for it.
+fn one_of(pattern: &str) -> String {
+    pattern
+        .replace("cpu*", "cpu3")
+        .replace("state*", "state1")
+        .replace("policy*", "policy2")
+        .replace('*', "x7")
+}
+
+/// Values that a row takes, and others that it does not.
+fn drawn(value: &str, seed: &mut rand_like::Numbers) -> Option<(Vec<String>, Vec<String>)> {
+    let text = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
+    Some(match value.split_once(' ').unwrap_or((value, "")) {
+        ("int", range) => {
+            let (least, most) = range.split_once("..").unwrap_or_default();
+            let (low, high) =
+                (least.parse().unwrap_or(i64::from(i32::MIN)), most.parse().unwrap_or(i64::from(i32::MAX)));
+            let inside = low + seed.below(high - low + 1);
+            let mut outside = text(&["x", "1k", "1.5"]);
+            outside.extend((!least.is_empty()).then(|| (low - 1 - seed.below(9)).to_string()));
+            outside.extend((!most.is_empty()).then(|| (high + 1 + seed.below(9)).to_string()));
+            (vec![low.to_string(), high.to_string(), inside.to_string()], outside)
+        }
+        ("words", words) => {
+            // What is younger than the version that is asked is tested by that.
+            let is_known = |word: &&str| !word.ends_with("@6.13");
+            let word = |word: &str| word.split('@').next().unwrap().replace('&', "+");
+            (words.split(',').filter(is_known).map(word).collect(), text(&["zzz", "ALWAYSNEVER", "42x"]))
+        }
+        ("bool", _) => (text(&["0", "1", "y", "n"]), text(&["2", "x"])),
+        ("cpus" | "cpus?", _) => {
+            let first = seed.below(30);
+            (
+                vec![format!("{first}"), format!("{first}-{}", first + 1 + seed.below(5))],
+                text(&["0xf0", "f0f", "all but 3"]),
+            )
+        }
+        ("mask" | "hex", _) => (vec![format!("{:x}", 1 + seed.below(255))], text(&["2-3", "0-1,4", "cpu1"])),
+        ("resume", _) => (vec!["n/a".into(), (1 + seed.below(900)).to_string()], text(&["0", "-1", "max"])),
+        ("quota", _) => (text(&["max", "max 100000", "70000 100000"]), text(&["-1", "500", "50%"])),
+        ("controllers", _) => (text(&["+cpuset", "+cpu -memory"]), text(&["cpuset", "+cpus"])),
+        ("feature", _) => (text(&["NO_TTWU_QUEUE", "RT_PUSH_IPI"]), text(&["TTWU", "no_hrtick"])),
+        ("ro" | "noeffect", _) => (Vec::new(), text(&["0", "1", "x"])),
+        _ => return None,
+    })
+}
+
+/// Numbers that are the same in each run.
+mod rand_like {
+    pub struct Numbers(pub u64);
+
+    impl Numbers {
+        /// At least 0 and below `end`.
+        pub fn below(&mut self, end: i64) -> i64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as i64 % end.max(1)
+        }
+    }
+}
+
+/// What is wrong with a row, by values that are drawn for it.
+fn faults_of(row: &[&'static str; 6], seed: &mut rand_like::Numbers, judged: &mut usize) -> Vec<String> {
+    use files::{FileFault, judge};
+    let [path, value, versions, ..] = row;
+    let one = one_of(path);
+    let mut faults = Vec::new();
+    if files::file(&one).map(|file| file.path) != Some(*path) {
+        return vec![format!("{path}: another row stands before it")];
+    }
+    let is_gone = |version| matches!(judge(&one, "1", version), Some(FileFault::Gone(_)));
+    if *value == "gone" {
+        faults.extend((!is_gone(NEW)).then(|| format!("{path} is there")));
+        return faults;
+    }
+    let (since, until) = span(versions);
+    let long_ago = KernelVersion::new(4, 0);
+    faults.extend(
+        (since.is_some() && !is_gone(Some(long_ago))).then(|| format!("{path} is there before {since:?}")),
+    );
+    faults.extend((until.is_some() && !is_gone(until)).then(|| format!("{path} is there in {until:?}")));
+    let version = match (since, until) {
+        (Some(since), _) => Some(since.max(NEW.unwrap())),
+        (None, Some(_)) => Some(long_ago),
+        (None, None) => NEW,
+    };
+    let Some((taken, refused)) = drawn(value, seed) else { return faults };
+    *judged += taken.len() + refused.len();
+    for text in &taken {
+        let fault = judge(&one, text, version);
+        faults.extend(fault.map(|fault| format!("{path} ({value}) takes {text}: {fault:?}")));
+    }
+    for text in &refused {
+        let is_refused = matches!(judge(&one, text, version), Some(FileFault::Value(_)));
+        faults.extend((!is_refused).then(|| format!("{path} ({value}) refuses {text}")));
+    }
+    faults
+}
+
+#[test]
+fn each_file_takes_what_its_row_says_and_nothing_else() {
+    let (mut seed, mut judged) = (rand_like::Numbers(24), 0);
+    let faults: Vec<String> =
+        file_rows().iter().flat_map(|row| faults_of(row, &mut seed, &mut judged)).collect();
+    assert!(faults.is_empty(), "{} faults: {faults:#?}", faults.len());
+    assert!(judged > 1000, "{judged} values");
 }
