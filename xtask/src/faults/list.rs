@@ -314,6 +314,13 @@ pub const ALL: &[Fault] = &[
         found_by: unit("experiment", ""),
     },
     Fault {
+        name: "a-call-is-charged-to-who-sent-the-last-one-anywhere",
+        file: "crates/explain/src/cause.rs",
+        is: "if to.contains(self.window.cpu) && (called",
+        becomes: "if !to.is_empty() && (called",
+        found_by: Tests { package: "explain", executable: Some("integration"), tests: "sorts" },
+    },
+    Fault {
         name: "the-end-of-a-latency-is-in-no-piece",
         file: "crates/explain/src/account.rs",
         is: "split(stages, at..time.end, playback.activity(), pieces);",

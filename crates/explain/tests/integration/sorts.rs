@@ -2,7 +2,7 @@
 
 use explain::{Frame, Kind, Usual, Window, account};
 use record::{Activity, Certainty, Class, Stage};
-use units::Nanos;
+use units::{CpuId, CpuList, Nanos};
 
 use crate::made_up::{OTHER, OWN, Script, task};
 
@@ -273,4 +273,30 @@ fn a_system_call_that_ran_to_its_end_is_named_as_a_whole() {
         .window(4_001_000);
     let (class, culprit, ..) = main_cause(&window);
     assert_eq!((class, culprit.as_str()), (Class::NoPreemption, "__x64_sys_bpf in stress [200]"));
+}
+
+#[test]
+fn a_call_is_charged_to_who_sent_it_here_and_not_to_who_sent_elsewhere_later() {
+    let vector = || Frame::Vector("call_function_single".to_owned());
+    let mut window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .timer(1_002_000, OTHER, "")
+        .enter(1_002_800, OTHER, vector())
+        .leave(3_000_000, OTHER, vector())
+        .switch(3_001_000, OTHER, OWN)
+        .window(3_002_000);
+    let sent = |at, task, to| explain::Event {
+        at: Nanos(at),
+        cpu: CpuId(1),
+        task,
+        kind: Kind::Ipi {
+            to: CpuList::from_iter([CpuId(to)]),
+            from: "on_each_cpu".to_owned(),
+            function: String::new(),
+        },
+    };
+    window.events.insert(CpuId(1), vec![sent(1_002_700, 300, 0), sent(1_002_900, 400, 2)]);
+    let account = account(&window, Some(&USUAL));
+    let call = account.causes.iter().find(|cause| cause.class == Class::Call).unwrap();
+    assert!(call.witness.contains("[300] on CPU 1 in on_each_cpu"), "{call:?}");
 }
