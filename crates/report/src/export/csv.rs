@@ -4,7 +4,7 @@ use record::Record;
 
 use super::row::{FigureRow, rows};
 
-const HEAD: &str = "load,interval_ns,cstates,cpu,unit,minimum,average,p50,p99,p99_9,p99_99,maximum,maximum_is_bound,\
+const HEAD: &str = "load,interval_ns,setup,cstates,cpu,unit,minimum,average,p50,p99,p99_9,p99_99,maximum,maximum_is_bound,\
                     samples,missed,late,over_limit,marks\n";
 
 /// A row for each load on all CPUs and on each; an empty field where there is no value.
@@ -26,6 +26,7 @@ fn line(row: &FigureRow) -> String {
     let fields = [
         field(&row.load),
         number(row.interval_ns),
+        field(row.setup.as_deref().unwrap_or_default()),
         field(&row.cstates),
         field(&row.cpu),
         row.unit.to_owned(),

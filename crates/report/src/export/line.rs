@@ -17,12 +17,15 @@ pub fn line(record: &Record) -> String {
     let worst = record.worst().map_or_else(
         || "nothing was measured".into(),
         |(latency, scenario, series)| {
+            let planned = &scenario.head.planned;
+            let variant = crate::group::variant(&planned.setup).filter(|_| record.scenarios.len() > 1);
+            let variant = variant.map_or_else(String::new, |variant| format!(" ({variant})"));
             let bound = if series.is_bound(latency) { "at least " } else { "" };
             format!(
-                "{} {bound}{} under {} on {}, of {samples} {}",
+                "{} {bound}{} under {}{variant} on {}, of {samples} {}",
                 words.greatest,
                 unit.with_name(latency),
-                scenario.head.planned.load,
+                planned.load,
                 crate::group::cpu_name(series.cpu),
                 words.count
             )

@@ -24,7 +24,7 @@ fn line(row: &FigureRow, unit: Unit) -> String {
     let marks = if row.marks.is_empty() { String::new() } else { format!(" ({})", row.marks.join(", ")) };
     format!(
         "| {}{} | {} | {} | {} | {bound}{} | {} | {} |\n",
-        escaped(&row.load),
+        escaped(&row.head),
         escaped(&marks),
         value(row.p50),
         value(row.p99),

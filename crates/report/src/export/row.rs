@@ -12,10 +12,15 @@ pub(super) const ALL: &str = "all";
 /// The figures of a load on a CPU. Values are in `unit`; none where too few were measured for one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FigureRow {
+    /// What tells the load's rows from others in a table: the load, a period, a call.
+    #[serde(skip)]
+    pub(super) head: String,
     /// The load.
     pub load: String,
     /// The period in nanoseconds; none for an instrument without periods.
     pub interval_ns: Option<u64>,
+    /// What an instrument without periods did: the call, as `pi-mutex`; none with a period.
+    pub setup: Option<String>,
     /// The C-state policy.
     pub cstates: String,
     /// `all`, the CPU's number, or `not pinned`.
@@ -55,7 +60,8 @@ impl FigureRow {
     pub(super) fn name(&self) -> String {
         let interval = self.interval_ns.map_or_else(String::new, |ns| format!(" {}", units::Nanos(ns)));
         let cpu = if self.cpu.starts_with(|c: char| c.is_ascii_digit()) { "CPU " } else { "" };
-        format!("{}{interval} {} {cpu}{}", self.load, self.cstates, self.cpu)
+        let setup = self.setup.as_ref().map_or_else(String::new, |setup| format!(" {setup}"));
+        format!("{}{interval}{setup} {} {cpu}{}", self.load, self.cstates, self.cpu)
     }
 }
 
@@ -81,8 +87,10 @@ fn row(group: &Group<'_>, cpu: String, figures: &Figures, unit: Unit) -> FigureR
     let [p99, p99_9, p99_99] = figures.percentiles.map(|value| value.map(|value| value.0));
     let maximum = figures.observed.maximum();
     FigureRow {
+        head: group.name(),
         load: group.key.load.clone(),
         interval_ns: group.key.interval.map(|interval| interval.0),
+        setup: group.key.variant.clone(),
         cstates: group.key.cstates.to_string(),
         cpu,
         unit: if unit == Unit::Instructions { "instructions" } else { "ns" },

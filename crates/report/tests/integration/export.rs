@@ -23,13 +23,13 @@ fn two(limit: u64) -> Record {
 #[test]
 fn figures_as_values_separated_by_commas() {
     insta::assert_snapshot!(export::csv(&two(40)), @r"
-    load,interval_ns,cstates,cpu,unit,minimum,average,p50,p99,p99_9,p99_99,maximum,maximum_is_bound,samples,missed,late,over_limit,marks
-    idle,1000000,as-is,all,ns,1471,2643,2499,4899,7499,22399,31208,false,20000,0,0,0,
-    idle,1000000,as-is,0,ns,1514,2651,2399,4999,7799,22399,29624,false,10000,0,0,0,
-    idle,1000000,as-is,1,ns,1471,2635,2499,4899,6699,17599,31208,false,10000,0,0,0,
-    io,1000000,as-is,all,ns,1492,2707,2499,5399,7899,33799,47235,false,20000,0,0,1,
-    io,1000000,as-is,0,ns,1496,2708,2499,5299,8299,12399,36957,false,10000,0,0,0,
-    io,1000000,as-is,1,ns,1492,2705,2499,5499,7599,33799,47235,false,10000,0,0,1,
+    load,interval_ns,setup,cstates,cpu,unit,minimum,average,p50,p99,p99_9,p99_99,maximum,maximum_is_bound,samples,missed,late,over_limit,marks
+    idle,1000000,,as-is,all,ns,1471,2643,2499,4899,7499,22399,31208,false,20000,0,0,0,
+    idle,1000000,,as-is,0,ns,1514,2651,2399,4999,7799,22399,29624,false,10000,0,0,0,
+    idle,1000000,,as-is,1,ns,1471,2635,2499,4899,6699,17599,31208,false,10000,0,0,0,
+    io,1000000,,as-is,all,ns,1492,2707,2499,5399,7899,33799,47235,false,20000,0,0,1,
+    io,1000000,,as-is,0,ns,1496,2708,2499,5299,8299,12399,36957,false,10000,0,0,0,
+    io,1000000,,as-is,1,ns,1492,2705,2499,5499,7599,33799,47235,false,10000,0,0,1,
     ");
 }
 
@@ -183,4 +183,34 @@ fn a_record_of_nothing_passes_in_no_form() {
     record.judgement = record::verdict::judge(&record, &[]);
     agree(&record);
     assert!(record.judgement.verdict.exit_code() != 0);
+}
+
+/// Calls of the kernel have no period: their rows and test cases are told apart by the call.
+#[test]
+fn rows_of_calls_are_told_apart_by_the_call() {
+    let mut record = two(40);
+    let call = |name: &str| {
+        record::Setup::Call(record::instrument::call::CallSetup {
+            call: name.to_owned(),
+            across: false,
+            interval: Nanos::from_millis(1),
+            burst: Nanos::ZERO,
+            partners: units::CpuList::new(),
+        })
+    };
+    for (scenario, name) in record.scenarios.iter_mut().zip(["eventfd", "pi-mutex"]) {
+        scenario.head.planned.load = "idle".into();
+        scenario.head.planned.setup = call(name);
+    }
+    let names: Vec<String> = export::tap(&record)
+        .lines()
+        .filter_map(|line| line.split_once(" - "))
+        .map(|(_, name)| name.to_owned())
+        .collect();
+    assert!(names.iter().any(|name| name.starts_with("idle eventfd ")), "{names:?}");
+    let mut distinct = names.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), names.len(), "{names:?}");
+    assert!(export::csv(&record).contains("\nidle,,pi-mutex,"));
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use record::{Own, Record, Scenario};
 
-use crate::support::{is_root, skipped};
+use crate::support::{guests, is_root, skipped};
 
 const BURST: u64 = 400_000;
 
@@ -61,4 +61,42 @@ fn every_call_is_measured_and_shown() {
     }
     let page = std::fs::read_to_string(directory.path().join("record/report.html")).unwrap();
     assert!(page.contains("Longest call") && page.contains("pi-mutex"));
+}
+
+/// The shortest waits for a plain mutex and for one with inheritance in a guest, in instructions, beside bursts of `burst`.
+fn waits_in_guest(directory: &Path, kernel: &str, burst: &str) -> [u64; 2] {
+    let out = directory.join(format!("{kernel}-{burst}"));
+    let output = Command::new(env!("CARGO_BIN_EXE_worstcase"))
+        .args(["lab", "run", "--kernel", kernel, "--out"])
+        .arg(&out)
+        .args(["--", "bench", "--probe", "call", "--calls", "mutex,pi-mutex", "--partners", "0", "--loads"])
+        .args(["idle", "--duration", "300ms", "--interval", "12ms", "--seed", "1", "--burst", burst])
+        .output()
+        .unwrap();
+    let record = record::store::load(&out).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let [plain, inherits] = &record.scenarios[..] else { panic!("{:?}", record.scenarios.len()) };
+    [shortest(plain), shortest(inherits)]
+}
+
+/// Where a nanosecond is an instruction, the wait for a plain mutex grows by the whole burst of the thread in the middle. With
+/// inheritance it stays within a hundredth of a burst: what the ticks that fall into it take.
+#[test]
+fn in_guests_a_burst_lengthens_the_wait_for_a_plain_mutex_alone() {
+    const KERNELS: [(&str, &[&str]); 4] = [
+        ("debian-6.1-amd64", &["--version", "6.1"]),
+        ("debian-6.1-rt-amd64", &["--version", "6.1", "--flavour", "rt"]),
+        ("debian-6.12-amd64", &["--version", "6.12"]),
+        ("debian-6.12-rt-amd64", &["--version", "6.12", "--flavour", "rt"]),
+    ];
+    const BURST: u64 = 2_000_000;
+    if guests::hindered(&["qemu-system-x86_64", "mke2fs"], &KERNELS.map(|(_, words)| words)) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for (kernel, _) in KERNELS {
+        let [plain, inherits] = waits_in_guest(directory.path(), kernel, "0us");
+        let [longer, bounded] = waits_in_guest(directory.path(), kernel, "2ms");
+        assert!((BURST..BURST + BURST / 100).contains(&(longer - plain)), "{kernel}: {plain}, {longer}");
+        assert!(bounded < inherits + BURST / 100, "{kernel}: {inherits}, {bounded}");
+    }
 }
