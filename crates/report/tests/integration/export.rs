@@ -185,9 +185,9 @@ fn a_record_of_nothing_passes_in_no_form() {
     assert!(record.judgement.verdict.exit_code() != 0);
 }
 
-/// Calls of the kernel have no period: their rows and test cases are told apart by the call.
+/// Calls of the kernel have no period: their rows and test cases are distinguished by the call.
 #[test]
-fn rows_of_calls_are_told_apart_by_the_call() {
+fn rows_of_calls_are_distinguished_by_the_call() {
     let mut record = two(40);
     let call = |name: &str| {
         record::Setup::Call(record::instrument::call::CallSetup {
