@@ -295,7 +295,9 @@ fn limits_of_a_service(text: &str) -> Option<Remark> {
     let is_named = text.contains("User=") && text.contains("/etc/systemd/system/")
         || ["systemd service", "system service"].iter().any(|name| text.contains(name));
     let is_service = is_unit || is_named;
-    let is_allowed = ["LimitRTPRIO=", "PAMName="].iter().any(|key| text.contains(key))
+    let is_denied = |at: usize| text[..at].ends_with("no ") || text[..at].ends_with("without ");
+    let is_named_key = |key: &&str| text.match_indices(*key).any(|(at, _)| !is_denied(at));
+    let is_allowed = ["LimitRTPRIO=", "PAMName="].iter().any(|key| is_named_key(key))
         || ["CPUSchedulingPolicy=", "AmbientCapabilities="].into_iter().any(has);
     let (index, line) = text.lines().enumerate().find(|(_, line)| {
         let words: Vec<&str> = line.split_whitespace().collect();

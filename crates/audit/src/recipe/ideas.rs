@@ -43,8 +43,8 @@ pub fn claims(lower: &str, claim: &str) -> bool {
     lower.match_indices(claim).any(|(at, _)| {
         let before = &lower[..at];
         let start = before.rfind(['.', ':', ';', '\n']).map_or(0, |place| place + 1);
-        let sentence = &before[start..];
-        !["not ", "n't ", "never ", "nor ", "cannot "].iter().any(|denial| sentence.contains(denial))
+        let sentence = format!(" {}", &before[start..]);
+        ![" not ", "n't ", " never ", " nor ", " cannot "].iter().any(|denial| sentence.contains(denial))
     })
 }
 

@@ -86,8 +86,9 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
             all.push(Explained { line: index + 1, comment: whole, program, head, statement, words });
         }
         // Lines of one statement have its comment.
-        let is_head = ["for ", "while ", "if ", "do", "then"].iter().any(|head| statement.starts_with(head))
-            && !statement.contains(['>', '|']);
+        let first = statement.split_whitespace().next().unwrap_or_default();
+        let is_head =
+            ["for", "while", "if", "do", "then"].contains(&first) && !statement.contains(['>', '|']);
         let goes_on = trimmed.ends_with('\\') || is_head;
         let introduces = statement.is_empty() && comment.trim_end().ends_with(':');
         if !goes_on && !introduces && (!statement.is_empty() || !continues) {
@@ -264,6 +265,9 @@ struct Machine {
     x86: bool,
     arm32: bool,
     arm64: bool,
+    /// A processor of AMD's alone, or of Intel's alone.
+    amd: bool,
+    intel: bool,
     /// Control groups of version 2 only.
     cgroup2: bool,
     /// intel_pstate chooses the frequency itself.
@@ -317,6 +321,8 @@ impl Machine {
                 "graviton",
                 "ampere",
             ]),
+            amd: says(&AMD) && !says(&INTEL),
+            intel: says(&INTEL) && !says(&AMD),
             cgroup2: says(&["cgroup2", "cgroup v2", "cgroups v2", "unified hierarchy"]),
             pstate_active: says(&[
                 "intel_pstate in active mode",
@@ -372,6 +378,10 @@ fn not_there(number: usize, line: &str, machine: Machine, target: Target) -> Opt
     })
 }
 
+/// Names of processors as people write them.
+const AMD: [&str; 5] = ["epyc", "ryzen", "threadripper", "amd cpu", "amd processor"];
+const INTEL: [&str; 7] = ["xeon", "core i3", "core i5", "core i7", "core i9", "celeron", "intel"];
+
 /// Kernel parameters that only x86 has (arch/x86, drivers/idle, drivers/cpufreq; kernel-parameters.txt).
 const X86: [&str; 16] = [
     "idle",
@@ -408,6 +418,20 @@ fn of_another_machine(number: usize, line: &str, machine: Machine) -> Option<Rem
     let foreign = of_x86().filter(|_| (machine.arm64 || machine.arm32) && !machine.x86);
     if let Some(name) = foreign {
         let message = format!("only x86 has {name}: on ARM the word does nothing");
+        return Some(Remark::error(number, RemarkId::Elsewhere, line, message));
+    }
+    let of_vendor = |name: &'static [&'static str]| {
+        let mut words = line.split([' ', '"', '\'', '`']).filter(|word| word.contains('='));
+        words.find(|word| name.iter().any(|start| word.starts_with(start)) && is_advised(word))
+    };
+    let other = match () {
+        () if machine.amd => of_vendor(&["intel_pstate=", "intel_idle."]).map(|word| (word, "Intel")),
+        () if machine.intel => of_vendor(&["amd_pstate=", "amd_iommu="]).map(|word| (word, "AMD")),
+        () => None,
+    };
+    if let Some((word, vendor)) = other {
+        let name = word.split('=').next().unwrap_or(word);
+        let message = format!("is of drivers for processors of {vendor}: on this one {name} does nothing");
         return Some(Remark::error(number, RemarkId::Elsewhere, line, message));
     }
     let governors = ["schedutil", "ondemand", "conservative", "userspace"];

@@ -11,6 +11,7 @@ mod aims;
 mod boot_rules;
 mod claims;
 mod code;
+mod commands;
 mod containers;
 mod context;
 mod ethtool;
@@ -217,6 +218,10 @@ pub fn examine(text: &str, target: Target) -> Examination {
 /// What a text says: a file of a known format, a page with code in it, or lines of any sort.
 fn read(text: &str, target: Target) -> Reading {
     let form = forms::read(text, target);
+    let inside = inline(text, target);
+    if form.is_none() && !markdown::is_page(text) && inside.settings + inside.statements.len() > 0 {
+        return inside;
+    }
     if places::files(text).len() > 1 && !markdown::is_page(text) {
         return file(text, target);
     }
@@ -242,6 +247,7 @@ fn read(text: &str, target: Target) -> Reading {
         }
     }
     reading.add(assigned_in_sentences(text));
+    reading.add(inline(text, target));
     for (index, line) in text.lines().enumerate().filter(|(_, line)| prose::advises(line)) {
         for span in line.split('`').skip(1).step_by(2).filter(|span| span.contains(' ')) {
             if forms::read(span, target).is_some() {
@@ -253,6 +259,19 @@ fn read(text: &str, target: Target) -> Reading {
     reading.statements.extend(statements::spans(text));
     for (line, sentence, command) in statements::commands_in_sentences(text) {
         reading.add(file(&format!("# {sentence}\n{command}"), target).at(line));
+    }
+    reading
+}
+
+/// Contents of files that sentences give behind their paths.
+fn inline(text: &str, target: Target) -> Reading {
+    let mut reading = Reading::default();
+    for (index, line) in text.lines().enumerate() {
+        let Some((path, content)) = places::inline(line) else { continue };
+        let whole = format!("# {path}\n{content}\n");
+        if forms::read(&whole, target).is_some() {
+            reading.add(file(&whole, target).at(index + 1));
+        }
     }
     reading
 }

@@ -110,6 +110,18 @@ pub fn files(text: &str) -> Vec<(usize, String)> {
     files
 }
 
+/// A file's path and its content in a sentence: `with one line in /etc/security/limits.d/rt.conf: @rt - rtprio 95`.
+pub fn inline(line: &str) -> Option<(&str, &str)> {
+    let (at, _) = line.match_indices(": ").find(|(at, _)| {
+        let path = line[..*at].split_whitespace().last().unwrap_or_default();
+        path.trim_start_matches(['`', '(']).starts_with("/etc/")
+    })?;
+    let path = line[..at].split_whitespace().last()?.trim_matches(['`', '(', ')']);
+    let is_sentence = line[..at].split_whitespace().count() > 2 && prose::advises(&line[..at]);
+    let content = line[at + 2..].trim().trim_matches('`');
+    (is_sentence && !content.is_empty() && !content.contains('`')).then_some((path, content))
+}
+
 /// The path of the file that a text is, if its first lines name one.
 pub fn heading(text: &str) -> Option<&str> {
     let first =

@@ -2,12 +2,11 @@
 
 use machine::{grammar, parameters};
 
+use super::commands;
 use super::known::KNOWN;
 use super::loaders;
 use super::nearest::nearest;
 use super::prose;
-use super::script::unwrapped;
-use super::tools;
 
 /// A value for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -350,109 +349,9 @@ fn sysctl_line(line: &str) -> Option<(String, String)> {
     (is_setting && one_word).then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// Programs that these recipes use.
-const PROGRAMS: [&str; 85] = [
-    "uname",
-    "apt",
-    "apt-get",
-    "echo",
-    "stress",
-    "stress-ng",
-    "cyclictest",
-    "latmus",
-    "chrt",
-    "taskset",
-    "systemctl",
-    "hwlatdetect",
-    "mpstat",
-    "pidstat",
-    "vmstat",
-    "ping",
-    "cat",
-    "setenv",
-    "fw_setenv",
-    "tee",
-    "printf",
-    "sysctl",
-    "cpupower",
-    "for",
-    "exec",
-    "mkdir",
-    "rtla",
-    "ethtool",
-    "tuned-adm",
-    "tuna",
-    "ulimit",
-    "setcap",
-    "swapoff",
-    "sh",
-    "bash",
-    "sed",
-    "cset",
-    "x86_energy_perf_policy",
-    "grubby",
-    "rpm-ostree",
-    "kernelstub",
-    "bootloader",
-    "kexec",
-    "docker",
-    "podman",
-    "nerdctl",
-    "perf",
-    "trace-cmd",
-    "turbostat",
-    "modprobe",
-    "service",
-    "update-grub",
-    "ip",
-    "cgexec",
-    "cgset",
-    "numactl",
-    "nice",
-    "ionice",
-    "renice",
-    "systemd-run",
-    "mount",
-    "insmod",
-    "wrmsr",
-    "rdmsr",
-    "qemu-system-x86_64",
-    "pgrep",
-    "pidof",
-    "xargs",
-    "tc",
-    "ptp4l",
-    "phc2sys",
-    "ts2phc",
-    "config",
-    "merge_config.sh",
-    "hackbench",
-    "pi_stress",
-    "oslat",
-    "iperf3",
-    "chcpu",
-    "cpufreq-set",
-    "grub-mkconfig",
-    "grub2-mkconfig",
-    "nvpmodel",
-    "jetson_clocks",
-    "pro",
-];
-
-/// English words, too: programs where options or a path follow.
-const WORDS: [&str; 8] = ["find", "make", "watch", "ps", "install", "touch", "chmod", "chown"];
-
 /// A line behind a prompt, or one that begins with a program that these recipes use.
 fn command(number: usize, line: &str) -> Option<Statement> {
-    let bare = line.trim_start_matches("~ ").trim_start_matches(['$', '#']).trim_start();
-    let words: Vec<String> = bare.split_whitespace().map(str::to_owned).collect();
-    let words = unwrapped(&words).to_vec();
-    let program = words.first()?.rsplit('/').next()?.to_owned();
-    let has_arguments = words.get(1).is_some_and(|word| word.starts_with(['-', '/', '.']));
-    let is_program = PROGRAMS.contains(&program.as_str()) && (program != "config" || words[0].contains('/'))
-        || tools::is_known(&program) && words.len() > 1
-        || WORDS.contains(&program.as_str()) && has_arguments;
-    (line.starts_with("$ ") || is_program).then_some(Statement::Command { line: number, words })
+    commands::words(line).map(|words| Statement::Command { line: number, words })
 }
 
 /// What a page names between backticks outside its code blocks.
@@ -464,13 +363,32 @@ pub fn spans(text: &str) -> Vec<Statement> {
             fenced = !fenced;
         } else if !fenced {
             let spans = line.split('`').skip(1).step_by(2);
-            let inside = spans.filter(|span| !(span.is_empty() || span.contains(' ') && is_command(span)));
+            let is_read =
+                |span: &str| span.contains(' ') && (is_command(span) || span.starts_with("options "));
+            let inside = spans.filter(|span| !(span.is_empty() || is_read(span)));
             let is_advised = prose::advises(line);
             found.extend(inside.flat_map(|span| in_sentence(index + 1, span, is_advised)));
+            found.extend(bare_words(line).into_iter().flat_map(|span| command_words(index + 1, span)));
             found.extend(booted(line).into_iter().flat_map(|span| command_words(index + 1, span)));
         }
     }
     found
+}
+
+/// Words without a value that a sentence puts on the kernel command line.
+fn bare_words(line: &str) -> Vec<&str> {
+    let lower = line.to_lowercase();
+    let is_of_line =
+        ["cmdline", "kernel line", "command line", "boot with", "kernel parameter", "boot parameter"]
+            .iter()
+            .any(|sign| lower.contains(sign));
+    let is_bare = |span: &str| {
+        grammar::parameter(span).is_some()
+            || !parameters::versions_with(span).is_empty() && span.starts_with("no")
+    };
+    let pieces: Vec<&str> = line.split('`').collect();
+    let spans = (1..pieces.len()).step_by(2).filter(|at| is_of_line && is_bare(pieces[*at]));
+    spans.filter(|at| prose::advises(&pieces[..*at].concat())).map(|at| pieces[at]).collect()
 }
 
 /// What a sentence says to boot with, where not all of it is known to be for the kernel.
@@ -520,7 +438,7 @@ fn is_line_of_words(words: &str) -> bool {
 
 /// Whether a text begins as a command.
 pub fn is_command(text: &str) -> bool {
-    command(1, text).is_some()
+    commands::words(text).is_some()
 }
 
 /// Whether a text is a command, or parameters of the kernel and nothing else.

@@ -27,6 +27,7 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
         })
         .collect();
     let mut remarks: Vec<Remark> = words.iter().flat_map(|word| of_one(word, &words, target)).collect();
+    remarks.extend(not_built(statements, &words));
     let mut lines: BTreeMap<usize, Vec<&Word>> = BTreeMap::new();
     for word in words.into_iter().filter(|word| word.on_command_line && !word.for_init) {
         lines.entry(word.line).or_default().push(word);
@@ -37,6 +38,39 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
     let by_rules: Vec<Remark> = by_rules.filter(|remark| !is_said(remark)).collect();
     remarks.extend(by_rules);
     remarks
+}
+
+/// Parameters whose code a symbol of the configuration builds.
+const BUILT_BY: [(&str, &str); 12] = [
+    ("nohz_full", "NO_HZ_FULL"),
+    ("rcu_nocbs", "RCU_NOCB_CPU"),
+    ("rcu_nocb_poll", "RCU_NOCB_CPU"),
+    ("isolcpus", "CPU_ISOLATION"),
+    ("preempt", "PREEMPT_DYNAMIC"),
+    ("threadirqs", "IRQ_FORCED_THREADING"),
+    ("transparent_hugepage", "TRANSPARENT_HUGEPAGE"),
+    ("hugepages", "HUGETLBFS"),
+    ("psi", "PSI"),
+    ("cpufreq.default_governor", "CPU_FREQ"),
+    ("intel_idle.max_cstate", "INTEL_IDLE"),
+    ("intel_pstate", "X86_INTEL_PSTATE"),
+];
+
+/// Parameters of code that the same text's configuration leaves out.
+fn not_built(statements: &[Statement], words: &[&Word]) -> Vec<Remark> {
+    let is_off = |name: &str| {
+        statements.iter().any(|statement| {
+            matches!(statement, Statement::Symbol(symbol) if symbol.name == name && symbol.value.as_deref() == Some("n"))
+        })
+    };
+    let of = |word: &&Word| {
+        let (_, symbol) = BUILT_BY.iter().find(|(name, _)| parameters::same(name, &word.name))?;
+        is_off(symbol).then(|| {
+            let message = format!("the kernel is built without {symbol}, and does not know the word");
+            Remark::new(word.line, RemarkId::NoEffect, Severity::Error, shown(word), message)
+        })
+    };
+    words.iter().filter_map(of).collect()
 }
 
 fn of_one(word: &Word, all: &[&Word], target: Target) -> Vec<Remark> {

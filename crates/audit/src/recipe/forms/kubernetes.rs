@@ -32,11 +32,28 @@ pub fn read(top: &Node, text: &str, reading: &mut Reading) {
     }
 }
 
+/// Options of the kubelet in the file of k3s and RKE2: `kubelet-arg: ["cpu-manager-policy=static"]`.
+pub fn flags(top: &Node, reading: &mut Reading) {
+    for item in top.items_of("kubelet-arg") {
+        let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) else { continue };
+        match keys::is_known("kubelet-flag", name) {
+            true => {
+                reading.settings += 1;
+                reading.remarks.extend(keys::value_remark(item.line, "kubelet-flag", name, value));
+            }
+            false => reading.unknown += 1,
+        }
+    }
+}
+
 fn kubelet(top: &Node, reading: &mut Reading) {
     let policy = top.get("cpuManagerPolicy").filter(|node| node.text() == Some("static"));
-    let reserves = |name: &str| top.get(name).is_some_and(|node| quantity(node, "cpu").is_some());
-    let is_reserved =
-        top.get("reservedSystemCPUs").is_some() || reserves("kubeReserved") || reserves("systemReserved");
+    let is_some = |text: &str| !matches!(text.trim(), "" | "0" | "0m");
+    let reserves = |name: &str| {
+        top.get(name).and_then(|node| quantity(node, "cpu")).is_some_and(|(_, text)| is_some(&text))
+    };
+    let is_list = top.get("reservedSystemCPUs").is_some_and(|node| node.text().is_none_or(is_some));
+    let is_reserved = is_list || reserves("kubeReserved") || reserves("systemReserved");
     if let Some(node) = policy.filter(|_| !is_reserved) {
         let message = "needs CPUs of its own: without reservedSystemCPUs or cpu in kubeReserved or systemReserved the kubelet does not start".to_owned();
         wrong(reading, node.line, RemarkId::Contradiction, "cpuManagerPolicy: static", message);
@@ -154,6 +171,35 @@ fn performance_profile(top: &Node, reading: &mut Reading) {
     }
 }
 
+/// Keys of a container (the Kubernetes API, v1).
+const CONTAINER: [&str; 25] = [
+    "name",
+    "image",
+    "command",
+    "args",
+    "workingDir",
+    "ports",
+    "env",
+    "envFrom",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "volumeMounts",
+    "volumeDevices",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "imagePullPolicy",
+    "securityContext",
+    "stdin",
+    "stdinOnce",
+    "tty",
+];
+
 /// Exclusive CPUs are given to containers that ask for whole ones, the same as request and limit.
 fn exclusive(top: &Node, is_meant: bool, reading: &mut Reading) {
     let alone = top.get("resources").map(|_| top);
@@ -202,6 +248,13 @@ fn pod(top: &Node, reading: &mut Reading) {
     }
     for container in spec.and_then(|spec| spec.get("containers")).map(Node::items).unwrap_or_default() {
         reading.settings += 1;
+        for (key, node) in container.entries().iter().filter(|(key, _)| !CONTAINER.contains(&key.as_str())) {
+            let message = match nearest_of(key, CONTAINER.into_iter()) {
+                Some(meant) => format!("there is no such key: {meant} is meant"),
+                None => "a container has no such key: the API refuses it, or leaves it out".to_owned(),
+            };
+            wrong(reading, node.line, RemarkId::Unknown, key, message);
+        }
         capabilities(
             container.get("securityContext").and_then(|context| context.get("capabilities")?.get("add")),
             reading,

@@ -69,6 +69,8 @@ struct Rows<'a> {
 /// `key: value` or `key:`.
 fn pair(text: &str) -> Option<(String, &str)> {
     let (key, value) = match text.split_once(": ") {
+        // A comment is no value.
+        Some((key, value)) if value.trim().starts_with('#') => (key, ""),
         Some((key, value)) => (key, value.trim()),
         None => (text.strip_suffix(':')?, ""),
     };

@@ -11,7 +11,7 @@ use crate::Severity;
 
 /// The text below the path of a file that is known.
 pub fn read(text: &str, _: Target) -> Option<Reading> {
-    let path = places::heading(text)?;
+    let path = places::heading(text).or_else(|| named(text))?;
     if path == "/etc/sysctl.conf" || path.starts_with("/etc/sysctl.d/") {
         return sysctls(text);
     }
@@ -28,6 +28,14 @@ pub fn read(text: &str, _: Target) -> Option<Reading> {
         }
     }
     (reading.settings > 0).then_some(reading)
+}
+
+/// The path of a file that the first comment calls by its name: `# ptp4l.conf of the grandmaster`.
+fn named(text: &str) -> Option<&'static str> {
+    let comment = text.lines().next()?.strip_prefix("# ")?;
+    let name = comment.split_whitespace().next()?.trim_end_matches([':', ',']);
+    let is_name = |path: &&&str| path.rsplit('/').next() == Some(name) && name.len() > 1;
+    FILES.iter().flat_map(|file| &file.paths).find(is_name).copied()
 }
 
 fn settings(text: &str) -> impl Iterator<Item = (usize, &str)> {

@@ -10,6 +10,8 @@ pub fn read(text: &str, target: Target) -> Option<Reading> {
     let mut reading = Reading::default();
     if top.get("services").is_some() {
         compose::read(&top, &mut reading);
+    } else if top.get("kubelet-arg").is_some() {
+        kubernetes::flags(&top, &mut reading);
     } else if kubernetes::is_one(&top) {
         kubernetes::read(&top, text, &mut reading);
     } else if text.starts_with("#cloud-config") {

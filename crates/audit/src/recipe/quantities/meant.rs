@@ -43,6 +43,7 @@ struct Entry {
     sense: Sense,
     #[serde(default)]
     period: bool,
+    noun: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -55,6 +56,7 @@ enum Kind {
     Priority,
     Nice,
     Frames,
+    Rate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -107,6 +109,8 @@ pub enum Quantity {
     Share,
     Priority(i64),
     Nice(i64),
+    /// Seconds between two messages of that name, as a power of two.
+    Rate(i32, String),
     /// Frames, and the rate behind them.
     Frames(u64, Option<u64>),
 }
@@ -171,6 +175,7 @@ impl Entry {
             Kind::Share => Quantity::Share,
             Kind::Priority => Quantity::Priority(value.parse().ok()?),
             Kind::Nice => Quantity::Nice(value.parse().ok()?),
+            Kind::Rate => Quantity::Rate(value.parse().ok()?, self.noun.clone()?),
             Kind::Frames => {
                 let (frames, rate) = value.split_once('/').map_or((value, None), |(a, b)| (a, Some(b)));
                 Quantity::Frames(frames.parse().ok()?, rate.and_then(|rate| rate.parse().ok()))
@@ -239,7 +244,10 @@ impl<'a> Line<'a> {
             let value = if is_word { value.split_whitespace().next()? } else { value };
             (is_name && !value.is_empty()).then_some((name, value))
         });
-        Self { words: statement.split_whitespace().collect(), assigned }
+        // `name value`, as directives have it.
+        let directive =
+            || statement.split_once(char::is_whitespace).filter(|(_, value)| !value.contains(' '));
+        Self { words: statement.split_whitespace().collect(), assigned: assigned.or_else(directive) }
     }
 
     fn values(&self, entry: &Entry) -> Vec<&'a str> {

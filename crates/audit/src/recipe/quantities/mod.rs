@@ -92,6 +92,12 @@ fn differs(said: &str, meant: &meant::Meant, all: &[&Quantity]) -> Option<String
             .then_some(*nice)
             .filter(|nice| *nice != 0)
             .map(|nice| format!("the nice value is {nice} here, and the text says {}", -nice)),
+        Quantity::Rate(power, noun) => {
+            let rate = said::rates(said).into_iter().find(|(name, _)| name == noun)?.1;
+            let period = 2_f64.powi(*power);
+            let is_other = (period * rate - 1.0).abs() > 0.01;
+            is_other.then(|| format!("{power} is one in {period} s, and the text says {rate} a second"))
+        }
         Quantity::Frames(frames, rate) => {
             let of_rate = |said: &u64| *rate == Some(*said) && frames != said;
             let said = said::frames(said).into_iter().find(of_rate)?;
@@ -321,6 +327,7 @@ mod tests {
             "# servo 1 ms\nSERVO_PERIOD = 1000\n",
             "# half a second: 500 ms\necho 500 > /proc/sys/kernel/sched_rt_runtime_us\n",
             "# nice -10 for the group\n@audio - nice 10\n",
+            "# 16 Sync messages per second\nlogSyncInterval 16\n",
             "A 128-frame buffer: PIPEWIRE_LATENCY=48000/128 pw-jack x\n",
         ] {
             assert_eq!(remarks(wrong).len(), 1, "{wrong}: {:?}", remarks(wrong));

@@ -96,6 +96,15 @@ pub fn bytes(text: &str) -> Vec<u64> {
     words.windows(2).filter_map(of).collect()
 }
 
+/// How many messages a second a text states, with their names: `16 Sync and 8 Announce messages per second`.
+pub fn rates(text: &str) -> Vec<(String, f64)> {
+    let words = words(text);
+    let is_rate =
+        ["per second", "a second", "/s", "each second"].iter().any(|sign| text.to_lowercase().contains(sign));
+    let of = |pair: &[String]| Some((pair[1].split('_').next()?.to_owned(), pair[0].parse::<f64>().ok()?));
+    words.windows(2).filter(|_| is_rate).filter_map(of).collect()
+}
+
 /// Frames or samples that a text states.
 pub fn frames(text: &str) -> Vec<u64> {
     let words = words(text);

@@ -1,0 +1,109 @@
+//! Lines that are commands: behind a prompt, or beginning with a program that recipes use.
+
+use super::script::unwrapped;
+use super::tools;
+
+/// Programs that these recipes use.
+const PROGRAMS: [&str; 85] = [
+    "uname",
+    "apt",
+    "apt-get",
+    "echo",
+    "stress",
+    "stress-ng",
+    "cyclictest",
+    "latmus",
+    "chrt",
+    "taskset",
+    "systemctl",
+    "hwlatdetect",
+    "mpstat",
+    "pidstat",
+    "vmstat",
+    "ping",
+    "cat",
+    "setenv",
+    "fw_setenv",
+    "tee",
+    "printf",
+    "sysctl",
+    "cpupower",
+    "for",
+    "exec",
+    "mkdir",
+    "rtla",
+    "ethtool",
+    "tuned-adm",
+    "tuna",
+    "ulimit",
+    "setcap",
+    "swapoff",
+    "sh",
+    "bash",
+    "sed",
+    "cset",
+    "x86_energy_perf_policy",
+    "grubby",
+    "rpm-ostree",
+    "kernelstub",
+    "bootloader",
+    "kexec",
+    "docker",
+    "podman",
+    "nerdctl",
+    "perf",
+    "trace-cmd",
+    "turbostat",
+    "modprobe",
+    "service",
+    "update-grub",
+    "ip",
+    "cgexec",
+    "cgset",
+    "numactl",
+    "nice",
+    "ionice",
+    "renice",
+    "systemd-run",
+    "mount",
+    "insmod",
+    "wrmsr",
+    "rdmsr",
+    "qemu-system-x86_64",
+    "pgrep",
+    "pidof",
+    "xargs",
+    "tc",
+    "ptp4l",
+    "phc2sys",
+    "ts2phc",
+    "config",
+    "merge_config.sh",
+    "hackbench",
+    "pi_stress",
+    "oslat",
+    "iperf3",
+    "chcpu",
+    "cpufreq-set",
+    "grub-mkconfig",
+    "grub2-mkconfig",
+    "nvpmodel",
+    "jetson_clocks",
+    "pro",
+];
+
+/// English words, too: programs where options or a path follow.
+const WORDS: [&str; 8] = ["find", "make", "watch", "ps", "install", "touch", "chmod", "chown"];
+
+/// The words of a line behind a prompt, or of one that begins with a program that these recipes use.
+pub fn words(line: &str) -> Option<Vec<String>> {
+    let bare = line.trim_start_matches("~ ").trim_start_matches(['$', '#']).trim_start();
+    let words: Vec<String> = bare.split_whitespace().map(str::to_owned).collect();
+    let words = unwrapped(&words).to_vec();
+    let program = words.first()?.rsplit('/').next()?.to_owned();
+    let has_arguments = words.get(1).is_some_and(|word| word.starts_with(['-', '/', '.']));
+    let is_program = PROGRAMS.contains(&program.as_str()) && (program != "config" || words[0].contains('/'))
+        || tools::is_known(&program) && words.len() > 1
+        || WORDS.contains(&program.as_str()) && has_arguments;
+    (line.starts_with("$ ") || is_program).then_some(words)
+}
