@@ -26,10 +26,35 @@ pub fn remarks(text: &str) -> Vec<Remark> {
 
 /// What is wrong with a whole text, whose parts may stand in several of its files and blocks.
 pub fn of_whole(text: &str) -> Vec<Remark> {
-    [boot_loader_not_written(text), limits_of_a_service(text), set_again(text)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let found = [boot_loader_not_written(text), limits_of_a_service(text), set_again(text), undone(text)];
+    found.into_iter().flatten().collect()
+}
+
+/// A setting in a file of /etc/sysctl.d that a file with a later name sets otherwise: the names decide, not the order of a text
+/// (sysctl.d(5)).
+fn undone(text: &str) -> Option<Remark> {
+    let mut found: Vec<(&str, &str, &str)> = Vec::new();
+    let mut file = "";
+    for (index, line) in text.lines().enumerate() {
+        let is_sign = |c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c);
+        if let Some((_, rest)) = line.split_once("/etc/sysctl.d/") {
+            file = rest.split(is_sign).next().unwrap_or_default().trim_end_matches('.');
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=').filter(|_| file.ends_with(".conf")) else { continue };
+        let (name, value) = (name.trim(), value.trim());
+        if !name.contains('.') || name.contains(char::is_whitespace) {
+            continue;
+        }
+        let is_later =
+            |(other, known, set): &&(&str, &str, &str)| *known == name && *set != value && *other > file;
+        if let Some((other, ..)) = found.iter().find(is_later) {
+            let message = format!("{other} comes after {file} and sets {name} again: its value counts");
+            return Some(Remark::error(index + 1, RemarkId::NoEffect, line, message));
+        }
+        found.push((file, name, value));
+    }
+    None
 }
 
 /// A second assignment of a variable of /etc/default/grub without the first in it.
@@ -412,6 +437,7 @@ mod tests {
             "echo 'GRUB_CMDLINE_LINUX=x' | tee -a /etc/default/grub\nreboot\n",
             "# /boot/cmdline.txt\nconsole=tty1 rootwait\nisolcpus=3\n",
             "KERNEL_FEATURES:append = \"x.scc\"\n",
+            "# /etc/sysctl.d/99-a.conf\nvm.swappiness = 60\n# /etc/sysctl.d/10-rt.conf\nvm.swappiness = 1\n",
         ] {
             assert_eq!(remarks(wrong).len() + of_whole(wrong).len(), 1, "{wrong}");
         }

@@ -146,7 +146,7 @@ fn policy(explained: &Explained) -> Option<Remark> {
 }
 
 /// Files whose value says the opposite of their name's last word, or of what a comment asks: file, value, what it does.
-const SWITCHES: [(&str, &str, &str); 7] = [
+const SWITCHES: [(&str, &str, &str); 13] = [
     ("/disable", "0", "enables the idle state"),
     ("intel_pstate/no_turbo", "0", "allows turbo"),
     ("cpufreq/boost", "1", "allows boost"),
@@ -154,20 +154,38 @@ const SWITCHES: [(&str, &str, &str); 7] = [
     ("kernel/numa_balancing", "1", "turns balancing on"),
     ("smt/control", "on", "turns hyper-threading on"),
     ("kernel/timer_migration", "1", "lets timers migrate"),
+    ("kernel/watchdog", "1", "turns the watchdog on"),
+    ("kernel/soft_watchdog", "1", "turns the watchdog on"),
+    ("kernel/sched_autogroup_enabled", "1", "turns groups of sessions on"),
+    ("vm/compact_unevictable_allowed", "1", "lets the kernel move locked pages"),
+    ("transparent_hugepage/enabled", "always", "turns huge pages on for all"),
+    ("ksm/run", "1", "turns merging on"),
 ];
 
 /// The comment asks for something to be turned off, and the value turns it on.
 fn opposite(explained: &Explained) -> Option<Remark> {
     let lower = explained.comment.to_lowercase();
-    let asks = ["disable", "turn off", "switch off", "turbo off", "no turbo"]
-        .iter()
-        .any(|word| lower.contains(word));
+    let asks = [
+        "disable",
+        "turn off",
+        "switch off",
+        "turbo off",
+        "no turbo",
+        "watchdog off",
+        "balancing off",
+        "turns off",
+    ]
+    .iter()
+    .any(|word| lower.contains(word));
     let is_denied =
         ["re-enable", "do not disable", "don't disable", "undo"].iter().any(|word| lower.contains(word));
-    let at = explained.words.iter().position(|word| *word == "echo")?;
-    let value = explained.words.get(at + 1)?.trim_matches(['"', '\'']);
-    let (.., does) = SWITCHES.iter().find(|(file, on, _)| {
-        value == *on && explained.words.iter().any(|word| word.trim_matches('"').ends_with(file))
+    let echoed =
+        explained.words.iter().position(|word| *word == "echo").and_then(|at| explained.words.get(at + 1));
+    let bare = |word: &str| word.trim_matches(['"', '\'']).to_owned();
+    let (value, does) = SWITCHES.iter().find_map(|(file, on, does)| {
+        let at = explained.words.iter().position(|word| bare(word).replace('.', "/").ends_with(file))?;
+        let value = bare(echoed.or_else(|| explained.words.get(at + 1))?);
+        (value == *on).then_some((value, does))
     })?;
     (asks && !is_denied).then(|| {
         let message = format!("{value} {does}: the comment asks for the opposite");

@@ -175,7 +175,7 @@ pub fn examine(text: &str, target: Target) -> Examination {
     remarks.extend(claims::remarks(text));
     remarks.extend(context::of_whole(text));
     remarks.extend(ideas::remarks(text, target));
-    remarks.extend(words::remarks(&statements, target));
+    remarks.extend(words::remarks(text, &statements, target));
     let is_known = |remarks: &[Remark], beyond: &Remark| {
         remarks.iter().any(|known| known.line == beyond.line && known.id == beyond.id)
     };

@@ -187,6 +187,28 @@ fn property(line: usize, name: &str, value: &str, lasting: bool, scope: bool) ->
     }
 }
 
+/// A key with one value that stands twice in a section: systemd takes the later (systemd.syntax(7)).
+fn replaced(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
+    const SINGLE: [&str; 7] = [
+        "CPUSchedulingPolicy",
+        "CPUSchedulingPriority",
+        "Nice",
+        "LimitRTPRIO",
+        "LimitMEMLOCK",
+        "CPUQuota",
+        "IOSchedulingClass",
+    ];
+    let of = |(at, (line, section, key, value)): (usize, &(usize, &str, &str, &str))| {
+        let is_same = |other: &&(usize, &str, &str, &str)| {
+            other.1 == *section && other.2 == *key && other.3 != *value && !other.3.is_empty()
+        };
+        let before = entries[..at].iter().find(is_same).filter(|_| SINGLE.contains(key))?;
+        let message = format!("replaces line {}: systemd takes the later of the two", before.0);
+        Some(Remark::new(*line, RemarkId::Duplicate, Severity::Error, format!("{key}={value}"), message))
+    };
+    entries.iter().enumerate().filter_map(of).collect()
+}
+
 /// What does not go together in the sections of one unit: `entries` are its line, section, key and value.
 pub fn together(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
     let find = |name: &str| entries.iter().rev().find(|(_, _, key, value)| *key == name && !value.is_empty());
@@ -210,6 +232,7 @@ pub fn together(entries: &[(usize, &str, &str, &str)]) -> Vec<Remark> {
             ));
         }
     }
+    remarks.extend(replaced(entries));
     let starts: Vec<_> = entries
         .iter()
         .filter(|(_, section, key, value)| *section == "Service" && *key == "ExecStart" && !value.is_empty())

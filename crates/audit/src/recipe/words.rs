@@ -18,7 +18,7 @@ use crate::Severity;
 const LONGEST_LINE: usize = 2048;
 
 /// What is wrong with the words, one by one and together.
-pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
+pub fn remarks(text: &str, statements: &[Statement], target: Target) -> Vec<Remark> {
     let words: Vec<&Word> = statements
         .iter()
         .filter_map(|statement| match statement {
@@ -27,7 +27,7 @@ pub fn remarks(statements: &[Statement], target: Target) -> Vec<Remark> {
         })
         .collect();
     let mut remarks: Vec<Remark> = words.iter().flat_map(|word| of_one(word, &words, target)).collect();
-    remarks.extend(not_built(statements, &words));
+    remarks.extend(not_built(text, statements, &words));
     let mut lines: BTreeMap<usize, Vec<&Word>> = BTreeMap::new();
     for word in words.into_iter().filter(|word| word.on_command_line && !word.for_init) {
         lines.entry(word.line).or_default().push(word);
@@ -57,9 +57,10 @@ const BUILT_BY: [(&str, &str); 12] = [
 ];
 
 /// Parameters of code that the same text's configuration leaves out.
-fn not_built(statements: &[Statement], words: &[&Word]) -> Vec<Remark> {
+fn not_built(text: &str, statements: &[Statement], words: &[&Word]) -> Vec<Remark> {
     let is_off = |name: &str| {
-        statements.iter().any(|statement| {
+        text.contains(&format!("without CONFIG_{name} ")) || text.contains(&format!("without CONFIG_{name}."))
+            || statements.iter().any(|statement| {
             matches!(statement, Statement::Symbol(symbol) if symbol.name == name && symbol.value.as_deref() == Some("n"))
         })
     };

@@ -77,8 +77,15 @@ fn sysctls(text: &str) -> Option<Reading> {
         return None;
     }
     let mut reading = Reading::default();
+    let mut before: Vec<(usize, &str, &str)> = Vec::new();
     for (number, line) in settings(text) {
-        let name = line.split('=').next().unwrap_or(line).trim().trim_start_matches('-');
+        let (name, value) = line.split_once('=').unwrap_or((line, ""));
+        let (name, value) = (name.trim().trim_start_matches('-'), value.trim());
+        if let Some((other, ..)) = before.iter().find(|(_, known, set)| *known == name && *set != value) {
+            let message = format!("replaces line {other}: of two lines for one setting the later counts");
+            reading.remarks.push(Remark::error(number, RemarkId::Duplicate, line, message));
+        }
+        before.push((number, name, value));
         if name.contains(['.', '/']) {
             reading.statements.extend(super::super::statements::find(line).into_iter().map(
                 |mut statement| {
