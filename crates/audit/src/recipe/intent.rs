@@ -29,6 +29,7 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
             policy(explained),
             node(explained),
             opposite(explained),
+            switched(explained),
             unmoved(explained),
             below_interrupts(explained),
             ordinary(explained),
@@ -59,13 +60,16 @@ pub fn explained(text: &str) -> Vec<Explained<'_>> {
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim();
         let sentence = prose::introduces(trimmed).then_some(trimmed);
-        let comment_of = trimmed.strip_prefix('#').or_else(|| trimmed.strip_prefix("; "));
+        let xml = trimmed.strip_prefix("<!--").map(|rest| rest.trim_end_matches("-->"));
+        let comment_of = trimmed.strip_prefix('#').or_else(|| trimmed.strip_prefix("; ")).or(xml);
         if let Some(more) = comment_of.or(sentence) {
             comment.push_str(more);
             comment.push(' ');
             continue;
         }
-        if trimmed.starts_with('[') && trimmed.ends_with(']') {
+        let is_section = trimmed.starts_with('[') && trimmed.ends_with(']');
+        let is_element = trimmed.starts_with('<') && trimmed.ends_with('>') && !trimmed.contains('=');
+        if is_section || is_element && !trimmed.contains("</") {
             continue;
         }
         if head.is_none() && !trimmed.is_empty() {
@@ -190,6 +194,27 @@ fn opposite(explained: &Explained) -> Option<Remark> {
     (asks && !is_denied).then(|| {
         let message = format!("{value} {does}: the comment asks for the opposite");
         Remark::error(explained.line, RemarkId::Malformed, explained.statement, message)
+    })
+}
+
+/// The sentence asks for something to be turned off, and all that ethtool is to switch goes on, or the other way round.
+fn switched(explained: &Explained) -> Option<Remark> {
+    const OPTIONS: [&str; 8] =
+        ["-A", "--pause", "-K", "--offload", "--features", "-C", "--coalesce", "--set-eee"];
+    let at = explained.words.iter().position(|word| word.rsplit('/').next() == Some("ethtool"))?;
+    let words = &explained.words[at + 1..];
+    words.first().filter(|option| OPTIONS.contains(option))?;
+    let has = |value: &str| words.contains(&value);
+    let lower = format!(" {}", explained.comment.to_lowercase());
+    let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
+    let asks_off = says(&[" disable ", "turn off", "switch off", " off:", " off with", " off "]);
+    let asks_on = says(&[" enable ", "turn on", "switch on", "turned on"]);
+    let is_denied = says(&["re-enable", "not ", "n't ", "undo", "again"]);
+    let is_opposite =
+        asks_off && !asks_on && has("on") && !has("off") || asks_on && !asks_off && has("off") && !has("on");
+    (is_opposite && !is_denied).then(|| {
+        let message = "switches the other way than the text asks for";
+        Remark::error(explained.line, RemarkId::Contradiction, explained.statement, message)
     })
 }
 

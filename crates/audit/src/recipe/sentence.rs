@@ -76,8 +76,9 @@ fn embedded<'a>(line: &'a str, is_code: fn(&str) -> bool) -> Option<Parted<'a>> 
             return None;
         }
         let next = all.get(index + 1).is_some_and(|(_, next)| is_argument(next));
-        let begins =
-            (next || word.contains('=')) && word.starts_with(|c: char| c.is_ascii_lowercase() || c == '/');
+        let is_setting = word.contains('.') && all.get(index + 1).is_some_and(|(_, next)| *next == "=");
+        let begins = (next || word.contains('=') || is_setting)
+            && word.starts_with(|c: char| c.is_ascii_lowercase() || c == '/');
         let (before, behind) = line.split_at(*at);
         let found = without_tail(before, behind);
         if begins && index > 1 && is_code(found.code) && prose::advises(before) {

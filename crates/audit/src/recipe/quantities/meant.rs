@@ -44,6 +44,8 @@ struct Entry {
     #[serde(default)]
     period: bool,
     noun: Option<String>,
+    #[serde(default)]
+    prefix: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -57,6 +59,9 @@ enum Kind {
     Nice,
     Frames,
     Rate,
+    Limit,
+    Percent,
+    Pages,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -99,7 +104,7 @@ pub enum Sense {
 }
 
 /// A quantity as its reader takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// Nanoseconds.
     Time(u64),
@@ -109,6 +114,12 @@ pub enum Quantity {
     Share,
     Priority(i64),
     Nice(i64),
+    /// The highest priority that is allowed.
+    Limit(i64),
+    /// Of each second.
+    Percent(f64),
+    /// Bytes in huge pages of 2 MiB.
+    Pages(u64),
     /// Seconds between two messages of that name, as a power of two.
     Rate(i32, String),
     /// Frames, and the rate behind them.
@@ -116,7 +127,7 @@ pub enum Quantity {
 }
 
 /// A value of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Meant {
     /// As the line has it.
     pub shown: String,
@@ -140,8 +151,11 @@ pub fn of(statement: &str) -> Vec<Meant> {
     let mut found = Vec::new();
     for entry in TABLE.iter() {
         for value in line.values(entry) {
-            let value = value.trim_matches(['"', '\'', '`', ';']);
-            let known = found.iter().any(|meant: &Meant| meant.shown == value && entry.is_general());
+            let value = value.trim_end_matches(['/', '>']).trim_matches(['"', '\'', '`', ';']);
+            let Some(value) = value.strip_prefix(entry.prefix.as_str()) else { continue };
+            let known = found.iter().any(|meant: &Meant| {
+                meant.shown == value && entry.is_general() && matches!(meant.quantity, Quantity::Time(_))
+            });
             found.extend(entry.quantity(value).filter(|_| !known).map(|quantity| Meant {
                 shown: value.to_owned(),
                 quantity,
@@ -175,6 +189,11 @@ impl Entry {
             Kind::Share => Quantity::Share,
             Kind::Priority => Quantity::Priority(value.parse().ok()?),
             Kind::Nice => Quantity::Nice(value.parse().ok()?),
+            Kind::Limit => Quantity::Limit(value.split(':').next()?.parse().ok()?),
+            Kind::Percent => {
+                Quantity::Percent(value.parse::<u32>().ok().map(|time| f64::from(time) / 10_000.0)?)
+            }
+            Kind::Pages => Quantity::Pages(value.parse::<u64>().ok()?.checked_mul(2 << 20)?),
             Kind::Rate => Quantity::Rate(value.parse().ok()?, self.noun.clone()?),
             Kind::Frames => {
                 let (frames, rate) = value.split_once('/').map_or((value, None), |(a, b)| (a, Some(b)));

@@ -57,7 +57,10 @@ pub fn beyond(text: &str, processors: u32) -> Vec<Remark> {
 /// the only line that has one.
 fn of_statement(explained: &Explained, values: &[meant::Meant], is_alone: bool) -> Option<Remark> {
     let all: Vec<&Quantity> = values.iter().map(|meant| &meant.quantity).collect();
-    let both = format!("{} {}", explained.comment, explained.head);
+    let both = match explained.comment.contains(explained.head.trim()) {
+        true => explained.comment.clone(),
+        false => format!("{} {}", explained.comment, explained.head),
+    };
     values.iter().find_map(|meant| {
         let said = match meant.quantity {
             Quantity::Cpus(..) | Quantity::Priority(_) if is_alone && explained.comment.trim().is_empty() => {
@@ -92,6 +95,28 @@ fn differs(said: &str, meant: &meant::Meant, all: &[&Quantity]) -> Option<String
             .then_some(*nice)
             .filter(|nice| *nice != 0)
             .map(|nice| format!("the nice value is {nice} here, and the text says {}", -nice)),
+        Quantity::Limit(limit) => {
+            let limits = said::limits(said);
+            let [wanted] = limits.as_slice() else { return None };
+            let is_below = (1..=99).contains(wanted) && (0..*wanted).contains(limit) && !says(said, &OTHERS);
+            is_below.then(|| format!("allows priorities up to {limit} here, and the text says {wanted}"))
+        }
+        Quantity::Percent(share) => {
+            let percents = said::percents(said);
+            let [percent] = percents.as_slice() else { return None };
+            let is_near = |other: f64| (percent - other).abs() < 0.6;
+            let is_said = is_near(*share) || is_near(100.0 - share);
+            (!is_said).then(|| format!("{shown} us are {share} % of a second, and the text says {percent} %"))
+        }
+        Quantity::Pages(size) => {
+            let sizes: Vec<u64> = said::bytes(said).into_iter().filter(|size| *size != 2 << 20).collect();
+            let [wanted] = sizes.as_slice() else { return None };
+            let is_said = wanted.abs_diff(*size) * 10 <= *wanted;
+            let is_of_pages = *wanted > 16 << 20 && says(said, &["2 mib", "2 mb", "2mib", "2mb", "2m pages"]);
+            (is_of_pages && !is_said).then(|| {
+                format!("{shown} pages are {}, and the text says {}", shown_size(*size), shown_size(*wanted))
+            })
+        }
         Quantity::Rate(power, noun) => {
             let rate = said::rates(said).into_iter().find(|(name, _)| name == noun)?.1;
             let period = 2_f64.powi(*power);
@@ -221,7 +246,9 @@ fn other_cpus(said: &str, cpus: &CpuList, sense: Sense, all: &[&Quantity], shown
         (Sense::On, false) | (Sense::Off, true) => cpus.intersection(named).is_empty(),
         (Sense::On, true) => return None,
         (Sense::Off, false) => return None,
-        (Sense::Either, _) => says(said, &["isolat", "take"]) && cpus.intersection(named).is_empty(),
+        (Sense::Either, _) => {
+            (is_away || says(said, &["isolat", "take"])) && cpus.intersection(named).is_empty()
+        }
     };
     // The same numbers, as a range for a list or the other way round.
     let is_range =
@@ -298,6 +325,9 @@ mod tests {
             "# keep irqbalance away from cores 2 and 3\nIRQBALANCE_BANNED_CPULIST=2-3\n",
             "# one thread of each core (16 CPUs)\ntaskset -c 0-3 ./x\n",
             "# priority 80\nchrt -f 80 ./x\n",
+            "Real-time tasks get 90 % of each second:\nkernel.sched_rt_runtime_us = 900000\n",
+            "4 GiB as 2 MiB pages:\nvm.nr_hugepages = 2048\n",
+            "To allow priorities up to 95:\n@realtime - rtprio 98\n",
             "# 10 below priority 80\nchrt -f 70 ./x\n",
             "Two CPUs' time for the container, not pinned to cores 2 and 3: docker run --cpus=2 x\n",
         ] {
@@ -327,6 +357,10 @@ mod tests {
             "# servo 1 ms\nSERVO_PERIOD = 1000\n",
             "# half a second: 500 ms\necho 500 > /proc/sys/kernel/sched_rt_runtime_us\n",
             "# nice -10 for the group\n@audio - nice 10\n",
+            "Leave 5 % of each second to others:\nkernel.sched_rt_runtime_us = 980000\n",
+            "4 GiB as 2 MiB pages:\nvm.nr_hugepages = 1024\n",
+            "To allow priorities up to 95:\n@realtime - rtprio 59\n",
+            "Lock 64 MiB: docker run --ulimit memlock=64 app\n",
             "# 16 Sync messages per second\nlogSyncInterval 16\n",
             "A 128-frame buffer: PIPEWIRE_LATENCY=48000/128 pw-jack x\n",
         ] {

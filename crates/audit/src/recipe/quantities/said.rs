@@ -126,6 +126,28 @@ pub fn nice(text: &str) -> Vec<i64> {
     found
 }
 
+/// Percentages that a text states.
+pub fn percents(text: &str) -> Vec<f64> {
+    let words = words(text);
+    let is_unit = |word: &str| ["%", "percent"].contains(&word);
+    words.windows(2).filter(|pair| is_unit(&pair[1])).filter_map(|pair| pair[0].parse().ok()).collect()
+}
+
+/// Priorities up to which a text allows: `priorities up to 95`, `rtprio 95`.
+pub fn limits(text: &str) -> Vec<i64> {
+    let lower = text.to_lowercase();
+    let spaced: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let names = ["priority", "priorities", "rtprio", "fifo"];
+    let fillers = ["up", "to", "of", "at", "most", "until"];
+    let mut found = Vec::new();
+    for at in (0..spaced.len()).filter(|at| names.contains(&spaced[*at])) {
+        let number = spaced[at + 1..].iter().take(4).find(|word| !fillers.contains(word));
+        found.extend(number.and_then(|number| number.parse::<i64>().ok()));
+    }
+    found
+}
+
 /// Numbers behind words for real-time priorities.
 pub fn priorities(text: &str) -> Vec<i64> {
     behind(text, &["priority", "prio", "fifo", "rr", "rtprio"])
