@@ -43,7 +43,7 @@ fn judged(text: &str, shown: bool) -> (usize, usize, usize) {
 }
 
 /// What was judged wrong, passed and not understood of each part when it was last looked at, at most; README.md has what the first
-/// results were. `a` and `d` to `o` were mended by, `p` not
+/// results were. `a` and `d` to `p` were mended by, `q` not
 /// yet, `b` and `c` never.
 const PARTS: [(&str, &str, [usize; 3], bool); 17] = [
     ("a", include_str!("../corpus/a.txt"), [0, 0, 0], true),
@@ -62,7 +62,7 @@ const PARTS: [(&str, &str, [usize; 3], bool); 17] = [
     ("n", include_str!("../corpus/n.txt"), [0, 0, 0], true),
     ("o", include_str!("../corpus/o.txt"), [0, 0, 0], true),
     ("p", include_str!("../corpus/p.txt"), [0, 0, 0], true),
-    ("q", include_str!("../corpus/q.txt"), [99, 99, 99], true),
+    ("q", include_str!("../corpus/q.txt"), [1, 15, 2], true),
 ];
 
 #[test]
