@@ -135,6 +135,10 @@ pub fn jackd(arguments: &[&str]) -> Option<String> {
     if is_ordinary && priority(own).is_some() {
         return Some("-r before -d turns real-time scheduling off: the priority is not used".to_owned());
     }
+    let priority = |part: &[&str]| {
+        let glued = || part.iter().find_map(|argument| argument.strip_prefix("-P")?.parse::<u32>().ok());
+        priority(part).or_else(glued)
+    };
     let is_late = own.iter().all(|argument| !argument.starts_with("-P")) && priority(drivers).is_some();
     is_late.then(|| {
         "behind -d options are the driver's, whose -P is playback: the priority stands before -d".to_owned()

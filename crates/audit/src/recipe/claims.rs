@@ -48,7 +48,8 @@ fn read() -> serde_json::Result<Table> {
 
 /// What is wrong with the lines of a text for what the text says of them.
 pub fn remarks(text: &str) -> Vec<Remark> {
-    let page = Page { text, lower: text.to_lowercase() };
+    let lower = text.to_lowercase();
+    let page = Page { text, stemmed: ideas::stemmed(&lower), lower };
     let mut remarks: Vec<Remark> = TABLE.claim.iter().filter_map(|claim| claim.remark(&page)).collect();
     remarks.extend([interrupts_on_isolated(&page), other_profile(&page)].into_iter().flatten());
     remarks.extend(outside_isolated(&page));
@@ -79,6 +80,7 @@ fn has_each(line: &str, groups: &[Vec<String>]) -> bool {
 struct Page<'a> {
     text: &'a str,
     lower: String,
+    stemmed: String,
 }
 
 impl<'a> Page<'a> {
@@ -98,7 +100,7 @@ impl<'a> Page<'a> {
     fn claims(&self, phrases: &[String]) -> bool {
         phrases.iter().any(|phrase| match phrase.strip_prefix('@').and_then(|name| TABLE.phrases.get(name)) {
             Some(group) => self.claims(group),
-            None => ideas::claims(&self.lower, phrase),
+            None => ideas::claims(&self.stemmed, phrase),
         })
     }
 

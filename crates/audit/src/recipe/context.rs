@@ -26,7 +26,13 @@ pub fn remarks(text: &str) -> Vec<Remark> {
 
 /// What is wrong with a whole text, whose parts may stand in several of its files and blocks.
 pub fn of_whole(text: &str) -> Vec<Remark> {
-    let found = [boot_loader_not_written(text), limits_of_a_service(text), set_again(text), undone(text)];
+    let found = [
+        boot_loader_not_written(text),
+        limits_of_a_service(text),
+        set_again(text),
+        undone(text),
+        other_patch(text),
+    ];
     found.into_iter().flatten().collect()
 }
 
@@ -57,6 +63,30 @@ fn undone(text: &str) -> Option<Remark> {
     None
 }
 
+/// The version in `linux-6.1.90.tar.xz` and `patch-6.6.30-rt30.patch.xz`.
+fn version_in(text: &str, begin: &str, is_end: fn(&str) -> bool) -> Option<(usize, String)> {
+    text.lines().enumerate().find_map(|(index, line)| {
+        let (at, _) = line.match_indices(begin).find(|(at, _)| is_end(&line[at + begin.len()..]))?;
+        let rest = &line[at + begin.len()..];
+        let version = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.trim_end_matches('.');
+        Some((index, version.to_owned()))
+    })
+}
+
+/// A patch of the real-time tree for another version than that of the tree it is put on.
+fn other_patch(text: &str) -> Option<Remark> {
+    let (_, tree) = version_in(text, "linux-", |rest| {
+        rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains(".tar")
+    })?;
+    let (index, patch) = version_in(text, "patch-", |rest| rest.contains("-rt"))?;
+    let short = |version: &str| version.split('.').take(2).collect::<Vec<_>>().join(".");
+    let line = text.lines().nth(index)?;
+    (short(&tree) != short(&patch)).then(|| {
+        let message = format!("is for {patch}, and the tree is {tree}: it does not apply");
+        Remark::error(index + 1, RemarkId::Contradiction, line, message)
+    })
+}
+
 /// A second assignment of a variable of /etc/default/grub without the first in it.
 fn replaced(text: &str) -> Option<Remark> {
     const NAMES: [&str; 2] = ["GRUB_CMDLINE_LINUX_DEFAULT=", "GRUB_CMDLINE_LINUX="];
@@ -65,12 +95,22 @@ fn replaced(text: &str) -> Option<Remark> {
         let name = line.split_once('=').map(|(name, _)| name.trim_start_matches("export "));
         line.is_empty() || line.starts_with('#') || name.is_some_and(|name| name.starts_with("GRUB_"))
     };
-    if !text.lines().all(|line| is_of_the_file(line.trim())) {
-        return None;
-    }
     let all = |name: &'static str| text.lines().enumerate().filter(move |(_, line)| line.starts_with(name));
     NAMES.into_iter().find_map(|name| {
+        let (first, _) = all(name).next()?;
         let (index, line) = all(name).nth(1)?;
+        let between = text.lines().skip(first).take(index - first + 1);
+        let shows_both = |line: &str| {
+            let lower = line.to_lowercase();
+            ["before", "after", " was", "old", "new", "change", "instead", "or:"]
+                .iter()
+                .any(|word| lower.contains(word))
+        };
+        let is_one_file = between.clone().all(|line| is_of_the_file(line.trim()))
+            && !text.lines().take(index).any(|line| line.starts_with('#') && shows_both(line));
+        if !is_one_file {
+            return None;
+        }
         let keeps = line.contains("$GRUB_") || line.contains("${GRUB_");
         (!keeps).then(|| {
             let message =
@@ -437,6 +477,7 @@ mod tests {
             "echo 'GRUB_CMDLINE_LINUX=x' | tee -a /etc/default/grub\nreboot\n",
             "# /boot/cmdline.txt\nconsole=tty1 rootwait\nisolcpus=3\n",
             "KERNEL_FEATURES:append = \"x.scc\"\n",
+            "tar xf linux-6.1.90.tar.xz\nxzcat patch-6.6.30-rt30.patch.xz | patch -p1\n",
             "# /etc/sysctl.d/99-a.conf\nvm.swappiness = 60\n# /etc/sysctl.d/10-rt.conf\nvm.swappiness = 1\n",
         ] {
             assert_eq!(remarks(wrong).len() + of_whole(wrong).len(), 1, "{wrong}");

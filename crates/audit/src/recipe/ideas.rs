@@ -14,7 +14,7 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
             .zip(target.version)
             .is_none_or(|(since, version)| version >= since)
     };
-    let lower = text.to_lowercase();
+    let lower = stemmed(&text.to_lowercase());
     KNOWN
         .idea
         .iter()
@@ -38,13 +38,37 @@ pub fn remarks(text: &str, target: Target) -> Vec<Remark> {
         .collect()
 }
 
-/// Whether a text, in small letters, says so in a sentence that denies nothing before it.
-pub fn claims(lower: &str, claim: &str) -> bool {
-    lower.match_indices(claim).any(|(at, _)| {
-        let before = &lower[..at];
+/// Words in small letters without the ends of plurals and of verbs: what stays and what stay, cores and core are the same.
+pub fn stemmed(lower: &str) -> String {
+    let mut stemmed = String::with_capacity(lower.len());
+    for word in lower.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let bare = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let stem = bare.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with(['s', 'u', 'i']));
+        stemmed.push_str(stem.unwrap_or(bare));
+        stemmed.push_str(&word[bare.len()..]);
+    }
+    stemmed
+}
+
+/// Whether a text, stemmed, says so in a sentence that denies nothing before it; ` .. ` in a phrase stands for some words.
+pub fn claims(text: &str, claim: &str) -> bool {
+    let claim = stemmed(claim);
+    let mut parts = claim.split(" .. ");
+    let first = parts.next().unwrap_or_default();
+    let rest: Vec<&str> = parts.collect();
+    text.match_indices(first).any(|(at, _)| {
+        let before = &text[..at];
         let start = before.rfind(['.', ':', ';', '\n']).map_or(0, |place| place + 1);
         let sentence = format!(" {}", &before[start..]);
-        ![" not ", "n't ", " never ", " nor ", " cannot "].iter().any(|denial| sentence.contains(denial))
+        let behind = &text[at + first.len()..];
+        let behind = behind.split(". ").next().unwrap_or(behind);
+        let goes_on = rest.iter().try_fold(behind, |behind, part| {
+            let at = behind.find(part).filter(|at| *at < 60)?;
+            Some(&behind[at + part.len()..])
+        });
+        let is_denied =
+            [" not ", "n't ", " never ", " nor ", " cannot "].iter().any(|denial| sentence.contains(denial));
+        goes_on.is_some() && !is_denied
     })
 }
 

@@ -119,6 +119,7 @@ const POLICIES: [(&str, &[&str], &[&str]); 3] = [
 /// The comment names one policy and chrt gets another; without one it takes SCHED_RR (chrt(1)).
 fn policy(explained: &Explained) -> Option<Remark> {
     let lower = explained.comment.to_lowercase();
+    let lower = lower.split(" so that ").next().unwrap_or_default();
     let mut said = POLICIES.iter().filter(|(_, names, _)| names.iter().any(|name| lower.contains(name)));
     let (wanted, ..) = said.next().filter(|_| said.next().is_none() && !lower.contains(" not "))?;
     let at = explained.words.iter().position(|word| word.rsplit('/').next() == Some("chrt"))?;
@@ -367,23 +368,35 @@ impl Machine {
             amd: says(&AMD) && !says(&INTEL),
             intel: says(&INTEL) && !says(&AMD),
             cgroup2: says(&["cgroup2", "cgroup v2", "cgroups v2", "unified hierarchy"]),
-            pstate_active: says(&[
-                "intel_pstate in active mode",
-                "intel_pstate=active",
-                "intel_pstate is active",
-                "intel_pstate (active",
-            ]),
+            pstate_active: shows_active(text)
+                || says(&[
+                    "intel_pstate in active mode",
+                    "intel_pstate=active",
+                    "intel_pstate is active",
+                    "intel_pstate (active",
+                ]),
             mainline: says(&[
                 "mainline",
                 "vanilla",
                 "unpatched",
                 "no patches",
+                "no patch needed",
+                "no patch is needed",
+                "needs no patch",
+                "without a patch",
+                "part of the kernel",
                 "no rt patch",
                 "without patches",
                 "kernel.org",
             ]),
         }
     }
+}
+
+/// Whether a text shows what intel_pstate/status says, and that is `active`.
+fn shows_active(text: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.windows(2).any(|pair| pair[0].contains("intel_pstate/status") && pair[1] == "active")
 }
 
 /// What the machine or the kernel that the comments name does not have.

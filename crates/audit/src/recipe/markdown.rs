@@ -94,11 +94,8 @@ pub fn paragraphs(text: &str) -> Vec<Code> {
     for (index, line) in text.lines().enumerate() {
         let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
         fenced ^= is_fence;
-        let is_code = !(fenced
-            || is_fence
-            || line.trim().is_empty()
-            || line.starts_with("    ")
-            || line.starts_with('\t'));
+        let is_code =
+            !(fenced || is_fence || line.trim().is_empty() || !open && line.starts_with([' ', '\t']));
         if is_code && !open {
             found.push(Code { line: index + 1, text: String::new() });
         }

@@ -25,6 +25,19 @@ pub fn advises(line: &str) -> bool {
     !DENIALS.iter().any(|denial| lower.contains(denial))
 }
 
+/// Whether a sentence advises the code between the two: of what stands before, the clause in which the code is counts, and of what
+/// stands behind, its first words, because what the code is good for may be a denial.
+pub fn advises_between(before: &str, after: &str) -> bool {
+    let start = [". ", "; ", ": "].iter().filter_map(|end| Some(before.rfind(end)? + end.len())).max();
+    let clause = &before[start.unwrap_or(0)..];
+    // Code right behind a colon belongs to the sentence before it.
+    let has_verb =
+        clause.split_whitespace().any(|word| word.len() > 1 && word.chars().all(char::is_alphabetic));
+    let clause = if has_verb { clause } else { before };
+    let judgement = after.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
+    advises(&format!(" {clause} {judgement} "))
+}
+
 /// A sentence without `instead of the other one,`: what follows the comma is advised all the same.
 fn without_rivals(lower: &str) -> String {
     let mut kept = lower.to_owned();

@@ -1,8 +1,20 @@
 //! How many CPUs a text says that its machine has: `a quad-core board`, `on our 8-core Xeon without hyper-threading`.
 
 /// Words for small numbers of cores.
-const WORDS: [(&str, u32); 6] =
-    [("single", 1), ("dual", 2), ("quad", 4), ("hexa", 6), ("octa", 8), ("octo", 8)];
+const WORDS: [(&str, u32); 12] = [
+    ("single", 1),
+    ("dual", 2),
+    ("two", 2),
+    ("quad", 4),
+    ("four", 4),
+    ("hexa", 6),
+    ("six", 6),
+    ("octa", 8),
+    ("octo", 8),
+    ("eight", 8),
+    ("twelve", 12),
+    ("sixteen", 16),
+];
 
 /// Signs of a machine that has more CPUs than cores, or of a text that is about more than one machine.
 const DOUBTS: [&str; 6] = ["thread", "smt", "hyper", " ht ", "socket", "dual-core and"];

@@ -38,7 +38,19 @@ pub fn parted<'a>(line: &'a str, is_code: fn(&str) -> bool) -> Option<Parted<'a>
 
 /// The same lines, those with code in a sentence or behind a prompt without these.
 pub fn without_sentences(text: &str, is_code: fn(&str) -> bool) -> String {
+    // At root's prompt, where nothing else in the text is code.
+    let bare = |line: &&str| {
+        !line.trim_start().starts_with('#') && (is_code(line) || parted(line, is_code).is_some())
+    };
+    let is_roots = !text.lines().any(|line| bare(&line));
+    let typed = |line: &str| {
+        let rest = line.trim_start().strip_prefix("# ").filter(|rest| is_roots && is_code(rest))?;
+        rest.contains(['>', '|', '/', '=']).then(|| rest.to_owned())
+    };
     let of = |line: &str| {
+        if let Some(typed) = typed(line) {
+            return typed;
+        }
         let code = parted(line, is_code).map(|parted| parted.code);
         code.unwrap_or_else(|| line.strip_prefix("$ ").unwrap_or(line)).to_owned()
     };
@@ -49,12 +61,10 @@ pub fn without_sentences(text: &str, is_code: fn(&str) -> bool) -> String {
 fn quoted(line: &str) -> Option<Parted<'_>> {
     let (before, rest) = line.split_once('`')?;
     let (code, after) = rest.split_once('`')?;
-    let is_words = |text: &str| text.chars().all(|c| c.is_alphanumeric() || " .,:;()'\"-/".contains(c));
+    let is_words = |text: &str| text.chars().all(|c| c.is_alphanumeric() || " .,:;()'\"-/_%+".contains(c));
     let is_sentence = before.split_whitespace().count() > 1 || after.split_whitespace().count() > 1;
     let is_plain = is_words(before) && is_words(after) && !before.trim_start().starts_with('-');
-    // What the code is good for may be a denial: `and the scheduler no longer puts tasks there`.
-    let judgement = after.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
-    let is_advised = prose::advises(&format!("{before} {judgement} "));
+    let is_advised = prose::advises_between(before, after);
     (is_sentence && is_plain && is_advised).then_some(Parted { before, code, after })
 }
 

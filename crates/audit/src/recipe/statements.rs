@@ -362,12 +362,16 @@ pub fn spans(text: &str) -> Vec<Statement> {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         } else if !fenced {
-            let spans = line.split('`').skip(1).step_by(2);
             let is_read =
                 |span: &str| span.contains(' ') && (is_command(span) || span.starts_with("options "));
-            let inside = spans.filter(|span| !(span.is_empty() || is_read(span)));
-            let is_advised = prose::advises(line);
-            found.extend(inside.flat_map(|span| in_sentence(index + 1, span, is_advised)));
+            let pieces: Vec<&str> = line.split('`').collect();
+            for at in
+                (1..pieces.len()).step_by(2).filter(|at| !pieces[*at].is_empty() && !is_read(pieces[*at]))
+            {
+                let after = pieces.get(at + 1).copied().unwrap_or_default();
+                let is_advised = prose::advises_between(&pieces[..at].concat(), after);
+                found.extend(in_sentence(index + 1, pieces[at], is_advised));
+            }
             found.extend(bare_words(line).into_iter().flat_map(|span| command_words(index + 1, span)));
             found.extend(booted(line).into_iter().flat_map(|span| command_words(index + 1, span)));
         }

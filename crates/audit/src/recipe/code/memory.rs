@@ -29,7 +29,12 @@ fn later(program: &Program) -> Option<Remark> {
     let behind = &program.code[call.end..];
     let allocates =
         ["malloc(", "calloc(", "mmap(", "pthread_create("].iter().any(|name| behind.contains(name));
-    (allocates && !program.code.contains("MCL_FUTURE")).then(|| {
+    let before: Vec<&str> = program.text.lines().take(call.line).collect();
+    let lower = before.join(" ").to_lowercase();
+    let is_promised = ["later", "from now on", "future allocation", "all future", "malloc() after"]
+        .iter()
+        .any(|word| lower.contains(word));
+    ((allocates || is_promised) && !program.code.contains("MCL_FUTURE")).then(|| {
         let message = "locks what is mapped now: what the program maps below is not locked";
         program.error(call.line, RemarkId::NoEffect, message).instead("mlockall(MCL_CURRENT | MCL_FUTURE)")
     })
@@ -102,6 +107,14 @@ fn request(program: &Program) -> Option<Remark> {
     let is_block = lines[at].trim_start().starts_with("with ");
     let ended = "the request ends with the block: it lasts as long as the file is open";
     let Some((index, next)) = statements.next() else { return is_block.then(|| error(at, ended))? };
+    // A way out where something has failed gives the request up.
+    let fails =
+        lines.iter().skip(index + 1).take(2).any(|line| line.contains("return -") || line.contains("exit("));
+    let is_failure =
+        fails && lines[..index].iter().rev().take(2).any(|line| line.trim_start().starts_with("if"));
+    if is_failure {
+        return None;
+    }
     let is_closed = next.trim_start().starts_with("close(") || next.trim().ends_with(".close()");
     if is_closed {
         return error(index, "the request ends here: it lasts as long as the file is open");

@@ -3,6 +3,7 @@
 use machine::grammar::Kind;
 
 use super::super::RemarkId;
+use super::super::containers::is_namespaced;
 use super::super::nearest::nearest_of;
 use super::super::reading::Reading;
 use super::nodes::{Node, capabilities, wrong};
@@ -185,6 +186,15 @@ fn service_key(key: &str, node: &Node, reading: &mut Reading) {
             wrong(reading, node.line, RemarkId::Malformed, format!("cpus: {text}"), message);
         }
         "deploy" => resources(node, reading),
+        "sysctls" => {
+            let listed =
+                node.items().iter().filter_map(|item| Some((item.line, item.text()?.split('=').next()?)));
+            let mapped = node.entries().iter().map(|(name, node)| (node.line, name.as_str()));
+            for (line, name) in listed.chain(mapped).filter(|(_, name)| !is_namespaced(name)) {
+                let message = "a container has its own settings only of net, fs.mqueue and System V IPC: the others are the host's, and are refused";
+                wrong(reading, line, RemarkId::NoEffect, name, message.to_owned());
+            }
+        }
         "ulimits" => {
             for (name, limit) in node.entries() {
                 let has = |bound: &str| limit.get(bound).is_some();

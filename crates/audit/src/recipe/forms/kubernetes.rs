@@ -52,7 +52,9 @@ fn kubelet(top: &Node, reading: &mut Reading) {
     let reserves = |name: &str| {
         top.get(name).and_then(|node| quantity(node, "cpu")).is_some_and(|(_, text)| is_some(&text))
     };
-    let is_list = top.get("reservedSystemCPUs").is_some_and(|node| node.text().is_none_or(|text| !text.trim().is_empty()));
+    let is_list = top
+        .get("reservedSystemCPUs")
+        .is_some_and(|node| node.text().is_none_or(|text| !text.trim().is_empty()));
     let is_reserved = is_list || reserves("kubeReserved") || reserves("systemReserved");
     if let Some(node) = policy.filter(|_| !is_reserved) {
         let message = "needs CPUs of its own: without reservedSystemCPUs or cpu in kubeReserved or systemReserved the kubelet does not start".to_owned();
