@@ -102,9 +102,7 @@ fn replaced(text: &str) -> Option<Remark> {
         let between = text.lines().skip(first).take(index - first + 1);
         let shows_both = |line: &str| {
             let lower = line.to_lowercase();
-            ["before", "after", " was", "old", "new", "change", "instead", "or:"]
-                .iter()
-                .any(|word| lower.contains(word))
+            ["before", " was ", "old ", "instead", "or:", "example"].iter().any(|word| lower.contains(word))
         };
         let is_one_file = between.clone().all(|line| is_of_the_file(line.trim()))
             && !text.lines().take(index).any(|line| line.starts_with('#') && shows_both(line));

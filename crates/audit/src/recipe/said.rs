@@ -17,7 +17,8 @@ const WORDS: [(&str, u32); 12] = [
 ];
 
 /// Signs of a machine that has more CPUs than cores, or of a text that is about more than one machine.
-const DOUBTS: [&str; 6] = ["thread", "smt", "hyper", " ht ", "socket", "dual-core and"];
+const DOUBTS: [&str; 7] =
+    ["hardware thread", "threads per", "smt", "hyper", " ht ", "socket", "dual-core and"];
 
 /// What a text says that the machine does not have.
 const DENIED: [&str; 8] = [
@@ -59,13 +60,19 @@ fn counted(lower: &str) -> Vec<u32> {
     words.windows(3).filter_map(of).collect()
 }
 
+/// `4 cores and 8 threads`.
+fn counts_threads(lower: &str) -> bool {
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    words.windows(2).any(|pair| pair[0].parse::<u32>().is_ok() && pair[1].starts_with("thread"))
+}
+
 /// The number of CPUs, where a text gives one number of cores and has no sign that the kernel counts more.
 pub fn processors(text: &str) -> Option<u32> {
     let mut lower = text.to_lowercase();
     for denial in DENIED {
         lower = lower.replace(denial, "");
     }
-    if DOUBTS.iter().any(|doubt| lower.contains(doubt)) {
+    if DOUBTS.iter().any(|doubt| lower.contains(doubt)) || counts_threads(&lower) {
         return None;
     }
     let mut found = lower.match_indices("-core").filter_map(|(at, sign)| {

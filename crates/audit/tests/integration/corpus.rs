@@ -43,8 +43,8 @@ fn judged(text: &str, shown: bool) -> (usize, usize, usize) {
 }
 
 /// What was judged wrong, passed and not understood of each part when it was last looked at, at most; README.md has what the first
-/// results were. `a` and `d` to `p` were mended by, `q` not
-/// yet, `b` and `c` never.
+/// results were. `a` and `d` to `q` were mended by, `b` and
+/// `c` never.
 const PARTS: [(&str, &str, [usize; 3], bool); 17] = [
     ("a", include_str!("../corpus/a.txt"), [0, 0, 0], true),
     ("b", include_str!("../corpus/b.txt"), [0, 0, 1], false),
@@ -58,11 +58,11 @@ const PARTS: [(&str, &str, [usize; 3], bool); 17] = [
     ("j", include_str!("../corpus/j.txt"), [0, 0, 0], true),
     ("k", include_str!("../corpus/k.txt"), [0, 1, 0], true),
     ("l", include_str!("../corpus/l.txt"), [0, 1, 2], true),
-    ("m", include_str!("../corpus/m.txt"), [0, 1, 0], true),
+    ("m", include_str!("../corpus/m.txt"), [0, 0, 0], true),
     ("n", include_str!("../corpus/n.txt"), [0, 0, 0], true),
     ("o", include_str!("../corpus/o.txt"), [0, 0, 0], true),
     ("p", include_str!("../corpus/p.txt"), [0, 0, 0], true),
-    ("q", include_str!("../corpus/q.txt"), [1, 15, 2], true),
+    ("q", include_str!("../corpus/q.txt"), [0, 0, 0], true),
 ];
 
 #[test]
