@@ -360,7 +360,7 @@ fn limits_of_a_service(text: &str) -> Option<Remark> {
     let is_service = is_unit || is_named;
     let is_denied = |at: usize| text[..at].ends_with("no ") || text[..at].ends_with("without ");
     let is_named_key = |key: &&str| text.match_indices(*key).any(|(at, _)| !is_denied(at));
-    let is_allowed = ["LimitRTPRIO=", "PAMName="].iter().any(|key| is_named_key(key))
+    let is_allowed = ["LimitRTPRIO=", "PAMName="].iter().any(is_named_key)
         || ["CPUSchedulingPolicy=", "AmbientCapabilities="].into_iter().any(has);
     let (index, line) = text.lines().enumerate().find(|(_, line)| {
         let words: Vec<&str> = line.split_whitespace().collect();

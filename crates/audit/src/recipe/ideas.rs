@@ -52,12 +52,19 @@ pub fn stemmed(lower: &str) -> String {
 
 /// Whether a text, stemmed, says so in a sentence that denies nothing before it; ` .. ` in a phrase stands for some words.
 pub fn claims(text: &str, claim: &str) -> bool {
+    let is_cut = claim.ends_with('s');
     let claim = stemmed(claim);
     let mut parts = claim.split(" .. ");
     let first = parts.next().unwrap_or_default();
     let rest: Vec<&str> = parts.collect();
     text.match_indices(first).any(|(at, _)| {
         let before = &text[..at];
+        // Not within a longer word: `sles` is none of `sleeps`.
+        let is_letter = |c: char| c.is_alphanumeric();
+        let ends = text[at + first.len()..].starts_with(is_letter) && is_cut && rest.is_empty();
+        if before.ends_with(is_letter) || ends {
+            return false;
+        }
         let start = before.rfind(['.', ':', ';', '\n']).map_or(0, |place| place + 1);
         let sentence = format!(" {}", &before[start..]);
         let behind = &text[at + first.len()..];

@@ -109,7 +109,7 @@ pub fn misspelt_service(line: usize, words: &[String]) -> Option<Remark> {
         _ => return None,
     };
     names.into_iter().find_map(|name| {
-        let bare = name.trim_end_matches(".service");
+        let bare = name.trim_end_matches([',', ';', '.']).trim_end_matches(".service");
         let meant =
             nearest_of(bare, SERVICES.into_iter()).filter(|meant| !meant.eq_ignore_ascii_case(bare))?;
         let message = format!("there is no such service: {meant} is meant");

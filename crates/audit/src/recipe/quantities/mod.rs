@@ -88,7 +88,10 @@ fn differs(said: &str, meant: &meant::Meant, all: &[&Quantity]) -> Option<String
         Quantity::Time(length) => time(said, *length, all, shown),
         Quantity::Bytes(size) => bytes(said, *size, all, shown),
         Quantity::Cpus(cpus, sense) => other_cpus(said, cpus, *sense, all, shown),
-        Quantity::Share => share(said, shown),
+        Quantity::Share => {
+            let is_pinned = all.iter().any(|other| matches!(other, Quantity::Cpus(..)));
+            if is_pinned { None } else { share(said, shown) }
+        }
         Quantity::Priority(priority) => other_priority(said, *priority),
         Quantity::Nice(nice) => said::nice(said)
             .contains(&-nice)
@@ -325,6 +328,7 @@ mod tests {
             "# keep irqbalance away from cores 2 and 3\nIRQBALANCE_BANNED_CPULIST=2-3\n",
             "# one thread of each core (16 CPUs)\ntaskset -c 0-3 ./x\n",
             "# priority 80\nchrt -f 80 ./x\n",
+            "Pin it to cores 2 and 3: docker run --cpuset-cpus=2,3 --cpus=2 x\n",
             "Real-time tasks get 90 % of each second:\nkernel.sched_rt_runtime_us = 900000\n",
             "4 GiB as 2 MiB pages:\nvm.nr_hugepages = 2048\n",
             "To allow priorities up to 95:\n@realtime - rtprio 98\n",
