@@ -131,29 +131,47 @@ fn tail(code: &str) -> Option<usize> {
 }
 
 fn is_tail(code: &str, all: &[(usize, &str)], index: usize) -> bool {
-    let rest: Vec<&str> =
-        all[index..].iter().map(|(_, word)| word.trim_matches(|c: char| ".,:;()\"'".contains(c))).collect();
-    let is_word =
-        |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || "-'/".contains(c));
-    let plain = rest.iter().filter(|word| is_word(word) && !word.starts_with(['-', '/'])).count();
+    let is_open = code[..all[index].0].matches(['"', '\'']).count() % 2 == 1;
+    // A full stop, and the next sentence.
+    let before = all[index - 1].1;
+    let is_next = before.ends_with('.') && before.len() > 2 && !before.ends_with("..");
+    if is_next && !is_open && all[index].1.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return true;
+    }
+    let is_sign = |c: char| ".,:;()\"'".contains(c);
+    let rest: Vec<&str> = all[index..].iter().map(|(_, word)| word.trim_matches(is_sign)).collect();
     let first = rest[0];
     let is_verb = first.len() > 3 && first.ends_with('s') && first.chars().all(|c| c.is_ascii_lowercase());
     let begins = is_verb || OF_SENTENCES.contains(&first) || BEGINNINGS.contains(&first);
-    let is_open = code[..all[index].0].matches(['"', '\'']).count() % 2 == 1;
-    let has_code = all[index..].iter().any(|(_, word)| {
-        word.starts_with('-') && word.len() > 1
-            || word.contains(['|', '>', '$', '&', '{', '`', '=', '*', '['])
-    });
+    if !begins || is_open || rest.len() < 3 {
+        return false;
+    }
+    let has_code = |words: &[(usize, &str)]| {
+        words.iter().any(|(_, word)| {
+            word.starts_with('-') && word.len() > 1
+                || word.contains(['|', '>', '$', '&', '{', '`', '=', '*', '['])
+        })
+    };
+    // Six words of a sentence, whatever it goes on to name.
+    let near = 6.min(rest.len());
+    let is_prose = near == 6
+        && rest[..near].iter().all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase()))
+        && rest[..near].iter().filter(|word| OF_SENTENCES.contains(word)).count() > 1;
+    let is_whole = !has_code(&all[index..]) && is_english(&rest);
+    is_prose || is_whole
+}
+
+/// Whether words are those of a sentence for the most part.
+fn is_english(words: &[&str]) -> bool {
+    let is_word = |word: &&&str| {
+        !word.is_empty()
+            && !word.starts_with(['-', '/'])
+            && word.chars().all(|c| c.is_alphabetic() || "-'/".contains(c))
+    };
     let is_number =
         |word: &&&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || ".%".contains(c));
-    let neutral = rest.iter().filter(is_number).count();
-    let is_sentence = rest.iter().any(|word| OF_SENTENCES.contains(word));
-    begins
-        && !is_open
-        && !has_code
-        && rest.len() >= 3
-        && is_sentence
-        && plain * 4 >= (rest.len() - neutral) * 3
+    let (plain, neutral) = (words.iter().filter(is_word).count(), words.iter().filter(is_number).count());
+    words.iter().any(|word| OF_SENTENCES.contains(word)) && plain * 4 >= (words.len() - neutral) * 3
 }
 
 #[cfg(test)]
@@ -185,6 +203,12 @@ mod tests {
                 "",
                 "a=1 b=2",
                 "reserves sixteen 1 GiB pages for it.",
+            ),
+            (
+                "Do it now: sysctl -w a.b=1. To make it last write a.b=1 to a file.",
+                "Do it now: ",
+                "sysctl -w a.b=1",
+                "To make it last write a.b=1 to a file.",
             ),
             ("Then run `sysctl --system` as root.", "Then run ", "sysctl --system", " as root."),
         ] {
