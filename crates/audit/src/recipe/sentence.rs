@@ -2,6 +2,9 @@
 
 use super::prose;
 
+/// Each word of a sentence may begin or end its code, so that long lines would take long: a longer line is none, in bytes.
+const LONGEST_SENTENCE: usize = 4096;
+
 /// The parts of such a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parted<'a> {
@@ -16,6 +19,9 @@ pub struct Parted<'a> {
 /// The parts of a line whose sentence advises the code in it; `is_code` says what a machine would read.
 pub fn parted<'a>(line: &'a str, is_code: fn(&str) -> bool) -> Option<Parted<'a>> {
     let whole = line.trim();
+    if whole.len() > LONGEST_SENTENCE {
+        return None;
+    }
     if let Some(behind) = prose::behind_colon(whole) {
         let before = &whole[..whole.len() - behind.len()];
         if let Some(found) = quoted(whole).filter(|found| is_code(found.code)) {

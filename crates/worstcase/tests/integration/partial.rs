@@ -398,3 +398,46 @@ fn what_is_no_snapshot_is_refused() {
     of_snapshot(&packed).is(2, &["not a tar archive, or is cut off"]);
     of_snapshot(&packed[..packed.len() / 2]).is(2, &["cannot be decompressed"]);
 }
+
+/// In a time that grows with their length: a sentence is not looked for in each place of a line.
+#[test]
+fn long_lines_are_answered_and_long_papers_refused() {
+    let words = "isolcpus=2-3 ".repeat(8_000);
+    check(&[("given", words.as_bytes())], "--recipe given --kernel 6.12").is(1, &["bytes long"]);
+    let commands = "echo 1 > /proc/sys/vm/swappiness\n".repeat(1_000);
+    check(&[("given", commands.as_bytes())], "--recipe given --kernel 6.12").is(0, &["1000 commands"]);
+    let line = "x".repeat(10 << 20);
+    for question in
+        ["--recipe given", "--kconfig other --verify-fragment given", "--kconfig other --checklist given"]
+    {
+        check(&[("given", line.as_bytes()), ("other", b"CONFIG_HZ=1000\n")], question)
+            .is(2, &["longer than 1 MiB"]);
+    }
+}
+
+#[test]
+fn what_is_no_file_is_refused_wherever_a_paper_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    fs::create_dir(at("directory")).unwrap();
+    fs::write(at("empty"), "").unwrap();
+    fs::write(at("binary"), b"\x7fELF\0\0\0").unwrap();
+    fs::write(at("config"), "CONFIG_HZ=1000\n").unwrap();
+    for question in
+        ["--recipe", "--kconfig config --verify-fragment", "--kconfig config --checklist", "--kconfig"]
+    {
+        for (name, said) in
+            [("pipe", "not a regular file"), ("directory", "Is a directory"), ("none", "No such file")]
+        {
+            answer(directory.path(), &format!("{question} {name}")).is(2, &["error: read ", said, "hint: "]);
+        }
+        answer(directory.path(), &format!("{question} binary")).is(2, &["error: ", "hint: "]);
+    }
+    for name in ["pipe", "none"] {
+        answer(directory.path(), &format!("--root {name}")).is(2, &["error: ", "hint: "]);
+    }
+    answer(directory.path(), "--kconfig config --verify-fragment empty").is(2, &["no setting in it"]);
+    answer(directory.path(), "--kconfig config --checklist empty").is(2, &["no rule in it"]);
+    answer(directory.path(), "--recipe empty").is(3, &["no command, kernel parameter or setting was found"]);
+}

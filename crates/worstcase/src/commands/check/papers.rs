@@ -221,6 +221,12 @@ fn checklist(path: &Path, context: &Context) -> Result<Answer> {
     let list = Checklist::parse(&text).map_err(|error| {
         Error::new(format!("{name}, {error}"), "a rule is [!]CONFIG_X [=value] [if CONFIG_Y] [on ARCH]")
     })?;
+    if list.rules.is_empty() {
+        return Err(Error::new(
+            format!("read {name}: no rule in it"),
+            "a rule is [!]CONFIG_X [=value] [if CONFIG_Y] [on ARCH]",
+        ));
+    }
     let config = context.subject.config()?;
     let architecture = config.header.as_ref().map_or_else(
         || context.survey.read("architecture").value.value().map(ToString::to_string).unwrap_or_default(),
@@ -248,6 +254,9 @@ fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
+/// Guides, fragments and check-lists are shorter, in bytes.
+const LONGEST: usize = 1 << 20;
+
 /// What some editors put before a text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -263,6 +272,9 @@ fn without_mark(name: String, bytes: Vec<u8>) -> (String, Vec<u8>) {
 /// A text file's name and contents.
 fn read(path: &Path, hint: &str) -> Result<(String, String)> {
     let (name, bytes) = subject::read(path, hint)?;
+    if bytes.len() > LONGEST {
+        return Err(Error::new(format!("read {name}: longer than 1 MiB"), hint));
+    }
     let (name, bytes) = without_mark(name, bytes);
     if bytes.contains(&0) {
         return Err(Error::new(format!("{name}: not a text: it has bytes of zero"), hint));
