@@ -15,6 +15,7 @@ pub mod allocation;
 pub mod birth;
 pub mod clock;
 pub mod cpu;
+pub mod device;
 pub mod error;
 pub mod ethtool;
 pub mod futex;

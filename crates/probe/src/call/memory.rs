@@ -44,24 +44,39 @@ impl Call for Touch {
     }
 }
 
-/// A neighbour on another CPU takes and gives the right to write to pages of the same process: the kernel has this CPU forget
-/// them. The value is the longest gap between two readings of the clock.
+/// A neighbour on another CPU changes pages of the same process: the kernel has this CPU forget them. The value is the longest
+/// gap between two readings of the clock.
 pub(super) struct Shootdown {
     neighbour: Partner,
 }
 
 impl Shootdown {
-    pub fn begin(standing: Standing) -> Result<Self, Error> {
+    /// The neighbour takes and gives the right to write.
+    pub fn by_rights(standing: Standing) -> Result<Self, Error> {
         let mut mapping = Mapping::new(page_size())?;
         mapping.touch(1);
         let mapping = Arc::new(Mutex::new(mapping));
-        let work = move || {
+        Self::begin(standing, move || {
             let mut mapping = mapping.lock().unwrap_or_else(PoisonError::into_inner);
             for _ in 0..CHANGES {
                 let _ = mapping.protect(false).and_then(|()| mapping.protect(true));
                 mapping.touch(page_size());
             }
-        };
+        })
+    }
+
+    /// The neighbour maps pages, touches and unmaps them.
+    pub fn by_mapping(standing: Standing) -> Result<Self, Error> {
+        Self::begin(standing, || {
+            for _ in 0..CHANGES {
+                if let Ok(mut mapping) = Mapping::new(page_size()) {
+                    mapping.touch(page_size());
+                }
+            }
+        })
+    }
+
+    fn begin(standing: Standing, work: impl FnMut() + Send + 'static) -> Result<Self, Error> {
         Ok(Self { neighbour: Partner::start("neighbour", standing, work)? })
     }
 }

@@ -1,5 +1,6 @@
 //! Calls: how long the kernel's own calls take at worst. The loop is [`engine::run`]; what it makes is an [`engine::Call`].
 
+mod alone;
 pub mod engine;
 mod handover;
 mod inversion;
@@ -17,6 +18,7 @@ use wakepath::{Waker, Way};
 use crate::board::Recorder;
 use crate::job::{Place, Ready};
 use crate::used::{Used, used_by};
+use alone::{Device, FloatingPoint};
 use engine::{Call, Task};
 use handover::{Handover, Timed};
 use inversion::Inversion;
@@ -50,7 +52,10 @@ enum Make {
     Touch {
         is_locked: bool,
     },
-    Shootdown,
+    Mprotect,
+    Mmap,
+    Device,
+    FloatingPoint,
 }
 
 const fn wait(name: &'static str, title: &'static str, across: bool) -> Known {
@@ -58,7 +63,7 @@ const fn wait(name: &'static str, title: &'static str, across: bool) -> Known {
 }
 
 /// All of them.
-pub const CALLS: [Known; 16] = [
+pub const CALLS: [Known; 19] = [
     wait("nanosleep", "clock_nanosleep: late by", false),
     wait("timerfd", "timerfd, read: late by", false),
     wait("posix-timer", "timer_create, sigwaitinfo: late by", false),
@@ -109,7 +114,28 @@ pub const CALLS: [Known; 16] = [
         title: "a neighbour thread's mprotect: longest gap of 100 us",
         alone: false,
         across: true,
-        make: Make::Shootdown,
+        make: Make::Mprotect,
+    },
+    Known {
+        name: "mapping",
+        title: "a neighbour thread's mmap and munmap: longest gap of 100 us",
+        alone: false,
+        across: true,
+        make: Make::Mmap,
+    },
+    Known {
+        name: "device",
+        title: "read of 64 bytes of /dev/zero",
+        alone: true,
+        across: false,
+        make: Make::Device,
+    },
+    Known {
+        name: "fpu",
+        title: "first floating-point operation after a sleep",
+        alone: true,
+        across: false,
+        make: Make::FloatingPoint,
     },
 ];
 
@@ -134,7 +160,10 @@ impl Known {
             Make::Condition => Box::new(Handover::begin(handover::condition(), standing)?),
             Make::Lock { inherits } => Box::new(Inversion::begin(inherits, setup.burst, cpu)?),
             Make::Touch { is_locked } => Box::new(Touch::begin(is_locked)?),
-            Make::Shootdown => Box::new(Shootdown::begin(standing)?),
+            Make::Mprotect => Box::new(Shootdown::by_rights(standing)?),
+            Make::Mmap => Box::new(Shootdown::by_mapping(standing)?),
+            Make::Device => Box::new(Device::begin()?),
+            Make::FloatingPoint => Box::new(FloatingPoint::begin()),
         })
     }
 }

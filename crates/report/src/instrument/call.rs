@@ -11,8 +11,8 @@ pub(super) static SHOWN: Shown = Shown {
     rows: &[Row::Samples, Row::OverLimit],
     corrects: false,
     notes: &[
-        "a time: from the call that wakes until the woken thread runs, or how late a clock woke; of a page its touch; of a mutex what was \
-         waited beyond the critical section of the thread that had it; of a shootdown the longest gap of 100 us",
+        "a time: from the call that wakes until the woken thread runs, or how late a clock woke; of a mutex what was waited beyond the \
+         critical section of the thread that had it; of a shootdown and a mapping the longest gap of 100 us; else the call itself",
         "across: the other thread was on another CPU",
     ],
     facts,
