@@ -115,6 +115,10 @@ fn inconclusive(before: &Cost, after: &Cost) -> Option<String> {
     of("before", before).or_else(|| of("after", after))
 }
 
+/// Said of two records that were measured one after the other: their rounds say how sure a figure is within its run.
+const APART: &str = "measured apart: what changes from one run to the next (memory, files, the host, other programs) counts as a \
+                     difference too; worstcase cost --with SETTING measures both in turn";
+
 /// What else differs between two records, beside the set-up that is compared.
 fn cautions(before: &Cost, after: &Cost) -> Vec<String> {
     let mut cautions = Vec::new();
@@ -133,6 +137,9 @@ fn cautions(before: &Cost, after: &Cost) -> Vec<String> {
     differs("the pair of CPUs", cpus(before), cpus(after));
     differs("the length of a sample", before.plan.sample.to_string(), after.plan.sample.to_string());
     differs("the unit", unit(before).name().into(), unit(after).name().into());
+    if in_turn(before, after).is_none() && after.machine.lab.is_none() {
+        cautions.push(APART.to_owned());
+    }
     for (when, cost) in [("before", before), ("after", after)] {
         cautions.extend(notes(cost).iter().map(|note| format!("{when}: {note}")));
     }

@@ -1,6 +1,6 @@
 //! Records of costs whose truth is known.
 
-use record::cost::{CONTROL, COST_VERSION, Cost, CostPlan, Failure, Operation, Place, Sample};
+use record::cost::{CONTROL, COST_VERSION, Cost, CostPlan, Failure, Operation, Place, Sample, Turn};
 use record::{Fact, Machine, Tool};
 use report::Style;
 use report::cost::{SetUp, Trade, against, compared, json, page, text};
@@ -69,6 +69,17 @@ fn a_comparison_of_nothing_is_inconclusive() {
     let style = Style { width: 80, ..Style::default() };
     assert!(compared(&whole, &cut, &style).starts_with("INCONCLUSIVE: no operation could be compared."));
     assert!(against(&whole, &whole).inconclusive.is_none());
+}
+
+/// Rounds of one run say nothing of what changes until the next run.
+#[test]
+fn records_that_were_not_measured_in_turn_are_said_to_be_apart() {
+    let before = record(4, &mut Seed(1).stream("cost"), |_, draw| draw * 1e6);
+    let turn = |on| Cost { turn: Some(Turn { settings: vec!["s".into()], on }), ..before.clone() };
+    let says =
+        |first: &Cost, second: &Cost| compared(first, second, &Style::default()).contains("measured apart");
+    assert!(says(&before, &before) && says(&turn(true), &turn(true)));
+    assert!(!says(&turn(false), &turn(true)));
 }
 
 #[test]
