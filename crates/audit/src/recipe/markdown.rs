@@ -72,19 +72,26 @@ pub fn code(text: &str) -> Vec<Code> {
                 let is_code = fence.is_some() || indented.is_some() && !is_item && (open || after_empty);
                 let line = if fence.is_some() { line } else { indented.unwrap_or(line) };
                 let keeps = is_code || open && line.trim().is_empty();
-                if keeps && !open {
-                    blocks.push(Code { line: index + 1, text: String::new() });
+                if keeps {
+                    keep(&mut blocks, open, index + 1, line);
                 }
                 open = keeps;
-                if let Some(block) = blocks.last_mut().filter(|_| keeps) {
-                    block.text += line;
-                    block.text.push('\n');
-                }
             }
         }
         after_empty = trimmed.is_empty();
     }
     blocks
+}
+
+/// Adds a line to the last part, or begins one with it where none is open.
+fn keep(parts: &mut Vec<Code>, open: bool, number: usize, line: &str) {
+    if !open {
+        parts.push(Code { line: number, text: String::new() });
+    }
+    if let Some(part) = parts.last_mut() {
+        part.text += line;
+        part.text.push('\n');
+    }
 }
 
 /// Lines outside code blocks between empty lines, where none of them is a sentence.
@@ -96,14 +103,10 @@ pub fn paragraphs(text: &str) -> Vec<Code> {
         fenced ^= is_fence;
         let is_code =
             !(fenced || is_fence || line.trim().is_empty() || !open && line.starts_with([' ', '\t']));
-        if is_code && !open {
-            found.push(Code { line: index + 1, text: String::new() });
+        if is_code {
+            keep(&mut found, open, index + 1, line);
         }
         open = is_code;
-        if let Some(paragraph) = found.last_mut().filter(|_| is_code) {
-            paragraph.text += line;
-            paragraph.text.push('\n');
-        }
     }
     found.retain(|paragraph| !paragraph.text.lines().any(|line| is_sentence(line) || line.contains('`')));
     found

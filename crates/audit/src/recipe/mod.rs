@@ -232,18 +232,11 @@ fn read(text: &str, target: Target) -> Reading {
     let blocks = markdown::code(text);
     reading.remarks.extend(intent::elsewhere(text, text, target));
     for block in &blocks {
-        let above = context_of(text, block.line);
-        let lines = above.lines().count();
-        let placed =
-            Reading::moved(file(&format!("{above}{}", block.text), target), block.line.saturating_sub(1));
-        reading.add(placed.raised(lines, block.line));
+        reading.add(in_context(text, block, target));
     }
     for paragraph in markdown::paragraphs(text) {
-        let above = context_of(text, paragraph.line);
-        let whole = format!("{above}{}", paragraph.text);
         if forms::read(&paragraph.text, target).is_some() {
-            let placed = file(&whole, target).moved(paragraph.line.saturating_sub(1));
-            reading.add(placed.raised(above.lines().count(), paragraph.line));
+            reading.add(in_context(text, &paragraph, target));
         }
     }
     reading.add(assigned_in_sentences(text));
@@ -261,6 +254,13 @@ fn read(text: &str, target: Target) -> Reading {
         reading.add(file(&format!("# {sentence}\n{command}"), target).at(line));
     }
     reading
+}
+
+/// A part of a page, below comments that say what the lines above it do.
+fn in_context(page: &str, part: &markdown::Code, target: Target) -> Reading {
+    let above = context_of(page, part.line);
+    let whole = file(&format!("{above}{}", part.text), target);
+    whole.moved(part.line.saturating_sub(1)).raised(above.lines().count(), part.line)
 }
 
 /// Contents of files that sentences give behind their paths.
@@ -400,17 +400,14 @@ fn assignments(text: &str, remarks: &mut Vec<Remark>) -> usize {
             continue;
         }
         let Some((name, value)) = line.trim().split_once('=') else { continue };
-        if let Some(fault) = placed::assigned(
-            name,
-            line.trim().split_once('=').map_or("", |(_, value)| value.trim_matches(['"', '\''])),
-        ) {
+        let bare = value.trim_matches(['"', '\'']);
+        if let Some(fault) = placed::assigned(name, bare) {
             count += 1;
             let error = |message| Remark::error(index + 1, RemarkId::Malformed, line, message);
             remarks.extend(fault.map(error));
         } else if keys::is_known("assignment", name) {
             count += 1;
-            let value = value.trim_matches(['"', '\'']);
-            remarks.extend(keys::remark(index + 1, "assignment", "", name, value));
+            remarks.extend(keys::remark(index + 1, "assignment", "", name, bare));
         }
     }
     count
