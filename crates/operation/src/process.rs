@@ -155,13 +155,14 @@ fn sample(order: &Order, kit: &Kit) -> Result<Sample> {
     let mut work = (operation.begin)(kit)?;
     let warm_up = Nanos((order.length.0 / 10).max(1));
     // Batches grow until one takes a tenth of the warm-up, so that looking at the clock between them costs nothing.
-    let mut batch = 1;
+    let fixed = work.batch();
+    let mut batch = fixed.unwrap_or(1);
     let mut warmed = Sum::default();
     while warmed.time < warm_up {
         let before = warmed.time;
         warmed.add(work.as_mut(), batch)?;
-        if (warmed.time - before).0 < warm_up.0 / 10 {
-            batch = (batch * 2).min(work.most());
+        if fixed.is_none() && (warmed.time - before).0 < warm_up.0 / 10 {
+            batch *= 2;
         }
     }
     let mut sum = Sum::default();

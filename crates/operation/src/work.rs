@@ -26,9 +26,10 @@ pub trait Work {
     /// Takes away what they left; it is not measured.
     fn clear(&mut self) {}
 
-    /// How many can be done between one [`Work::prepare`] and the next.
-    fn most(&self) -> u64 {
-        u64::MAX
+    /// How many are done between one [`Work::prepare`] and the next, where it must not depend on how long a sample is; else as
+    /// many as make looking at the clock cheap.
+    fn batch(&self) -> Option<u64> {
+        None
     }
 }
 

@@ -33,6 +33,14 @@ impl Mapping {
         unsafe { rustix::mm::madvise(self.start.cast(), self.length, Advice::LinuxDontNeed) }.named("madvise")
     }
 
+    /// Has each page be one of the smallest: a kernel that gives huge pages to whoever asks for much would give 512 at once.
+    /// madvise(2), `MADV_NOHUGEPAGE`; `EINVAL` where the kernel has no huge pages.
+    pub fn refuse_huge_pages(&self) -> Result<()> {
+        // SAFETY: the mapping is ours, and its bytes stay as they are.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.length, Advice::LinuxNoHugepage) }
+            .named("madvise")
+    }
+
     /// Takes the right to write to it, or gives it. mprotect(2). A touch without the right ends the process.
     pub fn protect(&mut self, writable: bool) -> Result<()> {
         let flags = if writable { MprotectFlags::READ | MprotectFlags::WRITE } else { MprotectFlags::READ };
@@ -79,6 +87,19 @@ mod tests {
         let mut mapping = Mapping::new(64 * page).unwrap();
         assert_eq!(mapping.touch(page), 64);
         assert!((crate::usage::thread() - before).minor_faults >= 1);
+    }
+
+    #[test]
+    fn pages_are_small_where_huge_ones_are_refused() {
+        let (page, huge) = (rustix::param::page_size(), 8 << 20);
+        let mut mapping = Mapping::new(huge).unwrap();
+        if mapping.refuse_huge_pages().is_err() {
+            return;
+        }
+        let before = crate::usage::thread();
+        mapping.touch(page);
+        let faults = (crate::usage::thread() - before).minor_faults;
+        assert!(faults >= (huge / page) as u64, "{faults} faults");
     }
 
     #[test]

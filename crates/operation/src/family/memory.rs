@@ -5,8 +5,9 @@ use sys::mapping::Mapping;
 use super::{ALONE, Operation};
 use crate::work::{At, Kit, Result, Work};
 
-/// Pages that are mapped at once, at most.
-const MOST: u64 = 4096;
+/// Pages that are touched or given back at once: a kernel gives the first few of them out of a small store of its own, and more
+/// at another price.
+const PAGES: u64 = 1024;
 /// Pages of a mapping that comes and goes.
 const FEW: usize = 4;
 
@@ -50,8 +51,12 @@ fn pages(count: u64) -> Result<Mapping> {
 struct Fault(Option<Mapping>);
 
 impl Work for Fault {
+    /// Pages are small whatever the kernel's policy for large mappings: a fault that brings 512 is another operation, which a
+    /// sample would do or not as its batches are long. A kernel without huge pages refuses to refuse them.
     fn prepare(&mut self, count: u64) -> Result<()> {
-        self.0 = Some(pages(count)?);
+        let mapping = pages(count)?;
+        let _ = mapping.refuse_huge_pages();
+        self.0 = Some(mapping);
         Ok(())
     }
 
@@ -66,8 +71,8 @@ impl Work for Fault {
         self.0 = None;
     }
 
-    fn most(&self) -> u64 {
-        MOST
+    fn batch(&self) -> Option<u64> {
+        Some(PAGES)
     }
 }
 
@@ -88,8 +93,8 @@ impl Work for Unmap {
         Ok(())
     }
 
-    fn most(&self) -> u64 {
-        MOST
+    fn batch(&self) -> Option<u64> {
+        Some(PAGES)
     }
 }
 

@@ -120,18 +120,19 @@ fn tcp_pair() -> Result<(TcpStream, TcpStream)> {
     if here.local_addr().ok() != Some(from) {
         return Err(Unable("accept on 127.0.0.1: somebody else connected".into()));
     }
-    for stream in [&here, &there] {
-        stream.set_nodelay(true).at("set TCP_NODELAY")?;
-    }
     Ok((here, there))
 }
 
 fn tcp_ping_pong(kit: &Kit) -> Result<Box<dyn Work>> {
     let (here, there) = tcp_pair()?;
+    for stream in [&here, &there] {
+        stream.set_nodelay(true).at("set TCP_NODELAY")?;
+    }
     kit.partner(move || echo(there))?;
     Ok(ask(here))
 }
 
+/// As bulk transfers are sent: small rests may wait for more, so that a block is no wake-up of the reader.
 fn tcp_stream(kit: &Kit) -> Result<Box<dyn Work>> {
     let (mut here, mut there) = tcp_pair()?;
     kit.partner(move || {
