@@ -88,7 +88,19 @@ fn no_way_is_delayed_by_lower_priorities_on_a_plain_kernel() {
     if guests::hindered(&["qemu-system-x86_64", "busybox", "chrt"], &[&[]]) {
         return;
     }
-    let found = found("debian-6.1-amd64", "worstcase check --wake --json; true");
+    no_way_but_a_lock_is_delayed("debian-6.1-amd64");
+}
+
+#[test]
+fn no_way_is_delayed_by_lower_priorities_on_a_plain_kernel_6_12() {
+    if guests::hindered(&["qemu-system-x86_64", "busybox", "chrt"], &[&["--version", "6.12"]]) {
+        return;
+    }
+    no_way_but_a_lock_is_delayed("debian-6.12-amd64");
+}
+
+fn no_way_but_a_lock_is_delayed(kernel: &str) {
+    let found = found(kernel, "worstcase check --wake --json; true");
     assert_eq!(unsafe_ways(&found[0]), ["mutex"], "{found:?}");
     inversion_is_shown(&found[0]);
 }
