@@ -129,7 +129,7 @@ fn of_step(step: &Step, tail: Tail) -> Compared {
 
 /// Each rung of a ladder against the one before, and the last against the first, under each load. `tails` holds for each
 /// rung and load the tails of its guests.
-pub fn of_ladder(tail: Tail, tails: &[Vec<Vec<Value>>]) -> Vec<Compared> {
+pub fn of_ladder(tail: Tail, tails: &[Vec<Vec<Value>>], bases: &[Option<usize>]) -> Vec<Compared> {
     let step = |(from, to): (usize, usize)| {
         let pairs = tails[from].iter().zip(&tails[to]).enumerate();
         pairs.map(move |(load, (before, after))| Compared {
@@ -142,7 +142,7 @@ pub fn of_ladder(tail: Tail, tails: &[Vec<Vec<Value>>]) -> Vec<Compared> {
             found: gain(before, after),
         })
     };
-    ladder::steps(tails.len()).flat_map(step).collect()
+    ladder::steps(bases).into_iter().flat_map(step).collect()
 }
 
 /// A ladder asks for no smallest effect: what is no more than the spread from guest to guest is undecided.

@@ -15,10 +15,15 @@ use crate::{Arm, Block, FIRST_SEED};
 pub struct Published {
     /// Where they stand: `Enea, table A.2`.
     pub source: String,
-    /// In what they are: `us`.
+    /// In what latencies are: `us`.
+    #[serde(default)]
     pub unit: String,
     /// For each load its minimum, average and maximum.
+    #[serde(default)]
     pub latencies: BTreeMap<String, [u64; 3]>,
+    /// For operations by their names how many times as long one takes as in the rung that this one is compared with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, f64>,
 }
 
 /// The blocks of so many rungs: seed after seed, rung after rung.
@@ -27,11 +32,15 @@ pub fn blocks(rungs: usize, seeds: u32) -> Vec<Block> {
     (1..=seeds).flat_map(round).collect()
 }
 
-/// The rungs that are compared, the earlier one first: each with the one before, and the last with the first where there are
-/// more than two.
-pub fn steps(rungs: usize) -> impl Iterator<Item = (usize, usize)> {
+/// The rungs that are compared, the earlier one first: each that has one in `bases` with that. Where none has, each with the
+/// one before, and the last with the first where there are more than two.
+pub fn steps(bases: &[Option<usize>]) -> Vec<(usize, usize)> {
+    let rungs = bases.len();
+    if bases.iter().any(Option::is_some) {
+        return bases.iter().enumerate().filter_map(|(to, from)| Some(((*from)?, to))).collect();
+    }
     let whole = (rungs > 2).then(|| (0, rungs - 1));
-    (1..rungs).map(|to| (to - 1, to)).chain(whole)
+    (1..rungs).map(|to| (to - 1, to)).chain(whole).collect()
 }
 
 #[cfg(test)]
@@ -47,7 +56,12 @@ mod tests {
 
     #[test]
     fn each_rung_is_compared_with_the_one_before_and_the_last_with_the_first() {
-        assert_eq!(steps(2).collect::<Vec<_>>(), [(0, 1)]);
-        assert_eq!(steps(4).collect::<Vec<_>>(), [(0, 1), (1, 2), (2, 3), (0, 3)]);
+        assert_eq!(steps(&[None; 2]), [(0, 1)]);
+        assert_eq!(steps(&[None; 4]), [(0, 1), (1, 2), (2, 3), (0, 3)]);
+    }
+
+    #[test]
+    fn a_rung_with_a_base_is_compared_with_that_alone() {
+        assert_eq!(steps(&[None, Some(0), None, Some(2), Some(0)]), [(0, 1), (2, 3), (0, 4)]);
     }
 }

@@ -186,6 +186,7 @@ impl Guests {
             words: self.all_words(),
             processors: self.processors,
             threads_per_core: self.threads_per_core,
+            cpu_model: None,
             memory: Bytes::from_mebibytes(1024),
             time: Time::Wall,
             disk: None,

@@ -50,9 +50,30 @@ pub fn check_length(duration: Nanos, warm_up: Nanos) -> Result<(), Error> {
     }
 }
 
+/// An emulated CPU as QEMU's `-cpu` takes it: `qemu64`, `max,-rdrand`.
+///
+/// # Errors
+/// Where `text` cannot be one.
+pub fn cpu_model(text: &str) -> Result<String, Error> {
+    const LONGEST: usize = 200;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,+=".contains(c);
+    if (1..=LONGEST).contains(&text.len()) && text.chars().all(is_plain) {
+        return Ok(text.to_owned());
+    }
+    Err(Error::new(format!("`{text}` is no CPU model")).hint("qemu-system-x86_64 -cpu help lists them"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_model_is_one_word_that_emulators_take() {
+        assert_eq!(cpu_model("max,-rdrand,vendor=GenuineIntel").unwrap(), "max,-rdrand,vendor=GenuineIntel");
+        for text in ["", "qemu64 -drive x", "qemu64\n", &"x".repeat(201)] {
+            assert!(cpu_model(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn guests_that_no_machine_has_room_for_are_refused() {

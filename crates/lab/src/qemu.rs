@@ -102,8 +102,11 @@ impl Emulator {
 }
 
 /// QEMU's `-cpu`.
-pub(crate) fn cpu_model(guest: &Guest) -> &'static str {
+pub(crate) fn cpu_model(guest: &Guest) -> &str {
     let machine = machine(guest.kernel.architecture);
+    if let Some(model) = &guest.cpu_model {
+        return model;
+    }
     match guest.time {
         Time::Instructions => machine.steady_cpu,
         Time::Wall if guest.threads_per_core > 1 => machine.cpu_with_siblings,
@@ -224,6 +227,7 @@ mod tests {
             words: vec!["threadirqs".into()],
             processors: 1,
             threads_per_core: 1,
+            cpu_model: None,
             memory: Bytes::from_mebibytes(512),
             time,
             disk: Some(Bytes::from_mebibytes(64)),

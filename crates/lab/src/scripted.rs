@@ -201,6 +201,7 @@ pub fn guest(name: &str) -> Guest {
         words: Vec::new(),
         processors: 1,
         threads_per_core: 1,
+        cpu_model: None,
         memory: Bytes::from_mebibytes(512),
         time: LabTime::Instructions,
         disk: None,

@@ -137,6 +137,7 @@ impl Plan for BisectPlan {
             words: self.subject.parameters_of(arm),
             processors: 1,
             threads_per_core: 1,
+            cpu_model: None,
             memory: self.memory,
             time: LabTime::Instructions,
             disk: self.disk,

@@ -20,6 +20,8 @@ pub struct Guest {
     pub processors: u32,
     /// How many of them share a core: 1, or 2 where there are to be SMT siblings.
     pub threads_per_core: u32,
+    /// The emulated CPU, as QEMU's `-cpu` names it; none for the one that such guests usually have.
+    pub cpu_model: Option<String>,
     /// Its memory.
     pub memory: Bytes,
     /// What its clock counts.

@@ -13,9 +13,11 @@ use crate::text;
 use crate::{Error, limits, parameters};
 
 /// The ladders that are built into this program, with the fragments that their kernels are built from.
-const SHIPPED: [(&str, &str); 2] = [
+const SHIPPED: [(&str, &str); 4] = [
     ("stock", include_str!("../../../../ladders/stock.toml")),
     ("p2041", include_str!("../../../../ladders/p2041.toml")),
+    ("throughput", include_str!("../../../../ladders/throughput.toml")),
+    ("prices", include_str!("../../../../ladders/prices.toml")),
 ];
 const FRAGMENTS: [(&str, &str); 5] = [
     ("fragments/base.cfg", include_str!("../../../../ladders/fragments/base.cfg")),
@@ -45,10 +47,11 @@ pub struct LadderFile {
     /// In what it differs from that, a sentence each, shown beside the results.
     #[serde(default)]
     pub differs: Vec<String>,
-    /// The loads, each measured in every guest.
+    /// The loads, each measured in every guest; none where only costs are asked for.
+    #[serde(default)]
     pub loads: Vec<String>,
     /// How long each load is measured.
-    #[serde(with = "text")]
+    #[serde(with = "text", default = "duration")]
     pub duration: Nanos,
     /// How long each load runs before that.
     #[serde(with = "text", default = "warm_up")]
@@ -61,6 +64,9 @@ pub struct LadderFile {
     /// The guests' CPUs; 1 in instruction time.
     #[serde(default = "one")]
     pub processors: u32,
+    /// The emulated CPU, as QEMU's `-cpu` names it; none for the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
     /// The guests' memory.
     #[serde(default = "memory")]
     pub memory: Bytes,
@@ -85,6 +91,9 @@ pub struct Rung {
     pub title: String,
     /// The kernel's name in the cache. It is fetched if it is not there and is one of Debian's (`debian-6.1-rt-amd64`).
     pub kernel: String,
+    /// The earlier rung that it is compared with. Where no rung names one, each is compared with the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
     /// Kernel parameters, one each: blanks stand in quotes.
     #[serde(default)]
     pub words: Vec<String>,
@@ -108,6 +117,10 @@ pub struct Building {
     pub base: String,
     /// Fragments, the last one that names a symbol wins. Files, seen from the ladder's own directory.
     pub fragments: Vec<PathBuf>,
+}
+
+fn duration() -> Nanos {
+    Nanos::from_secs(1)
 }
 
 fn warm_up() -> Nanos {
@@ -191,7 +204,11 @@ impl LadderFile {
         };
         check_name(&self.name)?;
         limits::check_size(self.processors, self.memory, self.disk)?;
-        for rung in &self.rungs {
+        self.cpu_model.as_deref().map_or(Ok(()), |model| limits::cpu_model(model).map(drop))?;
+        for (place, rung) in self.rungs.iter().enumerate() {
+            if let (Some(base), None) = (&rung.against, self.base(place)) {
+                return refuse(format!("rung {}: no rung {base} stands above it", rung.name));
+            }
             check_name(&rung.name)?;
             for word in rung.all_words() {
                 if let Err(error) = parameters::one(&word) {
@@ -208,7 +225,7 @@ impl LadderFile {
             () if self.rungs.is_empty() => refuse("it has no rung".into()),
             () if self.rungs.len() > MOST => refuse(format!("more than {MOST} rungs")),
             () if names.len() < self.rungs.len() => refuse("two rungs have one name".into()),
-            () if self.loads.is_empty() => refuse("it has no load".into()),
+            () if self.loads.is_empty() && !self.cost => refuse("it has no load, and no costs".into()),
             () if loads.len() < self.loads.len() => refuse("a load stands there twice".into()),
             () if self.seeds == 0 || self.seeds as usize > MOST => refuse(format!("seeds: 1 to {MOST}")),
             () if self.duration < Nanos::from_millis(10) => refuse("a load takes at least 10ms".into()),
@@ -220,6 +237,18 @@ impl LadderFile {
             }
             () => Ok(()),
         }
+    }
+}
+
+impl LadderFile {
+    /// For each rung the one that it is compared with, where the file says so.
+    pub fn bases(&self) -> Vec<Option<usize>> {
+        (0..self.rungs.len()).map(|place| self.base(place)).collect()
+    }
+
+    fn base(&self, place: usize) -> Option<usize> {
+        let (before, rung) = (self.rungs.get(..place)?, self.rungs.get(place)?);
+        before.iter().position(|other| Some(&other.name) == rung.against.as_ref())
     }
 }
 

@@ -63,6 +63,9 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         ("\"a=b\"", "'a=\"b'", "does not end"),
         ("\"-1\"", "\" \"", "has no value"),
         ("[\"idle\", \"cpu\"]", "[]", "no load"),
+        ("seeds = 2", "seeds = 2\ncpu-model = \"qemu64 -drive x\"", "is no CPU model"),
+        ("title = \"The second\"", "title = \"\"\nagainst = \"three\"", "no rung three stands above"),
+        ("title = \"The first\"", "title = \"\"\nagainst = \"two\"", "no rung two stands above"),
         ("seeds = 2", "seeds = 2\nprocessors = 2", "one CPU"),
     ] {
         let message = refused(from, to);

@@ -23,9 +23,17 @@ pub struct LadderPlan {
 }
 
 impl LadderPlan {
-    /// All its guests.
+    /// All guests that measure latencies.
     pub fn blocks(&self) -> Vec<Block> {
+        if self.ladder.loads.is_empty() {
+            return Vec::new();
+        }
         ladder::blocks(self.ladder.rungs.len(), self.ladder.seeds)
+    }
+
+    /// For each rung the one that it is compared with, where the file says so.
+    pub fn bases(&self) -> Vec<Option<usize>> {
+        self.ladder.bases()
     }
 
     /// All guests that measure what operations take: of each rung at least as many as it takes to compare so many operations.
@@ -89,6 +97,7 @@ impl Plan for LadderPlan {
             words: self.known(arm)?.all_words(),
             processors: self.ladder.processors,
             threads_per_core: 1,
+            cpu_model: self.ladder.cpu_model.clone(),
             memory: self.ladder.memory,
             time: self.ladder.time,
             disk: self.ladder.disk,

@@ -7,6 +7,7 @@ mod trade;
 
 pub use against::{Against, Row, against, json};
 pub use page::page;
+pub(crate) use table::{Table, figure};
 pub use trade::{Gain, Measured, Row as Traded, SetUp, Trade, of_records as trade_of};
 
 use record::cost::{Cost, Operation, Sample};
@@ -156,7 +157,7 @@ fn not_measured(cost: &Cost) -> Vec<(Vec<String>, String)> {
 }
 
 /// Those with one reason together, in the order in which reasons come.
-fn by_reason<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(Vec<String>, String)> {
+pub(crate) fn by_reason<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(Vec<String>, String)> {
     let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
     for (words, why) in all {
         match reasons.iter_mut().find(|(_, known)| known == why) {

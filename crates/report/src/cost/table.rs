@@ -11,7 +11,7 @@ use crate::page::view::{self, DataTable, heads};
 use crate::style::Tone;
 
 /// A table, its first column of words.
-pub(super) struct Table {
+pub(crate) struct Table {
     /// What stands above it on a page.
     pub caption: String,
     corner: String,
@@ -67,7 +67,7 @@ impl Table {
 }
 
 /// A length of time in picoseconds, in three or four digits with its unit.
-pub(super) fn figure(picoseconds: u64, unit: Unit) -> String {
+pub(crate) fn figure(picoseconds: u64, unit: Unit) -> String {
     if unit == Unit::Instructions {
         return unit.figure(Nanos(picoseconds / 1_000));
     }

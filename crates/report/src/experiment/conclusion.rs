@@ -276,7 +276,7 @@ fn ladder(reckoned: &Reckoned<'_>) -> Conclusion {
     let verdict = if experiment.missing.is_empty() { Verdict::Measured } else { Verdict::Inconclusive };
     let (whole, steps) = match steps.pop() {
         Some((_, whole)) => (whole, steps),
-        None => ("no step is judged".to_owned(), Vec::new()),
+        None => (of_costs(reckoned), Vec::new()),
     };
     let mut conclusion = Conclusion::of_verdict(verdict, whole);
     conclusion.lines = steps.into_iter().map(|(_, line)| line).collect();
@@ -287,6 +287,23 @@ fn ladder(reckoned: &Reckoned<'_>) -> Conclusion {
     let seeds = experiment.blocks.iter().map(|one| one.block.round).max().unwrap_or(0);
     let more = format!("{} --seeds {}", experiment.resume, (2 * seeds).max(statistics::LEAST_RUNS as u32));
     conclusion.next(more, "adds guests: smaller steps are seen")
+}
+
+/// What a ladder that measures no latencies came to.
+fn of_costs(reckoned: &Reckoned<'_>) -> String {
+    let means: Vec<String> = reckoned
+        .costs()
+        .iter()
+        .filter_map(|costs| {
+            let mean = costs.found.mean.as_ref()?;
+            let range = interval([mean.interval.0, mean.interval.1]);
+            Some(format!("{} / {}: {} ({range})", costs.arm.name, costs.base, times(mean.ratio)))
+        })
+        .collect();
+    match means.is_empty() {
+        true => "no step is judged".into(),
+        false => format!("operations take so many times as long in the mean: {}", means.join("; ")),
+    }
 }
 
 /// Under how many loads a step made the tail shorter, longer, or neither.
@@ -308,6 +325,9 @@ fn counts(reckoned: &Reckoned<'_>, pair: (&Arm, &Arm)) -> String {
 
 /// Why steps are not judged, if some are not.
 fn not_judged(reckoned: &Reckoned<'_>) -> Option<String> {
+    if reckoned.experiment.loads.is_empty() {
+        return None;
+    }
     if reckoned.tail.is_none() {
         return Some("Steps are not judged: too few samples a load for a tail.".into());
     }
@@ -377,10 +397,15 @@ pub(super) fn method(reckoned: &Reckoned<'_>) -> Vec<String> {
              the spread; no effect: surely not {smallest} as long. *: fresh guests, which judge what was found: a change that \
              does nothing is called guilty in at most 2.5 % of bisections."
         )),
+        Some(Answer::Ladder) if reckoned.comparisons.is_empty() => sentences.clear(),
         Some(Answer::Ladder) => sentences.extend(reckoned.judged().map(|(_, one)| one.confidence).min_by(f64::total_cmp).map(
             |least| {
+                let pairs = match experiment.arms.iter().any(|arm| arm.base.is_some()) {
+                    true => "Rungs are compared with the one that stands beside them",
+                    false => "Each rung is compared with the one before, the last with the first",
+                };
                 format!(
-                    "Each rung is compared with the one before, the last with the first, by the Mann-Whitney statistic. \
+                    "{pairs}, by the Mann-Whitney statistic. \
                      undecided: no more than the spread from seed to seed. Of steps that change nothing one in {:.0} looks as \
                      if it did.",
                     (1.0 / (1.0 - least)).floor()

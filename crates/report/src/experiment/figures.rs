@@ -6,7 +6,7 @@ use statistics::tail::Tail;
 use units::Nanos;
 
 use super::{Answer, Experiment};
-use crate::cost::{SetUp, Trade};
+use crate::cost::{Against, SetUp, Trade};
 use crate::figures::Figures;
 use crate::group::groups;
 
@@ -21,6 +21,14 @@ pub(super) struct Reckoned<'a> {
     pub places: Vec<Vec<Place>>,
     /// What was compared, in the order in which it is shown.
     pub comparisons: Vec<Compared>,
+}
+
+/// What operations take in an arm, against another.
+pub(super) struct Costs<'a> {
+    /// The other's name.
+    pub base: String,
+    pub arm: &'a super::Arm,
+    pub found: Against,
 }
 
 /// One load in one arm: all blocks of it.
@@ -59,12 +67,50 @@ impl<'a> Reckoned<'a> {
         deciding.filter_map(|compared| Some((compared, compared.found.as_ref().ok()?)))
     }
 
-    /// What each arm gains and costs against the one that others are compared with; none where costs were not measured.
-    pub fn trade(&self) -> Option<Trade> {
-        let base = match self.experiment.answer {
-            Some(Answer::Trial(_) | Answer::Search(_)) => experiment::Arm::Control,
-            _ => self.experiment.arms.first()?.arm.clone(),
-        };
+    /// What each arm gains and costs against the one that it is compared with: of each of those one. None where costs or
+    /// latencies were not measured.
+    pub fn trades(&self) -> Vec<Trade> {
+        self.bases().iter().filter_map(|base| self.trade(base)).collect()
+    }
+
+    /// The arms that others are compared with.
+    fn bases(&self) -> Vec<experiment::Arm> {
+        let mut named: Vec<experiment::Arm> = Vec::new();
+        for base in self.experiment.arms.iter().filter_map(|arm| arm.base.as_ref()) {
+            if !named.contains(base) {
+                named.push(base.clone());
+            }
+        }
+        match self.experiment.answer {
+            _ if !named.is_empty() => named,
+            Some(Answer::Trial(_) | Answer::Search(_)) => vec![experiment::Arm::Control],
+            _ => self.experiment.arms.first().map(|arm| arm.arm.clone()).into_iter().collect(),
+        }
+    }
+
+    /// Whether the trade-off of `arm` is one with `base`.
+    fn is_against(&self, arm: &super::Arm, base: &experiment::Arm) -> bool {
+        let is_said = self.experiment.arms.iter().any(|arm| arm.base.is_some());
+        arm.arm != *base && (!is_said || arm.base.as_ref() == Some(base))
+    }
+
+    /// What operations take in each arm against the one that it is compared with.
+    pub fn costs(&self) -> Vec<Costs<'a>> {
+        let experiment = self.experiment;
+        let of =
+            |arm: &experiment::Arm| experiment.costs.iter().find(|(of, _)| of == arm).map(|(_, cost)| cost);
+        let mut all = Vec::new();
+        for base in self.bases() {
+            let others = experiment.arms.iter().filter(|arm| self.is_against(arm, &base));
+            all.extend(others.filter_map(|arm| {
+                let found = crate::cost::against(of(&base)?, of(&arm.arm)?);
+                Some(Costs { base: experiment.name(&base), arm, found })
+            }));
+        }
+        all
+    }
+
+    fn trade(&self, base: &experiment::Arm) -> Option<Trade> {
         let costs = &self.experiment.costs;
         let set_up = |(arm, places): (&super::Arm, &Vec<Place>)| SetUp {
             name: arm.name.clone(),
@@ -78,10 +124,11 @@ impl<'a> Reckoned<'a> {
             cost: costs.iter().find(|(of, _)| *of == arm.arm).map(|(_, cost)| cost),
         };
         let all = || self.experiment.arms.iter().zip(&self.places);
-        let (first, others): (Vec<_>, Vec<_>) = all().partition(|(arm, _)| arm.arm == base);
-        let set_ups: Vec<SetUp<'_>> = first.into_iter().chain(others).map(set_up).collect();
+        let first = all().filter(|(arm, _)| arm.arm == *base);
+        let others = all().filter(|(arm, _)| self.is_against(arm, base));
+        let set_ups: Vec<SetUp<'_>> = first.chain(others).map(set_up).collect();
         let mut trade = Trade::of(self.tail_name(), &set_ups).filter(|_| !costs.is_empty())?;
-        self.judged().filter(|(compared, _)| compared.against == base).for_each(|(compared, found)| {
+        self.judged().filter(|(compared, _)| compared.against == *base).for_each(|(compared, found)| {
             let (name, load) = (self.experiment.name(&compared.arm), &self.experiment.loads[compared.load]);
             trade.judged(&name, load, found.ratio, found.interval, found.effect);
         });
@@ -108,10 +155,16 @@ fn comparisons(experiment: &Experiment, tail: Option<Tail>, places: &[Vec<Place>
         (Some(Answer::Bisection { found, .. }), Some(tail)) => found.comparisons(tail),
         (Some(Answer::Ladder), Some(tail)) => {
             let tails = |places: &Vec<Place>| places.iter().map(|place| place.tails.clone()).collect();
-            of_ladder(tail, &places.iter().map(tails).collect::<Vec<_>>())
+            of_ladder(tail, &places.iter().map(tails).collect::<Vec<_>>(), &bases(experiment))
         }
         (None | Some(Answer::Bisection { .. } | Answer::Ladder), _) => Vec::new(),
     }
+}
+
+/// For each arm the place of the one that it is compared with.
+fn bases(experiment: &Experiment) -> Vec<Option<usize>> {
+    let place = |arm: &experiment::Arm| experiment.arms.iter().position(|known| known.arm == *arm);
+    experiment.arms.iter().map(|arm| arm.base.as_ref().and_then(place)).collect()
 }
 
 impl Place {

@@ -4,8 +4,10 @@
 //! what differs between arms and how the experiment is repeated stands in its plan, and is given in words.
 
 mod conclusion;
+mod costs;
 mod figures;
 mod json;
+mod markdown;
 mod page;
 mod published;
 mod table;
@@ -18,6 +20,7 @@ use record::{Record, Unit};
 use statistics::Tail;
 
 pub use json::ladder as json_of_ladder;
+pub use markdown::markdown;
 pub use page::page;
 pub use text::text;
 
@@ -104,6 +107,8 @@ pub struct Arm {
     pub notes: Vec<String>,
     /// Figures that somebody else gives.
     pub published: Option<Published>,
+    /// The arm that it is compared with, where that is said of the rungs of a ladder.
+    pub base: Option<experiment::Arm>,
 }
 
 /// A block with its record.

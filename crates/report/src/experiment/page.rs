@@ -7,7 +7,8 @@ use units::{InOrder, Nanos};
 
 use super::conclusion::{conclusion, method, noise, shell};
 use super::figures::Reckoned;
-use super::{Arm, Experiment, Measured, published, table};
+use super::{Arm, Experiment, Measured, costs, published, table};
+use crate::cost::Trade;
 use crate::figures::{Figures, Terms};
 use crate::page::conditions::doubt_view;
 use crate::page::distribution::{SMALL, binned, legend, tail_figure};
@@ -32,7 +33,8 @@ pub fn page(experiment: &Experiment) -> Result<String, std::fmt::Error> {
         sections.push(figures(&reckoned));
     }
     sections.extend(comparisons(&reckoned));
-    sections.extend(reckoned.trade().map(|trade| trade.section()));
+    sections.extend(reckoned.trades().iter().map(Trade::section));
+    sections.extend(costs::section(&reckoned));
     sections.extend(source(&reckoned));
     if !experiment.blocks.is_empty() {
         sections.extend(distributions(&reckoned));

@@ -220,7 +220,10 @@ fn tone(effect: Option<Effect>) -> Tone {
 /// The figures that somebody else gives, as they stand there; none where nobody does.
 pub(super) fn published(reckoned: &Reckoned<'_>) -> Option<Table> {
     let experiment = reckoned.experiment;
-    let given = || experiment.arms.iter().filter_map(|arm| arm.published.as_ref());
+    let given = || {
+        let all = experiment.arms.iter().filter_map(|arm| arm.published.as_ref());
+        all.filter(|published| !published.latencies.is_empty())
+    };
     let unit = given().next()?.unit.clone();
     let mut sources: Vec<&str> = given().map(|published| published.source.as_str()).collect();
     sources.dedup();

@@ -3,7 +3,7 @@
 use super::conclusion::{conclusion, method, noise, shell};
 use super::figures::Reckoned;
 use super::table::{self, Table};
-use super::{Experiment, published};
+use super::{Experiment, costs, published};
 use crate::foot::verdict_tone;
 use crate::style::{Style, Tone};
 use crate::text::{harmless, wrap};
@@ -22,10 +22,11 @@ pub fn text(experiment: &Experiment, style: &Style) -> String {
     out.table(Some(&table::arms(&reckoned)));
     out.table(table::comparisons(&reckoned).as_ref());
     out.table(table::published(&reckoned).as_ref());
-    if let Some(trade) = reckoned.trade() {
+    for trade in reckoned.trades() {
         out.text += &trade.text(style);
         out.gap();
     }
+    out.text += &costs::text(&reckoned, style);
     let notes = experiment
         .changes
         .iter()

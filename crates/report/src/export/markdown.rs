@@ -35,7 +35,7 @@ fn line(row: &FigureRow, unit: Unit) -> String {
     )
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable::lines(text).chars() {
         if matches!(c, '\\' | '|' | '*' | '_' | '`' | '<' | '[') {

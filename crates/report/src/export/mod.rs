@@ -19,6 +19,7 @@ pub use json::json;
 pub use junit::junit;
 pub use lava::lava;
 pub use line::line;
+pub(crate) use markdown::escaped;
 pub use markdown::markdown;
 pub use row::{FigureRow, rows};
 pub use tap::tap;

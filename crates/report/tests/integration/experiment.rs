@@ -8,7 +8,9 @@ use ::experiment as engine;
 use engine::bisect::{Bisection, Doubt, Outcome};
 use engine::{Bench, Block, Design, Error, Figures};
 use record::{LabTime, Unit};
-use report::experiment::{Answer, Arm, Change, Experiment, Measured, Published, json_of_ladder, page, text};
+use report::experiment::{
+    Answer, Arm, Change, Experiment, Measured, Published, json_of_ladder, markdown, page, text,
+};
 use statistics::Tail;
 use units::{Nanos, Seed};
 
@@ -52,6 +54,7 @@ fn of(kind: &'static str, factor: f64, answer: impl FnOnce(&mut MadeUp) -> Answe
         arm,
         notes: Vec::new(),
         published: None,
+        base: None,
     };
     let change = |name: &str| Change { name: name.to_owned(), ..Change::default() };
     Experiment {
@@ -108,7 +111,12 @@ fn bisection() -> Experiment {
 
 fn published(idle: [u64; 3], full: [u64; 3]) -> Option<Published> {
     let latencies = BTreeMap::from([("idle".to_owned(), idle), ("full".to_owned(), full)]);
-    Some(Published { source: "Enea, table A.9".into(), unit: "us".into(), latencies })
+    Some(Published {
+        source: "Enea, table A.9".into(),
+        unit: "us".into(),
+        latencies,
+        operations: BTreeMap::new(),
+    })
 }
 
 /// Three kernels: the second is no other than the first, the third is three times as fast.
@@ -128,6 +136,7 @@ fn ladder() -> Experiment {
         what: format!("The kernel called {name}"),
         notes: Vec::new(),
         published,
+        base: None,
     };
     Experiment {
         arms: names.into_iter().enumerate().zip(figures).map(rung).collect(),
@@ -327,4 +336,68 @@ fn text_of_others_is_escaped_on_the_page_and_harmless_on_a_terminal() {
     let page = page(&experiment).unwrap();
     assert!(!page.contains("<img"), "{}", &page[page.find("<img").unwrap_or(0)..][..200]);
     assert!(!shown(&experiment).contains('\u{1b}'));
+}
+
+/// The ladder with costs: nothing differs on the second rung, on the third one operation takes five times as long.
+fn ladder_with_costs() -> Experiment {
+    let mut draws = units::Seed(26).stream("costs of rungs");
+    let mut cost = |times: f64| {
+        crate::cost::record(9, &mut draws, |number, draw| 1e4 * draw * if number == 7 { times } else { 1.0 })
+    };
+    let mut ladder = ladder();
+    ladder.costs = vec![
+        (engine::Arm::all(0), cost(1.0)),
+        (engine::Arm::all(1), cost(1.0)),
+        (engine::Arm::all(2), cost(5.0)),
+    ];
+    for arm in &mut ladder.arms[1..] {
+        arm.base = Some(engine::Arm::all(0));
+    }
+    let operations = BTreeMap::from([("operation-7".to_owned(), 4.5)]);
+    ladder.arms[2].published = Some(Published {
+        source: "other programs".into(),
+        unit: String::new(),
+        latencies: BTreeMap::new(),
+        operations,
+    });
+    ladder
+}
+
+#[test]
+fn rungs_are_compared_with_what_they_name_and_operations_stand_beside_figures_from_elsewhere() {
+    let ladder = ladder_with_costs();
+    let page = markdown(&ladder);
+    let row =
+        |head: &str| page.lines().find(|line| line.starts_with(head)).unwrap_or_else(|| panic!("{page}"));
+    assert_eq!(row("| rt | plain |").matches("**").count(), 8, "two loads, the mean and the worst: {page}");
+    assert!(row("| rt | plain |").contains("| operation 7: **5."), "{page}");
+    assert!(
+        row("| same | plain |").ends_with("| none |") && !row("| same | plain |").contains("**"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("| rt | same |") && row("| operation | plain |").contains("| same | rt | elsewhere |"),
+        "{page}"
+    );
+    assert!(
+        row("| operation 7 |").ends_with("| 4.50 |") && row("| operation 6 |").ends_with("| - |"),
+        "{page}"
+    );
+    assert!(!page.contains(&ladder.begun), "a page that is kept has no time: {page}");
+    assert_eq!(page, markdown(&ladder));
+    let json: serde_json::Value = serde_json::from_str(&json_of_ladder(&ladder)).unwrap();
+    assert_eq!((&json["costs"][1]["from"], &json["costs"][1]["to"]), (&"plain".into(), &"rt".into()));
+    assert_eq!(json["costs"][1]["operations"][7]["published"], 4.5);
+    assert!(shown(&ladder).contains("rt against plain: helps "), "{}", shown(&ladder));
+}
+
+#[test]
+fn a_ladder_of_costs_alone_has_an_answer_without_latencies() {
+    let mut ladder = ladder_with_costs();
+    (ladder.blocks, ladder.loads) = (Vec::new(), Vec::new());
+    let text = shown(&ladder);
+    assert!(text.contains("operations take so many times as long in the mean: same / plain: "), "{text}");
+    assert!(text.contains("operation 7") && text.contains("elsewhere"), "{text}");
+    assert!(!text.contains("too few samples"), "{text}");
+    assert!(report::experiment::page(&ladder).unwrap().contains("What operations take"));
 }

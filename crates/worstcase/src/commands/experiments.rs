@@ -68,7 +68,7 @@ pub fn begin<P: Plan>(
     arms.order_by_key(|arm| (*arm != experiment::Arm::off(), *arm != experiment::Arm::Control, arm.clone()));
     let arm = |arm: experiment::Arm| {
         let (what, notes) = about(&arm)?;
-        Ok(Arm { name: state.plan.name(&arm), arm, what, notes, published: None })
+        Ok(Arm { name: state.plan.name(&arm), arm, what, notes, published: None, base: None })
     };
     let kind = state.plan.kind();
     let missing = replay.missing.iter().map(|one| match &one.failure {

@@ -205,3 +205,100 @@ fn the_ladders_that_are_built_in_end_below_where_they_began() {
         }
     }
 }
+
+/// Three set-ups, of which one differs by a word that no kernel reads, and one by a tracer.
+const FEATURES: &str = r#"
+name = "features"
+title = "A tracer, and nothing"
+loads = ["idle"]
+duration = "200ms"
+warm-up = "50ms"
+seeds = 5
+cost = true
+
+[[rung]]
+name = "stock"
+title = "As Debian boots it"
+kernel = "debian-6.1-amd64"
+
+[[rung]]
+name = "inert"
+title = "A word that nobody reads"
+kernel = "debian-6.1-amd64"
+against = "stock"
+words = ["inert.feature=1"]
+
+[[rung]]
+name = "tracer"
+title = "The function tracer"
+kernel = "debian-6.1-amd64"
+against = "stock"
+words = ["ftrace=function"]
+"#;
+
+/// The comparison of a rung's operations.
+fn costs<'a>(ladder: &'a Value, rung: &str) -> &'a Value {
+    let all = ladder["costs"].as_array().unwrap();
+    all.iter().find(|costs| costs["to"] == rung).unwrap_or_else(|| panic!("{rung}: {all:?}"))
+}
+
+fn operations(costs: &Value) -> Vec<(&str, f64, [f64; 2], Option<f64>)> {
+    let of = |one: &'_ Value| {
+        let range = [0, 1].map(|end| one["interval"][end].as_f64().unwrap());
+        (one["ratio"].as_f64().unwrap(), range, one["published"].as_f64())
+    };
+    let all = costs["operations"].as_array().unwrap().iter();
+    all.map(|one| {
+        let (ratio, range, published) = of(one);
+        (one["operation"].as_str().unwrap(), ratio, range, published)
+    })
+    .collect()
+}
+
+#[test]
+#[ignore = "long: 72 guests"]
+fn a_price_list_made_twice_is_equal_and_what_does_nothing_costs_nothing() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("features.toml"), FEATURES).unwrap();
+    let made = |out: &str| {
+        let run =
+            in_directory(directory.path(), &["features.toml", "--out", out, "--markdown"]).output().unwrap();
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+        text(&run.stdout)
+    };
+    let (first, second) = (made("first"), made("second"));
+    assert!(first.contains("| inert | stock |") && first.contains("pipe ping-pong RTT"), "{first}");
+    assert_eq!(first, second);
+    let ladder = json(&in_directory(directory.path(), &["--resume", "first", "--json"]).output().unwrap());
+    for (operation, ratio, [low, high], _) in operations(costs(&ladder, "inert")) {
+        assert!(low <= 1.0 && high >= 1.0, "{operation}: {ratio}, {low} to {high}");
+    }
+    let mean = &costs(&ladder, "inert")["mean"]["interval"];
+    assert!(mean[0].as_f64() <= Some(1.0) && mean[1].as_f64() >= Some(1.0), "{mean}");
+    let tracer = costs(&ladder, "tracer");
+    assert!(tracer["mean"]["interval"][0].as_f64() > Some(1.5), "{}", tracer["mean"]);
+}
+
+/// Figures that were measured by other programs, between processes, on the same kernels.
+#[test]
+#[ignore = "long: 14 guests"]
+fn what_preempt_rt_costs_is_what_others_have_found() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["throughput", "--rungs", "6.1,6.1-rt", "--out", "out", "--json"];
+    let ladder = json(&in_directory(directory.path(), &arguments).output().unwrap());
+    let known = operations(costs(&ladder, "6.1-rt"));
+    let known: Vec<_> =
+        known.into_iter().filter_map(|(name, _, range, published)| Some((name, range, published?))).collect();
+    assert!(known.len() >= 25, "{known:?}");
+    // Within a tenth, as far as guests agree among each other.
+    let differs = |([low, high], published): ([f64; 2], f64)| high / published < 0.9 || low / published > 1.1;
+    let differing: Vec<_> =
+        known.iter().filter(|(_, range, published)| differs((*range, *published))).collect();
+    assert!(differing.is_empty(), "{differing:?}");
+}

@@ -39,6 +39,8 @@ struct Boot<'a> {
 struct Machine {
     time: Time,
     processors: u32,
+    #[serde(default)]
+    cpu_model: Option<String>,
     memory: Bytes,
     disk: Option<Bytes>,
     system: Option<PathBuf>,
@@ -106,6 +108,7 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
         machine: Machine {
             time: guest.time,
             processors: guest.processors,
+            cpu_model: guest.cpu_model.clone(),
             memory: guest.memory,
             disk: guest.disk,
             system: guest.system.clone(),
@@ -155,6 +158,7 @@ impl Again {
             words: self.words,
             processors: machine.processors,
             threads_per_core: 1,
+            cpu_model: machine.cpu_model,
             memory: machine.memory,
             time: machine.time,
             disk: machine.disk,

@@ -37,7 +37,7 @@ use failure::{Error, Result};
     worstcase lab ladder mine.toml --seeds 9 --duration 10s --out mine\n  \
     worstcase lab ladder --resume mine")]
 pub struct Ladder {
-    /// A ladder's file, or the name of one that is built in: stock, p2041
+    /// A ladder's file, or the name of one that is built in: stock, p2041, throughput, prices
     #[arg(value_name = "FILE|NAME", required_unless_present = "resume")]
     ladder: Option<PathBuf>,
 
@@ -81,6 +81,10 @@ pub struct Ladder {
     /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Print a page in Markdown, without time and place: docs/throughput.md is one
+    #[arg(long, conflicts_with_all = ["json", "explain"])]
+    markdown: bool,
 }
 
 /// The guest of the ladder in `home` that has left its record in `below`; none where it has no such one.
@@ -108,7 +112,13 @@ impl Ladder {
             None => self.begun()?,
         };
         self.measure(&mut state, &directory)?;
-        shown(&directory)?.conclude(&directory, self.json)?;
+        let shown = shown(&directory)?;
+        if self.markdown {
+            output::final_data(&report::experiment::markdown(&shown.experiment))?;
+            shown.write_page(&directory.join(record::store::PAGE), false)?;
+        } else {
+            shown.conclude(&directory, self.json)?;
+        }
         if let Some(worst) = self.explain {
             self.show_tails(&state, &directory, worst.into())?;
         }
@@ -253,7 +263,7 @@ pub fn shown(directory: &Path) -> Result<Shown> {
     let mut replay = read(&state, directory)?;
     let costs = replay.costs(&state.plan.cost_blocks())?;
     let of_arm = |arm: &Arm| replay.measured.iter().find(|one| one.block.arm == *arm).map(|one| &one.record);
-    let mut rungs = Vec::new();
+    let (mut rungs, bases) = (Vec::new(), ladder.bases());
     for (place, rung) in ladder.rungs.iter().enumerate() {
         let arm = Arm::all(place);
         let kernel = state.kernels.get(&rung.kernel);
@@ -264,6 +274,7 @@ pub fn shown(directory: &Path) -> Result<Shown> {
             what: format!("{}: {booted}{release}", rung.title),
             notes: notes(rung, ladder.time, of_arm(&arm)),
             published: rung.published.clone(),
+            base: bases[place].map(Arm::all),
             arm,
         });
     }
@@ -275,16 +286,23 @@ pub fn shown(directory: &Path) -> Result<Shown> {
         arms: rungs,
         costs,
         unit: ladder.time.unit(),
+        loads: ladder.loads.clone(),
         source: ladder.source.clone().map(|source| (source, ladder.differs.clone())),
         ..begun
     };
-    shown.conditions.extend(conditions(ladder));
+    let lab = shown.costs.iter().find_map(|(_, cost)| cost.machine.lab.as_ref());
+    let lab = lab.or_else(|| shown.blocks.iter().find_map(|one| one.record.header.machine.lab.as_ref()));
+    let emulator = lab.map(|lab| ("Emulator".to_owned(), format!("{}, CPU {}", lab.emulator, lab.cpu_model)));
+    shown.conditions.extend(conditions(&state.plan).into_iter().chain(emulator));
     again(ladder, &mut shown.command);
     let json = report::experiment::json_of_ladder(&shown);
     Ok(Shown { experiment: shown, json })
 }
 
 fn question(ladder: &LadderFile) -> String {
+    if ladder.bases().iter().any(Option::is_some) {
+        return "What does each rung gain, and what does it take from everything else?".into();
+    }
     let loads = match ladder.loads.as_slice() {
         [only] => only.clone(),
         several => format!("each of {} loads", several.len()),
@@ -298,12 +316,26 @@ fn question(ladder: &LadderFile) -> String {
 fn again(ladder: &LadderFile, command: &mut Vec<String>) {
     let is_shipped = matches!(LadderFile::named(Path::new(&ladder.name)), Ok((_, Home::Shipped)));
     command.push(if is_shipped { ladder.name.clone() } else { format!("{}.toml", ladder.name) });
-    command.extend(["--seeds".to_owned(), ladder.seeds.to_string()]);
-    command.extend(["--duration".to_owned(), ladder.duration.to_string()]);
-    command.extend(["--loads".to_owned(), ladder.loads.join(",")]);
-    let rungs: Vec<&str> = ladder.rungs.iter().map(|rung| rung.name.as_str()).collect();
-    command.extend(["--rungs".to_owned(), rungs.join(",")]);
-    command.extend(ladder.cost.then(|| "--cost".to_owned()));
+    let shipped = is_shipped.then(|| LadderFile::named(Path::new(&ladder.name)).ok()).flatten();
+    let usual = shipped.map(|(usual, _)| usual);
+    let differs = |same: &dyn Fn(&LadderFile) -> bool| !usual.as_ref().is_some_and(same);
+    let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
+    if differs(&|usual| usual.seeds == ladder.seeds) {
+        option("--seeds", ladder.seeds.to_string());
+    }
+    if differs(&|usual| usual.duration == ladder.duration) {
+        option("--duration", ladder.duration.to_string());
+    }
+    if differs(&|usual| usual.loads == ladder.loads) && !ladder.loads.is_empty() {
+        option("--loads", ladder.loads.join(","));
+    }
+    if differs(&|usual| usual.rungs == ladder.rungs) {
+        let rungs: Vec<&str> = ladder.rungs.iter().map(|rung| rung.name.as_str()).collect();
+        option("--rungs", rungs.join(","));
+    }
+    if ladder.cost && differs(&|usual| usual.cost) {
+        command.push("--cost".to_owned());
+    }
 }
 
 /// What has to be known of a rung's parameters: what its kernel did not take, and what instruction time cannot show.
@@ -318,14 +350,26 @@ fn notes(rung: &Rung, time: LabTime, run: Option<&Record>) -> Vec<String> {
     read.chain(unseen).collect()
 }
 
-fn conditions(ladder: &LadderFile) -> Vec<(String, String)> {
+fn conditions(plan: &LadderPlan) -> Vec<(String, String)> {
+    let ladder = &plan.ladder;
     let disk = ladder.disk.map_or_else(|| "no disk".into(), |disk| format!("a disk of {disk}"));
     let LadderFile { seeds, duration, warm_up, time, processors, memory, .. } = ladder;
     let entry = |name: &str, value: String| (name.to_owned(), value);
-    vec![
-        entry("Guests", format!("{seeds} a rung, a boot and a seed each; clock: {time}")),
-        entry("Loads", ladder.loads.join(", ")),
-        entry("Length", format!("{duration} a load after {warm_up} of warm-up")),
-        entry("CPUs, memory, disk of a guest", format!("{processors}, {memory}, {disk}")),
-    ]
+    let mut entries = Vec::new();
+    if !ladder.loads.is_empty() {
+        entries.extend([
+            entry("Guests", format!("{seeds} a rung, a boot and a seed each; clock: {time}")),
+            entry("Loads", ladder.loads.join(", ")),
+            entry("Length", format!("{duration} a load after {warm_up} of warm-up")),
+        ]);
+    }
+    let costs = plan.cost_blocks().len() / ladder.rungs.len().max(1);
+    if costs > 0 {
+        let value = format!(
+            "{costs} a rung, a boot and a seed each, in which each operation is measured once; clock: {time}"
+        );
+        entries.push(entry("Guests for operations", value));
+    }
+    entries.push(entry("CPUs, memory, disk of a guest", format!("{processors}, {memory}, {disk}")));
+    entries
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use lab::boot::{self, Failure, Guest, Left, Outcome, Time};
 use lab::kernels::Architecture;
-use lab::parameters;
+use lab::{limits, parameters};
 use record::time::UtcTime;
 use record::{KernelParameter, ParameterAnswer};
 use sys::signal::{Signal, Signals};
@@ -41,6 +41,10 @@ pub struct Run {
     /// CPUs; always 1 in instruction time
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
+
+    /// The emulated CPU, as `qemu -cpu` names it, e.g. qemu64 [default: all that QEMU can do, without what is not reproducible]
+    #[arg(long, value_name = "MODEL", value_parser = limits::cpu_model)]
+    cpu_model: Option<String>,
 
     /// Memory
     #[arg(long, value_name = "SIZE", default_value = "1G")]
@@ -134,6 +138,7 @@ impl Run {
             words,
             processors: self.cpus,
             threads_per_core: 1,
+            cpu_model: self.cpu_model.clone(),
             memory: self.memory,
             time: self.time,
             disk: self.disk,

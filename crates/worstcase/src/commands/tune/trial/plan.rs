@@ -238,6 +238,7 @@ impl Plan for TrialPlan {
             words: words.iter().cloned().chain(self.parameters(arm)?).collect(),
             processors: *processors,
             threads_per_core: 1,
+            cpu_model: None,
             memory: *memory,
             time: *time,
             disk: *disk,
