@@ -89,13 +89,10 @@ fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> V
     let mut warnings = Vec::new();
     let wanted = if plan.is_reservation() { Some(Policy::Deadline) } else { plan.policy };
     if thread.policy != wanted {
-        let read = thread.policy.map_or("unreadable".into(), |policy| policy.to_string());
+        let read = thread.policy.map_or("unreadable", Policy::kernel_name);
         warnings.push(Warning::inconclusive(
             Id::PolicyDiffers,
-            format!(
-                "{who} ran as {read}, {} was asked for",
-                wanted.map_or("nothing".into(), |policy| policy.to_string())
-            ),
+            format!("{who} ran as {read}, {} was asked for", wanted.map_or("nothing", Policy::kernel_name)),
             place::cure(header, Need::Scheduling),
         ));
     } else if plan.priority.is_some_and(|priority| u32::from(priority.get()) != thread.priority) {
@@ -170,7 +167,12 @@ fn of_cpus(scenario: &Scenario) -> Vec<Warning> {
             let warn = if permille > MOST_STEAL_PERMILLE { Warning::inconclusive } else { Warning::note };
             warnings.push(warn(
                 Id::Steal,
-                format!("CPU {name}: {} ms stolen, {permille} per mille of the time", steal.0 / 1_000_000),
+                format!(
+                    "CPU {name}: {} ms stolen, {}.{} % of the time",
+                    steal.0 / 1_000_000,
+                    permille / 10,
+                    permille % 10
+                ),
                 "measure on the hardware itself, or give the guest CPUs of its own",
             ));
         }

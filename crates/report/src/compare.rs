@@ -7,10 +7,12 @@
 use record::{Record, Unit};
 use units::Nanos;
 
+use crate::differences::PHASES;
 pub use crate::differences::{Difference, Weight, differences};
 use crate::figures::{Figures, Row, Terms};
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, HeadParts, Key, groups};
+use crate::phases;
 use crate::style::{Style, Tone};
 use crate::tails::{Tail, uneven};
 use crate::text::{aligned, wrap};
@@ -130,7 +132,23 @@ impl<'a> Comparison<'a> {
                 )
             })
         });
-        std::iter::once(ONE_RUN.to_owned()).chain(uneven).collect()
+        std::iter::once(ONE_RUN.to_owned()).chain(self.other_phases()).chain(uneven).collect()
+    }
+
+    /// Runs whose wake-ups met a few phases of the tick, and not the same ones.
+    fn other_phases(&self) -> Option<String> {
+        let differ = self.pairs().any(|(_, all)| all.iter().any(|difference| difference.what == PHASES));
+        let limited = |(place, record)| {
+            phases::is_limited(record).then(|| format!("{} {}", letter(place), phases::part(record)))
+        };
+        let limited: Vec<String> = self.records.iter().enumerate().filter_map(limited).collect();
+        (differ && !limited.is_empty()).then(|| {
+            format!(
+                "The runs met different phases of the kernel's tick, and a delay that comes with the tick can be in one \
+                 alone ({}). Longer runs meet more.",
+                limited.join("; ")
+            )
+        })
     }
 
     fn grid(&self, corner: &str, skip: usize, cell: impl Fn(usize, usize) -> Cell) -> Grid {

@@ -26,6 +26,8 @@ pub struct Difference {
 /// What a difference does to a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
+    /// Every run draws it anew.
+    Draw,
     /// It is what a comparison may be about: another kernel, another machine.
     Note,
     /// Figures of the two runs may not be compared.
@@ -69,6 +71,9 @@ fn push(differences: &mut Vec<Difference>, weight: Weight, what: String, left: S
     }
 }
 
+/// What is said of the tick's phases.
+pub(crate) const PHASES: &str = "phases met";
+
 type Aspect = (Weight, &'static str, fn(&Record) -> String);
 
 /// What is compared, and what it weighs.
@@ -86,7 +91,7 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Forbids, "CPUs of the loads", |r| r.header.plan.load_cpus.to_string()),
     (Weight::Forbids, "ended early", ended_early),
     (Weight::Note, "perf counters", |r| if r.header.plan.perf { "read".into() } else { "not read".into() }),
-    (Weight::Note, "phases met", crate::phases::of_all),
+    (Weight::Draw, PHASES, crate::phases::of_all),
     (Weight::Note, "partition", |r| {
         r.header.plan.partition.as_ref().map_or("none".into(), |one| one.group.clone())
     }),
@@ -105,7 +110,7 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Note, "clock source", |r| r.header.machine.clock_source.to_string()),
     (Weight::Note, "frequency governor", governors),
     (Weight::Note, "limit", |r| optional(r.header.plan.limit)),
-    (Weight::Note, "seed", |r| optional(r.header.plan.seed)),
+    (Weight::Draw, "seed", |r| optional(r.header.plan.seed)),
     (Weight::Note, "worstcase version", |r| r.header.tool.version.clone()),
 ];
 

@@ -32,7 +32,6 @@ fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) ->
     text += "\n";
     text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
     text.extend(what_helps(&totals.causes).iter().map(|line| wrapped(line, 2)));
-    text.extend(trial(&totals.causes, &load).iter().map(|line| wrapped(line, 2)));
     text += "\n";
     text.extend(worst(hit, unit, style).into_iter().map(|line| line + "\n"));
     text.extend(main_cause(hit).iter().map(|line| wrapped(line, 2)));
@@ -131,7 +130,7 @@ fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
     if tracing.blind > 0 {
         let blind = count_of(tracing.blind, "wake-up");
         doubts.push(format!(
-            "  {blind} above {} came while the trace was read",
+            "{blind} above {} came while the trace was read",
             unit.with_name(tracing.threshold)
         ));
     }
@@ -226,11 +225,20 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
 
 /// The command that tries whether a cure helps under the very load, for the heaviest cause that has one.
 pub(crate) fn trial(causes: &[CauseTotal], load: &str) -> Option<String> {
+    Some(format!("try whether it helps: {}", trial_command(causes, load)?))
+}
+
+/// The command that tries what helps against the causes of one load.
+pub(crate) fn trial_of(explanation: &Explanation) -> Option<String> {
+    trial_command(&totals(&explanation.hits).causes, &explanation.scenario.head.planned.load)
+}
+
+fn trial_command(causes: &[CauseTotal], load: &str) -> Option<String> {
     let is_plain = load.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
     let time = causes.iter().map(|cause| cause.time.0).total();
     let heavy = causes.iter().filter(|cause| is_plain && time > 0 && cause.time.0 >= time.div_ceil(10));
     let rule = heavy.filter_map(|cause| cures::trial(cause.class)).next()?;
-    Some(format!("try whether it helps: worstcase tune trial {rule} --load {load}"))
+    Some(format!("worstcase tune trial {rule} --load {load}"))
 }
 
 fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {

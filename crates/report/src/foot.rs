@@ -27,7 +27,7 @@ pub enum Notes<'a> {
 
 /// The worst value, conditions, warnings and judgement.
 pub fn foot(record: &Record, notes: Notes<'_>, style: &Style) -> String {
-    let mut lines: Vec<_> = wrap("", &patterns::sentences(record).join(" "), 0, style.width);
+    let mut lines: Vec<_> = wrap("", &patterns::sentences(record).join(" "), 2, style.width);
     lines.retain(|line| !line.is_empty());
     lines.extend(wrap("Checked: ", &(validity::brief(record) + "."), 2, style.width));
     let doubts = doubts(record);

@@ -50,7 +50,7 @@ mod phases;
 mod style;
 mod svg;
 mod tails;
-mod text;
+pub mod text;
 mod validity;
 mod warnings;
 

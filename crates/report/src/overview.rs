@@ -65,15 +65,13 @@ fn handlers_text(overview: &Overview, unit: Unit, style: &Style) -> String {
     let seconds = overview.watched.0 as f64 / 1e9;
     let head = match unit {
         Unit::Microseconds => {
-            format!("What ran and is no thread, in {seconds:.1} s of CPU time that were watched")
+            format!("What ran beside threads in {seconds:.1} s of traced CPU time")
         }
-        Unit::Instructions => "What ran and is no thread".to_owned(),
+        Unit::Instructions => "What ran beside threads".to_owned(),
     };
-    let mut text = style.paint(Tone::Strong, &(head + "\n"));
-    text += &format!(
-        "{:room$}  {:>8}  {:>11}  {:>9}  on CPU\n",
-        "the longest first", "number", "time", "longest"
-    );
+    let gap = if overview.parts.is_empty() { "" } else { "\n" };
+    let mut text = gap.to_owned() + &style.paint(Tone::Strong, &(head + ", the longest first\n"));
+    text += &format!("{:room$}  {:>8}  {:>11}  {:>9}  on CPU\n", "handler", "number", "time", "longest");
     for handler in overview.handlers.iter().take(LISTED) {
         let name = clip(&name(handler), room);
         let (time, longest) = (unit.figure(handler.time), unit.figure(handler.longest));

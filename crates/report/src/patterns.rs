@@ -5,7 +5,7 @@ use record::instrument::response::PartName;
 use record::{Record, Scenario, Series, Unit};
 use units::{InOrder, Nanos};
 
-use crate::group::cpu_name;
+use crate::group::{NO_LOAD, cpu_name, is_unloaded};
 
 /// Values alike to one part in this many are of one length.
 const ALIKE: u64 = 50;
@@ -39,7 +39,8 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     let unit = record.header.machine.unit();
     let worst = worst_of(scenario);
     let sample = worst.iter().find(|one| std::ptr::eq(one.series, series) && one.latency == latency).copied();
-    let mut sentences = vec![headline(latency, scenario, series, sample, unit)];
+    let load = if is_unloaded(record) { NO_LOAD } else { &scenario.head.planned.load };
+    let mut sentences = vec![headline(latency, load, series, sample, unit)];
     sentences.extend(parts(latency, series, unit));
     sentences.extend(sample.and_then(|sample| same_moment(sample, &worst, unit)));
     sentences.extend(one_cpu(scenario, unit));
@@ -50,22 +51,11 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
 }
 
 /// `Worst: 787 us on CPU 1 under io, 1.2 s into the scenario.`
-fn headline(
-    latency: Nanos,
-    scenario: &Scenario,
-    series: &Series,
-    sample: Option<Worst<'_>>,
-    unit: Unit,
-) -> String {
+fn headline(latency: Nanos, load: &str, series: &Series, sample: Option<Worst<'_>>, unit: Unit) -> String {
     let at_least = if series.is_bound(latency) { "at least " } else { "" };
     let time = sample.map_or(String::new(), |sample| format!(", {:.1} s into it", sample.due.0 as f64 / 1e9));
     let time = if unit == Unit::Instructions { String::new() } else { time };
-    format!(
-        "Worst: {at_least}{} on {} under {}{time}.",
-        unit.with_name(latency),
-        cpu_name(series.cpu),
-        scenario.head.planned.load
-    )
+    format!("Worst: {at_least}{} on {} under {load}{time}.", unit.with_name(latency), cpu_name(series.cpu))
 }
 
 /// `Of it: send 5.1, wire 20.3, peer 8.0, receive 753.0 us.` Of a response that was split, and kept.

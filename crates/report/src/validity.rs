@@ -184,12 +184,12 @@ fn cost(record: &Record) -> Option<Nanos> {
     time.checked_div(wakes).map(Nanos)
 }
 
-/// `fifo 98`, as the kernel says it of a thread.
+/// `SCHED_FIFO 98`, as the kernel says it of a thread.
 pub(crate) fn policy_of(thread: &ThreadEvidence) -> String {
     match thread.policy {
         None => "policy unknown".into(),
-        Some(policy) if thread.priority == 0 => policy.to_string(),
-        Some(policy) => format!("{policy} {}", thread.priority),
+        Some(policy) if thread.priority == 0 => policy.kernel_name().into(),
+        Some(policy) => format!("{} {}", policy.kernel_name(), thread.priority),
     }
 }
 

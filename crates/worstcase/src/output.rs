@@ -11,6 +11,7 @@ use record::verdict::Verdict;
 use report::Style;
 use runner::Outcome;
 
+use clap::error::{ContextKind, ContextValue};
 use failure::Error;
 
 /// JSON as it leaves the program, whoever made it: names of others in it are obeyed by no viewer. Other text as it is.
@@ -112,6 +113,11 @@ pub fn news(text: &str) {
     }
 }
 
+/// News of some length, in lines that the terminal holds.
+pub fn paragraph(text: &str) {
+    news(report::text::paragraph(text, 0, style(Stream::Error).width).trim_end());
+}
+
 /// Writes words, whoever they are from.
 pub fn words(text: &str) {
     styled(&printable::lines(text));
@@ -187,13 +193,23 @@ pub fn ended(result: Result<ExitCode, Error>) -> ExitCode {
 }
 
 /// Help and version go to standard output; a wrong argument is exit code 2, and so is help that is lost.
-pub fn usage(error: &clap::Error) -> ExitCode {
+pub fn usage(mut error: clap::Error) -> ExitCode {
+    without_tip_of_values(&mut error);
     let printed = error.print();
     if let Some(lost) = printed.err().filter(|lost| lost.kind() != ErrorKind::BrokenPipe) {
         words(&format!("error: write to standard output: {lost}"));
         return ExitCode::from(2);
     }
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Takes away the advice to write a mistyped option behind `--`: nothing here takes a value that begins with dashes so.
+fn without_tip_of_values(error: &mut clap::Error) {
+    let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) else { return };
+    let tips: Vec<_> = tips.into_iter().filter(|tip| !tip.to_string().contains("as a value")).collect();
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
 }
 
 /// Where text goes to.

@@ -117,10 +117,13 @@ fn beyond(claims: &Claims, lab: bool) -> String {
     let times = if lab { "of the guest's time " } else { "" };
     let rate = match run.one_in {
         Some(odds) => format!(", at most one activation in {} is later", rounded(odds)),
-        None => format!("; no rate per activation below {LEAST_FOR_RATE} activations"),
+        None => format!("; fewer than {LEAST_FOR_RATE} activations give no rate per activation"),
     };
     let alone = if claims.series.len() == 1 { "" } else { " on a CPU under a load" };
-    format!("at 95 %, later ones come at most once in {} {times}on average{alone}{rate}", once_in.rounded())
+    format!(
+        "at 95 % confidence a later wake-up comes no more often than once in {} {times}on average{alone}{rate}",
+        once_in.rounded()
+    )
 }
 
 fn custom(record: &Record) -> String {

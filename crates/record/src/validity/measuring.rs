@@ -101,13 +101,13 @@ pub fn of_recording(recorder: &RecorderEvidence) -> Option<Warning> {
     })
 }
 
+/// The cure of every run that ended early.
+const UNFINISHED: &str = "measure again what was not measured to its end: it is not part of a verdict";
+
 /// A scenario that did not come to its planned end.
 pub fn of_end(scenario: &Scenario) -> Option<Warning> {
     let load = &scenario.head.planned.load;
-    let early = |what: String| {
-        let cure = "measure again: what was not measured to its end is not part of a verdict";
-        Some(Warning::inconclusive(Id::EndedEarly, what, cure))
-    };
+    let early = |what: String| Some(Warning::inconclusive(Id::EndedEarly, what, UNFINISHED));
     match &scenario.end {
         ScenarioEnd::Complete => None,
         ScenarioEnd::Interrupted => early(format!("{load}: interrupted")),
@@ -148,7 +148,7 @@ pub fn of_plan(header: &Header, scenarios: &[Scenario]) -> Option<Warning> {
     Some(Warning::inconclusive(
         Id::EndedEarly,
         format!("{} of {} scenarios were not measured: {names}", missing.len(), planned.len()),
-        "measure the rest again",
+        UNFINISHED,
     ))
 }
 

@@ -1,9 +1,10 @@
 //! A run in one line, for logs and chat rooms.
 
 use record::Record;
+use record::verdict::Verdict;
 use units::Total;
 
-/// `FAIL  787.0 us under io on CPU 1 is the worst of 12000 activations: limit of 500us exceeded`.
+/// `FAIL: 787.0 us on CPU 1 under io is above the limit of 500us; 12000 samples in all`.
 pub fn line(record: &Record) -> String {
     let unit = record.header.machine.unit();
     let words = record.header.plan.instrument.words();
@@ -32,5 +33,10 @@ pub fn line(record: &Record) -> String {
         },
     );
     let reasons = record.judgement.reasons.join("; ");
-    printable::line(&format!("{verdict}: {worst} ({reasons})")).into_owned() + "\n"
+    // The reasons of a failure have the worst value and its place.
+    let text = match record.judgement.verdict {
+        Verdict::Fail => format!("{verdict}: {reasons}; {samples} {} in all", words.count),
+        _ => format!("{verdict}: {worst} ({reasons})"),
+    };
+    printable::line(&text).into_owned() + "\n"
 }

@@ -22,7 +22,7 @@ use read::read;
 pub(crate) const MARK: usize = 9;
 
 /// Widest column of ids: longer ones push their line to the right.
-const WIDEST_ID: usize = 20;
+const WIDEST_ID: usize = 24;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

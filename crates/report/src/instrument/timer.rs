@@ -1,6 +1,7 @@
 //! The timer: latencies of wake-ups.
 
-use record::RunPlan;
+use record::{RunPlan, Wake};
+use units::Nanos;
 
 use super::{Account, Page, Shown};
 use crate::rows::Row;
@@ -19,7 +20,7 @@ pub(super) static SHOWN: Shown = Shown {
     facts,
     aspects,
     seen: |_| None,
-    again: |_| String::new(),
+    again,
     longest_limit: |_| None,
     page: Page {
         title: "Wake-up latency",
@@ -59,6 +60,23 @@ fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Period", joined(&timer.intervals)), ("Woken by", woken)];
     facts.extend(timer.runtime.map(|runtime| ("Run time of the reservation", runtime.to_string())));
     facts
+}
+
+/// The period of bench unless it is asked for another.
+const USUAL: Nanos = Nanos::from_millis(1);
+
+/// What differs from what bench does unless it is asked.
+fn again(plan: &RunPlan) -> String {
+    let Some(timer) = plan.timer() else { return String::new() };
+    let mut options = String::new();
+    if timer.intervals != [USUAL] {
+        let intervals: Vec<String> = timer.intervals.iter().map(ToString::to_string).collect();
+        options += &format!(" --interval {}", intervals.join(","));
+    }
+    if timer.wake != Wake::default() {
+        options += &format!(" --wake {}", timer.wake);
+    }
+    options
 }
 
 fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {

@@ -30,6 +30,11 @@ pub fn steps(commands: &[(String, String)], style: &Style) -> Vec<String> {
     commands.iter().enumerate().flat_map(line).collect()
 }
 
+/// For the terminal, every line ended.
+pub fn text(commands: &[(String, String)], style: &Style) -> String {
+    steps(commands, style).into_iter().map(|line| line + "\n").collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

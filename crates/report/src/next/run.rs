@@ -2,16 +2,25 @@
 
 use record::claims::{CUSTOMARY, FIRST_LOOK};
 use record::verdict::Verdict;
-use record::{Record, RunPlan, Scenario, WarningId};
+use record::{Explanation, Record, RunPlan, Scenario, ScenarioEnd, WarningId};
 use units::Nanos;
 
+use crate::differences::Weight;
+use crate::explanation;
 use crate::instrument;
 use crate::style::Style;
 
 /// Commands shown.
 const MOST_STEPS: usize = 3;
+/// Trials among them.
+const MOST_TRIALS: usize = 2;
 /// A maximum this many times the median has a cause of its own.
 const TAIL: u64 = 10;
+/// The name of the load that is a user's command.
+const COMMAND: &str = "command";
+/// A trace that caught nothing is made so many times longer, and no shorter than this.
+const LONGER: u64 = 6;
+const SHORT_TRACE: Nanos = Nanos::from_secs(60);
 
 /// A command to be typed as it is, and what it is for in a few words.
 type Step = (String, String);
@@ -21,13 +30,60 @@ pub fn steps(record: &Record) -> Vec<Step> {
     if record.header.machine.lab.is_some() || !record.is_measured() {
         return Vec::new();
     }
-    let all = [privileges(record), explain(record), check(), isolate(record), requirement(record)];
-    all.into_iter().flatten().take(MOST_STEPS).collect()
+    let first = [privileges(record), rest(record)];
+    let last = [explain(record), check(), isolate(record), requirement(record)];
+    first
+        .into_iter()
+        .flatten()
+        .chain(trials(record))
+        .chain(last.into_iter().flatten())
+        .take(MOST_STEPS)
+        .collect()
+}
+
+/// What fits the explanations of a record that lies in `directory`.
+pub fn of_explanations(record: &Record, directory: &str) -> Vec<Step> {
+    let export = format!("worstcase explain {} --export perfetto -o run.trace", quoted(directory));
+    let events = step(export, "the traced events, for ui.perfetto.dev");
+    trials(record).into_iter().chain(events).chain(check()).take(MOST_STEPS).collect()
+}
+
+/// What fits several records that lie in `directories`: what would make them comparable, and their plots.
+pub fn of_several(records: &[Record], directories: &[String]) -> Vec<Step> {
+    let (Some((first, others)), Some(name)) = (records.split_first(), directories.first()) else {
+        return Vec::new();
+    };
+    let forbidden = |other: &Record| {
+        crate::differences::differences(first, other)
+            .iter()
+            .any(|difference| difference.weight == Weight::Forbids)
+    };
+    let is_of_machine = first.header.machine.lab.is_none();
+    let again = || {
+        let loads: Vec<&str> = first.header.plan.loads.iter().map(String::as_str).collect();
+        let command = same(&first.header.plan, &loads)?;
+        step(format!("{command} --against {}", quoted(name)), "measure again as A was, and compare")
+    };
+    let again = if is_of_machine && others.iter().any(forbidden) { again() } else { None };
+    let all: Vec<_> = directories.iter().map(|one| quoted(one)).collect();
+    let page =
+        step(format!("worstcase report {} --html compared.html", all.join(" ")), "their tails in one plot");
+    again.into_iter().chain(page).collect()
+}
+
+/// A path as a shell takes it as one word.
+fn quoted(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@".contains(letter);
+    if !path.is_empty() && path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
 }
 
 /// For the terminal, every line ended.
 pub fn text(record: &Record, style: &Style) -> String {
-    super::steps(&steps(record), style).into_iter().map(|line| line + "\n").collect()
+    super::text(&steps(record), style)
 }
 
 fn step(command: impl Into<String>, purpose: impl Into<String>) -> Option<Step> {
@@ -41,6 +97,55 @@ fn privileges(record: &Record) -> Option<Step> {
     step("sudo worstcase bench", "measure with real-time priority and locked memory")
 }
 
+/// What an interruption left out.
+fn rest(record: &Record) -> Option<Step> {
+    let plan = &record.header.plan;
+    let unfinished = |load: &&String| {
+        let of_load: Vec<_> =
+            record.scenarios.iter().filter(|scenario| scenario.head.planned.load == **load).collect();
+        let planned = plan.scenarios().iter().filter(|planned| planned.load == **load).count();
+        of_load.len() < planned || of_load.iter().any(|scenario| scenario.end == ScenarioEnd::Interrupted)
+    };
+    record.scenarios.iter().any(|scenario| scenario.end == ScenarioEnd::Interrupted).then_some(())?;
+    let loads: Vec<&str> = plan.loads.iter().filter(unfinished).map(String::as_str).collect();
+    step(same(plan, &loads)?, "measure what the interruption left out")
+}
+
+/// The command that measures under `loads` as a plan did. None where they, or its length, have no words.
+fn same(plan: &RunPlan, loads: &[&str]) -> Option<String> {
+    (!loads.is_empty() && !loads.contains(&COMMAND)).then_some(())?;
+    let limit = plan.limit.map(|limit| format!(" --limit {limit}")).unwrap_or_default();
+    let length = match (plan.samples, plan.duration) {
+        (Some(samples), _) => format!(" --samples {samples}"),
+        (None, duration) => format!(" --duration {}", duration?),
+    };
+    let probe = (instrument::of(plan).again)(plan);
+    Some(format!("worstcase bench{probe} --loads {}{limit}{length}", loads.join(",")))
+}
+
+/// Trials of what helps against the heaviest cause of each load that a setting reaches. Where late wake-ups came and none
+/// could be explained, a longer trace: it catches more of them.
+fn trials(record: &Record) -> Vec<Step> {
+    let mut commands: Vec<String> = record.explanations.iter().filter_map(explanation::trial_of).collect();
+    commands.dedup();
+    if commands.is_empty() {
+        return longer_trace(record).into_iter().collect();
+    }
+    let purpose = "try whether this setting cuts the heaviest cause";
+    commands.into_iter().take(MOST_TRIALS).filter_map(|command| step(command, purpose)).collect()
+}
+
+fn longer_trace(record: &Record) -> Option<Step> {
+    let missed =
+        |one: &&Explanation| one.hits.is_empty() && one.tracing.failure.is_none() && one.tracing.blind > 0;
+    let load = with_load(&record.explanations.iter().find(missed)?.scenario.head.planned.load);
+    let length = record.header.plan.duration.unwrap_or(SHORT_TRACE).saturating_mul(LONGER).max(SHORT_TRACE);
+    step(
+        format!("worstcase bench --explain{load} --duration {length}"),
+        "late wake-ups came while the trace was read: a longer run catches more",
+    )
+}
+
 /// The trace, where there is a tail or a limit was exceeded and no trace was made yet.
 fn explain(record: &Record) -> Option<Step> {
     if !record.explanations.is_empty() || record.header.plan.timer().is_none() {
@@ -51,11 +156,13 @@ fn explain(record: &Record) -> Option<Step> {
     if !exceeded && worst.0 <= median(scenario)?.0.saturating_mul(TAIL) {
         return None;
     }
-    let loads = match scenario.head.planned.load.as_str() {
-        "command" => String::new(),
-        load => format!(" --loads {load}"),
-    };
+    let loads = with_load(&scenario.head.planned.load);
     step(format!("worstcase bench --explain{loads}"), "find out what delayed the worst wake-ups")
+}
+
+/// The option that measures under this load alone, where it can be named.
+fn with_load(load: &str) -> String {
+    if load == COMMAND { String::new() } else { format!(" --loads {load}") }
 }
 
 fn median(scenario: &Scenario) -> Option<Nanos> {

@@ -32,7 +32,11 @@ fn comparable(comparison: &Comparison<'_>) -> Section {
         .iter()
         .flat_map(|(letter, differences)| differences.iter().map(move |difference| (letter, difference)))
         .map(|(letter, difference)| {
-            let weight = if difference.weight == Weight::Forbids { "forbids a comparison" } else { "note" };
+            let weight = match difference.weight {
+                Weight::Forbids => "forbids a comparison",
+                Weight::Note => "note",
+                Weight::Draw => "each run draws its own",
+            };
             [
                 format!("A and {letter}"),
                 difference.what.clone(),

@@ -11,7 +11,7 @@ fn four_kernels_side_by_side() {
     let run = |(seed, median)| Spec { seed, median, loads: vec!["idle", "full"], ..Spec::default() }.record();
     let mut records: Vec<_> = [(1, 12_000), (2, 4_400), (3, 3_300)].map(run).to_vec();
     records[1].header.machine.kernel.release = "6.18.0-release".into();
-    insta::assert_snapshot!(compare::compare(&records, &plain()), @r#"
+    insta::assert_snapshot!(compare::compare(&records, &plain()), @r"
     A  testbench, Linux 6.18.0-rt3, 2026-11-21T21:12:01Z: made up for tests: nothing
        here was measured
     B  testbench, Linux 6.18.0-release, 2026-11-21T21:12:01Z: made up for tests:
@@ -23,8 +23,6 @@ fn four_kernels_side_by_side() {
     agree.
     What differs:
       A / B: kernel: 6.18.0-rt3 / 6.18.0-release
-      A / B: seed: 1 / 2
-      A / C: seed: 1 / 3
 
     max, us      idle    full
     A           156.0  5970.0
@@ -57,7 +55,7 @@ fn four_kernels_side_by_side() {
     One run is one draw. Intervals (95 %) and block maxima say how sure a figure is
     within its run; from run to run it can move further. To tell two set-ups apart,
     measure each several times: worstcase tune trial.
-    "#);
+    ");
 }
 
 #[test]
@@ -134,7 +132,10 @@ fn runs_that_met_other_phases_of_the_tick_are_distinguished() {
     let texts: Vec<_> = differences.iter().map(ToString::to_string).collect();
     let here = "4 of the 4ms tick (213 us past multiples of 1ms)";
     assert_eq!(texts, [format!("phases met: {here} / {}", here.replace("213", "870"))]);
-    assert_eq!(differences[0].weight, compare::Weight::Note);
+    assert_eq!(differences[0].weight, compare::Weight::Draw);
+    let both = compare::compare(&[run(213_000), run(870_000)], &plain()).replace('\n', " ");
+    assert!(both.contains("The runs met different phases of the kernel's tick"), "{both}");
+    assert!(both.find("max, us") < both.find("The runs met"), "figures come first: {both}");
     let text =
         report::table::bench(&run(213_000), false, report::foot::Notes::All, &plain()).replace("\n  ", " ");
     assert!(text.contains(&format!("phases: {here}")), "{text}");
@@ -150,7 +151,29 @@ fn another_kernel_machine_or_seed_is_what_a_comparison_is_about() {
     right.header.plan.seed = None;
     let differences = compare::differences(&left, &right);
     assert_eq!(differences.len(), 4);
-    assert!(differences.iter().all(|difference| difference.weight == compare::Weight::Note));
+    let draws: Vec<&str> = differences
+        .iter()
+        .filter(|difference| difference.weight == compare::Weight::Draw)
+        .map(|difference| difference.what.as_str())
+        .collect();
+    assert_eq!(draws, ["seed"], "every run draws its own");
+    assert!(differences.iter().all(|difference| difference.weight != compare::Weight::Forbids));
+}
+
+#[test]
+fn a_comparison_ends_with_what_would_make_one_of_it() {
+    let of = |loads| Spec { loads, cpus: 1, ..Spec::default() }.record();
+    let names = ["a dir".to_owned(), "b".to_owned()];
+    let steps = |left, right| -> Vec<String> {
+        let steps = report::next::run::of_several(&[of(left), of(right)], &names);
+        steps.into_iter().map(|(command, _)| command).collect()
+    };
+    let page = "worstcase report 'a dir' b --html compared.html";
+    assert_eq!(steps(vec!["idle", "cpu"], vec!["idle", "cpu"]), [page]);
+    let steps = steps(vec!["idle", "cpu"], vec!["cpu"]);
+    assert!(steps[0].starts_with("worstcase bench --loads idle,cpu "), "{steps:?}");
+    assert!(steps[0].ends_with(" --against 'a dir'"), "{steps:?}");
+    assert_eq!(steps[1..], [page]);
 }
 
 #[test]
@@ -179,8 +202,6 @@ fn guests_are_distinguished_by_what_was_booted_and_their_seed() {
 
     Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans
     agree.
-    What differs:
-      A / B: seed: 1 / 2
     In instruction time a run is one draw, the same each time: another seed or
     another kernel parameter can move a maximum fivefold. Compare several seeds of
     each, and tails before maxima.

@@ -117,7 +117,6 @@ fn an_explanation_says_causes_what_helps_the_worst_and_what_is_missing() {
         "clear_huge_page in <b>stress</b>: no pree",
         "\nsum  ",
         "against no preemption point: kc-preempt-rt, bt-preempt, rn-thp",
-        "try whether it helps: worstcase tune trial rn-thp --load",
         "The worst: 5000.0 us on CPU 1, activation 3447",
         "1 wake-up above 400.0 us came while the trace was read",
         "this kernel has no events for: who sends IPIs",
@@ -128,6 +127,26 @@ fn an_explanation_says_causes_what_helps_the_worst_and_what_is_missing() {
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(report::explanation::text(&Spec::default().record(), &Style::default()), "");
+}
+
+#[test]
+fn an_explanation_ends_with_the_trial_of_what_helps() {
+    let steps = report::next::run::of_explanations(&explained(), "run");
+    let commands: Vec<&str> = steps.iter().map(|(command, _)| command.as_str()).collect();
+    assert!(commands[0].starts_with("worstcase tune trial rn-thp --load "), "{commands:?}");
+    assert_eq!(commands[1], "worstcase explain run --export perfetto -o run.trace");
+}
+
+#[test]
+fn where_all_late_wake_ups_came_while_the_trace_was_read_a_longer_run_is_next() {
+    let mut record = explained();
+    record.explanations.iter_mut().for_each(|one| one.hits.clear());
+    let (command, _) = report::next::run::of_explanations(&record, "run").swap_remove(0);
+    assert!(command.starts_with("worstcase bench --explain --loads "), "{command}");
+    assert!(command.contains(" --duration "), "{command}");
+    record.explanations.iter_mut().for_each(|one| one.tracing.blind = 0);
+    let (command, _) = report::next::run::of_explanations(&record, "run").swap_remove(0);
+    assert!(command.contains("--export"), "none came: a longer run is no better: {command}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn figures_as_a_table_for_a_merge_request() {
     | idle | 2.5 | 4.9 | 7.5 | 31.2 | 20000 | 0 |
     | io | 2.5 | 5.4 | 7.9 | 47.2 | 20000 | 0 |
 
-    FAIL: the highest latency observed 47.2 us under io on CPU 1, of 40000 samples (47.2 us on CPU 1 under io is above the limit of 40us; measured CPUs are not isolated (not-isolated))
+    FAIL: 47.2 us on CPU 1 under io is above the limit of 40us; measured CPUs are not isolated (not-isolated); 40000 samples in all
     ");
 }
 

@@ -40,19 +40,21 @@ fn perf_holders(survey: &Survey) -> Reading {
 
 /// Processes that have `target` open. Where others' files cannot be seen, what is seen, if anything.
 fn holders(root: &SysRoot, target: &str) -> Reading {
-    let (mut items, mut hidden): (Vec<Item>, Option<i32>) = (Vec::new(), None);
+    let (mut items, mut hidden): (Vec<Item>, Vec<(String, i32)>) = (Vec::new(), Vec::new());
     for task in tasks::all(root).into_iter().filter(|task| !task.kernel && task.tid == task.pid) {
         match holds(root, task.pid, target) {
             Fact::Value(true) => items.push(item(&task.name, task.pid)),
-            Fact::Unreadable(errno) => hidden = Some(errno),
+            Fact::Unreadable(errno) => hidden.push((format!("{} ({})", task.pid, task.name), errno)),
             Fact::Value(false) | Fact::Absent | Fact::Unsupported => {}
         }
     }
-    let value = match hidden {
-        Some(errno) if items.is_empty() => Fact::Unreadable(errno),
-        _ => Fact::Value(Value::List(items)),
-    };
-    reading(value, "/proc/*/fd")
+    match hidden.split_first() {
+        Some(((first, errno), others)) if items.is_empty() => {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            reading(Fact::Unreadable(*errno), &format!("/proc/PID/fd of process {first}{more}"))
+        }
+        _ => reading(Fact::Value(Value::List(items)), "/proc/PID/fd"),
+    }
 }
 
 /// Whether a process has `target` open. A file that is closed meanwhile is none.

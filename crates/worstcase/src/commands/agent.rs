@@ -49,12 +49,12 @@ pub fn all() -> clap::Command {
 pub fn main() -> ExitCode {
     let command = match Arguments::try_parse() {
         Ok(Arguments { command }) => command,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(error),
     };
     output::ended(match command {
         Command::Bench(bench) => bench.run(&runner::Means::default(), None),
         Command::Echo(echo) => echo.run(),
-        Command::Measure(measure) => measure.run(None),
+        Command::Measure(measure) => measure.run(None, None),
         Command::Monitor(monitor) => monitor.run(),
         Command::Load(load) => load.run(),
         Command::Samples(samples) => samples.run(),

@@ -24,12 +24,12 @@ const DURATION: Nanos = Nanos::from_secs(10);
 
 const EXAMPLES: &str = "\
 Examples:
-  worstcase bench                                 six loads, ten seconds each: a first look
-  worstcase bench -D 10m --limit 100us            a requirement: exit code 1 if it is not met
-  worstcase bench --loads idle,io --explain       why are the worst wake-ups late?
+  worstcase bench                                 six loads, 10 s each
+  worstcase bench -D 10m --limit 100us            exit code 1 if it is missed
+  worstcase bench --loads idle,io --explain       why the worst were late
   worstcase bench --load-command 'make -j8'       a load of your own
   worstcase bench --cstates both                  what idle states cost
-  worstcase bench --preset enea                   cyclictest -S -m -p99 -l 100000, as in Enea's paper";
+  worstcase bench --preset enea                   as in Enea's paper";
 
 /// Measure this machine under load: a table, a report and a verdict
 ///
@@ -116,6 +116,9 @@ pub struct Bench {
     per_cpu: bool,
 }
 
+/// What is printed below the table of a record; beside an earlier one if there is one.
+pub type Below = fn(&Record, Option<&Record>, &Style) -> Vec<String>;
+
 /// What the program that has more than measuring does around a run. The agent, which is to be small, is built without: to read a
 /// record is a tenth of it.
 #[derive(Clone, Copy)]
@@ -123,7 +126,7 @@ pub struct Around {
     /// Reads an earlier record, to compare with.
     pub read: fn(&Path) -> std::result::Result<Record, store::StoreError>,
     /// What is printed below the table.
-    pub below: fn(&Record, Option<&Record>, &Style) -> Vec<String>,
+    pub below: Below,
 }
 
 impl Bench {
@@ -246,8 +249,8 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
         (Some(duration), _) => duration.rounded(),
         (None, samples) => format!("{} activations", samples.unwrap_or_default()),
     };
-    output::news(&format!("machine: {}", subject(machine).join(", ")));
-    output::news(&format!(
+    output::paragraph(&format!("machine: {}", subject(machine).join(", ")));
+    output::paragraph(&format!(
         "{} of {each} each (and {} to warm up) on {}: about {}",
         if scenarios.len() == 1 { "1 scenario".into() } else { format!("{} scenarios", scenarios.len()) },
         plan.warm_up.rounded(),

@@ -50,7 +50,7 @@ const EXAMPLES: &str = "\
 Examples:
   worstcase echo --listen 10.0.0.2                     answer UDP
   worstcase echo --interface eth0                      answer raw frames
-  worstcase measure --probe network --peer 10.0.0.2    measure, on the other host";
+  worstcase measure --probe network --peer 10.0.0.2    on the other host";
 
 impl Echo {
     /// Answers until it is ended.

@@ -11,6 +11,7 @@ use report::foot::Notes;
 use runner::{Means, Observer, Outcome, Page, Run};
 use units::Nanos;
 
+use super::bench::Below;
 use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};
 use crate::options::{self, CStatesChoice, Form, MEASURED, Measuring, OUTPUT};
 use crate::output::{self, Stream};
@@ -58,9 +59,9 @@ pub struct Measure {
 const EXAMPLES: &str = "\
 Examples:
   worstcase measure                               all CPUs, until Ctrl-C
-  worstcase measure -a 1 -i 250us -D 1m           CPU 1, every 250 us, for a minute
-  worstcase measure -D 1h --histogram h.txt       a histogram file as cyclictest -h writes it
-  worstcase measure --probe noise -D 30s          how long each CPU is taken from a thread that spins";
+  worstcase measure -a 1 -i 250us -D 1m           CPU 1, every 250 us
+  worstcase measure -D 1h --histogram h.txt       as cyclictest -h writes it
+  worstcase measure --probe noise -D 30s          what interrupts a busy loop";
 
 /// How the run is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +106,8 @@ enum HistogramFormat {
 }
 
 impl Measure {
-    /// Measures and shows; makes a `page` beside the record.
-    pub fn run(self, page: Option<Page>) -> Result<ExitCode> {
+    /// Measures and shows; makes a `page` beside the record, and prints what is to stand below the table.
+    pub fn run(self, page: Option<Page>, below: Option<Below>) -> Result<ExitCode> {
         output::quiet(self.measuring.quiet);
         let run = Run::prepare(self.request()?, &Means { page, ..Means::default() })?;
         let header = run.header();
@@ -120,7 +121,7 @@ impl Measure {
         drop(display);
         Ok(output::conclude(&outcome, || {
             let saved = self.save_histogram(&outcome.record);
-            saved.and(self.conclude(&outcome))
+            saved.and(self.conclude(&outcome, below))
         }))
     }
 
@@ -227,7 +228,7 @@ impl Measure {
     }
 
     /// The verdict: with the table after our own displays, in one line on standard error after other tools' lines.
-    fn conclude(&self, outcome: &Outcome) -> Result<()> {
+    fn conclude(&self, outcome: &Outcome, below: Option<Below>) -> Result<()> {
         let record = &outcome.record;
         if self.json {
             let text = serde_json::to_string(record).unwrap_or_default();
@@ -238,12 +239,12 @@ impl Measure {
         }
         if self.format.is_none() {
             let directory = outcome.path.as_ref().map(|path| path.display().to_string());
-            output::final_data(&report::table::bench(
-                record,
-                record.header.plan.cpus.len() > 1,
-                directory.as_deref().map_or(Notes::All, Notes::Few),
-                &output::style(Stream::Output),
-            ))?;
+            let notes = directory.as_deref().map_or(Notes::All, Notes::Few);
+            let style = output::style(Stream::Output);
+            let mut parts =
+                vec![report::table::bench(record, record.header.plan.cpus.len() > 1, notes, &style)];
+            parts.extend(below.into_iter().flat_map(|below| below(record, None, &style)));
+            output::final_data(&parts.join("\n"))?;
         } else {
             let style = output::style(Stream::Error);
             output::styled(&report::foot::verdict_lines(record, &style).join("\n"));

@@ -164,7 +164,7 @@ impl Report {
             (true, [record], None) => return Ok(report::export::json(record)),
             (true, records, None) => return json(serde_json::to_string(records)),
             (false, [record], _) => self.one(record, &style),
-            (false, records, _) => report::compare::compare(records, &style),
+            (false, records, _) => self.side_by_side(records, &style),
         };
         let mut text = text;
         if self.counters && !self.json {
@@ -187,6 +187,17 @@ impl Report {
                 "name one; csv, markdown and line hold several, and --json prints an array",
             )
         })
+    }
+
+    /// Several records: their comparison, and what to do next.
+    fn side_by_side(&self, records: &[Record], style: &Style) -> String {
+        let names: Vec<String> = self.records.iter().map(|path| path.display().to_string()).collect();
+        let mut text = report::compare::compare(records, style);
+        if self.html.is_none() {
+            text += "\n";
+            text += &report::next::text(&report::next::run::of_several(records, &names), style);
+        }
+        text
     }
 
     /// One record: what its run printed at its end, and what to do next.

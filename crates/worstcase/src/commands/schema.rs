@@ -44,6 +44,9 @@ const FORMS: [(&str, &str); 25] = [
 ///
 /// Without a name: which forms there are, and which command prints each.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase schema           which forms there are\n  \
+    worstcase schema record    that of record.json")]
 pub struct Schema {
     /// The form; without it all forms are listed
     name: Option<String>,

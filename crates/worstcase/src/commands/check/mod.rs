@@ -24,12 +24,12 @@ use super::why;
 
 const EXAMPLES: &str = "Examples:
   worstcase check                                  this machine
-  worstcase check --isolate 2-3                    as if CPUs 2 and 3 were to be isolated
-  worstcase check --emit cmdline                   the kernel parameters that failed rules ask for
+  worstcase check --isolate 2-3                    as if CPUs 2-3 were isolated
+  worstcase check --emit cmdline                   kernel parameters to add
   worstcase check --kconfig .config                a kernel before it is booted
-  worstcase check --root board.txt                 a machine that worstcase snapshot saved
-  worstcase check --recipe howto.txt               a tuning guide before you copy it
-  worstcase check --wake                           by which calls a real-time thread can wait safely here";
+  worstcase check --root board.txt                 a saved snapshot
+  worstcase check --recipe howto.txt               a guide before you copy it
+  worstcase check --wake                           which calls wait safely here";
 
 /// Judge this machine, another one's files, or a kernel configuration for real time
 ///

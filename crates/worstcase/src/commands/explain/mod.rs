@@ -44,10 +44,10 @@ pub struct Explain {
 
 const EXAMPLES: &str = "\
 Examples:
-  worstcase bench --loads io --explain --out run          measure, then trace the worst wake-ups
-  worstcase explain run                                   show the explanation again
+  worstcase bench --loads io --explain --out run          measure, then trace
+  worstcase explain run                                   show it again
   worstcase explain run --export perfetto -o run.trace    for ui.perfetto.dev
-  worstcase explain --live --pid 4711 --threshold 1ms     watch a program that runs";
+  worstcase explain --live --pid 4711 --threshold 1ms     watch a program";
 
 /// Forms that other tools read.
 #[derive(Clone, Copy, ValueEnum)]
@@ -95,7 +95,9 @@ impl Explain {
         let text = if self.json {
             json(&record.explanations)?
         } else {
-            report::explanation::text(&record, &output::style(Stream::Output))
+            let style = output::style(Stream::Output);
+            let steps = report::next::run::of_explanations(&record, &path.display().to_string());
+            report::explanation::text(&record, &style) + "\n" + &report::next::text(&steps, &style)
         };
         output::final_data(&text)?;
         Ok(ExitCode::SUCCESS)

@@ -17,6 +17,11 @@ use failure::{Error, Result};
 /// They are in $WORSTCASE_CACHE, else $XDG_CACHE_HOME/worstcase/kernels, else ~/.cache/worstcase/kernels: one directory
 /// each, which can be deleted. Nothing is installed.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase lab kernels fetch debian                 this release's kernel\n  \
+    worstcase lab kernels fetch debian --flavour rt    with PREEMPT_RT\n  \
+    worstcase lab kernels add mine --image bzImage     one of your own\n  \
+    worstcase lab kernels list                         what is there")]
 pub struct Kernels {
     #[command(subcommand)]
     verb: Verb,

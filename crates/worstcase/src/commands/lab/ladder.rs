@@ -33,7 +33,7 @@ use failure::{Error, Result};
 /// with its interval. Ctrl-C keeps what is finished; --resume goes on.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    worstcase lab ladder stock                      # Debian's kernels, from preempt=none to PREEMPT_RT\n  \
+    worstcase lab ladder stock                      # preempt=none to PREEMPT_RT\n  \
     worstcase lab ladder mine.toml --seeds 9 --duration 10s --out mine\n  \
     worstcase lab ladder --resume mine")]
 pub struct Ladder {

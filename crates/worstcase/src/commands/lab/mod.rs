@@ -28,6 +28,10 @@ pub(super) fn warn_of(words: &[String], release: &str) {
 
 /// Boot kernels in QEMU to measure, compare, bisect and explain them
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase lab kernels fetch debian --flavour rt            a kernel\n  \
+    worstcase lab run --kernel debian-6.1-rt-amd64 -- bench    one guest\n  \
+    worstcase lab ladder stock                                 each step's gain")]
 pub struct Lab {
     #[command(subcommand)]
     verb: Verb,

@@ -45,6 +45,9 @@ enum Kind {
 /// Interrupts, kernel threads and kernel work are moved away, and the partition keeps programs out. partition verify counts
 /// what is left, partition undo gives everything back.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase partition create --rt 2-3              CPUs 2-3 for real time\n  \
+    worstcase partition create --rt 2-3 --dry-run    what would be written")]
 pub struct Create {
     /// The CPUs that are for real time alone
     #[arg(long, value_name = "CPUS")]

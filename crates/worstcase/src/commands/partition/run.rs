@@ -18,6 +18,9 @@ use runner::partition::{enter, named, valid};
 ///
 /// Everything that the command starts stays inside too. Under systemd it becomes a scope in the partition's slice.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase partition run -- ./loop                                SCHED_OTHER\n  \
+    worstcase partition run --policy fifo --priority 80 -- ./loop    SCHED_FIFO")]
 pub struct Run {
     /// The partition: see partition list
     #[arg(default_value = tune::PARTITION)]

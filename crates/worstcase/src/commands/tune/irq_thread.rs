@@ -25,6 +25,10 @@ const OF_PROBES: u8 = 98;
 /// timers of timerfd, POSIX timers and io_uring expire in ktimers at priority 1, behind every busy real-time thread.
 /// Settings applied before stay; one undo takes back everything.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase tune irq-thread eth0 --priority 90 --plan    what would change\n  \
+    worstcase tune irq-thread eth0 --priority 90           all queues of eth0\n  \
+    worstcase tune irq-thread ktimers --priority 95        timers, on PREEMPT_RT")]
 pub struct IrqThread {
     #[command(flatten)]
     which: Which,

@@ -17,6 +17,9 @@ use failure::{Error, Result};
 
 /// Keep what apply --for has changed until undo
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase tune keep                an apply --for stays\n  \
+    worstcase tune keep --reconcile    write again what was reset")]
 pub struct Keep {
     /// Write again, by name, what was reset: by ifup, hotplug, resume or another program
     #[arg(long)]

@@ -18,6 +18,9 @@ use failure::{Error, Result};
 ///
 /// What somebody else has changed since is left as it is and listed. Exit code 1 if something does not read as before.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase tune undo           everything that apply changed\n  \
+    worstcase tune undo --left    what killed commands left")]
 pub struct Undo {
     /// Undo only what a killed command or process has left behind
     #[arg(long)]

@@ -24,6 +24,7 @@ const NAME: &str = "boot";
 
 /// Which words, and in which way.
 #[derive(Args, Default)]
+#[command(next_help_heading = "Kernel parameters")]
 pub struct BootOptions {
     /// Write the kernel parameters that failing rules ask for, instead of the service
     #[arg(long)]

@@ -24,6 +24,12 @@ use failure::{Error, Result};
 /// writes kernel parameters where the boot loader has them. Nothing changes before the next boot. Every file is kept as it
 /// was, and --undo restores it.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase tune persist --isolate 2-3 --dry-run    what would be written\n  \
+    worstcase tune persist --isolate 2-3              from the next boot on\n  \
+    worstcase tune persist --boot --isolate 2-3       kernel parameters\n  \
+    worstcase tune persist --status                   what this boot made of it\n  \
+    worstcase tune persist --undo                     back to what there was")]
 pub struct Persist {
     #[command(flatten)]
     choice: Choice,

@@ -24,6 +24,7 @@ const NAME: &str = "service";
 
 /// How the service is written.
 #[derive(Args)]
+#[command(next_help_heading = "The service")]
 pub struct Options {
     /// What starts services: systemd, openrc, sysv or busybox [default: what the system has]
     #[arg(long, value_name = "NAME")]

@@ -25,6 +25,18 @@ pub use block::{ARGUMENT as BLOCK, main as block, parsed, with_settings};
 pub use setting::Setting;
 pub use shown::shown;
 
+const TRIALS: &str = "\
+Examples:
+  worstcase tune trial rn-thp rn-compaction --load io          two rules
+  worstcase tune trial /proc/sys/vm/swappiness=10              a kernel's file
+  worstcase tune trial threadirqs --kernel debian-6.1-amd64    in guests
+  worstcase tune trial --resume DIR                            go on with it";
+
+const SEARCHES: &str = "\
+Examples:
+  worstcase tune search --load io               all settings, under io
+  worstcase tune search rn-thp rn-compaction    these";
+
 /// Measure whether settings help: off and on in random order, equal exposure, the same load
 ///
 /// Each round has one block of each arm, in random order: all off, each setting on, and control, which writes the present
@@ -33,7 +45,7 @@ pub use shown::shown;
 /// trials. Each setting is undone at the end of its block, also after Ctrl-C and kill -9. With --kernel guests measure, one
 /// boot a block. Exit code 0: each setting helps; 1: one does not; 3: undecided, or not read by the kernel.
 #[derive(Args)]
-#[command(after_help = setting::GRAMMAR)]
+#[command(after_help = format!("{TRIALS}\n\n{}", setting::GRAMMAR))]
 pub struct Trial {
     /// What to try, each by itself
     #[arg(value_name = "SETTING", required_unless_present = "resume")]
@@ -50,7 +62,7 @@ pub struct Trial {
 /// suffices, not always the smallest. For each setting that is left it prints the price, which is the tail without it, and
 /// says where that does not show the setting to be needed. Exit code 0: found; 1: all together do not help; 3: undecided.
 #[derive(Args)]
-#[command(after_help = setting::GRAMMAR)]
+#[command(after_help = format!("{SEARCHES}\n\n{}", setting::GRAMMAR))]
 pub struct Search {
     /// What to search [default: every rule that worstcase tune plan would make pass on this machine]
     #[arg(value_name = "SETTING")]

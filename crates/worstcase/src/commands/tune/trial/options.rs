@@ -27,77 +27,82 @@ use failure::{Error, Result};
 /// The most blocks an arm that a search takes by itself.
 const MOST_BLOCKS: u32 = 60;
 
+const MEASURED_BLOCKS: &str = "What a block measures";
+const DECIDES: &str = "What decides";
+const RULES: &str = "What rules refer to";
+const OUTCOME: &str = "Run and output";
+
 /// How blocks are measured and judged.
 #[derive(Args)]
 pub struct Options {
     /// The load that is measured under: see worstcase load --list
-    #[arg(long, value_name = "LOAD", default_value = "cpu")]
+    #[arg(long, value_name = "LOAD", default_value = "cpu", help_heading = MEASURED_BLOCKS)]
     load: String,
 
     /// A command of your own as the load, run by the shell
-    #[arg(long, value_name = "COMMAND", conflicts_with = "load", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "load", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = MEASURED_BLOCKS)]
     load_command: Option<String>,
 
     /// How long each block is [default: 10s; 1s of a guest's time]
-    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    #[arg(long, value_name = "TIME", value_parser = options::duration, help_heading = MEASURED_BLOCKS)]
     duration: Option<Nanos>,
 
     /// How long the load runs before that, the settings written already [default: 1s; 200ms of a guest's time]
-    #[arg(long, value_name = "TIME", value_parser = options::duration)]
+    #[arg(long, value_name = "TIME", value_parser = options::duration, help_heading = MEASURED_BLOCKS)]
     warm_up: Option<Nanos>,
 
     /// Blocks an arm, one in each round: at least 6, more for several settings (11 for 30); in guests each has a seed of its
     /// own [default: two more than that, one more in guests; a search measures as many as the spread asks for, at most 60]
-    #[arg(long, visible_alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, visible_alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = MEASURED_BLOCKS)]
     blocks: Option<u32>,
 
     /// What decides: quantile (the finest that a block carries, p99.9 from 1000 samples on), exceedances, maxima (of each
     /// second)
-    #[arg(long, value_name = "MEASURE", default_value = "quantile")]
+    #[arg(long, value_name = "MEASURE", default_value = "quantile", help_heading = DECIDES)]
     measure: experiment::Kind,
 
     /// From which latency on activations count as exceedances [default: what 99 % of all blocks together stay below]
-    #[arg(long, value_name = "TIME", value_parser = options::length)]
+    #[arg(long, value_name = "TIME", value_parser = options::length, help_heading = DECIDES)]
     threshold: Option<Nanos>,
 
     /// Effects below it do not matter, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "20")]
+    #[arg(long, value_name = "PERCENT", default_value = "20", help_heading = DECIDES)]
     smallest_effect: f64,
 
     /// Period of the activations
-    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = options::interval)]
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = options::interval, help_heading = MEASURED_BLOCKS)]
     interval: Nanos,
 
     /// What wakes the measuring threads: nanosleep, timerfd, posix-timer, deadline
-    #[arg(long, value_name = "WAY", default_value = "nanosleep")]
+    #[arg(long, value_name = "WAY", default_value = "nanosleep", help_heading = MEASURED_BLOCKS)]
     wake: Wake,
 
     /// CPUs to measure [default: all that may be used]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", help_heading = MEASURED_BLOCKS)]
     cpus: Option<CpuList>,
 
     /// What you run, for rules: as for tune plan
-    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',', help_heading = RULES)]
     profile: Vec<String>,
 
     /// CPUs that are, or are to be, isolated, for rules
-    #[arg(long, value_name = "CPUS")]
+    #[arg(long, value_name = "CPUS", help_heading = RULES)]
     isolate: Option<CpuList>,
 
     /// Random orders come from it, and it is the seed of the first round [default: random; 1 in guests]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = OUTCOME)]
     seed: Option<Seed>,
 
     /// Measure what operations take in each block too: what a setting gains, and what it costs
-    #[arg(long)]
+    #[arg(long, help_heading = OUTCOME)]
     cost: bool,
 
     /// Directory for the records [default: worstcase-trial-<UTC time>]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = OUTCOME)]
     out: Option<PathBuf>,
 
     /// Go on with the trial in this directory, with the options that it was begun with
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["settings", "out", "load", "load_command", "duration", "warm_up"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["settings", "out", "load", "load_command", "duration", "warm_up"], help_heading = OUTCOME)]
     #[arg(conflicts_with_all = ["blocks", "measure", "threshold", "smallest_effect", "interval", "wake", "cpus", "seed", "cost"])]
     #[arg(conflicts_with_all = ["profile", "isolate", "kernel"])]
     resume: Option<PathBuf>,
@@ -106,7 +111,7 @@ pub struct Options {
     state: StateOption,
 
     /// Print the answer as one JSON object
-    #[arg(long)]
+    #[arg(long, help_heading = OUTCOME)]
     json: bool,
 
     #[command(flatten)]
