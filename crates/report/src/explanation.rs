@@ -223,12 +223,7 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
     lines
 }
 
-/// The command that tries whether a cure helps under the very load, for the heaviest cause that has one.
-pub(crate) fn trial(causes: &[CauseTotal], load: &str) -> Option<String> {
-    Some(format!("try whether it helps: {}", trial_command(causes, load)?))
-}
-
-/// The command that tries what helps against the causes of one load.
+/// The command that tries whether a cure helps under the very load, for its heaviest cause that has one.
 pub(crate) fn trial_of(explanation: &Explanation) -> Option<String> {
     trial_command(&totals(&explanation.hits).causes, &explanation.scenario.head.planned.load)
 }

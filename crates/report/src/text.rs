@@ -31,6 +31,14 @@ pub(crate) fn count_of(count: u64, singular: &str) -> String {
     format!("{count} {singular}{}", if count == 1 { "" } else { "s" })
 }
 
+/// With a capital and a full stop: what is a line on a terminal is a sentence on a page.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut letters = text.trim().chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let end = if text.ends_with(['.', ':']) { "" } else { "." };
+    first + letters.as_str() + end
+}
+
 /// The places of the `most` longest parts: where not all are shown, these are, in their own order.
 pub(crate) fn longest(lengths: impl Iterator<Item = Nanos>, most: usize) -> Vec<usize> {
     let mut parts: Vec<(usize, Nanos)> = lengths.enumerate().collect();

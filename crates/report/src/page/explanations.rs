@@ -5,10 +5,10 @@ use record::{Activity, Explanation, Hit, Overview, Record, Unit};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Figure, Key, Section, figure, heads, unit_name};
-use crate::explanation::{doubts, head, trial, what_helps, words};
+use crate::explanation::{doubts, head, trial_of, what_helps, words};
 use crate::overview;
 use crate::svg::{Frame, both, lane, legend_class};
-use crate::text::percent;
+use crate::text::{percent, sentence};
 
 /// Wake-ups of each load whose account is drawn.
 const DRAWN: usize = 3;
@@ -30,9 +30,9 @@ pub(crate) fn section(record: &Record) -> Option<Section> {
 fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block> {
     let load = &explanation.scenario.head.planned.load;
     let mut blocks =
-        vec![Block::Heading(load.clone()), Block::Paragraph(head(record, explanation, unit) + ".")];
+        vec![Block::Heading(load.clone()), Block::Paragraph(sentence(&head(record, explanation, unit)))];
     let doubts = doubts(explanation, unit);
-    blocks.extend(doubts.into_iter().map(Block::Paragraph));
+    blocks.extend(doubts.iter().map(|doubt| Block::Paragraph(sentence(doubt))));
     if explanation.hits.is_empty() {
         blocks.extend(of_all(&explanation.overview, unit));
         return blocks;
@@ -40,7 +40,9 @@ fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block>
     let totals = totals(&explanation.hits);
     blocks.push(Block::Table(causes(&totals.causes, totals.time, unit)));
     let helps = what_helps(&totals.causes);
-    blocks.extend(helps.into_iter().chain(trial(&totals.causes, load)).map(Block::Paragraph));
+    blocks.extend(helps.iter().map(|help| Block::Paragraph(sentence(help))));
+    let tried = |command| Block::Commands(vec![(command, "try whether it helps".into())]);
+    blocks.extend(trial_of(explanation).map(tried));
     blocks.extend(explanation.hits.iter().take(DRAWN).map(|hit| Block::Figure(account(hit, unit))));
     blocks.extend(of_all(&explanation.overview, unit));
     blocks
@@ -51,7 +53,7 @@ fn of_all(overview: &Overview, unit: Unit) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !overview.parts.is_empty() {
         blocks.push(Block::Table(parts(overview, unit)));
-        blocks.extend(overview::end_to_end(overview, unit).map(|text| Block::Paragraph(text + ".")));
+        blocks.extend(overview::end_to_end(overview, unit).map(|text| Block::Paragraph(sentence(&text))));
     }
     if !overview.handlers.is_empty() {
         blocks.push(Block::Table(handlers(overview, unit)));
