@@ -9,6 +9,7 @@ use units::{CpuId, CpuList, Nanos};
 
 use crate::counts::{self, Counts, both};
 use crate::cpu_times::{CpuTime, busy_permille, cpu_times, from_ticks};
+use crate::energy::{self, Meters};
 use crate::facts::processors::{cpuinfo_value, governor, idle_directories, online};
 use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
 use crate::heat::{temperature, throttles};
@@ -25,6 +26,7 @@ pub struct Snapshot {
     temperature: Fact<i64>,
     quotas: Fact<Vec<Quota>>,
     counts: Counts,
+    meters: Meters,
 }
 
 /// A CPU's counters.
@@ -52,6 +54,7 @@ impl Snapshot {
             temperature: temperature(root),
             quotas: quotas(root),
             counts: Counts::take(root, cpus),
+            meters: Meters::take(root),
         }
     }
 
@@ -115,6 +118,8 @@ fn suspends_of_debugfs(text: &str) -> Option<u64> {
 /// What the machine says of the time between two snapshots of the same CPUs. What others have to say (threads,
 /// kernel messages, rivals, the recorder) is left empty.
 pub fn evidence_between(before: &Snapshot, after: &Snapshot) -> Evidence {
+    let mut counters = counts::between(&before.counts, &after.counts);
+    energy::between(&before.meters, &after.meters, counters.over.duration(), &mut counters);
     let pairs = before.cpus.iter().zip(&after.cpus).filter(|(before, after)| before.cpu == after.cpu);
     Evidence {
         cpus: pairs.map(|pair| cpu_evidence(pair, steal(before, after, pair.0.cpu))).collect(),
@@ -124,7 +129,7 @@ pub fn evidence_between(before: &Snapshot, after: &Snapshot) -> Evidence {
         clock_source_changed: (before.clock_source != after.clock_source)
             .then(|| after.clock_source.to_string()),
         quotas: crate::quotas::between(&before.quotas, &after.quotas),
-        counters: counts::between(&before.counts, &after.counts),
+        counters,
         ..Evidence::default()
     }
 }

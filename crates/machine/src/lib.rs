@@ -28,6 +28,7 @@ mod counts;
 mod cpu_times;
 mod cpusets;
 mod disturbances;
+mod energy;
 pub mod ethtool;
 pub mod facts;
 pub mod grammar;

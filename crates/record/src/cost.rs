@@ -188,6 +188,13 @@ impl Cost {
         (time > 0).then(|| sum(|sample| sample.cpu_time.0).saturating_mul(100) / time)
     }
 
+    /// The mean power while operations were measured, in watts. None where nobody measured it, and of rounds that were measured in turn
+    /// with another set-up's, or of several runs: what meters counted is not theirs alone.
+    pub fn watts(&self) -> Option<f64> {
+        let is_own = self.turn.is_none() && self.runs == 0;
+        self.evidence.as_ref().filter(|_| is_own)?.counters.watts()
+    }
+
     /// Whether a limit on the CPU time of the own control groups took effect; a set-up like any other.
     pub fn was_limited(&self) -> bool {
         let quotas = self.evidence.as_ref().and_then(|evidence| evidence.quotas.value());

@@ -43,6 +43,12 @@ fn rows_of(record: &Record, scenario: &Scenario) -> Vec<Row> {
         source: harmless(&counter.source),
     };
     let mut rows: Vec<_> = counters.counters.iter().map(row).collect();
+    rows.extend(counters.watts().map(|watts| Row {
+        load: load.clone(),
+        what: "mean power".to_owned(),
+        counts: [format!("{watts:.2} W"), String::new(), String::new(), String::new()],
+        source: "RAPL: the platform, or packages and memory".to_owned(),
+    }));
     let mut sources: Vec<_> = counters.sources.iter().collect();
     sources.order_by_key(|source| std::cmp::Reverse(total(source, |_| true)));
     rows.extend(sources.into_iter().take(MOST_SOURCES).map(|source| source_row(&load, source, &is_measured)));
@@ -76,6 +82,8 @@ fn shown(counter: &Counter, belongs: impl Fn(&CountedOn) -> bool) -> String {
     for count in counter.counts.iter().filter(|count| belongs(&count.of)) {
         match &count.added {
             Fact::Value(added) => sum = Some(sum.unwrap_or(0_u64).saturating_add(*added)),
+            // Most machines have no meter: that is no fault of a file.
+            Fact::Absent if counter.what == Counted::Energy => return "not measured here".into(),
             missing => return not_readable(missing),
         }
     }
@@ -86,6 +94,8 @@ fn in_unit(unit: CounterUnit, value: u64) -> String {
     match unit {
         CounterUnit::Events => value.to_string(),
         CounterUnit::Time => milliseconds(value),
+        CounterUnit::Energy => format!("{:.3} J", value as f64 / 1e6),
+        CounterUnit::Power => format!("{:.3} W", value as f64 / 1e6),
         CounterUnit::Thousandths => format!("{}.{:02}", value / 1000, value % 1000 / 10),
     }
 }

@@ -23,6 +23,35 @@ impl Counters {
         self.counters.is_empty() && self.sources.is_empty()
     }
 
+    /// The mean power of all that RAPL's packages took, with their memory, or of the whole platform where there is a zone for that,
+    /// in watts. None where no zone was read, or one of them could not be: a sum of the others would be too small.
+    pub fn watts(&self) -> Option<f64> {
+        let zones = |name: &'static str| {
+            let own = self.counters.iter().filter(|counter| counter.what == Counted::Energy);
+            own.filter(move |counter| {
+                counter
+                    .source
+                    .split(", ")
+                    .nth(1)
+                    .is_some_and(|zone| zone == name || zone.starts_with(&format!("{name}-")))
+            })
+        };
+        let total = |zones: &mut dyn Iterator<Item = &Counter>| -> Option<u64> {
+            let mut sum = None;
+            for count in zones.flat_map(|zone| &zone.counts) {
+                sum = Some(sum.unwrap_or(0_u64).saturating_add(*count.added.value()?));
+            }
+            sum
+        };
+        let microjoules = match zones("psys").next() {
+            Some(_) => total(&mut zones("psys")),
+            None if zones("package").next().is_none() => None,
+            None => total(&mut zones("package").chain(zones("dram"))),
+        };
+        let seconds = self.over.0 as f64 / 1e9;
+        Some(microjoules? as f64 / 1e6 / seconds).filter(|watts| watts.is_finite())
+    }
+
     /// Adds what somebody else counted.
     pub fn add(&mut self, what: Counted, source: &str, of: CountedOn, added: Fact<u64>) {
         let count = Count { of, added };
@@ -97,6 +126,10 @@ pub enum Counted {
     CacheMisses,
     /// Reads whose page the data TLB did not hold.
     TlbMisses,
+    /// Energy that a meter of the machine counted, in microjoules. Where there is no meter, that is absent.
+    Energy,
+    /// Power that a meter showed when the scenario had ended, in microwatts.
+    Power,
 }
 
 /// In what a counter counts.
@@ -108,6 +141,10 @@ pub enum CounterUnit {
     Time,
     /// Thousandths, at one moment: not a sum.
     Thousandths,
+    /// Microjoules.
+    Energy,
+    /// Microwatts, at one moment: not a sum.
+    Power,
 }
 
 impl Counted {
@@ -125,6 +162,8 @@ impl Counted {
             Self::Cycles => "cycles",
             Self::CacheMisses => "cache misses",
             Self::TlbMisses => "data TLB misses",
+            Self::Energy => "energy",
+            Self::Power => "power at the end",
         }
     }
 
@@ -133,6 +172,8 @@ impl Counted {
         match self {
             Self::RunQueueWait => CounterUnit::Time,
             Self::LoadAverage => CounterUnit::Thousandths,
+            Self::Energy => CounterUnit::Energy,
+            Self::Power => CounterUnit::Power,
             _ => CounterUnit::Events,
         }
     }
@@ -152,4 +193,38 @@ pub struct InterruptSource {
     pub words: String,
     /// What was added, on each CPU where it came.
     pub counts: Vec<Count>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(zones: &[(&str, Fact<u64>)]) -> Counters {
+        let mut counters = Counters { over: Nanos::from_secs(2), ..Counters::default() };
+        for (place, (name, added)) in zones.iter().enumerate() {
+            let source = format!("/sys/class/powercap/intel-rapl:{place}/energy_uj, {name}");
+            counters.add(Counted::Energy, &source, CountedOn::Machine, added.clone());
+        }
+        counters
+    }
+
+    #[test]
+    fn packages_and_their_memory_are_a_machine_and_cores_are_in_them() {
+        let joules = |joules: u64| Fact::Value(joules * 1_000_000);
+        let zones =
+            [("package-0", joules(20)), ("core", joules(9)), ("dram", joules(4)), ("package-1", joules(6))];
+        assert_eq!(counted(&zones).watts(), Some(15.0));
+        assert_eq!(counted(&[("psys", joules(50)), ("package-0", joules(20))]).watts(), Some(25.0));
+    }
+
+    #[test]
+    fn a_zone_that_was_not_read_leaves_the_power_unknown() {
+        assert_eq!(
+            counted(&[("package-0", Fact::Value(1)), ("package-1", Fact::Unreadable(13))]).watts(),
+            None
+        );
+        assert_eq!(counted(&[("package-0", Fact::Value(1)), ("dram", Fact::Unsupported)]).watts(), None);
+        assert_eq!(counted(&[("core", Fact::Value(1))]).watts(), None);
+        assert_eq!(Counters::default().watts(), None);
+    }
 }

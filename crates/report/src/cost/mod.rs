@@ -37,6 +37,7 @@ pub fn text(cost: &Cost, style: &Style) -> String {
     for note in notes(cost) {
         lines.extend(wrap("note  ", &note, 6, style.width));
     }
+    lines.extend(wrap("Energy: ", &energy(cost), 4, style.width));
     lines.extend(wrap("", &summary(cost), 0, style.width));
     text + &lines.join("\n") + "\n"
 }
@@ -212,6 +213,19 @@ fn disturbed(cost: &Cost) -> Option<String> {
             Some(format!("other programs or the hypervisor had {} % of CPU {}", 100 - percent, cost.plan.cpu))
         }
         Some(_) => None,
+    }
+}
+
+/// What meters of the machine say; each operation is not known apart.
+fn energy(cost: &Cost) -> String {
+    match cost.watts() {
+        Some(watts) => format!(
+            "{watts:.2} W in the mean of all operations (RAPL); one of 1 us takes {watts:.2} uJ at that."
+        ),
+        None if cost.turn.is_some() => {
+            "not known of rounds that came in turn with those of another set-up.".into()
+        }
+        None => "not measured here: no meter could be read from beginning to end.".into(),
     }
 }
 

@@ -50,6 +50,9 @@ pub struct Row {
     pub gains: Vec<Gain>,
     /// What it costs; none where one of the two was not measured.
     pub cost: Option<Against>,
+    /// The mean power of the first set-up and of this one while operations were measured, in watts; none where meters are missing, or
+    /// said nothing of the set-up alone.
+    pub watts: Option<(f64, f64)>,
 }
 
 /// How many times shorter the tail became under one load.
@@ -115,6 +118,7 @@ impl Trade {
             name: one.name.clone(),
             gains: gains(base, one),
             cost: base.cost.zip(one.cost).map(|(before, after)| against::against(before, after)),
+            watts: base.cost.zip(one.cost).and_then(|(before, after)| before.watts().zip(after.watts())),
         };
         let rows: Vec<Row> = others.iter().map(row).collect();
         let has_figures = rows.iter().any(|row| !row.gains.is_empty() && row.cost.is_some());
@@ -148,7 +152,9 @@ impl Trade {
 
     fn sentence(&self, row: &Row) -> String {
         let Row { name, .. } = row;
-        format!("{name} against {}: {}; {}.", self.base, row.gain_in_words(&self.tail), row.cost_in_words())
+        let energy = row.energy().map(|energy| format!(", {} in energy", times(energy))).unwrap_or_default();
+        let (gain, cost) = (row.gain_in_words(&self.tail), row.cost_in_words());
+        format!("{name} against {}: {gain}; {cost}{energy}.", self.base)
     }
 
     /// Loads and costs below each other, a column a set-up.
@@ -174,6 +180,18 @@ impl Trade {
         table.push("operations take", &mut family, ("the worst of them".into(), worst));
         let name = of_cost(&|cost| cost.worst().map(|worst| Cell::plain(worst.words.clone())));
         table.push("operations take", &mut family, ("  which is".into(), name));
+        let unknown = || Cell { text: "not measured here".into(), tone: Tone::Faint };
+        let of_power = |of: &dyn Fn(&Row) -> Option<f64>, unit: &str| -> Vec<Cell> {
+            let cell = |figure: f64| match unit {
+                "" => Cell::plain(times(figure)),
+                unit => Cell::plain(format!("{figure:.2} {unit}")),
+            };
+            self.rows.iter().map(|row| of(row).map_or_else(unknown, cell)).collect()
+        };
+        let watts = of_power(&|row| row.watts.map(|(_, after)| after), "W");
+        table.push("energy", &mut family, ("mean power".into(), watts));
+        let joules = of_power(&Row::energy, "");
+        table.push("energy", &mut family, ("of an operation, in the mean".into(), joules));
         table
     }
 
@@ -281,6 +299,8 @@ impl Trade {
                 "name": row.name,
                 "gains": row.gains.iter().map(gain).collect::<Vec<_>>(),
                 "cost": row.cost.as_ref().map(cost),
+                "watts": row.watts.map(|(before, after)| [before, after]),
+                "energy_of_an_operation": row.energy(),
             })
         };
         json!({
@@ -292,6 +312,12 @@ impl Trade {
 }
 
 impl Row {
+    /// How many times the energy of an operation in the first set-up one takes in the mean: time and power together.
+    pub fn energy(&self) -> Option<f64> {
+        let (before, after) = self.watts.filter(|(before, _)| *before > 0.0)?;
+        Some(self.cost.as_ref()?.mean.as_ref()?.ratio * after / before)
+    }
+
     fn gain(&self, load: &str) -> Option<&Gain> {
         self.gains.iter().find(|gain| gain.load == load)
     }

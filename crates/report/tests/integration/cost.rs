@@ -272,3 +272,38 @@ fn guests_are_compared_where_they_are_several_and_a_single_one_is_a_draw() {
     assert_eq!(against(&first, &second).inconclusive, None);
     assert!(against(&Cost { runs: 1, ..first }, &second).inconclusive.unwrap().contains("one draw"));
 }
+
+/// What RAPL's package took over the run, in joules, of a second.
+fn with_energy(mut cost: Cost, joules: Fact<u64>) -> Cost {
+    let mut evidence = record::Evidence::default();
+    evidence.counters.over = Nanos::from_secs(1);
+    let source = "/sys/class/powercap/intel-rapl:0/energy_uj, package-0";
+    let microjoules = joules.map(|joules| joules * 1_000_000);
+    evidence.counters.add(record::Counted::Energy, source, record::CountedOn::Machine, microjoules);
+    cost.evidence = Some(evidence);
+    cost
+}
+
+#[test]
+fn a_trade_off_has_power_and_energy_where_both_set_ups_were_metered() {
+    let mut draws = Seed(26).stream("energy");
+    let mut of = |length: f64, joules| with_energy(record(30, &mut draws, |_, draw| length * draw), joules);
+    let (before, after) = (of(1e4, Fact::Value(10)), of(2e4, Fact::Value(15)));
+    let trade = |after: &Cost| {
+        Trade::of("p99.9".into(), &[set_up("stock", 100, &before), set_up("rt", 100, after)]).unwrap()
+    };
+    let known = trade(&after);
+    let energy = known.rows[0].energy().unwrap();
+    assert!((2.5..3.5).contains(&energy), "twice the time at 1.5 times the power: {energy}");
+    let text = known.text(&Style { width: 100, ..Style::default() });
+    assert!(text.contains("15.00 W") && text.contains("x in energy."), "{text}");
+    assert_eq!(known.json()["set_ups"][0]["watts"], serde_json::json!([10.0, 15.0]));
+    for unknown in [Fact::Unreadable(13), Fact::Absent, Fact::Unsupported] {
+        let trade = trade(&with_energy(after.clone(), unknown));
+        assert!(trade.rows[0].watts.is_none() && !trade.sentences()[0].contains("energy"));
+        assert!(trade.text(&Style::default()).contains("not measured here"));
+    }
+    assert!(
+        report::cost::text(&after, &Style { width: 100, ..Style::default() }).contains("15.00 W in the mean")
+    );
+}
