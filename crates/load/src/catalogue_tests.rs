@@ -26,6 +26,19 @@ fn every_file_parses_under_its_own_name_and_says_where_it_comes_from() {
 }
 
 #[test]
+fn no_load_is_shown_under_the_name_of_another() {
+    let catalogue = shipped();
+    let mut single = 0;
+    for load in catalogue.loads() {
+        let [stressor] = &load.stressors[..] else { continue };
+        let name = stressor.name();
+        assert!(name == load.name || catalogue.get(&name).is_err(), "{} is shown as {name}", load.name);
+        single += 1;
+    }
+    assert!(single > 5, "{single}");
+}
+
+#[test]
 fn loads_of_s0_are_those_of_its_table() {
     let owned = |list: &[(&str, u32)]| {
         list.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<Vec<_>>()

@@ -123,6 +123,17 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_reached_a_device_are_those_of_its_written_sectors() {
+        let tree = sysroot::FakeTree::empty();
+        tree.write("/proc/self/mountinfo", TEXT);
+        tree.write("/sys/dev/block/254:0/stat", "1 2 3 4 5 6 1000 8 9 10 11\n");
+        let writes = device_writes(&tree.root, Path::new("/home/user")).unwrap();
+        assert_eq!((&*writes.number, writes.written), ("254:0", Fact::Value(512_000)));
+        let without = device_writes(&tree.root, Path::new("/mnt/with space\\/data")).unwrap();
+        assert_eq!(without.written, Fact::Absent, "unknown is not 0");
+    }
+
+    #[test]
     fn the_nearest_and_latest_mount_holds_a_path() {
         let mounts = parse(TEXT);
         let system = |path: &str| mount_of(&mounts, Path::new(path)).unwrap().file_system.as_str();

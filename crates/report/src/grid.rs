@@ -1,7 +1,7 @@
 //! A table of right-aligned columns that never grows wider than the terminal: what does not fit stands below.
 
 use crate::style::{Style, Tone};
-use crate::text::{clip, harmless};
+use crate::text::{clip, clip_inside, harmless};
 
 /// No column is wider: a load may bear the name of a whole command line.
 const WIDEST: usize = 20;
@@ -132,7 +132,7 @@ fn push_line(
     let mut left = style.width - label_text.chars().count();
     let mut line = label_text;
     for (cell, width) in cells {
-        let cell_text = format!("{:>1$}", clip(&harmless(&cell.text), width), width + GAP);
+        let cell_text = format!("{:>1$}", clip_inside(&harmless(&cell.text), width), width + GAP);
         let cell_text = clip(&cell_text, left);
         left -= cell_text.chars().count();
         line.push_str(&style.paint(cell.tone, &cell_text));

@@ -2,7 +2,7 @@
 
 use histogram::Summary;
 use record::{Block, Unit};
-use units::{CpuId, Nanos};
+use units::{CpuId, InOrder, Nanos};
 
 use crate::grid::{Cell, Column, Grid};
 use crate::group::cpu_name;
@@ -53,6 +53,35 @@ pub fn table(rows: &[LiveRow<'_>], unit: Unit, style: &Style) -> String {
     text.lines()
         .zip(std::iter::once(String::new()).chain(sparklines))
         .fold(String::new(), |all, (line, spark)| all + (line.to_owned() + &spark).trim_end() + "\n")
+}
+
+/// As [`table`], in at most `lines` lines where that can be: of too many rows those with the highest maxima, and below them
+/// how many are left out.
+pub fn table_within(lines: usize, rows: &[LiveRow<'_>], unit: Unit, style: &Style) -> String {
+    let all = table(rows, unit, style);
+    if all.lines().count() <= lines {
+        return all;
+    }
+    let drawn = |kept: usize| {
+        let left_out = rows.len() - kept;
+        table(&worst(rows, kept), unit, style)
+            + &format!("{left_out} more, none of them with a higher maximum\n")
+    };
+    let (mut fit, mut most) = (1, rows.len().saturating_sub(1).max(1));
+    while fit < most {
+        let middle = (fit + most).div_ceil(2);
+        if drawn(middle).lines().count() <= lines { fit = middle } else { most = middle - 1 }
+    }
+    if rows.len() > 1 { drawn(fit) } else { all }
+}
+
+/// The rows with the highest maxima, in their order.
+fn worst<'a>(rows: &[LiveRow<'a>], kept: usize) -> Vec<LiveRow<'a>> {
+    let mut places: Vec<usize> = (0..rows.len()).collect();
+    places.order_by_key(|&place| std::cmp::Reverse(rows[place].summary.maximum()));
+    places.truncate(kept);
+    places.sort_unstable();
+    places.into_iter().map(|place| rows[place]).collect()
 }
 
 fn columns(rows: &[LiveRow<'_>], unit: Unit) -> Vec<Column> {

@@ -63,6 +63,17 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
     clipped
 }
 
+/// As [`clip`], from the middle: names that differ at an end still do.
+pub(crate) fn clip_inside(text: &str, width: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= width || width < 3 {
+        return clip(text, width);
+    }
+    let end = (width - 1) / 2;
+    let begin = characters[..width - 1 - end].iter();
+    begin.chain(&['~']).chain(&characters[characters.len() - end..]).collect()
+}
+
 /// Lines of at most `width` characters: the first begins with `head`, the others with as many blanks as `hang`.
 pub(crate) fn wrap(head: &str, text: &str, hang: usize, width: usize) -> Vec<String> {
     let hang = hang.min(width / 2);

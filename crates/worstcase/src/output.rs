@@ -236,11 +236,7 @@ pub fn style(stream: Stream) -> Style {
     let terminal = is_terminal(stream);
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
-    let size = match stream {
-        Stream::Output => rustix::termios::tcgetwinsize(io::stdout()),
-        Stream::Error => rustix::termios::tcgetwinsize(io::stderr()),
-    };
-    let width = size.map(|size| usize::from(size.ws_col)).ok().filter(|&width| width >= 20);
+    let width = window(stream).map(|size| usize::from(size.ws_col)).filter(|&width| width >= 20);
     let columns =
         || variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|&columns| columns >= 20);
     Style {
@@ -248,6 +244,19 @@ pub fn style(stream: Stream) -> Style {
         width: width.or_else(columns).unwrap_or(if terminal { 80 } else { PIPE_WIDTH }),
         unicode: locale.to_uppercase().replace('-', "").contains("UTF8"),
     }
+}
+
+/// Lines of the terminal; as many as there may be where it does not say.
+pub fn height(stream: Stream) -> usize {
+    window(stream).map(|size| usize::from(size.ws_row)).filter(|&rows| rows > 0).unwrap_or(usize::MAX)
+}
+
+fn window(stream: Stream) -> Option<rustix::termios::Winsize> {
+    let size = match stream {
+        Stream::Output => rustix::termios::tcgetwinsize(io::stdout()),
+        Stream::Error => rustix::termios::tcgetwinsize(io::stderr()),
+    };
+    size.ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the user sees while `bench` goes on, and what other displays take from it.
 
-use record::{Header, Scenario, ScenarioHead, Unit};
+use record::{Header, RunPlan, Scenario, ScenarioHead, Unit};
 use runner::{Live, Observer};
 use units::Nanos;
 
@@ -14,21 +14,21 @@ pub struct Progress {
     unit: Unit,
     number: usize,
     of: usize,
+    warm_up: Nanos,
     /// Length of a scenario with its warm-up, where it is known.
-    /// Warm-up included.
     scenario_length: Option<Nanos>,
 }
 
 impl Progress {
     /// Of a run that begins so.
     pub fn of(Header { plan, machine, .. }: &Header) -> Self {
-        let lengths = plan.scenarios().into_iter().filter_map(|next| plan.scenario_length(&next.setup));
         Self {
             can_redraw: output::can_redraw(),
             unit: machine.unit(),
             number: 0,
             of: 0,
-            scenario_length: lengths.max().map(|length| length + plan.warm_up),
+            warm_up: plan.warm_up,
+            scenario_length: longest_scenario(plan).map(|length| length + plan.warm_up),
         }
     }
 
@@ -65,7 +65,7 @@ impl Observer for Progress {
                 self.of,
                 describe(live.head),
                 live.elapsed.rounded(),
-                self.left(live.elapsed)
+                self.left(self.warm_up + live.elapsed)
             ));
         }
         Ok(true)
@@ -109,6 +109,11 @@ impl Observer for Progress {
         ));
         Ok(true)
     }
+}
+
+/// How long the longest scenario takes after its warm-up; none where the user ends it.
+pub fn longest_scenario(plan: &RunPlan) -> Option<Nanos> {
+    plan.scenarios().into_iter().filter_map(|next| plan.scenario_length(&next.setup)).max()
 }
 
 /// Live rows for the report's tables.

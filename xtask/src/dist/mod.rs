@@ -241,6 +241,12 @@ fn weigh(target: &Target, program: &Program, binary: &Path) -> Result<()> {
     let limit = program.limit;
     println!("  {name}: {size} bytes ({} % of {limit}), sha256 {sum}", size * 100 / limit);
     ensure!(is_static(binary)?, "{name} wants a dynamic loader");
+    within(&name, size, program, target)
+}
+
+/// Fails where a program that is judged by its size weighs more than it may.
+fn within(name: &str, size: u64, program: &Program, target: &Target) -> Result<()> {
+    let limit = program.limit;
     ensure!(
         size <= limit || target.triple != JUDGED,
         "{name} has {size} bytes, at most {limit}: what grew? The limits are in xtask/src/dist/mod.rs"
@@ -273,6 +279,17 @@ mod tests {
     fn a_dynamic_program_is_distinguished_from_a_static_one() {
         let me = std::env::current_exe().unwrap();
         assert!(!is_static(&me).unwrap(), "the test itself is linked with the shared C library");
+    }
+
+    #[test]
+    fn a_program_above_its_budget_is_not_delivered() {
+        let judged = chosen(Some(JUDGED)).unwrap()[0];
+        for program in &PROGRAMS {
+            let limit = program.limit;
+            assert!(within(program.name, limit, program, judged).is_ok());
+            let error = within(program.name, limit + 1, program, judged).unwrap_err().to_string();
+            assert!(error.contains(&format!("{} bytes, at most {limit}", limit + 1)), "{error}");
+        }
     }
 
     #[test]

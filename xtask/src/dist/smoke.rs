@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use super::emulator::Runner;
 use super::targets::Target;
+use crate::command;
 use crate::processes;
 use crate::tally::Tally;
+use crate::workspace;
 
 /// An emulated machine is slow, but not that slow.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -46,8 +48,22 @@ fn skip(target: &Target, why: &str) -> Tally {
 
 fn says_its_version(start: impl Fn(&[&str]) -> Result<String>) -> Result<()> {
     let version = start(&["--version"])?;
-    let expected = env!("CARGO_PKG_VERSION");
-    ensure!(version.contains(expected), "--version says `{}`, not {expected}", version.trim());
+    names_version_and_commit(version.trim(), commit().as_deref())
+}
+
+/// The commit that the programs are built from, where the workspace is a checkout.
+fn commit() -> Option<String> {
+    let root = workspace::root();
+    let mut git = Command::new("git");
+    git.args(["log", "-1", "--abbrev=12", "--format=%h"]).current_dir(&root);
+    let of_checkout = || command::output(&mut git).ok().filter(|_| root.join(".git").exists());
+    std::env::var("WORSTCASE_COMMIT").ok().or_else(of_checkout).map(|commit| commit.trim().to_owned())
+}
+
+fn names_version_and_commit(said: &str, commit: Option<&str>) -> Result<()> {
+    for expected in [Some(env!("CARGO_PKG_VERSION")), commit].into_iter().flatten() {
+        ensure!(said.contains(expected), "--version says `{said}`, not {expected}");
+    }
     Ok(())
 }
 
@@ -84,4 +100,18 @@ fn answer(command: &mut Command) -> Result<String> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(matches!(output.status.code(), Some(0 | 1 | 3)), "{}: {}", output.status, errors.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_without_its_commit_is_not_delivered() {
+        let said = concat!("worstcase ", env!("CARGO_PKG_VERSION"), " (0123456789ab, 2026-01-01)");
+        assert!(names_version_and_commit(said, Some("0123456789ab")).is_ok());
+        assert!(names_version_and_commit(said, Some("ba9876543210")).is_err());
+        assert!(names_version_and_commit("worstcase 9.9 (0123456789ab)", Some("0123456789ab")).is_err());
+        assert!(names_version_and_commit(said, None).is_ok(), "an archive has no commit");
+    }
 }

@@ -35,6 +35,9 @@ impl Frame {
     }
 }
 
+/// Room for a character of the class `tick`, whose font has 11.5 pixels.
+const TICK_CHARACTER: f64 = 6.8;
+
 /// SVG in the making.
 pub(crate) struct Canvas {
     body: String,
@@ -123,7 +126,7 @@ impl Canvas {
         for tick in scale.latency_ticks(56.0, unit) {
             let x = scale.at(tick.value);
             self.line("grid", (x, bottom), (x, top));
-            self.text("tick", (x, bottom + 18.0), Anchor::Middle, &tick.label);
+            self.tick_below(x, &tick.label);
         }
     }
 
@@ -148,8 +151,16 @@ impl Canvas {
         for tick in scale.time_ticks(64.0) {
             let x = scale.at(tick.value);
             self.line("axis", (x, bottom), (x, bottom + 4.0));
-            self.text("tick", (x, bottom + 18.0), Anchor::Middle, &tick.label);
+            self.tick_below(x, &tick.label);
         }
+    }
+
+    /// A label below the axis, centred on `x` as far as the edge of the plot lets it.
+    fn tick_below(&mut self, x: f64, label: &str) {
+        let (bottom, _) = self.frame.y();
+        let half = label.chars().count() as f64 * TICK_CHARACTER / 2.0;
+        let x = x.min(self.frame.width - half).max(half);
+        self.text("tick", (x, bottom + 18.0), Anchor::Middle, label);
     }
 
     /// The line below the plot.

@@ -221,6 +221,62 @@ fn every_plot_is_described_and_has_its_table() {
     }
 }
 
+/// From where to where a text reaches, about; and the width of its plot.
+fn reach(text: &str, width: f64) -> (f64, f64) {
+    let attribute = |name: &str| attributes(text, name).first().map(|value| (*value).to_owned());
+    let x: f64 = attribute(" x=\"").unwrap().parse().unwrap();
+    let label = text.split('>').nth(1).unwrap().split('<').next().unwrap();
+    // Of a font of 11.5 pixels without serifs.
+    let long: f64 = label.chars().map(|c| if " \u{a0}.,il".contains(c) { 3.2 } else { 6.4 }).sum();
+    let before = match attribute("text-anchor=\"").as_deref() {
+        Some("end") => long,
+        Some("middle") => long / 2.0,
+        _ => 0.0,
+    };
+    (x - before, width - (x - before + long))
+}
+
+#[test]
+fn no_label_of_an_axis_is_cut_off_at_the_edge_of_its_plot() {
+    let mut labels = 0;
+    // Axes end at a label where the length is round, and labels of minutes and hours are the longest.
+    for seconds in [9, 10, 60, 90, 600, 5_400, 7_200, 86_400] {
+        let mut record = small().record();
+        for scenario in &mut record.scenarios {
+            scenario.head.offset = Nanos(scenario.head.offset.0 / 10 * seconds);
+            scenario.length = Nanos::from_secs(seconds);
+        }
+        let html = page(&[record]).unwrap();
+        for plot in html.split("<svg").skip(1).map(|rest| rest.split("</svg>").next().unwrap()) {
+            let width: f64 =
+                attributes(plot, "viewBox=\"0 0 ")[0].split(' ').next().unwrap().parse().unwrap();
+            for text in plot.split("<text").skip(1).filter(|text| text.starts_with(" class=\"tick\"")) {
+                let (left, right) = reach(text, width);
+                assert!(left >= 0.0 && right >= 0.0, "{seconds} s, {width}: {left} {right} <text{text}");
+                labels += 1;
+            }
+        }
+    }
+    assert!(labels > 100, "{labels}");
+}
+
+/// At 400 pixels the last column, the maximum, was out of sight and nothing showed that there was one.
+#[test]
+fn on_a_narrow_screen_tables_are_small_and_keep_their_labels() {
+    let html = page(&[small().record()]).unwrap();
+    let narrow = html.split("@media (max-width: 640px) {").nth(1).unwrap();
+    let narrow = narrow.split("\n}").next().unwrap();
+    for rule in [
+        ".scroll th:first-child { position: sticky",
+        ".scroll table { font-size: .8rem",
+        ".wide { display: none",
+    ] {
+        assert!(narrow.contains(rule), "{rule}: {narrow}");
+    }
+    let outside = html.matches("<table>").count() - html.matches("<div class=\"scroll\" ").count();
+    assert!(html.contains("--shade") && outside == 0, "{outside} tables do not scroll beneath a shade");
+}
+
 #[test]
 fn a_run_that_was_cut_off_says_so() {
     let html = page(&[Spec { cut_off: true, ..small() }.record()]).unwrap();

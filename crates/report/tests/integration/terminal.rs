@@ -205,6 +205,37 @@ fn periods_and_c_states_stand_in_the_head_only_where_they_differ() {
 }
 
 #[test]
+fn a_run_without_any_load_is_not_called_idle() {
+    let heads = |loads: &[&'static str]| {
+        let record = Spec { loads: loads.to_vec(), ..Spec::default() }.record();
+        table::table(&record, false, &plain()).lines().next().unwrap().to_owned()
+    };
+    assert!(heads(&["idle"]).ends_with("no load"), "nothing shows what idle would be compared with");
+    let beside = heads(&["idle", "full"]);
+    assert!(beside.contains("idle") && !beside.contains("no load"), "{beside}");
+}
+
+#[test]
+fn what_stands_between_a_run_and_its_machine_is_said() {
+    let mut record = Spec::default().record();
+    let said = |record: &record::Record| foot::foot(record, Notes::All, &plain()).replace("\n ", "");
+    let place = &mut record.header.machine.place;
+    (place.container, place.user_namespace) =
+        (record::Fact::Value("none".into()), record::Fact::Value(false));
+    record.header.machine.timers.resolution = record::Fact::Value(Nanos(1));
+    for word in ["in a container", "user namespace", "CPU quota", "timers of"] {
+        assert!(!said(&record).contains(word), "{word}: {}", said(&record));
+    }
+    let place = &mut record.header.machine.place;
+    place.container = record::Fact::Value("docker".into());
+    place.user_namespace = record::Fact::Value(true);
+    record.header.machine.timers.resolution = record::Fact::Value(Nanos::from_millis(4));
+    for words in ["in a container (docker)", "in a user namespace", "timers of 4ms"] {
+        assert!(said(&record).contains(words), "{words}: {}", said(&record));
+    }
+}
+
+#[test]
 fn repetitions_are_merged() {
     let once = Spec { loads: vec!["idle"], ..Spec::default() };
     let thrice = Spec { repeat: 3, ..once.clone() }.record();
@@ -245,6 +276,18 @@ fn the_head_says_what_must_be_known_before_a_column_is_believed() {
     let text = table::table(&record, false, &plain());
     let mark = text.lines().nth(1).unwrap();
     assert!(mark.contains("interrupted") && mark.contains("no work"), "{text}");
+}
+
+#[test]
+fn long_names_that_differ_at_an_end_have_different_heads() {
+    let names = ["command:/opt/vendor/bin/first-burner", "command:/opt/vendor/bin/second-burner"];
+    let mut record = Spec { loads: vec!["idle", "full"], ..Spec::default() }.record();
+    for (scenario, name) in record.scenarios.iter_mut().zip(names) {
+        scenario.head.planned.load = name.into();
+    }
+    let text = table::table(&record, false, &plain());
+    let heads: Vec<&str> = text.lines().next().unwrap().split_whitespace().rev().take(2).collect();
+    assert!(heads[0] != heads[1] && heads.iter().all(|head| head.starts_with("command:")), "{text}");
 }
 
 #[test]
@@ -377,6 +420,34 @@ fn the_live_table() {
         @"12 s  CPU 0  now 4,100  min 1,200  avg 3,000  p99.9 -  max 33,100 instructions  missed 7"
     );
     insta::assert_snapshot!(live::line(12, &rows[0], Unit::Microseconds), @r#"12 s  CPU 0  now 4.1  min 1.2  avg 3.0  p99.9 -  max 33.1 us  missed 7"#);
+}
+
+#[test]
+fn the_live_table_fits_on_the_screen_and_keeps_the_worst() {
+    let maxima = [5_000, 90_000, 4_000, 70_000, 6_000, 80_000, 3_000, 2_000];
+    let all: Vec<Vec<Block>> = maxima.iter().map(|&maximum| blocks(&[2_000, maximum])).collect();
+    let rows: Vec<LiveRow<'_>> = (0..).zip(&all).map(|(cpu, blocks)| row(cpu, blocks)).collect();
+    let rows: Vec<LiveRow<'_>> = rows
+        .into_iter()
+        .zip(maxima)
+        .map(|(row, max)| LiveRow { summary: Summary { max, ..row.summary }, ..row })
+        .collect();
+    let narrow = Style { width: 30, ..plain() };
+    for style in [plain(), narrow] {
+        let whole = live::table(&rows, Unit::Microseconds, &style);
+        let needed = whole.lines().count();
+        assert_eq!(live::table_within(needed, &rows, Unit::Microseconds, &style), whole);
+        for lines in needed - 4..needed {
+            let shown = live::table_within(lines, &rows, Unit::Microseconds, &style);
+            assert!(shown.lines().count() <= lines, "{lines}: {shown}");
+            assert!(shown.contains("more, none of them with a higher maximum"), "{shown}");
+        }
+    }
+    let shown = live::table_within(5, &rows, Unit::Microseconds, &plain());
+    let cpus: Vec<&str> =
+        shown.lines().filter_map(|line| line.get(..5)).filter(|cpu| cpu.starts_with("CPU")).collect();
+    assert_eq!(cpus, ["CPU 1", "CPU 3", "CPU 5"], "{shown}");
+    assert!(live::table_within(0, &rows, Unit::Microseconds, &plain()).contains("CPU 1"), "never nothing");
 }
 
 fn widest(text: &str) -> usize {

@@ -92,4 +92,17 @@ mod tests {
         assert_eq!(reading("idle.request-by-tests"), "cyclictest: 11");
         assert_eq!(reading("perf.holders"), "perf: 12");
     }
+
+    #[test]
+    fn the_process_whose_files_may_not_be_seen_is_named() {
+        let tree = FakeTree::empty();
+        for (pid, name) in [(10, "sshd"), (11, "cron")] {
+            thread(&tree, (pid, pid), name, 0, (0, 0), "0-3");
+            // A link that leads to itself cannot be read by root either.
+            link(&tree, &format!("/proc/{pid}/fd"), &format!("/proc/{pid}/fd"));
+        }
+        let shown = super::holders(&tree.root, "/dev/cpu_dma_latency");
+        assert!(matches!(shown.value, record::Fact::Unreadable(_)), "{:?}", shown.value);
+        assert_eq!(shown.from, ["/proc/PID/fd of process 10 (sshd) and 1 more"]);
+    }
 }

@@ -201,3 +201,27 @@ fn explained(load: &load::Explanation, width: usize) -> String {
     say("source: ", &load.source);
     text + "\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reached_the_device_is_said_beside_what_was_written() {
+        let stressor = |name: &str| record::StressorEvidence {
+            name: name.into(),
+            work: 27_800_000_000,
+            unit: "bytes written".into(),
+            ..Default::default()
+        };
+        let mut evidence = record::LoadEvidence { stressors: vec![stressor("hdd")], ..Default::default() };
+        assert!(!text(&evidence).contains("reached"));
+        let reached = |written| record::DeviceWrites { number: "254:0".into(), written };
+        evidence.device = Some(reached(record::Fact::Value(330_000_000)));
+        let said = text(&evidence);
+        assert!(said.contains("27800000000 bytes written"), "{said}");
+        assert!(said.contains("bytes that reached device 254:0, whoever wrote them: 330000000"), "{said}");
+        evidence.device = Some(reached(record::Fact::Unreadable(13)));
+        assert!(text(&evidence).contains("254:0") && !text(&evidence).contains(": 0\n"), "unknown is not 0");
+    }
+}

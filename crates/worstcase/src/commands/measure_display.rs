@@ -12,7 +12,7 @@ use crate::output::{self, Stream};
 use failure::{Error, Result};
 use runner::{Live, Observer};
 
-use crate::progress::rows;
+use crate::progress::{longest_scenario, rows};
 
 /// Prints; `false` where nobody reads any more.
 fn print(text: &str) -> Result<bool> {
@@ -29,13 +29,21 @@ fn written(result: std::io::Result<bool>) -> Result<bool> {
 /// A table that is drawn anew every second, in place.
 pub struct Table {
     unit: Unit,
+    /// How long it measures, where that is known.
+    length: Option<Nanos>,
     lines_drawn: usize,
 }
 
 impl Table {
     /// Nothing drawn yet.
-    pub fn new(unit: Unit) -> Self {
-        Self { unit, lines_drawn: 0 }
+    pub fn new(plan: &RunPlan, unit: Unit) -> Self {
+        Self { unit, length: longest_scenario(plan), lines_drawn: 0 }
+    }
+
+    /// `12 s, 48 s left`
+    fn time(&self, elapsed: Nanos) -> String {
+        let left = self.length.map(|length| format!(", {} left", (length - elapsed).rounded()));
+        format!("{}{}\n", elapsed.rounded(), left.unwrap_or_default())
     }
 }
 
@@ -46,7 +54,11 @@ impl Observer for Table {
     }
 
     fn second(&mut self, live: &Live<'_>) -> Result<bool> {
-        let table = report::live::table(&rows(live), self.unit, &output::style(Stream::Output));
+        // The cursor stands below the lines, and the last of them says how long it takes.
+        let room = output::height(Stream::Output).saturating_sub(2);
+        let style = output::style(Stream::Output);
+        let table =
+            report::live::table_within(room, &rows(live), self.unit, &style) + &self.time(live.elapsed);
         let back = std::mem::replace(&mut self.lines_drawn, table.lines().count());
         written(output::redraw(back, &table))
     }
@@ -269,8 +281,10 @@ impl Observer for CyclictestLines {
         if !output::is_terminal(Stream::Output) {
             return Ok(true);
         }
-        let back = std::mem::replace(&mut self.drawn, live.threads.len());
-        let lines = self.lines(live.threads.iter().map(|thread| thread.summary));
+        // Lines that have left the screen cannot be drawn over: the others come with the end.
+        let shown = live.threads.len().min(output::height(Stream::Output).saturating_sub(1));
+        let back = std::mem::replace(&mut self.drawn, shown);
+        let lines = self.lines(live.threads.iter().take(shown).map(|thread| thread.summary));
         written(output::redraw(back, &lines))
     }
 

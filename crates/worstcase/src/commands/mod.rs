@@ -226,6 +226,21 @@ mod tests {
     }
 
     #[test]
+    fn no_default_is_said_twice() {
+        let all = all();
+        let mut defaults = 0;
+        for command in with_subcommands(&all) {
+            for option in command.get_arguments().filter(|option| !option.get_default_values().is_empty()) {
+                let help = option.get_long_help().or(option.get_help()).map(ToString::to_string);
+                let help = help.unwrap_or_default();
+                assert!(!help.contains("[default"), "{} {}: {help}", command.get_name(), option.get_id());
+                defaults += 1;
+            }
+        }
+        assert!(defaults > 20, "{defaults}");
+    }
+
+    #[test]
     fn every_command_has_examples_of_its_own_or_its_parents() {
         fn bare(command: &clap::Command, path: &str, shown: bool) -> Vec<String> {
             let shown = shown || !examples(command).is_empty();

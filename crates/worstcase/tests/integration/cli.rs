@@ -312,3 +312,16 @@ fn a_configuration_commands_no_terminal() {
     let obeyed = out.chars().chain(err.chars()).find(|c| c.is_control() && *c != '\n');
     assert_eq!(obeyed, None, "{err}");
 }
+
+#[test]
+fn a_record_is_judged_anew_by_another_limit() {
+    let first = record("first");
+    let judged = |limit: &str| {
+        let mut report = worstcase(&["report", "--limit", limit, "--format", "line"]);
+        shown(&report.arg(&first).output().unwrap())
+    };
+    let (code, out, err) = judged("1us");
+    assert!(out.starts_with("FAIL"), "{code:?}: {out}{err}");
+    let (code, out, err) = judged("10s");
+    assert!(out.starts_with("PASS"), "{code:?}: {out}{err}");
+}

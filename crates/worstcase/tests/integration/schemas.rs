@@ -178,3 +178,36 @@ fn board(place: &Path) -> String {
     fs::copy(from, &to).unwrap();
     to.display().to_string()
 }
+
+/// Names of fields anywhere in a schema.
+fn fields<'a>(schema: &'a Value, names: &mut Vec<&'a str>) {
+    match schema {
+        Value::Object(members) => {
+            let own = members.get("properties").and_then(Value::as_object);
+            names.extend(own.into_iter().flat_map(|own| own.keys().map(String::as_str)));
+            members.values().for_each(|member| fields(member, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| fields(item, names)),
+        _ => {}
+    }
+}
+
+/// One command said `schema_version`, another `schema-version`.
+#[test]
+fn fields_of_all_forms_are_named_alike() {
+    let mut read = 0;
+    for place in ["schema", "../record/schema", "../audit/schema"] {
+        for file in fs::read_dir(place).unwrap() {
+            let schema: Value = serde_json::from_slice(&fs::read(file.unwrap().path()).unwrap()).unwrap();
+            let mut names = Vec::new();
+            fields(&schema, &mut names);
+            // A sort of setting, which is named as in files of choice, and no field.
+            names.retain(|&name| name != "cpuset-below");
+            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            let other: Vec<_> = names.iter().filter(|name| !name.chars().all(is_plain)).collect();
+            assert!(other.is_empty(), "{place}: {other:?}");
+            read += names.len();
+        }
+    }
+    assert!(read > 500, "{read}");
+}

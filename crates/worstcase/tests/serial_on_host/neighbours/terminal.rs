@@ -87,10 +87,12 @@ fn a_table_on_a_terminal_is_drawn_in_place() {
     let directory = tempfile::tempdir().unwrap();
     let words = "measure --duration 2500ms --warm-up 10ms --cpus 0";
     let Some(shown) = on_a_terminal(directory.path(), words) else { return };
-    for sequence in ["[2A", "[K"] {
+    // Heads, one CPU, and the time.
+    for sequence in ["[3A", "[K"] {
         let own = shown.matches(&format!("\u{1b}{sequence}")).count();
         assert!(own > 0 && own == shown.matches(sequence).count(), "{sequence}: {shown:?}");
     }
+    assert!(shown.contains(" s left\u{1b}"), "{shown:?}");
 }
 
 #[test]

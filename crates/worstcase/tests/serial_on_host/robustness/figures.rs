@@ -265,6 +265,9 @@ fn one_load_alone_says_what_it_did() {
     // An error where it fails before it counts as started, else in the evidence.
     let said = failed.out + &failed.err;
     assert!(said.contains("ended with status 3"), "{said}");
+    let idle = Run::start(&["load", "--load-command", "sleep 100", "--duration", "300ms"]).end();
+    assert_eq!(idle.code(), Some(2));
+    assert!(idle.err.contains("did no work") && idle.err.contains("--load-proof alive"), "{}", idle.err);
 }
 
 #[test]

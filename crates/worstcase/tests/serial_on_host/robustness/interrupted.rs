@@ -247,6 +247,24 @@ fn a_sleep_that_is_refused_fails_the_probe() {
     }
 }
 
+/// Before anybody measures: the kernel's reason was lost, and thread 0 blamed.
+#[test]
+fn a_timer_that_cannot_be_made_is_named_with_the_kernels_reason() {
+    for (wake, call, error, reason) in [
+        ("timerfd", "timerfd_create", "EMFILE", "Too many open files"),
+        ("posix-timer", "timer_create", "EAGAIN", "Resource temporarily unavailable"),
+    ] {
+        let mut strace = std::process::Command::new("strace");
+        let (trace, inject) = (format!("trace={call}"), format!("inject={call}:error={error}"));
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject]);
+        strace.args([support::BINARY, "measure", "--out", "record", "--wake", wake, "--duration", "300ms"]);
+        let ended = Run::start_as(&mut strace).end();
+        assert_eq!(ended.code(), Some(2), "{}", ended.err);
+        assert!(ended.err.contains(call) && ended.err.contains(reason), "{}", ended.err);
+        assert!(ended.err.contains("hint: choose another way to be woken"), "{}", ended.err);
+    }
+}
+
 #[test]
 fn bench_tells_how_it_stands_and_goes_on() {
     let mut run = Run::bench(&["--loads", "idle", "--duration", "2s", "--warm-up", "100ms"]);
