@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, renameat, unlinkat,
+    AtFlags, CWD, FileType, IFlags, Mode, OFlags, Stat, fstat, ioctl_getflags, ioctl_setflags, mkdirat,
+    openat, readlinkat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -210,6 +211,14 @@ impl Directory {
     /// It may not be searched.
     pub fn enter(&self) -> Result<()> {
         rustix::process::fchdir(&self.descriptor).map_err(|errno| failed("enter", &self.path)(errno.into()))
+    }
+
+    /// Asks the file system to put each directory that is made in it into a place of its own, as ext4 does with those of the
+    /// attribute T. Others put them where they like.
+    pub fn spread(&self) {
+        if let Ok(flags) = ioctl_getflags(&self.descriptor) {
+            let _ = ioctl_setflags(&self.descriptor, flags | IFlags::TOPDIR);
+        }
     }
 
     /// Makes a file in it where none is, to be appended to, and brings its name to the disk.

@@ -32,9 +32,12 @@ pub fn is_wanted(operation: &Operation, only: &[String]) -> bool {
 
 /// What will be measured: an entry for each operation that is wanted and each of its places, without samples.
 pub fn planned(only: &[String], has_second: Option<&str>) -> Vec<Measured> {
-    let wanted = crate::operations().filter(|operation| is_wanted(operation, only));
+    let wanted: Vec<_> = crate::operations().filter(|operation| is_wanted(operation, only)).collect();
+    // What others take of the second CPU matters where something is measured there.
+    let needs_second = wanted.iter().any(|operation| operation.places.contains(&Place::TwoCpus));
+    let is_asked = move |place: Place| place != Place::SecondCpu || (needs_second && has_second.is_none());
     let at = |operation: &'static Operation| {
-        operation.places.iter().map(move |&place| {
+        operation.places.iter().copied().filter(move |&place| is_asked(place)).map(move |place| {
             let missing = has_second.filter(|_| place == Place::TwoCpus);
             Measured {
                 name: operation.name.into(),
@@ -48,7 +51,7 @@ pub fn planned(only: &[String], has_second: Option<&str>) -> Vec<Measured> {
             }
         })
     };
-    wanted.flat_map(at).collect()
+    wanted.into_iter().flat_map(at).collect()
 }
 
 /// Measures what `cost` plans, with files in `directory`, until the last round or a signal.
@@ -118,12 +121,17 @@ fn is_given_up(operation: &Measured) -> bool {
 
 fn asked(cost: &Cost, at: usize, round: u32, directory: &Path) -> Order {
     let operation = &cost.operations[at];
-    let second = cost.plan.second.filter(|_| operation.place == Place::TwoCpus);
+    let second = cost.plan.second.unwrap_or(cost.plan.cpu);
+    let (cpu, partner) = match operation.place {
+        Place::OneCpu => (cost.plan.cpu, cost.plan.cpu),
+        Place::TwoCpus => (cost.plan.cpu, second),
+        Place::SecondCpu => (second, second),
+    };
     Order {
         parent: std::process::id() as i32,
         operation: operation.name.clone(),
-        cpu: cost.plan.cpu,
-        partner: second.unwrap_or(cost.plan.cpu),
+        cpu,
+        partner,
         length: cost.plan.sample,
         round,
         directory: directory.to_owned(),

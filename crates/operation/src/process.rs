@@ -84,19 +84,30 @@ fn keep(order: &Order, kit: &Kit, signals: &Signals) -> Result<()> {
     worked
 }
 
-/// The directory of a sample, which is the working directory of all processes that take part.
+/// The directory of a sample, which is the working directory of all processes that take part. It is alone in another one that
+/// file systems are asked to spread directories in: where one lies decides what making a file takes, and what others left there
+/// changes slowly, so samples that all lie beside the record would agree with each other and not with the next record.
 struct Own {
     above: files::Directory,
     name: String,
+    outer: files::Directory,
+    inner: String,
 }
 
 impl Own {
     fn make(above: &Path) -> std::result::Result<Self, String> {
         let made = || {
             let above = files::Directory::open(above)?;
-            let (name, own) = above.make_own("worstcase-cost")?;
-            own.enter()?;
-            Ok(Self { above, name })
+            let (name, outer) = above.make_own("worstcase-cost")?;
+            outer.spread();
+            let entered = outer.make_own("sample").and_then(|(inner, own)| own.enter().map(|()| inner));
+            match entered {
+                Ok(inner) => Ok(Self { above, name, outer, inner }),
+                Err(error) => {
+                    let _ = above.remove_empty(&name);
+                    Err(error)
+                }
+            }
         };
         made().map_err(|error: files::Error| error.to_string())
     }
@@ -106,6 +117,7 @@ impl Own {
         for name in ["file", "fifo"] {
             let _ = rustix::fs::unlink(name);
         }
+        let _ = self.outer.remove_empty(&self.inner);
         let _ = self.above.remove_empty(&self.name);
     }
 }

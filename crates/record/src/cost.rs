@@ -43,7 +43,7 @@ pub struct Cost {
     pub turn: Option<Turn>,
     /// Rounds that were measured to their end.
     pub rounds: u32,
-    /// From how many runs the rounds come, each with a seed of its own; 0 where they are those of one run.
+    /// From how many runs of an experiment the rounds come, each with a seed of its own; 0 where one program measured all.
     #[serde(default)]
     pub runs: u32,
     /// Why it ended before the last round; none where it did not, or was killed.
@@ -64,6 +64,10 @@ pub struct CostPlan {
     pub second: Option<CpuId>,
     /// How often each operation is measured.
     pub rounds: u32,
+    /// Into how many runs the rounds are divided, in the order of time: what a comparison with a record that was made apart
+    /// takes for one figure. 0 where that was not decided: the rounds are one run.
+    #[serde(default)]
+    pub runs: u32,
     /// How long a sample is, at least.
     pub sample: Nanos,
     /// From which each round's order is drawn.
@@ -88,11 +92,21 @@ impl CostPlan {
     /// A sample that is longer is a run of its own.
     pub const LONGEST: Nanos = Nanos::from_secs(60);
 
+    /// The run that a round belongs to, from 1.
+    pub fn run_of(&self, round: u32) -> u32 {
+        let before =
+            u64::from(round.saturating_sub(1)) * u64::from(self.runs) / u64::from(self.rounds.max(1));
+        1 + u32::try_from(before).unwrap_or(u32::MAX).min(self.runs.saturating_sub(1))
+    }
+
     /// Why nothing was measured so; a record may be somebody else's, and says for how long another one is measured.
     pub fn refusal(&self) -> Option<String> {
         let is_possible = (1..=Self::MOST_ROUNDS).contains(&self.rounds)
-            && (Self::SHORTEST..=Self::LONGEST).contains(&self.sample);
-        (!is_possible).then(|| format!("{} rounds of {} are not measured", self.rounds, self.sample))
+            && (Self::SHORTEST..=Self::LONGEST).contains(&self.sample)
+            && self.runs <= self.rounds;
+        let said =
+            || format!("{} rounds of {} in {} runs are not measured", self.rounds, self.sample, self.runs);
+        (!is_possible).then(said)
     }
 }
 
@@ -105,6 +119,8 @@ pub enum Place {
     OneCpu,
     /// The partner on another.
     TwoCpus,
+    /// All of it on the one that partners have elsewhere.
+    SecondCpu,
 }
 
 /// An operation at one place, with its samples.
@@ -180,9 +196,17 @@ impl Cost {
         Some(whole)
     }
 
-    /// What share of its CPU the control had, in per cent; none where it was not measured.
-    pub fn share_of_cpu(&self) -> Option<u64> {
-        let control = self.operations.iter().find(|operation| operation.name == CONTROL)?;
+    /// Of each CPU that figures come from, what share of it the control had, in per cent; none where it was not measured.
+    pub fn shares_of_cpus(&self) -> Vec<(CpuId, Option<u64>)> {
+        let first = (self.plan.cpu, self.share_of(Place::OneCpu));
+        let uses_second = |one: &Operation| one.place != Place::OneCpu && !one.samples.is_empty();
+        let second = self.plan.second.filter(|_| self.operations.iter().any(uses_second));
+        std::iter::once(first).chain(second.map(|cpu| (cpu, self.share_of(Place::SecondCpu)))).collect()
+    }
+
+    fn share_of(&self, place: Place) -> Option<u64> {
+        let is_control = |operation: &&Operation| operation.name == CONTROL && operation.place == place;
+        let control = self.operations.iter().find(is_control)?;
         let sum = |of: fn(&Sample) -> u64| control.samples.iter().map(of).total();
         let time = sum(|sample| sample.time.0);
         (time > 0).then(|| sum(|sample| sample.cpu_time.0).saturating_mul(100) / time)
@@ -208,11 +232,22 @@ impl Operation {
         (&self.name, self.place) == (&other.name, other.place)
     }
 
+    /// Its figures, one for each run of the plan that measured it: all samples of a run together.
+    pub fn by_run(&self, plan: &CostPlan) -> Vec<(u32, Sample)> {
+        let runs = self.samples.chunk_by(|one, next| plan.run_of(one.round) == plan.run_of(next.round));
+        let sum = |samples: &[Sample]| {
+            let run = plan.run_of(samples.first()?.round);
+            Some((run, Sample::sum(samples, run)?))
+        };
+        runs.filter_map(sum).collect()
+    }
+
     /// Its title and place: `pipe ping-pong RTT, two CPUs`.
     pub fn words(&self) -> String {
         match self.place {
             Place::OneCpu => self.title.clone(),
             Place::TwoCpus => format!("{}, two CPUs", self.title),
+            Place::SecondCpu => format!("{}, second CPU", self.title),
         }
     }
 }
@@ -284,10 +319,12 @@ mod tests {
 
     #[test]
     fn a_plan_that_has_no_end_is_refused() {
-        let plan = |rounds, sample| CostPlan { cpu: CpuId(0), second: None, rounds, sample, seed: Seed(1) };
+        let plan =
+            |rounds, sample| CostPlan { cpu: CpuId(0), second: None, rounds, runs: 7, sample, seed: Seed(1) };
         assert_eq!(plan(9, Nanos::from_millis(100)).refusal(), None);
         for (rounds, sample) in [
             (0, Nanos::from_millis(100)),
+            (6, Nanos::from_millis(100)),
             (u32::MAX, Nanos::from_millis(100)),
             (9, Nanos(u64::MAX)),
             (9, Nanos(0)),
@@ -316,6 +353,7 @@ mod tests {
                 cpu: CpuId(0),
                 second: None,
                 rounds: samples.len() as u32,
+                runs: 0,
                 sample: Nanos(1),
                 seed: Seed(1),
             },
@@ -335,6 +373,43 @@ mod tests {
                 failures: if samples.is_empty() { vec![failure] } else { Vec::new() },
             }],
         }
+    }
+
+    #[test]
+    fn rounds_are_divided_into_runs_as_equal_as_can_be_in_the_order_of_time() {
+        let runs = |rounds, runs| {
+            let plan = CostPlan { runs, ..run(&vec![(1, 1); rounds as usize]).plan };
+            (1..=rounds).map(|round| plan.run_of(round)).collect::<Vec<_>>()
+        };
+        assert_eq!(runs(6, 3), [1, 1, 2, 2, 3, 3]);
+        assert_eq!(runs(7, 7), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(runs(5, 2), [1, 1, 1, 2, 2]);
+        assert_eq!(runs(3, 0), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_run_has_one_figure_whatever_rounds_it_lacks() {
+        let mut cost = run(&[(1, 10), (3, 50), (2, 8), (1, 7)]);
+        cost.plan.runs = 2;
+        cost.operations[0].samples.remove(1);
+        let by_run = cost.operations[0].by_run(&cost.plan);
+        let figures: Vec<_> = by_run.iter().map(|(run, one)| (*run, one.count, one.time.0)).collect();
+        assert_eq!(figures, [(1, 1, 10), (2, 3, 15)]);
+    }
+
+    /// A partner's CPU that others use delays whoever waits for it.
+    #[test]
+    fn the_share_of_each_used_cpu_is_known_or_unknown() {
+        let mut cost = run(&[(1, 10)]);
+        cost.plan.second = Some(CpuId(1));
+        assert_eq!(cost.shares_of_cpus(), [(CpuId(0), Some(100))], "the second one is not used");
+        let at = |place, name: &str| Operation { place, name: name.into(), ..cost.operations[0].clone() };
+        let (pair, mut control) = (at(Place::TwoCpus, "pair"), at(Place::SecondCpu, CONTROL));
+        control.samples[0].cpu_time = Nanos(5);
+        cost.operations.push(pair);
+        assert_eq!(cost.shares_of_cpus(), [(CpuId(0), Some(100)), (CpuId(1), None)]);
+        cost.operations.push(control);
+        assert_eq!(cost.shares_of_cpus(), [(CpuId(0), Some(100)), (CpuId(1), Some(50))]);
     }
 
     #[test]

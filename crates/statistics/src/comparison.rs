@@ -82,7 +82,7 @@ pub fn runs_needed(comparisons: usize) -> usize {
     (LEAST_RUNS..).find(|&runs| cut(runs, runs, confidence).is_some()).unwrap_or(usize::MAX)
 }
 
-fn confidence_among(comparisons: usize) -> f64 {
+pub(crate) fn confidence_among(comparisons: usize) -> f64 {
     1.0 - (1.0 - CONFIDENCE) / comparisons.max(1) as f64
 }
 

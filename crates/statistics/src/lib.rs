@@ -3,7 +3,8 @@
 //! A single greatest latency is one draw from a chaotic system: an inert word on a kernel's command line was seen to
 //! move it fivefold. So a set-up (an **arm**) is measured in several **runs** with different seeds, [`tail`] draws one
 //! figure from each run, and [`compare`] sets the figures of two arms against the spread within the arms. Where runs of both
-//! arms take turns in rounds, [`Paired`] compares them within the rounds, so that no drift between rounds counts.
+//! arms take turns in rounds, [`Paired`] compares them within the rounds, so that no drift between rounds counts. Arms that were
+//! measured one after the other are compared by [`compare_apart`].
 //!
 //! ```
 //! use statistics::{Value, Verdict, compare};
@@ -22,6 +23,7 @@
 pub mod extreme;
 pub mod tail;
 
+mod apart;
 mod comparison;
 mod dependence;
 mod interval;
@@ -34,6 +36,7 @@ mod sequence;
 mod stationarity;
 mod value;
 
+pub use apart::{LEAST_APART, compare_apart};
 pub use comparison::{Comparison, LEAST_RUNS, TooFew, Verdict, compare, compare_among, runs_needed};
 pub use dependence::{
     LEAST_SAMPLES, activations_needed, correlation_times, extremal_index, share_that_counts,

@@ -82,6 +82,13 @@ pub(crate) fn solve(mut low: f64, mut high: f64, wanted: f64, of: impl Fn(f64) -
     f64::midpoint(low, high)
 }
 
+/// How many standard errors reach so far that Student's distribution of `freedom` degrees has the probability `outside`
+/// beyond them, on both sides together (Abramowitz and Stegun 26.7.1 in terms of the incomplete beta function).
+pub(crate) fn student(outside: f64, freedom: f64) -> f64 {
+    let share = solve(0.0, 1.0, outside, |share| beta(share, freedom / 2.0, 0.5));
+    (freedom * (1.0 - share) / share.max(f64::MIN_POSITIVE)).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +112,14 @@ mod tests {
             assert!((ln_gamma(f64::from(n) + 1.0) - factorial.ln()).abs() < 1e-10, "{n}");
         }
         assert!((ln_gamma(0.5) - std::f64::consts::PI.sqrt().ln()).abs() < 1e-10);
+    }
+
+    #[test]
+    fn students_quantiles_are_exact_at_few_degrees_and_far_out() {
+        let printed = [(0.05, 2.0, 4.302_653), (0.001, 2.0, 31.599_055), (0.001, 12.0, 4.317_791)];
+        for (outside, freedom, quantile) in printed {
+            assert!((student(outside, freedom) - quantile).abs() < 1e-4, "{outside} {freedom}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 
+use record::cost::Place;
+
 use super::{ALONE, Operation, SOURCE_STRESS_NG};
 use crate::work::{Kit, Result, Work};
 
@@ -15,7 +17,7 @@ pub const OPERATIONS: &[Operation] = &[
         title: "pure CPU loop",
         unit: "1000 shifts and exclusive ors",
         bytes: 0,
-        places: ALONE,
+        places: &[Place::OneCpu, Place::SecondCpu],
         source: SOURCE_STRESS_NG,
         stands_for: "computing without system calls",
         begin: integer,

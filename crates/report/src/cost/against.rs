@@ -2,7 +2,7 @@
 
 use record::cost::{Cost, Operation, Sample};
 use serde::Serialize;
-use statistics::{Comparison, Value, Verdict, compare_among};
+use statistics::{Comparison, TooFew, Value, Verdict, compare_among, compare_apart};
 
 /// What a second set-up costs, measured by the first.
 #[derive(Debug, Default)]
@@ -36,6 +36,51 @@ pub struct Row {
     pub found: Comparison,
 }
 
+/// What a comparison takes for its draws: the figures that stand for themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Draws {
+    /// Rounds: those of two set-ups came in turn, or each is a run that an experiment placed.
+    Rounds,
+    /// Runs, of two records that were made one after the other.
+    Runs,
+}
+
+impl Draws {
+    pub(super) fn of(before: &Cost, after: &Cost) -> Self {
+        let is_placed = |cost: &Cost| cost.runs > 0 || cost.machine.lab.is_some();
+        let is_in_turn = super::in_turn(before, after).is_some() || (is_placed(before) && is_placed(after));
+        if is_in_turn { Self::Rounds } else { Self::Runs }
+    }
+
+    /// An operation's, each with its number.
+    fn samples(self, cost: &Cost, operation: &Operation) -> Vec<(u32, Value)> {
+        let figure = |sample: &Sample| Value::exact(sample.picoseconds());
+        match self {
+            Self::Rounds => operation.samples.iter().map(|sample| (sample.round, figure(sample))).collect(),
+            Self::Runs => {
+                operation.by_run(&cost.plan).iter().map(|(run, sample)| (*run, figure(sample))).collect()
+            }
+        }
+    }
+
+    fn refusal(self, few: TooFew) -> String {
+        match self {
+            Self::Rounds => few.to_string(),
+            Self::Runs => format!(
+                "{} runs are too few to compare with a record made apart: {} are needed (--runs)",
+                few.runs, few.needed
+            ),
+        }
+    }
+
+    fn compare(self, first: &[Value], second: &[Value], comparisons: usize) -> Result<Comparison, TooFew> {
+        match self {
+            Self::Rounds => compare_among(first, second, comparisons),
+            Self::Runs => compare_apart(first, second, comparisons),
+        }
+    }
+}
+
 /// Compares `after` with `before`. The chance that any operation looks different where none is, is at most 5 %.
 pub fn against(before: &Cost, after: &Cost) -> Against {
     let earlier = |one: &Operation| before.operations.iter().find(|other| other.is(one));
@@ -50,7 +95,7 @@ pub fn against(before: &Cost, after: &Cost) -> Against {
         ..Against::default()
     };
     for (first, second) in pairs {
-        match row(first, second, comparisons) {
+        match row((before, first), (after, second), comparisons) {
             Ok(row) => against.rows.push(row),
             Err(why) => against.left_out.push((second.words(), why)),
         }
@@ -87,14 +132,22 @@ fn only_in_one(before: &Cost, after: &Cost) -> Vec<(String, String)> {
     [missing(before, after, "earlier"), missing(after, before, "later")].concat()
 }
 
-fn row(first: &Operation, second: &Operation, comparisons: usize) -> Result<Row, String> {
+fn row(
+    (before, first): (&Cost, &Operation),
+    (after, second): (&Cost, &Operation),
+    comparisons: usize,
+) -> Result<Row, String> {
     for (operation, which) in [(first, "earlier"), (second, "later")] {
         if operation.samples.is_empty() {
             let why = operation.failures.first().map_or("no round was measured", |failure| &failure.why);
             return Err(format!("not measured in the {which} record: {why}"));
         }
     }
-    let found = compare_among(&values(&first.samples), &values(&second.samples), comparisons);
+    let draws = Draws::of(before, after);
+    let values = |cost, operation| {
+        draws.samples(cost, operation).into_iter().map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    let found = draws.compare(&values(before, first), &values(after, second), comparisons);
     let median = |operation: &Operation| super::median(operation).map_or(0, |median| median.figure);
     Ok(Row {
         words: second.words(),
@@ -102,38 +155,39 @@ fn row(first: &Operation, second: &Operation, comparisons: usize) -> Result<Row,
         place: second.place,
         family: second.family.clone(),
         medians: (median(first), median(second)),
-        found: found.map_err(|error| error.to_string())?,
+        found: found.map_err(|few| draws.refusal(few))?,
     })
 }
 
-fn values(samples: &[Sample]) -> Vec<Value> {
-    samples.iter().map(|sample| Value::exact(sample.picoseconds())).collect()
-}
-
-/// One figure a round: of the rounds in which every operation that is compared has a sample.
+/// One figure a draw: of those in which every operation that is compared has a sample.
 fn mean(before: &Cost, after: &Cost, rows: &[Row], comparisons: usize) -> Option<Comparison> {
-    let of_rounds = |cost: &Cost| -> Vec<Value> {
-        (1..=cost.plan.rounds).filter_map(|round| of_round(cost, rows, round)).collect()
+    let draws = Draws::of(before, after);
+    let of_all = |cost: &Cost| -> Vec<Value> {
+        let by_row: Option<Vec<_>> = rows.iter().map(|row| figures(cost, row, draws)).collect();
+        let by_row = by_row.unwrap_or_default();
+        (1..=cost.plan.rounds).filter_map(|number| of_draw(rows, &by_row, number)).collect()
     };
-    compare_among(&of_rounds(before), &of_rounds(after), comparisons).ok()
+    draws.compare(&of_all(before), &of_all(after), comparisons).ok()
 }
 
-fn of_round(cost: &Cost, rows: &[Row], round: u32) -> Option<Value> {
+fn of_draw(rows: &[Row], figures: &[Vec<(u32, Value)>], number: u32) -> Option<Value> {
     let mut families: Vec<&str> = rows.iter().map(|row| row.family.as_str()).collect();
     families.dedup();
     let of_family = |family: &&str| {
-        let own = rows.iter().filter(|row| row.family == **family);
-        let values: Option<Vec<Value>> = own.map(|row| value(cost, row, round)).collect();
+        let own = rows.iter().zip(figures).filter(|(row, _)| row.family == **family);
+        let of_number = |figures: &Vec<(u32, Value)>| {
+            figures.iter().find(|(own, _)| *own == number).map(|(_, value)| *value)
+        };
+        let values: Option<Vec<Value>> = own.map(|(_, figures)| of_number(figures)).collect();
         Value::mean(&values?)
     };
     let means: Option<Vec<Value>> = families.iter().map(of_family).collect();
     Value::mean(&means?)
 }
 
-fn value(cost: &Cost, row: &Row, round: u32) -> Option<Value> {
+fn figures(cost: &Cost, row: &Row, draws: Draws) -> Option<Vec<(u32, Value)>> {
     let is_it = |one: &&Operation| one.name == row.name && one.place == row.place;
-    let sample = cost.operations.iter().find(is_it)?.samples.iter().find(|one| one.round == round)?;
-    Some(Value::exact(sample.picoseconds()))
+    Some(draws.samples(cost, cost.operations.iter().find(is_it)?))
 }
 
 /// The comparison for programs.

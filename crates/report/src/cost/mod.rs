@@ -6,14 +6,16 @@ mod table;
 mod trade;
 
 pub use against::{Against, Row, against, json};
+
+use against::Draws;
 pub use page::page;
 pub(crate) use table::{Table, figure};
 pub use trade::{Gain, Measured, Row as Traded, SetUp, Trade, of_records as trade_of};
 
 use record::cost::{Cost, Operation, Sample};
 use record::{Fact, Unit};
-use statistics::{Comparison, LEAST_RUNS, Median};
-use units::Nanos;
+use statistics::{Comparison, LEAST_APART, LEAST_RUNS, Median};
+use units::{CpuId, Nanos};
 
 use crate::style::{Style, Tone};
 use crate::text::{count_of, wrap};
@@ -113,13 +115,27 @@ fn inconclusive(before: &Cost, after: &Cost) -> Option<String> {
     if is_draw(before) || is_draw(after) {
         return Some("a single guest of the lab is one draw, and another seed gives other figures".into());
     }
-    let of = |when: &str, cost: &Cost| Some(format!("{when}, {}", disturbed(cost)?));
+    let of = |when: &str, cost: &Cost| {
+        let why = disturbed(cost)
+            .or_else(|| (Draws::of(before, after) == Draws::Runs).then(|| few(cost)).flatten());
+        Some(format!("{when}, {}", why?))
+    };
     of("before", before).or_else(|| of("after", after))
 }
 
-/// Said of two records that were measured one after the other: their rounds say how sure a figure is within its run.
-const APART: &str = "measured apart: what changes from one run to the next (memory, files, the host, other programs) counts as a \
-                     difference too; worstcase cost --with SETTING measures both in turn";
+/// Why a record has too few runs to be compared with one that was made apart.
+fn few(cost: &Cost) -> Option<String> {
+    let most = cost.operations.iter().map(|operation| operation.by_run(&cost.plan).len()).max().unwrap_or(0);
+    (most < LEAST_APART).then(|| {
+        let verb = if most == 1 { "is" } else { "are" };
+        let runs = count_of(most as u64, "run");
+        format!("there {verb} {runs}, and records made apart are compared by {LEAST_APART} or more (--runs)")
+    })
+}
+
+/// Said of two records that were measured one after the other.
+const APART: &str = "measured apart: intervals take it that two records differ by no more than two runs of one; worstcase cost \
+                     --with SETTING measures both in turn";
 
 /// What else differs between two records, beside the set-up that is compared.
 fn cautions(before: &Cost, after: &Cost) -> Vec<String> {
@@ -139,7 +155,7 @@ fn cautions(before: &Cost, after: &Cost) -> Vec<String> {
     differs("the pair of CPUs", cpus(before), cpus(after));
     differs("the length of a sample", before.plan.sample.to_string(), after.plan.sample.to_string());
     differs("the unit", unit(before).name().into(), unit(after).name().into());
-    if in_turn(before, after).is_none() && after.machine.lab.is_none() {
+    if Draws::of(before, after) == Draws::Runs {
         cautions.push(APART.to_owned());
     }
     for (when, cost) in [("before", before), ("after", after)] {
@@ -207,13 +223,17 @@ fn notes(cost: &Cost) -> Vec<String> {
 /// Why figures are those of a CPU that others used too, or may be.
 fn disturbed(cost: &Cost) -> Option<String> {
     const ALL: u64 = 95;
-    match cost.share_of_cpu() {
-        None => Some("how much of the CPU others had is not known: the CPU loop was not measured".into()),
+    let why = |(cpu, share): (CpuId, Option<u64>)| match share {
+        None => Some(format!(
+            "how much of CPU {cpu} others had is not known: the CPU loop was not measured there"
+        )),
         Some(percent) if percent < ALL && !cost.was_limited() => {
-            Some(format!("other programs or the hypervisor had {} % of CPU {}", 100 - percent, cost.plan.cpu))
+            Some(format!("other programs or the hypervisor had {} % of CPU {cpu}", 100 - percent))
         }
         Some(_) => None,
-    }
+    };
+    let reasons: Vec<String> = cost.shares_of_cpus().into_iter().filter_map(why).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// What meters of the machine say; each operation is not known apart.
@@ -232,8 +252,12 @@ fn energy(cost: &Cost) -> String {
 fn summary(cost: &Cost) -> String {
     let second = cost.plan.second.map_or(String::new(), |cpu| format!(" and {cpu}"));
     let ended = cost.interrupted.as_ref().map_or(String::new(), |how| format!(", ended early: {how}"));
+    let runs = match cost.plan.runs {
+        0 => String::new(),
+        runs => format!(" in {}", count_of(u64::from(runs), "run")),
+    };
     format!(
-        "{} of {} rounds of {}, samples of {}, CPU {}{second}, seed {}{ended}.",
+        "{} of {} rounds{runs} of {}, samples of {}, CPU {}{second}, seed {}{ended}.",
         cost.rounds,
         cost.plan.rounds,
         count_of(cost.operations.len() as u64, "operation"),

@@ -60,10 +60,11 @@ fn conditions(cost: &Cost) -> Section {
 fn repeat(cost: &Cost) -> String {
     let second = cost.plan.second.map_or(String::new(), |cpu| format!(",{cpu}"));
     let plan = &cost.plan;
+    let runs = if plan.runs > 0 { format!(" --runs {}", plan.runs) } else { String::new() };
     let settings = cost.turn.iter().flat_map(|turn| &turn.settings);
     let with: String = settings.map(|setting| format!(" --with '{setting}'")).collect();
     format!(
-        "worstcase cost --cpus {}{second} --rounds {} --sample {} --seed {}{with}",
+        "worstcase cost --cpus {}{second} --rounds {}{runs} --sample {} --seed {}{with}",
         plan.cpu, plan.rounds, plan.sample, plan.seed
     )
 }

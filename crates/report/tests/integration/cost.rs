@@ -34,6 +34,7 @@ pub fn record(count: u32, draws: &mut Random, length: impl Fn(u32, f64) -> f64) 
             cpu: CpuId(0),
             second: Some(CpuId(1)),
             rounds: ROUNDS,
+            runs: ROUNDS,
             sample: Nanos::from_millis(100),
             seed: Seed(1),
         },
@@ -65,9 +66,13 @@ fn a_comparison_of_nothing_is_inconclusive() {
     cut.operations.iter_mut().for_each(|operation| operation.samples.truncate(1));
     let found = against(&whole, &cut);
     assert!(found.rows.is_empty());
-    assert_eq!(found.inconclusive.as_deref(), Some("no operation could be compared"));
-    let style = Style { width: 80, ..Style::default() };
-    assert!(compared(&whole, &cut, &style).starts_with("INCONCLUSIVE: no operation could be compared."));
+    let why = "after, there is 1 run, and records made apart are compared by 3 or more (--runs)";
+    assert_eq!(found.inconclusive.as_deref(), Some(why));
+    let style = Style { width: 200, ..Style::default() };
+    assert!(compared(&whole, &cut, &style).starts_with(&format!("INCONCLUSIVE: {why}.")));
+    let turn = |cost: &Cost, on| Cost { turn: Some(Turn { settings: vec!["s".into()], on }), ..cost.clone() };
+    let in_turn = against(&turn(&whole, false), &turn(&cut, true));
+    assert_eq!(in_turn.inconclusive.as_deref(), Some("no operation could be compared"));
     assert!(against(&whole, &whole).inconclusive.is_none());
 }
 
@@ -103,6 +108,48 @@ fn the_same_set_up_twice_shows_a_difference_of_any_operation_once_in_twenty_at_m
     };
     let seen = (0..COMPARISONS).filter(differs).count();
     assert!(seen * 20 <= COMPARISONS + 20, "{seen} of {COMPARISONS}");
+}
+
+/// What holds throughout a record and is otherwise in the next one: as large as what makes its runs differ.
+#[test]
+fn records_made_apart_keep_their_error_where_records_differ_as_runs_do() {
+    const COMPARISONS: usize = 100;
+    let mut draws = Seed(26).stream("apart");
+    let bell = |draws: &mut Random| (0..12).map(|_| draws.below(1_000_001) as f64 / 1e6).sum::<f64>() - 6.0;
+    let mut one = |_: usize| {
+        let stretches: Vec<f64> = (0..45).map(|_| bell(&mut draws)).collect();
+        let mut cost = record(45, &mut draws, |_, _| 0.0);
+        for (own, operation) in stretches.iter().zip(&mut cost.operations) {
+            let of_run = |sample: &mut Sample| {
+                *sample = self::sample(sample.round, 1e4 * (0.1 * (own + bell(&mut draws))).exp());
+            };
+            operation.samples.iter_mut().for_each(of_run);
+        }
+        cost
+    };
+    let pairs: Vec<[Cost; 2]> = (0..COMPARISONS).map(|_| [0, 1].map(&mut one)).collect();
+    let differs = |found: &report::cost::Against| found.worst().is_some() || found.best().is_some();
+    let apart = pairs.iter().filter(|[first, second]| differs(&against(first, second))).count();
+    let turn = |cost: &Cost, on| Cost { turn: Some(Turn { settings: vec!["s".into()], on }), ..cost.clone() };
+    let in_turn = |[first, second]: &&[Cost; 2]| differs(&against(&turn(first, false), &turn(second, true)));
+    let as_if_in_turn = pairs.iter().filter(in_turn).count();
+    assert!(apart * 20 <= COMPARISONS + 100, "{apart} of {COMPARISONS}");
+    assert!(as_if_in_turn * 2 > COMPARISONS, "{as_if_in_turn} of {COMPARISONS} where rounds are draws");
+    println!("{apart} apart, {as_if_in_turn} as if in turn, of {COMPARISONS}");
+}
+
+#[test]
+fn more_rounds_in_as_many_runs_do_not_make_records_agree() {
+    let mut draws = Seed(26).stream("runs");
+    let before = record(9, &mut draws, |_, draw| 1e5 * draw);
+    let after = record(9, &mut draws, |_, draw| 1.5e5 * draw);
+    assert!(against(&before, &after).worst().is_some());
+    for (runs, is_open) in [(2, true), (1, true), (0, true), (3, false)] {
+        let with = |cost: &Cost| Cost { plan: CostPlan { runs, ..cost.plan.clone() }, ..cost.clone() };
+        let found = against(&with(&before), &with(&after));
+        assert_eq!(found.inconclusive.is_some(), is_open, "{runs}: {:?}", found.inconclusive);
+        assert_eq!(found.rows.is_empty(), is_open, "{runs}");
+    }
 }
 
 #[test]
@@ -180,13 +227,12 @@ fn figures_of_a_cpu_that_others_used_are_inconclusive_and_so_are_those_without_a
 fn too_few_rounds_are_not_compared_and_say_how_many_are_needed() {
     let mut draws = Seed(1).stream("truth");
     let mut before = record(3, &mut draws, |_, draw| 1e5 * draw);
-    before.operations.iter_mut().for_each(|one| one.samples.truncate(4));
+    before.operations.iter_mut().for_each(|one| one.samples.truncate(2));
     let found = against(&before, &before);
     assert!(found.rows.is_empty() && found.mean.is_none());
-    assert!(found.left_out[0].1.contains("5 are needed"), "{found:?}");
+    assert!(found.left_out[0].1.contains("3 are needed"), "{found:?}");
     assert!(
-        compared(&before, &before, &Style::default())
-            .contains("INCONCLUSIVE: no operation could be compared."),
+        compared(&before, &before, &Style::default()).contains("INCONCLUSIVE: before, there are 2 runs"),
         "nothing is no good news"
     );
 }

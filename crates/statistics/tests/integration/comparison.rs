@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use proptest::prelude::*;
-use statistics::{Comparison, LEAST_RUNS, TooFew, Value, Verdict, compare, compare_among, runs_needed};
+use statistics::{
+    Comparison, LEAST_APART, LEAST_RUNS, TooFew, Value, Verdict, compare, compare_among, compare_apart,
+    runs_needed,
+};
 use units::{Random, Seed};
 
 const ROUNDS: u32 = 4_000;
@@ -195,4 +198,39 @@ proptest! {
         prop_assert!(compared.interval.0 <= compared.ratio + 1e-9 && compared.ratio <= compared.interval.1 + 1e-9);
         prop_assert!(compared.detectable >= 1.0 && compared.confidence >= 0.95);
     }
+}
+
+/// Runs of one stretch of time share what the next stretch has otherwise.
+#[test]
+fn stretches_that_differ_as_runs_do_are_called_different_once_in_twenty_at_most() {
+    const PAIRS: usize = 4_000;
+    let mut draws = Seed(26).stream("apart");
+    let mut normal = || (0..12).map(|_| draws.below(1_000_001) as f64 / 1e6).sum::<f64>() - 6.0;
+    let mut stretch = || {
+        let own = normal();
+        [(); 7].map(|()| Value::exact((1e6 * (0.1 * (own + normal())).exp()) as u64))
+    };
+    let pairs: Vec<_> = (0..PAIRS).map(|_| (stretch(), stretch())).collect();
+    let count = |of: &dyn Fn(&[Value], &[Value]) -> Verdict| {
+        pairs.iter().filter(|(first, second)| of(first, second) != Verdict::NoDifference).count()
+    };
+    let apart = count(&|first, second| compare_apart(first, second, 1).unwrap().verdict);
+    assert!((PAIRS / 40..PAIRS / 16).contains(&apart), "{apart} of {PAIRS}");
+    let as_draws = count(&|first, second| compare(first, second).unwrap().verdict);
+    assert!(as_draws > PAIRS / 4, "{as_draws} of {PAIRS}");
+}
+
+#[test]
+fn fewer_runs_of_a_stretch_say_less_and_two_say_nothing() {
+    let figures = [100, 101, 102, 103, 104, 105, 106].map(Value::exact);
+    let width = |runs: usize| {
+        let found = compare_apart(&figures[..runs], &figures[7 - runs..], 40).unwrap();
+        found.interval.1 / found.interval.0
+    };
+    assert!(width(3) > width(4) && width(4) > width(7));
+    assert_eq!(compare_apart(&figures[..2], &figures, 1), Err(TooFew { runs: 2, needed: LEAST_APART }));
+    let thrice = figures.map(|value| Value::exact(3 * value.figure() as u64));
+    let found = compare_apart(&figures, &thrice, 40).unwrap();
+    assert_eq!(found.verdict, Verdict::Higher);
+    assert!((found.ratio - 3.0).abs() < 1e-9 && found.confidence > 0.998, "{found:?}");
 }

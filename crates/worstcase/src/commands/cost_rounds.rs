@@ -47,7 +47,7 @@ pub fn one_round(path: &Path, seed: Seed) -> Result<()> {
     let cpu = places.next().ok_or_else(|| Error::new("there is no CPU to measure on", ""))?;
     // In a guest as long as its ladders have them: lab::measure.
     let sample = Nanos::from_millis(if machine.lab.is_some() { 40 } else { 20 });
-    let plan = CostPlan { cpu, second: places.next(), rounds: 1, sample, seed };
+    let plan = CostPlan { cpu, second: places.next(), rounds: 1, runs: 1, sample, seed };
     let started = UtcTime(sys::clock::unix_seconds());
     let directory = RunDirectory::create(path)?;
     let mut cost = begun(machine, plan, started, &[]);

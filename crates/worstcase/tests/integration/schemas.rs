@@ -139,6 +139,7 @@ fn of_operations(time: u64) -> Cost {
             cpu: units::CpuId(0),
             second: None,
             rounds: 9,
+            runs: 9,
             sample: units::Nanos::from_millis(100),
             seed: units::Seed(1),
         },

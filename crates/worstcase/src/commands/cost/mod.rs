@@ -38,11 +38,15 @@ pub struct CostCommand {
     #[arg(short = 'a', long, value_name = "LIST", help_heading = options::MEASURED)]
     cpus: Option<CpuList>,
 
-    /// Rounds, each with one sample of every operation; --against needs 7 or more to compare all [default: 9]
+    /// Rounds, each with one sample of every operation; --with needs 7 or more to compare all [default: 14]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(CostPlan::MOST_ROUNDS)), help_heading = options::METHOD)]
     rounds: Option<u32>,
 
-    /// Length of a sample [default: 100ms]
+    /// Runs that the rounds are divided into, for a comparison with a record made apart: at least 3, the more the narrower its intervals [default: 7, or as many as there are rounds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(CostPlan::MOST_ROUNDS)), help_heading = options::METHOD)]
+    runs: Option<u32>,
+
+    /// Length of a sample [default: 60ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = sample, help_heading = options::METHOD)]
     sample: Option<Nanos>,
 
@@ -79,9 +83,15 @@ pub struct CostCommand {
     json: bool,
 
     /// List the operations: what one is, which tool measures the same, what it stands for
-    #[arg(long, conflicts_with_all = ["cpus", "rounds", "sample", "directory", "seed", "against", "with", "out", "note", "json"], help_heading = options::OUTPUT)]
+    #[arg(long, conflicts_with_all = ["cpus", "rounds", "runs", "sample", "directory", "seed", "against", "with", "out", "note", "json"], help_heading = options::OUTPUT)]
     list: bool,
 }
+
+/// As many as compare two records with each other, with two rounds each.
+const RUNS: u32 = 7;
+const ROUNDS: u32 = 2 * RUNS;
+/// Several ticks of any kernel.
+const SAMPLE: Nanos = Nanos::from_millis(60);
 
 fn sample(text: &str) -> std::result::Result<Nanos, String> {
     options::between(text, CostPlan::SHORTEST, CostPlan::LONGEST, "1ms to 60s")
@@ -140,13 +150,26 @@ impl CostCommand {
     fn plan(&self, online: &CpuList, earlier: Option<&Cost>) -> Result<CostPlan> {
         let known = earlier.map(|cost| &cost.plan);
         let (cpu, second) = self.places(online, known)?;
+        let rounds = self.rounds.or(known.map(|plan| plan.rounds)).unwrap_or(ROUNDS);
         Ok(CostPlan {
             cpu,
             second,
-            rounds: self.rounds.or(known.map(|plan| plan.rounds)).unwrap_or(9),
-            sample: self.sample.or(known.map(|plan| plan.sample)).unwrap_or(Nanos::from_millis(100)),
+            rounds,
+            runs: self.runs(rounds, known)?,
+            sample: self.sample.or(known.map(|plan| plan.sample)).unwrap_or(SAMPLE),
             seed: self.seed.unwrap_or_else(runner::plan::drawn_seed),
         })
+    }
+
+    fn runs(&self, rounds: u32, known: Option<&CostPlan>) -> Result<u32> {
+        let known = known.map(|plan| plan.runs).filter(|runs| *runs > 0);
+        match self.runs {
+            Some(runs) if runs > rounds => {
+                let message = format!("--runs {runs}: there are {rounds} rounds to divide into runs");
+                Err(Error::new(message, format!("--rounds {runs} or more")))
+            }
+            asked => Ok(asked.or(known).unwrap_or(RUNS).min(rounds)),
+        }
     }
 
     fn places(&self, online: &CpuList, known: Option<&CostPlan>) -> Result<(CpuId, Option<CpuId>)> {
