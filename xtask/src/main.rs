@@ -48,6 +48,10 @@ Usage: cargo xtask TASK [OPTIONS]
                   --packages: archives, Debian packages, sources with all crates, and their checksums
   bench peers [--rounds N] [--seconds N] [--intervals 200us,1ms] [--cpus LIST] [--binary FILE]
                   against cyclictest, and jitterdebugger or another version of worstcase, runs taken in turn
+  bench cost [--rounds N] [--cpu N] [--binary FILE]
+                  operations by `worstcase cost` and by perf bench, stress-ng, sockperf and iperf3, in turn
+  bench calls [--rounds N] [--seconds N] [--cpu N] [--binary FILE]
+                  wake-ups by `measure --probe call` and by rt-tests, in turn
   bench noise [--rounds N] [--seconds N] [--cpu N] [--binary FILE]
                   what takes a CPU from a spinning thread, in turn with oslat
   bench record    time and instructions to record one sample

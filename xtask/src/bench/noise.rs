@@ -64,7 +64,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-fn built() -> Result<PathBuf> {
+pub(super) fn built() -> Result<PathBuf> {
     let native = Target::native().ok_or_else(|| anyhow!("no static target for this machine is known"))?;
     println!("building the static binary, the one that is shipped");
     dist::worstcase(native)
