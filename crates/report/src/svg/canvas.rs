@@ -260,3 +260,26 @@ impl Path {
         &self.d
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_label_of_a_time_axis_stays_within_its_plot() {
+        let mut moved = 0;
+        for seconds in [10.0, 60.0, 90.0, 150.0, 5_400.0, 9_000.0, 86_400.0] {
+            let mut canvas = Canvas::new(&Frame::new(400.0, 250.0));
+            let range = canvas.frame.x();
+            canvas.time_axis_below(&Linear::new(seconds, range));
+            for text in canvas.body.split("<text").skip(1) {
+                let x: f64 = text.split(" x=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+                let label = text.split('>').nth(1).unwrap().split('<').next().unwrap();
+                let half = label.chars().count() as f64 * 3.0;
+                assert!(x + half <= 400.0, "{seconds}: {label} at {x}");
+                moved += usize::from(range.1 + half > 400.0 && x > 300.0);
+            }
+        }
+        assert!(moved > 0, "no label was long enough");
+    }
+}
