@@ -48,8 +48,25 @@ pub fn differences(left: &Record, right: &Record) -> Vec<Difference> {
     }
     instrument_differences(left, right, &mut differences);
     load_differences(left, right, &mut differences);
+    if left.header.plan.partition != right.header.plan.partition {
+        differences
+            .iter_mut()
+            .filter(|one| follows_from_a_partition(one))
+            .for_each(|one| one.weight = Weight::Note);
+    }
     differences.order_by_key(|difference| std::cmp::Reverse(difference.weight));
     differences
+}
+
+/// A partition keeps the loads off its CPUs: that is what it is for, and what a comparison with it is about.
+fn follows_from_a_partition(difference: &Difference) -> bool {
+    let of_load = difference.what.starts_with("load ");
+    difference.what == LOAD_CPUS || (of_load && stressors(&difference.left).eq(stressors(&difference.right)))
+}
+
+/// What a composition consists of, without the numbers of workers.
+fn stressors(composition: &str) -> impl Iterator<Item = &str> {
+    composition.split(", ").map(|part| part.split_once(" x ").map_or(part, |(_, stressor)| stressor))
 }
 
 /// What the instrument was asked for. Of different instruments nothing more is said than that they are.
@@ -71,6 +88,9 @@ fn push(differences: &mut Vec<Difference>, weight: Weight, what: String, left: S
     }
 }
 
+/// The CPUs on which loads run.
+const LOAD_CPUS: &str = "CPUs of the loads";
+
 /// What is said of the tick's phases.
 pub(crate) const PHASES: &str = "phases met";
 
@@ -88,7 +108,7 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Forbids, "C-state policy", |r| joined(&r.header.plan.cstates)),
     (Weight::Forbids, "warm-up", |r| r.header.plan.warm_up.to_string()),
     (Weight::Forbids, "CPUs measured", |r| r.header.plan.cpus.to_string()),
-    (Weight::Forbids, "CPUs of the loads", |r| r.header.plan.load_cpus.to_string()),
+    (Weight::Forbids, LOAD_CPUS, |r| r.header.plan.load_cpus.to_string()),
     (Weight::Forbids, "ended early", ended_early),
     (Weight::Note, "perf counters", |r| if r.header.plan.perf { "read".into() } else { "not read".into() }),
     (Weight::Draw, PHASES, crate::phases::of_all),

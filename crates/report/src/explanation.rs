@@ -4,6 +4,7 @@ use explain::{CauseTotal, Totals, cures, totals};
 use record::{Certainty, Class, Explanation, Hit, Overview, Record, Tracing, Unit};
 use units::{Nanos, Total};
 
+use crate::next::run::Triable;
 use crate::overview;
 use crate::style::{Style, Tone};
 use crate::text::{clip, count_of, harmless, longest, paragraph, percent};
@@ -223,16 +224,14 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
     lines
 }
 
-/// The command that tries whether a cure helps under the very load, for its heaviest cause that has one.
-pub(crate) fn trial_of(explanation: &Explanation) -> Option<String> {
-    trial_command(&totals(&explanation.hits).causes, &explanation.scenario.head.planned.load)
-}
-
-fn trial_command(causes: &[CauseTotal], load: &str) -> Option<String> {
+/// The command that tries whether a cure helps under the very load, for its heaviest cause that has one which is `triable`.
+pub(crate) fn trial_of(explanation: &Explanation, triable: Triable<'_>) -> Option<String> {
+    let load = &explanation.scenario.head.planned.load;
     let is_plain = load.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    let causes = totals(&explanation.hits).causes;
     let time = causes.iter().map(|cause| cause.time.0).total();
     let heavy = causes.iter().filter(|cause| is_plain && time > 0 && cause.time.0 >= time.div_ceil(10));
-    let rule = heavy.filter_map(|cause| cures::trial(cause.class)).next()?;
+    let rule = heavy.filter_map(|cause| cures::trial(cause.class)).find(|rule| triable(rule))?;
     Some(format!("worstcase tune trial {rule} --load {load}"))
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 /// At most `width` characters; what is cut is marked.
-pub(crate) fn clip(text: &str, width: usize) -> String {
+pub fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

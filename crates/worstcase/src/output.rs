@@ -74,7 +74,7 @@ pub fn page(path: &Path, page: &str, is_named: bool) -> Result<(), Error> {
     if is_named {
         files::write_named(path, page.as_bytes())?;
     } else if let Err(why) = beside(path, page) {
-        words(&format!("note: no page written, {why}: --html FILE"));
+        words(&format!("note: no page written, {why}: worstcase report DIR --html FILE"));
         return Ok(());
     }
     words(&format!("report: {}", path.display()));

@@ -125,6 +125,11 @@ pub const FAIL_SAFE: Nanos = Nanos::from_secs(10);
 
 /// The defaults of `bench`, but for its loads: SCHED_FIFO 98 (above interrupt threads, which have 50, and below 99, which
 /// the kernel's watchdog and migration threads keep for themselves), 1 s of warm-up, an idle machine, a timer every 1 ms.
+impl Request {
+    /// The loads of bench unless others are asked for: those of Enea's tables.
+    pub const BENCH_LOADS: [&'static str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
+}
+
 impl Default for Request {
     fn default() -> Self {
         Self {

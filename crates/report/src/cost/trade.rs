@@ -8,6 +8,7 @@ use statistics::{Comparison, Tail, Value, Verdict, compare};
 
 use super::against::{self, Against};
 use super::table::Table;
+use crate::differences::{Weight, differences};
 use crate::figures::Figures;
 use crate::grid::Cell;
 use crate::group::groups;
@@ -15,6 +16,10 @@ use crate::page::view::{Block, Figure, Section};
 use crate::style::{Style, Tone};
 use crate::svg::trade as plot;
 use crate::text::wrap;
+
+/// What stands above figures that were measured in different ways.
+const NOT_COMPARABLE: &str =
+    "NOT COMPARABLE: the latencies of these runs were not measured under the same conditions.";
 
 /// For each load the tail of each run under it.
 type Tails = Vec<(String, Vec<Value>)>;
@@ -39,6 +44,8 @@ pub struct Trade {
     pub base: String,
     /// All others.
     pub rows: Vec<Row>,
+    /// Why latencies of a set-up should not be compared with the first one's: what their runs measured differently.
+    pub objections: Vec<String>,
 }
 
 /// One set-up against the first.
@@ -99,7 +106,18 @@ pub fn of_records(measured: &[Measured]) -> Option<Trade> {
     let set_ups = all.into_iter().zip(measured);
     let set_ups: Vec<SetUp<'_>> =
         set_ups.map(|((name, tails), one)| SetUp { name, tails, cost: Some(&one.cost) }).collect();
-    Trade::of(tail.to_string(), &set_ups)
+    let mut trade = Trade::of(tail.to_string(), &set_ups)?;
+    let (base, others) = measured.split_first()?;
+    trade.objections = others.iter().flat_map(|other| objections(base, other)).collect();
+    Some(trade)
+}
+
+/// What forbids to compare the latencies of two set-ups.
+fn objections(base: &Measured, other: &Measured) -> Vec<String> {
+    let Some((left, right)) = base.records.first().zip(other.records.first()) else { return Vec::new() };
+    let differences = differences(left, right);
+    let forbids = differences.iter().filter(|difference| difference.weight == Weight::Forbids);
+    forbids.map(|difference| format!("{} / {}: {difference}", base.name, other.name)).collect()
 }
 
 /// Each record's figures under each of its loads, all CPUs together.
@@ -122,7 +140,7 @@ impl Trade {
         };
         let rows: Vec<Row> = others.iter().map(row).collect();
         let has_figures = rows.iter().any(|row| !row.gains.is_empty() && row.cost.is_some());
-        has_figures.then(|| Self { tail, base: base.name.clone(), rows })
+        has_figures.then(|| Self { tail, base: base.name.clone(), rows, objections: Vec::new() })
     }
 
     /// Takes what an experiment's own comparison of a set-up with the first found under a load: it may compare within rounds.
@@ -210,12 +228,25 @@ impl Trade {
         let lines = self.sentences();
         let lines = lines.iter().flat_map(|sentence| wrap("", sentence, 2, style.width));
         let lines: Vec<String> = lines.map(|line| style.paint(Tone::Strong, &line)).collect();
-        format!("{}\n\n{}", lines.join("\n"), self.table().grid().render(style))
+        let mut text = String::new();
+        if !self.objections.is_empty() {
+            text += &style.paint(Tone::Bad, NOT_COMPARABLE);
+            text += "\n";
+            let reasons = self.objections.iter().flat_map(|line| wrap("  ", line, 4, style.width));
+            text.extend(reasons.map(|line| line + "\n"));
+            text += "\n";
+        }
+        text + &format!("{}\n\n{}", lines.join("\n"), self.table().grid().render(style))
     }
 
     /// Sentences, plot and table.
     pub(crate) fn section(&self) -> Section {
-        let mut blocks: Vec<Block> = self.sentences().into_iter().map(Block::Paragraph).collect();
+        let mut blocks: Vec<Block> = Vec::new();
+        if !self.objections.is_empty() {
+            blocks.push(Block::Paragraph(NOT_COMPARABLE.into()));
+            blocks.extend(self.objections.iter().cloned().map(Block::Paragraph));
+        }
+        blocks.extend(self.sentences().into_iter().map(Block::Paragraph));
         let points = self.points();
         if !points.is_empty() {
             let names = self.rows.iter().map(|row| row.name.clone());
@@ -306,6 +337,7 @@ impl Trade {
         json!({
             "tail": self.tail,
             "against": self.base,
+            "objections": self.objections,
             "set_ups": self.rows.iter().map(row).collect::<Vec<_>>(),
         })
     }

@@ -2,11 +2,12 @@
 
 use record::claims::{CUSTOMARY, FIRST_LOOK};
 use record::verdict::Verdict;
-use record::{Explanation, Record, RunPlan, Scenario, ScenarioEnd, WarningId};
+use record::{Explanation, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId};
 use units::Nanos;
 
 use crate::differences::Weight;
 use crate::explanation;
+use crate::group::is_unloaded;
 use crate::instrument;
 use crate::style::Style;
 
@@ -25,8 +26,11 @@ const SHORT_TRACE: Nanos = Nanos::from_secs(60);
 /// A command to be typed as it is, and what it is for in a few words.
 type Step = (String, String);
 
+/// Whether a trial of a rule would change something on the machine of whoever reads: elsewhere none is offered.
+pub type Triable<'a> = &'a dyn Fn(&str) -> bool;
+
 /// What fits a record. Nothing fits a guest of the lab: its command says what comes next.
-pub fn steps(record: &Record) -> Vec<Step> {
+pub fn steps(record: &Record, triable: Triable<'_>) -> Vec<Step> {
     if record.header.machine.lab.is_some() || !record.is_measured() {
         return Vec::new();
     }
@@ -35,17 +39,17 @@ pub fn steps(record: &Record) -> Vec<Step> {
     first
         .into_iter()
         .flatten()
-        .chain(trials(record))
+        .chain(trials(record, triable))
         .chain(last.into_iter().flatten())
         .take(MOST_STEPS)
         .collect()
 }
 
 /// What fits the explanations of a record that lies in `directory`.
-pub fn of_explanations(record: &Record, directory: &str) -> Vec<Step> {
+pub fn of_explanations(record: &Record, directory: &str, triable: Triable<'_>) -> Vec<Step> {
     let export = format!("worstcase explain {} --export perfetto -o run.trace", quoted(directory));
     let events = step(export, "the traced events, for ui.perfetto.dev");
-    trials(record).into_iter().chain(events).chain(check()).take(MOST_STEPS).collect()
+    trials(record, triable).into_iter().chain(events).chain(check()).take(MOST_STEPS).collect()
 }
 
 /// What fits several records that lie in `directories`: what would make them comparable, and their plots.
@@ -61,7 +65,7 @@ pub fn of_several(records: &[Record], directories: &[String]) -> Vec<Step> {
     let is_of_machine = first.header.machine.lab.is_none();
     let again = || {
         let loads: Vec<&str> = first.header.plan.loads.iter().map(String::as_str).collect();
-        let command = same(&first.header.plan, &loads)?;
+        let command = same(first, &loads)?;
         step(format!("{command} --against {}", quoted(name)), "measure again as A was, and compare")
     };
     let again = if is_of_machine && others.iter().any(forbidden) { again() } else { None };
@@ -82,8 +86,8 @@ fn quoted(path: &str) -> String {
 }
 
 /// For the terminal, every line ended.
-pub fn text(record: &Record, style: &Style) -> String {
-    super::text(&steps(record), style)
+pub fn text(record: &Record, triable: Triable<'_>, style: &Style) -> String {
+    super::text(&steps(record, triable), style)
 }
 
 fn step(command: impl Into<String>, purpose: impl Into<String>) -> Option<Step> {
@@ -92,9 +96,20 @@ fn step(command: impl Into<String>, purpose: impl Into<String>) -> Option<Step> 
 
 /// Root, where neither policy nor locked memory were granted: then every figure is that of an ordinary program.
 fn privileges(record: &Record) -> Option<Step> {
+    lacks_privileges(record).then_some(())?;
+    let loads: Vec<&str> = record.header.plan.loads.iter().map(String::as_str).collect();
+    let command = same(record, &loads).unwrap_or_else(|| "worstcase bench".into());
+    step(format!("sudo {command}"), "measure with real-time priority and locked memory")
+}
+
+fn lacks_privileges(record: &Record) -> bool {
     let has = |id| record.all_warnings().any(|warning| warning.id == id);
-    (has(WarningId::PolicyDiffers) && has(WarningId::MemoryNotLocked)).then_some(())?;
-    step("sudo worstcase bench", "measure with real-time priority and locked memory")
+    has(WarningId::PolicyDiffers) && has(WarningId::MemoryNotLocked)
+}
+
+/// What a command that traces begins with.
+fn traced(record: &Record) -> &'static str {
+    if lacks_privileges(record) { "sudo worstcase bench --explain" } else { "worstcase bench --explain" }
 }
 
 /// What an interruption left out.
@@ -108,25 +123,40 @@ fn rest(record: &Record) -> Option<Step> {
     };
     record.scenarios.iter().any(|scenario| scenario.end == ScenarioEnd::Interrupted).then_some(())?;
     let loads: Vec<&str> = plan.loads.iter().filter(unfinished).map(String::as_str).collect();
-    step(same(plan, &loads)?, "measure what the interruption left out")
+    step(same(record, &loads)?, "measure what the interruption left out")
 }
 
-/// The command that measures under `loads` as a plan did. None where they, or its length, have no words.
-fn same(plan: &RunPlan, loads: &[&str]) -> Option<String> {
+/// The command that measures under `loads` as a run did. None where they, or its length, have no words.
+fn same(record: &Record, loads: &[&str]) -> Option<String> {
+    let plan = &record.header.plan;
     (!loads.is_empty() && !loads.contains(&COMMAND)).then_some(())?;
     let limit = plan.limit.map(|limit| format!(" --limit {limit}")).unwrap_or_default();
     let length = match (plan.samples, plan.duration) {
         (Some(samples), _) => format!(" --samples {samples}"),
         (None, duration) => format!(" --duration {}", duration?),
     };
-    let probe = (instrument::of(plan).again)(plan);
-    Some(format!("worstcase bench{probe} --loads {}{limit}{length}", loads.join(",")))
+    Some(format!("worstcase bench{} --loads {}{limit}{length}", options(record), loads.join(",")))
+}
+
+/// The options that decide what is measured, each after a blank: instrument, CPUs, partition.
+fn options(record: &Record) -> String {
+    let plan = &record.header.plan;
+    let mut options = (instrument::of(plan).again)(plan);
+    match &plan.partition {
+        Some(partition) => options += &format!(" --partition {}", quoted(&partition.group)),
+        None if plan.cpus != record.header.machine.cpus.allowed => {
+            options += &format!(" --cpus {}", plan.cpus)
+        }
+        None => {}
+    }
+    options
 }
 
 /// Trials of what helps against the heaviest cause of each load that a setting reaches. Where late wake-ups came and none
 /// could be explained, a longer trace: it catches more of them.
-fn trials(record: &Record) -> Vec<Step> {
-    let mut commands: Vec<String> = record.explanations.iter().filter_map(explanation::trial_of).collect();
+fn trials(record: &Record, triable: Triable<'_>) -> Vec<Step> {
+    let of_each = record.explanations.iter().filter_map(|one| explanation::trial_of(one, triable));
+    let mut commands: Vec<String> = of_each.collect();
     commands.dedup();
     if commands.is_empty() {
         return longer_trace(record).into_iter().collect();
@@ -141,7 +171,7 @@ fn longer_trace(record: &Record) -> Option<Step> {
     let load = with_load(&record.explanations.iter().find(missed)?.scenario.head.planned.load);
     let length = record.header.plan.duration.unwrap_or(SHORT_TRACE).saturating_mul(LONGER).max(SHORT_TRACE);
     step(
-        format!("worstcase bench --explain{load} --duration {length}"),
+        format!("{}{}{load} --duration {length}", traced(record), options(record)),
         "late wake-ups came while the trace was read: a longer run catches more",
     )
 }
@@ -157,7 +187,7 @@ fn explain(record: &Record) -> Option<Step> {
         return None;
     }
     let loads = with_load(&scenario.head.planned.load);
-    step(format!("worstcase bench --explain{loads}"), "find out what delayed the worst wake-ups")
+    step(format!("{}{}{loads}", traced(record), options(record)), "find out what delayed the worst wake-ups")
 }
 
 /// The option that measures under this load alone, where it can be named.
@@ -193,27 +223,42 @@ fn requirement(record: &Record) -> Option<Step> {
     let plan = &record.header.plan;
     let unit = record.header.machine.unit();
     let length = record.scenarios.iter().map(|scenario| scenario.length).min()?;
+    let loads = u64::try_from(plan.loads.len()).unwrap_or(u64::MAX);
+    let time = FIRST_LOOK.saturating_mul(loads).rounded();
+    let whole = |purpose: &str| format!("{purpose}; takes {time}");
     match plan.limit {
         None => {
             let limit = round_up(record.worst()?.0);
             let limit = (instrument::of(plan).longest_limit)(plan).map_or(limit, |most| limit.min(most));
-            step(again(plan, limit, "10m"), "turn this into a pass or a fail")
+            step(again(record, limit, "10m"), whole("turn this into a pass or a fail"))
         }
         Some(limit) if record.judgement.verdict == Verdict::Pass && length < FIRST_LOOK => {
-            step(again(plan, unit.limit(limit), "10m"), "this was a first look")
+            step(again(record, unit.limit(limit), "10m"), whole("this was a first look"))
         }
         Some(limit) if record.judgement.verdict == Verdict::Pass && length < CUSTOMARY => step(
-            again(plan, unit.limit(limit), "24h"),
-            "24 h under load is customary before a worst case is believed",
+            again(record, unit.limit(limit), "24h"),
+            "24 h under each load is customary before a worst case is believed",
         ),
         Some(_) => None,
     }
 }
 
-/// The same instrument with a limit, for longer.
-fn again(plan: &RunPlan, limit: impl std::fmt::Display, duration: &str) -> String {
-    let probe = (instrument::of(plan).again)(plan);
-    format!("worstcase bench{probe} --limit {limit} --duration {duration}")
+/// The same instrument under the same loads with a limit, for longer.
+fn again(record: &Record, limit: impl std::fmt::Display, duration: &str) -> String {
+    let plan = &record.header.plan;
+    let loads = match () {
+        () if plan.loads.iter().any(|load| load == COMMAND) => String::new(),
+        () if is_unloaded(record) || is_usual(plan) => String::new(),
+        () => format!(" --loads {}", plan.loads.join(",")),
+    };
+    format!("worstcase bench{}{loads} --limit {limit} --duration {duration}", options(record))
+}
+
+/// Whether the loads are those that bench has unless it is asked for others.
+fn is_usual(plan: &RunPlan) -> bool {
+    let left_out = |load: &str| plan.loads_left_out.iter().any(|one| one.load == load);
+    let usual = Request::BENCH_LOADS.into_iter().filter(|load| !left_out(load));
+    plan.loads.iter().map(String::as_str).eq(usual)
 }
 
 /// The next of 1, 2, 5, 10, .. microseconds at or above a latency.
@@ -242,7 +287,8 @@ mod tests {
         let plan = |instrument| RunPlan { instrument, ..RunPlan::default() };
         let noise = NoiseSetup { threshold: Nanos(1), window: Nanos(2), spin: Nanos(1) };
         let noise = plan(InstrumentPlan::Noise(noise));
-        assert_eq!(again(&noise, "5us", "10m"), "worstcase bench --probe noise --limit 5us --duration 10m");
+        let options = |plan: &RunPlan| (instrument::of(plan).again)(plan);
+        assert_eq!(options(&noise), " --probe noise");
         let network = plan(InstrumentPlan::Response(ResponseSetup {
             interval: Nanos::from_millis(2),
             patience: Nanos::from_millis(1),
@@ -253,9 +299,8 @@ mod tests {
             socket_priority: None,
             receive: Receive::Sleep,
         }));
-        let command = "worstcase bench --probe network --peer 10.0.0.2:2307 --interface eth0 --interval 2ms --limit 1ms \
-                       --duration 10m";
-        assert_eq!(again(&network, Nanos::from_millis(1), "10m"), command);
+        let network_options = " --probe network --peer 10.0.0.2:2307 --interface eth0 --interval 2ms";
+        assert_eq!(options(&network), network_options);
         assert_eq!((instrument::of(&network).longest_limit)(&network), Some(Nanos::from_millis(1)));
     }
 

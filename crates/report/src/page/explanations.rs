@@ -5,7 +5,7 @@ use record::{Activity, Explanation, Hit, Overview, Record, Unit};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Figure, Key, Section, figure, heads, unit_name};
-use crate::explanation::{doubts, head, trial_of, what_helps, words};
+use crate::explanation::{doubts, head, what_helps, words};
 use crate::overview;
 use crate::svg::{Frame, both, lane, legend_class};
 use crate::text::{percent, sentence};
@@ -41,8 +41,6 @@ fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block>
     blocks.push(Block::Table(causes(&totals.causes, totals.time, unit)));
     let helps = what_helps(&totals.causes);
     blocks.extend(helps.iter().map(|help| Block::Paragraph(sentence(help))));
-    let tried = |command| Block::Commands(vec![(command, "try whether it helps".into())]);
-    blocks.extend(trial_of(explanation).map(tried));
     blocks.extend(explanation.hits.iter().take(DRAWN).map(|hit| Block::Figure(account(hit, unit))));
     blocks.extend(of_all(&explanation.overview, unit));
     blocks

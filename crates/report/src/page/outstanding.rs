@@ -7,7 +7,8 @@ use super::view::{Block, Section};
 /// None where nothing was measured.
 pub(crate) fn section(record: &Record) -> Option<Section> {
     let sentences = crate::patterns::sentences(record);
-    let steps = crate::next::run::steps(record);
+    // Who reads the page may have another machine: no trial is offered.
+    let steps = crate::next::run::steps(record, &|_| false);
     let mut blocks: Vec<_> = sentences.into_iter().map(Block::Paragraph).collect();
     if !steps.is_empty() {
         blocks.extend([Block::Heading("Next".into()), Block::Commands(steps)]);

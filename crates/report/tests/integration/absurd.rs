@@ -39,7 +39,7 @@ fn shown(record: &Record, good: &Record) -> usize {
     let texts = [
         report::table::bench(record, true, Notes::All, &plain()),
         report::explanation::text(record, &plain()),
-        report::next::run::text(record, &plain()),
+        report::next::run::text(record, &|_| true, &plain()),
         report::extreme::text(record, exposure, &plain()),
         report::compare::compare(&both, &plain()),
         report::compare::compare(&both.into_iter().rev().collect::<Vec<_>>(), &plain()),

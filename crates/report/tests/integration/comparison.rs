@@ -161,6 +161,22 @@ fn another_kernel_machine_or_seed_is_what_a_comparison_is_about() {
 }
 
 #[test]
+fn loads_that_a_partition_keeps_off_its_cpus_forbid_no_comparison() {
+    let plain = Spec { loads: vec!["cpu"], cpus: 1, ..Spec::default() }.record();
+    let mut moved = plain.clone();
+    moved.header.plan.load_cpus = "3".parse().unwrap();
+    let weight = |other: &record::Record| {
+        let differences = compare::differences(&plain, other);
+        differences.into_iter().find(|one| one.what == "CPUs of the loads").map(|one| one.weight)
+    };
+    assert_eq!(weight(&moved), Some(compare::Weight::Forbids));
+    let cpus = moved.header.plan.cpus.clone();
+    moved.header.plan.partition =
+        Some(record::Partition { group: "/p".into(), state: "isolated".into(), cpus });
+    assert_eq!(weight(&moved), Some(compare::Weight::Note));
+}
+
+#[test]
 fn a_comparison_ends_with_what_would_make_one_of_it() {
     let of = |loads| Spec { loads, cpus: 1, ..Spec::default() }.record();
     let names = ["a dir".to_owned(), "b".to_owned()];

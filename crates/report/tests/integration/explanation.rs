@@ -131,21 +131,24 @@ fn an_explanation_says_causes_what_helps_the_worst_and_what_is_missing() {
 
 #[test]
 fn an_explanation_ends_with_the_trial_of_what_helps() {
-    let steps = report::next::run::of_explanations(&explained(), "run");
+    let steps = report::next::run::of_explanations(&explained(), "run", &|_| true);
     let commands: Vec<&str> = steps.iter().map(|(command, _)| command.as_str()).collect();
     assert!(commands[0].starts_with("worstcase tune trial rn-thp --load "), "{commands:?}");
     assert_eq!(commands[1], "worstcase explain run --export perfetto -o run.trace");
+    // Where the rule passes already, a trial of it would be refused.
+    let steps = report::next::run::of_explanations(&explained(), "run", &|_| false);
+    assert!(steps.iter().all(|(command, _)| !command.contains(" trial ")), "{steps:?}");
 }
 
 #[test]
 fn where_all_late_wake_ups_came_while_the_trace_was_read_a_longer_run_is_next() {
     let mut record = explained();
     record.explanations.iter_mut().for_each(|one| one.hits.clear());
-    let (command, _) = report::next::run::of_explanations(&record, "run").swap_remove(0);
+    let (command, _) = report::next::run::of_explanations(&record, "run", &|_| true).swap_remove(0);
     assert!(command.starts_with("worstcase bench --explain --loads "), "{command}");
     assert!(command.contains(" --duration "), "{command}");
     record.explanations.iter_mut().for_each(|one| one.tracing.blind = 0);
-    let (command, _) = report::next::run::of_explanations(&record, "run").swap_remove(0);
+    let (command, _) = report::next::run::of_explanations(&record, "run", &|_| true).swap_remove(0);
     assert!(command.contains("--export"), "none came: a longer run is no better: {command}");
 }
 

@@ -120,7 +120,7 @@ fn few_notes_are_three_and_the_number_of_the_others() {
 }
 
 fn commands(record: &Record) -> Vec<String> {
-    run::steps(record).into_iter().map(|(command, _)| command).collect()
+    run::steps(record, &|_| true).into_iter().map(|(command, _)| command).collect()
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn next_steps_fit_what_was_seen() {
         [
             "worstcase bench --explain --loads io",
             "worstcase check",
-            "worstcase bench --limit 50ms --duration 10m"
+            "worstcase bench --loads io --limit 50ms --duration 10m"
         ]
     );
     record.header.plan.limit = Some(Nanos::from_millis(1));
@@ -142,7 +142,7 @@ fn next_steps_fit_what_was_seen() {
     assert_eq!(commands(&record)[2], "worstcase tune plan --isolate 1");
     record.header.plan.limit = Some(Nanos::from_millis(100));
     record.judgement.verdict = Verdict::Pass;
-    assert_eq!(commands(&record)[2], "worstcase bench --limit 100ms --duration 10m");
+    assert_eq!(commands(&record)[2], "worstcase bench --loads io --limit 100ms --duration 10m");
     record.scenarios[0].end = ScenarioEnd::Interrupted;
     record.judgement.verdict = Verdict::Inconclusive;
     let rest = commands(&record);
@@ -154,8 +154,35 @@ fn next_steps_fit_what_was_seen() {
 }
 
 #[test]
+fn next_steps_measure_the_same_cpus_and_loads() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    let plan = &mut record.header.plan;
+    plan.loads = vec!["io".into(), "cpu".into()];
+    plan.cpus = "1".parse().unwrap();
+    assert_eq!(
+        commands(&record),
+        [
+            "worstcase bench --explain --cpus 1 --loads io",
+            "worstcase check",
+            "worstcase bench --cpus 1 --loads io,cpu --limit 50ms --duration 10m"
+        ]
+    );
+    let cpus = record.header.plan.cpus.clone();
+    record.header.plan.partition =
+        Some(record::Partition { group: "/sys/fs/cgroup/worstcase".into(), state: "isolated".into(), cpus });
+    assert!(
+        commands(&record)[0].contains(" --partition /sys/fs/cgroup/worstcase "),
+        "{:?}",
+        commands(&record)
+    );
+}
+
+#[test]
 fn a_run_without_privileges_is_to_be_made_again_with_them() {
     let mut record = quiet();
+    let again = "sudo worstcase bench --loads io --duration 10s";
     let mut doubt = |id| {
         record.warnings.push(Warning {
             id,
@@ -163,12 +190,8 @@ fn a_run_without_privileges_is_to_be_made_again_with_them() {
             evidence: String::new(),
             cure: String::new(),
         });
-        run::steps(&record).first().map(|(command, _)| command.clone())
+        run::steps(&record, &|_| true).first().map(|(command, _)| command.clone())
     };
-    assert_ne!(
-        doubt(WarningId::MemoryNotLocked).as_deref(),
-        Some("sudo worstcase bench"),
-        "a limit of memory"
-    );
-    assert_eq!(doubt(WarningId::PolicyDiffers).as_deref(), Some("sudo worstcase bench"));
+    assert_ne!(doubt(WarningId::MemoryNotLocked).as_deref(), Some(again), "a limit of memory");
+    assert_eq!(doubt(WarningId::PolicyDiffers).as_deref(), Some(again));
 }

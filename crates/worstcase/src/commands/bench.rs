@@ -17,8 +17,6 @@ use crate::presets::{self, Preset};
 use crate::progress::Progress;
 use failure::{Error, Result};
 
-/// The loads of Enea's tables.
-const LOADS: [&str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
 /// A first look.
 const DURATION: Nanos = Nanos::from_secs(10);
 
@@ -181,7 +179,7 @@ impl Bench {
             _ if !self.loads.is_empty() => self.loads.clone(),
             Some(preset) => preset.loads.clone(),
             None if self.load_command.is_some() => vec!["idle".to_owned()],
-            None => LOADS.map(str::to_owned).to_vec(),
+            None => Request::BENCH_LOADS.map(str::to_owned).to_vec(),
         }
     }
 

@@ -164,7 +164,7 @@ fn below(record: &Record, earlier: Option<&Record>, style: &Style) -> Vec<String
     let parts = [
         ::report::explanation::text(record, style),
         both.map_or_else(String::new, |both| ::report::compare::compare(&both, style)),
-        ::report::next::run::text(record, style),
+        ::report::next::run::text(record, &tune::trial::changes_something, style),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect()
 }

@@ -26,7 +26,7 @@ const MEASURED: &[i32] = &[0, 3];
 /// Every command of README, and what stands for it.
 const COMMANDS: &[(&str, Stands)] = &[
     ("worstcase bench", Run(SHORT, MEASURED)),
-    ("worstcase bench --limit 100us", Run(ONE, &[0, 1, 3])),
+    ("worstcase bench -a 1 --limit 100us", Run(ONE, &[0, 1, 3])),
     (
         "worstcase bench --explain --loads io",
         Run(&["-D", "300ms", "--warm-up", "0s", "--out", "again"], MEASURED),
@@ -48,7 +48,7 @@ const COMMANDS: &[(&str, Stands)] = &[
     ),
     ("worstcase tune undo", Run(&["--state", "state"], &[0])),
     (
-        "worstcase bench --against worstcase-20261122T234409Z-vm",
+        "worstcase bench -a 1 --partition worstcase --against worstcase-20261122T234409Z-vm",
         As(&["bench", "-D", "300ms", "--warm-up", "0s", "--loads", "idle", "--against", "first"], MEASURED),
     ),
     ("worstcase check --recipe howto.txt", Run(&[], &[0, 1, 3])),

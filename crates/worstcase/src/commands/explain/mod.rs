@@ -96,7 +96,11 @@ impl Explain {
             json(&record.explanations)?
         } else {
             let style = output::style(Stream::Output);
-            let steps = report::next::run::of_explanations(&record, &path.display().to_string());
+            let steps = report::next::run::of_explanations(
+                &record,
+                &path.display().to_string(),
+                &crate::commands::tune::trial::changes_something,
+            );
             report::explanation::text(&record, &style) + "\n" + &report::next::text(&steps, &style)
         };
         output::final_data(&text)?;

@@ -140,7 +140,12 @@ impl List {
         let text = if self.json {
             serde_json::to_string(&found).map_err(|error| Error::new(error, ""))? + "\n"
         } else {
-            table(&found, output::style(Stream::Output).width)
+            let width = if output::is_terminal(Stream::Output) {
+                output::style(Stream::Output).width
+            } else {
+                usize::MAX
+            };
+            table(&found, width)
         };
         output::final_data(&text)?;
         broken.iter().for_each(|warning| output::words(warning));
@@ -194,7 +199,7 @@ fn text(kernel: &Kernel) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line a kernel; what its origin has more than the width is left out.
+/// One line a kernel; what is wider is cut, and marked.
 fn table(kernels: &[Kernel], width: usize) -> String {
     let widest = |head: &str, text: fn(&Kernel) -> &str| {
         kernels.iter().map(|kernel| text(kernel).chars().count()).chain([head.len()]).max().unwrap_or(0)
@@ -204,7 +209,7 @@ fn table(kernels: &[Kernel], width: usize) -> String {
     let mut text = String::new();
     let mut row = |cells: [&str; 4]| {
         let line = format!("{:name$}  {:5}  {:release$}  {}", cells[0], cells[1], cells[2], cells[3]);
-        let line: String = line.chars().take(width).collect();
+        let line = report::text::clip(&line, width);
         let _ = writeln!(text, "{}", line.trim_end());
     };
     if !kernels.is_empty() {

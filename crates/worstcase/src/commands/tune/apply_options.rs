@@ -147,9 +147,10 @@ impl ApplyOptions {
     fn summary(&self, applied: &Applied) -> String {
         let held = applied.taken.iter().filter(|taken| taken.held()).count();
         let count = applied.taken.iter().filter(|taken| taken.ours().is_some()).count();
+        let state = self.state.argument();
         let end = match self.time {
-            Some(time) => format!("undone by itself after {time} unless worstcase tune keep is typed"),
-            None => "worstcase tune undo puts them back".to_owned(),
+            Some(time) => format!("undone by itself after {time} unless worstcase tune keep{state} is typed"),
+            None => format!("worstcase tune undo{state} puts them back"),
         };
         format!("{} written, {held} as asked for; {end}\n", shown::settings(count))
     }

@@ -52,7 +52,11 @@ impl Keep {
         if self.reconcile {
             text += &reconciled(&reconcile(&mut live(state.directory()), &mut journal, &history)?);
         }
-        if !history.kept && history.begin.as_ref().is_some_and(|begin| begin.seconds.is_some()) {
+        // A repair is no decision to keep: what --for is to undo is still undone.
+        if !self.reconcile
+            && !history.kept
+            && history.begin.as_ref().is_some_and(|begin| begin.seconds.is_some())
+        {
             journal.promise(&Line::Kept)?;
             holder::end(state.directory(), Kind::Deadline)
                 .map_err(|errno| Error::new(format!("end the process that would undo: {errno}"), ""))?;

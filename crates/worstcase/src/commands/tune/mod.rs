@@ -20,7 +20,7 @@ mod summary;
 pub mod trial;
 mod undo;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -93,5 +93,13 @@ impl StateOption {
     /// Whole, because processes that hold something start elsewhere.
     fn state(&self) -> State {
         State::of_machine(choice::whole(&self.directory))
+    }
+
+    /// The option again, after a blank, for a command that is printed; empty where it is the usual one.
+    fn argument(&self) -> String {
+        match self.directory == Path::new(leftover::STATE) {
+            true => String::new(),
+            false => format!(" --state {}", self.directory.display()),
+        }
     }
 }

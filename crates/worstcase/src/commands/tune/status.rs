@@ -6,7 +6,7 @@ use clap::Args;
 use sysroot::SysRoot;
 use tune::holder::{self, Kind};
 use tune::journal::History;
-use tune::status::{faults, now};
+use tune::status::{Now, faults, now};
 use tune::{State, boot_id};
 
 use super::leftover::left_alone;
@@ -50,18 +50,24 @@ pub fn of(state: &State, history: &History) -> (String, bool) {
     let mut text = head(state, history);
     text += &shown::all_now(&all);
     text += &faults.iter().map(|fault| shown::marked("broken", fault)).collect::<String>();
-    text += &match off {
-        0 => format!("{}, all as written\n", shown::settings(all.len())),
-        _ => format!(
-            "{}, {off} not as written; worstcase tune keep --reconcile repairs what can be repaired\n",
-            shown::settings(all.len())
-        ),
-    };
+    let pending = all.iter().filter(|(_, now)| matches!(now, Now::Pending(_))).count();
+    text += &format!("{}, {}\n", shown::settings(all.len()), summary(off - pending, pending));
     let left = left_alone(state, history);
     if let Some(why) = left {
         output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
     }
     (text, off == 0 && left.is_none())
+}
+
+/// How many of all are off, and how many wait for an interrupt: these need no repair.
+fn summary(off: usize, pending: usize) -> String {
+    const REPAIR: &str = "worstcase tune keep --reconcile repairs what can be repaired";
+    match (off, pending) {
+        (0, 0) => "all as written".into(),
+        (0, _) => format!("{pending} pending: they hold once their devices interrupt again"),
+        (_, 0) => format!("{off} not as written; {REPAIR}"),
+        (_, _) => format!("{off} not as written, {pending} pending; {REPAIR}"),
+    }
 }
 
 /// Where nothing is applied: how the last ones ended, if they ended by themselves.
@@ -82,4 +88,17 @@ fn head(state: &State, history: &History) -> String {
     };
     let source = begin.choice.as_ref().map(|file| format!(" as {file} says")).unwrap_or_default();
     format!("applied {}{source}{end}\n", begin.started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summary;
+
+    #[test]
+    fn what_waits_for_an_interrupt_is_not_offered_for_repair() {
+        assert_eq!(summary(0, 0), "all as written");
+        assert_eq!(summary(0, 9), "9 pending: they hold once their devices interrupt again");
+        assert!(summary(2, 0).starts_with("2 not as written; worstcase tune keep --reconcile"));
+        assert!(summary(2, 9).starts_with("2 not as written, 9 pending; worstcase tune keep"));
+    }
 }

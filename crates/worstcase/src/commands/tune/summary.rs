@@ -189,7 +189,8 @@ fn left(plan: &Plan, selection: &Selection) -> String {
 fn commands(groups: &[Group], selection: &Selection, arguments: &str) -> Vec<(String, String)> {
     let tried: Vec<&str> =
         groups.iter().filter(|group| group.gain.is_some()).take(TRIED).map(|group| group.rule).collect();
-    let apply = (format!("worstcase tune apply{arguments}"), "write them all".to_owned());
+    let sudo = if rustix::process::geteuid().is_root() { "" } else { "sudo " };
+    let apply = (format!("{sudo}worstcase tune apply{arguments}"), "write them all".to_owned());
     if tried.is_empty() {
         return vec![apply];
     }
@@ -200,7 +201,7 @@ fn commands(groups: &[Group], selection: &Selection, arguments: &str) -> Vec<(St
             if count == 2 { "two" } else { "three" }
         ),
     };
-    vec![(format!("worstcase tune trial{} {}", selection.for_trial(), tried.join(" ")), purpose), apply]
+    vec![(format!("{sudo}worstcase tune trial{} {}", selection.for_trial(), tried.join(" ")), purpose), apply]
 }
 
 /// `1 change`, `2 changes`.

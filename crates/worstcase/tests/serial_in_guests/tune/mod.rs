@@ -44,7 +44,7 @@ fn undone() -> String {
 fn written_but_for_silent_devices() -> String {
     let (code, text) = tune("status");
     let pending = text.lines().filter(|line| line.starts_with("pending")).count();
-    let all_else_holds = text.contains(&format!(" {pending} not as written")) && code == Some(1);
+    let all_else_holds = text.contains(&format!(" {pending} pending")) && code == Some(1);
     assert!(all_else_holds || code == Some(0) && text.contains("all as written"), "{text}");
     text
 }

@@ -194,7 +194,7 @@ fn holds(status: &str) -> bool {
     let pending = status.lines().filter(|line| line.starts_with("pending ")).count();
     let is_said = |line: &str| {
         let all = pending == 0 && line.ends_with(", all as written");
-        all || pending > 0 && line.contains(&format!(" settings, {pending} not as written"))
+        all || pending > 0 && line.contains(&format!(" settings, {pending} pending"))
     };
     status.lines().any(|line| line.starts_with("holds ")) && status.lines().any(is_said)
 }

@@ -22,7 +22,7 @@ use failure::{Error, Result};
 use options::Options;
 
 pub use block::{ARGUMENT as BLOCK, main as block, parsed, with_settings};
-pub use setting::Setting;
+pub use setting::{Setting, changes_something};
 pub use shown::shown;
 
 const TRIALS: &str = "\

@@ -165,6 +165,12 @@ pub fn plan(settings: &[Setting], selection: &Selection, root: &SysRoot) -> Resu
     Ok(tune::plan(root, &requests, &real_time))
 }
 
+/// Whether a trial of this rule would write anything on the running machine.
+pub fn changes_something(rule: &str) -> bool {
+    let settings = Setting::parse(rule).map(|setting| vec![setting]);
+    settings.is_ok_and(|settings| plan(&settings, &Selection::default(), &SysRoot::live()).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
