@@ -46,25 +46,13 @@ const PEERS: &[Peer] = &[
         read: |text| Some(number(text)? * 1e9 / CALLS),
     },
     Peer {
-        pair: pair(
-            "pipe-ping-pong",
-            "perf bench sched pipe",
-            "perf",
-            "linux-perf",
-            "theirs sends 4 bytes, with an epoll",
-        ),
+        pair: pair("pipe-ping-pong", "perf bench sched pipe", "perf", "linux-perf", ""),
         server: &[],
         arguments: &["bench", "-f", "simple", "sched", "pipe", "-T", "-l", "50000"],
         read: |text| Some(number(text)? * 1e9 / LOOPS),
     },
     Peer {
-        pair: pair(
-            "memory-copy",
-            "perf bench mem memcpy",
-            "perf",
-            "linux-perf",
-            "theirs copies the same 16 MiB with another libc's memcpy",
-        ),
+        pair: pair("memory-copy", "perf bench mem memcpy", "perf", "linux-perf", ""),
         server: &[],
         arguments: &["bench", "-f", "simple", "mem", "memcpy", "-f", "default", "-s", "16MB", "-l", "100"],
         read: |text| Some(COPY / number(text)? * 1e9),
@@ -75,10 +63,10 @@ const PEERS: &[Peer] = &[
             "stress-ng --fifo",
             "stress-ng",
             "stress-ng",
-            "theirs writes 8 bytes, to 4 readers",
+            "theirs writes 8 bytes to 4 readers, which select before each read",
         ),
         server: &[],
-        arguments: &["--fifo", "1", "--metrics", "--yaml", "/dev/stdout", "-q", "-t", "1"],
+        arguments: &["--fifo", "1", "--metrics", "--yaml", "/dev/stdout", "-t", "1"],
         read: stress_ng,
     },
     Peer {
@@ -87,22 +75,34 @@ const PEERS: &[Peer] = &[
             "stress-ng --mq",
             "stress-ng",
             "stress-ng",
-            "theirs sends 32 bytes and checks each",
+            "theirs makes invalid calls and calls with time limits in between",
         ),
         server: &[],
-        arguments: &["--mq", "1", "--metrics", "--yaml", "/dev/stdout", "-q", "-t", "1"],
+        arguments: &["--mq", "1", "--metrics", "--yaml", "/dev/stdout", "-t", "1"],
         read: stress_ng,
     },
     Peer {
-        pair: pair("fork", "stress-ng --fork", "stress-ng", "stress-ng", "theirs forks a larger process"),
+        pair: pair(
+            "fork",
+            "stress-ng --fork",
+            "stress-ng",
+            "stress-ng",
+            "the same calls, of a larger process",
+        ),
         server: &[],
-        arguments: &["--fork", "1", "--metrics", "--yaml", "/dev/stdout", "-q", "-t", "1"],
+        arguments: &["--fork", "1", "--metrics", "--yaml", "/dev/stdout", "-t", "1"],
         read: stress_ng,
     },
     Peer {
-        pair: pair("vfork", "stress-ng --vfork", "stress-ng", "stress-ng", "theirs forks a larger process"),
+        pair: pair(
+            "vfork",
+            "stress-ng --vfork",
+            "stress-ng",
+            "stress-ng",
+            "the same calls, of a larger process",
+        ),
         server: &[],
-        arguments: &["--vfork", "1", "--metrics", "--yaml", "/dev/stdout", "-q", "-t", "1"],
+        arguments: &["--vfork", "1", "--metrics", "--yaml", "/dev/stdout", "-t", "1"],
         read: stress_ng,
     },
     Peer {
@@ -130,7 +130,13 @@ const PEERS: &[Peer] = &[
         read: sockperf,
     },
     Peer {
-        pair: pair("tcp-stream", "iperf3 -l 16384", "iperf3", "iperf3", "theirs waits for sockets by select"),
+        pair: pair(
+            "tcp-stream",
+            "iperf3 -l 16384",
+            "iperf3",
+            "iperf3",
+            "theirs selects after every tenth write",
+        ),
         server: &["-s", "-1", "-B", "127.0.0.1", "-p", "18113"],
         arguments: &["-c", "127.0.0.1", "-p", "18113", "-t", "1", "-l", "16384", "-J"],
         read: iperf,
@@ -204,7 +210,7 @@ fn theirs(peer: &Peer, cpu: CpuId) -> Result<f64> {
     let text = command::output(&mut on_cpu(peer.arguments))?;
     (peer.read)(&text)
         .filter(|figure| figure.is_finite())
-        .with_context(|| format!("no figure in: {}", text.trim()))
+        .with_context(|| format!("no figure in what {} printed", peer.pair.program))
 }
 
 /// It ends with its value.
