@@ -4,7 +4,6 @@ use explain::{CauseTotal, Totals, cures, totals};
 use record::{Certainty, Class, Explanation, Hit, Overview, Record, Tracing, Unit};
 use units::{Nanos, Total};
 
-use crate::next::run::Triable;
 use crate::overview;
 use crate::style::{Style, Tone};
 use crate::text::{clip, count_of, harmless, longest, paragraph, percent};
@@ -223,6 +222,9 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
     }
     lines
 }
+
+/// Whether a trial of a rule would change something on the machine of whoever reads: elsewhere none is offered.
+pub type Triable<'a> = &'a dyn Fn(&str) -> bool;
 
 /// The command that tries whether a cure helps under the very load, for its heaviest cause that has one which is `triable`.
 pub(crate) fn trial_of(explanation: &Explanation, triable: Triable<'_>) -> Option<String> {

@@ -6,7 +6,7 @@ use record::{Explanation, Record, Request, RunPlan, Scenario, ScenarioEnd, Warni
 use units::Nanos;
 
 use crate::differences::Weight;
-use crate::explanation;
+use crate::explanation::{self, Triable};
 use crate::group::is_unloaded;
 use crate::instrument;
 use crate::style::Style;
@@ -25,9 +25,6 @@ const SHORT_TRACE: Nanos = Nanos::from_secs(60);
 
 /// A command to be typed as it is, and what it is for in a few words.
 type Step = (String, String);
-
-/// Whether a trial of a rule would change something on the machine of whoever reads: elsewhere none is offered.
-pub type Triable<'a> = &'a dyn Fn(&str) -> bool;
 
 /// What fits a record. Nothing fits a guest of the lab: its command says what comes next.
 pub fn steps(record: &Record, triable: Triable<'_>) -> Vec<Step> {
