@@ -34,7 +34,7 @@ pub struct Program {
 /// compares of quantities, claims and other programs' files (126 KB). What the programs consist of, and what made them smaller, is
 /// in docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 6_200_000 }, Program { name: "worstcase-agent", limit: 2_380_000 }];
+    [Program { name: "worstcase", limit: 6_300_000 }, Program { name: "worstcase-agent", limit: 2_400_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
