@@ -4,7 +4,7 @@ use record::{Activity, Cause, Certainty, Class, Piece, Stage};
 use units::{InOrder, Nanos};
 
 use crate::account::{Account, stage_length};
-use crate::event::{Frame, Kind, wakes_its_owner};
+use crate::event::{Event, Frame, Kind, wakes_its_owner};
 use crate::stack::{self, GaveWay, Interrupted};
 use crate::stages::Usual;
 use crate::window::Window;
@@ -21,6 +21,9 @@ const LONG_TICK: Nanos = Nanos(1_000_000);
 fn is_tick(function: &str) -> bool {
     matches!(function, "tick_sched_timer" | "tick_nohz_handler")
 }
+
+/// So many choices of a lower thread are no race of a waking that is on its way from another CPU.
+const PASSED_OVER: usize = 2;
 
 /// Stolen time of at least this share of a gap, in percent, makes it the host's for sure.
 const STOLEN: u64 = 90;
@@ -183,6 +186,26 @@ impl Judge<'_> {
         })
     }
 
+    /// How often the CPU went to a thread of lower priority while this one was ready.
+    fn times_passed_over(&self) -> usize {
+        let Some(own) = self.window.priority else { return 0 };
+        let is_before = |at: Nanos| at <= self.window.woke;
+        let wakings = self.window.all().filter(|event| {
+            matches!(&event.kind, Kind::Waking(task) if task.tid == self.window.tid) && is_before(event.at)
+        });
+        let Some(ready) = wakings.map(|event| event.at).max() else { return 0 };
+        let went_lower = |event: &&Event| match &event.kind {
+            Kind::Switch { next, .. } => {
+                // The idle thread runs where nobody is ready: that has another sign.
+                next.tid != 0 && next.priority.is_some_and(|priority| priority > own)
+            }
+            _ => false,
+        };
+        let since =
+            self.window.of(self.window.cpu).iter().filter(|event| event.at > ready && is_before(event.at));
+        since.filter(went_lower).count()
+    }
+
     fn own(&self, piece: &Piece) -> Found {
         let faulted = self.window.of(self.window.cpu).iter().any(|event| {
             let is_fault = event.kind == Kind::PageFault && event.task == self.window.tid;
@@ -273,6 +296,13 @@ impl Judge<'_> {
         if self.is_throttled() && stage_length(&self.account.pieces, Stage::Runnable) > USUAL {
             let witness = format!("{thread} ran until sched_rt_period_timer");
             return Found::new(Class::Throttling, "", Certainty::Sure, witness);
+        }
+        if self.times_passed_over() >= PASSED_OVER
+            && stage_length(&self.account.pieces, Stage::Runnable) > USUAL
+        {
+            let witness = "the scheduler chose threads of lower priority again and again while this one was ready: the \
+                           fair server, or throttling";
+            return Found::new(Class::Throttling, "", Certainty::Likely, witness);
         }
         if self.is_usual(piece) {
             return Found::usual();

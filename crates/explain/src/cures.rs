@@ -67,7 +67,9 @@ pub const fn of(class: Class) -> Sort {
             &["rn-equal-priorities", "pr-prio-unique"],
             "give the thread a higher priority, or the other one another CPU",
         ),
-        Class::Throttling => sort("real-time throttling", &["rn-rt-throttle", "rn-throttled"], ""),
+        Class::Throttling => {
+            sort("throttling or the fair server", &["rn-rt-throttle", "rn-throttled", "rn-fair-server"], "")
+        }
         Class::IdleExit => sort("leaving an idle state", &["rn-cpu-dma-latency", "bt-idle-poll"], ""),
         Class::Migration => sort("moving to another CPU", &["pr-pinned"], ""),
         Class::PageFault => sort("a page fault of the thread", &["pr-mlock", "pr-prefault"], ""),

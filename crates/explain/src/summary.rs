@@ -37,7 +37,8 @@ pub fn totals<'a>(hits: impl IntoIterator<Item = &'a Hit>) -> Totals {
     for hit in hits {
         totals.hits += 1;
         totals.time += hit.latency;
-        let mut met = Vec::new();
+        // What each cause took of this wake-up: threads of one name are one cause.
+        let mut met: Vec<(usize, Nanos)> = Vec::new();
         for cause in &hit.causes {
             let culprit = without_ids(&cause.culprit);
             let place =
@@ -55,12 +56,16 @@ pub fn totals<'a>(hits: impl IntoIterator<Item = &'a Hit>) -> Totals {
             });
             let one = &mut totals.causes[place];
             one.time += cause.length;
-            one.worst = one.worst.max(cause.length);
             one.certainty = one.certainty.min(cause.certainty);
-            if !met.contains(&place) {
-                one.hits += 1;
-                met.push(place);
+            match met.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, length)) => *length += cause.length,
+                None => met.push((place, cause.length)),
             }
+        }
+        for (place, length) in met {
+            let one = &mut totals.causes[place];
+            one.hits += 1;
+            one.worst = one.worst.max(length);
         }
     }
     totals.causes.order_by_key(|cause| std::cmp::Reverse(cause.time));
@@ -117,5 +122,8 @@ mod tests {
         let one = &totals.causes[0];
         assert_eq!((one.culprit.as_str(), one.hits, one.time, one.worst), ("hog", 2, Nanos(12), Nanos(7)));
         assert_eq!(totals.causes[1].culprit, "x [y]");
+        // Two threads of one name in one wake-up: one hit, and the worst is what both took of it.
+        let both = super::totals(&[hit(vec![cause("hog [7]", 5), cause("hog [8]", 4)])]);
+        assert_eq!((both.causes[0].hits, both.causes[0].time, both.causes[0].worst), (1, Nanos(9), Nanos(9)));
     }
 }

@@ -67,8 +67,8 @@ pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
         Warning::note(
             Id::RecorderShares,
             format!(
-                "recorder and display may run on CPUs {}, all of them measured",
-                scenario.evidence.recorder.cpus
+                "recorder and display may run on {}, all of them measured",
+                scenario.evidence.recorder.cpus.named()
             ),
             "leave a CPU to them: choose the measured ones with --cpus",
         )
@@ -105,7 +105,7 @@ fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> V
     if let Some(cpu) = cpu.filter(|&cpu| thread.affinity != CpuList::from_iter([cpu])) {
         warnings.push(Warning::inconclusive(
             Id::AffinityDiffers,
-            format!("{who} was allowed on CPUs {} instead of {cpu} alone", thread.affinity),
+            format!("{who} was allowed on {} instead of CPU {cpu} alone", thread.affinity.named()),
             "did another program change it while it ran? see taskset -p",
         ));
     }
@@ -251,7 +251,7 @@ fn of_set_up(header: &Header) -> Vec<Warning> {
     for governor in machine.governors.iter().filter(|governor| governor.name != "performance") {
         warnings.push(Warning::note(
             Id::Governor,
-            format!("{} on CPUs {}", governor.name, governor.cpus),
+            format!("{} on {}", governor.name, governor.cpus.named()),
             "fix it: echo performance > /sys/devices/system/cpu/cpuN/cpufreq/scaling_governor",
         ));
     }
@@ -318,21 +318,21 @@ fn of_division(header: &Header) -> Vec<Warning> {
     if !common.is_empty() {
         warnings.push(Warning::note(
             Id::NotIsolated,
-            format!("CPUs {common} are measured and serve everything else too"),
+            format!("everything else may run on {} too", common.named()),
             "isolate CPUs for real-time work (isolcpus=, or a cpuset partition) and measure those",
         ));
     }
     if !plan.claimed_by_others.is_empty() {
         warnings.push(Warning::note(
             Id::ClaimedByOthers,
-            format!("CPUs {} are claimed by a process of another user", plan.claimed_by_others),
+            format!("a process of another user claims {}", plan.claimed_by_others.named()),
             "if it measures too, each makes the other late: `ss -xlp | grep worstcase` names it",
         ));
     }
     for left_out in &plan.left_out {
         warnings.push(Warning::note(
             Id::CpusLeftOut,
-            format!("CPUs {}: {}", left_out.cpus, left_out.reason),
+            format!("{}: {}", left_out.cpus.named(), left_out.reason),
             "the verdict does not speak for them; name the CPUs you mean with --cpus",
         ));
     }

@@ -479,9 +479,7 @@ pub(crate) mod tests {
     #[test]
     fn a_verdict_says_what_it_speaks_for() {
         let judgement = judge(&record(header(), vec![scenario(&[7_300; 3000])], vec![]), &[]);
-        assert!(
-            judgement.speaks_for.starts_with("the highest latency observed, 7.3 us on CPUs 0 under idle")
-        );
+        assert!(judgement.speaks_for.starts_with("the highest latency observed, 7.3 us on CPU 0 under idle"));
         assert!(judgement.does_not_speak_for.contains("10 s under 1 load is a first look"));
     }
 }

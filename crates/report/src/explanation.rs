@@ -26,7 +26,7 @@ fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) ->
     let mut text =
         style.paint(Tone::Strong, &wrapped(&format!("{load}: {}", head(record, explanation, unit)), 0));
     text.extend(doubts(explanation, unit).iter().map(|doubt| wrapped(doubt, 2)));
-    let overview = overview::text(&explanation.overview, unit, style);
+    let overview = overview::text(&explanation.overview, traced(explanation), unit, style);
     let Some(hit) = explanation.hits.first() else { return text + &overview };
     let totals = totals(&explanation.hits);
     text += "\n";
@@ -69,13 +69,13 @@ pub fn watched(
         text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
         text.extend(what_helps(&totals.causes).iter().map(|line| paragraph(line, 2, style.width)));
     }
-    let overview = overview::text(overview, unit, style);
+    let overview = overview::text(overview, count, unit, style);
     text + if overview.is_empty() { "" } else { "\n" } + &overview
 }
 
 /// `the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
 pub(crate) fn head(record: &Record, explanation: &Explanation, unit: Unit) -> String {
-    let count: u64 = explanation.scenario.series.iter().map(|series| series.expected()).total();
+    let count = traced(explanation);
     let Some((worst, least)) = explanation.hits.first().zip(explanation.hits.last()) else {
         return nothing(&explanation.tracing, unit);
     };
@@ -91,6 +91,11 @@ pub(crate) fn head(record: &Record, explanation: &Explanation, unit: Unit) -> St
         format!("the {} worst", explanation.hits.len())
     };
     format!("{which} of {count} traced wake-ups {lateness} late{medians}")
+}
+
+/// Activations of the repetition that was traced.
+pub(crate) fn traced(explanation: &Explanation) -> u64 {
+    explanation.scenario.series.iter().map(|series| series.expected()).total()
 }
 
 /// Of a load of which no late wake-up was explained. Those that came and were not caught are counted below.
@@ -218,7 +223,7 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
         let rules = sort.rules.join(", ");
         let advice =
             [sort.advice, &rules].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
-        lines.push(format!("against {}: {advice}", short(cause.class, sort.words)));
+        lines.push(format!("what helps against {}: {advice}", short(cause.class, sort.words)));
     }
     lines
 }
@@ -289,7 +294,8 @@ fn main_cause(hit: &Hit) -> Vec<String> {
     let culprit = harmless(&cause.culprit);
     let culprit = if culprit.is_empty() { culprit } else { format!(", {culprit}") };
     let share = percent(cause.length.0, hit.latency.0);
-    let mut lines = vec![format!("{share} % {sure}: {}{culprit}", cures::of(cause.class).words)];
+    let mut lines =
+        vec![format!("{share} % of the latency, {sure}: {}{culprit}", cures::of(cause.class).words)];
     if !cause.witness.is_empty() {
         lines.push(format!("seen by: {}", harmless(&cause.witness)));
     }

@@ -10,11 +10,11 @@ use crate::text::{clip, count_of, harmless, paragraph};
 /// Handlers that are listed in a text.
 const LISTED: usize = 12;
 
-/// Both tables; empty where nothing was traced.
-pub(crate) fn text(overview: &Overview, unit: Unit, style: &Style) -> String {
+/// Both tables, of `all` activations that were traced; empty where nothing was.
+pub(crate) fn text(overview: &Overview, all: u64, unit: Unit, style: &Style) -> String {
     let mut text = String::new();
     if !overview.parts.is_empty() {
-        let head = paragraph(&format!("{} in parts", count(overview)), 0, style.width);
+        let head = paragraph(&heading(overview, all), 0, style.width);
         text += &style.paint(Tone::Strong, &head);
         let mut lines = vec![format!("{:24}  {:>9}  {:>9}  {:>9}", "part", "median", "p99", "worst")];
         lines.extend(overview.parts.iter().map(|part| part_line(part, unit)));
@@ -24,8 +24,18 @@ pub(crate) fn text(overview: &Overview, unit: Unit, style: &Style) -> String {
     text + &handlers_text(overview, unit, style)
 }
 
+/// What the parts are of. Buffers that wrapped, and the reading of them, have lost activations.
+pub(crate) fn heading(overview: &Overview, all: u64) -> String {
+    let seen = overview.activations.saturating_add(overview.others);
+    let lost = match all.saturating_sub(seen) {
+        0 => String::new(),
+        lost => format!("; the trace does not have the other {lost}"),
+    };
+    format!("{} in parts{lost}", count(overview))
+}
+
 /// `3986 traced activations (14 more not whole, or begun by something else than their timer)`
-pub(crate) fn count(overview: &Overview) -> String {
+fn count(overview: &Overview) -> String {
     let whole = count_of(overview.activations, "traced activation");
     match overview.others {
         0 => whole,

@@ -118,9 +118,9 @@ fn partition_faults(root: &SysRoot, group: &str, asked: &CpuList) -> Vec<String>
     match effective_cpus(root, group) {
         Fact::Value(cpus) if cpus == *asked => {}
         Fact::Value(cpus) => {
-            faults.push(format!("{group} is for CPUs {asked} and has {}", if_any(&cpus)));
+            faults.push(format!("{group} is for {} and has {}", asked.named(), if_any(&cpus)));
         }
-        _ => faults.push(format!("{group} is for CPUs {asked}, and nothing says that it has any")),
+        _ => faults.push(format!("{group} is for {}, and nothing says that it has any", asked.named())),
     }
     let misplaced = machine::misplaced(root, group, asked);
     if let Some(task) = misplaced.first() {
@@ -129,8 +129,11 @@ fn partition_faults(root: &SysRoot, group: &str, asked: &CpuList) -> Vec<String>
             others => format!(" and {others} more"),
         };
         faults.push(format!(
-            "{} ({}) may run on CPUs {}{others}: on the wrong side of the partition of CPUs {asked}",
-            task.name, task.tid, task.cpus
+            "{} ({}) may run on {}{others}: on the wrong side of the partition of {}",
+            task.name,
+            task.tid,
+            task.cpus.named(),
+            asked.named()
         ));
     }
     faults

@@ -17,6 +17,7 @@ pub fn task(tid: i32) -> Task {
         0 => ("swapper/0", 120),
         OWN => ("probe/0", 1),
         OTHER => ("stress", 120),
+        400..500 => ("make", 120),
         _ => ("hog", 0),
     };
     Task { tid, name: name.to_owned(), priority: Some(priority) }

@@ -162,6 +162,21 @@ fn real_time_throttling_is_idle_until_its_timer() {
 }
 
 #[test]
+fn threads_of_lower_priority_that_take_turns_while_one_is_ready_are_no_code_without_a_preemption_point() {
+    let turns = |turns: &[(u64, i32, i32)]| {
+        let begun = Script::default().switch(900_000, OWN, OTHER).timer(1_002_000, OTHER, "");
+        let script = turns.iter().fold(begun, |script, &(at, from, to)| script.switch(at, from, to));
+        let last = turns.last().map_or(OTHER, |turn| turn.2);
+        script.switch(22_000_000, last, OWN).stack(22_000_400, last, "schedule").window(22_001_000)
+    };
+    let passed_over = turns(&[(4_000_000, OTHER, 400), (9_000_000, 400, 401), (15_000_000, 401, OTHER)]);
+    let found = main_cause(&passed_over);
+    assert_eq!((found.0, found.2), (Class::Throttling, Certainty::Likely), "{found:?}");
+    // Once can be a waking that is still on its way from another CPU.
+    assert_ne!(main_cause(&turns(&[(1_004_000, OTHER, 400)])).0, Class::Throttling);
+}
+
+#[test]
 fn a_switch_that_the_trace_does_not_have_makes_its_time_unknown() {
     let window = Script::default()
         .switch(900_000, OWN, OTHER)

@@ -83,7 +83,9 @@ fn a_run_that_was_not_alike_is_not_extrapolated_from() {
     let claims = of(&record(vec![pass(3, 50_000, 1, later)]));
     assert_eq!(claims.run.refused, Some(Refused::NotAlike));
     assert_eq!((claims.run.once_in, claims.run.one_in), (None, None));
-    assert!(claims.sentence().ends_with("idle on CPU 0 changed during the run, so nothing is extrapolated."));
+    assert!(
+        claims.sentence().ends_with("idle on CPU 0 changed during the run: rarer delays are not estimated.")
+    );
 }
 
 #[test]

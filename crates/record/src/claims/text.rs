@@ -37,12 +37,12 @@ impl Claims {
             (Some(effective), 1, Some(one)) => {
                 let place = one.place();
                 format!(
-                    "{all}, worth about {} independent ones, but {place} changed during the run, so nothing is extrapolated.",
+                    "{all}, worth about {} independent ones. {place} changed during the run: rarer delays are not estimated.",
                     rounded(effective)
                 )
             }
             (Some(effective), 2.., _) => format!(
-                "{all}, worth about {} independent ones, but {} of {} series changed during the run, so nothing is extrapolated.",
+                "{all}, worth about {} independent ones. Latencies changed during the run in {} of {} series: rarer delays are not estimated.",
                 rounded(effective),
                 uneven.count(),
                 self.series.len()
@@ -89,7 +89,7 @@ fn bounds(record: &Record, claims: &Claims) -> (String, String) {
     let beyond = beyond(claims, lab.is_some());
     let seen = match lab {
         Some(_) => format!("{worst} under {loads}, in one draw of {} activations a load", claims.fewest()),
-        None => format!("{worst} on CPUs {} under {loads}", record.header.plan.cpus),
+        None => format!("{worst} on {} under {loads}", record.header.plan.cpus.named()),
     };
     let plan = &record.header.plan;
     let greatest = plan.instrument.words().greatest;

@@ -41,8 +41,12 @@ pub(super) fn of_machine(header: &Header, evidence: &Evidence) -> Vec<Warning> {
             .take(5)
             .map(|rival| {
                 format!(
-                    "{} ({}) {} {} on CPUs {}",
-                    rival.name, rival.tid, rival.policy, rival.priority, rival.cpus
+                    "{} ({}) {} {} on {}",
+                    rival.name,
+                    rival.tid,
+                    rival.policy,
+                    rival.priority,
+                    rival.cpus.named()
                 )
             })
             .collect();

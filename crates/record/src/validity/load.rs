@@ -103,7 +103,7 @@ fn elsewhere(header: &Header, load: &LoadEvidence) -> Option<Warning> {
     if load.stressors.is_empty() || spared.is_empty() {
         return None;
     }
-    let evidence = format!("{}: CPUs {spared} are measured, not isolated, and had no load", load.name);
+    let evidence = format!("{}: no load ran on {}, measured and not isolated", load.name, spared.named());
     Some(Warning::note(Id::LoadElsewhere, evidence, "give the load those CPUs with --load-cpus"))
 }
 

@@ -24,7 +24,8 @@ pub(super) fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> 
     if let Fact::Value(cpus) = &watch.held_back {
         if !cpus.is_empty() {
             warnings.push(warning(format!(
-                "rt_throttled on CPUs {cpus} (sched/debug in debugfs); {}",
+                "rt_throttled on {} (sched/debug in debugfs); {}",
+                cpus.named(),
                 budget(limits)
             )));
         }
@@ -55,8 +56,9 @@ fn describe(thread: &NeverAsleep, limits: &Throttling) -> String {
     let NeverAsleep { name, tid, policy, priority, cpus, ran, over, worst } = thread;
     let millis = |time: &Nanos| time.0 / 1_000_000;
     format!(
-        "{name} ({tid}) {policy} {priority} on CPUs {cpus} never slept, and got {} of {} ms of CPU time while a wake-up was \
+        "{name} ({tid}) {policy} {priority} on {} never slept, and got {} of {} ms of CPU time while a wake-up was \
          {} ms late; {}",
+        cpus.named(),
         millis(ran),
         millis(over),
         millis(worst),

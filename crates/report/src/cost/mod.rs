@@ -59,12 +59,19 @@ pub fn compared(before: &Cost, after: &Cost, style: &Style) -> String {
     }
     lines.push(String::new());
     let mut text = lines.join("\n") + "\n" + &table::of_two(&against, unit(after)).grid().render(style);
+    if !against.rows.is_empty() {
+        text += &(wrap("", LEGEND, 2, style.width).join("\n") + "\n");
+    }
     for (names, why) in by_reason(against.left_out.iter().map(|(words, why)| (words.clone(), why.as_str()))) {
         let line = format!("{}: {why}", names.join(", "));
         text += &(wrap("Not compared: ", &line, 4, style.width).join("\n") + "\n");
     }
     text
 }
+
+/// What the columns of a comparison are.
+const LEGEND: &str = "before, after: medians of all rounds. times: how the figures of runs compare, which need not be the quotient of \
+                      the medians; the intervals hold for all operations together.";
 
 /// What `after` has that `before` has not, where their rounds were measured in turn.
 fn in_turn(before: &Cost, after: &Cost) -> Option<String> {

@@ -5,7 +5,7 @@ use record::{Activity, Explanation, Hit, Overview, Record, Unit};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Figure, Key, Section, figure, heads, unit_name};
-use crate::explanation::{doubts, head, what_helps, words};
+use crate::explanation::{doubts, head, traced, what_helps, words};
 use crate::overview;
 use crate::svg::{Frame, both, lane, legend_class};
 use crate::text::{percent, sentence};
@@ -34,7 +34,7 @@ fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block>
     let doubts = doubts(explanation, unit);
     blocks.extend(doubts.iter().map(|doubt| Block::Paragraph(sentence(doubt))));
     if explanation.hits.is_empty() {
-        blocks.extend(of_all(&explanation.overview, unit));
+        blocks.extend(of_all(&explanation.overview, traced(explanation), unit));
         return blocks;
     }
     let totals = totals(&explanation.hits);
@@ -42,15 +42,15 @@ fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block>
     let helps = what_helps(&totals.causes);
     blocks.extend(helps.iter().map(|help| Block::Paragraph(sentence(help))));
     blocks.extend(explanation.hits.iter().take(DRAWN).map(|hit| Block::Figure(account(hit, unit))));
-    blocks.extend(of_all(&explanation.overview, unit));
+    blocks.extend(of_all(&explanation.overview, traced(explanation), unit));
     blocks
 }
 
 /// Parts of all activations, and what ran beside threads.
-fn of_all(overview: &Overview, unit: Unit) -> Vec<Block> {
+fn of_all(overview: &Overview, all: u64, unit: Unit) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !overview.parts.is_empty() {
-        blocks.push(Block::Table(parts(overview, unit)));
+        blocks.push(Block::Table(parts(overview, all, unit)));
         blocks.extend(overview::end_to_end(overview, unit).map(|text| Block::Paragraph(sentence(&text))));
     }
     if !overview.handlers.is_empty() {
@@ -59,15 +59,18 @@ fn of_all(overview: &Overview, unit: Unit) -> Vec<Block> {
     blocks
 }
 
-fn parts(overview: &Overview, unit: Unit) -> DataTable {
+fn parts(overview: &Overview, all: u64, unit: Unit) -> DataTable {
     let rows = overview.parts.iter().map(|part| {
         let name = Cell::text(part.name.words());
         [name].into_iter().chain(overview::figures(part, unit).map(Cell::number)).collect()
     });
     let unit = unit_name(unit);
     let rest = ["median", "p99", "worst"].map(|figure| format!("{figure}, {unit}"));
-    let caption = format!("{} in parts", overview::count(overview));
-    DataTable::new(&caption, heads("part", &rest.each_ref().map(String::as_str)), rows.collect())
+    DataTable::new(
+        overview::heading(overview, all),
+        heads("part", &rest.each_ref().map(String::as_str)),
+        rows.collect(),
+    )
 }
 
 fn handlers(overview: &Overview, unit: Unit) -> DataTable {

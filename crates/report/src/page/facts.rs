@@ -203,7 +203,7 @@ fn plan(record: &Record) -> Facts {
     facts.extend(
         plan.left_out
             .iter()
-            .map(|left| entry("Not measured", format!("CPUs {}: {}", left.cpus, left.reason))),
+            .map(|left| entry("Not measured", format!("{}: {}", left.cpus.named(), left.reason))),
     );
     let optional = [
         (

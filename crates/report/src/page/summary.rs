@@ -155,7 +155,7 @@ fn time(prepared: &Prepared<'_>) -> KeyFigure {
     KeyFigure {
         name: "Measured",
         value: time.rounded(),
-        detail: format!("{count} of {length}, CPUs {}", plan.cpus),
+        detail: format!("{count} of {length}, {}", plan.cpus.named()),
     }
 }
 

@@ -57,9 +57,8 @@ fn policies(survey: &Survey) -> Fact<Vec<Policy>> {
 
 fn floating(survey: &Survey) -> Reading {
     let items = policies(survey).map(|policies| {
-        let named = |policy: &Policy| {
-            policy.range(&survey.root).map(|range| item(format!("CPUs {}", policy.cpus), range))
-        };
+        let named =
+            |policy: &Policy| policy.range(&survey.root).map(|range| item(policy.cpus.named(), range));
         Value::List(policies.iter().filter_map(named).collect())
     });
     reading(items, "/sys/devices/system/cpu/cpufreq/policy*/scaling_{governor,min_freq,max_freq}")
@@ -70,7 +69,7 @@ fn drivers(survey: &Survey) -> Reading {
     let items = policies(survey).map(|policies| {
         let named = |policy: &Policy| {
             let driver = policy.file(&survey.root, "scaling_driver").value()?.clone();
-            Some(item(format!("CPUs {}", policy.cpus), driver))
+            Some(item(policy.cpus.named(), driver))
         };
         Value::List(policies.iter().filter_map(named).collect())
     });
@@ -114,7 +113,7 @@ mod tests {
         assert_eq!(shown(&tree, Isolated::Cpus("2-3"), "frequency.floating"), "none");
         assert_eq!(
             shown(&tree, Isolated::Cpus("2-3"), "frequency.drivers"),
-            "CPUs 2: acpi-cpufreq, CPUs 3: acpi-cpufreq"
+            "CPU 2: acpi-cpufreq, CPU 3: acpi-cpufreq"
         );
     }
 

@@ -13,7 +13,7 @@ pub(super) const FACTS: &[NamedFact] = &[
     fact("virtual-cpus.wandering", "threads of virtual CPUs that are not bound to one CPU", |survey| {
         unfit(survey, |task| {
             let task = tasks::with_affinity(&survey.root, task.clone());
-            (task.cpus.len() != 1).then(|| format!("CPUs {}", task.cpus))
+            (task.cpus.len() != 1).then(|| task.cpus.named())
         })
     }),
 ];

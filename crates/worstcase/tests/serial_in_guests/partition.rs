@@ -195,7 +195,7 @@ fn proven(top: &str, state: &str) {
 
     let (code, text) = answer("create --rt 1");
     assert_eq!(code, Some(0), "{text}");
-    assert!(answer("list").1.starts_with(&format!("{top}/worstcase: CPUs 1, {state}, 0 processes")));
+    assert!(answer("list").1.starts_with(&format!("{top}/worstcase: CPU 1, {state}, 0 processes")));
     let (code, text) = answer("create --rt 1");
     assert!(code == Some(2) && text.contains("already"), "{text}");
 

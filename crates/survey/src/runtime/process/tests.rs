@@ -43,7 +43,7 @@ fn threads_are_counted_and_placed() {
     assert_eq!(reading(&tree, "process"), "control (30)");
     assert_eq!(reading(&tree, "process.real-time-threads"), "1");
     assert_eq!(reading(&tree, "process.top-priority"), "80");
-    assert_eq!(reading(&tree, "process.equals"), "other (40) fifo 80: CPUs 2");
+    assert_eq!(reading(&tree, "process.equals"), "other (40) fifo 80: CPU 2");
     assert_eq!(
         (reading(&tree, "process.wandering"), reading(&tree, "process.off-isolated")),
         ("none".into(), "none".into())
@@ -58,7 +58,7 @@ fn two_equals_of_one_process_are_reported_once() {
     let tree = machine();
     thread(&tree, (40, 40), "other", 0, (0, 0), "0-3");
     thread(&tree, (30, 32), "control/b", 0, (1, 80), "2");
-    assert_eq!(reading(&tree, "process.equals"), "control/b (32) fifo 80: CPUs 2");
+    assert_eq!(reading(&tree, "process.equals"), "control/b (32) fifo 80: CPU 2");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub(super) fn equals(survey: &Survey) -> Reading {
                     && !task.cpus.intersection(&other.cpus).is_empty()
             };
             let task = own.iter().filter(meets).find(equal)?;
-            Some(item(named(&other), format!("CPUs {}", task.cpus.intersection(&other.cpus))))
+            Some(item(named(&other), task.cpus.intersection(&other.cpus).named()))
         });
         Fact::Value(Value::List(equal.collect()))
     })
@@ -71,11 +71,7 @@ pub(super) fn wandering(survey: &Survey) -> Reading {
 }
 
 fn with_cpus(threads: Vec<Task>, wanted: impl Fn(&Task) -> bool) -> Vec<crate::Item> {
-    threads
-        .iter()
-        .filter(|task| wanted(task))
-        .map(|task| item(named(task), format!("CPUs {}", task.cpus)))
-        .collect()
+    threads.iter().filter(|task| wanted(task)).map(|task| item(named(task), task.cpus.named())).collect()
 }
 
 /// Threads of programs that it started which are real-time ones: they inherited it, or were made so.

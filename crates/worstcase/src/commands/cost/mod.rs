@@ -204,7 +204,7 @@ impl CostCommand {
         let style = output::style(Stream::Output);
         output::final_data(&shown(cost, earlier, self.json, &style))?;
         let page = report::cost::page(cost, earlier).map_err(|error| Error::new(error, ""))?;
-        output::page(&directory.path().join(PAGE), &page, false)?;
+        output::page(&directory.path().join(PAGE), &page, true)?;
         // One that has too few rounds to be compared with itself would be in vain.
         let can_be_compared = || !report::cost::against(cost, cost).rows.is_empty();
         if !self.json && earlier.is_none() && can_be_compared() {
@@ -244,12 +244,12 @@ fn earlier(path: &Path) -> Result<Cost> {
     Ok(load(path).ok_or_else(none)??)
 }
 
-/// The records in `paths`, if the first of them is one of costs.
+/// The records in `paths`, if any of them is one of costs. Then all must be.
 pub fn records(paths: &[PathBuf]) -> Option<Result<Vec<Cost>>> {
-    let _ = load(paths.first()?)?;
+    let of_costs = paths.iter().find(|path| load(path).is_some())?;
     let none = |path: &PathBuf| {
-        let message = format!("{}: it is no record of costs, as the first is", path.display());
-        Error::new(message, "records of costs are compared with each other")
+        let message = format!("{} is a record of costs, and {} is none", of_costs.display(), path.display());
+        Error::new(message, "name records of one kind, or for each set-up one of both: --trade")
     };
     Some(paths.iter().map(|path| Ok(load(path).ok_or_else(|| none(path))??)).collect())
 }

@@ -130,14 +130,14 @@ impl Create {
 
     fn refuse_lockout(&self, root: &SysRoot) -> Result<()> {
         if let Some(who) = lockout::locked_out(root, sys::process::own_pid().as_raw_pid(), &self.rt) {
-            let message = format!("{who} may run on CPUs {} alone, which would be taken from it", self.rt);
+            let message = format!("{who} may run on {} alone, which would be taken from it", self.rt.named());
             return Err(Error::new(message, "taskset -p lets it run elsewhere first"));
         }
         let all = machine::partitions(root);
         let Some(other) = all.iter().find(|one| !one.cpus.intersection(&self.rt).is_empty()) else {
             return Ok(());
         };
-        let message = format!("CPUs {} are in the partition {} already", other.cpus, other.group);
+        let message = format!("the partition {} has {} already", other.group, other.cpus.named());
         Err(Error::new(message, "worstcase partition undo gives back what worstcase took"))
     }
 }

@@ -18,7 +18,7 @@ impl List {
         let root = SysRoot::live();
         let line = |one: &record::Partition| {
             let processes = processes_in(&root, &one.group);
-            format!("{}: CPUs {}, {}, {processes} processes\n", one.group, one.cpus, one.state)
+            format!("{}: {}, {}, {processes} processes\n", one.group, one.cpus.named(), one.state)
         };
         let text: String = partitions(&root).iter().map(line).collect();
         output::final_data(if text.is_empty() { "there is no partition\n" } else { &text })?;

@@ -37,6 +37,8 @@ enum Verb {
     List(list::List),
     Run(run::Run),
     Verify(verify::Verify),
+    #[command(after_help = "Examples:\n  \
+        worstcase partition undo    put back what there was before create")]
     Undo(Undo),
 }
 

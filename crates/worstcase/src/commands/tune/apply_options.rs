@@ -152,7 +152,11 @@ impl ApplyOptions {
             Some(time) => format!("undone by itself after {time} unless worstcase tune keep{state} is typed"),
             None => format!("worstcase tune undo{state} puts them back"),
         };
-        format!("{} written, {held} as asked for; {end}\n", shown::settings(count))
+        let refused = match applied.taken.len() - count {
+            0 => String::new(),
+            refused => format!(", {refused} refused"),
+        };
+        format!("{} written, {held} as asked for{refused}; {end}\n", shown::settings(count))
     }
 }
 

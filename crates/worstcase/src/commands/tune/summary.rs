@@ -105,11 +105,7 @@ pub fn summary(
 
 /// `To isolate CPUs 2-3: 9 changes (490 writes), all undone by worstcase tune undo.`
 fn head(groups: &[Group], writes: usize, isolated: &CpuList) -> String {
-    let aim = match isolated.len() {
-        0 => String::new(),
-        1 => format!("To isolate CPU {isolated}: "),
-        _ => format!("To isolate CPUs {isolated}: "),
-    };
+    let aim = if isolated.is_empty() { String::new() } else { format!("To isolate {}: ", isolated.named()) };
     match groups.len() {
         0 => "Nothing would be changed.\n".to_owned(),
         count => {
