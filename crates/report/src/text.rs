@@ -51,6 +51,16 @@ pub(crate) fn harmless(text: &str) -> String {
     printable::line(text).into_owned()
 }
 
+/// Words as a shell takes them.
+pub(crate) fn shell(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 /// At most `width` characters; what is cut is marked.
 pub fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {

@@ -38,16 +38,11 @@ pub fn compare_apart(first: &[Value], second: &[Value], comparisons: usize) -> R
     let confidence = confidence_among(comparisons);
     let half = student(1.0 - confidence, freedom) * (one + other).sqrt() + first.cell + second.cell;
     let (low, high) = (difference - half, difference + half);
-    let verdict = match (low > 0.0, high < 0.0) {
-        (true, _) => Verdict::Higher,
-        (_, true) => Verdict::Lower,
-        _ => Verdict::NoDifference,
-    };
     Ok(Comparison {
         ratio: difference.exp(),
         interval: (low.exp(), high.exp()),
         confidence,
-        verdict,
+        verdict: Verdict::of(low, high),
         detectable: Power::of(half, confidence, freedom as usize).detectable(POWER),
     })
 }

@@ -55,6 +55,17 @@ pub enum Verdict {
     NoDifference,
 }
 
+impl Verdict {
+    /// What an interval of the difference of logarithms says.
+    pub(crate) fn of(low: f64, high: f64) -> Self {
+        match (low > 0.0, high < 0.0) {
+            (true, _) => Self::Higher,
+            (_, true) => Self::Lower,
+            _ => Self::NoDifference,
+        }
+    }
+}
+
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
@@ -108,16 +119,11 @@ pub fn compare_among(first: &[Value], second: &[Value], comparisons: usize) -> R
     let high = differences(first, second, |first, second| second.high() - first.low());
     let middle = median(&differences(first, second, |first, second| second.middle() - first.middle()));
     let (lower, upper) = (low[below], high[high.len() - 1 - below]);
-    let verdict = match (lower > 0.0, upper < 0.0) {
-        (true, _) => Verdict::Higher,
-        (_, true) => Verdict::Lower,
-        _ => Verdict::NoDifference,
-    };
     Ok(Comparison {
         ratio: middle.exp(),
         interval: (lower.exp(), upper.exp()),
         confidence,
-        verdict,
+        verdict: Verdict::of(lower, upper),
         detectable: Power::of((upper - lower) / 2.0, confidence, first.len() + second.len() - 2)
             .detectable(POWER),
     })

@@ -6,7 +6,7 @@ use record::verdict::Verdict;
 
 use super::figures::{Reckoned, interval, times};
 use super::{Answer, Experiment};
-use crate::text::{count_of, joined};
+use crate::text::{count_of, joined, shell};
 
 /// What a reader sees first.
 pub(super) struct Conclusion {
@@ -425,14 +425,4 @@ fn again(experiment: &Experiment, option: &str, value: impl ToString) -> String 
         _ => words.extend([option.to_owned(), value.to_string()]),
     }
     shell(&words)
-}
-
-/// The words as a shell takes them.
-pub(super) fn shell(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }

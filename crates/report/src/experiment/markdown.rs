@@ -5,11 +5,12 @@ use experiment::{Compared, Effect};
 use statistics::{Comparison, Verdict};
 
 use super::Experiment;
-use super::conclusion::{method, shell};
+use super::conclusion::method;
 use super::costs::{elsewhere, groups, has_elsewhere, left_out, rows};
 use super::figures::{Costs, Reckoned, times};
 use crate::cost::figure;
 use crate::export::escaped;
+use crate::text::shell;
 
 /// What was asked, what was booted, what each rung gains and costs, and what each operation takes.
 pub fn markdown(experiment: &Experiment) -> String {

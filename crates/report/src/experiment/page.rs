@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{Effect, Unit};
 use units::{InOrder, Nanos};
 
-use super::conclusion::{conclusion, method, noise, shell};
+use super::conclusion::{conclusion, method, noise};
 use super::figures::Reckoned;
 use super::{Arm, Experiment, Measured, costs, published, table};
 use crate::cost::Trade;
@@ -20,6 +20,7 @@ use crate::svg::ccdf::Line;
 use crate::svg::ranges::{self, Range};
 use crate::svg::spread::{self, Axes};
 use crate::svg::{SERIES_CLASSES, both, series_class};
+use crate::text::shell;
 use crate::warnings::{Doubt, doubts};
 
 /// The page: one HTML file, no network.

@@ -1,12 +1,12 @@
 //! An experiment on a terminal.
 
-use super::conclusion::{conclusion, method, noise, shell};
+use super::conclusion::{conclusion, method, noise};
 use super::figures::Reckoned;
 use super::table::{self, Table};
 use super::{Experiment, costs, published};
 use crate::foot::verdict_tone;
 use crate::style::{Style, Tone};
-use crate::text::{harmless, wrap};
+use crate::text::{harmless, shell, wrap};
 
 /// What was asked, the verdict, the arms with their figures, what was compared, and what to do next.
 pub fn text(experiment: &Experiment, style: &Style) -> String {

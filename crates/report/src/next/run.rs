@@ -10,6 +10,7 @@ use crate::explanation::{self, Triable};
 use crate::group::is_unloaded;
 use crate::instrument;
 use crate::style::Style;
+use crate::text::shell;
 
 /// Commands shown.
 const MOST_STEPS: usize = 3;
@@ -44,7 +45,8 @@ pub fn steps(record: &Record, triable: Triable<'_>) -> Vec<Step> {
 
 /// What fits the explanations of a record that lies in `directory`.
 pub fn of_explanations(record: &Record, directory: &str, triable: Triable<'_>) -> Vec<Step> {
-    let export = format!("worstcase explain {} --export perfetto -o run.trace", quoted(directory));
+    let export =
+        format!("worstcase explain {} --export perfetto -o run.trace", shell(&[directory.to_owned()]));
     let events = step(export, "the traced events, for ui.perfetto.dev");
     trials(record, triable).into_iter().chain(events).chain(check()).take(MOST_STEPS).collect()
 }
@@ -63,23 +65,15 @@ pub fn of_several(records: &[Record], directories: &[String]) -> Vec<Step> {
     let again = || {
         let loads: Vec<&str> = first.header.plan.loads.iter().map(String::as_str).collect();
         let command = same(first, &loads)?;
-        step(format!("{command} --against {}", quoted(name)), "measure again as A was, and compare")
+        step(
+            format!("{command} --against {}", shell(std::slice::from_ref(name))),
+            "measure again as A was, and compare",
+        )
     };
     let again = if is_of_machine && others.iter().any(forbidden) { again() } else { None };
-    let all: Vec<_> = directories.iter().map(|one| quoted(one)).collect();
-    let page =
-        step(format!("worstcase report {} --html compared.html", all.join(" ")), "their tails in one plot");
+    let page = format!("worstcase report {} --html compared.html", shell(directories));
+    let page = step(page, "their tails in one plot");
     again.into_iter().chain(page).collect()
-}
-
-/// A path as a shell takes it as one word.
-fn quoted(path: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@".contains(letter);
-    if !path.is_empty() && path.chars().all(is_plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
 }
 
 /// For the terminal, every line ended.
@@ -140,7 +134,9 @@ fn options(record: &Record) -> String {
     let plan = &record.header.plan;
     let mut options = (instrument::of(plan).again)(plan);
     match &plan.partition {
-        Some(partition) => options += &format!(" --partition {}", quoted(&partition.group)),
+        Some(partition) => {
+            options += &format!(" --partition {}", shell(std::slice::from_ref(&partition.group)))
+        }
         None if plan.cpus != record.header.machine.cpus.allowed => {
             options += &format!(" --cpus {}", plan.cpus)
         }
@@ -220,8 +216,9 @@ fn requirement(record: &Record) -> Option<Step> {
     let plan = &record.header.plan;
     let unit = record.header.machine.unit();
     let length = record.scenarios.iter().map(|scenario| scenario.length).min()?;
-    let loads = u64::try_from(plan.loads.len()).unwrap_or(u64::MAX);
-    let time = FIRST_LOOK.saturating_mul(loads).rounded();
+    let loads =
+        named_loads(record).map_or(Request::BENCH_LOADS.len() - plan.loads_left_out.len(), <[_]>::len);
+    let time = FIRST_LOOK.saturating_mul(loads as u64).rounded();
     let whole = |purpose: &str| format!("{purpose}; takes {time}");
     match plan.limit {
         None => {
@@ -242,13 +239,15 @@ fn requirement(record: &Record) -> Option<Step> {
 
 /// The same instrument under the same loads with a limit, for longer.
 fn again(record: &Record, limit: impl std::fmt::Display, duration: &str) -> String {
-    let plan = &record.header.plan;
-    let loads = match () {
-        () if plan.loads.iter().any(|load| load == COMMAND) => String::new(),
-        () if is_unloaded(record) || is_usual(plan) => String::new(),
-        () => format!(" --loads {}", plan.loads.join(",")),
-    };
+    let loads = named_loads(record).map_or_else(String::new, |loads| format!(" --loads {}", loads.join(",")));
     format!("worstcase bench{}{loads} --limit {limit} --duration {duration}", options(record))
+}
+
+/// The loads that a longer run is to name; none where it runs those that bench has by itself: they were those, or none of ours.
+fn named_loads(record: &Record) -> Option<&[String]> {
+    let plan = &record.header.plan;
+    let has_command = plan.loads.iter().any(|load| load == COMMAND);
+    (!has_command && !is_unloaded(record) && !is_usual(plan)).then_some(&plan.loads)
 }
 
 /// Whether the loads are those that bench has unless it is asked for others.

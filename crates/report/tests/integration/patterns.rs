@@ -154,6 +154,23 @@ fn next_steps_fit_what_was_seen() {
 }
 
 #[test]
+fn how_long_a_run_takes_is_said_of_the_loads_that_it_runs() {
+    let time = |loads: &[&str]| {
+        let mut record = quiet();
+        record.judgement.verdict = Verdict::Measured;
+        late(&mut record, 1, &[(27_000, 1_200)]);
+        record.header.plan.loads = loads.iter().map(|load| (*load).to_owned()).collect();
+        record.scenarios.iter_mut().for_each(|one| one.head.planned.load = loads[0].into());
+        run::steps(&record, &|_| false).pop().unwrap()
+    };
+    let (command, purpose) = time(&["io", "cpu"]);
+    assert!(command.contains("--loads io,cpu") && purpose.ends_with("takes 20 min"), "{command}: {purpose}");
+    // Without a load of its own the run that is suggested has the six that bench has.
+    let (command, purpose) = time(&["idle"]);
+    assert!(!command.contains("--loads") && purpose.ends_with("takes 1 h"), "{command}: {purpose}");
+}
+
+#[test]
 fn next_steps_measure_the_same_cpus_and_loads() {
     let mut record = quiet();
     record.judgement.verdict = Verdict::Measured;
