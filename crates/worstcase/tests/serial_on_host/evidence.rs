@@ -273,7 +273,7 @@ fn throttling_is_found_in_the_second_run_after_a_boot_too() {
         let options = ["--loads", "idle", "--duration", "3s", "--warm-up", "100ms", "--cpus", &cpu_name];
         let record = Run::bench(&[&options[..], &LIMIT].concat()).end().record();
         let found = warnings(&record, WarningId::Throttled);
-        let by_itself = found.iter().find(|warning| warning.evidence.contains("fifo 1 on CPUs"));
+        let by_itself = found.iter().find(|warning| warning.evidence.contains("fifo 1 on CPU"));
         let evidence = &by_itself.unwrap_or_else(|| panic!("run {run}: {found:?}")).evidence;
         assert!(evidence.contains("sched_rt_runtime_us is 200000 of 1000000"), "{evidence}");
         println!("{evidence}");
