@@ -319,7 +319,7 @@ fn of_division(header: &Header) -> Vec<Warning> {
         warnings.push(Warning::note(
             Id::NotIsolated,
             format!("everything else may run on {} too", common.named()),
-            "isolate CPUs for real-time work (isolcpus=, or a cpuset partition) and measure those",
+            "isolate CPUs for real-time work (isolcpus=managed_irq,domain,CPUS, or a cpuset partition) and measure those",
         ));
     }
     if !plan.claimed_by_others.is_empty() {

@@ -46,9 +46,10 @@ pub(super) fn uboot(audit: &Audit, boot: &Chosen) -> String {
 
 /// Which words for which reason, and what has none.
 pub(super) fn comments(boot: &Chosen) -> Vec<String> {
-    let cured = boot.cures.iter().flat_map(|(finding, words)| {
+    let cured = boot.cures.iter().flat_map(|cured| {
+        let words = &cured.parts;
         let words = if words.is_empty() { "(set by a rule above)".to_owned() } else { words.join(" ") };
-        reasons(finding).into_iter().chain([format!("#   {words}")])
+        reasons(cured).into_iter().chain([format!("#   {words}")])
     });
     let others = boot.others.len();
     let elsewhere = match others {

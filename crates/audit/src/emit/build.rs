@@ -8,10 +8,10 @@ use crate::finding::Audit;
 /// The fragment, in Enea's form: lines that merge tools read, reasons in comments that they do not.
 pub(super) fn fragment(audit: &Audit, config: &Chosen) -> String {
     let mut lines = head(audit, &format!("{FRAGMENT}: a fragment for merge_config.sh, Yocto, Buildroot."));
-    for (finding, parts) in &config.cures {
+    for cured in &config.cures {
         lines.push(String::new());
-        lines.extend(reasons(finding));
-        lines.extend(parts.iter().cloned());
+        lines.extend(reasons(cured));
+        lines.extend(cured.parts.iter().cloned());
     }
     if config.cures.is_empty() {
         lines.push("# No failed rule asks for another configuration.".to_owned());

@@ -24,11 +24,21 @@ pub(super) struct Choice<'a> {
     chosen: Chosen<'a>,
 }
 
+/// A finding with what cures it.
+pub(super) struct Cured<'a> {
+    /// What fails.
+    pub finding: &'a Finding,
+    /// Its rule, which knows the price.
+    pub rule: &'a Rule,
+    /// What no rule before it has set.
+    pub parts: Vec<String>,
+}
+
 /// What was taken.
 #[derive(Default)]
 pub(super) struct Chosen<'a> {
-    /// Each finding with what cures it.
-    pub cures: Vec<(&'a Finding, Vec<String>)>,
+    /// What is cured, and how.
+    pub cures: Vec<Cured<'a>>,
     /// Each finding that a cure of this kind would help and that got none, and why.
     pub left_out: Vec<(&'a Finding, String)>,
     /// Findings that need a cure of another kind.
@@ -71,7 +81,7 @@ impl<'a> Choice<'a> {
             self.taken.insert((self.key)(part), (part.clone(), &rule.id));
         }
         self.rules.push(rule);
-        self.chosen.cures.push((finding, parts));
+        self.chosen.cures.push(Cured { finding, rule, parts });
     }
 
     fn obstacle(&self, rule: &Rule, parts: &[String], division: &Division) -> Option<String> {
@@ -125,6 +135,6 @@ fn symbol(line: &str) -> &str {
 impl Chosen<'_> {
     /// All parts, in their order.
     pub fn parts(&self) -> Vec<&str> {
-        self.cures.iter().flat_map(|(_, parts)| parts.iter().map(String::as_str)).collect()
+        self.cures.iter().flat_map(|cured| cured.parts.iter().map(String::as_str)).collect()
     }
 }

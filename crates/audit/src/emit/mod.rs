@@ -11,7 +11,7 @@ use printable::line;
 use crate::finding::{Audit, Finding, Outcome};
 use crate::rule::Rule;
 use crate::rules::Rules;
-use choice::{Choice, Chosen};
+use choice::{Choice, Chosen, Cured};
 
 /// In which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +86,9 @@ fn head(audit: &Audit, what: &str) -> Vec<String> {
     ]
 }
 
-/// Why, as comment lines that no parser of configurations takes for `is not set`.
-fn reasons(finding: &Finding) -> Vec<String> {
+/// Why, and at what price, as comment lines that no parser of configurations takes for `is not set`.
+fn reasons(cured: &Cured) -> Vec<String> {
+    let Cured { finding, rule, .. } = cured;
     let seen = finding.evidence.first().map_or_else(String::new, |evidence| evidence.value.to_string());
     let seen = if finding.offenders.is_empty() { seen } else { finding.offenders[0].value.clone() };
     let next_boot = finding.next_boot.iter().map(|change| format!("#   {}", line(change)));
@@ -97,6 +98,7 @@ fn reasons(finding: &Finding) -> Vec<String> {
     ]
     .into_iter()
     .chain(next_boot)
+    .chain(rule.costs.iter().map(|(kind, what)| format!("#   trade-off, {kind}: {}", line(what))))
     .collect()
 }
 

@@ -162,6 +162,47 @@ fn rules_that_contradict_each_other_are_not_both_asked() {
     assert!(fragment.contains("# Not here, bt-light: bt-grave asks for CONFIG_X=y"), "{fragment}");
 }
 
+/// `split_lock_detect=off` stood there like any other word: who pastes it must see that it gives up a protection.
+#[test]
+fn what_a_cure_costs_stands_beside_it_in_every_form() {
+    let rules = Rules::parse(&[(
+        "boot",
+        r#"
+        [[rule]]
+        id = "bt-a"
+        title = "T"
+        problem = "P"
+        why = "W"
+        fact = "boot:a"
+        wanted = { any = "present" }
+        severity = "error"
+        evidence = "mechanism"
+        costs = { power = "more of it", security = "other programs go unpunished" }
+        cure = { boot = ["a"], config = ["CONFIG_A=y"] }
+        source = ["S"]
+    "#,
+    )])
+    .unwrap();
+    for form in [Form::Kconfig, Form::Cmdline, Form::Grub, Form::Uboot, Form::Yocto, Form::Buildroot] {
+        let text = emitted(form, &rules, "");
+        for price in
+            ["#   trade-off, power: more of it\n", "#   trade-off, security: other programs go unpunished\n"]
+        {
+            assert!(text.contains(price), "{form:?}: {text}");
+        }
+    }
+}
+
+/// A word beside another for the same parameter is lost, and one of two recommendations is the worse one.
+#[test]
+fn rules_recommend_one_isolcpus() {
+    let rules = Rules::built_in().unwrap();
+    let words = rules.all().iter().flat_map(|rule| rule.cure.boot.iter());
+    let isolating: Vec<&String> = words.filter(|word| word.starts_with("isolcpus=")).collect();
+    assert!(isolating.len() > 2, "{isolating:?}");
+    assert!(isolating.iter().all(|word| *word == "isolcpus=managed_irq,domain,{isolated}"), "{isolating:?}");
+}
+
 fn apply(patch: &str, directory: &Path) {
     let mut git = Command::new("git")
         .args(["apply", "-"])

@@ -65,7 +65,10 @@ fn movable(root: &SysRoot, expansion: &mut Expansion, interrupt: &Interrupt) -> 
     if interrupt.per_cpu {
         expansion.refuse(target.to_string(), "each CPU has its own: it cannot be moved");
     } else if interrupts::is_managed(root, interrupt.number) {
-        expansion.refuse(target.to_string(), "the kernel manages it: fewer queues, or isolcpus=managed_irq");
+        expansion.refuse(
+            target.to_string(),
+            "the kernel manages it: fewer queues, or isolcpus=managed_irq,domain,CPUS",
+        );
     } else {
         return Some(target);
     }

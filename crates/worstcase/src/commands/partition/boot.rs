@@ -14,6 +14,7 @@ struct Word {
 
 const WORDS: [Word; 4] = [
     Word {
+        // A flag replaces the default, so that `domain` must stand beside `managed_irq` (kernel/sched/isolation.c).
         text: "isolcpus=managed_irq,domain,{rt}",
         does: "no balancing of load, no interrupts that the kernel places itself",
         needs: Some("CPU_ISOLATION"),
