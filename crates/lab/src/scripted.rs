@@ -160,6 +160,7 @@ fn record(guest: &Guest, seed: u64, scenarios: Vec<Scenario>, left: &Left) -> Re
             machine: Machine { lab: Some(lab), ..Machine::default() },
             plan: RunPlan { seed: Some(Seed(seed)), ..RunPlan::default() },
             held: Vec::new(),
+            tuned: None,
         },
         ended: None,
         scenarios,

@@ -437,6 +437,7 @@ mod tests {
             machine: Machine::default(),
             plan: RunPlan::default(),
             held: vec![],
+            tuned: None,
         }
     }
 

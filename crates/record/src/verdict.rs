@@ -286,6 +286,7 @@ pub(crate) mod tests {
             machine: Machine { cpus, ..Machine::default() },
             plan,
             held: vec![],
+            tuned: None,
         }
     }
 

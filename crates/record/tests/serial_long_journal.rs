@@ -37,6 +37,7 @@ fn header() -> Header {
         machine: Machine::default(),
         plan: RunPlan::default(),
         held: vec![],
+        tuned: None,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which records may be compared: Enea's opening demand is that figures are only worth something beside figures from
 //! comparable set-ups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Digest, Lab, LabImages, LabTime, Record, RunPlan, Scenario};
+use record::{Digest, Header, Lab, LabImages, LabTime, Record, RunPlan, Scenario, Tuned};
 use units::InOrder;
 
 use crate::group::end_word;
@@ -48,6 +48,7 @@ pub fn differences(left: &Record, right: &Record) -> Vec<Difference> {
     }
     instrument_differences(left, right, &mut differences);
     load_differences(left, right, &mut differences);
+    tuned_differences(&left.header, &right.header, &mut differences);
     if left.header.plan.partition != right.header.plan.partition {
         differences
             .iter_mut()
@@ -205,6 +206,30 @@ fn load_differences(left: &Record, right: &Record, differences: &mut Vec<Differe
             push(differences, Weight::Forbids, format!("load {load}"), composition, other.clone());
         }
     }
+}
+
+/// What `tune` held in one of the runs only, or otherwise, rule by rule.
+fn tuned_differences(left: &Header, right: &Header, differences: &mut Vec<Difference>) {
+    let (Some(of_left), Some(of_right)) = (&left.tuned, &right.tuned) else {
+        let count = |header: &Header| header.tuned.as_ref().map(|all| format!("{} rules", all.len()));
+        let words = [left, right].map(|header| count(header).unwrap_or_else(|| "unknown".into()));
+        let [left, right] = words;
+        return push(differences, Weight::Note, "applied by tune".into(), left, right);
+    };
+    let rules: BTreeSet<&str> = of_left.iter().chain(of_right).map(|one| one.rule.as_str()).collect();
+    for rule in rules {
+        let [left, right] = [of_left, of_right].map(|all| {
+            let one = all.iter().find(|one| one.rule == rule);
+            one.map_or_else(|| "not applied".to_owned(), tuned)
+        });
+        push(differences, Weight::Note, format!("tune {rule}"), left, right);
+    }
+}
+
+/// `never`, or `0 in 430 settings`.
+fn tuned(one: &Tuned) -> String {
+    let values = one.values.join(", ");
+    if one.settings > 1 { format!("{values} in {} settings", one.settings) } else { values }
 }
 
 /// What each load was made of, by name. A run that was cut off does not know; it has said so already.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use failure::{Error, Result};
 use load::{Catalogue, Load};
-use record::{LoadDirectory, LoadLeftOut, Machine, Request, RunPlan};
+use record::{LoadDirectory, LoadLeftOut, Machine, Request, RunPlan, Tuned};
 use sysroot::SysRoot;
 use units::Seed;
 
@@ -22,7 +22,12 @@ pub struct Means {
     pub page: Option<Page>,
     /// What explains late wake-ups, for requests that want it.
     pub tracer: Option<MakeTracer>,
+    /// What tells which settings `worstcase tune` holds; none for a program that does not know.
+    pub tuned: Option<AskTuned>,
 }
+
+/// What `worstcase tune` holds on this machine; none where that cannot be read.
+pub type AskTuned = fn() -> Option<Vec<Tuned>>;
 
 /// What explains late wake-ups, if the request wants it.
 pub(crate) fn explain(request: &Request, means: &Means) -> Result<Option<(usize, MakeTracer)>> {

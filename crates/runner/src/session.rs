@@ -78,7 +78,8 @@ impl Session {
         let signals = Signals::take()?;
         let mut claims = Claims::on(&division.measured)?;
         plan.claimed_by_others = std::mem::take(&mut claims.by_others);
-        let header = header(plan, machine, request.note);
+        let mut header = header(plan, machine, request.note);
+        header.tuned = means.tuned.and_then(|tuned| tuned());
         let outputs = Outputs::begin(&header, request.out, request.samples_file, means.page)?;
         let kernel_log = KernelLog::open(&root);
         // Keeps off the measured CPUs where there are others.
@@ -139,6 +140,7 @@ fn header(plan: RunPlan, mut machine: Machine, note: Option<String>) -> Header {
         note,
         started: UtcTime(sys::clock::unix_seconds()),
         held: held(&plan),
+        tuned: None,
         machine,
         plan,
     }

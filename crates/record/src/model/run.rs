@@ -49,6 +49,10 @@ pub struct Header {
     pub plan: RunPlan,
     /// Settings of the machine that the run holds while it lasts, and that end with it.
     pub held: Vec<Held>,
+    /// What `worstcase tune` and `partition create` held on this machine when the run began; absent where that is not known, as in
+    /// records of older versions, in those of worstcase-agent, and of users who may not read the journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<Vec<Tuned>>,
 }
 
 /// The program that made the record.
@@ -59,6 +63,18 @@ pub struct Tool {
     pub version: String,
     /// What it was built for and how: `x86_64-linux-gnu static release`.
     pub build: String,
+}
+
+/// What was changed so that a rule passes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tuned {
+    /// The rule, as `worstcase why` takes it; several where they ask for the same.
+    pub rule: String,
+    /// How many settings were changed.
+    pub settings: u64,
+    /// The values that they were given, each once, at most four.
+    pub values: Vec<String>,
 }
 
 /// A setting held during the run.

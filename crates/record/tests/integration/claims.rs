@@ -106,6 +106,7 @@ fn record(latencies: &[u64]) -> Record {
         machine: Machine::default(),
         plan: RunPlan::default(),
         held: vec![],
+        tuned: None,
     };
     Record {
         header,

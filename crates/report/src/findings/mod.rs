@@ -31,11 +31,13 @@ pub struct Shown {
     pub notes: bool,
     /// Everything: notes, what passed, what does not apply.
     pub all: bool,
+    /// Whether root asks: what the kernel refuses is then refused by something else than permissions.
+    pub as_root: bool,
 }
 
 /// The whole answer, with the commands to type next at its end.
 pub fn findings(audit: &Audit, shown: Shown, next: &[(String, String)], style: &Style) -> String {
-    let Shown { notes, all } = shown;
+    let Shown { notes, all, .. } = shown;
     let mut lines = head(audit, style);
     lines.push(String::new());
     let is_folded = |finding: &&Finding| finding.severity == Severity::Note && !(notes || all);
@@ -50,7 +52,7 @@ pub fn findings(audit: &Audit, shown: Shown, next: &[(String, String)], style: &
     if lines.last().is_some_and(|line| !line.is_empty()) {
         lines.push(String::new());
     }
-    lines.extend(foot(audit, style));
+    lines.extend(foot(audit, shown.as_root, style));
     lines.extend(next::steps(next, style));
     lines.into_iter().map(|line| line + "\n").collect()
 }
@@ -214,7 +216,7 @@ fn aside(finding: &Finding, style: &Style) -> Vec<String> {
 }
 
 /// How many of what, and the verdict.
-fn foot(audit: &Audit, style: &Style) -> Vec<String> {
+fn foot(audit: &Audit, as_root: bool, style: &Style) -> Vec<String> {
     let failed =
         |severity| audit.with(Outcome::Failed).filter(|finding| finding.severity == severity).count();
     let by_severity: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
@@ -222,13 +224,13 @@ fn foot(audit: &Audit, style: &Style) -> Vec<String> {
         .filter(|&severity| failed(severity) > 0)
         .map(|of| count_of(failed(of) as u64, of.name()))
         .collect();
-    let mut lines = wrap("", &summary(audit, &by_severity), 2, style.width);
+    let mut lines = wrap("", &summary(audit, &by_severity, as_root), 2, style.width);
     lines.extend(verdict(audit, &by_severity).map(|text| style.paint(verdict_tone(audit.verdict), &text)));
     lines
 }
 
-/// `15 of 85 rules that apply here fail: 5 warnings, 10 notes. 2 could not be read (refused: run as root, with all capabilities).`
-fn summary(audit: &Audit, by_severity: &[String]) -> String {
+/// `15 of 85 rules that apply here fail: 5 warnings, 10 notes. 2 could not be read (refused: run as root).`
+fn summary(audit: &Audit, by_severity: &[String], as_root: bool) -> String {
     let count = |outcome| audit.with(outcome).count();
     let (failed, unread) = (count(Outcome::Failed), count(Outcome::Unreadable));
     let apply = failed + unread + count(Outcome::Passed);
@@ -249,14 +251,21 @@ fn summary(audit: &Audit, by_severity: &[String]) -> String {
                 .as_ref()
                 .is_some_and(|reason| REFUSALS.iter().any(|refusal| reason.contains(refusal)))
         };
-        let hint = if audit.with(Outcome::Unreadable).any(is_refused) {
-            " (refused: run as root, with all capabilities)"
-        } else {
-            ""
+        let hint = match audit.with(Outcome::Unreadable).any(is_refused) {
+            true => refusal(as_root),
+            false => "",
         };
         text += &format!(" {unread} could not be read{hint}.");
     }
     text
+}
+
+/// What to do where the kernel refused something; to root a container or the kernel's lockdown does.
+const fn refusal(as_root: bool) -> &'static str {
+    match as_root {
+        true => " (refused even to root: by the container, or the kernel's lockdown)",
+        false => " (refused: run as root)",
+    }
 }
 
 /// How the kernel says that somebody else may.

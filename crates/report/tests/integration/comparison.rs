@@ -160,6 +160,33 @@ fn another_kernel_machine_or_seed_is_what_a_comparison_is_about() {
     assert!(differences.iter().all(|difference| difference.weight != compare::Weight::Forbids));
 }
 
+/// What `tune apply` changed between two runs is what their comparison is about, and had no line.
+#[test]
+fn what_tune_changed_between_two_runs_is_named_by_rule() {
+    let tuned = |rule: &str, settings, value: &str| record::Tuned {
+        rule: rule.into(),
+        settings,
+        values: vec![value.into()],
+    };
+    let (mut left, mut right) = (failed(), failed());
+    left.header.tuned = Some(vec![tuned("rn-same", 1, "1"), tuned("rn-thp", 1, "madvise")]);
+    right.header.tuned =
+        Some(vec![tuned("rn-same", 1, "1"), tuned("rn-slab", 430, "0"), tuned("rn-thp", 1, "never")]);
+    let said = |left: &record::Record, right: &record::Record| -> Vec<String> {
+        let differences = compare::differences(left, right);
+        assert!(differences.iter().all(|one| one.weight == compare::Weight::Note));
+        differences.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        said(&left, &right),
+        ["tune rn-slab: not applied / 0 in 430 settings", "tune rn-thp: madvise / never"]
+    );
+    left.header.tuned = None;
+    assert_eq!(said(&left, &right), ["applied by tune: unknown / 3 rules"]);
+    right.header.tuned = None;
+    assert_eq!(said(&left, &right), [String::new(); 0]);
+}
+
 #[test]
 fn loads_that_a_partition_keeps_off_its_cpus_forbid_no_comparison() {
     let plain = Spec { loads: vec!["cpu"], cpus: 1, ..Spec::default() }.record();

@@ -72,6 +72,12 @@ pub struct Begin {
     /// The CPUs that were online: what cannot be bound to them while they are away waits for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub online: Option<String>,
+    /// The profiles that were named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<String>,
+    /// The CPUs that were named to be isolated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolate: Option<String>,
 }
 
 /// What came of a write.

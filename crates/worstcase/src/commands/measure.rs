@@ -109,7 +109,7 @@ impl Measure {
     /// Measures and shows; makes a `page` beside the record, and prints what is to stand below the table.
     pub fn run(self, page: Option<Page>, below: Option<Below>) -> Result<ExitCode> {
         output::quiet(self.measuring.quiet);
-        let run = Run::prepare(self.request()?, &Means { page, ..Means::default() })?;
+        let run = Run::prepare(self.request()?, &Means { page, ..super::means() })?;
         let header = run.header();
         self.check_single_cpu(&header.plan)?;
         let mut display = self.display(header);

@@ -171,7 +171,12 @@ fn below(record: &Record, earlier: Option<&Record>, style: &Style) -> Vec<String
 
 /// What runs of this program have beside their requests.
 fn means() -> Means {
-    Means { page: Some(page), tracer: Some(explain::tracer::make), ..Means::default() }
+    Means {
+        page: Some(page),
+        tracer: Some(explain::tracer::make),
+        tuned: Some(tune::tuned),
+        ..Means::default()
+    }
 }
 
 /// The page beside a record.

@@ -8,6 +8,42 @@ use crate::support::is_root;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_worstcase");
 
+/// Settings were applied for one profile and judged by another, which asks for more: a new user saw more failures than before.
+#[test]
+fn what_was_applied_for_a_profile_is_judged_by_it_and_named_in_records() {
+    if !is_root() {
+        return println!("skipped: settings are written by root");
+    }
+    let run = |arguments: &[&str]| Command::new(BINARY).args(arguments).output().unwrap();
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let applied = run(&["tune", "apply", "--profile", "rt", "--isolate", "0", "--only", "rn-stat-interval"]);
+    if !applied.status.success() {
+        return println!("skipped: {}", said(&applied));
+    }
+    let check = ["check", "rn-thp", "--json"];
+    let (itself, named) = (run(&check), run(&["check", "rn-thp", "--json", "--profile", "general"]));
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("record").display().to_string();
+    let measured = run(&["bench", "-D", "1s", "--loads", "idle", "--out", &out]);
+    let undone = run(&["tune", "undo"]);
+    let after = run(&check);
+    assert!(undone.status.success(), "{}", said(&undone));
+    assert!(
+        said(&itself).contains("judged as what tune has applied: --profile rt --isolate 0"),
+        "{}",
+        said(&itself)
+    );
+    let judged = |output: &Output| serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
+    assert_eq!(judged(&itself)["profiles"]["kernel"], "rt");
+    for other in [&named, &after] {
+        assert!(!said(other).contains("judged as"), "{}", said(other));
+    }
+    assert!(measured.status.success(), "{}", said(&measured));
+    let record = record::store::load(Path::new(&out)).unwrap();
+    let tuned = record.header.tuned.unwrap();
+    assert_eq!(tuned.iter().map(|one| one.rule.as_str()).collect::<Vec<_>>(), ["rn-stat-interval"]);
+}
+
 /// System calls that change more than the process that makes them.
 const CHANGING: [&str; 49] = [
     "acct",

@@ -180,11 +180,24 @@ fn rounds_with_a_setting_and_without_it_come_in_turn_and_leave_the_machine_as_it
     assert!(text(&again.output().unwrap()).contains("Their rounds came in turn."));
     assert_eq!(std::fs::read_to_string(INTERVAL).unwrap().trim(), before);
     for refused in ["threadirqs", "/proc/sys/vm/nothing=1", &format!("{INTERVAL}={before}")] {
-        let words = ["--rounds", "1", "--state", "state", "--with", refused];
+        let words = ["--rounds", "7", "--state", "state", "--with", refused];
         let output = cost(directory.path(), "refused", &words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{refused}: {output:?}");
         assert!(!directory.path().join("refused").exists(), "{refused} left a record");
     }
+}
+
+/// Three rounds were measured with a setting and without, minutes long, and then compared nothing.
+#[test]
+fn too_few_rounds_for_a_comparison_are_refused_before_anything_is_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let setting = format!("{INTERVAL}=17");
+    let words = ["--only", "getppid", "--rounds", "3", "--state", "state", "--with", &setting];
+    let output = cost(directory.path(), "few", &words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--rounds 3") && said.contains("--rounds 5 or more"), "{said}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "neither a record nor a journal");
 }
 
 #[test]

@@ -150,6 +150,7 @@ impl Spec {
             machine: parts::machine(self.cpus),
             plan: parts::plan(self),
             held: parts::held(),
+            tuned: None,
         }
     }
 

@@ -128,11 +128,12 @@ impl From<Emitted> for Form {
 }
 
 impl Check {
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(mut self) -> Result<ExitCode> {
         if self.wake.is_asked() {
             return self.wake.run(self.json);
         }
         let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
+        self.take_what_is_applied();
         if let Some(id) = &self.explain {
             why::answer(id, &self.profile, || self.survey())?;
             return Ok(ExitCode::SUCCESS);
@@ -163,6 +164,25 @@ impl Check {
         Ok(ExitCode::from(code))
     }
 
+    /// Settings that were applied for a profile are judged by it: by another one rules would fail that nobody wanted to pass.
+    fn take_what_is_applied(&mut self) {
+        if !self.profile.is_empty() || self.isolate.is_some() || !self.subject.is_this_machine() {
+            return;
+        }
+        let Some(asked) = super::tune::asked() else { return };
+        self.profile = asked.profile.iter().filter_map(|name| name.parse().ok()).collect();
+        self.isolate = asked.isolate.as_ref().and_then(|cpus| cpus.parse().ok());
+        output::words(&format!("note: judged as what tune has applied:{}", self.asked()));
+    }
+
+    /// Profiles and CPUs as they were given, for another command: ` --profile poll --isolate 1`.
+    fn asked(&self) -> String {
+        let profile = self.profile.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let profile = (!profile.is_empty()).then(|| format!(" --profile {profile}"));
+        let isolate = self.isolate.as_ref().map(|cpus| format!(" --isolate {cpus}"));
+        profile.into_iter().chain(isolate).collect()
+    }
+
     /// What is judged.
     fn survey(&self) -> Result<Survey> {
         self.subject.survey(self.isolate.as_ref(), self.papers.completes_by())
@@ -175,16 +195,16 @@ impl Check {
         let mut next = vec![(format!("worstcase why {}", worst.rule), "reasons, price, sources".to_owned())];
         let (on_machine, subject) = (self.subject.is_a_machine(), self.subject.arguments());
         let has = |domain| failed.iter().any(|finding| finding.cure.iter().any(|cure| cure.domain == domain));
-        let isolate = self.isolate.as_ref().map_or_else(String::new, |cpus| format!(" --isolate {cpus}"));
+        let asked = self.asked();
         if on_machine && has(Domain::Runtime) {
-            let command = format!("worstcase tune plan{subject}{isolate}");
+            let command = format!("worstcase tune plan{subject}{asked}");
             next.push((command, "what can be changed without a reboot".to_owned()));
         }
         if has(Domain::Boot) {
-            let command = format!("worstcase check{subject}{isolate} --emit cmdline");
+            let command = format!("worstcase check{subject}{asked} --emit cmdline");
             next.push((command, "the kernel parameters that help".to_owned()));
         } else if !on_machine && has(Domain::Config) {
-            let command = format!("worstcase check{subject}{isolate} --emit kconfig");
+            let command = format!("worstcase check{subject}{asked} --emit kconfig");
             next.push((command, "the kernel configuration that helps".to_owned()));
         }
         next
@@ -194,7 +214,8 @@ impl Check {
         match self.format {
             _ if self.json => serde_json::to_string_pretty(audit).unwrap_or_default() + "\n",
             Format::Text => {
-                let shown = Shown { notes: self.notes, all: self.all };
+                let as_root = rustix::process::geteuid().is_root();
+                let shown = Shown { notes: self.notes, all: self.all, as_root };
                 ::report::findings::findings(audit, shown, &self.next(audit), &output::style(Stream::Output))
             }
             Format::Sarif => audit::export::sarif(audit),

@@ -94,6 +94,11 @@ impl SubjectOptions {
         path.map_or_else(|| "this machine".to_owned(), |path| path.display().to_string())
     }
 
+    /// Whether this machine is judged.
+    pub fn is_this_machine(&self) -> bool {
+        self.is_a_machine() && self.root.is_none()
+    }
+
     /// Whether a whole machine is judged, this one or a captured one.
     pub fn is_a_machine(&self) -> bool {
         self.kconfig.is_none() && self.cmdline.is_none()

@@ -11,6 +11,7 @@ use record::cost::{Cost, CostPlan, load};
 use record::store::{PAGE, RunDirectory};
 use record::time::UtcTime;
 use report::Style;
+use statistics::{LEAST_APART, runs_needed};
 use sys::signal::Signals;
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos, Seed};
@@ -110,6 +111,7 @@ impl CostCommand {
         let machine = runner::guest::machine(&SysRoot::live())?;
         let plan = self.plan(&machine.cpus.online, earlier.as_ref())?;
         let only = self.operations(earlier.as_ref());
+        self.refuse_too_few(&plan, &only)?;
         let settings = (!self.with.is_empty()).then(|| with::Settings::ready(&self.with, &self.state));
         let settings = settings.transpose()?;
         let started = UtcTime(sys::clock::unix_seconds());
@@ -130,6 +132,26 @@ impl CostCommand {
         directory.write_cost(&cost)?;
         measured(&mut cost, files, &directory, &signals)?;
         self.conclude(&cost, earlier.as_ref(), &directory)
+    }
+
+    /// What too few rounds or runs would measure in vain, before anything is changed or waited for.
+    fn refuse_too_few(&self, plan: &CostPlan, only: &[String]) -> Result<()> {
+        let missing = plan.second.is_none().then_some("no second CPU");
+        let measured = measure::planned(only, missing).iter().filter(|one| one.failures.is_empty()).count();
+        let (option, count, needed) = match (self.with.is_empty(), &self.against) {
+            (false, _) => ("--rounds", plan.rounds, runs_needed(1 + measured)),
+            (true, Some(_)) => ("--runs", plan.runs, LEAST_APART),
+            (true, None) => return Ok(()),
+        };
+        if count as usize >= needed {
+            return Ok(());
+        }
+        let message =
+            format!("{option} {count}: a comparison of {measured} operations needs {needed} or more");
+        Err(Error::new(
+            message,
+            format!("{option} {needed} or more; nothing was measured, and nothing changed"),
+        ))
     }
 
     fn check_names(&self) -> Result<()> {

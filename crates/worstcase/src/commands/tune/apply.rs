@@ -37,6 +37,6 @@ impl Apply {
     }
 
     pub fn run(self) -> Result<ExitCode> {
-        self.options.run(self.choice.source(), Beside::Nothing, || self.choice.plan(None))
+        self.options.run(self.choice.begun()?, Beside::Nothing, || self.choice.plan(None))
     }
 }

@@ -57,12 +57,7 @@ pub fn time(text: &str) -> std::result::Result<Nanos, String> {
 impl ApplyOptions {
     /// Writes what `plan` comes to once nothing is left of commands that were killed. `choice` is the file that asks
     /// for it.
-    pub fn run(
-        self,
-        choice: Option<String>,
-        beside: Beside,
-        plan: impl FnOnce() -> Result<Plan>,
-    ) -> Result<ExitCode> {
+    pub fn run(self, begun: Begin, beside: Beside, plan: impl FnOnce() -> Result<Plan>) -> Result<ExitCode> {
         if self.ask && !io::stdin().is_terminal() {
             return Err(Error::new("--ask without a terminal to ask on", "leave it out"));
         }
@@ -81,7 +76,7 @@ impl ApplyOptions {
         }
         let mut journal = match &holding {
             Some(history) => state.resume(&lock, history)?,
-            None => begin(&state, &lock, self.seconds(), choice)?,
+            None => begin(&state, &lock, self.seconds(), begun)?,
         };
         let mut kernel = live(state.directory());
         rely(&state, &lock, &mut journal, holding.is_some(), &plan)?;
@@ -161,17 +156,12 @@ impl ApplyOptions {
 }
 
 /// The journal's beginning, and the process that undoes when so many seconds have run out and the lock is free.
-pub(super) fn begin(
-    state: &State,
-    lock: &Lock,
-    seconds: Option<u64>,
-    choice: Option<String>,
-) -> Result<Journal> {
+pub(super) fn begin(state: &State, lock: &Lock, seconds: Option<u64>, begun: Begin) -> Result<Journal> {
     let started = UtcTime(sys::clock::unix_seconds()).to_string();
     let id = format!("{started}-{}", std::process::id());
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
     let online = tune::undo::online(&SysRoot::live());
-    let begin = Begin { id: id.clone(), tool_version, started, boot_id: boot_id(), seconds, choice, online };
+    let begin = Begin { id: id.clone(), tool_version, started, boot_id: boot_id(), seconds, online, ..begun };
     let mut journal = state.begin(lock)?;
     journal.promise(&Line::Begin(begin))?;
     if let Some(seconds) = seconds {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tune::Plan;
+use tune::journal::Begin;
 
 use super::selection::Selection;
 use failure::{Error, Result};
@@ -62,9 +63,15 @@ impl Choice {
         }
     }
 
-    /// The file, as the journal has it.
-    pub fn source(&self) -> Option<String> {
-        self.file.as_deref().map(|path| whole(path).display().to_string())
+    /// What the journal says of the choice: the file, profiles and CPUs.
+    pub fn begun(&self) -> Result<Begin> {
+        let Selection { profile, isolate, .. } = self.selection()?;
+        Ok(Begin {
+            choice: self.file.as_deref().map(|path| whole(path).display().to_string()),
+            profile: profile.iter().map(ToString::to_string).collect(),
+            isolate: isolate.map(|cpus| cpus.to_string()),
+            ..Begin::default()
+        })
     }
 
     /// What would be written on this machine, or on the one whose files are at `root`.

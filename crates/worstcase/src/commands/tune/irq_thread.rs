@@ -11,6 +11,8 @@ use tune::plan::Handlers as Wanted;
 use tune::{Change, Plan, Request, Thread};
 use units::{CpuList, Policy, Priority};
 
+use tune::journal::Begin;
+
 use super::apply_options::{ApplyOptions, Beside};
 use super::shown;
 use crate::output;
@@ -77,7 +79,7 @@ impl IrqThread {
             output::final_data(&(shown::plan(&plan) + &shown::what_next(&plan, "the same without --plan")))?;
             return Ok(ExitCode::SUCCESS);
         }
-        options.run(None, Beside::WhatHolds, || which.plan(&SysRoot::live()))
+        options.run(Begin::default(), Beside::WhatHolds, || which.plan(&SysRoot::live()))
     }
 }
 

@@ -5,6 +5,7 @@ mod apply_options;
 mod choice;
 #[cfg(test)]
 mod fixture_tests;
+mod held;
 mod irq_thread;
 mod keep;
 mod leftover;
@@ -31,6 +32,7 @@ use failure::Result;
 pub use apply::Apply;
 pub use apply_options::time as wait_time;
 pub use choice::CHOICE;
+pub use held::{asked, tuned};
 pub use leftover::{STATE, warn_of_leftovers};
 pub use persist::write_words;
 pub use selection::Selection;

@@ -8,7 +8,7 @@ use record::Request;
 use serde::{Deserialize, Serialize};
 use sysroot::SysRoot;
 use tune::apply::{End, OnRefusal, apply, rewrite};
-use tune::journal::Lock;
+use tune::journal::{Begin, Lock};
 use tune::undo::differences;
 use tune::{Plan, State, live};
 use units::CpuList;
@@ -106,7 +106,7 @@ pub fn with_settings<T>(
 
 /// The process that undoes waits for the lock, which this one has until it ends: by itself, or killed.
 fn while_applied<T>(state: &State, lock: &Lock, plan: &Plan, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let mut journal = begin(state, lock, Some(0), None)?;
+    let mut journal = begin(state, lock, Some(0), Begin::default())?;
     let mut kernel = live(state.directory());
     let applied = apply(&mut kernel, &mut journal, &plan.steps, OnRefusal::RollBack, &mut |_| true);
     match &applied.end {

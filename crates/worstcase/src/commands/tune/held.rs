@@ -1,0 +1,69 @@
+//! What `tune` holds on this machine, for those who measure and judge it.
+
+use std::collections::BTreeMap;
+
+use record::Tuned;
+use tune::journal::{Begin, History};
+use tune::{State, boot_id};
+
+use super::leftover::STATE;
+
+/// Values of a rule that a record has.
+const MOST_VALUES: usize = 4;
+
+/// What holds, by rule; none where the journal cannot be read or is elsewhere.
+pub fn tuned() -> Option<Vec<Tuned>> {
+    let state = State::of_machine(STATE);
+    state.check_others().ok()?;
+    let history = state.history().ok()?;
+    let history = history.filter(|history| !history.is_of_another_boot(&boot_id()));
+    Some(history.map_or_else(Vec::new, |history| by_rule(&history)))
+}
+
+/// The options by which rules were chosen that `tune apply` made pass, where it was given some: what is applied is judged by them.
+pub fn asked() -> Option<Begin> {
+    let history = State::of_machine(STATE).history().ok()??;
+    let begin = history.begin.filter(|begin| begin.boot_id == boot_id())?;
+    (!begin.profile.is_empty() || begin.isolate.is_some()).then_some(begin)
+}
+
+fn by_rule(history: &History) -> Vec<Tuned> {
+    let mut rules: BTreeMap<String, Tuned> = BTreeMap::new();
+    for taken in history.latest().into_iter().filter(|taken| taken.ours().is_some()) {
+        let rule = taken.rules.join(", ");
+        let none = Tuned { rule: rule.clone(), settings: 0, values: Vec::new() };
+        let tuned = rules.entry(rule).or_insert(none);
+        tuned.settings += 1;
+        let value = taken.ours().unwrap_or_default().to_owned();
+        if tuned.values.len() < MOST_VALUES && !tuned.values.contains(&value) {
+            tuned.values.push(value);
+        }
+    }
+    rules.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tune::Target;
+    use tune::journal::{Outcome, Taken};
+
+    fn taken(rule: &str, file: &str, new: &str, outcome: Option<Outcome>) -> Taken {
+        let target = Target::File(file.to_owned());
+        Taken { rules: vec![rule.to_owned()], target, old: "before".into(), new: new.to_owned(), outcome }
+    }
+
+    #[test]
+    fn settings_are_counted_by_rule_and_refused_ones_left_out() {
+        let steps = vec![
+            taken("rn-slab", "/sys/a", "0", Some(Outcome::Exact)),
+            taken("rn-slab", "/sys/b", "0", None),
+            taken("rn-thp", "/sys/c", "never", Some(Outcome::Clamped("madvise".into()))),
+            taken("rn-irq", "/proc/irq/1", "1", Some(Outcome::Refused(5))),
+        ];
+        let tuned = by_rule(&History { steps, ..History::default() });
+        let shown: Vec<_> =
+            tuned.iter().map(|one| (one.rule.as_str(), one.settings, one.values.join(" "))).collect();
+        assert_eq!(shown, [("rn-slab", 2, "0".to_owned()), ("rn-thp", 1, "madvise".to_owned())]);
+    }
+}
