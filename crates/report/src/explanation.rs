@@ -6,7 +6,7 @@ use units::{Nanos, Total};
 
 use crate::overview;
 use crate::style::{Style, Tone};
-use crate::text::{clip, count_of, harmless, longest, paragraph, percent};
+use crate::text::{count_of, harmless, longest, named_row, paragraph, percent};
 
 /// Causes that are listed, the rest is one line.
 const CAUSES: usize = 8;
@@ -168,7 +168,8 @@ fn causes(totals: &Totals, unit: Unit, style: &Style) -> Vec<String> {
     let mut lines = vec![format!("{:named$}  hits  {:>9}    share  {:>9}", "cause", "time", "worst")];
     let row = |name: &str, hits: String, time: Nanos, worst: String| {
         let share = percent(time.0, totals.time.0);
-        format!("{:named$}  {hits:>4}  {:>9}  {share:>5} %  {worst:>9}", clip(name, named), unit.figure(time))
+        let figures = format!("  {hits:>4}  {:>9}  {share:>5} %  {worst:>9}", unit.figure(time));
+        named_row("", name, named, &figures)
     };
     for cause in totals.causes.iter().take(CAUSES) {
         lines.push(row(&words(cause), cause.hits.to_string(), cause.time, unit.figure(cause.worst)));
@@ -182,7 +183,7 @@ fn causes(totals: &Totals, unit: Unit, style: &Style) -> Vec<String> {
     lines
 }
 
-/// `clear_huge_page in stress: preemption off`: the culprit first, because a narrow terminal cuts the end.
+/// `clear_huge_page in stress: preemption off`: the culprit first.
 pub(crate) fn words(cause: &CauseTotal) -> String {
     let sort = cures::of(cause.class).words;
     let sure = match cause.certainty {
@@ -262,17 +263,9 @@ fn pieces(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
     let longest = longest(hit.pieces.iter().map(|piece| piece.length), PIECES);
     for (place, piece) in hit.pieces.iter().enumerate() {
         if longest.contains(&place) {
-            lines.push(
-                format!(
-                    "  {:>10}  {:room$}  {:>10}  {}",
-                    unit.figure(at),
-                    clip(&format!("{}: {}", piece.stage.words(), harmless(&piece.activity.words())), room),
-                    unit.figure(piece.length),
-                    ""
-                )
-                .trim_end()
-                .to_owned(),
-            );
+            let head = format!("  {:>10}  ", unit.figure(at));
+            let words = format!("{}: {}", piece.stage.words(), piece.activity.words());
+            lines.push(named_row(&head, &words, room, &format!("  {:>10}", unit.figure(piece.length))));
         }
         at += piece.length;
     }

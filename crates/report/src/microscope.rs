@@ -6,7 +6,7 @@ use record::{Class, Unit};
 use units::Nanos;
 
 use crate::style::{Style, Tone};
-use crate::text::{clip, count_of, harmless, longest, percent};
+use crate::text::{clip_inside, count_of, harmless, longest, named_row, percent};
 
 /// Causes that are listed, the rest is one line.
 const CAUSES: usize = 8;
@@ -51,7 +51,7 @@ pub fn tails(tails: &[(String, String, Vec<Account>)], style: &Style) -> String 
     let mut lines = vec![style.paint(Tone::Strong, head)];
     lines.push(format!("{:room$}  {:>12}  share  cause", "", "instructions"));
     for (arm, load, accounts) in tails {
-        let name = clip(&format!("{}  {}", harmless(arm), harmless(load)), room);
+        let name = clip_inside(&format!("{}  {}", harmless(arm), harmless(load)), room);
         let Some((worst, least)) = accounts.first().zip(accounts.last()) else {
             lines.push(format!("{name:room$}  {:>12}", "not found"));
             continue;
@@ -62,10 +62,14 @@ pub fn tails(tails: &[(String, String, Vec<Account>)], style: &Style) -> String 
         for place in 0..HEAVIEST.min(all.len()).max(lateness.len()) {
             let name = if place == 0 { name.as_str() } else { "" };
             let lateness = lateness.get(place).map_or("", String::as_str);
-            let cause = all.get(place).map_or(String::new(), |row| {
-                format!("{:>3} %  {}", (100 * row.time.0 + time / 2) / time.max(1), clip(&words(row), width))
-            });
-            lines.push(format!("{name:room$}  {lateness:>12}  {cause}"));
+            let head = format!("{name:room$}  {lateness:>12}  ");
+            lines.push(all.get(place).map_or_else(
+                || head.clone(),
+                |one| {
+                    let share = (100 * one.time.0 + time / 2) / time.max(1);
+                    named_row(&format!("{head}{share:>3} %  "), &words(one), width, "")
+                },
+            ));
         }
     }
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
@@ -79,7 +83,7 @@ fn causes(accounts: &[Account], style: &Style) -> Vec<String> {
         vec![format!("{:width$}  hits  {:>12}    share  {:>10}", "cause", "instructions", "worst")];
     let line = |name: &str, hits: String, sum: u64, worst: String| {
         let (figure, share) = (UNIT.figure(Nanos(sum)), percent(sum, time));
-        format!("{:width$}  {hits:>4}  {figure:>12}  {share:>5} %  {worst:>10}", clip(name, width))
+        named_row("", name, width, &format!("  {hits:>4}  {figure:>12}  {share:>5} %  {worst:>10}"))
     };
     for row in all.iter().take(CAUSES) {
         lines.push(line(&words(row), row.hits.to_string(), row.time.0, UNIT.figure(row.worst)));
@@ -147,12 +151,9 @@ fn pieces(account: &Account, style: &Style) -> Vec<String> {
     let (mut lines, mut at) = (Vec::new(), Nanos::ZERO);
     for (place, piece) in account.pieces.iter().enumerate() {
         if longest.contains(&place) {
-            let words = clip(&piece_words(piece), room);
-            lines.push(format!(
-                "  {:>10}  {words:room$}  {:>10}",
-                UNIT.figure(at),
-                UNIT.figure(piece.length)
-            ));
+            let (head, tail) =
+                (format!("  {:>10}  ", UNIT.figure(at)), format!("  {:>10}", UNIT.figure(piece.length)));
+            lines.push(named_row(&head, &piece_words(piece), room, &tail));
         }
         at += piece.length;
     }
@@ -194,9 +195,10 @@ fn calls(account: &Account, style: &Style) -> Vec<String> {
             return;
         }
         let name = harmless(path.last().copied().unwrap_or_default());
-        let indented = format!("{:indent$}{name}", "", indent = path.len().saturating_sub(1).min(30));
+        let indent = " ".repeat(path.len().saturating_sub(1).min(30));
         let (total, own) = (UNIT.figure(Nanos(node.total)), UNIT.figure(Nanos(node.own)));
-        lines.push(format!("  {total:>10}{own:>10}  {}", clip(&indented, style.width.saturating_sub(24))));
+        let head = format!("  {total:>10}{own:>10}  {indent}");
+        lines.push(named_row(&head, &name, style.width.saturating_sub(head.len()).max(20), ""));
     });
     if hidden > 0 {
         lines.push(format!("  and {} with less", count_of(hidden, "function")));

@@ -5,7 +5,7 @@ use record::{Handler, Overview, PathLengths, Unit};
 use units::Nanos;
 
 use crate::style::{Style, Tone};
-use crate::text::{clip, count_of, harmless, paragraph};
+use crate::text::{count_of, harmless, named_row, paragraph};
 
 /// Handlers that are listed in a text.
 const LISTED: usize = 12;
@@ -83,13 +83,13 @@ fn handlers_text(overview: &Overview, unit: Unit, style: &Style) -> String {
     let mut text = gap.to_owned() + &style.paint(Tone::Strong, &(head + ", the longest first\n"));
     text += &format!("{:room$}  {:>8}  {:>11}  {:>9}  on CPU\n", "handler", "number", "time", "longest");
     for handler in overview.handlers.iter().take(LISTED) {
-        let name = clip(&name(handler), room);
         let (time, longest) = (unit.figure(handler.time), unit.figure(handler.longest));
-        text += &format!(
-            "{name:room$}  {:>8}  {time:>11}  {longest:>9}  {:>6}\n",
+        let figures = format!(
+            "  {:>8}  {time:>11}  {longest:>9}  {:>6}",
             handler.count,
             handler.longest_on.to_string()
         );
+        text += &(named_row("", &name(handler), room, &figures) + "\n");
     }
     let hidden = overview.handlers.len().saturating_sub(LISTED) as u64 + overview.left_out;
     if hidden > 0 {

@@ -107,6 +107,16 @@ pub(crate) fn wrap(head: &str, text: &str, hang: usize, width: usize) -> Vec<Str
     lines.into_iter().map(|line| clip(line.trim_end(), width)).collect()
 }
 
+/// A line of a table with a `name` that may be wider than its column of `room`: `tail` stands behind its first line, and the
+/// rest of the name below. Names are what is looked for in the output: none is cut.
+pub(crate) fn named_row(head: &str, name: &str, room: usize, tail: &str) -> String {
+    let below = format!("\n{}", " ".repeat(head.chars().count()));
+    let mut lines = wrap("", name, 2, room).into_iter();
+    let first = lines.next().unwrap_or_default();
+    let first = format!("{head}{first:room$}{tail}").trim_end().to_owned();
+    lines.fold(first, |text, line| text + &below + &line)
+}
+
 /// A word that fits into `width`, or the parts of one that does not.
 fn pieces(word: &str, width: usize) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
@@ -136,6 +146,17 @@ mod tests {
         assert_eq!(percent(1, 1_000_000_000), "<0.001");
         assert_eq!(percent(1, 1_000), "0.100");
         assert_eq!(percent(1, 3), "33.3");
+    }
+
+    #[test]
+    fn long_names_go_on_below_their_figures() {
+        assert_eq!(named_row("  ", "short", 10, "  7"), "  short       7");
+        let name = "clear_huge_page in stress: no preemption point";
+        let text = named_row("> ", name, 20, "  7");
+        assert_eq!(text, "> clear_huge_page in      7\n    stress: no\n    preemption point");
+        let long = "a_function_whose_name_is_wider_than_its_column";
+        let whole: String = named_row("", long, 20, "").split_whitespace().collect();
+        assert_eq!(whole, long);
     }
 
     #[test]
