@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(named_row("  ", "short", 10, "  7"), "  short       7");
         let name = "clear_huge_page in stress: no preemption point";
         let text = named_row("> ", name, 20, "  7");
-        assert_eq!(text, "> clear_huge_page in      7\n    stress: no\n    preemption point");
+        assert_eq!(text, "> clear_huge_page in    7\n    stress: no\n    preemption point");
         let long = "a_function_whose_name_is_wider_than_its_column";
         let whole: String = named_row("", long, 20, "").split_whitespace().collect();
         assert_eq!(whole, long);

@@ -65,8 +65,13 @@ pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), Error> {
 
 /// Writes data at the end of a command; output that is lost is an error.
 pub fn final_data(text: &str) -> Result<(), Error> {
-    let hint = "what was measured is in the record, if one was written: worstcase report DIR";
-    data(text).map(drop).map_err(|error| Error::new(format!("write to standard output: {error}"), hint))
+    data(text).map(drop).map_err(|error| {
+        let hint = match files::hint(&error) {
+            "" => "what was measured is in the record, if one was written: worstcase report DIR",
+            hint => hint,
+        };
+        Error::new(format!("write to standard output: {error}"), hint)
+    })
 }
 
 /// Writes a page. One that nobody named a place for is no error where it cannot be written: what it shows is kept elsewhere.
@@ -158,9 +163,19 @@ pub fn end_progress() {
 /// Says what went wrong and what to do.
 pub fn error(error: &Error) {
     words(&format!("error: {}", error.message));
-    if !error.hint.is_empty() {
-        words(&format!("  hint: {}", error.hint));
+    let hint = fitting(&error.hint, rustix::process::geteuid().is_root());
+    if !hint.is_empty() {
+        words(&format!("  hint: {hint}"));
     }
+}
+
+/// The hint for who reads it: what root was refused, root is not told to try as root.
+fn fitting(hint: &str, is_root: bool) -> String {
+    const AS_ROOT: [&str; 2] = ["run as root", "run it as root"];
+    const TO_ROOT: &str =
+        "root was refused: a capability is missing, or a security module or the kernel's lockdown forbids it";
+    let rest = AS_ROOT.iter().find_map(|words| hint.strip_prefix(words)).filter(|_| is_root);
+    rest.map_or_else(|| hint.to_owned(), |rest| format!("{TO_ROOT}{rest}"))
 }
 
 /// Says what went wrong in a run, has it shown, and gives its exit code. Output that was lost is an error, unless the run
@@ -197,8 +212,8 @@ pub fn usage(mut error: clap::Error) -> ExitCode {
     without_tip_of_values(&mut error);
     let printed = error.print();
     if let Some(lost) = printed.err().filter(|lost| lost.kind() != ErrorKind::BrokenPipe) {
-        words(&format!("error: write to standard output: {lost}"));
-        return ExitCode::from(2);
+        let hint = files::hint(&lost);
+        return ended(Err(Error::new(format!("write to standard output: {lost}"), hint)));
     }
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
@@ -262,6 +277,16 @@ fn window(stream: Stream) -> Option<rustix::termios::Winsize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn root_is_not_told_to_run_it_as_root() {
+        let hint = "run as root, or name a place that you may use";
+        assert_eq!(fitting(hint, false), hint);
+        let to_root = fitting(hint, true);
+        assert!(to_root.starts_with("root was refused: a capability is missing"), "{to_root}");
+        assert!(to_root.ends_with(", or name a place that you may use"), "{to_root}");
+        assert_eq!(fitting("give another file", true), "give another file");
+    }
 
     #[test]
     fn json_leaves_without_what_a_viewer_obeys() {

@@ -90,7 +90,7 @@ fn privileges(record: &Record) -> Option<Step> {
     lacks_privileges(record).then_some(())?;
     let loads: Vec<&str> = record.header.plan.loads.iter().map(String::as_str).collect();
     let command = same(record, &loads).unwrap_or_else(|| "worstcase bench".into());
-    step(format!("sudo {command}"), "measure with real-time priority and locked memory")
+    step(command, "as root: measure with real-time priority and locked memory")
 }
 
 fn lacks_privileges(record: &Record) -> bool {
@@ -98,9 +98,9 @@ fn lacks_privileges(record: &Record) -> bool {
     has(WarningId::PolicyDiffers) && has(WarningId::MemoryNotLocked)
 }
 
-/// What a command that traces begins with.
-fn traced(record: &Record) -> &'static str {
-    if lacks_privileges(record) { "sudo worstcase bench --explain" } else { "worstcase bench --explain" }
+/// What a command is for that root must type, as this run shows. Not every machine has a sudo.
+fn as_root(record: &Record, purpose: &str) -> String {
+    if lacks_privileges(record) { format!("as root: {purpose}") } else { purpose.to_owned() }
 }
 
 /// What an interruption left out.
@@ -164,7 +164,7 @@ fn longer_trace(record: &Record) -> Option<Step> {
     let load = with_load(&record.explanations.iter().find(missed)?.scenario.head.planned.load);
     let length = record.header.plan.duration.unwrap_or(SHORT_TRACE).saturating_mul(LONGER).max(SHORT_TRACE);
     step(
-        format!("{}{}{load} --duration {length}", traced(record), options(record)),
+        format!("worstcase bench --explain{}{load} --duration {length}", options(record)),
         "late wake-ups came while the trace was read: a longer run catches more",
     )
 }
@@ -180,7 +180,8 @@ fn explain(record: &Record) -> Option<Step> {
         return None;
     }
     let loads = with_load(&scenario.head.planned.load);
-    step(format!("{}{}{loads}", traced(record), options(record)), "find out what delayed the worst wake-ups")
+    let purpose = as_root(record, "find out what delayed the worst wake-ups");
+    step(format!("worstcase bench --explain{}{loads}", options(record)), purpose)
 }
 
 /// The option that measures under this load alone, where it can be named.

@@ -199,7 +199,7 @@ fn next_steps_measure_the_same_cpus_and_loads() {
 #[test]
 fn a_run_without_privileges_is_to_be_made_again_with_them() {
     let mut record = quiet();
-    let again = "sudo worstcase bench --loads io --duration 10s";
+    let again = "worstcase bench --loads io --duration 10s";
     let mut doubt = |id| {
         record.warnings.push(Warning {
             id,

@@ -24,14 +24,14 @@ pub fn place(root: &SysRoot) -> Result<&'static str> {
         Some((place, Fact::Unreadable(errno))) => {
             let answer = std::io::Error::from_raw_os_error(errno);
             Err(Error::new("read", place, &answer).hint(match answer.kind() {
-                std::io::ErrorKind::PermissionDenied => "tracing needs root: run it with sudo",
+                std::io::ErrorKind::PermissionDenied => "tracing needs root: run it as root",
                 _ => "",
             }))
         }
         Some((place, tracer)) => Err(Error::new("read", place, tracer)),
         None => {
             let error = Error::new("find", PLACES[0], "tracefs is not mounted");
-            Err(error.hint(format!("mount -t tracefs none {}", PLACES[0])))
+            Err(error.hint(format!("as root: mount -t tracefs none {}", PLACES[0])))
         }
     }
 }
@@ -90,6 +90,6 @@ mod tests {
         assert_eq!(place(&root(&["/sys/kernel/debug/tracing/current_tracer"])).unwrap(), PLACES[1]);
         let error = place(&root(&[])).unwrap_err();
         assert_eq!(error.to_string(), "find /sys/kernel/tracing: tracefs is not mounted");
-        assert_eq!(error.hint, "mount -t tracefs none /sys/kernel/tracing");
+        assert_eq!(error.hint, "as root: mount -t tracefs none /sys/kernel/tracing");
     }
 }

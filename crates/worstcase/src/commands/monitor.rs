@@ -100,9 +100,13 @@ pub struct Monitor {
 
 const EXAMPLES: &str = "\
 Examples:
-  worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 --loop-back --out own.json    both lines joined by a wire
-  worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 --calibration own.json -D 10m
-  worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 --listen 10.0.0.3             for latmus -z and -Z";
+  worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 --loop-back
+      both lines joined by a wire: what the monitor itself takes; with --out own.json
+      later runs take it off: --calibration own.json
+  worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 -D 10m
+      a board answers, which runs worstcase measure --probe gpio
+  worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 --listen 10.0.0.3
+      the responder asks for its run itself: latmus -z and -Z";
 
 /// The warm-up, whose pulses are not counted.
 const WARM_UP: Duration = Duration::from_secs(1);

@@ -59,15 +59,23 @@ fn form(file: &Path) -> Result<Writer> {
     }
 }
 
-/// Never over another file.
+/// Never over another file. What could not be written whole is taken away: a part of a snapshot would be read as one.
 fn save(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    files::create_new(file, files::READABLE)?.write_all(bytes)
+    let mut made = files::create_new(file, files::READABLE)?;
+    let written = made.write_all(bytes);
+    if written.is_err() {
+        let _ = std::fs::remove_file(file);
+    }
+    written
 }
 
 fn failed(file: &Path, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::AlreadyExists => "name another file, or remove this one",
-        _ => "name a file in a directory that you may write to",
+        _ => match files::hint(error) {
+            "" => "name a file in a directory that you may write to",
+            hint => hint,
+        },
     };
     Error::new(format!("write {}: {error}", file.display()), hint)
 }

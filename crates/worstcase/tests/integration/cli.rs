@@ -103,6 +103,7 @@ fn output_that_is_lost_is_an_error() {
             said.starts_with("error: write to standard output: No space left on device"),
             "{arguments:?}: {said}"
         );
+        assert!(said.contains("\n  hint: make room there, or name another place\n"), "{arguments:?}: {said}");
     }
 }
 

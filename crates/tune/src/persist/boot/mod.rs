@@ -41,6 +41,9 @@ const OWN: &str = "worstcase";
 /// The first line of what we write, where the file's form has comments.
 const HEADER: &str = "# Written by worstcase tune persist; worstcase tune persist --undo takes it back.";
 
+/// The reason of the refusal where no boot loader has left files that are known.
+pub const NO_LOADER: &str = "there are none that are known";
+
 /// In which way the words come into force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -197,7 +200,7 @@ fn request(root: &SysRoot, programs: &mut dyn Programs, loader: Option<&str>) ->
             environment.map_or_else(
                 || {
                     failed(
-                        "there are none that are known",
+                        NO_LOADER,
                         "the words can be given where the machine's loader has them",
                     )
                 },

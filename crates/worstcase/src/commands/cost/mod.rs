@@ -231,7 +231,9 @@ impl CostCommand {
         let can_be_compared = || !report::cost::against(cost, cost).rows.is_empty();
         if !self.json && earlier.is_none() && can_be_compared() {
             let path = directory.path().display();
-            output::news(&format!("Next  worstcase cost --against {path}    after a change: what it costs"));
+            let next =
+                [(format!("worstcase cost --against {path}"), "after a change: what it costs".to_owned())];
+            output::final_data(&::report::next::text(&next, &style))?;
         }
         let is_open =
             earlier.is_some_and(|earlier| report::cost::against(earlier, cost).inconclusive.is_some());
@@ -317,6 +319,9 @@ pub fn trade(paths: &[PathBuf]) -> Result<report::cost::Trade> {
     })
 }
 
+/// Columns of the list, which is read on small terminals and in pipes alike.
+const LIST_WIDTH: usize = 80;
+
 fn list(only: &[String]) -> String {
     let mut text = String::new();
     let mut family = "";
@@ -325,17 +330,11 @@ fn list(only: &[String]) -> String {
             family = operation.family();
             text += &format!("{family}:\n");
         }
-        text += &format!(
-            "  {:18} {}\n{:21}one: {}\n{:21}as: {}\n{:21}stands for: {}\n",
-            operation.name,
-            operation.title,
-            "",
-            operation.unit,
-            "",
-            operation.source,
-            "",
-            operation.stands_for
-        );
+        text += &format!("  {:18} {}\n", operation.name, operation.title);
+        let lines = [("one", operation.unit), ("as", operation.source), ("stands for", operation.stands_for)];
+        for (what, words) in lines {
+            text += &report::text::paragraph(&format!("{what}: {words}"), 21, LIST_WIDTH);
+        }
     }
     text
 }

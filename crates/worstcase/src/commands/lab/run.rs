@@ -28,7 +28,7 @@ use failure::{Error, Result};
 #[command(after_help = "Examples:\n  \
     worstcase lab run --kernel debian-6.1-rt-amd64 -- bench --loads idle,scary-grinder --duration 2s\n  \
     worstcase lab run --kernel ./bzImage --append threadirqs -- measure --samples 1000 --seed 7\n  \
-    worstcase lab run --kernel ./bzImage --time wall --cpus 2 --append isolcpus=1 -- shell")]
+    worstcase lab run --kernel ./bzImage --time wall --cpus 2 --append threadirqs -- shell")]
 pub struct Run {
     /// The kernel: a name from `lab kernels list`, or the path of an image (with a `/`)
     #[arg(long, value_name = "NAME|PATH")]

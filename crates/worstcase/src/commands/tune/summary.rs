@@ -185,19 +185,19 @@ fn left(plan: &Plan, selection: &Selection) -> String {
 fn commands(groups: &[Group], selection: &Selection, arguments: &str) -> Vec<(String, String)> {
     let tried: Vec<&str> =
         groups.iter().filter(|group| group.gain.is_some()).take(TRIED).map(|group| group.rule).collect();
-    let sudo = if rustix::process::geteuid().is_root() { "" } else { "sudo " };
-    let apply = (format!("{sudo}worstcase tune apply{arguments}"), "write them all".to_owned());
+    let as_root = if rustix::process::geteuid().is_root() { "" } else { "as root: " };
+    let apply = (format!("worstcase tune apply{arguments}"), format!("{as_root}write them all"));
     if tried.is_empty() {
         return vec![apply];
     }
     let purpose = match tried.len() {
-        1 => "measure whether it helps".to_owned(),
+        1 => format!("{as_root}measure whether it helps"),
         count => format!(
-            "measure whether the first {} help, each by itself",
+            "{as_root}measure whether the first {} help, each by itself",
             if count == 2 { "two" } else { "three" }
         ),
     };
-    vec![(format!("{sudo}worstcase tune trial{} {}", selection.for_trial(), tried.join(" ")), purpose), apply]
+    vec![(format!("worstcase tune trial{} {}", selection.for_trial(), tried.join(" ")), purpose), apply]
 }
 
 /// `1 change`, `2 changes`.

@@ -62,6 +62,23 @@ fn on_a_small_disk(
     Some((ended, record, out, disk))
 }
 
+/// An empty file was left, which the next try found in its way and `check --root` took for a machine without files.
+#[test]
+fn a_snapshot_for_which_there_is_no_room_leaves_no_file() {
+    let Some(disk) = is_root().then(|| SmallDisk::mount("64k")).flatten() else {
+        return skipped("mounting a small file system needs root");
+    };
+    for name in ["board.txt", "board.tar.gz"] {
+        let file = disk.path().join(name);
+        disk.fill();
+        let output = Command::new(BINARY).arg("snapshot").arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("No space left") && said.contains("hint: make room there"), "{said}");
+        assert!(!file.exists(), "{name}");
+    }
+}
+
 #[test]
 fn a_disk_that_fills_up_while_measuring_is_an_error_and_measuring_goes_on() {
     let filled = on_a_small_disk(|run, disk| {

@@ -30,7 +30,7 @@ pub struct BootOptions {
     #[arg(long)]
     boot: bool,
 
-    /// Write these words: "isolcpus=2-3 nohz_full=2-3"
+    /// Write these words: "isolcpus=managed_irq,domain,2-3 nohz_full=2-3"
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     words: Option<String>,
 
@@ -116,7 +116,8 @@ impl BootOptions {
         }
         let edit = self.edit(&parts.root, choice)?;
         let plan =
-            boot::plan(&parts.root, parts.programs.as_mut(), self.loader.as_deref(), &edit, self.manner())?;
+            boot::plan(&parts.root, parts.programs.as_mut(), self.loader.as_deref(), &edit, self.manner())
+                .map_err(|error| by_hand(error, &edit))?;
         if dry_run {
             output::final_data(&text(&plan))?;
             return Ok(ExitCode::SUCCESS);
@@ -134,6 +135,21 @@ impl BootOptions {
         };
         let remove = self.remove.clone();
         Ok(ParameterEdit { remove, replace: self.replace, ..ParameterEdit::of(&text)? })
+    }
+}
+
+/// Where no boot loader is known somebody else has to write the words, and must know them.
+fn by_hand(error: tune::Error, edit: &ParameterEdit) -> Error {
+    let is_unknown = error.reason == boot::NO_LOADER;
+    let (add, remove) = (line(&edit.set), edit.remove.join(" "));
+    let error = Error::from(error);
+    let of = |what: &str, words: String| (!words.is_empty()).then(|| format!("{what} {words}"));
+    let todo: Vec<String> = of("add", add).into_iter().chain(of("take off", remove)).collect();
+    match is_unknown {
+        true => {
+            error.with_hint(format!("where this machine has its kernel command line: {}", todo.join("; ")))
+        }
+        false => error,
     }
 }
 
@@ -335,5 +351,29 @@ fn of_word(word: &str, effect: &Effect) -> String {
         Effect::NotGiven(why) => shown::marked("not given", &format!("{word}: {why}")),
         Effect::Ignored(why) => shown::marked("ignored", &format!("{word}: {why}")),
         Effect::Differs(why) => shown::marked("differs", &format!("{word}: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that could not be written were not shown either.
+    #[test]
+    fn where_no_boot_loader_is_known_the_words_to_add_by_hand_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let edit = ParameterEdit {
+            remove: vec!["quiet".into()],
+            ..ParameterEdit::of("isolcpus=managed_irq,domain,1 threadirqs").unwrap()
+        };
+        let refused = boot::plan(&SysRoot::at(root.path()), &mut NoPrograms, None, &edit, Manner::Default);
+        let error = by_hand(refused.unwrap_err(), &edit);
+        assert_eq!(
+            error.hint,
+            "where this machine has its kernel command line: add isolcpus=managed_irq,domain,1 threadirqs; take off quiet"
+        );
+        let (path, reason) = ("grub.cfg".to_owned(), "it is damaged".to_owned());
+        let other = tune::Error { operation: "understand", path, reason, hint: "mend it" };
+        assert_eq!(by_hand(other, &edit).hint, "mend it");
     }
 }
