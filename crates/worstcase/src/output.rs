@@ -169,7 +169,7 @@ pub fn error(error: &Error) {
     }
 }
 
-/// The hint for who reads it: what root was refused, root is not told to try as root.
+/// The hint for who reads it: what root was refused, root is not asked to try as root.
 fn fitting(hint: &str, is_root: bool) -> String {
     const AS_ROOT: [&str; 2] = ["run as root", "run it as root"];
     const TO_ROOT: &str =
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_not_told_to_run_it_as_root() {
+    fn root_is_not_asked_to_run_it_as_root() {
         let hint = "run as root, or name a place that you may use";
         assert_eq!(fitting(hint, false), hint);
         let to_root = fitting(hint, true);

@@ -184,7 +184,7 @@ fn what_tune_changed_between_two_runs_is_named_by_rule() {
     left.header.tuned = None;
     assert_eq!(said(&left, &right), ["applied by tune: unknown / 3 rules"]);
     right.header.tuned = None;
-    assert_eq!(said(&left, &right), [String::new(); 0]);
+    assert!(said(&left, &right).is_empty());
 }
 
 #[test]

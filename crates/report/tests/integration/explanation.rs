@@ -114,7 +114,8 @@ fn all_activations_stand_in_parts_and_their_worst_are_no_bound() {
 fn an_explanation_says_causes_what_helps_the_worst_and_what_is_missing() {
     let text = report::explanation::text(&explained(), &Style::default());
     for expected in [
-        "clear_huge_page in <b>stress</b>: no pree",
+        "clear_huge_page in <b>stress</b>: no  ",
+        "\n  preemption point (likely)\n",
         "\nsum  ",
         "against no preemption point: kc-preempt-rt, bt-preempt, rn-thp",
         "The worst: 5000.0 us on CPU 1, activation 3447",
