@@ -1,6 +1,7 @@
 //! The commands: one file each.
 
 pub mod agent;
+mod applied;
 mod bench;
 mod check;
 mod cost;
@@ -174,7 +175,7 @@ fn means() -> Means {
     Means {
         page: Some(page),
         tracer: Some(explain::tracer::make),
-        tuned: Some(tune::tuned),
+        tuned: Some(applied::tuned),
         ..Means::default()
     }
 }

@@ -169,7 +169,7 @@ impl Check {
         if !self.profile.is_empty() || self.isolate.is_some() || !self.subject.is_this_machine() {
             return;
         }
-        let Some(asked) = super::tune::asked() else { return };
+        let Some(asked) = super::applied::asked() else { return };
         self.profile = asked.profile.iter().filter_map(|name| name.parse().ok()).collect();
         self.isolate = asked.isolate.as_ref().and_then(|cpus| cpus.parse().ok());
         output::words(&format!("note: judged as what tune has applied:{}", self.asked()));

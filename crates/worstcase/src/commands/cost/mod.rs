@@ -68,7 +68,7 @@ pub struct CostCommand {
     with: Vec<String>,
 
     /// Directory of the journal of --with
-    #[arg(long, value_name = "DIR", default_value = crate::commands::tune::STATE, help_heading = options::METHOD)]
+    #[arg(long, value_name = "DIR", default_value = crate::commands::applied::STATE, help_heading = options::METHOD)]
     state: PathBuf,
 
     /// Directory for record and page [default: worstcase-TIME-HOST]

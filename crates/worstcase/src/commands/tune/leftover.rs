@@ -5,10 +5,8 @@ use tune::journal::History;
 use tune::{State, boot_id};
 
 use crate::commands::Command;
+use crate::commands::applied::STATE;
 use crate::output;
-
-/// Where the journal is unless said otherwise.
-pub const STATE: &str = "/var/lib/worstcase/tune";
 
 /// Says so where settings are left that nobody will undo. Nothing is said to those who may not read the journal.
 pub fn warn_of_leftovers(command: &Command) {

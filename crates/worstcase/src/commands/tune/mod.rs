@@ -5,7 +5,6 @@ mod apply_options;
 mod choice;
 #[cfg(test)]
 mod fixture_tests;
-mod held;
 mod irq_thread;
 mod keep;
 mod leftover;
@@ -27,13 +26,13 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use tune::State;
 
+use super::applied::STATE;
 use failure::Result;
 
 pub use apply::Apply;
 pub use apply_options::time as wait_time;
 pub use choice::CHOICE;
-pub use held::{asked, tuned};
-pub use leftover::{STATE, warn_of_leftovers};
+pub use leftover::warn_of_leftovers;
 pub use persist::write_words;
 pub use selection::Selection;
 pub use shown::plan as plan_text;
@@ -87,7 +86,7 @@ impl Tune {
 #[derive(Args)]
 pub struct StateOption {
     /// Directory of the journal
-    #[arg(long = "state", value_name = "DIR", default_value = leftover::STATE)]
+    #[arg(long = "state", value_name = "DIR", default_value = STATE)]
     directory: PathBuf,
 }
 
@@ -99,7 +98,7 @@ impl StateOption {
 
     /// The option again, after a blank, for a command that is printed; empty where it is the usual one.
     fn argument(&self) -> String {
-        match self.directory == Path::new(leftover::STATE) {
+        match self.directory == Path::new(STATE) {
             true => String::new(),
             false => format!(" --state {}", self.directory.display()),
         }

@@ -14,8 +14,9 @@ use tune::{State, boot_id, live};
 use units::errno_in_words;
 
 use super::super::choice::{CHOICE, Choice};
-use super::super::{leftover, shown, undo as settings};
+use super::super::{shown, undo as settings};
 use super::{System, program};
+use crate::commands::applied;
 use crate::output;
 use failure::{Error, Result};
 
@@ -122,7 +123,7 @@ fn reload() {
 
 /// Writes again what a reload of systemd's has taken from what is applied now: a partition that it does not know of.
 fn repair() {
-    let state = State::of_machine(leftover::STATE);
+    let state = State::of_machine(applied::STATE);
     let repaired = || -> Result<usize> {
         let Some(history) = state.history()?.filter(|history| history.applied) else { return Ok(0) };
         if history.is_of_another_boot(&boot_id()) {
@@ -186,7 +187,7 @@ fn ended() -> Result<String> {
             output::words(&format!("warning: systemctl stop: {why}"));
         }
     }
-    let state = State::of_machine(leftover::STATE);
+    let state = State::of_machine(applied::STATE);
     let lock = state.lock()?;
     match state.history()?.filter(is_of_service) {
         Some(history) => Ok(settings::undo(&state, &lock, &history)?.0),
@@ -236,7 +237,7 @@ pub fn of_file(path: &str, now: &Now) -> String {
 
 /// What the service did at this boot, and whether all of it holds.
 fn at_this_boot() -> Result<(String, bool)> {
-    let state = State::of_machine(leftover::STATE);
+    let state = State::of_machine(applied::STATE);
     let history = state.history()?;
     if let Some(history) =
         history.filter(|history| is_of_service(history) && !history.is_of_another_boot(&boot_id()))

@@ -14,9 +14,10 @@ use tune::{Plan, State, live};
 use units::CpuList;
 
 use super::setting::{self, Setting};
+use crate::commands::applied;
 use crate::commands::tune::apply_options::{begin, clear};
 use crate::commands::tune::selection::Selection;
-use crate::commands::tune::{leftover, shown, undo};
+use crate::commands::tune::{shown, undo};
 use crate::commands::{cost_rounds, measured};
 use crate::output;
 use failure::{Error, Result};
@@ -66,7 +67,7 @@ impl Block {
         if on.is_empty() && rewritten.is_empty() {
             return self.measure();
         }
-        let state = State::of_machine(self.state.as_deref().unwrap_or(Path::new(leftover::STATE)));
+        let state = State::of_machine(self.state.as_deref().unwrap_or(Path::new(applied::STATE)));
         let selection = super::selection(&self.profile, self.isolate.as_ref())?;
         let lock = state.lock()?;
         with_settings((&state, &lock), &selection, &on, &rewritten, || self.measure())

@@ -1,4 +1,4 @@
-//! What `tune` holds on this machine, for those who measure and judge it.
+//! What `worstcase tune` holds on this machine, for those who measure and judge it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use record::Tuned;
 use tune::journal::{Begin, History};
 use tune::{State, boot_id};
 
-use super::leftover::STATE;
+/// Where the journal is unless said otherwise.
+pub const STATE: &str = "/var/lib/worstcase/tune";
 
 /// Values of a rule that a record has.
 const MOST_VALUES: usize = 4;
