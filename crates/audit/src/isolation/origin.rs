@@ -110,9 +110,19 @@ mod tests {
     #[test]
     fn the_particular_goes_before_the_general() {
         assert!(of(Kind::KernelThread, "kworker/u4:1").remedy.contains("rn-wq-cpumask"));
-        assert!(of(Kind::KernelThread, "kworker/1:2").remedy.contains("stat_interval"));
+        assert!(of(Kind::KernelThread, "kworker/1:2").source.contains("the queue"));
         assert!(of(Kind::Interrupt, "LOC").remedy.contains("nohz_full"));
         assert!(of(Kind::Softirq, "RCU").remedy.contains("rcu_nocbs"));
+    }
+
+    /// A thread of kblockd was taken for the statistics of memory, as any worker of a CPU was.
+    #[test]
+    fn workers_are_known_by_the_queue_that_they_serve() {
+        assert!(of(Kind::KernelThread, "kworker/1:1H-kblockd").source.contains("block devices"));
+        assert!(of(Kind::KernelThread, "kworker/1:2-mm_percpu_wq").remedy.contains("stat_interval"));
+        for other in ["kworker/1:2", "kworker/1:0-events", "kworker/1:3-ata_sff"] {
+            assert!(!of(Kind::KernelThread, other).source.contains("memory"), "{other}");
+        }
     }
 
     #[test]

@@ -237,20 +237,30 @@ fn reach(text: &str, width: f64) -> (f64, f64) {
 }
 
 #[test]
-fn no_label_of_an_axis_is_cut_off_at_the_edge_of_its_plot() {
+fn no_text_of_a_plot_is_cut_off_at_its_edges() {
+    // That the test can find either.
+    for (at, anchor, is_left) in
+        [("3", "middle", true), ("9", "end", true), ("597", "middle", false), ("590", "start", false)]
+    {
+        let text = format!(" class=\"tick\" x=\"{at}\" y=\"1\" text-anchor=\"{anchor}\">24 hours</text>");
+        let (left, right) = reach(&text, 600.0);
+        assert_eq!((left < 0.0, right < 0.0), (is_left, !is_left), "{text}: {left} {right}");
+    }
     let mut labels = 0;
     // Axes end at a label where the length is round, and labels of minutes and hours are the longest.
     for seconds in [9, 10, 60, 90, 600, 5_400, 7_200, 86_400] {
         let mut record = small().record();
+        // One load from the run's beginning to its end: a label stands at the very end of the axis.
+        record.scenarios.truncate(1);
         for scenario in &mut record.scenarios {
-            scenario.head.offset = Nanos(scenario.head.offset.0 / 10 * seconds);
+            scenario.head.offset = Nanos(0);
             scenario.length = Nanos::from_secs(seconds);
         }
         let html = page(&[record]).unwrap();
         for plot in html.split("<svg").skip(1).map(|rest| rest.split("</svg>").next().unwrap()) {
             let width: f64 =
                 attributes(plot, "viewBox=\"0 0 ")[0].split(' ').next().unwrap().parse().unwrap();
-            for text in plot.split("<text").skip(1).filter(|text| text.starts_with(" class=\"tick\"")) {
+            for text in plot.split("<text").skip(1) {
                 let (left, right) = reach(text, width);
                 assert!(left >= 0.0 && right >= 0.0, "{seconds} s, {width}: {left} {right} <text{text}");
                 labels += 1;
@@ -260,21 +270,17 @@ fn no_label_of_an_axis_is_cut_off_at_the_edge_of_its_plot() {
     assert!(labels > 100, "{labels}");
 }
 
-/// At 400 pixels the last column, the maximum, was out of sight and nothing showed that there was one.
+/// At 400 pixels the last column, the maximum, was out of sight. A table outside such a box makes the whole page scroll.
 #[test]
-fn on_a_narrow_screen_tables_are_small_and_keep_their_labels() {
-    let html = page(&[small().record()]).unwrap();
-    let narrow = html.split("@media (max-width: 640px) {").nth(1).unwrap();
-    let narrow = narrow.split("\n}").next().unwrap();
-    for rule in [
-        ".scroll th:first-child { position: sticky",
-        ".scroll table { font-size: .8rem",
-        ".wide { display: none",
-    ] {
-        assert!(narrow.contains(rule), "{rule}: {narrow}");
+fn every_table_scrolls_in_a_box_of_its_own() {
+    let html = page(&[small().record(), Spec::default().record()]).unwrap();
+    let mut tables = 0;
+    for before in html.split("<table>").collect::<Vec<_>>().split_last().unwrap().1 {
+        let opening = before.rsplit('<').next().unwrap();
+        assert!(opening.starts_with("div class=\"scroll\" "), "<{opening}");
+        tables += 1;
     }
-    let outside = html.matches("<table>").count() - html.matches("<div class=\"scroll\" ").count();
-    assert!(html.contains("--shade") && outside == 0, "{outside} tables do not scroll beneath a shade");
+    assert!(tables > 5, "{tables}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use failure::{Error, Result};
 /// Show records again, side by side for several
 ///
 /// Runs that were cut off are shown too. The directory of a trial, search, bisection or ladder is shown as its command
-/// showed it. The exit code says whether they could be shown, not what their verdicts are.
+/// showed it. The exit code says whether they could be shown; with --limit it says whether it is met, as that of bench.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase report before after         several records side by side\n  \
@@ -87,10 +87,12 @@ impl Report {
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         records.iter_mut().for_each(|record| self.judge_anew(record));
         output::final_data(&self.text(&records)?)?;
-        let Some(path) = self.page_path() else { return Ok(ExitCode::SUCCESS) };
-        let page = report::page::page_with(&records, self.extreme).map_err(|error| Error::new(error, ""))?;
-        output::page(&path, &page, self.html.is_some())?;
-        Ok(ExitCode::SUCCESS)
+        if let Some(path) = self.page_path() {
+            let page =
+                report::page::page_with(&records, self.extreme).map_err(|error| Error::new(error, ""))?;
+            output::page(&path, &page, self.html.is_some())?;
+        }
+        Ok(self.code(&records))
     }
 
     fn trade_off(&self) -> Result<ExitCode> {
@@ -112,6 +114,13 @@ impl Report {
             record.header.plan.limit = Some(limit);
             record.judgement = record::verdict::judge(record, &[]);
         }
+    }
+
+    /// With a limit that of the verdict, of several records of the worst: else reading a record is all that was asked.
+    fn code(&self, records: &[Record]) -> ExitCode {
+        let judged = records.iter().filter(|_| self.limit.is_some());
+        let worst = judged.map(|record| record.judgement.verdict).max();
+        ExitCode::from(worst.map_or(0, record::verdict::Verdict::exit_code))
     }
 
     fn costs(&self, costs: &[record::cost::Cost]) -> Result<ExitCode> {
