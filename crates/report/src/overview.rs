@@ -16,7 +16,8 @@ pub(crate) fn text(overview: &Overview, all: u64, unit: Unit, style: &Style) -> 
     if !overview.parts.is_empty() {
         let head = paragraph(&heading(overview, all), 0, style.width);
         text += &style.paint(Tone::Strong, &head);
-        let mut lines = vec![format!("{:24}  {:>9}  {:>9}  {:>9}", "part", "median", "p99", "worst")];
+        let head = format!("part, {}", unit.name());
+        let mut lines = vec![format!("{head:24}  {:>9}  {:>9}  {:>9}", "median", "p99", "worst")];
         lines.extend(overview.parts.iter().map(|part| part_line(part, unit)));
         text.extend(lines.into_iter().map(|line| line + "\n"));
     }

@@ -372,8 +372,9 @@ pub(super) fn method(reckoned: &Reckoned<'_>) -> Vec<String> {
     let experiment = reckoned.experiment;
     let smallest = experiment.smallest();
     let mut sentences = vec![
-        "before, after: medians of the blocks' figures. times: how many times the first is in the second. interval: what the \
-         blocks allow, and how sure that is."
+        "A / B: times is A's figure in those of B, before and after are the medians of B's and of A's blocks; control writes the \
+         values that are there. interval, sure: where the ratio lies, and how sure that is. tail: what that shows. from X: \
+         how many latencies were X or more. block maxima: the highest latency of each block."
             .to_owned(),
     ];
     match &experiment.answer {

@@ -25,10 +25,11 @@ pub(crate) fn section(record: &Record) -> Option<Section> {
         blocks.push(Block::Table(passes(&claims.series, terms)));
     }
     blocks.extend(lengths(&claims.series).map(Block::Table));
-    let lead = "Late wake-ups come in clusters, so a run is worth fewer independent activations than it has. Each row \
-                says how rare anything later than the highest observed is, at 95 %, as long as the machine and its loads stay as \
-                they were. No figure speaks for loads that were not run. Method and limits: docs/claims.md.";
-    Some(Section::new("claims", "Beyond this run", lead, blocks))
+    let lead = "A run shows delays that come often enough to be met while it lasts. Each row says how rare a wake-up later than \
+                the highest observed is: at most one activation in so many, and at most once in so long, at 95 %, as long as the \
+                machine and its loads stay as they were. Late wake-ups come in clusters, so the activations are worth fewer \
+                independent ones. No figure speaks for loads that were not run. Method and limits: docs/claims.md.";
+    Some(Section::new("claims", "How rare later wake-ups are", lead, blocks))
 }
 
 fn table(series: &[Claim], terms: Terms) -> DataTable {
@@ -39,9 +40,9 @@ fn table(series: &[Claim], terms: Terms) -> DataTable {
         "extremal index",
         "worth, independent",
         &highest,
-        "unchanged, p",
-        "later: once in",
-        "later: one in",
+        "same throughout, p",
+        "later at most once in",
+        "later at most one in",
     ];
     let rows = series.iter().map(|claim| row(claim, terms)).collect();
     DataTable::new("What each load on each CPU says", heads("load", &rest), rows).at_most(MOST_ROWS)

@@ -87,6 +87,7 @@ fn the_table_has_the_parts_and_the_foot_those_of_the_worst() {
     note  rt-throttling-on  the kernel may take time from real-time threads:
           /proc/sys/kernel/sched_rt_runtime_us is 950000 of 1000000
     note  guest             this is a virtual machine: /sys/hypervisor says kvm
+          about one: worstcase why rt-throttling-on
 
     INCONCLUSIVE  measured CPUs are not isolated
                   this is a virtual machine

@@ -44,6 +44,7 @@ fn the_table_of_a_run() {
     note  rt-throttling-on  the kernel may take time from real-time threads:
           /proc/sys/kernel/sched_rt_runtime_us is 950000 of 1000000
     note  guest             this is a virtual machine: /sys/hypervisor says kvm
+          about one: worstcase why steal
 
     FAIL  the worst wake-up took 30000 us, the limit is 100us
           this is a virtual machine

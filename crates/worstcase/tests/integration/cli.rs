@@ -325,6 +325,6 @@ fn a_record_is_judged_anew_by_another_limit() {
     assert!(code == Some(1) && out.starts_with("FAIL"), "{code:?}: {out}{err}");
     let (code, out, err) = judged("10s");
     assert!(code == Some(0) && out.starts_with("PASS"), "{code:?}: {out}{err}");
-    let plain = worstcase(&["report"]).arg(&first).output().unwrap();
+    let plain = worstcase(&["report", "--format", "line"]).arg(&first).output().unwrap();
     assert_eq!(plain.status.code(), Some(0), "without a limit nothing is judged");
 }
