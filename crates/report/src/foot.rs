@@ -58,7 +58,8 @@ fn all_note_lines(mut noted: Vec<&Doubt>, notes: Notes<'_>, loads: usize, style:
         1 => lines.push(format!("      1 more note: worstcase report --notes {directory}")),
         more => lines.push(format!("      {more} more notes: worstcase report --notes {directory}")),
     }
-    lines.extend(noted.first().map(|note| format!("      about one: worstcase why {}", note.id)));
+    let about = noted.first().map(|note| format!("about one: worstcase why {}", note.id));
+    lines.extend(about.iter().flat_map(|about| wrap("      ", about, 6, style.width)));
     lines
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct HeadParts {
     interval: bool,
     variant: bool,
     cstates: bool,
+    /// Nothing was to be loaded: whatever else runs on the machine runs beside it.
+    unloaded: bool,
 }
 
 /// One column: a load at a period under a C-state policy, repetitions together.
@@ -38,6 +40,7 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
         interval: plan.timer().is_some_and(|timer| timer.intervals.len() > 1),
         variant: plan.instrument.setups(plan, 1).iter().filter_map(variant).count() > 1,
         cstates: plan.cstates.len() > 1,
+        unloaded: is_unloaded(record),
     };
     let mut groups: Vec<Group<'_>> = Vec::new();
     for scenario in &record.scenarios {
@@ -55,6 +58,9 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
     }
     groups
 }
+
+/// What stands for `idle` where it is alone: then no other column shows what is meant, and nobody knows whether the machine is.
+pub const NO_LOAD: &str = "no load";
 
 /// Whether nothing was loaded in the whole run.
 pub(crate) fn is_unloaded(record: &Record) -> bool {
@@ -74,6 +80,7 @@ impl HeadParts {
             interval: differ(|one, other| one.interval == other.interval),
             variant: differ(|one, other| one.variant == other.variant),
             cstates: differ(|one, other| one.cstates == other.cstates),
+            unloaded: false,
         }
     }
 }
@@ -81,7 +88,7 @@ impl HeadParts {
 impl Key {
     /// The column's head: the load, and what else tells it from other columns.
     pub fn head(&self, parts: HeadParts) -> Vec<String> {
-        let mut head = vec![self.load.clone()];
+        let mut head = vec![if parts.unloaded { NO_LOAD.into() } else { self.load.clone() }];
         if parts.interval {
             head.extend(self.interval.map(|interval| interval.to_string()));
         }

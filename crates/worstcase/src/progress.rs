@@ -15,6 +15,8 @@ pub struct Progress {
     number: usize,
     of: usize,
     warm_up: Nanos,
+    /// Whether nothing is loaded in the whole run, which its table calls so too.
+    is_unloaded: bool,
     /// Length of a scenario with its warm-up, where it is known.
     scenario_length: Option<Nanos>,
 }
@@ -28,8 +30,19 @@ impl Progress {
             number: 0,
             of: 0,
             warm_up: plan.warm_up,
+            is_unloaded: plan.loads == ["idle"],
             scenario_length: longest_scenario(plan).map(|length| length + plan.warm_up),
         }
+    }
+
+    /// A scenario in a few words: `hdd, every 1ms, C-states restricted`.
+    fn describe(&self, head: &ScenarioHead) -> String {
+        let cstates = match head.planned.cstates {
+            record::CStates::AsIs => "",
+            record::CStates::Restrict => ", C-states restricted",
+        };
+        let load = if self.is_unloaded { report::NO_LOAD } else { &head.planned.load };
+        format!("{load}, {}{cstates}", head.planned.setup)
     }
 
     fn left(&self, elapsed: Nanos) -> String {
@@ -46,7 +59,7 @@ impl Observer for Progress {
         if self.can_redraw {
             output::progress(&format!(
                 "[{number}/{of}] {}  warming up{}",
-                describe(head),
+                self.describe(head),
                 self.left(Nanos::ZERO)
             ));
         }
@@ -63,7 +76,7 @@ impl Observer for Progress {
                 "[{}/{}] {}  {}  max {worst}{missed}{}",
                 self.number,
                 self.of,
-                describe(live.head),
+                self.describe(live.head),
                 live.elapsed.rounded(),
                 self.left(self.warm_up + live.elapsed)
             ));
@@ -97,7 +110,7 @@ impl Observer for Progress {
             "[{}/{}] {:24} {:>9}  max {:>10} {}{}",
             self.number,
             self.of,
-            describe(&scenario.head),
+            self.describe(&scenario.head),
             scenario.length.rounded(),
             worst.map_or("-".into(), |worst| format!(
                 "{}{}",
@@ -131,13 +144,4 @@ pub fn rows<'a>(live: &'a Live<'_>) -> Vec<report::live::LiveRow<'a>> {
             recent: thread.recent,
         })
         .collect()
-}
-
-/// A scenario in a few words: `hdd, every 1ms, C-states restricted`.
-pub fn describe(head: &ScenarioHead) -> String {
-    let cstates = match head.planned.cstates {
-        record::CStates::AsIs => "",
-        record::CStates::Restrict => ", C-states restricted",
-    };
-    format!("{}, {}{cstates}", head.planned.load, head.planned.setup)
 }

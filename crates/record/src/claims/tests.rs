@@ -84,7 +84,7 @@ fn a_run_that_was_not_alike_is_not_extrapolated_from() {
     assert_eq!(claims.run.refused, Some(Refused::NotAlike));
     assert_eq!((claims.run.once_in, claims.run.one_in), (None, None));
     assert!(
-        claims.sentence().ends_with("idle on CPU 0 changed during the run: rarer delays are not estimated.")
+        claims.sentence().ends_with(" ones. CPU 0 changed during the run: rarer delays are not estimated.")
     );
 }
 

@@ -35,7 +35,12 @@ impl Claims {
         let uneven = self.series.iter().filter(|claim| claim.says.refused == Some(Refused::NotAlike));
         match (self.run.effective, uneven.clone().count(), uneven.clone().next()) {
             (Some(effective), 1, Some(one)) => {
-                let place = one.place();
+                // What was measured under one load alone needs no name for it: idle is what its reader calls "no load".
+                let is_alone = self.series.iter().all(|other| other.load == one.load);
+                let place = match one.cpu.filter(|_| is_alone) {
+                    Some(cpu) => format!("CPU {cpu}"),
+                    None => one.place(),
+                };
                 format!(
                     "{all}, worth about {} independent ones. {place} changed during the run: rarer delays are not estimated.",
                     rounded(effective)
