@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     output::ended(match command {
         Command::Bench(bench) => bench.run(&runner::Means::default(), None),
         Command::Echo(echo) => echo.run(),
-        Command::Measure(measure) => measure.run(None, None),
+        Command::Measure(measure) => measure.run(&runner::Means::default(), None),
         Command::Monitor(monitor) => monitor.run(),
         Command::Load(load) => load.run(),
         Command::Samples(samples) => samples.run(),

@@ -8,7 +8,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use record::{Header, InstrumentPlan, Out, Record, Request, RunPlan};
 use report::foot::Notes;
-use runner::{Means, Observer, Outcome, Page, Run};
+use runner::{Means, Observer, Outcome, Run};
 use units::Nanos;
 
 use super::bench::Below;
@@ -106,10 +106,10 @@ enum HistogramFormat {
 }
 
 impl Measure {
-    /// Measures and shows; makes a `page` beside the record, and prints what is to stand below the table.
-    pub fn run(self, page: Option<Page>, below: Option<Below>) -> Result<ExitCode> {
+    /// Measures and shows, and prints what is to stand below the table. The `means` come from the program: the agent has few.
+    pub fn run(self, means: &Means, below: Option<Below>) -> Result<ExitCode> {
         output::quiet(self.measuring.quiet);
-        let run = Run::prepare(self.request()?, &Means { page, ..super::means() })?;
+        let run = Run::prepare(self.request()?, means)?;
         let header = run.header();
         self.check_single_cpu(&header.plan)?;
         let mut display = self.display(header);

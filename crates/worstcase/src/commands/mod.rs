@@ -143,7 +143,7 @@ impl Command {
             Self::Cost(cost) => cost.run(),
             Self::Echo(echo) => echo.run(),
             Self::Explain(explain) => explain.run(),
-            Self::Measure(measure) => measure.run(Some(page), Some(below)),
+            Self::Measure(measure) => measure.run(&means(), Some(below)),
             Self::Monitor(monitor) => monitor.run(),
             Self::Lab(lab) => lab.run(),
             Self::Load(load) => load.run(),

@@ -102,7 +102,7 @@ const EXAMPLES: &str = "\
 Examples:
   worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 --loop-back
       both lines joined by a wire: what the monitor itself takes; with --out own.json
-      later runs take it off: --calibration own.json
+      later runs show it beside theirs: --calibration own.json
   worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 -D 10m
       a board answers, which runs worstcase measure --probe gpio
   worstcase monitor --pulse gpiochip0:24 --ack gpiochip0:23 --listen 10.0.0.3
