@@ -291,6 +291,7 @@ pub fn load(path: &std::path::Path) -> Option<Result<Cost, StoreError>> {
 
 fn read(file: &std::path::Path) -> Result<Cost, StoreError> {
     const HINT: &str = "give a directory that `worstcase cost` left";
+    const NEWER: &str = "use the worstcase that wrote it, or a newer one";
     const LONGEST: u64 = 1 << 28;
     let text = files::read(file, LONGEST).map_err(|error| StoreError::of(error, HINT))?;
     let not_one = |error: serde_json::Error| {
@@ -299,9 +300,11 @@ fn read(file: &std::path::Path) -> Result<Cost, StoreError> {
     let version = crate::json::read::<Versioned>(&text).map_err(not_one)?.cost_version;
     if version > COST_VERSION {
         let reason = format!("it has version {version}, this program reads up to {COST_VERSION}");
-        return Err(StoreError::new("read", file, reason, "use the worstcase that wrote it, or a newer one"));
+        return Err(StoreError::new("read", file, reason, NEWER));
     }
-    let cost: Cost = crate::json::read(&text).map_err(not_one)?;
+    // A word that this program does not know, as of a place, needs no new version.
+    let unknown = |error| StoreError::new("read", file, format!("it cannot be read: {error}"), NEWER);
+    let cost: Cost = crate::json::read(&text).map_err(unknown)?;
     match cost.plan.refusal() {
         Some(why) => Err(StoreError::new("read", file, format!("it is no record of costs: {why}"), HINT)),
         None => Ok(cost),
@@ -330,6 +333,39 @@ mod tests {
             (9, Nanos(0)),
         ] {
             assert!(plan(rounds, sample).refusal().is_some(), "{rounds} {sample}");
+        }
+    }
+
+    /// What is said of a record that is written as `change` makes it.
+    fn loaded(change: fn(&mut serde_json::Value)) -> Result<Cost, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut value = serde_json::to_value(run(&[(1, 10)])).unwrap();
+        value["plan"]["sample"] = 1_000_000.into();
+        change(&mut value);
+        std::fs::write(directory.path().join(FILE), value.to_string()).unwrap();
+        load(directory.path()).unwrap().map_err(|error| format!("{error} {}", error.hint))
+    }
+
+    #[test]
+    fn a_record_from_before_runs_and_second_cpus_is_read_and_a_place_of_a_later_program_is_refused_as_such() {
+        let old = loaded(|value| {
+            value.as_object_mut().unwrap().remove("runs");
+            value.as_object_mut().unwrap().remove("turn");
+            value["plan"].as_object_mut().unwrap().remove("runs");
+            value["plan"]["second"] = 1.into();
+            value["operations"][0]["name"] = "pipe-ping-pong".into();
+            value["operations"][0]["place"] = "two-cpus".into();
+        });
+        let old = old.unwrap();
+        assert_eq!((old.plan.runs, old.shares_of_cpus()), (0, vec![(CpuId(0), None), (CpuId(1), None)]));
+        let read = loaded(|value| value["operations"][0]["place"] = "second-cpu".into());
+        assert_eq!(read.unwrap().operations[0].place, Place::SecondCpu);
+        for later in [
+            loaded(|value| value["operations"][0]["place"] = "third-cpu".into()),
+            loaded(|value| value["cost_version"] = (COST_VERSION + 1).into()),
+        ] {
+            let said = later.unwrap_err();
+            assert!(said.contains("the worstcase that wrote it, or a newer one"), "{said}");
         }
     }
 
