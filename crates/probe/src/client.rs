@@ -59,6 +59,9 @@ impl ProbeError {
     /// What to do about it.
     pub fn hint(&self) -> &str {
         match self {
+            Self::Start { error, .. } if error.kind() == std::io::ErrorKind::WouldBlock => {
+                sys::process::RAISE_LIMIT
+            }
             Self::Start { .. } => {
                 "is /proc mounted, and the worstcase binary still where it was started from?"
             }

@@ -17,7 +17,7 @@ impl Queue {
     /// Makes one for `depth` messages. mq_open(3), mq_unlink(3).
     ///
     /// # Errors
-    /// `ENOSYS` where the kernel has none; `EMFILE` or `EINVAL` above the limits of mq_overview(7).
+    /// `ENOSYS` where the kernel has none; those of [`LIMITS`] above the limits of mq_overview(7).
     pub fn new(name: &str, depth: u32) -> Result<Self> {
         let path = CString::new(name).map_err(|_| Error::new("mq_open", Errno::INVAL))?;
         // SAFETY: zeros are a valid structure of numbers.
@@ -28,7 +28,7 @@ impl Queue {
         // SAFETY: a text that ends in a zero byte, and a structure that outlives the call.
         let made =
             unsafe { libc::syscall(libc::SYS_mq_open, path.as_ptr(), flags, 0o600, &raw const attributes) };
-        check(made, "mq_open", name)?;
+        check(made, "mq_open", "").map_err(with_limits)?;
         // SAFETY: a descriptor that the kernel has just given.
         let queue = Self(unsafe { OwnedFd::from_raw_fd(made as i32) });
         unlink(name)?;
@@ -55,6 +55,20 @@ impl Queue {
     }
 }
 
+/// What the kernel answers above which limits: `EMFILE` alone would have a user look for open files.
+const LIMITS: [(Errno, &str); 3] = [
+    (Errno::MFILE, "ulimit -q, ulimit -n"),
+    (Errno::NOSPC, "fs.mqueue.queues_max"),
+    (Errno::INVAL, "fs.mqueue.msg_max, fs.mqueue.msgsize_max"),
+];
+
+fn with_limits(error: Error) -> Error {
+    match LIMITS.iter().find(|(errno, _)| *errno == error.errno) {
+        Some((_, limits)) => Error { on: format!("(limits: {limits})"), ..error },
+        None => error,
+    }
+}
+
 /// Takes a queue's name away. `ENOENT` where there is none. mq_unlink(3).
 pub fn unlink(name: &str) -> Result<()> {
     let path = CString::new(name).map_err(|_| Error::new("mq_unlink", Errno::INVAL))?;
@@ -73,6 +87,14 @@ mod tests {
         queue.send(b"first").unwrap();
         let mut message = [0; Queue::LONGEST];
         assert_eq!(queue.receive(&mut message), Ok(5));
+        assert_eq!(unlink(&name).unwrap_err().errno, Errno::NOENT);
+    }
+
+    #[test]
+    fn a_queue_above_a_limit_names_the_limit() {
+        let name = format!("worstcase-test-deep-{}", std::process::id());
+        let refused = Queue::new(&name, i32::MAX as u32).unwrap_err();
+        assert!(refused.to_string().starts_with("mq_open (limits: "), "{refused}");
         assert_eq!(unlink(&name).unwrap_err().errno, Errno::NOENT);
     }
 }

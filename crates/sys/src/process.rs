@@ -12,6 +12,9 @@ use units::Nanos;
 use crate::error::{Named, check};
 use crate::{Errno, Error, Result};
 
+/// What to do where the kernel gives no further thread or process.
+pub const RAISE_LIMIT: &str = "raise the limit of processes (ulimit -u)";
+
 /// Lets `descriptor` survive the exec of `command`, under its number. It stays open here until `command` is dropped.
 /// Other children do not inherit it: the close-on-exec flag is cleared in the child alone. fcntl(2).
 pub fn pass_on(command: &mut Command, descriptor: OwnedFd) {

@@ -42,7 +42,8 @@ impl Locking {
         let shared = Arc::new(Shared { mutex: Mutex::new(inherits), number, due });
         let own = shared.clone();
         let holder = std::thread::Builder::new().spawn(move || hold(&own));
-        let holder = holder.map_err(|error| Error::new(format!("start a thread: {error}"), ""))?;
+        let holder = holder
+            .map_err(|error| Error::new(format!("start a thread: {error}"), sys::process::RAISE_LIMIT))?;
         Ok(Self { shared, holder: Some(holder) })
     }
 

@@ -236,7 +236,9 @@ fn futex() -> Result<Ends> {
 }
 
 fn mqueue() -> Result<Ends> {
-    let queue = Arc::new(Queue::new(&format!("worstcase-wakepath-{}", std::process::id()), 1)?);
+    // Several threads make theirs at once, and so may a process of another PID namespace.
+    let name = format!("worstcase-{}-{}", sys::schedule::thread_id(), Clock::Monotonic.now());
+    let queue = Arc::new(Queue::new(&name, 1)?);
     let theirs = queue.clone();
     let mut message = [0; Queue::LONGEST];
     let wait = move || tried(queue.receive(&mut message), "mq_receive").map(drop);
@@ -348,6 +350,17 @@ mod tests {
                 wait.wait().unwrap();
             });
             assert!(Clock::Monotonic.now() >= due, "{way:?}");
+        }
+    }
+
+    #[test]
+    fn threads_begin_the_same_way_at_once_and_nothing_with_a_name_collides() {
+        for way in WAYS.into_iter().filter(|way| way.waker == Waker::Thread) {
+            let begin = move || (0..200).try_for_each(|_| way.begin().map(drop));
+            std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|_| scope.spawn(begin)).collect();
+                threads.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
+            });
         }
     }
 

@@ -83,7 +83,8 @@ impl Partner {
             }
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
-        let thread = thread.map_err(|error| Error::new(format!("start a thread: {error}"), ""))?;
+        let thread = thread
+            .map_err(|error| Error::new(format!("start a thread: {error}"), sys::process::RAISE_LIMIT))?;
         let stands = hears.recv().unwrap_or_else(|_| Err(Error::new(format!("{name} ended early"), "")));
         stands.map(|()| Self { orders, thread: Some(thread) })
     }
