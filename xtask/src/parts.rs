@@ -27,6 +27,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_in_guests", "tune::debian_6_1_rt::"),
     ("serial_on_host", "absurd"),
     ("serial_on_host", "calls::in_guests"),
+    ("serial_on_host", "cost::each_signal"),
     ("serial_on_host", "cost::half_a_cpu"),
     ("serial_on_host", "evidence::throttling_is_found"),
     ("serial_on_host", "explain::a_softirq"),

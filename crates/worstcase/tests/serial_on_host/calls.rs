@@ -3,10 +3,14 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use record::{Own, Record, Scenario};
 
-use crate::support::{guests, is_root, skipped};
+use rustix::process::Signal;
+
+use crate::support::leftovers::Machine;
+use crate::support::{self, Run, guests, is_missing, is_root, skipped};
 
 const BURST: u64 = 400_000;
 
@@ -61,6 +65,79 @@ fn every_call_is_measured_and_shown() {
     }
     let page = std::fs::read_to_string(directory.path().join("record/report.html")).unwrap();
     assert!(page.contains("Longest call") && page.contains("pi-mutex"));
+}
+
+/// Ends a run in the midst of a call. Then the machine is as it was.
+fn end_in(call: &str, signal: Signal, delay: Duration, machine: &Machine) {
+    let what = format!("{signal:?} in {call}");
+    let before = machine.state();
+    let words = ["--probe", "call", "--calls", call, "--cpus", "0", "--warm-up", "0s", "-D", "20s"];
+    let mut run = Run::measure(&words);
+    run.wait_until(&what, |run| support::open_scenario(&run.journal()).is_some());
+    std::thread::sleep(delay);
+    run.signal(signal);
+    run.assert_nothing_survives(&what);
+    machine.is_again(&before, &what);
+    let code = run.end().status.code();
+    assert!(
+        if signal == Signal::KILL { code.is_none() } else { matches!(code, Some(3 | 130)) },
+        "{what}: {code:?}"
+    );
+}
+
+#[test]
+fn a_run_that_ends_in_any_call_leaves_the_machine_as_it_was() {
+    let machine = Machine::new();
+    let signals = [Signal::INT, Signal::TERM, Signal::KILL].into_iter().cycle();
+    for ((call, signal), number) in probe::call::CALLS.into_iter().zip(signals).zip(0..) {
+        end_in(call.name, signal, Duration::from_millis(3 * (number % 11)), &machine);
+    }
+}
+
+/// What takes something away, a call that needs it, and the cause and the cure that are given.
+const LACKS: [(&[&str], &str, [&str; 2]); 3] = [
+    (&["prlimit", "--msgqueue=0"], "mqueue", ["mq_open", "ulimit -q"]),
+    (
+        &[NOBODY[0], NOBODY[1], NOBODY[2], NOBODY[3], "prlimit", "--nproc=1"],
+        "pipe",
+        ["could not be started", "ulimit -u"],
+    ),
+    (
+        &[NOBODY[0], NOBODY[1], NOBODY[2], NOBODY[3], "prlimit", "--nproc=4"],
+        "pi-mutex",
+        ["start a thread", "ulimit -u"],
+    ),
+];
+
+const NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+
+#[test]
+fn a_call_that_cannot_be_made_where_something_lacks_is_one_error_with_its_cause() {
+    if !is_root() || ["prlimit", "setpriv"].into_iter().any(is_missing) {
+        return skipped("nothing can be taken away here");
+    }
+    for (without, call, causes) in LACKS {
+        let words =
+            ["measure", "--probe", "call", "--calls", call, "--cpus", "0", "-D", "100ms", "--out", "record"];
+        let mut command = Command::new(without[0]);
+        let ended = Run::start_as(command.args(&without[1..]).arg(support::BINARY).args(words)).end();
+        assert_eq!(ended.code(), Some(2), "{call}: {}", ended.err);
+        assert_eq!(ended.err.matches("error: ").count(), 1, "{call}: {}", ended.err);
+        assert!(causes.iter().all(|cause| ended.err.contains(cause)), "{call}: {}", ended.err);
+        assert!(!ended.out.contains("max"), "{call}: {}", ended.out);
+    }
+}
+
+#[test]
+fn a_call_of_many_threads_at_once_is_made_by_each() {
+    if !is_root() {
+        return skipped("real-time priorities need root");
+    }
+    for _ in 0..6 {
+        let ended =
+            Run::measure(&["--probe", "call", "--calls", "mqueue", "--warm-up", "0s", "-D", "20ms"]).end();
+        assert!(!ended.err.contains("error: "), "{}", ended.err);
+    }
 }
 
 /// The shortest waits for a plain mutex and for one with inheritance in a guest, in instructions, beside bursts of `burst`.

@@ -9,7 +9,8 @@ use record::cost::{Cost, Place, load};
 use rustix::process::Signal;
 
 use crate::evidence::Quota;
-use crate::support::{self, is_missing, is_root, skipped, wait_until};
+use crate::support::leftovers::Machine;
+use crate::support::{self, Run, is_missing, is_root, skipped, wait_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worstcase");
 
@@ -222,28 +223,114 @@ fn a_setting_is_undone_where_measuring_with_it_is_killed() {
     }
 }
 
+/// A machine that lacks something, and what cannot be measured there.
+struct Lack {
+    /// What is lacking.
+    what: &'static str,
+    /// The command that takes it away, and runs the rest.
+    without: &'static [&'static str],
+    only: &'static str,
+    /// Operations without a figure, at any place; no others.
+    missing: &'static [&'static str],
+    /// The cause that each of them is given.
+    why: &'static str,
+}
+
+const NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+
+const LACKS: [Lack; 6] = [
+    Lack {
+        what: "bytes for message queues",
+        without: &["prlimit", "--msgqueue=0"],
+        only: "queues,pipe-self",
+        missing: &["mqueue-ping-pong", "mqueue-stream"],
+        why: "(limits: ulimit -q, ulimit -n): Too many open files",
+    },
+    Lack {
+        what: "processes beside those that take a sample",
+        without: &[NOBODY[0], NOBODY[1], NOBODY[2], NOBODY[3], "prlimit", "--nproc=3"],
+        only: "processes,pipe-self,pipe-ping-pong,futex-ping-pong,wake-under-load",
+        missing: &[
+            "pipe-ping-pong",
+            "futex-ping-pong",
+            "wake-under-load",
+            "thread-create",
+            "vfork",
+            "fork",
+            "exec",
+        ],
+        why: "Resource temporarily unavailable",
+    },
+    Lack {
+        what: "threads for all workers",
+        without: &[NOBODY[0], NOBODY[1], NOBODY[2], NOBODY[3], "prlimit", "--nproc=5"],
+        only: "processes,futexes",
+        missing: &["wake-under-load"],
+        why: "Resource temporarily unavailable",
+    },
+    Lack {
+        what: "processes for a sample",
+        without: &[NOBODY[0], NOBODY[1], NOBODY[2], NOBODY[3], "prlimit", "--nproc=2"],
+        only: "getppid",
+        missing: &[record::cost::CONTROL, "getppid"],
+        why: "Resource temporarily unavailable",
+    },
+    Lack {
+        what: "a loopback device that is up",
+        without: &["unshare", "-n"],
+        only: "sockets",
+        missing: &["udp-ping-pong", "tcp-ping-pong", "icmp-echo", "tcp-stream", "udp-stream"],
+        why: "127.0.0.1",
+    },
+    Lack {
+        what: "privileges, and the right to ping",
+        without: &["unshare", "-n", NOBODY[0], NOBODY[1], NOBODY[2], NOBODY[3]],
+        only: "signals,memory,futexes,queues,icmp-echo",
+        missing: &["icmp-echo"],
+        why: "make a socket for ICMP: Operation not permitted",
+    },
+];
+
 #[test]
-fn without_a_loopback_device_sockets_are_named_as_not_measured() {
-    if !is_root() || is_missing("unshare") {
-        return skipped("a network namespace cannot be made here");
+fn what_cannot_be_measured_where_something_lacks_is_named_with_its_cause_and_has_no_figure() {
+    if !is_root() || ["unshare", "prlimit", "setpriv"].into_iter().any(is_missing) {
+        return skipped("nothing can be taken away here");
     }
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = Command::new("unshare");
-    let arguments = ["cost", "--only", "sockets", "--rounds", "1", "--sample", "1ms", "--out", "here"];
-    let shown = text(&done(command.args(["-n", PROGRAM]).args(arguments).current_dir(directory.path())));
-    assert!(shown.contains("Not measured: ") && shown.contains("127.0.0.1"), "{shown}");
-    let cost = read(directory.path().join("here"));
-    let of = |name: &str| cost.operations.iter().find(|one| one.name == name).unwrap().samples.len();
-    assert_eq!((of("unix-ping-pong"), of("tcp-stream"), of("udp-stream")), (1, 0, 0));
+    for lack in &LACKS {
+        let words = ["cost", "--only", lack.only, "--rounds", "1", "--sample", "1ms", "--out", "record"];
+        let mut command = Command::new(lack.without[0]);
+        let ended = Run::start_as(command.args(&lack.without[1..]).arg(PROGRAM).args(words)).end();
+        let cost = read(ended.path("record"));
+        let is_measured = cost.operations.iter().any(|one| !one.samples.is_empty());
+        assert_eq!(ended.code(), Some(if is_measured { 0 } else { 3 }), "{}: {}", lack.what, ended.err);
+        let without: Vec<_> = cost.operations.iter().filter(|one| one.samples.is_empty()).collect();
+        let names: BTreeSet<_> = without.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, lack.missing.iter().copied().collect(), "{}: {}", lack.what, ended.out);
+        let shown = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for one in without {
+            let why = one.failures.iter().find(|failure| failure.why.contains(lack.why));
+            assert!(why.is_some() && shown.contains(&one.words()), "{}: {one:?}: {shown}", lack.what);
+        }
+        assert!(shown.contains("Not measured: ") && shown.contains(lack.why), "{}: {shown}", lack.what);
+    }
 }
 
 #[test]
 fn with_one_cpu_partners_on_another_are_named_as_not_measured() {
     let directory = tempfile::tempdir().unwrap();
     let cpu = sys::schedule::affinity(0).unwrap().first().unwrap().to_string();
-    let few = ["--only", "pipes", "--cpus", &cpu, "--rounds", "1", "--sample", "1ms"];
-    let shown = text(&done(&mut cost(directory.path(), "one", &few)));
-    assert!(shown.contains("there is no second CPU beside"), "{shown}");
+    let few = ["--only", "pipes", "--rounds", "1", "--sample", "1ms"];
+    let group = is_root().then(|| Quota::of_one_cpu(&cpu)).flatten();
+    let confined = group.iter().map(|group| {
+        let mut command = group.command(&[&["cost", "--out", "confined"], &few[..]].concat());
+        command.current_dir(directory.path());
+        command
+    });
+    let chosen = cost(directory.path(), "chosen", &[&["--cpus", &cpu], &few[..]].concat());
+    for mut command in confined.chain([chosen]) {
+        let shown = text(&done(&mut command));
+        assert!(shown.contains("there is no second CPU beside"), "{shown}");
+    }
 }
 
 #[test]
@@ -266,37 +353,89 @@ fn on_a_full_disk_what_writes_is_named_as_not_measured() {
 }
 
 #[test]
-fn a_run_that_ends_in_any_operation_leaves_nothing_and_keeps_its_rounds() {
-    let directory = tempfile::tempdir().unwrap();
-    let files = directory.path().join("files");
-    std::fs::create_dir(&files).unwrap();
-    let only = "fifo-stream,mqueue-stream,file-create,fork,exec,tcp-stream";
-    let few = ["--only", only, "--directory", "files", "--rounds", "1000", "--sample", "2ms"];
+fn a_run_that_ends_early_keeps_its_rounds() {
     for (number, signal) in [Signal::INT, Signal::TERM, Signal::KILL, Signal::KILL].into_iter().enumerate() {
-        let name = format!("run-{number}");
-        let mut command = cost(directory.path(), &name, &few);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let record = directory.path().join(&name);
-        wait_until("two rounds", || load(&record).is_some_and(|cost| cost.is_ok_and(|cost| cost.rounds > 1)));
+        let only = "fifo-stream,mqueue-stream,file-create,fork,exec,tcp-stream";
+        let mut run = Run::start(&[&["cost", "--only", only, "--sample", "2ms"], &ENDLESS[..]].concat());
+        let record = run.path("record");
+        run.wait_until("two rounds", |_| {
+            load(&record).is_some_and(|cost| cost.is_ok_and(|cost| cost.rounds > 1))
+        });
         std::thread::sleep(Duration::from_millis(7 * number as u64));
-        support::kill(child.id() as i32, signal);
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), (signal != Signal::KILL).then_some(3), "{signal:?}");
-        wait_until("nothing left", || left_in(&files).is_empty() && samples_of(child.id()) == 0);
-        let kept = read(record);
+        run.signal(signal);
+        run.assert_nothing_survives(only);
+        let ended = run.end();
+        assert_eq!(ended.status.code(), (signal != Signal::KILL).then_some(3), "{signal:?}");
+        let kept = read(ended.path("record"));
         assert!(kept.rounds > 1 && kept.operations.iter().all(|one| one.samples.len() > 1), "{signal:?}");
         assert_eq!(kept.interrupted.is_some(), signal != Signal::KILL);
     }
 }
 
-/// How many processes still take a sample for `parent`.
-fn samples_of(parent: u32) -> usize {
-    let needle = format!("\"parent\":{parent},");
-    let lines = std::fs::read_dir("/proc").unwrap().flatten();
-    lines
-        .filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok())
-        .filter(|line| line.contains("operation-sample") && line.contains(&needle))
-        .count()
+const ENDLESS: [&str; 4] = ["--rounds", "1000", "--out", "record"];
+/// What ends a run.
+const ENDS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::KILL];
+
+/// Every operation, alone on a CPU and, where it has a partner, across two.
+fn every_operation() -> Vec<(&'static str, bool)> {
+    let has_second = sys::schedule::affinity(0).unwrap().len() > 1;
+    let places = |one: &'static operation::Operation| {
+        let across = (has_second && one.places.contains(&Place::TwoCpus)).then_some((one.name, true));
+        std::iter::once((one.name, false)).chain(across)
+    };
+    operation::operations().flat_map(places).collect()
+}
+
+/// Whether both processes of a sample of it are there: the one that works, and the one that takes away what it leaves.
+fn is_in(run: &Run, name: &str, across: bool) -> bool {
+    let is_sample = |words: &[String]| {
+        let order: serde_json::Value = serde_json::from_str(words.get(2)?).ok()?;
+        let is_there = order["operation"] == name && (order["cpu"] != order["partner"]) == across;
+        (words[1] == operation::process::ARGUMENT && is_there).then_some(())
+    };
+    run.processes().iter().filter_map(|process| is_sample(&process.words)).count() > 1
+}
+
+/// Ends a run in the midst of an operation. Then the machine is as it was, and the files are those of the record.
+fn end_in((name, across): (&str, bool), signal: Signal, delay: Duration, machine: &Machine) {
+    let what = format!("{signal:?} in {name}, across: {across}");
+    let before = machine.state();
+    let mut run = Run::start(&[&["cost", "--only", name, "--sample", "100ms"], &ENDLESS[..]].concat());
+    run.wait_until(&what, |run| is_in(run, name, across));
+    std::thread::sleep(delay);
+    run.signal(signal);
+    run.assert_nothing_survives(&what);
+    machine.is_again(&before, &what);
+    let left =
+        left_in(&run.path("")).into_iter().filter_map(|path| path.file_name()?.to_str().map(str::to_owned));
+    assert_eq!(
+        left.collect::<BTreeSet<_>>(),
+        ["record", "stderr", "stdout"].map(str::to_owned).into(),
+        "{what}"
+    );
+    let code = run.end().status.code();
+    assert!(
+        if signal == Signal::KILL { code.is_none() } else { matches!(code, Some(3 | 130)) },
+        "{what}: {code:?}"
+    );
+}
+
+#[test]
+fn a_run_that_ends_in_any_operation_leaves_the_machine_as_it_was() {
+    let machine = Machine::new();
+    for (number, operation) in every_operation().into_iter().enumerate() {
+        let delay = Duration::from_millis(7 * (number as u64 % 9));
+        end_in(operation, ENDS[number % ENDS.len()], delay, &machine);
+    }
+}
+
+#[test]
+fn each_signal_that_ends_a_run_in_any_operation_leaves_the_machine_as_it_was() {
+    let machine = Machine::new();
+    for (number, operation) in every_operation().into_iter().enumerate() {
+        let delay = Duration::from_millis(5 * (number as u64 % 13));
+        ENDS.into_iter().for_each(|signal| end_in(operation, signal, delay, &machine));
+    }
 }
 
 #[test]

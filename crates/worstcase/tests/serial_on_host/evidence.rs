@@ -136,6 +136,16 @@ impl Quota {
         limited.then_some(group)
     }
 
+    /// Of one CPU, in whichever hierarchy has the controller.
+    pub fn of_one_cpu(cpu: &str) -> Option<Self> {
+        let (v1, v2) = (Path::new("/sys/fs/cgroup/cpuset"), Path::new("/sys/fs/cgroup"));
+        let base = if v1.join("cpuset.cpus").exists() { v1 } else { v2 };
+        let group = Self(base.join(format!("worstcase-test-{}", std::process::id())));
+        fs::create_dir_all(&group.0).ok()?;
+        let set = |name: &str, value: &str| fs::write(group.0.join(name), value).is_ok();
+        (set("cpuset.cpus", cpu) && set("cpuset.mems", "0")).then_some(group)
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
         let procs = self.0.join("cgroup.procs");
         let mut command = Command::new("/bin/sh");

@@ -3,6 +3,7 @@
 
 pub mod boot_disk;
 pub mod guests;
+pub mod leftovers;
 pub mod schema;
 
 use std::fs::{self, File};
