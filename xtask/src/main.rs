@@ -29,11 +29,12 @@ use arguments::Arguments;
 const HELP: &str = "\
 Usage: cargo xtask TASK [OPTIONS]
 
-  test [--quick | --later | --full [PART]] [--stage NAME]
+  test [--quick | --later | --full [PART]] [--within SECONDS] [--stage NAME]
                   the one test command: formatting, clippy, tidy, unit, property and integration tests, then root's,
                   real-time and counting tests one after the other. As root it installs the Debian packages that are
                   missing. --quick: up to the integration tests, what a change needs.
-                  --later: what CI runs after it: documentation, models, dist, more serial tests, fuzz targets.
+                  --later: what CI runs after it: documentation, models, dist, fuzz targets, more serial tests.
+                  --within: begin no further test then; what is left is named as skipped.
                   --full: the long tests, or a part of them
   mend [CRATE]    writes anew what integration tests compare with: snapshots, answers of commands, schemas,
                   generated documents

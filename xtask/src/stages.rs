@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -32,29 +32,50 @@ pub struct Stage {
     /// When it runs.
     pub depth: Depth,
     /// What it does; the tally says how it went.
-    pub run: fn() -> Result<Tally>,
+    pub run: fn(TimeLimit) -> Result<Tally>,
 }
+
+/// When no further test is begun: some machines take twice as long as others for the same, and CI ends a run that takes too
+/// long without a word of what had passed.
+#[derive(Clone, Copy)]
+pub struct TimeLimit(Option<Instant>);
+
+impl TimeLimit {
+    /// Begins now.
+    pub fn of(seconds: Option<u64>) -> Self {
+        Self(seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)))
+    }
+
+    /// Whether it is over; what is not begun then is named as skipped, for [`OVER`].
+    pub fn is_over(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// Why something was not begun.
+pub const OVER: &str = "no time was left (--within)";
 
 /// All stages. What measures, counts or needs root comes after what may run side by side, and never beside it.
 pub const ALL: [Stage; 13] = [
-    Stage { name: "packages", depth: Depth::Normal, run: packages::provide },
+    Stage { name: "packages", depth: Depth::Normal, run: |_| packages::provide() },
     Stage {
         name: "formatting",
         depth: Depth::Quick,
-        run: || single("formatting", &["fmt", "--all", "--check"]),
+        run: |_| single("formatting", &["fmt", "--all", "--check"]),
     },
-    Stage { name: "clippy", depth: Depth::Quick, run: || single("clippy", CLIPPY) },
-    Stage { name: "tidy", depth: Depth::Quick, run: tidy::stage },
-    Stage { name: "unit tests", depth: Depth::Quick, run: unit },
-    Stage { name: "integration tests", depth: Depth::Quick, run: integration },
-    Stage { name: "documentation tests", depth: Depth::Quick, run: documentation_tests },
-    Stage { name: "serial tests", depth: Depth::Normal, run: || serial(Depth::Normal) },
-    Stage { name: "documentation", depth: Depth::Later, run: documentation },
-    Stage { name: "models", depth: Depth::Later, run: models },
+    Stage { name: "clippy", depth: Depth::Quick, run: |_| single("clippy", CLIPPY) },
+    Stage { name: "tidy", depth: Depth::Quick, run: |_| tidy::stage() },
+    Stage { name: "unit tests", depth: Depth::Quick, run: |_| unit() },
+    Stage { name: "integration tests", depth: Depth::Quick, run: |_| integration() },
+    Stage { name: "documentation tests", depth: Depth::Quick, run: |_| documentation_tests() },
+    Stage { name: "serial tests", depth: Depth::Normal, run: |limit| serial(Depth::Normal, limit) },
+    Stage { name: "documentation", depth: Depth::Later, run: |_| documentation() },
+    Stage { name: "models", depth: Depth::Later, run: |_| models() },
     // Before the later serial tests: guests of other architectures run what it makes.
-    Stage { name: "dist", depth: Depth::Later, run: dist::stage },
-    Stage { name: "later serial tests", depth: Depth::Later, run: || serial(Depth::Later) },
-    Stage { name: "fuzz targets", depth: Depth::Later, run: fuzz },
+    Stage { name: "dist", depth: Depth::Later, run: |_| dist::stage() },
+    Stage { name: "fuzz targets", depth: Depth::Later, run: |_| fuzz() },
+    // The last, for a time limit leaves out single tests of it.
+    Stage { name: "later serial tests", depth: Depth::Later, run: |limit| serial(Depth::Later, limit) },
 ];
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
@@ -122,24 +143,33 @@ fn integration() -> Result<Tally> {
     tests("integration tests", &selection, &["--show-output"])
 }
 
-fn serial(depth: Depth) -> Result<Tally> {
+fn serial(depth: Depth, limit: TimeLimit) -> Result<Tally> {
     let (serial, _) = integration_tests()?;
     let mut tally = Tally::default();
     for executable in &serial {
         let wanted = |test: &str| parts::is_later(executable, test) == (depth == Depth::Later);
-        tally.add(portion_by_portion(executable, &[], wanted)?);
+        tally.add(portion_by_portion(executable, &[], wanted, limit)?);
     }
     Ok(tally)
 }
 
 /// The tests of a serial executable whose paths begin so and that are ignored otherwise.
 pub fn long(executable: &str, begin: &str) -> Result<Tally> {
-    portion_by_portion(executable, &["--ignored"], |test| test.starts_with(begin))
+    portion_by_portion(executable, &["--ignored"], |test| test.starts_with(begin), TimeLimit::of(None))
 }
 
-fn portion_by_portion(executable: &str, which: &[&str], wanted: impl Fn(&str) -> bool) -> Result<Tally> {
+fn portion_by_portion(
+    executable: &str,
+    which: &[&str],
+    wanted: impl Fn(&str) -> bool,
+    limit: TimeLimit,
+) -> Result<Tally> {
     let mut tally = Tally::default();
     for (portion, tests) in portions(executable, which, wanted)? {
+        if limit.is_over() {
+            tests.iter().for_each(|test| tally.add(Tally::skip(test, OVER)));
+            continue;
+        }
         let start = Instant::now();
         let one = one_portion(executable, &portion, which, &tests)?;
         let Tally { passed, failed, skipped } = &one;

@@ -9,10 +9,10 @@ use crate::dist::delivery;
 use crate::faults;
 use crate::packages::{self, is_root};
 use crate::parts::{self, Long, Part};
-use crate::stages::{self, Depth, Stage};
+use crate::stages::{self, Depth, OVER, Stage, TimeLimit};
 use crate::tally::Tally;
 
-/// `test [--quick | --later | --full [PART]] [--stage NAME]`
+/// `test [--quick | --later | --full [PART]] [--within SECONDS] [--stage NAME]`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
     if arguments.flag("--full") {
         return full(arguments);
@@ -24,10 +24,15 @@ pub fn run(mut arguments: Arguments) -> Result<bool> {
         (false, false) => Depth::Normal,
     };
     let only: Option<String> = arguments.value("--stage")?;
+    let limit = TimeLimit::of(arguments.value("--within")?);
     arguments.finish()?;
     let mut tally = Tally::default();
     for stage in chosen(depth, only.as_deref())? {
-        tally.add(announced(stage.name, stage.run));
+        if limit.is_over() {
+            tally.add(Tally::skip(stage.name, OVER));
+        } else {
+            tally.add(announced(stage.name, || (stage.run)(limit)));
+        }
     }
     conclude(tally)
 }
