@@ -24,8 +24,17 @@ pub struct Skip {
 
 /// Words in a reason that say that no package and no privilege would have helped. What prints a fixture is no test: it
 /// stands among the tests because it needs their guests.
-const UNAVOIDABLE: [&str; 9] =
-    ["long", "kernel", "hardware", "virtual machine", "target ", "nightly", "cpu", "prints a fixture", "--within"];
+const UNAVOIDABLE: [&str; 9] = [
+    "long",
+    "kernel",
+    "hardware",
+    "virtual machine",
+    "target ",
+    "nightly",
+    "cpu",
+    "prints a fixture",
+    "--within",
+];
 
 impl Skip {
     /// Whether a machine that tests for the project could have provided what was missing: a package, privileges.

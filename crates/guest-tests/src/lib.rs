@@ -20,7 +20,7 @@
 //! test that failed in the guest fails here with what it printed there. So one boot serves all tests with one [`Guests`].
 //! An executable with such tests has no others, since all of them are started in every guest; its name begins with `serial_`.
 //!
-//! Guests run in wall time: what they prove is that something works, never how fast it is.
+//! Guests run in wall time unless a test asks for instructions: what they prove is that something works, never how fast it is.
 #![allow(clippy::print_stdout)]
 
 mod report;
@@ -52,6 +52,7 @@ pub struct Guests {
     threads_per_core: u32,
     programs: &'static [&'static str],
     patience: Duration,
+    time: Time,
     report: OnceLock<Result<Report, Hindrance>>,
 }
 
@@ -75,6 +76,7 @@ impl Guests {
             threads_per_core: 1,
             programs: &[],
             patience: PATIENCE,
+            time: Time::Wall,
             report: OnceLock::new(),
         }
     }
@@ -104,6 +106,13 @@ impl Guests {
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// With a clock that counts instructions: no host is too busy for it. For one CPU.
+    #[must_use]
+    pub const fn in_instructions(mut self) -> Self {
+        self.time = Time::Instructions;
         self
     }
 
@@ -146,13 +155,17 @@ impl Guests {
         lab.words == self.all_words() && lab.processors == self.processors
     }
 
-    /// With one that nobody reads and that names the kernel and the programs: a guest does not learn its kernel's name, and a
-    /// test that waits for a program that is not there hangs.
+    /// With one that nobody reads and that names the kernel, the time and the programs: a guest does not learn its kernel's
+    /// name, and a test that waits for a program that is not there hangs.
     fn all_words(&self) -> Vec<String> {
         let names = self.programs.iter().filter_map(|program| Path::new(program).file_name()?.to_str());
         let programs: Vec<&str> = names.collect();
-        let named = format!("worstcase.guest={}:{}", self.kernel, programs.join(","));
-        self.words.split_whitespace().map(str::to_owned).chain([named]).collect()
+        let time = if self.time == Time::Wall { "wall" } else { "instructions" };
+        let named = format!("worstcase.guest={}:{time}:{}", self.kernel, programs.join(","));
+        // In instruction time the lab adds a parameter that the kernel hands on to process 1, which takes it for a part of the
+        // paths of tests that it is to run. This one is in all paths.
+        let any_test = (self.time == Time::Instructions).then(|| "::".to_owned());
+        self.words.split_whitespace().map(str::to_owned).chain([named]).chain(any_test).collect()
     }
 
     fn boot(&self) -> Result<Report, Hindrance> {
@@ -188,7 +201,7 @@ impl Guests {
             threads_per_core: self.threads_per_core,
             cpu_model: None,
             memory: Bytes::from_mebibytes(1024),
-            time: Time::Wall,
+            time: self.time,
             disk: None,
             system: None,
             binary,
@@ -261,5 +274,6 @@ mod tests {
         let with = |programs| Guests::new("debian-6.1-amd64", "quiet").programs(programs);
         assert_eq!(with(&["/a/worstcase", "sh"]).all_words(), with(&["/b/worstcase", "sh"]).all_words());
         assert_ne!(with(&["/a/worstcase", "sh"]).all_words(), with(&["/a/worstcase"]).all_words());
+        assert_ne!(with(&["sh"]).in_instructions().all_words(), with(&["sh"]).all_words());
     }
 }

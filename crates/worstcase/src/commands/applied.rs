@@ -24,7 +24,7 @@ pub fn tuned() -> Option<Vec<Tuned>> {
 /// The options by which rules were chosen that `tune apply` made pass, where it was given some: what is applied is judged by them.
 pub fn asked() -> Option<Begin> {
     let history = State::of_machine(STATE).history().ok()??;
-    let begin = history.begin.filter(|begin| begin.boot_id == boot_id())?;
+    let begin = (!history.is_of_another_boot(&boot_id())).then_some(history.begin)??;
     (!begin.profile.is_empty() || begin.isolate.is_some()).then_some(begin)
 }
 

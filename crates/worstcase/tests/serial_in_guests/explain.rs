@@ -19,14 +19,17 @@ const SHORT: u64 = 15 * MS;
 const ATTEMPTS: usize = 12;
 
 /// Where wake-ups are measured.
-const MEASURED: CpuId = CpuId(1);
-const OTHER: CpuId = CpuId(0);
+const MEASURED: CpuId = CpuId(0);
+const OTHER: CpuId = CpuId(1);
 
-static PLAIN: Guests = Guests::new("debian-6.1-amd64", "quiet no_timer_check")
+static TWO_CPUS: Guests = Guests::new("debian-6.1-amd64", "quiet no_timer_check")
     .processors(2)
     .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
+static PLAIN: Guests = Guests::new("debian-6.1-amd64", "quiet no_timer_check")
+    .in_instructions()
+    .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
 static RT: Guests = Guests::new("debian-6.1-rt-amd64", "quiet no_timer_check")
-    .processors(2)
+    .in_instructions()
     .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
 
 /// A thread that makes delays: its name, its CPU, its priority if it is a real-time thread.
@@ -135,7 +138,7 @@ fn throttling_is_named_on_a_plain_kernel() {
 
 #[test]
 fn an_interrupt_of_another_cpu_is_named_on_a_plain_kernel() {
-    PLAIN.run(|| {
+    TWO_CPUS.run(|| {
         let maker = ("the-sender", OTHER, None);
         assert_explained(maker, SHORT / 2, |_| injection::waiting_on(MEASURED, SHORT), Class::Call, "");
     });
@@ -171,7 +174,7 @@ fn computing_while_another_sends(stop: &Stop) -> Result<Delay<'_>, String> {
 
 #[test]
 fn a_hog_and_an_interrupt_of_another_cpu_are_two_causes() {
-    PLAIN.run(|| {
+    TWO_CPUS.run(|| {
         let maker = ("the-hog", MEASURED, Some("99"));
         let both = |hit: &Hit| {
             let of = |class| share(hit, |cause| cause.class == class);
@@ -207,7 +210,7 @@ fn preemption_that_was_off_is_named_on_a_real_time_kernel() {
 #[test]
 #[ignore = "long: needs a host that does nothing else"]
 fn a_handler_of_known_length_stands_in_the_table_of_handlers() {
-    PLAIN.run(|| {
+    TWO_CPUS.run(|| {
         let maker = ("the-sender", OTHER, None);
         let mut seen = Vec::new();
         let is_found = (0..ATTEMPTS).any(|_| {

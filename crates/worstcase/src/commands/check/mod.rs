@@ -170,8 +170,16 @@ impl Check {
             return;
         }
         let Some(asked) = super::applied::asked() else { return };
-        self.profile = asked.profile.iter().filter_map(|name| name.parse().ok()).collect();
-        self.isolate = asked.isolate.as_ref().and_then(|cpus| cpus.parse().ok());
+        let profile: Option<Vec<_>> = asked.profile.iter().map(|name| name.parse().ok()).collect();
+        let isolate = asked.isolate.as_ref().map(|cpus| cpus.parse()).transpose().ok();
+        let (Some(profile), Some(isolate)) = (profile, isolate) else {
+            let (profile, isolate) = (asked.profile.join(","), asked.isolate.unwrap_or_default());
+            output::words(&format!(
+                "note: not judged as what tune has applied: this version does not know profile '{profile}' or CPUs '{isolate}'"
+            ));
+            return;
+        };
+        (self.profile, self.isolate) = (profile, isolate);
         output::words(&format!("note: judged as what tune has applied:{}", self.asked()));
     }
 
