@@ -91,6 +91,11 @@ fn digits(figure: f64) -> String {
     }
 }
 
+/// The upper end of an interval of ratios: of a few samples it can be a number of any length.
+fn upper(ratio: f64) -> String {
+    if ratio < 999.5 { digits(ratio) } else { ">999".into() }
+}
+
 /// What each operation took.
 pub(super) fn of_one(cost: &Cost) -> Table {
     let mut table = Table::new(
@@ -159,10 +164,16 @@ pub(super) fn of_two(against: &Against, unit: Unit) -> Table {
     let caption = format!(
         "How many times as long an operation takes, with an interval at {confidence:.2} %: all of them together at 95 %"
     );
-    let mut table = Table::new(caption, corner(unit), &["before", "after", "times", "interval", ""]);
+    let heads = ["before", "after", "times", "interval", ""];
+    // A column of verdicts that none of the rows has would be a part of its own on a narrow terminal, with names alone.
+    let is_judged = against.rows.iter().any(|row| row.found.verdict != Verdict::NoDifference);
+    let heads = &heads[..if is_judged { 5 } else { 4 }];
+    let mut table = Table::new(caption, corner(unit), heads);
     let mut family = String::new();
     for row in &against.rows {
-        table.push(&row.family, &mut family, (row.words.clone(), compared(row, unit)));
+        let mut cells = compared(row, unit);
+        cells.truncate(heads.len());
+        table.push(&row.family, &mut family, (row.words.clone(), cells));
     }
     table
 }
@@ -178,7 +189,7 @@ fn compared(row: &Row, unit: Unit) -> Vec<Cell> {
         Cell::plain(figure(row.medians.0, unit)),
         Cell::plain(figure(row.medians.1, unit)),
         Cell { text: format!("{:.2}", row.found.ratio), tone },
-        faint(format!("{low:.2}-{high:.2}")),
+        faint(format!("{low:.2}-{}", upper(high))),
         Cell { text: words.into(), tone },
     ]
 }
@@ -186,6 +197,14 @@ fn compared(row: &Row, unit: Unit) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_without_an_upper_bound_to_speak_of_is_not_spelled_out() {
+        assert_eq!(
+            [1.294, 28.95, 558.1, 999.4, 6_182_747.0, f64::INFINITY].map(upper),
+            ["1.29", "28.9", "558", "999", ">999", ">999"]
+        );
+    }
 
     #[test]
     fn figures_have_three_digits_and_a_unit() {
