@@ -52,7 +52,7 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 /// Words as a shell takes them.
-pub(crate) fn shell(words: &[String]) -> String {
+pub fn shell(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
         true => word.clone(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use record::{CStates, CommandLoad, LoadProof, Machine, Out, Record, Request, RunPlan, store};
+use record::{CStates, CommandLoad, Header, LoadProof, Machine, Out, Record, Request, RunPlan, store};
 use report::Style;
 use report::foot::Notes;
 use runner::{Means, Outcome, Run};
@@ -135,7 +135,9 @@ impl Bench {
         let earlier = self.against.as_deref().map(|path| read_earlier(path, around)).transpose()?;
         let run = Run::prepare(self.request(preset.as_ref())?, means)?;
         announce(&run.header().plan, preset.as_ref(), &run.header().machine);
-        say_where(run.path(), self.out.is_some());
+        if !is_brought_back(run.header(), run.path()) {
+            say_where(run.path(), self.out.is_some());
+        }
         let mut progress = Progress::of(run.header());
         let outcome = run.measure(&mut progress)?;
         Ok(output::conclude(&outcome, || self.show(&outcome, earlier.as_ref(), around)))
@@ -197,9 +199,8 @@ impl Bench {
             parts.extend((around.below)(record, earlier, &style));
         }
         output::final_data(&parts.join("\n"))?;
-        if let Some(page) =
-            outcome.path.as_ref().map(|path| path.join(store::PAGE)).filter(|page| page.exists())
-        {
+        let path = outcome.path.as_deref().filter(|path| !is_brought_back(&record.header, Some(path)));
+        if let Some(page) = path.map(|path| path.join(store::PAGE)).filter(|page| page.exists()) {
             output::news(&format!("Report  {}", page.display()));
         }
         Ok(())
@@ -212,6 +213,11 @@ fn read_earlier(path: &Path, around: Option<Around>) -> Result<Record> {
         return Err(Error::new("this program compares nothing", hint));
     };
     Ok((around.read)(path)?)
+}
+
+/// Whether the lab takes the record out of this guest: it names the place, which here is the directory that it brings back.
+fn is_brought_back(header: &Header, path: Option<&Path>) -> bool {
+    header.machine.lab.is_some() && path == Some(Path::new("."))
 }
 
 /// Where the record is. A path that nobody named and that does not begin here is one that the next boot empties.

@@ -10,7 +10,7 @@ use lab::boot::{self, Failure, Guest, Left, Outcome, Time};
 use lab::kernels::Architecture;
 use lab::{limits, parameters};
 use record::time::UtcTime;
-use record::{KernelParameter, ParameterAnswer};
+use record::{KernelParameter, ParameterAnswer, store};
 use sys::signal::{Signal, Signals};
 use units::{Bytes, Nanos};
 
@@ -223,7 +223,7 @@ impl Run {
                 }
                 show(&left)?;
                 if let Some(place) = place {
-                    output::words(&format!("back from the guest: {}", place.display()));
+                    say_what_is_kept(guest, &place);
                 }
                 Ok(ExitCode::from(code))
             }
@@ -244,6 +244,22 @@ impl Run {
                 Err(error.into())
             }
         }
+    }
+}
+
+/// Where what came back is, and what can be done with a record in it.
+fn say_what_is_kept(guest: &Guest, place: &Path) {
+    output::words(&format!("back from the guest: {}", place.display()));
+    let page = place.join(store::PAGE);
+    if !page.exists() {
+        return;
+    }
+    output::news(&format!("Report  {}", page.display()));
+    if guest.time == Time::Instructions && guest.kernel.architecture == Architecture::Amd64 {
+        let words = ["worstcase", "lab", "explain", &place.display().to_string()].map(str::to_owned);
+        let command = report::text::shell(&words);
+        let steps = [(command, "each instruction of the worst wake-ups, by function".to_owned())];
+        output::news(report::next::text(&steps, &output::style(Stream::Error)).trim_end());
     }
 }
 
