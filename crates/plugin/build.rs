@@ -24,7 +24,9 @@ fn main() -> io::Result<()> {
     compiler.args(["--target", &target, "-C", "opt-level=3", "-C", "lto=fat", "-C", "codegen-units=1"]);
     compiler.args(["-C", "panic=abort", "-C", "strip=symbols", "-C", "link-arg=-nostdlib"]);
     compiler.args(["-C", "target-feature=-crt-static", "-D", "warnings", "-o"]).arg(file);
-    if let Ok(linker) = env::var("RUSTC_LINKER") {
+    // It needs no C library, so that the compiler's own linker will do where none is named for another machine.
+    let own = (target != variable("HOST")?).then(|| "rust-lld".to_owned());
+    if let Some(linker) = env::var("RUSTC_LINKER").ok().or(own) {
         compiler.arg("-C").arg(format!("linker={linker}"));
     }
     let status = compiler.arg("qemu/plugin.rs").status()?;

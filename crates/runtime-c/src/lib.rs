@@ -7,6 +7,9 @@
 //! // What C calls. A thread that is no core of a machine has no number.
 //! assert_eq!(worstcase_runtime::wr_core(), u32::MAX);
 //! ```
+//!
+//! As the runtime itself, it is empty for CPUs without atomics of 64 bits.
+#![cfg(target_has_atomic = "64")]
 #![allow(unsafe_code, clippy::missing_safety_doc, reason = "the header says what callers promise")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};

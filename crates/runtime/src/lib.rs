@@ -33,6 +33,10 @@
 //! machine.end();
 //! # Ok::<(), runtime::Error>(())
 //! ```
+//!
+//! It needs atomics of 64 bits, which 32-bit PowerPC and MIPS do not have: a lock in their stead would let one core wait for
+//! another. There is nothing in this crate for such CPUs.
+#![cfg(target_has_atomic = "64")]
 #![allow(unsafe_code)]
 
 /// The guide's example is a test.

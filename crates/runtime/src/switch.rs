@@ -1,6 +1,7 @@
 //! From one stack to another: the registers that a called function must keep are pushed, the stack pointer is exchanged, and
 //! the others are popped. All other registers are the caller's to save, by the calling convention.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::arch::global_asm;
 
 // x86-64, System V: rbx, rbp, r12 to r15. The control words of SSE and x87 are the core's: Rust never changes them, and a C

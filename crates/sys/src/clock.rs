@@ -92,10 +92,8 @@ fn tai_now() -> u64 {
 }
 
 fn tai_sleep_until(until: u64) -> std::result::Result<(), Errno> {
-    let until = libc::timespec {
-        tv_sec: (until / 1_000_000_000) as libc::time_t,
-        tv_nsec: (until % 1_000_000_000) as _,
-    };
+    let until =
+        libc::timespec { tv_sec: (until / 1_000_000_000) as _, tv_nsec: (until % 1_000_000_000) as _ };
     // SAFETY: a filled timespec; the rest of the time is not asked for.
     match unsafe { libc::clock_nanosleep(libc::CLOCK_TAI, libc::TIMER_ABSTIME, &until, std::ptr::null_mut()) }
     {

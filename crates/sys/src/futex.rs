@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 /// process. `FUTEX_WAIT`.
 pub fn wait(word: &AtomicU32, value: u32, nanos: u64) {
     let time = libc::timespec {
-        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
+        tv_sec: (nanos / 1_000_000_000) as _,
         tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
     };
     // SAFETY: the word and the time outlive the call; the kernel reads both. Every end of it is right for the caller.

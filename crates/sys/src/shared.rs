@@ -1,7 +1,6 @@
 //! Memory shared between processes: 64-bit words with one writer each and any number of readers.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -94,8 +93,7 @@ impl Drop for SharedWords {
 
 #[cfg(target_has_atomic = "64")]
 mod word {
-    use super::Ordering;
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// A 64-bit number with one writer and any number of readers, in this process or another.
     #[derive(Debug, Default)]

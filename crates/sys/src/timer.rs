@@ -137,7 +137,7 @@ impl Drop for PosixTimer {
 
 fn itimerspec(first: u64, interval: u64) -> libc::itimerspec {
     let time = |nanos: u64| libc::timespec {
-        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
+        tv_sec: (nanos / 1_000_000_000) as _,
         tv_nsec: (nanos % 1_000_000_000) as _,
     };
     libc::itimerspec { it_interval: time(interval), it_value: time(first.max(1)) }

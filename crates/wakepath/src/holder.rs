@@ -2,8 +2,8 @@
 //! waiter's priority is inherited.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread::JoinHandle;
 
 use failure::{Error, Result};
@@ -11,6 +11,7 @@ use sys::clock::Clock;
 use sys::futex;
 use sys::mutex::Mutex;
 use sys::schedule::{set_policy, thread_id};
+use sys::shared::Word;
 use units::Policy;
 
 use crate::wait::Wait;
@@ -26,7 +27,7 @@ struct Shared {
     /// Raised with each order.
     number: AtomicU32,
     /// When the waiter will want the lock; 0 at the end.
-    due: AtomicU64,
+    due: Word,
 }
 
 /// Wants the lock at a time at which another thread has it.
@@ -38,8 +39,9 @@ pub(crate) struct Locking {
 impl Locking {
     /// Starts the thread that will hold the lock, on the CPU of the calling one.
     pub fn begin(inherits: bool) -> Result<Self> {
-        let (number, due) = (AtomicU32::new(0), AtomicU64::new(u64::MAX));
-        let shared = Arc::new(Shared { mutex: Mutex::new(inherits), number, due });
+        let shared = Shared { mutex: Mutex::new(inherits), number: AtomicU32::new(0), due: Word::default() };
+        shared.due.set(u64::MAX);
+        let shared = Arc::new(shared);
         let own = shared.clone();
         let holder = std::thread::Builder::new().spawn(move || hold(&own));
         let holder = holder
@@ -48,7 +50,7 @@ impl Locking {
     }
 
     fn order(&self, due: u64) {
-        self.shared.due.store(due, SeqCst);
+        self.shared.due.publish(due);
         self.shared.number.fetch_add(1, SeqCst);
         futex::wake(&self.shared.number);
     }
@@ -61,7 +63,7 @@ impl Wait for Locking {
     }
 
     fn wait(&mut self) -> Result<()> {
-        let due = self.shared.due.load(SeqCst);
+        let due = self.shared.due.observe();
         let slept = Clock::Monotonic.sleep_until(due);
         slept.map_err(|errno| Error::new(format!("clock_nanosleep: {errno}"), ""))?;
         self.shared.mutex.lock(thread_id()).map(drop).map_err(|error| Error::new(error, ""))
@@ -84,7 +86,7 @@ fn hold(shared: &Shared) {
             futex::wait(&shared.number, known, PATIENCE);
         }
         known = shared.number.load(SeqCst);
-        let due = shared.due.load(SeqCst);
+        let due = shared.due.observe();
         if due == 0 {
             return;
         }

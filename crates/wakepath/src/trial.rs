@@ -1,13 +1,13 @@
 //! Wake-ups of one way beside a hog of one priority.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
 use failure::{Error, Result};
 use sys::clock::Clock;
 use sys::futex;
 use sys::schedule::{set_affinity, set_policy};
+use sys::shared::Word;
 use units::{CpuId, CpuList, Nanos, Policy};
 
 use crate::way::{Trigger, Way};
@@ -58,7 +58,7 @@ struct Orders {
     /// Raised with each order.
     number: AtomicU32,
     /// When the next wake-up is due; 0 at the end.
-    due: AtomicU64,
+    due: Word,
 }
 
 /// Measures `way` on `cpu` at the priorities of the thread that waits and of the hog, which computes for `burst` each time, a
@@ -98,7 +98,7 @@ fn real_time(cpu: CpuId, priority: u32) -> Result<()> {
 
 impl Orders {
     fn give(&self, due: u64) {
-        self.due.store(due, SeqCst);
+        self.due.publish(due);
         self.number.fetch_add(1, SeqCst);
         futex::wake(&self.number);
     }
@@ -133,7 +133,7 @@ fn compute(orders: &Orders, burst: Nanos, trigger: Trigger) {
             futex::wait(&orders.number, known, PATIENCE);
         }
         known = orders.number.load(SeqCst);
-        let due = orders.due.load(SeqCst);
+        let due = orders.due.observe();
         if due == 0 || clock.now() >= until || clock.sleep_until(due - AHEAD).is_err() {
             return;
         }

@@ -1,12 +1,11 @@
 //! A thread waits and another wakes it, or a clock does.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use failure::Error;
 use sys::Errno;
 use sys::clock::Clock;
+use sys::shared::Word;
 use wakepath::{Ends, Wait};
 
 use super::engine::Call;
@@ -20,18 +19,18 @@ const AHEAD: u64 = 100_000;
 /// Another thread wakes: from its call until the woken thread runs.
 pub(super) struct Handover {
     wait: Box<dyn Wait>,
-    woken_from: Arc<AtomicU64>,
+    woken_from: Arc<Word>,
     waker: Partner,
 }
 
 impl Handover {
     pub fn begin((wait, trigger): Ends, standing: Standing) -> Result<Self, Error> {
-        let woken_from = Arc::new(AtomicU64::new(0));
+        let woken_from = Arc::new(Word::default());
         let stamp = woken_from.clone();
         let work = move || {
             let clock = Clock::Monotonic;
             let _ = clock.sleep_until(clock.now() + SETTLE);
-            stamp.store(clock.now(), SeqCst);
+            stamp.publish(clock.now());
             trigger();
         };
         Ok(Self { wait, woken_from, waker: Partner::start("waker", standing, work)? })
@@ -42,7 +41,7 @@ impl Call for Handover {
     fn once(&mut self) -> Result<u64, Errno> {
         self.waker.orders.give();
         self.wait.wait().map_err(|_| Errno::IO)?;
-        Ok(Clock::Monotonic.now().saturating_sub(self.woken_from.load(SeqCst)))
+        Ok(Clock::Monotonic.now().saturating_sub(self.woken_from.observe()))
     }
 }
 

@@ -5,8 +5,8 @@
 //! the hand-over takes, whatever the thread in the middle does; without, its burst is in it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use failure::Error;
 use sys::clock::{Clock, thread_cpu_time};
@@ -19,7 +19,7 @@ use super::engine::Call;
 use super::partner::{Partner, Standing};
 
 /// CPU time of a critical section, in nanoseconds.
-const SECTION: u64 = 50_000;
+const SECTION: u32 = 50_000;
 /// The measuring thread waits no longer for the low one to be in its section, in nanoseconds: threads between them compute.
 const PATIENCE: u64 = 1_000_000_000;
 
@@ -27,8 +27,9 @@ struct Shared {
     mutex: Mutex,
     /// Whether the low thread is in its critical section.
     is_inside: AtomicU32,
-    /// CPU time that it has used there.
-    used: AtomicU64,
+    /// CPU time that it has used there, in nanoseconds. The measuring thread may read it in the midst of a write: one word of
+    /// every CPU.
+    used: AtomicU32,
 }
 
 /// The threads of one lock.
@@ -42,7 +43,7 @@ pub(super) struct Inversion {
 impl Inversion {
     /// For a lock that `inherits` or does not, with a thread in the middle that computes for `burst`; none without.
     pub fn begin(inherits: bool, burst: Nanos, cpu: Option<CpuId>) -> Result<Self, Error> {
-        let (is_inside, used) = (AtomicU32::new(0), AtomicU64::new(0));
+        let (is_inside, used) = (AtomicU32::new(0), AtomicU32::new(0));
         let shared = Arc::new(Shared { mutex: Mutex::new(inherits), is_inside, used });
         let compute = move || {
             let end = Clock::Monotonic.now() + burst.0;
@@ -66,7 +67,7 @@ impl Shared {
         self.is_inside.store(1, SeqCst);
         futex::wake(&self.is_inside);
         loop {
-            let used = thread_cpu_time().saturating_sub(began);
+            let used = u32::try_from(thread_cpu_time().saturating_sub(began)).unwrap_or(u32::MAX);
             self.used.store(used, SeqCst);
             if used >= SECTION {
                 return;
@@ -92,7 +93,7 @@ impl Call for Inversion {
         let held = shared.mutex.lock(self.own).map_err(|error| error.errno)?;
         let waited = clock.now().saturating_sub(wanted);
         drop(held);
-        Ok(waited.saturating_sub(left))
+        Ok(waited.saturating_sub(u64::from(left)))
     }
 }
 
