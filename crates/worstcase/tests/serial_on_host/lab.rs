@@ -245,6 +245,25 @@ fn parameters_go_in_as_they_were_quoted_and_those_that_were_not_read_are_named()
     assert!(text(&refused.stderr).contains("for init alone"), "{}", text(&refused.stderr));
 }
 
+/// The guest's own paths are gone with it.
+#[test]
+fn a_record_that_comes_back_is_named_by_its_place_on_the_host() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("with space");
+    let bench = ["bench", "--loads", "idle", "--duration", "100ms", "--warm-up", "0s"];
+    let ran = run(&[&["--out", out.to_str().unwrap(), "--"][..], &bench].concat());
+    let said = text(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(0), "{said}");
+    let page = out.join("report.html");
+    assert!(page.exists() && said.contains(&format!("Report  {}\n", page.display())), "{said}");
+    assert!(said.contains(&format!("worstcase lab explain '{}'", out.display())), "{said}");
+    assert_eq!(said.matches("report.html").count(), 1, "{said}");
+    assert!(!said.contains("record: "), "{said}");
+}
+
 /// The kernel's name is no part of the guest.
 #[test]
 fn a_kernel_under_another_name_gives_the_same_bytes() {
