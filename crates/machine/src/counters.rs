@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{CpuEvidence, CpuShare, Evidence, Fact, IdleResidency};
+use record::{CpuEvidence, CpuShare, Evidence, Fact, FrequencyResidency, IdleResidency};
 use sysroot::SysRoot;
 use sysroot::parsed;
 use units::{CpuId, CpuList, Nanos};
@@ -12,6 +12,7 @@ use crate::cpu_times::{CpuTime, busy_permille, cpu_times, from_ticks};
 use crate::energy::{self, Meters};
 use crate::facts::processors::{cpuinfo_value, governor, idle_directories, online};
 use crate::facts::{CLOCK_SOURCE, virtualization::is_guest_by_flag};
+use crate::frequencies::frequencies;
 use crate::heat::{temperature, throttles};
 use crate::quotas::{Quota, quotas};
 
@@ -36,6 +37,7 @@ struct CpuCounters {
     smis: Fact<u32>,
     throttles: Fact<u64>,
     idle: Vec<IdleResidency>,
+    frequencies: Fact<FrequencyResidency>,
     governor: Fact<String>,
 }
 
@@ -72,6 +74,7 @@ impl CpuCounters {
             smis,
             throttles: throttles(root, cpu),
             idle: idle_residencies(root, cpu),
+            frequencies: frequencies(root, cpu),
             governor: governor(root, cpu),
         }
     }
@@ -143,6 +146,7 @@ fn cpu_evidence((before, after): (&CpuCounters, &CpuCounters), steal: Fact<Nanos
             increase(*before, *after)
         }),
         idle: idle_between(&before.idle, &after.idle),
+        frequencies: crate::frequencies::between(&before.frequencies, &after.frequencies),
         governor: after.governor.clone(),
     }
 }

@@ -172,7 +172,7 @@ pub(crate) fn both<T: Clone, U>(
 }
 
 /// A sum that is lower than before says nothing: /proc/interrupts loses the rows of devices that go.
-fn grown(before: &Fact<u64>, after: &Fact<u64>) -> Fact<u64> {
+pub(crate) fn grown(before: &Fact<u64>, after: &Fact<u64>) -> Fact<u64> {
     both(before, after, |before, after| after.checked_sub(*before))
         .and_then(|grown| grown.map_or(Fact::Unsupported, Fact::Value))
 }

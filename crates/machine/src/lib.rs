@@ -31,6 +31,7 @@ mod disturbances;
 mod energy;
 pub mod ethtool;
 pub mod facts;
+mod frequencies;
 pub mod grammar;
 pub mod handlers;
 mod heat;

@@ -135,6 +135,9 @@ pub struct CpuEvidence {
     pub thermal_throttles: Fact<u64>,
     /// Time in each idle state.
     pub idle: Vec<IdleResidency>,
+    /// Time at each frequency; absent where cpufreq does not count it.
+    #[serde(default)]
+    pub frequencies: Fact<FrequencyResidency>,
     /// Frequency governor after the scenario.
     pub governor: Fact<String>,
 }
@@ -149,6 +152,26 @@ pub struct IdleResidency {
     pub time: Nanos,
     /// Entries into it.
     pub entries: u64,
+}
+
+/// Time at the frequencies that cpufreq asks the CPU for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FrequencyResidency {
+    /// Each, in the kernel's order.
+    pub times: Vec<FrequencyTime>,
+    /// Changes from one to another.
+    pub changes: Fact<u64>,
+}
+
+/// Time at a frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FrequencyTime {
+    /// Which.
+    pub kilohertz: u64,
+    /// Time at it, in steps of 10 ms.
+    pub time: Nanos,
 }
 
 /// A thread that can stand in a probe's way.

@@ -1,7 +1,10 @@
 //! The conditions: what measuring threads and CPUs said of themselves, and the doubts that follow from it.
 
-use record::{CpuEvidence, Effect, Fact, Record, Scenario, Series, TaskEvidence, ThreadEvidence};
-use units::Policy;
+use record::{
+    CpuEvidence, Effect, Fact, FrequencyResidency, FrequencyTime, Record, Scenario, Series, TaskEvidence,
+    ThreadEvidence,
+};
+use units::{Policy, Total};
 
 use super::view::{Block, Cell, DataTable, DoubtView, Section, heads, unit_name};
 use crate::counters;
@@ -230,8 +233,16 @@ fn cpu_table(record: &Record) -> DataTable {
         .scenarios
         .iter()
         .flat_map(|scenario| scenario.evidence.cpus.iter().map(move |cpu| cpu_row(scenario, cpu)));
-    let head =
-        heads("load", &["CPU", "steal", "SMIs", "throttled by heat", "governor", "time in idle states"]);
+    let of_cpus = [
+        "CPU",
+        "steal",
+        "SMIs",
+        "throttled by heat",
+        "governor",
+        "time in idle states",
+        "time at frequencies",
+    ];
+    let head = heads("load", &of_cpus);
     DataTable::new("Each CPU", head, rows.collect()).fold().at_most(MOST_ROWS)
 }
 
@@ -247,5 +258,24 @@ fn cpu_row(scenario: &Scenario, cpu: &CpuEvidence) -> Vec<Cell> {
         Cell::number(fact(&cpu.thermal_throttles, u64::to_string)),
         Cell::number(fact(&cpu.governor, String::clone)),
         Cell::number(if idle.is_empty() { "unknown".into() } else { idle.join(", ") }),
+        Cell::number(frequencies(&cpu.frequencies)),
     ]
+}
+
+/// Shares of what cpufreq counted, which is longer than the scenario by what reading takes.
+fn frequencies(residency: &Fact<FrequencyResidency>) -> String {
+    let shown = |residency: &FrequencyResidency| {
+        let whole: u64 = residency.times.iter().map(|one| one.time.0).total();
+        let share = |one: &FrequencyTime| {
+            let percent = 100.0 * one.time.0 as f64 / whole as f64;
+            (one.time.0 > 0).then(|| format!("{} MHz {percent:.0} %", one.kilohertz / 1_000))
+        };
+        let times: Vec<_> = residency.times.iter().filter_map(share).collect();
+        let changes = fact(&residency.changes, u64::to_string);
+        if times.is_empty() { "unknown".into() } else { format!("{}; {changes} changes", times.join(", ")) }
+    };
+    match residency {
+        Fact::Absent => "not measured here".into(),
+        read => fact(read, shown),
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::sample::{Spec, in_lab};
 use histogram::{Histogram, Summary, layout};
-use record::{LabTime, Record, Series, Warning, WarningId};
+use record::{Fact, LabTime, Record, Series, Warning, WarningId};
 use report::page::page;
 use units::Nanos;
 
@@ -65,6 +65,19 @@ fn names_of_others_put_no_command_on_the_page() {
         "and nothing that a terminal obeys"
     );
     assert!(!html.contains('\u{202e}'));
+}
+
+#[test]
+fn time_at_each_frequency_is_a_share_and_nothing_is_made_up_where_there_is_no_table() {
+    let mut record = small().record();
+    let html = page(&[record.clone()]).unwrap();
+    assert!(html.contains("3600 MHz 75 %, 800 MHz 25 %; 4 changes"), "{}", near(&html, "MHz"));
+    assert!(html.contains("not measured here"));
+    record.scenarios.iter_mut().flat_map(|one| &mut one.evidence.cpus).for_each(|cpu| {
+        cpu.frequencies = Fact::Unsupported;
+    });
+    let html = page(&[record]).unwrap();
+    assert!(!html.contains(" MHz ") && !html.contains("not measured here"), "{}", near(&html, " MHz "));
 }
 
 /// What stands around `word`, for a failure's message.

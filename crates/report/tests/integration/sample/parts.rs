@@ -2,10 +2,10 @@
 
 use record::instrument::timer::TimerPlan;
 use record::{
-    CpuEvidence, CpuShare, Cpus, DeviceWrites, Evidence, Exposure, Fact, Governor, Held, IdleResidency,
-    IdleState, InstrumentPlan, Kernel, LoadDirectory, LoadEvidence, LoadProof, LoadTimeline, Machine,
-    RecorderEvidence, RunPlan, Series, StressorEvidence, TaskEvidence, ThreadEvidence, Throttling, Warning,
-    WarningId,
+    CpuEvidence, CpuShare, Cpus, DeviceWrites, Evidence, Exposure, Fact, FrequencyResidency, FrequencyTime,
+    Governor, Held, IdleResidency, IdleState, InstrumentPlan, Kernel, LoadDirectory, LoadEvidence, LoadProof,
+    LoadTimeline, Machine, RecorderEvidence, RunPlan, Series, StressorEvidence, TaskEvidence, ThreadEvidence,
+    Throttling, Warning, WarningId,
 };
 use units::{Bytes, CpuId, CpuList, Nanos, Policy, Priority, Seed};
 
@@ -201,7 +201,19 @@ fn cpu_evidence(cpu: CpuId, interval: Nanos) -> CpuEvidence {
         smis: Fact::Unsupported,
         thermal_throttles: Fact::Absent,
         idle: vec![IdleResidency { name: "C6".into(), time: interval.saturating_mul(700), entries: 900 }],
+        frequencies: match cpu {
+            CpuId(0) => Fact::Value(at_frequencies(interval)),
+            _ => Fact::Absent,
+        },
         governor: Fact::Value("performance".into()),
+    }
+}
+
+fn at_frequencies(interval: Nanos) -> FrequencyResidency {
+    let time = |kilohertz, share| FrequencyTime { kilohertz, time: interval.saturating_mul(share) };
+    FrequencyResidency {
+        times: vec![time(3_600_000, 750), time(2_400_000, 0), time(800_000, 250)],
+        changes: Fact::Value(4),
     }
 }
 
