@@ -23,6 +23,8 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_in_guests", "partition::where_cgroup_v1"),
     ("serial_in_guests", "starved"),
     ("serial_in_guests", "tune::debian_6_12::"),
+    ("serial_in_guests", "tune::debian_6_12_rt::a_partition_outlives"),
+    ("serial_in_guests", "tune::debian_6_12_rt::threads_of_interrupts"),
     ("serial_in_guests", "tune::debian_6_1::"),
     ("serial_in_guests", "tune::debian_6_1_rt::"),
     ("serial_on_host", "absurd"),
@@ -38,6 +40,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_on_host", "lab::a_guest_of_another_architecture"),
     ("serial_on_host", "lab::a_guest_that_is_killed"),
     ("serial_on_host", "lab::a_kernel_under_another_name"),
+    ("serial_on_host", "lab::a_record_that_comes_back"),
     ("serial_on_host", "lab::two_runs_with_one_seed"),
     ("serial_on_host", "lab::what_came_of_a_guest"),
     ("serial_on_host", "lab::what_cannot_boot"),
@@ -79,6 +82,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_on_host", "wake_path::timers_pass_through_a_thread_of_debians_real_time_kernel_6_12"),
     ("serial_supervision", "built_in_workers_do_not_survive"),
     ("serial_supervision", "nothing_survives_the_parent"),
+    ("serial_trace_guests", "a_kernel_of_2022"),
     ("serial_trace_guests", "a_preempt_rt_kernel_of_2022"),
 ];
 
