@@ -282,7 +282,7 @@ impl Judge<'_> {
         let stolen = self.account.stolen;
         let share = stolen.0.saturating_mul(100) / piece.length.0.max(1);
         (share >= STOLEN && stolen > Nanos::ZERO).then(|| {
-            let witness = format!("{stolen} of steal; {witness}");
+            let witness = format!("{:.1} us of steal; {witness}", stolen.as_micros_f64());
             Found::new(Class::Host, "", Certainty::Sure, witness)
         })
     }

@@ -69,16 +69,42 @@ fn switch_to_and_fro() {
     });
 }
 
+/// What the whole machine counts, and the line of /proc/stat that holds its sum since boot (proc(5)).
+const OF_THE_MACHINE: [(Counted, &str); 4] = [
+    (Counted::ContextSwitches, "ctxt"),
+    (Counted::Interrupts, "intr"),
+    (Counted::Softirqs, "softirq"),
+    (Counted::TasksCreated, "processes"),
+];
+
+/// The sums of [`OF_THE_MACHINE`] now.
+fn sums() -> [u64; 4] {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    OF_THE_MACHINE.map(|(_, name)| {
+        let line = text.lines().find(|line| line.split(' ').next() == Some(name)).unwrap();
+        line.split(' ').nth(1).unwrap().parse().unwrap()
+    })
+}
+
 #[test]
 fn switches_tasks_and_wake_ups_that_were_made_are_counted() {
+    let (mut begun, mut ended) = ([0; 4], [0; 4]);
+    let before = sums();
     let record = measured(&["--interval", "1ms"], || {
+        begun = sums();
         switch_to_and_fro();
         (0..100).for_each(|_| std::thread::spawn(|| ()).join().unwrap());
+        ended = sums();
     });
-    let machine = |what| added(&record, what, CountedOn::Machine).value().copied().unwrap();
-    // Others switch and create tasks too: the numbers are what is there at least.
-    assert!(machine(Counted::ContextSwitches) >= 2 * ROUNDS, "{}", machine(Counted::ContextSwitches));
-    assert!(machine(Counted::TasksCreated) >= 100, "{}", machine(Counted::TasksCreated));
+    let after = sums();
+    // Others switch and create tasks too: what the kernel counted within the scenario, and around it, are the bounds.
+    for (at, (what, _)) in OF_THE_MACHINE.into_iter().enumerate() {
+        let counted = added(&record, what, CountedOn::Machine).value().copied().unwrap();
+        let (least, most) = (ended[at] - begun[at], after[at] - before[at]);
+        assert!((least..=most).contains(&counted), "{what:?}: {least} to {most}, counted {counted}");
+    }
+    let made = |at: usize| ended[at] - begun[at];
+    assert!(made(0) >= 2 * ROUNDS && made(3) >= 100, "{begun:?} {ended:?}");
     let cpu = |what| added(&record, what, CountedOn::Cpu(units::CpuId(0))).value().copied().unwrap();
     let wakes = record.scenarios[0].series[0].observed.summary().count;
     assert!(wakes > 1_000 && cpu(Counted::Interrupts) >= wakes, "{} of {wakes}", cpu(Counted::Interrupts));
