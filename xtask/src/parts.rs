@@ -75,6 +75,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_on_host", "robustness::lost::a_samples_file_that_grows"),
     ("serial_on_host", "trial::a_block_that_is_killed"),
     ("serial_on_host", "trial::a_trial_that_is_reported"),
+    ("serial_on_host", "trial::a_trial_without_steal"),
     ("serial_on_host", "trial::raising_ktimers_above"),
     ("serial_on_host", "truth::a_live_look"),
     ("serial_on_host", "truth::a_stopped_process"),

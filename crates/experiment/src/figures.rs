@@ -14,6 +14,8 @@ pub struct Figures {
     pub latencies: Histogram,
     /// The greatest of each second on each CPU.
     pub maxima: Vec<Nanos>,
+    /// Activations that were due and have no latency: [`crate::stolen`] set them apart.
+    pub set_apart: u64,
     /// What they count.
     pub unit: Unit,
 }
@@ -43,7 +45,9 @@ impl Figures {
         }
         let mut figures = Self { unit: record.header.machine.unit(), ..Self::default() };
         for series in &scenario.series {
-            figures.latencies.merge(&series.corrected());
+            let corrected = series.corrected();
+            figures.set_apart += series.expected().saturating_sub(corrected.summary().count);
+            figures.latencies.merge(&corrected);
             let seconds = series.timeline.blocks.iter();
             figures.maxima.extend(seconds.filter_map(|second| second.observed.maximum()));
         }

@@ -50,6 +50,7 @@ mod figures;
 mod judge;
 mod search;
 mod single;
+pub mod stolen;
 
 pub use arm::{Arm, Changes};
 pub use bench::{Attempt, Bench, Parameters, parameter};

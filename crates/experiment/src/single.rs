@@ -84,7 +84,8 @@ impl Measured {
     /// Has them measured.
     pub fn by(bench: &mut dyn Bench, blocks: Vec<Block>) -> Result<Self, Halt> {
         let figures = bench.measure(&blocks)?.ok_or(Halt::Stopped)?;
-        let counts = figures.iter().map(|figures| figures.latencies.summary().count);
+        let due = |figures: &Figures| figures.latencies.summary().count.saturating_add(figures.set_apart);
+        let counts = figures.iter().map(due);
         if let (Some(least), Some(most)) = (counts.clone().min(), counts.max()) {
             // A CPU can be due once more or less within a block, by its phase.
             if figures.len() != blocks.len() || most - least > 1 + most / 100 {

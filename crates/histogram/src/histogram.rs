@@ -96,6 +96,25 @@ impl Histogram {
         }
     }
 
+    /// What is left without latencies that were counted; none where they were not. Minimum and maximum are exact where theirs
+    /// are still there, else the edges of the outermost cells.
+    pub fn without(&self, gone: &Self) -> Option<Self> {
+        let mut cells = self.cells.clone();
+        for (cell, count) in &gone.cells {
+            let left = cells.get_mut(cell)?;
+            *left = left.checked_sub(*count)?;
+        }
+        cells.retain(|_, count| *count > 0);
+        let edge = |cell: Option<(&usize, &u64)>, of: fn(usize) -> u64| cell.map(|(cell, _)| of(*cell));
+        let summary = Summary {
+            count: self.summary.count.checked_sub(gone.summary.count)?,
+            sum: self.summary.sum.saturating_sub(gone.summary.sum),
+            min: edge(cells.first_key_value(), layout::lowest).map_or(0, |edge| edge.max(self.summary.min)),
+            max: edge(cells.last_key_value(), layout::highest).map_or(0, |edge| edge.min(self.summary.max)),
+        };
+        Some(Self { summary, cells })
+    }
+
     /// Exact count, sum, minimum and maximum.
     pub fn summary(&self) -> &Summary {
         &self.summary
@@ -202,7 +221,33 @@ mod tests {
         assert!(!histogram.is_exact_in_microseconds());
     }
 
+    #[test]
+    fn what_was_never_counted_cannot_be_taken_out() {
+        let histogram = of(&[5_000, 5_000, 70_000]);
+        let left = histogram.without(&of(&[70_000])).unwrap();
+        assert_eq!(*left.summary(), Summary { count: 2, sum: 10_000, min: 5_000, max: 5_099 });
+        assert_eq!(histogram.without(&of(&[5_000, 5_000, 70_000])), Some(Histogram::default()));
+        for other in [&[6_000][..], &[5_000; 3], &[70_000, 70_000]] {
+            assert_eq!(histogram.without(&of(other)), None, "{other:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_was_taken_in_can_be_taken_out_again(
+            kept in prop::collection::vec(0..50_000_000_u64, 0..40), gone in prop::collection::vec(0..50_000_000_u64, 0..40),
+        ) {
+            let (kept, gone) = (of(&kept), of(&gone));
+            let mut both = kept.clone();
+            both.merge(&gone);
+            let left = both.without(&gone).unwrap();
+            prop_assert_eq!(left.cells().collect::<Vec<_>>(), kept.cells().collect::<Vec<_>>());
+            let (left, kept) = (left.summary(), kept.summary());
+            prop_assert_eq!((left.count, left.sum), (kept.count, kept.sum));
+            // Within the cells that are left.
+            prop_assert!(left.min <= kept.min && layout::index(left.min) == layout::index(kept.min));
+            prop_assert!(left.max >= kept.max && layout::index(left.max) == layout::index(kept.max));
+        }
         #[test]
         fn saving_and_loading_keeps_everything(latencies in proptest::collection::vec(0..=i64::MAX as u64, 0..50)) {
             let histogram = of(&latencies);

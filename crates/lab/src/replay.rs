@@ -82,6 +82,7 @@ impl<'a, P: Plan> Replay<'a, P> {
             let parameters = lab.parameters.clone().unwrap_or_default();
             self.parameters.entry(block.arm.clone()).or_insert(parameters);
         }
+        let record = self.state.plan.judged(record)?;
         self.measured.push(Measured { block, place, record });
         Ok(())
     }

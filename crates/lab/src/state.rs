@@ -117,6 +117,14 @@ pub trait Plan: Serialize + DeserializeOwned {
     /// The loads that each guest measures.
     fn loads(&self) -> &[String];
 
+    /// What of a block's record is judged.
+    ///
+    /// # Errors
+    /// Where it does not have that.
+    fn judged(&self, record: Record) -> Result<Record, failure::Error> {
+        Ok(record)
+    }
+
     /// What a guest of one load came to.
     ///
     /// # Errors

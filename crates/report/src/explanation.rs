@@ -240,7 +240,8 @@ pub(crate) fn trial_of(explanation: &Explanation, triable: Triable<'_>) -> Optio
     let time = causes.iter().map(|cause| cause.time.0).total();
     let heavy = causes.iter().filter(|cause| is_plain && time > 0 && cause.time.0 >= time.div_ceil(10));
     let rule = heavy.filter_map(|cause| cures::trial(cause.class)).find(|rule| triable(rule))?;
-    Some(format!("worstcase tune trial {rule} --load {load}"))
+    let apart = if causes.iter().any(|cause| cause.class == Class::Host) { " --without-steal" } else { "" };
+    Some(format!("worstcase tune trial {rule} --load {load}{apart}"))
 }
 
 fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {

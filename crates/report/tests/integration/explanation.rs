@@ -135,7 +135,13 @@ fn an_explanation_ends_with_the_trial_of_what_helps() {
     let steps = report::next::run::of_explanations(&explained(), "run", &|_| true);
     let commands: Vec<&str> = steps.iter().map(|(command, _)| command.as_str()).collect();
     assert!(commands[0].starts_with("worstcase tune trial rn-thp --load "), "{commands:?}");
+    assert!(!commands[0].contains("--without-steal"), "{commands:?}");
     assert_eq!(commands[1], "worstcase explain run --export perfetto -o run.trace");
+    // What a host takes hides what a setting does.
+    let mut stolen = explained();
+    stolen.explanations[0].hits[1].causes[1].class = Class::Host;
+    let steps = report::next::run::of_explanations(&stolen, "run", &|_| true);
+    assert!(steps[0].0.ends_with(" --without-steal"), "{steps:?}");
     // Where the rule passes already, a trial of it would be refused.
     let steps = report::next::run::of_explanations(&explained(), "run", &|_| false);
     assert!(steps.iter().all(|(command, _)| !command.contains(" trial ")), "{steps:?}");

@@ -16,4 +16,5 @@ mod numbers;
 mod patterns;
 mod response;
 mod sample;
+mod stolen;
 mod terminal;

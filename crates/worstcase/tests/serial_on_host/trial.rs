@@ -158,6 +158,39 @@ fn a_trial_here_measures_every_arm_as_often_and_leaves_nothing() {
 }
 
 #[test]
+fn a_trial_without_steal_traces_every_arm_alike_and_says_what_it_set_apart() {
+    let Some(here) = Here::new() else { return };
+    let output = here.command("300ms").arg("--without-steal").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("wake-ups cannot be traced") {
+        return crate::support::skipped(crate::support::refusal(&said));
+    }
+    let shown = shown(&output);
+    let apart = shown["set_apart"].as_array().unwrap();
+    let arms: Vec<_> = apart.iter().map(|one| one["arm"].as_str().unwrap()).collect();
+    assert_eq!(arms.iter().copied().collect::<BTreeSet<_>>(), BTreeSet::from(["control", "off", "on-1"]));
+    for one in apart {
+        let of = |name: &str| one[name].as_u64().unwrap();
+        assert_eq!(of("due"), 6 * 300, "{one}");
+        // What is left is whole: so many latencies are in the records' repetitions, and no more.
+        let (mut left, mut counted) = (0, 0);
+        for round in 1..=6 {
+            let place = here.out().join(format!("phase-1/round-{round}/{}", one["arm"].as_str().unwrap()));
+            let record = record::store::load(&place).unwrap();
+            let repeated = &record.explanations[0].scenario.series[0];
+            counted += repeated.corrected().summary().count;
+            let judged = experiment::stolen::without_steal(record).unwrap();
+            left += judged.scenarios[0].series[0].corrected().summary().count;
+        }
+        assert_eq!((counted, counted - left), (of("due"), of("wake_ups") + of("missed")), "{one}");
+    }
+    assert_eq!((read(INTERVAL).as_str(), here.status().as_str()), ("1", "nothing is applied\n"));
+    let text = Command::new(PROGRAM).arg("report").arg(here.out()).output().unwrap().stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.matches("Delayed by the host, and set apart:").count(), 3, "{text}");
+}
+
+#[test]
 fn a_trial_that_is_reported_to_end_leaves_the_machine_as_it_was_and_goes_on_later() {
     let Some(here) = Here::new() else { return };
     let trial = here.in_a_block();

@@ -13,9 +13,11 @@ use record::store;
 use rustix::process::{Pid, Signal as Kill, kill_process};
 use sys::signal::{Signal, Signals, wait_readable};
 use tune::State;
+use units::Nanos;
 
 use super::plan::TrialPlan;
 use super::text;
+use crate::commands::explain::tracer;
 use crate::commands::tune::apply_options::clear;
 use crate::output;
 use failure::{Error, Result};
@@ -71,7 +73,11 @@ impl Machine<'_> {
         if !place.join(store::RECORD).is_file() && !self.run(block, &place)? {
             return Ok(None);
         }
-        Ok(Some(Figures::of(&store::load(&place)?)?))
+        Ok(Some(self.figures(&place)?))
+    }
+
+    fn figures(&self, place: &Path) -> Result<Figures> {
+        self.plan.figures(&self.plan.judged(store::load(place)?)?)
     }
 
     /// Measures it in a process of its own. The record takes its place when it is whole.
@@ -93,9 +99,26 @@ impl Machine<'_> {
         let mut child = command.spawn().map_err(failed)?;
         let answer = child.stdout.take();
         let Some(status) = self.wait(child)? else { return Ok(false) };
-        whole(&draft, status, answer)?;
+        self.whole(&draft, status, answer)?;
         fs::rename(&draft, place).map_err(failed)?;
         Ok(true)
+    }
+
+    /// Refuses a block that did not come to its end, with what it answered.
+    fn whole(&self, draft: &Path, status: ExitStatus, answer: Option<impl Read>) -> Result<()> {
+        let mut text = String::new();
+        // A block says no more than one line: it has ended.
+        let _ = answer.map(|mut answer| answer.read_to_string(&mut text));
+        let answer = record::json::read::<Error>(text.as_bytes()).ok();
+        let broken = |what: String| {
+            let hint = "is there room for its record? what it said is in console.txt there";
+            let Error { message, hint, .. } = answer.clone().unwrap_or(Error::new(what, hint));
+            Error::new(format!("a block was not measured: {message}"), hint)
+        };
+        if !matches!(status.code(), Some(0 | 1 | 3)) {
+            return Err(broken(format!("it ended with {status}")));
+        }
+        self.figures(draft).map(drop).map_err(|error| broken(error.message))
     }
 
     /// How it ended; none where a signal asked it to, and has undone what it had written.
@@ -119,24 +142,6 @@ impl Machine<'_> {
     }
 }
 
-/// Refuses a block that did not come to its end, with what it answered.
-fn whole(draft: &Path, status: ExitStatus, answer: Option<impl Read>) -> Result<()> {
-    let mut text = String::new();
-    // A block says no more than one line: it has ended.
-    let _ = answer.map(|mut answer| answer.read_to_string(&mut text));
-    let answer = record::json::read::<Error>(text.as_bytes()).ok();
-    let broken = |what: String| {
-        let hint = "is there room for its record? what it said is in console.txt there";
-        let Error { message, hint, .. } = answer.clone().unwrap_or(Error::new(what, hint));
-        Error::new(format!("a block was not measured: {message}"), hint)
-    };
-    if !matches!(status.code(), Some(0 | 1 | 3)) {
-        return Err(broken(format!("it ended with {status}")));
-    }
-    let record = store::load(draft).map_err(|error| broken(error.to_string()))?;
-    Figures::of(&record).map(drop).map_err(|error| broken(error.message))
-}
-
 /// Returns when nothing of a block's settings is left.
 fn settle(state: &State) -> Result<()> {
     let until = Instant::now() + PATIENCE;
@@ -150,8 +155,15 @@ fn settle(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Refuses at once what no block could do: to write settings without the right to, or over others that hold.
-pub fn check(state: &State) -> Result<()> {
+/// Refuses at once what no block could do: to write settings without the right to, or over others that hold, or to trace
+/// where the kernel refuses.
+pub fn check(state: &State, is_traced: bool) -> Result<()> {
     let lock = state.lock()?;
-    clear(state, &lock)?.map_or(Ok(()), |_| Err(super::block::applied_already()))
+    clear(state, &lock)?.map_or(Ok(()), |_| Err(super::block::applied_already()))?;
+    if is_traced {
+        let refused =
+            |error: Error| Error::new(format!("wake-ups cannot be traced: {}", error.message), error.hint);
+        tracer::make(1, Nanos::from_secs(1)).map(drop).map_err(refused)?;
+    }
+    Ok(())
 }

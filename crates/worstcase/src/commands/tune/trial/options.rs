@@ -81,6 +81,11 @@ pub struct Options {
     #[arg(long, value_name = "LIST", help_heading = MEASURED_BLOCKS)]
     cpus: Option<CpuList>,
 
+    /// Set wake-ups apart that the host of this virtual machine delayed: each block is measured once more, traced, and judged
+    /// without them
+    #[arg(long, conflicts_with = "kernel", help_heading = MEASURED_BLOCKS)]
+    without_steal: bool,
+
     /// What you run, for rules: as for tune plan
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', help_heading = RULES)]
     profile: Vec<String>,
@@ -103,7 +108,7 @@ pub struct Options {
 
     /// Go on with the trial in this directory, with the options that it was begun with
     #[arg(long, value_name = "DIR", conflicts_with_all = ["settings", "out", "load", "load_command", "duration", "warm_up"], help_heading = OUTCOME)]
-    #[arg(conflicts_with_all = ["blocks", "measure", "threshold", "smallest_effect", "interval", "wake", "cpus", "seed", "cost"])]
+    #[arg(conflicts_with_all = ["blocks", "measure", "threshold", "smallest_effect", "interval", "wake", "cpus", "seed", "cost", "without_steal"])]
     #[arg(conflicts_with_all = ["profile", "isolate", "kernel"])]
     resume: Option<PathBuf>,
 
@@ -175,7 +180,9 @@ impl Options {
                 let message = format!("it was begun with Linux {release}, and this is {}", running());
                 Err(Error::new(message, "begin anew: blocks of two kernels do not compare"))
             }
-            Place::Here { .. } => live::check(&self.state.state()).map(|()| state),
+            Place::Here { .. } => {
+                live::check(&self.state.state(), state.plan.conditions.without_steal).map(|()| state)
+            }
             Place::Guests(_) => Ok(state),
         }
     }
@@ -195,7 +202,7 @@ impl Options {
             for conflict in &plan.conflicts {
                 output::words(&format!("warning: {} {}", conflict.who, conflict.what));
             }
-            live::check(&self.state.state())?;
+            live::check(&self.state.state(), self.without_steal)?;
         }
         let plan = self.plan(settings, kind)?;
         if let Place::Guests(guests) = &plan.place {
@@ -257,6 +264,7 @@ impl Options {
             profile: self.profile.clone(),
             isolate: self.isolate.clone(),
             cost: self.cost,
+            without_steal: self.without_steal,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use experiment::{Arm, Design};
+use experiment::{Arm, Design, Kind as Measured, stolen};
 use lab::boot::Guest;
 use lab::kernels::{Kernel, Needed};
 use lab::limits;
@@ -10,7 +10,7 @@ use lab::measure::{patience, worstcase};
 use lab::parameters::INERT;
 use lab::state::{Kind, KnownKernel, Plan};
 use record::instrument::timer::TimerPlan;
-use record::{CommandLoad, InstrumentPlan, LabTime, Out, Request, Unit, Wake};
+use record::{CommandLoad, InstrumentPlan, LabTime, Out, Record, Request, Unit, Wake};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, Nanos, Seed};
 
@@ -61,6 +61,9 @@ pub struct Conditions {
     /// Whether each block measures what operations take too.
     #[serde(default)]
     pub cost: bool,
+    /// Whether wake-ups that the host of this virtual machine delayed are set apart.
+    #[serde(default)]
+    pub without_steal: bool,
 }
 
 /// By what blocks are measured.
@@ -141,6 +144,7 @@ impl TrialPlan {
             warm_up,
             seed: Some(seed),
             out: Some(Out::Directory(out.to_owned())),
+            explain: self.conditions.without_steal.then_some(stolen::EXPLAINED),
             ..Request::default()
         };
         Request { priority: request.priority.filter(|_| wake != Wake::Deadline), ..request }
@@ -196,6 +200,10 @@ impl Plan for TrialPlan {
         if !INTERVALS.contains(&interval) || duration < interval {
             return Err(lab::Error::new(format!("no block of {duration} has a period of {interval}"))
                 .hint("periods are 10us to 1h, and shorter than a block"));
+        }
+        if self.conditions.without_steal && self.design.measure == Measured::Maxima {
+            return Err(lab::Error::new("the maxima of seconds are not known without what the host took")
+                .hint("let quantile or exceedances decide, or leave out --without-steal"));
         }
         match &self.place {
             Place::Guests(guests) => limits::check_size(guests.processors, guests.memory, guests.disk),
@@ -253,12 +261,15 @@ impl Plan for TrialPlan {
     fn loads(&self) -> &[String] {
         std::slice::from_ref(&self.conditions.load)
     }
+
+    fn judged(&self, record: Record) -> std::result::Result<Record, failure::Error> {
+        if self.conditions.without_steal { stolen::without_steal(record) } else { Ok(record) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use experiment::Kind as Measured;
     use lab::state::State;
     use record::time::UtcTime;
 
@@ -284,6 +295,7 @@ mod tests {
             profile: vec!["rt".into()],
             isolate: Some("1".parse().unwrap()),
             cost: false,
+            without_steal: false,
         };
         TrialPlan { search: false, design, conditions, place: Place::Here { release: "6.1".into() } }
     }

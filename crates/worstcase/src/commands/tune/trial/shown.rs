@@ -1,7 +1,9 @@
 //! What a trial or a search came to.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use experiment::stolen::SetApart;
 use experiment::{Arm, Design};
 use lab::parameters::INERT;
 use lab::replay::Replay;
@@ -17,6 +19,9 @@ use super::setting::Setting;
 use crate::commands::experiments::{self, Shown, option, size};
 use failure::{Error, Result};
 
+/// What is judged with `--without-steal`.
+const TRACED: &str = ", measured once more, traced, and judged without the wake-ups that the host delayed";
+
 /// The trial or search in `directory`, with the answer that its records have.
 pub fn shown(directory: &Path) -> Result<Shown> {
     let loaded = State::<TrialPlan>::load(directory, Kind::Trial);
@@ -27,13 +32,13 @@ pub fn shown(directory: &Path) -> Result<Shown> {
         true => {
             let found = experiment::search(&plan.design, &mut replay)?;
             let tried = tried(plan, &replay);
-            let json = json(&state, &found, &tried)?;
+            let json = json(&state, &found, &tried, &set_apart(plan, &replay))?;
             (found.map(|found| Answer::Search(Box::new(found))), tried, json)
         }
         false => {
             let answer = experiment::trial(&plan.design, &mut replay)?;
             let tried = tried(plan, &replay);
-            let json = json(&state, &answer, &tried)?;
+            let json = json(&state, &answer, &tried, &set_apart(plan, &replay))?;
             (answer.map(Answer::Trial), tried, json)
         }
     };
@@ -41,7 +46,9 @@ pub fn shown(directory: &Path) -> Result<Shown> {
         true => replay.costs(&replay.measured.iter().map(|one| one.block.clone()).collect::<Vec<_>>())?,
         false => Vec::new(),
     };
-    let begun = experiments::begin(&state, replay, directory, &|arm| Ok((what(plan, arm)?, Vec::new())))?;
+    let apart = set_apart(plan, &replay);
+    let notes = |arm: &Arm| apart.get(arm).map(set_apart_note).into_iter().collect();
+    let begun = experiments::begin(&state, replay, directory, &|arm| Ok((what(plan, arm)?, notes(arm))))?;
     let change = |setting: &String| Change {
         name: setting.clone(),
         notes: parameters::notes(plan, setting, &tried),
@@ -64,6 +71,26 @@ pub fn shown(directory: &Path) -> Result<Shown> {
 
 fn tried(plan: &TrialPlan, replay: &Replay<'_, TrialPlan>) -> Vec<KernelParameter> {
     parameters::tried(plan, &experiment::Bench::parameters(replay))
+}
+
+/// What was set apart in each arm, and of how many activations.
+fn set_apart(plan: &TrialPlan, replay: &Replay<'_, TrialPlan>) -> BTreeMap<Arm, (SetApart, u64)> {
+    let mut apart: BTreeMap<Arm, (SetApart, u64)> = BTreeMap::new();
+    for one in replay.measured.iter().filter(|_| plan.conditions.without_steal) {
+        let (of_arm, due) = apart.entry(one.block.arm.clone()).or_default();
+        *of_arm = of_arm.and(SetApart::of(&one.record));
+        let series = one.record.scenarios.iter().flat_map(|scenario| &scenario.series);
+        *due = series.map(record::Series::expected).fold(*due, u64::saturating_add);
+    }
+    apart
+}
+
+fn set_apart_note((SetApart { wake_ups, missed, longest, blind }, due): &(SetApart, u64)) -> String {
+    format!(
+        "Delayed by the host, and set apart: {wake_ups} wake-ups of {due}, with {missed} that they made miss; the longest {:.1} us. \
+         Late and not traced, so counted: {blind}.",
+        longest.as_micros_f64()
+    )
 }
 
 fn title(plan: &TrialPlan) -> String {
@@ -121,7 +148,8 @@ fn apply(setting: &str) -> Option<String> {
 }
 
 fn conditions(plan: &TrialPlan) -> Vec<(String, String)> {
-    let Conditions { load, load_command, duration, warm_up, interval, wake, cpus, .. } = &plan.conditions;
+    let Conditions { load, load_command, duration, warm_up, interval, wake, cpus, without_steal, .. } =
+        &plan.conditions;
     let Design { blocks, most_blocks, seed, measure, .. } = &plan.design;
     let place = match &plan.place {
         Place::Here { release } => format!("this machine, Linux {release}"),
@@ -137,7 +165,10 @@ fn conditions(plan: &TrialPlan) -> Vec<(String, String)> {
     vec![
         entry("Measured by", place),
         entry("Load", load_command.clone().unwrap_or_else(|| load.clone())),
-        entry("Block", format!("{duration} after {warm_up} of warm-up")),
+        entry(
+            "Block",
+            format!("{duration} after {warm_up} of warm-up{}", if *without_steal { TRACED } else { "" }),
+        ),
         entry("Activations", format!("each {interval}, woken by {wake}, on CPUs: {cpus}")),
         entry("Rounds", format!("{rounds}; one block of each arm, in random order")),
         entry("Seed of the orders and of the first round", seed.to_string()),
@@ -147,7 +178,7 @@ fn conditions(plan: &TrialPlan) -> Vec<(String, String)> {
 
 /// The command that asks the same.
 fn again(plan: &TrialPlan, command: &mut Vec<String>) {
-    let Conditions { load, load_command, duration, warm_up, interval, wake, cpus, profile, isolate, cost } =
+    let Conditions { load, load_command, duration, warm_up, interval, wake, cpus, profile, isolate, .. } =
         &plan.conditions;
     let design = &plan.design;
     command.extend(design.settings.iter().cloned());
@@ -168,7 +199,8 @@ fn again(plan: &TrialPlan, command: &mut Vec<String>) {
     option(command, "--profile", Some(profile.join(",")), "");
     option(command, "--isolate", isolate.as_ref(), "");
     option(command, "--seed", Some(design.seed), "");
-    command.extend(cost.then(|| "--cost".to_owned()));
+    command.extend(plan.conditions.cost.then(|| "--cost".to_owned()));
+    command.extend(plan.conditions.without_steal.then(|| "--without-steal".to_owned()));
     let Place::Guests(guests) = &plan.place else { return };
     let GuestSetup { kernel, time, words, processors, memory, disk, programs, .. } = &**guests;
     option(command, "--kernel", Some(kernel), "");
@@ -186,16 +218,32 @@ fn tidy_percent(effect: f64) -> f64 {
 }
 
 /// What was asked and the answer for programs.
-fn json(state: &State<TrialPlan>, answer: &impl Serialize, tried: &[KernelParameter]) -> Result<String> {
+fn json(
+    state: &State<TrialPlan>,
+    answer: &impl Serialize,
+    tried: &[KernelParameter],
+    apart: &BTreeMap<Arm, (SetApart, u64)>,
+) -> Result<String> {
     let plan = &state.plan;
     let notes = plan.design.settings.iter().map(
         |setting| serde_json::json!({ "setting": setting, "notes": parameters::notes(plan, setting, tried) }),
     );
+    let of_arm = |(arm, (SetApart { wake_ups, missed, longest, blind }, due)): (&Arm, &(SetApart, u64))| {
+        serde_json::json!({
+            "arm": arm.to_string(),
+            "due": due,
+            "wake_ups": wake_ups,
+            "missed": missed,
+            "longest": longest,
+            "blind": blind,
+        })
+    };
     let both = serde_json::json!({
         "question": state,
         "answer": answer,
         "parameters": tried,
         "notes": notes.collect::<Vec<_>>(),
+        "set_apart": apart.iter().map(of_arm).collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string(&both).map_err(|error| Error::new(error, ""))? + "\n")
 }
@@ -203,6 +251,7 @@ fn json(state: &State<TrialPlan>, answer: &impl Serialize, tried: &[KernelParame
 #[cfg(test)]
 mod tests {
     use clap::{Args, Command, FromArgMatches};
+    use lab::state::Plan;
 
     use super::*;
     use crate::commands::tune::trial::Trial;
@@ -211,6 +260,23 @@ mod tests {
     fn parsed(words: &[String]) -> Trial {
         let command = Trial::augment_args(Command::new("trial").no_binary_name(true));
         Trial::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_set_apart_is_asked_for_again_and_no_maxima_are_judged_without_it() {
+        let words = "threadirqs --without-steal --blocks 9 --seed 12".split_whitespace().map(str::to_owned);
+        let asked = parsed(&words.collect::<Vec<_>>()).plan().unwrap();
+        let mut command = Vec::new();
+        again(&asked, &mut command);
+        assert!(
+            asked.conditions.without_steal && command.contains(&"--without-steal".to_owned()),
+            "{command:?}"
+        );
+        assert_eq!(parsed(&command).plan().unwrap(), asked);
+        assert!(asked.check().is_ok());
+        let maxima = [&command[..], &["--measure".to_owned(), "maxima".to_owned()]].concat();
+        let refused = parsed(&maxima).plan().unwrap().check().unwrap_err();
+        assert!(refused.message.contains("maxima") && refused.hint.unwrap().contains("quantile"));
     }
 
     #[test]
