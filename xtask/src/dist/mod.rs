@@ -30,11 +30,11 @@ pub struct Program {
 }
 
 /// All of them. The aims are 5,000,000 and 1,500,000: a limit goes up only with a new command, by what that takes. The last were
-/// the probe of the kernel's calls with the counters around every scenario (100 KB, 79 KB in the agent), and what `check --recipe`
-/// compares of quantities, claims and other programs' files (126 KB). What the programs consist of, and what made them smaller, is
-/// in docs/size.md.
+/// the probe of the kernel's calls with the counters around every scenario (100 KB, 79 KB in the agent), what `check --recipe`
+/// compares of quantities, claims and other programs' files (126 KB), and trials without steal (27 KB). What the programs consist of,
+/// and what made them smaller, is in docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 6_300_000 }, Program { name: "worstcase-agent", limit: 2_400_000 }];
+    [Program { name: "worstcase", limit: 6_330_000 }, Program { name: "worstcase-agent", limit: 2_400_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
