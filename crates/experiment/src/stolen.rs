@@ -6,6 +6,7 @@
 
 use failure::Error;
 use histogram::Histogram;
+use record::verdict::{Verdict, judge};
 use record::{Block, Cause, Certainty, Class, Explanation, Hit, Record, Scenario, Series, Timeline};
 use units::{Nanos, Total};
 
@@ -76,6 +77,10 @@ pub fn without_steal(mut record: Record) -> Result<Record, Error> {
     let left = scenario.series.iter().enumerate().map(left).collect::<Option<_>>();
     let series = left.ok_or_else(|| untraced("a wake-up that was explained is not among its latencies"))?;
     record.scenarios = vec![Scenario { series, ..scenario.clone() }];
+    // What held for the measurement is not known to hold for its repetition: that its load ran, that no thread was lost.
+    if record.judgement.verdict == Verdict::Measured {
+        record.judgement = judge(&record, &[]);
+    }
     Ok(record)
 }
 

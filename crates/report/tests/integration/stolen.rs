@@ -3,7 +3,8 @@
 use experiment::Figures;
 use experiment::stolen::{SetApart, without_steal};
 use histogram::Histogram;
-use record::{Cause, Certainty, Class, Explanation, Hit, Record, Tracing};
+use record::verdict::Verdict;
+use record::{Cause, Certainty, Class, Explanation, Hit, Record, Tracing, Warning, WarningId};
 use units::{CpuId, Nanos};
 
 use crate::sample::Spec;
@@ -85,6 +86,23 @@ fn what_is_not_proven_to_be_the_hosts_is_judged_as_it_is() {
     let figures = Figures::without_judgement(&judged).unwrap();
     assert_eq!((figures.latencies.summary().count, figures.set_apart), (2_018, 0));
     assert_eq!(figures.latencies.at_least(Nanos(late)), 3);
+}
+
+#[test]
+fn a_repetition_that_was_not_measured_as_planned_is_no_block() {
+    let of = |record: Record| {
+        Figures::of(&without_steal(record).unwrap()).map(drop).map_err(|error| error.message)
+    };
+    let mut record = block(Vec::new());
+    record.judgement.verdict = Verdict::Measured;
+    assert_eq!(of(record.clone()), Ok(()));
+    let mut idle = record.clone();
+    let warnings = &mut idle.explanations[0].scenario.warnings;
+    warnings.push(Warning::inconclusive(WarningId::LoadIdle, "the load did no work", ""));
+    let message = of(idle).unwrap_err();
+    assert!(message.contains("a load did no work (load-idle)"), "{message}");
+    record.judgement.verdict = Verdict::Error;
+    assert!(of(record).is_err(), "and what was wrong with the first stays wrong");
 }
 
 #[test]
