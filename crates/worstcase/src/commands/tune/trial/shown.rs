@@ -86,10 +86,15 @@ fn set_apart(plan: &TrialPlan, replay: &Replay<'_, TrialPlan>) -> BTreeMap<Arm, 
 }
 
 fn set_apart_note((SetApart { wake_ups, missed, longest, blind }, due): &(SetApart, u64)) -> String {
+    let apart = match wake_ups {
+        0 => "none".to_owned(),
+        _ => format!(
+            "{wake_ups} wake-ups, up to {:.1} us late, and {missed} activations missed by them",
+            longest.as_micros_f64()
+        ),
+    };
     format!(
-        "Delayed by the host, and set apart: {wake_ups} wake-ups of {due}, with {missed} that they made miss; the longest {:.1} us. \
-         Late and not traced, so counted: {blind}.",
-        longest.as_micros_f64()
+        "Of {due} activations set apart as delayed by the host: {apart}. Late, not traced, and therefore judged: {blind}."
     )
 }
 

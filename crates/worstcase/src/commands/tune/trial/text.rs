@@ -26,9 +26,10 @@ pub fn plan(plan: &TrialPlan) -> String {
 
 /// How long so many blocks take on this machine; how long a guest takes depends on the host.
 fn length(plan: &TrialPlan, blocks: u64) -> String {
-    let Conditions { duration, warm_up, .. } = plan.conditions;
+    let Conditions { duration, warm_up, without_steal, .. } = plan.conditions;
+    let times = blocks.saturating_mul(if without_steal { 2 } else { 1 });
     match &plan.place {
-        Place::Here { .. } => format!(": about {}", (duration + warm_up).saturating_mul(blocks).rounded()),
+        Place::Here { .. } => format!(": about {}", (duration + warm_up).saturating_mul(times).rounded()),
         Place::Guests(_) => String::new(),
     }
 }
