@@ -259,7 +259,7 @@ impl Round<'_> {
     /// Short while warming up, so that the measurement's begin is not missed by much.
     fn next_tick(&self, probe: &Probe, load: &RunningLoad) -> Duration {
         let tick = if self.before.is_some() { Looks::patience(load) } else { WARM_UP_TICK };
-        let tick = if self.traced.is_some() { tick.min(tracer::READ) } else { tick };
+        let tick = if self.traced.is_some() { tick.min(tracer::MARKED) } else { tick };
         self.beside.iter().filter_map(|beside| beside.patience(probe)).fold(tick, Duration::min)
     }
 

@@ -41,8 +41,11 @@ pub trait Tracer {
 /// Makes a tracer of the so many worst wake-ups from a latency on.
 pub type MakeTracer = fn(usize, Nanos) -> Result<Box<dyn Tracer>>;
 
+/// How often it is looked whether a thread has marked a wake-up: until then no trace has those that come.
+pub(crate) const MARKED: Duration = Duration::from_millis(20);
+
 /// How often the trace is read where no wake-up is late.
-pub(crate) const READ: Duration = Duration::from_millis(200);
+const READ: Duration = Duration::from_millis(200);
 
 /// A tracer, and which marks it has seen.
 pub(crate) struct Traced {

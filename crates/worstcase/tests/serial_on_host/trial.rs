@@ -187,7 +187,7 @@ fn a_trial_without_steal_traces_every_arm_alike_and_says_what_it_set_apart() {
     assert_eq!((read(INTERVAL).as_str(), here.status().as_str()), ("1", "nothing is applied\n"));
     let text = Command::new(PROGRAM).arg("report").arg(here.out()).output().unwrap().stdout;
     let text = String::from_utf8(text).unwrap();
-    assert_eq!(text.matches("set apart as delayed by the host:").count(), 3, "{text}");
+    assert_eq!(text.matches("Set apart as delayed by the host:").count(), 3, "{text}");
 }
 
 #[test]

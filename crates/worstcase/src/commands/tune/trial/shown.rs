@@ -87,15 +87,13 @@ fn set_apart(plan: &TrialPlan, replay: &Replay<'_, TrialPlan>) -> BTreeMap<Arm, 
 
 fn set_apart_note((SetApart { wake_ups, missed, longest, blind }, due): &(SetApart, u64)) -> String {
     let apart = match wake_ups {
-        0 => "none".to_owned(),
+        0 => format!("none of {due} activations"),
         _ => format!(
-            "{wake_ups} wake-ups, up to {:.1} us late, and {missed} activations missed by them",
+            "{wake_ups} wake-ups of {due} activations, up to {:.1} us late, and {missed} that they made miss",
             longest.as_micros_f64()
         ),
     };
-    format!(
-        "Of {due} activations set apart as delayed by the host: {apart}. Late, not traced, and therefore judged: {blind}."
-    )
+    format!("Set apart as delayed by the host: {apart}. Late, not traced, and therefore judged: {blind}.")
 }
 
 fn title(plan: &TrialPlan) -> String {
