@@ -10,9 +10,8 @@ use record::verdict::{Verdict, judge};
 use record::{Block, Cause, Certainty, Class, Explanation, Hit, Record, Scenario, Series, Timeline};
 use units::{Nanos, Total};
 
-/// How many of a block's worst wake-ups are explained. The more, the lower the latency that is looked at, and the more come
-/// while the trace of another is read.
-pub const EXPLAINED: u32 = 30;
+/// How many of a block's worst wake-ups are explained at most: a busy host delays many.
+pub const EXPLAINED: u32 = 100;
 
 /// The share of a latency, in percent, that must surely be the host's: what a setting could change is the rest.
 const SHARE: u64 = 90;

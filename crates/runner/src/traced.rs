@@ -81,13 +81,16 @@ fn can_be_traced(session: &Session, scenario: &Scenario) -> Result<()> {
     }
 }
 
+/// Of the worst, more than so many lie among ordinary wake-ups: to mark these too leaves those that are late without a trace.
+const FEW: usize = 10;
+
 /// Half of the least of the `wanted` worst latencies of the untraced scenario, and more than most wake-ups take: what is
 /// met first is looked at, and the threshold rises from there.
 fn threshold(scenario: &Scenario, wanted: usize) -> Nanos {
     let mut worst: Vec<Nanos> =
         scenario.series.iter().flat_map(|series| &series.worst).map(|sample| sample.latency).collect();
     worst.order_by_key(|latency| std::cmp::Reverse(*latency));
-    let least = worst.get(wanted.saturating_sub(1)).or(worst.last()).copied().unwrap_or_default();
+    let least = worst.get(wanted.min(FEW).saturating_sub(1)).or(worst.last()).copied().unwrap_or_default();
     let usual = scenario.series.iter().filter_map(|series| series.observed.quantile(0.9)).max();
     Nanos((least.0 / 2).max(usual.unwrap_or_default().0)).max(Nanos(1))
 }
