@@ -19,6 +19,8 @@ const SHARE: u64 = 90;
 /// What was set apart in a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetApart {
+    /// Activations that were due.
+    pub due: u64,
     /// Wake-ups that the host delayed.
     pub wake_ups: u64,
     /// Activations that these made the thread miss.
@@ -38,6 +40,7 @@ impl SetApart {
         let parts: Vec<Part> =
             (0..scenario.series.len()).map(|place| Part::of(scenario, place, hits)).collect();
         Self {
+            due: scenario.series.iter().map(Series::expected).total(),
             wake_ups: parts.iter().map(|part| part.observed.summary().count).total(),
             missed: parts.iter().map(|part| part.missed.summary().count).total(),
             longest: parts
@@ -53,6 +56,7 @@ impl SetApart {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
+            due: self.due.saturating_add(other.due),
             wake_ups: self.wake_ups.saturating_add(other.wake_ups),
             missed: self.missed.saturating_add(other.missed),
             longest: self.longest.max(other.longest),

@@ -64,7 +64,7 @@ fn what_was_surely_the_hosts_is_set_apart_with_what_it_made_miss_and_counted() {
     let stolen = hit(500, 27_300_000, 27_200_000, Certainty::Sure);
     let record = block(vec![stolen, hit(900, 400_000, 399_000, Certainty::Sure)]);
     let judged = without_steal(record).unwrap();
-    let apart = SetApart { wake_ups: 2, missed: 27, longest: Nanos(27_300_000), blind: 3 };
+    let apart = SetApart { due: 2_029, wake_ups: 2, missed: 27, longest: Nanos(27_300_000), blind: 3 };
     assert_eq!(SetApart::of(&judged), apart);
     let figures = Figures::without_judgement(&judged).unwrap();
     assert_eq!((figures.latencies.summary().count, figures.set_apart), (2_000, 29));
@@ -82,7 +82,7 @@ fn what_is_not_proven_to_be_the_hosts_is_judged_as_it_is() {
         hit(300, late, 0, Certainty::Sure),
     ];
     let judged = without_steal(block(hits)).unwrap();
-    assert_eq!(SetApart::of(&judged), SetApart { blind: 3, ..SetApart::default() });
+    assert_eq!(SetApart::of(&judged), SetApart { due: 2_018, blind: 3, ..SetApart::default() });
     let figures = Figures::without_judgement(&judged).unwrap();
     assert_eq!((figures.latencies.summary().count, figures.set_apart), (2_018, 0));
     assert_eq!(figures.latencies.at_least(Nanos(late)), 3);

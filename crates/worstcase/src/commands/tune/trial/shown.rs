@@ -28,25 +28,26 @@ pub fn shown(directory: &Path) -> Result<Shown> {
     let state = loaded.or_else(|error| State::load(directory, Kind::Search).map_err(|_| error))?;
     let plan = &state.plan;
     let mut replay = Replay::of(&state, directory);
-    let (answer, tried, json) = match plan.search {
+    let (answer, tried, apart, json) = match plan.search {
         true => {
             let found = experiment::search(&plan.design, &mut replay)?;
             let tried = tried(plan, &replay);
-            let json = json(&state, &found, &tried, &set_apart(plan, &replay))?;
-            (found.map(|found| Answer::Search(Box::new(found))), tried, json)
+            let apart = set_apart(plan, &replay);
+            let json = json(&state, &found, &tried, &apart)?;
+            (found.map(|found| Answer::Search(Box::new(found))), tried, apart, json)
         }
         false => {
             let answer = experiment::trial(&plan.design, &mut replay)?;
             let tried = tried(plan, &replay);
-            let json = json(&state, &answer, &tried, &set_apart(plan, &replay))?;
-            (answer.map(Answer::Trial), tried, json)
+            let apart = set_apart(plan, &replay);
+            let json = json(&state, &answer, &tried, &apart)?;
+            (answer.map(Answer::Trial), tried, apart, json)
         }
     };
     let costs = match plan.conditions.cost {
         true => replay.costs(&replay.measured.iter().map(|one| one.block.clone()).collect::<Vec<_>>())?,
         false => Vec::new(),
     };
-    let apart = set_apart(plan, &replay);
     let notes = |arm: &Arm| apart.get(arm).map(set_apart_note).into_iter().collect();
     let begun = experiments::begin(&state, replay, directory, &|arm| Ok((what(plan, arm)?, notes(arm))))?;
     let change = |setting: &String| Change {
@@ -73,19 +74,17 @@ fn tried(plan: &TrialPlan, replay: &Replay<'_, TrialPlan>) -> Vec<KernelParamete
     parameters::tried(plan, &experiment::Bench::parameters(replay))
 }
 
-/// What was set apart in each arm, and of how many activations.
-fn set_apart(plan: &TrialPlan, replay: &Replay<'_, TrialPlan>) -> BTreeMap<Arm, (SetApart, u64)> {
-    let mut apart: BTreeMap<Arm, (SetApart, u64)> = BTreeMap::new();
+/// What was set apart in each arm.
+fn set_apart(plan: &TrialPlan, replay: &Replay<'_, TrialPlan>) -> BTreeMap<Arm, SetApart> {
+    let mut apart: BTreeMap<Arm, SetApart> = BTreeMap::new();
     for one in replay.measured.iter().filter(|_| plan.conditions.without_steal) {
-        let (of_arm, due) = apart.entry(one.block.arm.clone()).or_default();
+        let of_arm = apart.entry(one.block.arm.clone()).or_default();
         *of_arm = of_arm.and(SetApart::of(&one.record));
-        let series = one.record.scenarios.iter().flat_map(|scenario| &scenario.series);
-        *due = series.map(record::Series::expected).fold(*due, u64::saturating_add);
     }
     apart
 }
 
-fn set_apart_note((SetApart { wake_ups, missed, longest, blind }, due): &(SetApart, u64)) -> String {
+fn set_apart_note(SetApart { due, wake_ups, missed, longest, blind }: &SetApart) -> String {
     let apart = match wake_ups {
         0 => format!("none of {due} activations"),
         _ => format!(
@@ -225,13 +224,13 @@ fn json(
     state: &State<TrialPlan>,
     answer: &impl Serialize,
     tried: &[KernelParameter],
-    apart: &BTreeMap<Arm, (SetApart, u64)>,
+    apart: &BTreeMap<Arm, SetApart>,
 ) -> Result<String> {
     let plan = &state.plan;
     let notes = plan.design.settings.iter().map(
         |setting| serde_json::json!({ "setting": setting, "notes": parameters::notes(plan, setting, tried) }),
     );
-    let of_arm = |(arm, (SetApart { wake_ups, missed, longest, blind }, due)): (&Arm, &(SetApart, u64))| {
+    let of_arm = |(arm, SetApart { due, wake_ups, missed, longest, blind }): (&Arm, &SetApart)| {
         serde_json::json!({
             "arm": arm.to_string(),
             "due": due,
