@@ -18,6 +18,7 @@ mod stages;
 mod tally;
 mod test;
 mod tidy;
+mod time_limit;
 mod workspace;
 
 use std::process::ExitCode;

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
 use crate::command;
 use crate::tally::Tally;
+use crate::time_limit::{OVER, TimeLimit};
 use crate::workspace::{self, cargo};
 use crate::{dist, packages, parts, tidy};
 
@@ -35,28 +36,8 @@ pub struct Stage {
     pub run: fn(TimeLimit) -> Result<Tally>,
 }
 
-/// When no further test is begun: some machines take twice as long as others for the same, and CI ends a run that takes too
-/// long without a word of what had passed.
-#[derive(Clone, Copy)]
-pub struct TimeLimit(Option<Instant>);
-
-impl TimeLimit {
-    /// Begins now.
-    pub fn of(seconds: Option<u64>) -> Self {
-        Self(seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)))
-    }
-
-    /// Whether it is over; what is not begun then is named as skipped, for [`OVER`].
-    pub fn is_over(self) -> bool {
-        self.0.is_some_and(|end| Instant::now() >= end)
-    }
-}
-
-/// Why something was not begun.
-pub const OVER: &str = "no time was left (--within)";
-
 /// All stages. What measures, counts or needs root comes after what may run side by side, and never beside it.
-pub const ALL: [Stage; 13] = [
+pub const ALL: [Stage; 14] = [
     Stage { name: "packages", depth: Depth::Normal, run: |_| packages::provide() },
     Stage {
         name: "formatting",
@@ -71,11 +52,12 @@ pub const ALL: [Stage; 13] = [
     Stage { name: "serial tests", depth: Depth::Normal, run: |limit| serial(Depth::Normal, limit) },
     Stage { name: "documentation", depth: Depth::Later, run: |_| documentation() },
     Stage { name: "models", depth: Depth::Later, run: |_| models() },
-    // Before the later serial tests: guests of other architectures run what it makes.
+    // Before the later serial tests: a guest of another architecture runs what it makes.
     Stage { name: "dist", depth: Depth::Later, run: |_| dist::stage() },
     Stage { name: "fuzz targets", depth: Depth::Later, run: |_| fuzz() },
-    // The last, for a time limit leaves out single tests of it.
+    // The last two, for a time limit leaves out single tests and targets of them.
     Stage { name: "later serial tests", depth: Depth::Later, run: |limit| serial(Depth::Later, limit) },
+    Stage { name: "other targets", depth: Depth::Later, run: dist::others },
 ];
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];

@@ -9,8 +9,9 @@ use crate::dist::delivery;
 use crate::faults;
 use crate::packages::{self, is_root};
 use crate::parts::{self, Long, Part};
-use crate::stages::{self, Depth, OVER, Stage, TimeLimit};
+use crate::stages::{self, Depth, Stage};
 use crate::tally::Tally;
+use crate::time_limit::{OVER, TimeLimit};
 
 /// `test [--quick | --later | --full [PART]] [--within SECONDS] [--stage NAME]`
 pub fn run(mut arguments: Arguments) -> Result<bool> {

@@ -64,7 +64,10 @@ extern "C" fn __resolv_context_freeres() {}
 /// A panic ends the program, which has neither tables for unwinding nor symbols: the standard library's walk up the stack
 /// would find nothing. With an end in its place, its reader of debug information is left out. Itanium C++ ABI: Exception
 /// Handling, section 1.6.
-#[cfg(panic = "abort")]
+///
+/// Arm has its own ABI, where every function's entry in the index names the unwinder's routines: its members are linked anyway
+/// (Exception Handling ABI for the Arm Architecture, section 6).
+#[cfg(all(panic = "abort", not(target_arch = "arm")))]
 #[unsafe(no_mangle)]
 extern "C" fn _Unwind_Backtrace(_each: *const c_void, _argument: *const c_void) -> c_int {
     const END_OF_STACK: c_int = 5;
@@ -72,7 +75,7 @@ extern "C" fn _Unwind_Backtrace(_each: *const c_void, _argument: *const c_void) 
 }
 
 /// What else unwinds in both standard libraries, after a panic or when a thread is cancelled: nothing reaches it.
-#[cfg(panic = "abort")]
+#[cfg(all(panic = "abort", not(target_arch = "arm")))]
 macro_rules! unreached {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]
@@ -82,7 +85,7 @@ macro_rules! unreached {
     )*};
 }
 
-#[cfg(panic = "abort")]
+#[cfg(all(panic = "abort", not(target_arch = "arm")))]
 unreached! {
     _Unwind_DeleteException _Unwind_FindEnclosingFunction _Unwind_ForcedUnwind _Unwind_GetCFA _Unwind_GetDataRelBase
     _Unwind_GetIP _Unwind_GetIPInfo _Unwind_GetLanguageSpecificData _Unwind_GetRegionStart _Unwind_GetTextRelBase

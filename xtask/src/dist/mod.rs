@@ -19,6 +19,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use crate::arguments::Arguments;
 use crate::command;
 use crate::tally::Tally;
+use crate::time_limit::{OVER, TimeLimit};
 use crate::workspace;
 use targets::Target;
 
@@ -65,10 +66,20 @@ fn chosen(only: Option<&str>) -> Result<Vec<&'static Target>> {
     Ok(found)
 }
 
-/// Builds, weighs and runs for every target that can be built here.
+/// Builds, weighs and runs what this machine and its guests of another architecture run.
 pub fn stage() -> Result<Tally> {
-    let mut tally = deliver_all(&chosen(None)?, true)?;
+    let (here, _): (Vec<_>, Vec<_>) = targets::ALL.iter().partition(|target| target.is_for_tests());
+    let mut tally = deliver_all(&here, true)?;
     tally.add(library::deliver()?);
+    Ok(tally)
+}
+
+/// The same for every other target that can be built here: one after the other, for each takes minutes.
+pub fn others(limit: TimeLimit) -> Result<Tally> {
+    let mut tally = Tally::default();
+    for target in targets::ALL.iter().filter(|target| !target.is_for_tests()) {
+        tally.add(if limit.is_over() { Tally::skip(target.triple, OVER) } else { deliver(target, true)? });
+    }
     Ok(tally)
 }
 

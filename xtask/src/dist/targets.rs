@@ -75,6 +75,11 @@ impl Target {
         architecture.starts_with(std::env::consts::ARCH)
     }
 
+    /// Whether tests run what is built for it: on this machine, or in a guest of another architecture.
+    pub fn is_for_tests(&self) -> bool {
+        self.is_gnu() && (self.is_native() || self.triple.starts_with("aarch64"))
+    }
+
     /// Whether it links with the C library that a package must bring.
     fn is_gnu(&self) -> bool {
         self.triple.contains("-gnu")
