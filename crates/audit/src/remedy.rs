@@ -90,7 +90,8 @@ fn selected(line: &str, lines: &[String], config: Option<&KernelConfig>) -> Opti
 
 /// The shell's way to write a file: a loop where the path stands for one file a CPU, tee for a pattern.
 fn command(write: &Write, division: &Division) -> String {
-    let value = quoted(&division.fill(&write.value));
+    let value = division.fill(&write.value);
+    let value = printable::shell(&value);
     if write.path.contains("{isolated}") && !division.isolated.is_empty() {
         let numbers: Vec<String> = division.isolated.iter().map(|cpu| cpu.to_string()).collect();
         let path = write.path.replace("{isolated}", "$cpu");
@@ -106,16 +107,6 @@ fn command_for(path: &str, value: &str) -> String {
     match path.strip_prefix("/proc/sys/").filter(|name| !name.contains('.')) {
         Some(name) => format!("sysctl -w {}={value}", name.replace('/', ".")),
         None => format!("echo {value} > {path}"),
-    }
-}
-
-/// In quotes where the shell would take it apart.
-fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,/:+@%=".contains(c);
-    if !value.is_empty() && value.chars().all(plain) {
-        value.to_owned()
-    } else {
-        format!("'{}'", value.replace('\'', "'\\''"))
     }
 }
 
@@ -175,12 +166,5 @@ mod tests {
         assert_eq!(config_cure(&hz, ""), [(Domain::Config, hz.join("; "))]);
         let both = ["# CONFIG_PROVE_LOCKING is not set", "# CONFIG_DEBUG_WW_MUTEX_SLOWPATH is not set"];
         assert_eq!(config_cure(&both, "CONFIG_PROVE_LOCKING=y\n"), [(Domain::Config, both.join("; "))]);
-    }
-
-    #[test]
-    fn what_the_shell_would_take_apart_is_quoted() {
-        assert_eq!(quoted("performance"), "performance");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
     }
 }

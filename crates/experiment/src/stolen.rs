@@ -111,8 +111,7 @@ impl Part {
             let grid = scenario.head.grid(place, 0).moved(hit.activation, hit.due.0);
             let woke = hit.due.0.saturating_add(hit.latency.0);
             let until = grid.due_by(woke).min(series.expected());
-            let missed = hit.activation.saturating_add(1)..until;
-            missed.for_each(|late| part.missed.record(Nanos(woke.saturating_sub(grid.due(late)))));
+            part.missed.merge(&grid.missed(hit.activation.saturating_add(1)..until, woke));
         }
         part
     }

@@ -29,9 +29,13 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|word| word == load::SUPERVISOR_ARGUMENT) {
         return load::supervisor::main().into();
     }
-    let tests: [harness::Test; 5] = [
+    let tests: [harness::Test; 6] = [
         ("workers_that_run_are_loaded", workers_that_run_are_loaded),
         ("workers_that_stand_still_are_not_loaded", workers_that_stand_still_are_not_loaded),
+        (
+            "workers_that_sync_and_stand_still_are_not_loaded",
+            workers_that_sync_and_stand_still_are_not_loaded,
+        ),
         ("workers_that_are_starved_are_not_loaded", workers_that_are_starved_are_not_loaded),
         ("a_command_is_judged_as_its_user_says", a_command_is_judged_as_its_user_says),
         (
@@ -300,7 +304,6 @@ fn workers_that_stand_still_are_not_loaded() {
     let mut cases = vec![
         case("cpu", Deed::Stop),
         case("cpu", Deed::StopAll),
-        case("io", Deed::Stop),
         case("scary-grinder", Deed::Stop),
         command("while :; do :; done", None, Deed::Stop),
         command("sleep 100", Some(LoadProof::Alive), Deed::Stop),
@@ -316,14 +319,25 @@ fn workers_that_stand_still_are_not_loaded() {
     }
     let names: Vec<String> = cases.iter().map(|case| format!("{} {:?}", case.load.name, case.deed)).collect();
     for (name, evidence) in names.iter().zip(run_all(cases)) {
-        let loaded = loaded_permille(&evidence);
-        // Half would do, but a worker that a busy disk keeps in sync(2) stops when that has ended.
-        assert!(loaded.iter().all(|&permille| permille < 750), "{name}: {loaded:?} {evidence:#?}");
-        assert!(
-            worst(&evidence).is_some_and(|(_, effect)| effect == Effect::Inconclusive),
-            "{name}: {evidence:#?}"
-        );
+        stood_still(name, &evidence);
     }
+}
+
+/// A disk that is busy with others' data keeps a worker in sync(2), and it stops when that has ended: such a run is repeated.
+fn workers_that_sync_and_stand_still_are_not_loaded() {
+    let attempt = |_| run_all(vec![case("io", Deed::Stop)]).remove(0);
+    let few = |evidence: &LoadEvidence| loaded_permille(evidence).iter().all(|&permille| permille < 500);
+    let evidence = (1..4).map(attempt).find(few).unwrap_or_else(|| attempt(4));
+    stood_still("io Stop", &evidence);
+}
+
+fn stood_still(name: &str, evidence: &LoadEvidence) {
+    let loaded = loaded_permille(evidence);
+    assert!(loaded.iter().all(|&permille| permille < 500), "{name}: {loaded:?} {evidence:#?}");
+    assert!(
+        worst(evidence).is_some_and(|(_, effect)| effect == Effect::Inconclusive),
+        "{name}: {evidence:#?}"
+    );
 }
 
 fn workers_that_are_starved_are_not_loaded() {

@@ -53,6 +53,15 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if is_obeyed(c) { ' ' } else { c }).collect())
 }
 
+/// `word` as a shell reads it: in quotes where the shell would take it apart.
+pub fn shell(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
+    }
+}
+
 /// `text` for an element or attribute of XML: without the characters that it takes for its own, and blanks for those that
 /// it does not know at all and those that a viewer would obey.
 pub fn xml(text: &str) -> String {
@@ -129,6 +138,15 @@ mod tests {
             assert_eq!(coloured(&format!("a\x1b{hidden}b")), format!("a{hidden}b"));
         }
         assert!(matches!(coloured("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_word_that_the_shell_would_take_apart_is_quoted() {
+        for plain in ["performance", "0-3", "kernel.sched_rt_runtime_us=-1", "/sys/x@%+"] {
+            assert!(matches!(shell(plain), Cow::Borrowed(same) if same == plain));
+        }
+        assert_eq!(shell(""), "''");
+        assert_eq!(shell("it's $HOME"), "'it'\\''s $HOME'");
     }
 
     #[test]

@@ -51,14 +51,9 @@ pub(crate) fn harmless(text: &str) -> String {
     printable::line(text).into_owned()
 }
 
-/// Words as a shell takes them.
+/// Words as a shell reads them.
 pub fn shell(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| printable::shell(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// At most `width` characters; what is cut is marked.

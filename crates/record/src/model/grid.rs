@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use histogram::{Histogram, Summary, record_missed};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Random, Seed};
 
@@ -109,6 +110,19 @@ impl Grid {
         })
     }
 
+    /// The latencies that the activations in `missed` would have had, which a wake-up at `now` slept through. The numbers may
+    /// come from a damaged or a hostile record: no loop depends on them, and nothing is due after `now`.
+    pub fn missed(&self, missed: Range<u64>, now: u64) -> Histogram {
+        const MOST_RANGES: usize = 10_000;
+        let mut all = Histogram::default();
+        for (place, range) in self.even_ranges(missed.clone()).take(MOST_RANGES).enumerate() {
+            let end = if place + 1 < MOST_RANGES { range.end } else { missed.end };
+            let greatest = now.saturating_sub(self.due(range.start));
+            all.merge(&evenly(greatest, self.interval, end - range.start));
+        }
+        all
+    }
+
     /// The last activation that lies on one even grid with `activation`.
     pub fn block_end(&self, activation: u64) -> u64 {
         self.sweep.map_or(u64::MAX, |sweep| {
@@ -116,6 +130,17 @@ impl Grid {
             (activation / block).saturating_add(1).saturating_mul(block) - 1
         })
     }
+}
+
+/// The latencies of missed activations that lie a period apart, the first of them `greatest` late: of `count`, or as many as
+/// there can have been.
+fn evenly(greatest: u64, interval: u64, count: u64) -> Histogram {
+    let latency = greatest.saturating_add(interval);
+    let count = count.min(latency / interval);
+    let mut cells = Histogram::default();
+    let sum = record_missed(&mut cells, latency, interval, count);
+    let min = latency - count * interval;
+    Histogram::from_parts(Summary { count, sum, min, max: greatest }, cells.cells())
 }
 
 #[cfg(test)]
@@ -185,6 +210,27 @@ mod tests {
                 prop_assert_eq!(grid.due(last) - grid.due(range.start), (last - range.start) * interval);
             }
             prop_assert_eq!(next, start + count);
+        }
+
+        #[test]
+        fn missed_activations_are_as_late_as_each_one_would_have_been(
+            interval in 1_000..20_000_000_u64, seed: u64, start in 0..1_000_000_u64, count in 0..1_000_u64, sweeps: bool,
+        ) {
+            let mut grid = swept(interval, seed);
+            grid.sweep = grid.sweep.filter(|_| sweeps);
+            let now = grid.due(start + count);
+            let mut singly = Histogram::default();
+            (start..start + count).for_each(|activation| singly.record(Nanos(now - grid.due(activation))));
+            prop_assert_eq!(grid.missed(start..start + count, now), singly);
+        }
+
+        #[test]
+        fn no_numbers_of_a_hostile_record_make_missed_activations_take_long(
+            origin: u64, interval: u64, block: u64, stretch: u64, key: u64, start: u64, end: u64, now: u64,
+        ) {
+            let sweep = Some(Sweep { block, stretch, key });
+            let grid = Grid { origin, interval: interval.max(1), sweep };
+            grid.missed(start..end.max(start), now);
         }
 
         #[test]

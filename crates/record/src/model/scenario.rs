@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use histogram::{Histogram, Summary, record_missed};
+use histogram::{Histogram, Summary};
 use serde::{Deserialize, Serialize};
 use units::{CpuId, InOrder, Nanos};
 
@@ -178,23 +178,9 @@ impl Series {
         block.observed.add(latency.0, 1);
         self.timeline.push((sample.due.0) / 1_000_000_000, block);
         self.own.censored(place, !waited.is_empty());
-        // The numbers may come from a damaged journal: no loop depends on them, and nothing is due after `now`.
-        const MOST_RANGES: usize = 10_000;
-        for (place, range) in grid.even_ranges(waited.clone()).take(MOST_RANGES).enumerate() {
-            let end = if place + 1 < MOST_RANGES { range.end } else { waited.end };
-            let greatest = now.saturating_sub(grid.due(range.start));
-            self.miss_evenly(greatest, grid.interval, (end - range.start).min(greatest / grid.interval + 1));
+        if let Some((_, missed)) = self.account_mut() {
+            missed.merge(&grid.missed(waited, now));
         }
-    }
-
-    /// Enters `count` missed activations that lie a period apart, the first of them `greatest` late.
-    fn miss_evenly(&mut self, greatest: u64, interval: u64, count: u64) {
-        let Some((_, missed)) = self.account_mut() else { return };
-        let mut cells = Histogram::default();
-        let sum = record_missed(&mut cells, greatest.saturating_add(interval), interval, count);
-        let min = greatest.saturating_sub((count - 1).saturating_mul(interval));
-        let summary = Summary { count, sum, min, max: greatest };
-        missed.merge(&Histogram::from_parts(summary, cells.cells()));
     }
 }
 

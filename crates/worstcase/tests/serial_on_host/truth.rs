@@ -194,25 +194,57 @@ fn hogs(cpu: CpuId, count: usize, random: &mut Random) -> Result<(Vec<(u64, u64)
     Ok((held, repeated))
 }
 
+const HOGS: usize = 30;
+
+/// What came of [`HOGS`] hogs.
+struct Found {
+    /// Within a longer latency: something else held the CPU when the hog began.
+    swallowed: usize,
+    /// Whose latencies are not theirs within the tolerance.
+    beyond: usize,
+}
+
+impl Found {
+    /// The machine below can take the CPU before a hog, and between its end and the wake-up.
+    fn is_undisturbed(&self) -> bool {
+        self.swallowed * 10 <= HOGS && self.beyond * 10 <= HOGS
+    }
+}
+
 #[test]
 fn short_hogs_at_random_times_are_all_found_and_as_long_as_they_were() {
-    const HOGS: usize = 30;
+    const ATTEMPTS: u32 = 4;
+    for attempt in 1..=ATTEMPTS {
+        let found = match short_hogs() {
+            Ok(found) => found,
+            Err(error) => return println!("skipped: {error}"),
+        };
+        if found.is_undisturbed() {
+            return;
+        }
+        let Found { swallowed, beyond } = found;
+        println!(
+            "attempt {attempt}: {swallowed} of {HOGS} within a longer latency, {beyond} longer than the hog"
+        );
+    }
+    panic!("{ATTEMPTS} times, latencies of more than a tenth of the hogs were not the hogs'");
+}
+
+/// Each hog must be found, in a latency of its own or within a longer one.
+fn short_hogs() -> Result<Found, sys::Error> {
     let (cpu, mut random) = (first_cpu(), Seed(now()).stream("hogs"));
     let samples = tempfile::tempdir().unwrap();
     let file = samples.path().join("samples");
     let run = Run::start(&["--cpus", &cpu.to_string(), "--samples-file", file.to_str().unwrap()]);
     run.wait_measuring();
-    let (held, repeated) = match hogs(cpu, HOGS, &mut random) {
-        Ok(held) => held,
-        Err(error) => return println!("skipped: {error}"),
-    };
+    let (held, repeated) = hogs(cpu, HOGS, &mut random)?;
     signal(run.child.id() as i32, "-INT");
     let (record, _directory) = run.finish();
     let series = &record.scenarios[0].series[0];
     let latencies = latencies(&file);
     let median = series.observed.quantile(0.5).unwrap().0;
     let tolerance = (3 * median).max(100_000);
-    let (mut worst_error, mut swallowed, mut beyond) = (0, 0, 0);
+    let (mut worst_error, mut found) = (0, Found { swallowed: 0, beyond: 0 });
     for (start, end) in held {
         let activation = (start - series.timer().unwrap().first_due.0).div_ceil(INTERVAL);
         let due = series.timer().unwrap().first_due.0 + activation * INTERVAL;
@@ -221,21 +253,16 @@ fn short_hogs_at_random_times_are_all_found_and_as_long_as_they_were() {
                 is_within_a_longer_one(&latencies, activation),
                 "no sample of activation {activation}, due during a hog"
             );
-            swallowed += 1;
+            found.swallowed += 1;
             continue;
         };
         let error = latency.abs_diff(end - due);
         worst_error = error.max(worst_error);
         println!("held {} us: expected {} ns, found {latency} ns", (end - start) / 1000, end - due);
-        beyond += usize::from(error > tolerance);
+        found.beyond += usize::from(error > tolerance);
     }
-    // The machine below can take the CPU between a hog's end and the wake-up, too.
-    assert!(beyond * 10 <= HOGS, "{beyond} of {HOGS} latencies are not the hog's within {tolerance} ns");
-    // These are found too, within a latency that is longer; on a busy host they are many.
-    assert!(swallowed * 3 <= HOGS, "{swallowed} of {HOGS} hogs began while something else held the CPU");
-    println!(
-        "{HOGS} hogs found, {swallowed} of them within a longer latency, {repeated} repeated, worst error {worst_error} ns, tolerance {tolerance} ns"
-    );
+    println!("{repeated} repeated, worst error {worst_error} ns, tolerance {tolerance} ns");
+    Ok(found)
 }
 
 /// Whether the thread was still late from an earlier activation when this one was due: the machine below held the CPU

@@ -151,7 +151,11 @@ impl ApplyOptions {
             0 => String::new(),
             refused => format!(", {refused} refused"),
         };
-        format!("{} written, {held} as asked for{refused}; {end}\n", shown::settings(count))
+        let read_back = match held == count {
+            true => " and read back".to_owned(),
+            false => format!(", {held} read back as written"),
+        };
+        format!("{} written{read_back}{refused}; {end}\n", shown::settings(count))
     }
 }
 

@@ -199,9 +199,9 @@ fn holds(status: &str) -> bool {
     status.lines().any(|line| line.starts_with("holds ")) && status.lines().any(is_said)
 }
 
-/// How many settings were written, and how many of them are as asked for.
+/// How many settings were written, how many of them were read back as written, and how many were refused.
 fn written(text: &str) -> &str {
     let line =
-        text.lines().find(|line| line.contains(" settings written, ")).unwrap_or_else(|| panic!("{text}"));
-    line.split_once(" as asked for").unwrap().0
+        text.lines().find(|line| line.contains(" settings written")).unwrap_or_else(|| panic!("{text}"));
+    line.split_once(';').unwrap().0
 }

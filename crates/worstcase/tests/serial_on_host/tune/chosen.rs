@@ -18,7 +18,7 @@ fn what_a_file_asks_for_later_is_added_and_what_was_reset_is_written_again() {
     assert!(code == Some(2) && err.contains("tune.toml: there is no rule or layer `rn-thp-nosuch`"), "{err}");
     chosen(&tuned, &first.replace("rn-thp-nosuch", "rn-stat-interval"));
     let (code, out, err) = tuned.run("apply", &["--file", &file]);
-    assert!(code == Some(0) && out.contains("1 setting written, 1 as asked for"), "{out}{err}");
+    assert!(code == Some(0) && out.contains("1 setting written and read back"), "{out}{err}");
     let (_, out, _) = tuned.run("status", &[]);
     assert!(out.contains(&format!(" as {file} says\n")), "{out}");
     fs::write(INTERVAL, "1\n").unwrap();
