@@ -5,6 +5,9 @@
 //! the rings, explains the wake-ups, and lets the instance go on; the threshold rises to the least of the worst ones
 //! kept, so that the rings are read ever more seldom.
 //!
+//! Where many wake-ups are wanted they come in clusters, and a frozen ring has the first one alone. Then the rings are read on
+//! while the kernel records, as [`Live`] reads them, and each late wake-up has its mark ([`Capture::streams`]).
+//!
 //! ```text
 //! thread:  late ─ mark ─┐ (trigger: traceoff)          marks again from a higher threshold
 //! kernel:  rings ═══════╪ frozen ───────────── rings ═════
@@ -30,7 +33,8 @@ mod hits;
 mod live;
 mod rings;
 
-use explain::Watching;
+use control::Mark;
+use explain::{Event, Kind, Watching};
 use failure::{Error, Result};
 use record::{Class, Hit, LateWakeUp, Overview, Tracing};
 use sys::clock::Clock;
@@ -43,8 +47,8 @@ use hits::Hits;
 pub use live::Live;
 use rings::Rings;
 
-/// How far before late wake-ups events are kept: enough of them to say what is usual.
-const BEFORE: Nanos = Nanos(60_000_000);
+/// The most wake-ups that are wanted of rings that freeze.
+const FROZEN: usize = 10;
 
 /// How long events are kept that nothing wants yet: as long a delay is explained to its beginning.
 const KEPT: Nanos = Nanos(300_000_000);
@@ -97,6 +101,20 @@ pub struct Capture {
     watching: Watching,
     /// When the kernel began to record, or went on.
     since: Nanos,
+    /// Whether the kernel goes on recording at a mark.
+    streams: bool,
+    /// Marks that were read and not explained yet: what other CPUs did meanwhile is still to come.
+    waiting: Vec<LateWakeUp>,
+    /// Marks that the trace had.
+    marks: u64,
+}
+
+/// The wake-up that an event marks.
+fn marked(event: &Event) -> Option<LateWakeUp> {
+    let Kind::Mark(text) = &event.kind else { return None };
+    let Mark { activation, due, woke, interval } = Mark::read(text)?;
+    let (due, woke, interval) = (Nanos(due), Nanos(woke), Nanos(interval));
+    Some(LateWakeUp { tid: event.task, cpu: event.cpu, activation, due, woke, interval })
 }
 
 /// Whether recording the trace made more than a tenth of a latency: the first stack on a CPU takes a third of a
@@ -114,8 +132,11 @@ impl Capture {
     /// There is no tracefs, or the kernel refuses.
     pub fn begin(threads: &Threads, wanted: usize, threshold: Nanos) -> Result<Self> {
         let mut recording = Recording::begin(threads, threshold)?;
-        let freeze = format!("traceoff if buf ~ \"{}*\"", control::Marker::TEXT);
-        recording.instance.write("events/ftrace/print/trigger", &freeze).map_err(Error::from)?;
+        let streams = wanted > FROZEN;
+        if !streams {
+            let freeze = format!("traceoff if buf ~ \"{}*\"", control::Marker::TEXT);
+            recording.instance.write("events/ftrace/print/trigger", &freeze).map_err(Error::from)?;
+        }
         recording.instance.open(Form::Binary).map_err(Error::from)?;
         let Recording { instance, symbols, tracing } = recording;
         Ok(Self {
@@ -127,6 +148,9 @@ impl Capture {
             rings: Rings::default(),
             watching: Watching::default(),
             since: Nanos(u64::MAX),
+            streams,
+            waiting: Vec::new(),
+            marks: 0,
         })
     }
 
@@ -160,54 +184,77 @@ impl Capture {
         self.hits.threshold()
     }
 
-    /// Explains wake-ups that were marked, as far as the rings have them, and lets the kernel record again.
+    /// Whether every late wake-up is to be marked, because a mark stops nothing.
+    pub fn streams(&self) -> bool {
+        self.streams
+    }
+
+    /// Explains wake-ups whose marks have stopped the trace, and lets the kernel record again.
     ///
     /// # Errors
     /// What the kernel answered.
-    pub fn take(&mut self, late: &[LateWakeUp]) -> Result<()> {
-        self.instance.write("tracing_on", "0").map_err(Error::from)?;
-        let first = late.iter().map(|late| late.due.0).min().unwrap_or_default();
-        self.read_on(Nanos(first.saturating_sub(BEFORE.0)))?;
+    pub fn take(&mut self) -> Result<()> {
+        self.hold()?;
+        self.read_on()?;
         // Nothing is recorded until the kernel goes on.
         self.watching.lose(None);
-        let mut rings = std::mem::take(&mut self.rings);
         self.tracing.freezes += 1;
-        for late in late {
-            // What began before is in no trace.
-            let recorded = (late.due >= self.since).then(|| rings.explain_marked(late)).flatten();
-            match recorded {
-                Some(hit) if is_own(&hit) => self.tracing.own += 1,
-                Some(hit) => self.hits.add(hit),
-                None => self.tracing.blind += 1,
-            }
-        }
+        self.explain_waiting();
         self.go_on()
     }
 
     /// Reads what was recorded since, so that the rings do not overwrite it; a few times a second is enough for most loads.
+    /// Explains the wake-ups that were marked before the last reading, where marks stop nothing.
     ///
     /// # Errors
     /// What the kernel answered.
     pub fn read(&mut self) -> Result<()> {
-        let now = Clock::Monotonic.now();
-        self.read_on(Nanos(now.saturating_sub(KEPT.0)))
+        let ready = std::mem::take(&mut self.waiting);
+        self.read_on()?;
+        let marked = std::mem::replace(&mut self.waiting, ready);
+        if self.streams {
+            self.explain_waiting();
+        }
+        self.waiting.extend(marked);
+        Ok(())
     }
 
-    /// Reads on, and keeps events from a time on.
-    fn read_on(&mut self, from: Nanos) -> Result<()> {
-        let Self { instance, symbols, threads, rings, watching, .. } = self;
+    /// Reads on, finds marks, and keeps events of late.
+    fn read_on(&mut self) -> Result<()> {
+        let from = Nanos(Clock::Monotonic.now().saturating_sub(KEPT.0));
+        let Self { instance, symbols, threads, rings, watching, waiting, marks, .. } = self;
         rings.read_on(instance, symbols, from, &mut |event| match event {
-            Some(event) => watching.see(event, |tid, name| threads.has(tid, name)),
+            Some(event) => {
+                watching.see(event, |tid, name| threads.has(tid, name));
+                let late = marked(event);
+                *marks += u64::from(late.is_some());
+                waiting.extend(late);
+            }
             None => watching.lose(None),
         })?;
         rings.forget_before(from);
         Ok(())
     }
 
-    /// What was traced, the worst wake-ups, the worst first, and what all activations and handlers took.
-    pub fn finish(mut self) -> (Tracing, Vec<Hit>, Overview) {
+    fn explain_waiting(&mut self) {
+        for late in std::mem::take(&mut self.waiting) {
+            // What began before is in no trace.
+            let hit = if late.due >= self.since { self.rings.explain(&late) } else { None };
+            match hit {
+                Some(hit) if is_own(&hit) => self.tracing.own += 1,
+                Some(hit) => self.hits.add(hit),
+                None => self.tracing.blind += 1,
+            }
+        }
+    }
+
+    /// What was traced, the worst wake-ups, the worst first, and what all activations and handlers took. Of the marks that
+    /// threads have `written` some may be in no trace.
+    pub fn finish(mut self, written: u64) -> (Tracing, Vec<Hit>, Overview) {
         // Where the rest cannot be read any more, there is what was read before.
-        let _ = self.read();
+        let _ = self.hold().and_then(|()| self.read_on());
+        self.explain_waiting();
+        self.tracing.blind += written.saturating_sub(self.marks);
         (self.tracing, self.hits.finish(), self.watching.overview())
     }
 }

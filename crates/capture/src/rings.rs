@@ -9,9 +9,6 @@ use trace::live::Instance;
 use trace::{Item, Symbols};
 use units::{CpuId, InOrder, Nanos};
 
-/// How long after a wake-up its mark may come.
-const MARKED_WITHIN: Nanos = Nanos(2_000_000);
-
 /// How long before `due` the events of a hit begin.
 const LEAD: Nanos = Nanos(50_000);
 
@@ -73,11 +70,6 @@ impl Rings {
         }
     }
 
-    /// Takes a late wake-up apart that was marked; none where the rings do not reach up to the mark.
-    pub fn explain_marked(&mut self, late: &LateWakeUp) -> Option<Hit> {
-        if self.has_mark(late) { self.explain(late) } else { None }
-    }
-
     /// Takes a late wake-up apart; none where its CPU has no events.
     pub fn explain(&mut self, late: &LateWakeUp) -> Option<Hit> {
         let events = self.0.get(&late.cpu)?;
@@ -110,15 +102,6 @@ impl Rings {
             events,
             left_out: left_out as u64,
         })
-    }
-
-    /// The mark that the thread wrote when it woke up: what is before it was recorded.
-    fn has_mark(&self, late: &LateWakeUp) -> bool {
-        let until = late.woke + MARKED_WITHIN;
-        let is_it = |event: &Event| {
-            event.kind == Kind::Mark && event.task == late.tid && event.at >= late.woke && event.at <= until
-        };
-        self.0.values().flatten().any(is_it)
     }
 }
 

@@ -28,6 +28,6 @@ pub use directory::Directory;
 pub use kernel::Kernel;
 pub use latency::{Error, KeepLatency, LatencyRequest};
 pub use live::Live;
-pub use marker::Marker;
+pub use marker::{Mark, Marker};
 pub use place::is_setting;
 pub use slice_property::SliceProperty;

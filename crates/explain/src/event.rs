@@ -137,8 +137,8 @@ pub enum Kind {
     },
     /// Callers, innermost first: of the event before, on the same CPU.
     Stack(Vec<String>),
-    /// What the measuring thread writes when it was late.
-    Mark,
+    /// What a thread writes into the trace: the measuring one when it was late.
+    Mark(String),
     /// A page fault.
     PageFault,
     /// Events were lost before this one.
@@ -283,7 +283,7 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
                 })
                 .collect(),
         )),
-        "print" => Some(Kind::Mark),
+        "print" => Some(Kind::Mark(event.text("buf").unwrap_or_default().into_owned())),
         "page_fault_user" | "page_fault_kernel" => Some(Kind::PageFault),
         _ => vector(name),
     };
@@ -333,7 +333,7 @@ impl Kind {
             Self::Sleep(begins) => ("idle", if *begins { "sleeps" } else { "wakes up" }.to_owned()),
             Self::Ipi { to, from, function } => ("ipi", format!("to {to} from {from} for {function}")),
             Self::Stack(callers) => ("stack", callers.join(" < ")),
-            Self::Mark => ("mark", String::new()),
+            Self::Mark(_) => ("mark", String::new()),
             Self::PageFault => ("page-fault", String::new()),
             Self::Lost => ("lost", String::new()),
             Self::Other => ("other", String::new()),

@@ -12,7 +12,7 @@ use fail_safe::FailSafe;
 pub use fail_safe::{BEATS, beat, has_failed_safe};
 pub use view::View;
 
-use control::Marker;
+use control::{Mark, Marker};
 use histogram::{Counts, Histogram, Summary, layout, record_missed};
 use record::{Block, BlockMaxima, Elsewhere, Grid, Sample, WarmUp};
 use std::ops::Range;
@@ -79,12 +79,9 @@ mod at {
     pub const WINDOWS_MISSED: usize = 38;
     pub const PREEMPTIONS: usize = 39;
     pub const READ_AT: usize = 40;
-    // The latest wake-up that was marked in the trace, how many were, and how many were late and could not be.
+    // How many wake-ups were marked in the trace, and how many were late and could not be.
     pub const UNMARKED: usize = 43;
     pub const MARKS: usize = 44;
-    pub const MARKED: usize = 45;
-    pub const MARKED_DUE: usize = 46;
-    pub const MARKED_AT: usize = 47;
     pub const WORST: usize = 48;
     pub const SECONDS: usize = WORST + 2 * super::WORST;
     pub const OBSERVED: usize = SECONDS + super::SECOND_WORDS * super::SECONDS;
@@ -157,6 +154,15 @@ pub fn mark_from(board: &[Word]) -> u64 {
 pub fn mark_next_from(board: &[Word], latency: Nanos) {
     board[common::MARK_FROM].set(latency.0.max(1));
     board[common::MARK_ROUND].publish(board[common::MARK_ROUND].get() + 1);
+}
+
+/// The round in which every late wake-up is marked.
+const EVERY: u64 = u64::MAX;
+
+/// Has every wake-up that is late by `latency` or more marked: their marks stop nothing.
+pub fn mark_all_from(board: &[Word], latency: Nanos) {
+    board[common::MARK_FROM].set(latency.0.max(1));
+    board[common::MARK_ROUND].publish(EVERY);
 }
 
 /// What a measuring thread writes with. Nothing here allocates, locks, blocks or calls the kernel.
@@ -367,17 +373,14 @@ impl<'a> Recorder<'a> {
     pub fn mark(&mut self, board: &[Word], activation: u64, due: u64, now: u64) {
         let Some(marker) = self.marker else { return };
         let round = board[common::MARK_ROUND].get();
-        if round == self.marked_in {
+        if round == self.marked_in && round != EVERY {
             self.words[at::UNMARKED].add(1);
             return;
         }
         self.marked_in = round;
         // Where the trace is stopped already it takes no mark: another thread was late a moment before.
-        let _ = marker.mark();
-        self.words[at::MARKED].set(activation);
-        self.words[at::MARKED_DUE].set(due);
-        self.words[at::MARKED_AT].set(now);
-        self.words[at::MARKS].publish(self.words[at::MARKS].get() + 1);
+        let _ = marker.mark(&Mark { activation, due, woke: now, interval: self.interval });
+        self.words[at::MARKS].add(1);
     }
 
     /// Counts a wake-up of the warm-up, and what it missed.

@@ -147,6 +147,11 @@ impl Probe {
         board::mark_next_from(&self.board, latency);
     }
 
+    /// Has every wake-up that is late by `latency` or more marked in the trace.
+    pub fn mark_all_from(&self, latency: Nanos) {
+        board::mark_all_from(&self.board, latency);
+    }
+
     /// The process.
     pub fn pid(&self) -> u32 {
         self.child.id()

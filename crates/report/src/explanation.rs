@@ -134,10 +134,11 @@ fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
     }
     if tracing.blind > 0 {
         let blind = count_of(tracing.blind, "wake-up");
-        doubts.push(format!(
-            "{blind} above {} came while the trace was read",
-            unit.with_name(tracing.threshold)
-        ));
+        let why = match tracing.freezes {
+            0 => "left no events in the trace",
+            _ => "came while the trace was read",
+        };
+        doubts.push(format!("{blind} above {} {why}", unit.with_name(tracing.threshold)));
     }
     if tracing.own > 0 {
         let own = count_of(tracing.own, "wake-up");

@@ -219,7 +219,7 @@ impl Round<'_> {
             }
             self.beside.iter_mut().for_each(|beside| beside.look(&session.root, probe));
             self.recorder.tick(probe, session);
-            self.traced.iter_mut().for_each(|traced| traced.look(probe, head));
+            self.traced.iter_mut().for_each(|traced| traced.look(probe));
             if self.before.is_some() && !ready[1] && self.watched.elapsed() >= WATCH {
                 self.watched = Instant::now();
                 self.watch.look(self.recorder.elapsed());
@@ -290,6 +290,7 @@ impl Round<'_> {
         self.after = Some(Snapshot::take(&session.root, &session.header.machine.cpus.online));
         let finished = ending::await_report(session, probe);
         self.recorder.tick(probe, session);
+        self.traced.iter_mut().for_each(|traced| traced.end(probe));
         finished
     }
 

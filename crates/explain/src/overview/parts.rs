@@ -66,7 +66,7 @@ impl Parts {
                 self.end(event);
                 self.armed.insert(event.task, (*timer, *due));
             }
-            Kind::Mark => self.end(event),
+            Kind::Mark(_) => self.end(event),
             _ => {}
         }
     }

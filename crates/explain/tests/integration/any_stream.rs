@@ -41,7 +41,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         proptest::option::of(Just("work".to_owned())).prop_map(Kind::Work),
         any::<bool>().prop_map(Kind::Sleep),
         callers().prop_map(Kind::Stack),
-        Just(Kind::Mark),
+        Just(Kind::Mark(String::new())),
         any::<u64>().prop_map(|due| Kind::Arm { timer: 1, due: Nanos(due) }),
         Just(Kind::PageFault),
         Just(Kind::Lost),

@@ -117,7 +117,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         (0..3_000_u64).prop_map(|due| Kind::Arm { timer: 7, due: Nanos(due) }),
         Just(Kind::Work(Some("w".into()))),
         Just(Kind::Work(None)),
-        Just(Kind::Mark),
+        Just(Kind::Mark(String::new())),
         Just(Kind::Lost),
     ]
 }

@@ -37,11 +37,9 @@ impl View<'_> {
         (self.value(at::COUNT) > 0).then(|| Nanos(self.value(at::LAST)))
     }
 
-    /// How many wake-ups were marked in the trace, and the latest of them: activation, when it was due, when it came.
-    pub fn marked(&self) -> (u64, u64, Nanos, Nanos) {
-        let marks = self.value(at::MARKS);
-        self.0[at::MARKS].observe();
-        (marks, self.value(at::MARKED), Nanos(self.value(at::MARKED_DUE)), Nanos(self.value(at::MARKED_AT)))
+    /// How many wake-ups were marked in the trace, whether it took the mark or not.
+    pub fn marked(&self) -> u64 {
+        self.value(at::MARKS)
     }
 
     /// Late wake-ups that could not be marked: they came after the mark of their round.

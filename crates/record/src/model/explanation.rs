@@ -34,9 +34,9 @@ pub struct Tracing {
     pub buffer: Bytes,
     /// The latency from which the first hits were kept; it rises to that of the worst ones.
     pub threshold: Nanos,
-    /// How often the ring buffers were frozen and read.
+    /// How often the ring buffers were frozen and read; never where they are read while the kernel records.
     pub freezes: u64,
-    /// Wake-ups above the threshold that came while the buffers were read: no trace has them.
+    /// Wake-ups above the threshold that no trace has: they came while the buffers were read, or their events were overwritten.
     pub blind: u64,
     /// Wake-ups that are left out because recording the trace made more than a tenth of their latency.
     #[serde(default)]
@@ -50,7 +50,7 @@ pub struct Tracing {
 pub struct LateWakeUp {
     /// The thread.
     pub tid: i32,
-    /// The CPU that it is pinned to.
+    /// The CPU on which it woke up.
     pub cpu: CpuId,
     /// Number of the activation.
     pub activation: u64,

@@ -60,6 +60,7 @@ pub fn explained() -> Record {
     let tracing = Tracing {
         absent: vec!["ipi/ipi_send_cpu".into(), "names of functions (refused)".into()],
         threshold: Nanos(400_000),
+        freezes: 3,
         blind: 1,
         ..Tracing::default()
     };
@@ -108,6 +109,14 @@ fn all_activations_stand_in_parts_and_their_worst_are_no_bound() {
     }
     let page = report::page::page(&[explained()]).unwrap();
     assert!(page.contains("laid end to end: 18.0 us") && !page.contains("<i>eth0"));
+}
+
+#[test]
+fn a_trace_that_was_never_frozen_has_not_missed_what_came_while_it_was_read() {
+    let mut record = explained();
+    record.explanations[0].tracing.freezes = 0;
+    let text = report::explanation::text(&record, &Style::default());
+    assert!(text.contains("1 wake-up above 400.0 us left no events in the trace"), "{text}");
 }
 
 #[test]

@@ -189,6 +189,42 @@ fn a_thread_of_higher_priority_is_named_with_its_share() {
     }
 }
 
+/// A frozen ring would have the first of a cluster alone.
+#[test]
+fn where_many_are_wanted_each_late_wake_up_of_a_cluster_is_traced() {
+    let measured = cpu();
+    let stop = Stop::new(false);
+    let ended = std::thread::scope(|scope| {
+        let ends = Ends(&stop);
+        let rival = ("the-rival", measured, Some("99"));
+        injection::again_and_again(scope, &stop, rival, 15 * MS, || {
+            static NEVER: Stop = Stop::new(false);
+            Ok(injection::computing(2 * MS, &NEVER))
+        });
+        let list = measured.to_string();
+        let ended =
+            Run::bench(&["--loads", "idle", "--cpus", &list, "--duration", "1s", "--explain=100"]).end();
+        drop(ends);
+        ended
+    });
+    let record = ended.record();
+    assert_sums(&record);
+    let Some(explanation) = record.explanations.first() else {
+        return support::skipped(support::refusal(&ended.err));
+    };
+    let record::Explanation { scenario, tracing, hits, .. } = explanation;
+    let late = scenario.series[0].observed.at_least(tracing.threshold);
+    let explained = hits.len() as u64 + tracing.own + tracing.blind;
+    println!("{late} late, {} explained, {} blind, {} own", hits.len(), tracing.blind, tracing.own);
+    // Of cells that the threshold divides, the histogram counts all or none.
+    assert!(late.abs_diff(explained) <= 2 + late / 50, "{late} late wake-ups, {explained} explained");
+    assert_eq!(tracing.freezes, 0);
+    assert!(tracing.blind * 20 <= late, "{} of {late} have no trace", tracing.blind);
+    let of_rival = |hit: &&Hit| hit.causes.iter().any(|cause| cause.culprit.contains("the-rival ["));
+    // Some 59 are made in a second; each makes one wake-up late.
+    assert!(hits.iter().filter(of_rival).count() >= 40, "{}", ended.out);
+}
+
 #[test]
 fn an_interrupt_of_another_cpu_is_named_with_its_sender() {
     let others = CpuList::from_iter(schedule::affinity(0).unwrap().iter().filter(|one| *one != cpu()));

@@ -1,7 +1,7 @@
 //! What explains late wake-ups of a run: a capture of the kernel's trace.
 
 use capture::{Capture, Threads};
-use record::{Hit, LateWakeUp, Overview, Tracing};
+use record::{Hit, Overview, Tracing};
 use runner::Tracer;
 use units::Nanos;
 
@@ -31,15 +31,19 @@ impl Tracer for OfRun {
         self.0.threshold()
     }
 
-    fn take(&mut self, late: &[LateWakeUp]) -> Result<()> {
-        self.0.take(late)
+    fn streams(&self) -> bool {
+        self.0.streams()
+    }
+
+    fn take(&mut self) -> Result<()> {
+        self.0.take()
     }
 
     fn read(&mut self) -> Result<()> {
         self.0.read()
     }
 
-    fn finish(self: Box<Self>) -> (Tracing, Vec<Hit>, Overview) {
-        self.0.finish()
+    fn finish(self: Box<Self>, written: u64) -> (Tracing, Vec<Hit>, Overview) {
+        self.0.finish(written)
     }
 }

@@ -119,6 +119,9 @@ fn no_run_that_a_signal_ended_passes_its_requirement() {
             if measured { Verdict::Inconclusive } else { Verdict::Error },
             "{what}"
         );
+        if matches!(moment, Moment::Middle) {
+            assert_eq!(record.scenarios[0].end, ScenarioEnd::Interrupted, "{what}");
+        }
         let reasons = record.judgement.reasons.join("; ");
         assert!(reasons.contains("not measured to the end: "), "{what}: {reasons}");
         assert!(reasons.contains("idle"), "{what}: what was planned and not measured is named: {reasons}");
