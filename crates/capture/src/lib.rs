@@ -32,6 +32,7 @@
 mod hits;
 mod live;
 mod rings;
+mod urgent;
 
 use control::Mark;
 use explain::{Event, Kind, Watching};
@@ -46,6 +47,7 @@ use units::{Bytes, Nanos};
 use hits::Hits;
 pub use live::Live;
 use rings::Rings;
+use urgent::Urgent;
 
 /// The most wake-ups that are wanted of rings that freeze.
 const FROZEN: usize = 10;
@@ -107,6 +109,9 @@ pub struct Capture {
     waiting: Vec<LateWakeUp>,
     /// Marks that the trace had.
     marks: u64,
+    /// The end of the events that were read: where they come fast, they are read long after they were recorded.
+    read: Nanos,
+    urgent: Option<Urgent>,
 }
 
 /// The wake-up that an event marks.
@@ -151,6 +156,8 @@ impl Capture {
             streams,
             waiting: Vec::new(),
             marks: 0,
+            read: Nanos::ZERO,
+            urgent: None,
         })
     }
 
@@ -159,11 +166,12 @@ impl Capture {
         format!("{}/trace_marker", self.instance.directory())
     }
 
-    /// Lets the kernel record.
+    /// Lets the kernel record. From now on the calling thread goes before others, until this is dropped.
     ///
     /// # Errors
     /// What the kernel answered.
     pub fn go_on(&mut self) -> Result<()> {
+        self.urgent = self.urgent.take().or_else(Urgent::begin);
         self.instance.write("tracing_on", "1").map_err(Error::from)?;
         self.since = Nanos(Clock::Monotonic.now());
         Ok(())
@@ -200,6 +208,7 @@ impl Capture {
         self.watching.lose(None);
         self.tracing.freezes += 1;
         self.explain_waiting();
+        self.forget();
         self.go_on()
     }
 
@@ -216,15 +225,16 @@ impl Capture {
             self.explain_waiting();
         }
         self.waiting.extend(marked);
+        self.forget();
         Ok(())
     }
 
-    /// Reads on, finds marks, and keeps events of late.
+    /// Reads on, and finds marks.
     fn read_on(&mut self) -> Result<()> {
-        let from = Nanos(Clock::Monotonic.now().saturating_sub(KEPT.0));
-        let Self { instance, symbols, threads, rings, watching, waiting, marks, .. } = self;
-        rings.read_on(instance, symbols, from, &mut |event| match event {
+        let Self { instance, symbols, threads, rings, watching, waiting, marks, read, .. } = self;
+        rings.read_on(instance, symbols, &mut |event| match event {
             Some(event) => {
+                *read = event.at.max(*read);
                 watching.see(event, |tid, name| threads.has(tid, name));
                 let late = marked(event);
                 *marks += u64::from(late.is_some());
@@ -232,7 +242,6 @@ impl Capture {
             }
             None => watching.lose(None),
         })?;
-        rings.forget_before(from);
         Ok(())
     }
 
@@ -246,6 +255,12 @@ impl Capture {
                 None => self.tracing.blind += 1,
             }
         }
+    }
+
+    /// Forgets what no explanation wants any more.
+    fn forget(&mut self) {
+        let needed = self.waiting.iter().map(|late| late.due).min().unwrap_or(self.read).min(self.read);
+        self.rings.forget_before(Nanos(needed.0.saturating_sub(KEPT.0)));
     }
 
     /// What was traced, the worst wake-ups, the worst first, and what all activations and handlers took. Of the marks that

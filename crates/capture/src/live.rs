@@ -57,7 +57,7 @@ impl Live {
     pub fn look(&mut self) -> Result<Vec<Hit>> {
         let Self { recording, threads, rings, wake_ups, watching, late, read, count } = self;
         let threshold = recording.tracing.threshold;
-        rings.read_on(&mut recording.instance, &recording.symbols, Nanos::ZERO, &mut |event| {
+        rings.read_on(&mut recording.instance, &recording.symbols, &mut |event| {
             let Some(event) = event else {
                 watching.lose(None);
                 return wake_ups.lose();

@@ -20,24 +20,18 @@ const MOST_EVENTS: usize = 400;
 pub struct Rings(BTreeMap<CpuId, Vec<Event>>);
 
 impl Rings {
-    /// Adds what the kernel has recorded since, from a time on, with the last event of each CPU before it: that says what ran
-    /// there. Shows each event, and none where events were lost.
+    /// Adds what the kernel has recorded since. Shows each event, and none where events were lost.
     pub fn read_on(
         &mut self,
         instance: &mut Instance,
         symbols: &Symbols,
-        from: Nanos,
         see: &mut dyn FnMut(Option<&Event>),
     ) -> Result<()> {
         let mut each = |item: &Item<'_>| match item {
             Item::Event(event) => {
                 let event = Event::of(event, symbols);
                 see(Some(&event));
-                let events = self.0.entry(event.cpu).or_default();
-                if event.at < from {
-                    events.clear();
-                }
-                events.push(event);
+                self.0.entry(event.cpu).or_default().push(event);
             }
             Item::Lost(lost) => {
                 see(None);
@@ -47,7 +41,7 @@ impl Rings {
         instance.each(&mut each).map_err(Error::from)
     }
 
-    /// Forgets what was before a time, but for the last event of each CPU.
+    /// Forgets what was before a time, but for the last event of each CPU: that says what ran there.
     pub fn forget_before(&mut self, from: Nanos) {
         for events in self.0.values_mut() {
             let old = events.partition_point(|event| event.at < from);

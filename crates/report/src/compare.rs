@@ -265,7 +265,12 @@ impl<'a> Comparison<'a> {
 
 /// `0.18 x`: below one is better than the first record.
 pub(crate) fn ratio_text(ratio: f64) -> String {
-    if ratio < 99.95 { format!("{ratio:.2} x") } else { format!("{ratio:.0} x") }
+    match ratio {
+        // A tail that is hundreds of times shorter is not 0.
+        _ if ratio < 0.095 => format!("{ratio:.4} x"),
+        _ if ratio < 99.95 => format!("{ratio:.2} x"),
+        _ => format!("{ratio:.0} x"),
+    }
 }
 
 /// A, B, ... Z, then 27, 28, ...

@@ -4,6 +4,7 @@ use explain::{CauseTotal, Totals, cures, totals};
 use record::{Certainty, Class, Explanation, Hit, Overview, Record, Tracing, Unit};
 use units::{Nanos, Total};
 
+use crate::group::end_word;
 use crate::overview;
 use crate::style::{Style, Tone};
 use crate::text::{count_of, harmless, longest, named_row, paragraph, percent};
@@ -85,17 +86,18 @@ pub(crate) fn head(record: &Record, explanation: &Explanation, unit: Unit) -> St
     } else {
         format!("were {} to {}", unit.figure(least.latency), unit.with_name(worst.latency))
     };
-    let which = if explanation.hits.len() == 1 {
-        "the worst".to_owned()
-    } else {
-        format!("the {} worst", explanation.hits.len())
+    let which = match (explanation.hits.len(), explanation.tracing.blind) {
+        (1, 0) => "the worst of".to_owned(),
+        (hits, 0) => format!("the {hits} worst of"),
+        // Worse ones may be among those that the trace does not have.
+        (hits, _) => format!("{hits} of the worst among"),
     };
-    format!("{which} of {count} traced wake-ups {lateness} late{medians}")
+    format!("{which} {count} traced wake-ups {lateness} late{medians}")
 }
 
-/// Activations of the repetition that was traced.
+/// Wake-ups of the repetition that was traced.
 pub(crate) fn traced(explanation: &Explanation) -> u64 {
-    explanation.scenario.series.iter().map(|series| series.expected()).total()
+    explanation.scenario.series.iter().map(|series| series.observed.summary().count).total()
 }
 
 /// Of a load of which no late wake-up was explained. Those that came and were not caught are counted below.
@@ -124,7 +126,9 @@ fn medians(record: &Record, explanation: &Explanation, unit: Unit) -> String {
 
 /// What the trace missed.
 pub(crate) fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
-    doubts_of(&explanation.tracing, unit)
+    let early =
+        end_word(&explanation.scenario.end).map(|end| format!("the traced repetition ended early: {end}"));
+    early.into_iter().chain(doubts_of(&explanation.tracing, unit)).collect()
 }
 
 fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {

@@ -50,6 +50,7 @@ fn all_note_lines(mut noted: Vec<&Doubt>, notes: Notes<'_>, loads: usize, style:
         Notes::All => (noted.len(), ""),
         Notes::Few(directory) => (FEW_NOTES, directory),
     };
+    let directory = printable::shell(directory);
     let width = noted.iter().take(shown).map(|note| note.id.as_str().len()).max().unwrap_or(0);
     let mut lines: Vec<_> =
         noted.iter().take(shown).flat_map(|note| note_lines(note, loads, width, style)).collect();

@@ -44,7 +44,7 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     sentences.extend(parts(latency, series, unit));
     sentences.extend(sample.and_then(|sample| same_moment(sample, &worst, unit)));
     sentences.extend(one_cpu(scenario, unit));
-    sentences.extend(one_length(scenario, &worst, unit));
+    sentences.extend(one_length(scenario, load, &worst, unit));
     sentences.extend(one_period(scenario, &worst, unit));
     sentences.extend(beginning(scenario, unit));
     sentences
@@ -138,15 +138,14 @@ fn one_cpu(scenario: &Scenario, unit: Unit) -> Option<String> {
 }
 
 /// Values of one length, far above the rest.
-fn one_length(scenario: &Scenario, worst: &[Worst<'_>], unit: Unit) -> Option<String> {
+fn one_length(scenario: &Scenario, load: &str, worst: &[Worst<'_>], unit: Unit) -> Option<String> {
     let first = worst.first()?.latency;
     let alike = worst.iter().take_while(|one| one.latency.0 >= first.0 - first.0 / ALIKE).count();
     let median = scenario.series.iter().filter_map(|series| series.observed.quantile(0.5)).max()?;
     let last = worst.get(alike.checked_sub(1)?)?.latency;
     (alike >= LEAST && last > median.saturating_mul(APART)).then(|| {
         format!(
-            "The {alike} worst under {} are of one length ({} to {}): a time slice, a timeout or a fixed piece of work.",
-            scenario.head.planned.load,
+            "The {alike} worst under {load} are of one length ({} to {}): a time slice, a timeout or a fixed piece of work.",
             unit.figure(last),
             unit.with_name(first)
         )

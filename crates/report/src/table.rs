@@ -30,7 +30,11 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
         Unit::Instructions => "instructions",
         _ => (terms.shown.corner)(&record.header.plan),
     };
-    let mut text = grid(&groups, |group| group.figures(), terms, corner).render(style);
+    let corner = match record.header.plan.cpus.len() {
+        1 => corner.replace("all CPUs", &format!("CPU {}", record.header.plan.cpus)),
+        _ => corner.to_owned(),
+    };
+    let mut text = grid(&groups, |group| group.figures(), terms, &corner).render(style);
     for grid in cpu_grids(record, &groups, per_cpu, terms) {
         text.push('\n');
         text.push_str(&grid.render(style));

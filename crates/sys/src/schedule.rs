@@ -118,6 +118,14 @@ pub fn set_nice(nice: i32) -> Result<()> {
     rustix::process::setpriority_process(None, nice).on("setpriority", format_args!("to {nice}"))
 }
 
+/// The calling thread's nice value. getpriority(2).
+///
+/// # Errors
+/// What the kernel answered.
+pub fn nice() -> Result<i32> {
+    rustix::process::getpriority_process(None).on("getpriority", "of this thread")
+}
+
 /// Policy and priority of the calling thread, read back from the kernel.
 pub fn get() -> Result<(Policy, u32)> {
     of_thread(0)

@@ -133,9 +133,9 @@ pub fn styled(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable::coloured(text));
 }
 
-/// Whether a line on standard error can be drawn over: on a terminal that knows how (`TERM=dumb` says it does not).
-pub fn can_redraw() -> bool {
-    is_terminal(Stream::Error) && !is_dumb()
+/// Whether lines can be drawn over: on a terminal that knows how (`TERM=dumb` says it does not).
+pub fn can_redraw(stream: Stream) -> bool {
+    is_terminal(stream) && !is_dumb()
 }
 
 fn is_dumb() -> bool {

@@ -4,7 +4,7 @@ use record::{Header, RunPlan, Scenario, ScenarioHead, Unit};
 use runner::{Live, Observer};
 use units::Nanos;
 
-use crate::output;
+use crate::output::{self, Stream};
 use failure::Result;
 
 /// `bench`: a line on standard error that is drawn over on a terminal, and one a scenario elsewhere.
@@ -25,7 +25,7 @@ impl Progress {
     /// Of a run that begins so.
     pub fn of(Header { plan, machine, .. }: &Header) -> Self {
         Self {
-            can_redraw: output::can_redraw(),
+            can_redraw: output::can_redraw(Stream::Error),
             unit: machine.unit(),
             number: 0,
             of: 0,

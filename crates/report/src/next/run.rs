@@ -2,7 +2,7 @@
 
 use record::claims::{CUSTOMARY, FIRST_LOOK};
 use record::verdict::Verdict;
-use record::{Explanation, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId};
+use record::{Explanation, PlannedScenario, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId};
 use units::Nanos;
 
 use crate::differences::Weight;
@@ -120,7 +120,7 @@ fn rest(record: &Record) -> Option<Step> {
 /// The command that measures under `loads` as a run did. None where they, or its length, have no words.
 fn same(record: &Record, loads: &[&str]) -> Option<String> {
     let plan = &record.header.plan;
-    (!loads.is_empty() && !loads.contains(&COMMAND)).then_some(())?;
+    (!loads.is_empty() && !loads.iter().any(|load| is_command(load))).then_some(())?;
     let limit = plan.limit.map(|limit| format!(" --limit {limit}")).unwrap_or_default();
     let length = match (plan.samples, plan.duration) {
         (Some(samples), _) => format!(" --samples {samples}"),
@@ -186,7 +186,12 @@ fn explain(record: &Record) -> Option<Step> {
 
 /// The option that measures under this load alone, where it can be named.
 fn with_load(load: &str) -> String {
-    if load == COMMAND { String::new() } else { format!(" --loads {load}") }
+    if is_command(load) { String::new() } else { format!(" --loads {load}") }
+}
+
+/// Whether it is a command of the user's own, which a record does not have whole.
+fn is_command(load: &str) -> bool {
+    load.strip_prefix(COMMAND).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 fn median(scenario: &Scenario) -> Option<Nanos> {
@@ -219,7 +224,7 @@ fn requirement(record: &Record) -> Option<Step> {
     let length = record.scenarios.iter().map(|scenario| scenario.length).min()?;
     let loads =
         named_loads(record).map_or(Request::BENCH_LOADS.len() - plan.loads_left_out.len(), <[_]>::len);
-    let time = FIRST_LOOK.saturating_mul(loads as u64).rounded();
+    let time = FIRST_LOOK.saturating_mul(loads.saturating_mul(setups(plan)) as u64).rounded();
     let whole = |purpose: &str| format!("{purpose}; takes {time}");
     match plan.limit {
         None => {
@@ -238,6 +243,16 @@ fn requirement(record: &Record) -> Option<Step> {
     }
 }
 
+/// How many set-ups of the instrument each load is measured with: periods, calls.
+fn setups(plan: &RunPlan) -> usize {
+    let all = plan.scenarios();
+    let Some(first) = all.first() else { return 1 };
+    let is_alike = |one: &&PlannedScenario| {
+        (&one.load, one.repeat, &one.cstates) == (&first.load, first.repeat, &first.cstates)
+    };
+    all.iter().filter(is_alike).count()
+}
+
 /// The same instrument under the same loads with a limit, for longer.
 fn again(record: &Record, limit: impl std::fmt::Display, duration: &str) -> String {
     let loads = named_loads(record).map_or_else(String::new, |loads| format!(" --loads {}", loads.join(",")));
@@ -247,7 +262,7 @@ fn again(record: &Record, limit: impl std::fmt::Display, duration: &str) -> Stri
 /// The loads that a longer run is to name; none where it runs those that bench has by itself: they were those, or none of ours.
 fn named_loads(record: &Record) -> Option<&[String]> {
     let plan = &record.header.plan;
-    let has_command = plan.loads.iter().any(|load| load == COMMAND);
+    let has_command = plan.loads.iter().any(|load| is_command(load));
     (!has_command && !is_unloaded(record) && !is_usual(plan)).then_some(&plan.loads)
 }
 

@@ -112,6 +112,24 @@ fn all_activations_stand_in_parts_and_their_worst_are_no_bound() {
 }
 
 #[test]
+fn a_traced_repetition_that_was_interrupted_says_so() {
+    let mut record = explained();
+    record.explanations[0].scenario.end = record::ScenarioEnd::Interrupted;
+    let text = report::explanation::text(&record, &Style::default());
+    assert!(text.contains("the traced repetition ended early: interrupted"), "{text}");
+}
+
+#[test]
+fn the_worst_that_were_caught_are_not_called_the_worst_where_others_were_not() {
+    let mut record = explained();
+    let text = report::explanation::text(&record, &Style::default());
+    assert!(text.contains("2 of the worst among "), "{text}");
+    record.explanations[0].tracing.blind = 0;
+    let text = report::explanation::text(&record, &Style::default());
+    assert!(text.contains("the 2 worst of "), "{text}");
+}
+
+#[test]
 fn a_trace_that_was_never_frozen_has_not_missed_what_came_while_it_was_read() {
     let mut record = explained();
     record.explanations[0].tracing.freezes = 0;

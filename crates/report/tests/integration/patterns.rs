@@ -154,6 +154,17 @@ fn next_steps_fit_what_was_seen() {
 }
 
 #[test]
+fn a_command_of_the_users_own_is_named_in_no_step() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    record.header.plan.loads = vec!["command:sh".into()];
+    record.scenarios.iter_mut().for_each(|one| one.head.planned.load = "command:sh".into());
+    let steps = run::steps(&record, &|_| false);
+    assert!(steps.iter().all(|(command, _)| !command.contains("command:")), "{steps:?}");
+}
+
+#[test]
 fn how_long_a_run_takes_is_said_of_the_loads_that_it_runs() {
     let time = |loads: &[&str]| {
         let mut record = quiet();
@@ -165,6 +176,20 @@ fn how_long_a_run_takes_is_said_of_the_loads_that_it_runs() {
     };
     let (command, purpose) = time(&["io", "cpu"]);
     assert!(command.contains("--loads io,cpu") && purpose.ends_with("takes 20 min"), "{command}: {purpose}");
+    // Each period is a scenario of its own.
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    if let record::InstrumentPlan::Timer(timer) = &mut record.header.plan.instrument {
+        timer.intervals = vec![Nanos(500_000), Nanos(1_000_000)];
+    }
+    record.header.plan.loads = vec!["io".into(), "cpu".into()];
+    record.scenarios.iter_mut().for_each(|one| one.head.planned.load = "io".into());
+    let (command, purpose) = run::steps(&record, &|_| false).pop().unwrap();
+    assert!(
+        command.contains("--interval 500us,1ms") && purpose.ends_with("takes 40 min"),
+        "{command}: {purpose}"
+    );
     // Without a load of its own the run that is suggested has the six that bench has.
     let (command, purpose) = time(&["idle"]);
     assert!(!command.contains("--loads") && purpose.ends_with("takes 1 h"), "{command}: {purpose}");

@@ -54,20 +54,20 @@ pub fn record() -> Record {
 #[test]
 fn the_table_has_the_parts_and_the_foot_those_of_the_worst() {
     insta::assert_snapshot!(table::bench(&record(), false, Notes::Few("DIR"), &plain()), @r"
-    responses, all CPUs, us  no load
-    min                          1.5
-    avg                          2.7
-    p99 *                        5.0
-    p99.9 *                      7.8
-    p99.99 *                    22.4
-    max                         29.6
-    max send                     5.0
-    max wire                    21.0
-    max peer                       -
-    max receive                  3.6
-    cycles                     10000
-    missed                         0
-    lost frames                    3
+    responses, CPU 0, us  no load
+    min                       1.5
+    avg                       2.7
+    p99 *                     5.0
+    p99.9 *                   7.8
+    p99.99 *                 22.4
+    max                      29.6
+    max send                  5.0
+    max wire                 21.0
+    max peer                    -
+    max receive               3.6
+    cycles                  10000
+    missed                      0
+    lost frames                 3
 
     * of all cycles due: one that was not answered counts with the time that it was
       waited for; - means too few samples, or nothing known

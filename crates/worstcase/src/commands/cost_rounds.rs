@@ -12,7 +12,7 @@ use sys::signal::Signals;
 use sysroot::SysRoot;
 use units::{CpuList, Nanos, Seed};
 
-use crate::output;
+use crate::output::{self, Stream};
 
 /// A record without figures.
 pub fn begun(machine: Machine, plan: CostPlan, started: UtcTime, only: &[String]) -> Cost {
@@ -90,7 +90,7 @@ pub struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     pub fn new(directory: &'a RunDirectory) -> Self {
-        Self { directory, can_redraw: output::can_redraw() }
+        Self { directory, can_redraw: output::can_redraw(Stream::Error) }
     }
 
     pub fn end(&self) {

@@ -207,7 +207,7 @@ impl Measure {
             Some(Format::Latmus) => Box::new(LatmusLines::new(plan, machine)),
             Some(Format::Cyclictest) => Box::new(CyclictestLines::new(plan)),
             Some(_) => Box::new(Progress::of(header)),
-            None if output::is_terminal(Stream::Output) => Box::new(Table::new(plan, machine.unit())),
+            None if output::can_redraw(Stream::Output) => Box::new(Table::new(plan, machine.unit())),
             None => Box::new(Lines::new(machine.unit())),
         }
     }

@@ -49,13 +49,13 @@ impl WakeOptions {
         let mut stopped = false;
         let mut follow = |way: &Way| {
             stopped |= signals.next().is_some_and(|signal| signal != Signal::User1);
-            if output::can_redraw() && !stopped {
+            if output::can_redraw(Stream::Error) && !stopped {
                 output::progress(way.title);
             }
             !stopped
         };
         let paths = wakepath::audit(&root, &plan, &mut follow);
-        if output::can_redraw() {
+        if output::can_redraw(Stream::Error) {
             output::end_progress();
         }
         let found = WakePaths {

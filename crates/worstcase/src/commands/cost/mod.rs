@@ -230,7 +230,8 @@ impl CostCommand {
         // One that has too few rounds to be compared with itself would be in vain.
         let can_be_compared = || !report::cost::against(cost, cost).rows.is_empty();
         if !self.json && earlier.is_none() && can_be_compared() {
-            let path = directory.path().display();
+            let path = directory.path().to_string_lossy();
+            let path = printable::shell(&path);
             let next =
                 [(format!("worstcase cost --against {path}"), "after a change: what it costs".to_owned())];
             output::final_data(&::report::next::text(&next, &style))?;

@@ -57,7 +57,7 @@ enum Form {
     TraceDat,
     /// ui.perfetto.dev, trace_processor
     Perfetto,
-    /// The same as --json
+    /// As --json, into a file
     Json,
 }
 

@@ -107,7 +107,7 @@ impl<'a> Terminal<'a> {
     }
 
     fn line(&self, text: &str) {
-        if output::can_redraw() {
+        if output::can_redraw(Stream::Error) {
             output::end_progress();
         }
         output::words(text);
@@ -116,7 +116,7 @@ impl<'a> Terminal<'a> {
 
 impl Observer for Terminal<'_> {
     fn begun(&mut self, name: &str, (done, of): (usize, usize)) {
-        if output::can_redraw() {
+        if output::can_redraw(Stream::Error) {
             output::progress(&format!("{done} of {of} guests done; {name} boots"));
         }
     }
@@ -151,7 +151,7 @@ impl Observer for Terminal<'_> {
 
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
-        if output::can_redraw() {
+        if output::can_redraw(Stream::Error) {
             output::end_progress();
         }
     }

@@ -19,7 +19,7 @@ use super::plan::TrialPlan;
 use super::text;
 use crate::commands::explain::tracer;
 use crate::commands::tune::apply_options::clear;
-use crate::output;
+use crate::output::{self, Stream};
 use failure::{Error, Result};
 
 /// How often the signals are looked at.
@@ -45,7 +45,7 @@ impl Bench for Machine<'_> {
     fn measure(&mut self, blocks: &[Block]) -> std::result::Result<Option<Vec<Figures>>, failure::Error> {
         let mut all = Vec::new();
         for (number, block) in blocks.iter().enumerate() {
-            if output::can_redraw() {
+            if output::can_redraw(Stream::Error) {
                 let Block { phase, round, arm, .. } = block;
                 let of = blocks.len();
                 output::progress(&format!("phase {phase}, [{}/{of}] round {round}: {arm}", number + 1));
@@ -55,7 +55,7 @@ impl Bench for Machine<'_> {
                 None => return Ok(None),
             }
         }
-        if output::can_redraw() {
+        if output::can_redraw(Stream::Error) {
             output::end_progress();
         }
         Ok(Some(all))

@@ -102,7 +102,7 @@ pub struct Options {
     #[arg(long, help_heading = OUTCOME)]
     cost: bool,
 
-    /// Directory for the records [default: worstcase-trial-<UTC time>]
+    /// Directory for the records [default: worstcase-trial-<UTC time>, worstcase-search-<UTC time>]
     #[arg(long, value_name = "DIR", help_heading = OUTCOME)]
     out: Option<PathBuf>,
 
