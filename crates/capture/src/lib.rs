@@ -182,9 +182,13 @@ impl Capture {
     /// # Errors
     /// What the kernel answered.
     pub fn hold(&mut self) -> Result<()> {
-        self.instance.write("tracing_on", "0").map_err(Error::from)?;
+        self.halt()?;
         self.watching.lose(None);
         Ok(())
+    }
+
+    fn halt(&mut self) -> Result<()> {
+        self.instance.write("tracing_on", "0").map_err(Error::from)
     }
 
     /// From which latency wake-ups are to be marked now.
@@ -202,7 +206,7 @@ impl Capture {
     /// # Errors
     /// What the kernel answered.
     pub fn take(&mut self) -> Result<()> {
-        self.hold()?;
+        self.halt()?;
         self.read_on()?;
         // Nothing is recorded until the kernel goes on.
         self.watching.lose(None);
@@ -267,7 +271,7 @@ impl Capture {
     /// threads have `written` some may be in no trace.
     pub fn finish(mut self, written: u64) -> (Tracing, Vec<Hit>, Overview) {
         // Where the rest cannot be read any more, there is what was read before.
-        let _ = self.hold().and_then(|()| self.read_on());
+        let _ = self.halt().and_then(|()| self.read_on());
         self.explain_waiting();
         self.tracing.blind += written.saturating_sub(self.marks);
         (self.tracing, self.hits.finish(), self.watching.overview())
