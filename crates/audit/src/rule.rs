@@ -139,6 +139,18 @@ pub struct Rule {
     pub source: Vec<String>,
 }
 
+/// Costs that nobody pays without having been asked: a machine that hangs, a protection that is gone, a change of the whole
+/// machine for the sake of a few CPUs whose gain nobody has measured.
+const RESERVED: [&str; 3] = ["safety", "security", "machine"];
+
+impl Rule {
+    /// What the cure costs, where it is chosen only for somebody who names the rule.
+    pub fn reserved_cost(&self) -> Option<String> {
+        let cost = RESERVED.iter().find_map(|kind| Some((kind, self.costs.get(*kind)?)));
+        cost.map(|(kind, what)| format!("costs {kind} ({what})"))
+    }
+}
+
 /// What an absent fact is for a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

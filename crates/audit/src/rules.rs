@@ -118,16 +118,6 @@ impl Rules {
         self.rules.iter().find(|rule| rule.id == id)
     }
 
-    /// Rules whose ids look like `name`: they share a whole word of it, or hold it.
-    pub fn alike<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Rule> {
-        let words = |text: &'a str| text.split('-').skip(1).filter(|word| word.len() > 2);
-        let alike = move |rule: &&Rule| {
-            (name.len() > 2 && rule.id.contains(name))
-                || words(name).any(|word| rule.id.split('-').skip(1).any(|own| own == word))
-        };
-        self.rules.iter().filter(alike).take(4)
-    }
-
     /// What is wrong with the rules beyond their form, each with the rule's id: for those who write rules.
     pub fn faults(&self, is_fact: impl Fn(&str) -> bool) -> Vec<String> {
         let mut seen = BTreeSet::new();

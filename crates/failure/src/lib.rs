@@ -10,6 +10,10 @@
 //! assert_eq!(error.to_string(), "open /dev/cpu_dma_latency: Permission denied (os error 13)");
 //! ```
 
+mod alike;
+
+pub use alike::did_you_mean;
+
 use std::fmt::{self, Display};
 use std::sync::Arc;
 

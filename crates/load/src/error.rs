@@ -6,7 +6,7 @@ use crate::Missing;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No load of that name.
-    #[error("there is no load `{name}`; there are {known}, and --load-command for a command of your own")]
+    #[error("there is no load `{name}`; there are {known}")]
     Unknown {
         /// The name asked for.
         name: String,

@@ -27,7 +27,8 @@ impl UtcTime {
         format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads what its `Display` writes.
+    pub fn parse(text: &str) -> Option<Self> {
         let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<u64>().ok();
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
         let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);

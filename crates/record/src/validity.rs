@@ -20,7 +20,7 @@ use units::{CpuList, Nanos, Policy};
 use place::Need;
 
 use crate::WarningId as Id;
-use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, Series, ThreadEvidence, Warning};
+use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, ThreadEvidence, Warning};
 
 /// Steal time above this share of a scenario (in per mille) makes the figures those of the hypervisor. Below, it can only
 /// have made them worse.
@@ -46,7 +46,7 @@ pub fn of_scenario(header: &Header, scenario: &Scenario) -> Vec<Warning> {
     warnings.extend(throttling::of_scenario(header, scenario));
     warnings.extend(place::of_quotas(scenario));
     // Before anything was measured no load need have run.
-    if scenario.series.iter().any(Series::is_measured) {
+    if scenario.is_measured() {
         warnings.extend(load::of_load(header, &scenario.load));
     }
     warnings.extend(measuring::of_accounts(header, scenario));

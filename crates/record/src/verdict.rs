@@ -174,7 +174,7 @@ fn over_limit(record: &Record, limit: Option<Nanos>) -> Option<String> {
     Some(format!(
         "{at_least}{}{place} under {} is above the limit of {}",
         unit.with_name(latency),
-        scenario.head.planned.load,
+        record.load_name(&scenario.head.planned.load),
         unit.limit(limit)
     ))
 }
@@ -187,7 +187,7 @@ fn unanswered(record: &Record, limit: Option<Nanos>) -> Option<String> {
         let (missed, due) = cycles.fold((0_u64, 0_u64), |(missed, due), series| {
             (missed + series.missed().summary().count, due + series.expected())
         });
-        let load = &scenario.head.planned.load;
+        let load = record.load_name(&scenario.head.planned.load);
         (missed > 0).then(|| {
             let limit = record.header.machine.unit().limit(limit);
             let what = record.header.plan.instrument.words().count;
@@ -200,7 +200,7 @@ fn unanswered(record: &Record, limit: Option<Nanos>) -> Option<String> {
 /// The sample that ended the run, where one did.
 fn stopped(record: &Record) -> Option<String> {
     let scenario = record.scenarios.iter().find(|scenario| scenario.end == ScenarioEnd::StopAt)?;
-    let load = &scenario.head.planned.load;
+    let load = record.load_name(&scenario.head.planned.load);
     let series = scenario.series.iter().max_by_key(|series| series.observed.summary().max);
     let sample = series.and_then(|series| Some((series.cpu, series.worst.first()?)));
     // An answer that never came is no sample.
@@ -372,7 +372,7 @@ pub(crate) mod tests {
         assert_eq!(judged(&[], limit).verdict, Verdict::Pass);
         let failed = judged(&[900_000, 900_000], limit);
         assert_eq!(failed.verdict, Verdict::Fail);
-        assert!(failed.reasons[0].starts_with("2 of 3 cycles under idle were not answered"), "{failed:?}");
+        assert!(failed.reasons[0].starts_with("2 of 3 cycles under no load were not answered"), "{failed:?}");
         assert_eq!(judged(&[900_000], None).verdict, Verdict::Measured);
     }
 
@@ -467,7 +467,7 @@ pub(crate) mod tests {
         let mut header = header();
         header.machine.lab = Some(guest(LabTime::Instructions));
         let judgement = judge(&record(header, vec![scenario(&[7_300; 3000])], vec![]), &[]);
-        assert!(judgement.speaks_for.contains("7,300 instructions under idle, in one draw of 3000"));
+        assert!(judgement.speaks_for.contains("7,300 instructions under no load, in one draw of 3000"));
         assert!(judgement.does_not_speak_for.contains("caches"), "{judgement:?}");
     }
 
@@ -480,7 +480,9 @@ pub(crate) mod tests {
     #[test]
     fn a_verdict_says_what_it_speaks_for() {
         let judgement = judge(&record(header(), vec![scenario(&[7_300; 3000])], vec![]), &[]);
-        assert!(judgement.speaks_for.starts_with("the highest latency observed, 7.3 us on CPU 0 under idle"));
+        assert!(
+            judgement.speaks_for.starts_with("the highest latency observed, 7.3 us on CPU 0 under no load")
+        );
         assert!(judgement.does_not_speak_for.contains("10 s under 1 load is a first look"));
     }
 }

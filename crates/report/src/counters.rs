@@ -3,7 +3,8 @@
 use record::{Counted, CountedOn, Counter, CounterUnit, Fact, InterruptSource, Record, Scenario};
 use units::{CpuId, InOrder};
 
-use crate::text::harmless;
+use crate::style::Style;
+use crate::text::{harmless, wrap};
 use crate::validity::milliseconds;
 
 /// Interrupts and softirqs shown of a scenario; the record has all.
@@ -110,8 +111,8 @@ pub(crate) fn not_readable<T>(fact: &Fact<T>) -> String {
     }
 }
 
-/// The counters of a record as text, a table a load.
-pub fn text(record: &Record) -> String {
+/// The counters of a record as text, a paragraph a counter under each load.
+pub fn text(record: &Record, style: &Style) -> String {
     let rows = rows(record);
     if rows.is_empty() {
         return "counters: the version that made this record did not read any\n".into();
@@ -125,7 +126,10 @@ pub fn text(record: &Record) -> String {
         }
         let columns = HEADS.iter().zip(&row.counts).filter(|(_, count)| !count.is_empty());
         let columns: Vec<_> = columns.map(|(head, count)| format!("{head}: {count}")).collect();
-        text += &format!("  {:<22} {}  ({})\n", row.what, columns.join(", "), row.source);
+        let head = format!("  {:<22} ", row.what);
+        for line in wrap(&head, &format!("{} ({})", columns.join(", "), row.source), 4, style.width) {
+            text += &(line + "\n");
+        }
     }
     text
 }

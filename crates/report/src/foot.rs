@@ -13,6 +13,8 @@ use crate::warnings::{Doubt, Finding, doubts, effect_word, load_count};
 
 /// Findings shown of one doubt; the page shows all.
 const MOST_FINDINGS: usize = 4;
+/// Of a note, where all notes are asked for.
+const MOST_OF_NOTE: usize = 16;
 /// Notes shown where not all are asked for.
 const FEW_NOTES: usize = 3;
 
@@ -46,14 +48,14 @@ pub fn foot(record: &Record, notes: Notes<'_>, style: &Style) -> String {
 /// What happened before what only could.
 fn all_note_lines(mut noted: Vec<&Doubt>, notes: Notes<'_>, loads: usize, style: &Style) -> Vec<String> {
     noted.order_by_key(|note| !happened(note.id));
-    let (shown, directory) = match notes {
-        Notes::All => (noted.len(), ""),
-        Notes::Few(directory) => (FEW_NOTES, directory),
+    let (shown, findings, directory) = match notes {
+        Notes::All => (noted.len(), MOST_OF_NOTE, ""),
+        Notes::Few(directory) => (FEW_NOTES, 1, directory),
     };
     let directory = printable::shell(directory);
     let width = noted.iter().take(shown).map(|note| note.id.as_str().len()).max().unwrap_or(0);
-    let mut lines: Vec<_> =
-        noted.iter().take(shown).flat_map(|note| note_lines(note, loads, width, style)).collect();
+    let of = |note: &&Doubt| note_lines(note, loads, findings, width, style);
+    let mut lines: Vec<_> = noted.iter().take(shown).flat_map(of).collect();
     match noted.len().saturating_sub(shown) {
         0 => (),
         1 => lines.push(format!("      1 more note: worstcase report --notes {directory}")),
@@ -80,20 +82,19 @@ fn happened(id: WarningId) -> bool {
     )
 }
 
-/// A note in a line or two: it leaves the verdict alone, and must not stand before it like a wall.
-fn note_lines(note: &Doubt, loads: usize, width: usize, style: &Style) -> Vec<String> {
-    let place =
-        |finding: &Finding| finding.place(loads).map_or_else(String::new, |loads| format!(" [{loads}]"));
-    let first = note
-        .findings
-        .first()
-        .map_or_else(String::new, |first| format!(": {}{}", first.evidence, place(first)));
-    let more = match note.findings.len() {
-        0 | 1 => String::new(),
-        count => format!("; and {} more", count - 1),
+/// A note with at most so many of its `findings`: where one is shown, it takes a line or two, because it leaves the verdict alone
+/// and must not stand before it like a wall.
+fn note_lines(note: &Doubt, loads: usize, findings: usize, width: usize, style: &Style) -> Vec<String> {
+    let one = |finding: &Finding| {
+        let place = finding.place(loads).map_or_else(String::new, |loads| format!(" [{loads}]"));
+        format!("{}{place}", finding.evidence)
     };
+    let mut found: Vec<String> = note.findings.iter().take(findings).map(one).collect();
+    let more = note.findings.len().saturating_sub(findings);
+    found.extend((more > 0).then(|| format!("and {more} more")));
+    let found = if found.is_empty() { String::new() } else { format!(": {}", found.join("; ")) };
     let head = format!("note  {:<width$}  ", note.id.as_str());
-    wrap(&head, &format!("{}{first}{more}", note.id.title()), 6, style.width)
+    wrap(&head, &format!("{}{found}", note.id.title()), 6, style.width)
 }
 
 fn doubt_lines(doubt: &Doubt, loads: usize, style: &Style) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Scenarios that belong into one column: the same load, period and C-state policy, whatever the repetition.
 
 use record::{CStates, Record, Scenario, ScenarioEnd, Series, Setup, WarningId};
-use units::{CpuId, Nanos};
+use units::{CpuId, InOrder, Nanos};
 
 use crate::figures::Figures;
 
@@ -33,14 +33,14 @@ pub(crate) struct Group<'a> {
     limit: Option<Nanos>,
 }
 
-/// The columns of a record, in the order in which they were first measured.
+/// The columns of a record, in the order of the plan: that in which they were measured is random where there are several passes.
 pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
     let plan = &record.header.plan;
     let parts = HeadParts {
         interval: plan.timer().is_some_and(|timer| timer.intervals.len() > 1),
         variant: plan.instrument.setups(plan, 1).iter().filter_map(variant).count() > 1,
         cstates: plan.cstates.len() > 1,
-        unloaded: is_unloaded(record),
+        unloaded: record.is_unloaded(),
     };
     let mut groups: Vec<Group<'_>> = Vec::new();
     for scenario in &record.scenarios {
@@ -56,15 +56,17 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
             None => groups.push(Group { key, scenarios: vec![scenario], parts, limit: plan.limit }),
         }
     }
+    let setups: Vec<_> = plan.instrument.setups(plan, 1).iter().map(|s| (s.interval(), variant(s))).collect();
+    groups.order_by_key(|Group { key, .. }| {
+        let setup = (key.interval, key.variant.clone());
+        let places = [
+            setups.iter().position(|one| *one == setup),
+            plan.loads.iter().position(|load| *load == key.load),
+            plan.cstates.iter().position(|policy| *policy == key.cstates),
+        ];
+        places.map(|place| place.unwrap_or(usize::MAX))
+    });
     groups
-}
-
-/// What stands for `idle` where it is alone: then no other column shows what is meant, and nobody knows whether the machine is.
-pub const NO_LOAD: &str = "no load";
-
-/// Whether nothing was loaded in the whole run.
-pub(crate) fn is_unloaded(record: &Record) -> bool {
-    record.header.plan.loads == ["idle"] && record.scenarios.iter().all(|one| one.head.planned.load == "idle")
 }
 
 /// What tells a set-up without a period from others.
@@ -88,7 +90,7 @@ impl HeadParts {
 impl Key {
     /// The column's head: the load, and what else tells it from other columns.
     pub fn head(&self, parts: HeadParts) -> Vec<String> {
-        let mut head = vec![if parts.unloaded { NO_LOAD.into() } else { self.load.clone() }];
+        let mut head = vec![if parts.unloaded { record::NO_LOAD.into() } else { self.load.clone() }];
         if parts.interval {
             head.extend(self.interval.map(|interval| interval.to_string()));
         }

@@ -54,6 +54,5 @@ pub mod text;
 mod validity;
 mod warnings;
 
-pub use group::NO_LOAD;
 pub use style::Style;
 pub use text::paragraph;

@@ -5,7 +5,7 @@ use record::instrument::response::PartName;
 use record::{Record, Scenario, Series, Unit};
 use units::{InOrder, Nanos};
 
-use crate::group::{NO_LOAD, cpu_name, is_unloaded};
+use crate::group::cpu_name;
 
 /// Values alike to one part in this many are of one length.
 const ALIKE: u64 = 50;
@@ -39,7 +39,7 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     let unit = record.header.machine.unit();
     let worst = worst_of(scenario);
     let sample = worst.iter().find(|one| std::ptr::eq(one.series, series) && one.latency == latency).copied();
-    let load = if is_unloaded(record) { NO_LOAD } else { &scenario.head.planned.load };
+    let load = record.load_name(&scenario.head.planned.load);
     let mut sentences = vec![headline(latency, load, series, sample, unit)];
     sentences.extend(parts(latency, series, unit));
     sentences.extend(sample.and_then(|sample| same_moment(sample, &worst, unit)));

@@ -79,8 +79,8 @@ mod tests {
         let (some, more, all) = (met(5, true, 160), met(9, true, 170), met(9, true, 1000));
         for (facts, text) in [
             (vec![&all], "phases: all of the 4ms tick"),
-            (vec![&here], "phases: 4 of the 4ms tick (213 us past multiples of 1ms)"),
-            (vec![&here, &there], "phases: 4 of the 4ms tick, others on each thread"),
+            (vec![&here], "phases: 4 points of the 4ms tick (213 us past multiples of 1ms)"),
+            (vec![&here, &there], "phases: 4 points of the 4ms tick, others on each thread"),
             (vec![&more, &some, &all], "phases: at least 16.0 % of the 4ms tick on each thread"),
             (vec![&all, &Fact::Absent], "phases: all of the 4ms tick, unknown of some threads"),
             (vec![&Fact::Absent, &Fact::Unsupported], "phases of the tick unknown"),

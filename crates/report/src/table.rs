@@ -27,12 +27,8 @@ pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
     let terms = Terms::of(record);
     // A guest in instruction time has one CPU: no need to say that all are meant.
     let corner = match terms.unit {
-        Unit::Instructions => "instructions",
+        Unit::Instructions => "instructions".into(),
         _ => (terms.shown.corner)(&record.header.plan),
-    };
-    let corner = match record.header.plan.cpus.len() {
-        1 => corner.replace("all CPUs", &format!("CPU {}", record.header.plan.cpus)),
-        _ => corner.to_owned(),
     };
     let mut text = grid(&groups, |group| group.figures(), terms, &corner).render(style);
     for grid in cpu_grids(record, &groups, per_cpu, terms) {

@@ -1,6 +1,6 @@
 //! The evidence of all scenarios in one line: what every thread and every CPU said of the conditions.
 
-use record::{CpuEvidence, Fact, Record, RecorderEvidence, Scenario, Series, ThreadEvidence};
+use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
 use units::{Nanos, Total as _};
 
 use crate::instrument;
@@ -86,8 +86,8 @@ fn parts(record: &Record) -> Vec<Part> {
 
 /// For how much of the time the loads ran: the least of all whose time was watched.
 fn loaded(record: &Record) -> Option<Part> {
-    let is_measured = |scenario: &&Scenario| scenario.series.iter().any(Series::is_measured);
-    let stressors = record.scenarios.iter().filter(is_measured).flat_map(|scenario| &scenario.load.stressors);
+    let measured = record.scenarios.iter().filter(|scenario| scenario.is_measured());
+    let stressors = measured.flat_map(|scenario| &scenario.load.stressors);
     let least = stressors.filter_map(|stressor| Some(stressor.exposure?.permille())).min()?;
     let at_least = if least >= 1000 { "" } else { "at least " };
     Some(Part::new(format!("loads ran {at_least}{}.{} % of the time", least / 10, least % 10)))

@@ -58,8 +58,7 @@ impl Division {
             let reasons: Vec<String> = left_out.iter().map(|group| group.reason.clone()).collect();
             return Err(Error::new(format!("{} cannot be measured", wanted.named()), reasons.join("; ")));
         }
-        let common = cpus.allowed.difference(&isolated);
-        let load = load.cloned().unwrap_or(if common.is_empty() { cpus.allowed.clone() } else { common });
+        let load = load.cloned().unwrap_or_else(|| cpus.for_loads(&CpuList::new()));
         let free = cpus.allowed.difference(&measured);
         let own = [free.difference(&isolated), free.clone(), cpus.allowed.clone()];
         let own = own.into_iter().find(|cpus| !cpus.is_empty()).unwrap_or_default();
@@ -84,10 +83,7 @@ impl Division {
             let message = format!("--cpus names {}: not in {group}", outside.named());
             return Err(Error::new(message, format!("it has {cpus}")));
         }
-        let isolated = machine.cpus.isolated.value().cloned().unwrap_or_default();
-        let free = machine.cpus.allowed.difference(cpus);
-        let quiet = free.difference(&isolated);
-        let own = if quiet.is_empty() { free } else { quiet };
+        let own = machine.cpus.for_loads(cpus);
         if own.is_empty() {
             let message = format!("this program may run on CPUs of {group} alone, and is to stay outside");
             return Err(Error::new(message, "start it elsewhere: in the group above"));
@@ -184,8 +180,10 @@ impl Claims {
 }
 
 fn taken(cpu: CpuId) -> Error {
+    let who =
+        holder(cpu).map_or_else(|_| String::new(), |who| format!(", process {}", who.pid.as_raw_nonzero()));
     let hint = "wait for it, or measure other CPUs with --cpus: two probes on a CPU measure each other";
-    Error::new(format!("CPU {cpu} is being measured by another worstcase"), hint)
+    Error::new(format!("CPU {cpu} is being measured by another worstcase{who}"), hint)
 }
 
 /// A file that is locked as long as it is open; none where /run cannot be written, as on a read-only system.
@@ -201,31 +199,36 @@ fn locked(directory: &Path, cpu: CpuId) -> Result<Option<File>> {
     }
 }
 
-/// A socket by that name; none where another user has it.
+/// The name of the socket that stands for a CPU that is being measured.
+fn name(cpu: CpuId) -> String {
+    format!("worstcase-measures-cpu-{cpu}")
+}
+
+/// A socket by the name of `cpu`; none where another user has it.
 fn bound(cpu: CpuId) -> Result<Option<UnixListener>> {
-    let name = format!("worstcase-measures-cpu-{cpu}");
-    let bound = SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address));
-    match bound {
+    let address = SocketAddr::from_abstract_name(name(cpu));
+    match address.and_then(|address| UnixListener::bind_addr(&address)) {
         Ok(socket) => Ok(Some(socket)),
         Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
             Err(Error::new(format!("claim CPU {cpu}: {error}"), ""))
         }
-        Err(_) if is_of_another_user(&name) => Ok(None),
+        Err(_) if is_of_another_user(cpu) => Ok(None),
         Err(_) => Err(taken(cpu)),
     }
 }
 
-/// Whether a user has a socket of that name who is neither root nor this one. A worstcase listens, so that the kernel
-/// tells whose it is: unix(7), SO_PEERCRED. Who does not listen is no worstcase.
-fn is_of_another_user(name: &str) -> bool {
-    let holder = || -> rustix::io::Result<u32> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
-        Ok(rustix::net::sockopt::socket_peercred(&socket)?.uid.as_raw())
-    };
-    let own = rustix::process::geteuid().as_raw();
-    holder().map_or(true, |holder| holder != 0 && holder != own)
+/// Whether a user has the socket of `cpu` who is neither root nor this one. Who does not listen is no worstcase.
+fn is_of_another_user(cpu: CpuId) -> bool {
+    let own = rustix::process::geteuid();
+    holder(cpu).map_or(true, |holder| !holder.uid.is_root() && holder.uid != own)
+}
+
+/// Who measures `cpu`. A worstcase listens, so that the kernel tells whose the socket is: unix(7), SO_PEERCRED.
+fn holder(cpu: CpuId) -> rustix::io::Result<rustix::net::UCred> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name(cpu).as_bytes())?)?;
+    rustix::net::sockopt::socket_peercred(&socket)
 }
 
 #[cfg(test)]

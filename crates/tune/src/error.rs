@@ -32,16 +32,24 @@ impl Error {
 
     /// For a file of our own.
     pub(crate) fn file(error: files::Error) -> Self {
-        let hint = files::hint(&error.source);
+        let hint = hint(&error.source);
         Self::new(error.operation, &error.path, error.source, hint)
     }
 
     /// For an answer of the system about `path`.
     pub(crate) fn io<'a>(operation: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |error| {
-            let hint = files::hint(&error);
+            let hint = hint(&error);
             Self::new(operation, path, error, hint)
         }
+    }
+}
+
+/// What to do about it. Another place for the journal does not help whoever may not write settings.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "run as root",
+        _ => files::hint(error),
     }
 }
 

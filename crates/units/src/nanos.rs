@@ -156,10 +156,12 @@ impl FromStr for Nanos {
         if number.is_empty() || number.matches('.').count() > 1 || number == "." {
             return Err(malformed());
         }
-        if unit.is_empty() {
+        if unit.is_empty() && !number.chars().all(|digit| "0.".contains(digit)) {
             return Err(ParseNanosError::NoUnit(number.to_owned()));
         }
-        let (_, length) = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(malformed)?;
+        // Nothing is nothing in any unit.
+        let unit = if unit.is_empty() { "s" } else { unit.trim() };
+        let (_, length) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(malformed)?;
         let nanos = scale(number, *length).ok_or_else(|| ParseNanosError::TooLong(text.to_owned()))?;
         if nanos > Self::MAX.0 {
             return Err(ParseNanosError::TooLong(text.to_owned()));

@@ -41,7 +41,7 @@ impl Progress {
             record::CStates::AsIs => "",
             record::CStates::Restrict => ", C-states restricted",
         };
-        let load = if self.is_unloaded { report::NO_LOAD } else { &head.planned.load };
+        let load = if self.is_unloaded { record::NO_LOAD } else { &head.planned.load };
         format!("{load}, {}{cstates}", head.planned.setup)
     }
 

@@ -14,6 +14,8 @@ type Parts = fn(&Finding, &Rule) -> Vec<String>;
 
 /// Cures that are offered one after the other, the worst finding's first.
 pub(super) struct Choice<'a> {
+    /// The rules that somebody asks for by name.
+    named: &'a [String],
     parts: Parts,
     key: fn(&str) -> String,
     /// What is wrong with all parts together.
@@ -47,18 +49,31 @@ pub(super) struct Chosen<'a> {
 
 impl<'a> Choice<'a> {
     /// Of lines of a kernel configuration.
-    pub fn of_config() -> Self {
-        Self::new(settings, |line| symbol(line).to_owned(), |_| None)
+    pub fn of_config(named: &'a [String]) -> Self {
+        Self::new(named, settings, |line| symbol(line).to_owned(), |_| None)
     }
 
     /// Of words of a kernel command line.
-    pub fn of_boot() -> Self {
+    pub fn of_boot(named: &'a [String]) -> Self {
         let key = |word: &str| word.split('=').next().unwrap_or_default().replace('-', "_");
-        Self::new(|_, rule| rule.cure.boot.clone(), key, fault_of_line)
+        Self::new(named, |_, rule| rule.cure.boot.clone(), key, fault_of_line)
     }
 
-    fn new(parts: Parts, key: fn(&str) -> String, fault: fn(&str) -> Option<String>) -> Self {
-        Self { parts, key, fault, taken: BTreeMap::new(), rules: Vec::new(), chosen: Chosen::default() }
+    fn new(
+        named: &'a [String],
+        parts: Parts,
+        key: fn(&str) -> String,
+        fault: fn(&str) -> Option<String>,
+    ) -> Self {
+        Self {
+            named,
+            parts,
+            key,
+            fault,
+            taken: BTreeMap::new(),
+            rules: Vec::new(),
+            chosen: Chosen::default(),
+        }
     }
 
     /// Takes the cure of `finding`, or notes why not.
@@ -85,6 +100,9 @@ impl<'a> Choice<'a> {
     }
 
     fn obstacle(&self, rule: &Rule, parts: &[String], division: &Division) -> Option<String> {
+        if let Some(cost) = rule.reserved_cost().filter(|_| !self.named.contains(&rule.id)) {
+            return Some(format!("{cost}: it is here where its rule is named"));
+        }
         let excludes =
             |other: &&&Rule| other.conflicts.contains(&rule.id) || rule.conflicts.contains(&other.id);
         if let Some(other) = self.rules.iter().find(excludes) {

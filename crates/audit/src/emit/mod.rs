@@ -33,10 +33,11 @@ pub enum Form {
 /// The name that Enea gives its fragment: fragments are merged in the order of their names, and this one after the others.
 pub const FRAGMENT: &str = "00051-latency.cfg";
 
-/// What makes the failed rules of `audit` pass, in `form`.
-pub fn emit(form: Form, audit: &Audit, rules: &Rules) -> String {
-    let config = || chosen(audit, rules, Choice::of_config());
-    let boot = || chosen(audit, rules, Choice::of_boot());
+/// What makes the failed rules of `audit` pass, in `form`. What costs safety or security is among it only for the rules that
+/// somebody `named`.
+pub fn emit(form: Form, audit: &Audit, rules: &Rules, named: &[String]) -> String {
+    let config = || chosen(audit, rules, Choice::of_config(named));
+    let boot = || chosen(audit, rules, Choice::of_boot(named));
     match form {
         Form::Kconfig => build::fragment(audit, &config()),
         Form::Yocto => build::yocto(audit, &config(), &boot()),
@@ -57,8 +58,8 @@ pub struct Parameters {
 }
 
 /// What [`Form::Cmdline`] has in its last line, without the reasons.
-pub fn parameters(audit: &Audit, rules: &Rules) -> Parameters {
-    let chosen = chosen(audit, rules, Choice::of_boot());
+pub fn parameters(audit: &Audit, rules: &Rules, named: &[String]) -> Parameters {
+    let chosen = chosen(audit, rules, Choice::of_boot(named));
     let left_out = chosen.left_out.iter().map(|(finding, why)| (finding.rule.clone(), why.clone()));
     Parameters {
         words: chosen.parts().into_iter().map(str::to_owned).collect(),

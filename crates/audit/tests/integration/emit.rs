@@ -14,7 +14,7 @@ use machine::kernel_config::{KernelConfig, Setting};
 
 fn emitted(form: Form, rules: &Rules, isolated: &str) -> String {
     let request = Request { profiles: vec![Profile::Rt], rules: Vec::new() };
-    emit(form, &audit_with(rules, &machine(), isolated, &request), rules)
+    emit(form, &audit_with(rules, &machine(), isolated, &request), rules, &[])
 }
 
 /// The settings of a fragment that has nothing in it that looks like one and is none.
@@ -86,7 +86,7 @@ fn a_boot_line_is_the_words_below_their_reasons() {
 /// For CPUs 2-3, so that huge pages fail too.
 fn emitted_isolated(form: Form) -> String {
     let rules = rules();
-    emit(form, &audit_with(&rules, &machine(), "2-3", &Request::default()), &rules)
+    emit(form, &audit_with(&rules, &machine(), "2-3", &Request::default()), &rules, &[])
 }
 
 #[test]
@@ -105,10 +105,37 @@ fn u_boot_appends_word_by_word_and_in_short_lines() {
 }
 
 #[test]
+fn what_costs_security_is_emitted_only_where_its_rule_is_named() {
+    let rule = r#"
+        [[rule]]
+        id = "bt-a"
+        title = "A title"
+        problem = "a problem"
+        why = "A reason"
+        fact = "boot:a"
+        wanted = { any = "present" }
+        severity = "error"
+        evidence = "mechanism"
+        costs = { security = "a protection is gone" }
+        cure = { boot = ["a"], config = ["CONFIG_A=y"] }
+        source = ["C"]
+    "#;
+    let rules = Rules::parse(&[("boot", rule)]).unwrap();
+    let audit = audit_with(&rules, &machine(), "", &Request::default());
+    for form in [Form::Cmdline, Form::Grub, Form::Uboot, Form::Kconfig] {
+        let (unnamed, named) =
+            (emit(form, &audit, &rules, &[]), emit(form, &audit, &rules, &["bt-a".into()]));
+        assert_eq!(words(&unnamed), "", "{form:?}");
+        assert!(unnamed.contains("# Not here, bt-a: costs security (a protection is gone)"), "{unnamed}");
+        assert!(!words(&named).is_empty(), "{form:?}");
+    }
+}
+
+#[test]
 fn what_needs_cpus_is_left_out_without_them_and_said() {
     let rules = rules();
     let request = Request { profiles: vec![Profile::Isolated], rules: Vec::new() };
-    let text = emit(Form::Cmdline, &audit_with(&rules, &machine(), "", &request), &rules);
+    let text = emit(Form::Cmdline, &audit_with(&rules, &machine(), "", &request), &rules, &[]);
     assert_eq!(words(&text), "transparent_hugepage=never");
     assert!(!text.contains("CPUS"), "{text}");
 }
@@ -184,7 +211,8 @@ fn what_a_cure_costs_stands_beside_it_in_every_form() {
     )])
     .unwrap();
     for form in [Form::Kconfig, Form::Cmdline, Form::Grub, Form::Uboot, Form::Yocto, Form::Buildroot] {
-        let text = emitted(form, &rules, "");
+        let request = Request { profiles: vec![Profile::Rt], rules: Vec::new() };
+        let text = emit(form, &audit_with(&rules, &machine(), "", &request), &rules, &["bt-a".into()]);
         for price in
             ["#   trade-off, power: more of it\n", "#   trade-off, security: other programs go unpunished\n"]
         {
@@ -240,7 +268,7 @@ fn a_patch_adds_files_to_a_layer_and_to_a_tree() {
 fn where_nothing_fails_nothing_is_asked() {
     let audit = audit_with(&rules(), &Machine::new(&[]), "", &Request::default());
     for form in [Form::Kconfig, Form::Cmdline, Form::Grub, Form::Uboot] {
-        let text = emit(form, &audit, &rules());
+        let text = emit(form, &audit, &rules(), &[]);
         assert!(text.lines().all(|line| line.is_empty() || line.starts_with('#')), "{text}");
         assert!(text.contains("# No failed rule asks"), "{text}");
     }
@@ -260,7 +288,7 @@ fn what_emit_writes_passes_check() {
             let request = Request { profiles: vec![profile], rules: Vec::new() };
             let audit = audit::audit(survey, rules.all(), &request);
             for form in forms {
-                let text = emit(form, &audit, &rules);
+                let text = emit(form, &audit, &rules, &[]);
                 let judged = examine(&text, Target { version: version(survey), ..Target::default() });
                 let bad: Vec<&Remark> =
                     judged.remarks.iter().filter(|remark| remark.severity != Severity::Note).collect();

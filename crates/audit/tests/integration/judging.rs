@@ -274,6 +274,7 @@ fn what_the_next_boot_changes_is_said() {
         audit::emit::Form::Cmdline,
         &audit_with(&rules, &machine, "2-3", &Request::default()),
         &rules,
+        &[],
     );
     assert!(emitted.contains(&format!("#   takes effect at the next boot: {place}")), "{emitted}");
     let (word, effect) = expected("quiet threadirqs isolcpus=2-3", "", "2-3");

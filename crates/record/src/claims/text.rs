@@ -147,7 +147,7 @@ fn custom(record: &Record) -> String {
 fn loads(record: &Record) -> Vec<&str> {
     let mut loads = Vec::new();
     for scenario in &record.scenarios {
-        let load = scenario.head.planned.load.as_str();
+        let load = record.load_name(&scenario.head.planned.load);
         if !loads.contains(&load) {
             loads.push(load);
         }

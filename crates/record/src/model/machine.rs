@@ -103,6 +103,16 @@ pub struct Cpus {
     pub smt_active: Fact<bool>,
 }
 
+impl Cpus {
+    /// On which loads run unless others are chosen: those that are allowed, not `taken` by the probe's partition and not
+    /// isolated; the isolated ones too where there are no others.
+    pub fn for_loads(&self, taken: &CpuList) -> CpuList {
+        let free = self.allowed.difference(taken);
+        let common = self.isolated.value().map_or_else(|| free.clone(), |isolated| free.difference(isolated));
+        if common.is_empty() { free } else { common }
+    }
+}
+
 /// A frequency governor and its CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -91,7 +91,21 @@ pub struct Held {
     pub during: String,
 }
 
+/// What stands for the load `idle` where it is alone: then no other column shows what is meant, and nobody knows whether the
+/// machine is idle.
+pub const NO_LOAD: &str = "no load";
+
 impl Record {
+    /// Whether nothing was loaded in the whole run.
+    pub fn is_unloaded(&self) -> bool {
+        self.header.plan.loads == ["idle"] && self.scenarios.iter().all(|one| one.head.planned.load == "idle")
+    }
+
+    /// What a reader is to call one of its loads.
+    pub fn load_name<'a>(&self, load: &'a str) -> &'a str {
+        if self.is_unloaded() { NO_LOAD } else { load }
+    }
+
     /// The greatest value that any scenario observed, with the scenario and the series it was seen in.
     pub fn worst(&self) -> Option<(Nanos, &Scenario, &super::Series)> {
         self.scenarios
@@ -103,7 +117,7 @@ impl Record {
 
     /// Whether anything was measured: an activation was due, or time was watched.
     pub fn is_measured(&self) -> bool {
-        self.scenarios.iter().flat_map(|scenario| &scenario.series).any(super::Series::is_measured)
+        self.scenarios.iter().any(Scenario::is_measured)
     }
 
     /// Activations that were due, in all scenarios.

@@ -31,6 +31,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Whether anything was measured: an activation was due, or time was watched.
+    pub fn is_measured(&self) -> bool {
+        self.series.iter().any(Series::is_measured)
+    }
+
     /// The measuring thread of series `index`, as texts name it.
     pub fn thread_name(&self, index: usize) -> String {
         let cpu = self.head.cpus.get(index).copied().flatten();

@@ -76,11 +76,11 @@ impl TickPhases {
         !self.swept && self.phases() <= FEW
     }
 
-    /// How much of the tick was met: `4 of the 4ms tick`, `16.7 % of the 4ms tick`, `all of the 4ms tick`.
+    /// How much of the tick was met: `4 points of the 4ms tick`, `16.7 % of the 4ms tick`, `all of the 4ms tick`.
     pub fn share(&self) -> String {
         let share = match self.phases() {
-            1 if self.is_stuck() => "one".to_owned(),
-            phases if self.is_stuck() => phases.to_string(),
+            1 if self.is_stuck() => "one point".to_owned(),
+            phases if self.is_stuck() => format!("{phases} points"),
             _ if self.is_whole() => "all".to_owned(),
             _ => format!("{}.{} %", self.covered_permille / 10, self.covered_permille % 10),
         };
@@ -88,7 +88,7 @@ impl TickPhases {
     }
 }
 
-/// `all of the 4ms tick`, `4 of the 4ms tick (213 us past multiples of 1ms)`.
+/// `all of the 4ms tick`, `4 points of the 4ms tick (213 us past multiples of 1ms)`.
 impl std::fmt::Display for TickPhases {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.share())?;
@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn a_period_that_divides_the_tick_or_is_divided_by_it_meets_few_phases_for_ever() {
         for (interval, phases, words) in [
-            (4_000_000, 1, "one of the 4ms tick (213 us past multiples of 4ms)"),
-            (8_000_000, 1, "one of the 4ms tick (213 us past multiples of 4ms)"),
-            (1_000_000, 4, "4 of the 4ms tick (213 us past multiples of 1ms)"),
-            (6_000_000, 2, "2 of the 4ms tick (213 us past multiples of 2ms)"),
+            (4_000_000, 1, "one point of the 4ms tick (213 us past multiples of 4ms)"),
+            (8_000_000, 1, "one point of the 4ms tick (213 us past multiples of 4ms)"),
+            (1_000_000, 4, "4 points of the 4ms tick (213 us past multiples of 1ms)"),
+            (6_000_000, 2, "2 points of the 4ms tick (213 us past multiples of 2ms)"),
         ] {
             let met = fixed(40_213_000, interval);
             assert_eq!((met.phases(), met.covered_permille), (phases, phases as u32), "{interval}");

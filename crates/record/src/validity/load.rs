@@ -34,7 +34,11 @@ pub(super) fn left_out(header: &Header) -> impl Iterator<Item = Warning> {
 }
 
 fn of_stressor(load: &LoadEvidence, stressor: &StressorEvidence) -> Vec<Warning> {
-    const ALONE: &str = "run it alone and see: worstcase load";
+    let alone = if load.name.starts_with("command:") {
+        "run it alone and see: worstcase load --load-command".to_owned()
+    } else {
+        format!("run it alone and see: worstcase load {}", load.name)
+    };
     let (load, name) = (&load.name, &stressor.name);
     let mut warnings = Vec::new();
     if stressor.did_nothing() {
@@ -42,12 +46,12 @@ fn of_stressor(load: &LoadEvidence, stressor: &StressorEvidence) -> Vec<Warning>
             Some(failure) => format!("{load}: {name} did no work: {failure}"),
             None => format!("{load}: {name} did no work ({})", stressor.unit),
         };
-        warnings.push(Warning::inconclusive(Id::LoadIdle, evidence, idle_cure(stressor).unwrap_or(ALONE)));
+        warnings.push(Warning::inconclusive(Id::LoadIdle, evidence, idle_cure(stressor).unwrap_or(&alone)));
         return warnings;
     }
     if let Some(failure) = stressor.failures.first() {
         let evidence = format!("{load}: {name}: {failure}");
-        warnings.push(Warning::inconclusive(Id::LoadFailed, evidence, ALONE));
+        warnings.push(Warning::inconclusive(Id::LoadFailed, evidence, &alone));
     }
     if let Some(exposure) = stressor.exposure.filter(|exposure| exposure.permille() < LITTLE_MISSING) {
         let warn =

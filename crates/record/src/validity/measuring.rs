@@ -214,7 +214,7 @@ mod tests {
         scenario.series[0].timer_mut().unwrap().tick_phases = Fact::Value(phases(1_000_000));
         assert_eq!(ids(&scenario), [(Id::FewPhases, Effect::Note)]);
         let evidence = &of_phases(&scenario)[0].evidence;
-        assert_eq!(evidence, "the thread of CPU 0: 4 of the 4ms tick (213 us past multiples of 1ms)");
+        assert_eq!(evidence, "the thread of CPU 0: 4 points of the 4ms tick (213 us past multiples of 1ms)");
         scenario.length = Nanos::from_secs(10);
         assert_eq!(ids(&scenario), []);
         scenario.length = Nanos::from_secs(20);

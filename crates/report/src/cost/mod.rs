@@ -122,12 +122,23 @@ fn inconclusive(before: &Cost, after: &Cost) -> Option<String> {
     if is_draw(before) || is_draw(after) {
         return Some("a single guest of the lab is one draw, and another seed gives other figures".into());
     }
+    if in_turn(before, after).is_some()
+        && let Some(why) = ended_early(before).or_else(|| ended_early(after))
+    {
+        return Some(why);
+    }
     let of = |when: &str, cost: &Cost| {
-        let why = disturbed(cost)
+        let why = ended_early(cost)
+            .or_else(|| disturbed(cost))
             .or_else(|| (Draws::of(before, after) == Draws::Runs).then(|| few(cost)).flatten());
         Some(format!("{when}, {}", why?))
     };
     of("before", before).or_else(|| of("after", after))
+}
+
+fn ended_early(cost: &Cost) -> Option<String> {
+    let how = cost.interrupted.as_ref()?;
+    Some(format!("the run ended early: {how}"))
 }
 
 /// Why a record has too few runs to be compared with one that was made apart.
@@ -165,9 +176,17 @@ fn cautions(before: &Cost, after: &Cost) -> Vec<String> {
     if Draws::of(before, after) == Draws::Runs {
         cautions.push(APART.to_owned());
     }
-    for (when, cost) in [("before", before), ("after", after)] {
-        cautions.extend(notes(cost).iter().map(|note| format!("{when}: {note}")));
-    }
+    let (first, second) = (notes(before), notes(after));
+    let turn = in_turn(before, after).is_some();
+    let both = first.iter().filter(|note| second.contains(note));
+    let both = both.map(|note| if turn { note.clone() } else { format!("before and after: {note}") });
+    cautions.extend(both);
+    let of = |when: &str, notes: &[String], others: &[String]| -> Vec<String> {
+        let own = notes.iter().filter(|note| !others.contains(note));
+        own.map(|note| format!("{when}: {note}")).collect()
+    };
+    cautions.extend(of("before", &first, &second));
+    cautions.extend(of("after", &second, &first));
     cautions
 }
 

@@ -121,8 +121,8 @@ fn power(experiment: &Experiment, judged: &Judged) -> String {
     let (longer, shorter) = (times(judged.detectable), times(judged.detectable.recip()));
     let smallest = experiment.smallest();
     format!(
-        "this spread shows a tail {longer} or {shorter} times as long in 4 of 5 trials, {smallest} takes {rounds} or \
-         longer blocks"
+        "with this spread, 4 of 5 trials find a tail that becomes {longer} or {shorter} times as long; to find {smallest} takes \
+         {rounds}, or longer blocks"
     )
 }
 

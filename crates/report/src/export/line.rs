@@ -26,7 +26,7 @@ pub fn line(record: &Record) -> String {
                 "{} {bound}{} under {}{variant} on {}, of {samples} {}",
                 words.greatest,
                 unit.with_name(latency),
-                planned.load,
+                record.load_name(&planned.load),
                 crate::group::cpu_name(series.cpu),
                 words.count
             )

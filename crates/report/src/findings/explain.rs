@@ -69,7 +69,8 @@ fn cures(finding: &Finding) -> Vec<Part> {
 fn background(rule: &Rule) -> Vec<Part> {
     let wants = rule.wanted.iter().map(|(asker, want)| match asker {
         Asker::Profile(profile) => format!("{profile}: {want}"),
-        Asker::Any => format!("any: {want}"),
+        Asker::Any if rule.wanted.len() > 1 => format!("otherwise: {want}"),
+        Asker::Any => want.to_string(),
     });
     let wants: Vec<String> = wants.collect();
     let applies: Vec<String> = rule.applies.iter().map(ToString::to_string).collect();

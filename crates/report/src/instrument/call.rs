@@ -2,11 +2,11 @@
 
 use record::{InstrumentPlan, RunPlan};
 
-use super::{Account, Page, Shown};
+use super::{Account, Page, Shown, measured};
 use crate::rows::Row;
 
 pub(super) static SHOWN: Shown = Shown {
-    corner: |_| "times of calls, all CPUs, us",
+    corner: |plan| format!("times of calls, {}, us", measured(plan)),
     own: &[],
     rows: &[Row::Samples, Row::OverLimit],
     corrects: false,

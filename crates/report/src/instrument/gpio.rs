@@ -7,7 +7,7 @@ use super::{Account, Page, Shown};
 use crate::rows::{Form, OwnFigure, Row};
 
 pub(super) static SHOWN: Shown = Shown {
-    corner: |_| "answers since the edge's stamp, us",
+    corner: |_| "answers since the edge's stamp, us".into(),
     own: &[
         OwnFigure { name: "max wake", of: |series| longest(&series.gpio()?.wake), form: Form::Longest },
         OwnFigure { name: "max answer", of: |series| longest(&series.gpio()?.answer), form: Form::Longest },
@@ -99,5 +99,5 @@ fn longest(part: &Histogram) -> Option<u64> {
 fn again(plan: &RunPlan) -> String {
     let InstrumentPlan::Gpio(gpio) = &plan.instrument else { return String::new() };
     let edge = if gpio.rises { "" } else { ",falling" };
-    format!(" --probe gpio --pulse {}{edge} --ack {} --cpus {}", gpio.input, gpio.output, plan.cpus)
+    format!(" --probe gpio --pulse {}{edge} --ack {}", gpio.input, gpio.output)
 }

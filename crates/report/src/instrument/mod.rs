@@ -19,8 +19,8 @@ const FIRST_ROWS: [Row; 6] =
 /// What reports show of an instrument.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// What stands over the table of all CPUs.
-    pub corner: fn(&RunPlan) -> &'static str,
+    /// What stands over the table of all CPUs together.
+    pub corner: fn(&RunPlan) -> String,
     /// Figures that only it has.
     pub own: &'static [OwnFigure],
     /// The rows of its table below [`FIRST_ROWS`].
@@ -95,6 +95,11 @@ pub(crate) enum Account {
 /// Of the timer, whose latencies are compared where there are several records.
 pub(crate) fn latencies() -> &'static Shown {
     &timer::SHOWN
+}
+
+/// The CPUs that the table of all of them is of.
+fn measured(plan: &RunPlan) -> String {
+    if plan.cpus.len() == 1 { plan.cpus.named() } else { "all CPUs".into() }
 }
 
 /// What is shown of each instrument.

@@ -3,7 +3,7 @@
 use record::{InstrumentPlan, Record, RunPlan};
 use units::{Nanos, Total};
 
-use super::{Account, Page, Shown};
+use super::{Account, Page, Shown, measured};
 use crate::rows::{Form, OwnFigure, Row};
 use crate::text::count_of;
 
@@ -12,7 +12,7 @@ const LOST: usize = 0;
 const WATCHED: usize = 1;
 
 pub(super) static SHOWN: Shown = Shown {
-    corner: |_| "gaps, all CPUs, us",
+    corner: |plan| format!("gaps, {}, us", measured(plan)),
     own: &[
         OwnFigure {
             name: "lost %",

@@ -4,11 +4,11 @@ use record::instrument::response::PartName;
 use record::{InstrumentPlan, RunPlan, Series};
 use units::Nanos;
 
-use super::{Account, Page, Shown};
+use super::{Account, Page, Shown, measured};
 use crate::rows::{Form, OwnFigure, Row};
 
 pub(super) static SHOWN: Shown = Shown {
-    corner: |_| "responses, all CPUs, us",
+    corner: |plan| format!("responses, {}, us", measured(plan)),
     own: &[
         OwnFigure { name: "max send", of: |series| longest(series, PartName::Send), form: Form::Longest },
         OwnFigure { name: "max wire", of: |series| longest(series, PartName::Wire), form: Form::Longest },

@@ -1,14 +1,17 @@
 //! The timer: latencies of wake-ups.
 
-use record::{RunPlan, Wake};
+use record::{ClockName, Phase, RunPlan, Wake};
 use units::Nanos;
 
-use super::{Account, Page, Shown};
+use super::{Account, Page, Shown, measured};
 use crate::rows::Row;
 use crate::text::joined;
 
 pub(super) static SHOWN: Shown = Shown {
-    corner: |plan| if plan.is_reservation() { "jitter, all CPUs, us" } else { "all CPUs, us" },
+    corner: |plan| {
+        let value = if plan.is_reservation() { "jitter, " } else { "" };
+        format!("{value}{}, us", measured(plan))
+    },
     own: &[],
     rows: &[Row::Samples, Row::Missed, Row::Late, Row::OverLimit],
     corrects: true,
@@ -75,6 +78,15 @@ fn again(plan: &RunPlan) -> String {
     }
     if timer.wake != Wake::default() {
         options += &format!(" --wake {}", timer.wake);
+    }
+    if let Some(runtime) = timer.runtime {
+        options += &format!(" --runtime {runtime}");
+    }
+    if timer.clock != ClockName::default() {
+        options += &format!(" --clock {}", timer.clock);
+    }
+    if timer.phase != Phase::Sweep && !timer.is_reservation() {
+        options += &format!(" --phase {}", timer.phase);
     }
     options
 }

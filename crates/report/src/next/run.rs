@@ -2,15 +2,16 @@
 
 use record::claims::{CUSTOMARY, FIRST_LOOK};
 use record::verdict::Verdict;
-use record::{Explanation, PlannedScenario, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId};
+use record::{
+    CStates, Explanation, PlannedScenario, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId,
+};
 use units::Nanos;
 
 use crate::differences::Weight;
 use crate::explanation::{self, Triable};
-use crate::group::is_unloaded;
 use crate::instrument;
 use crate::style::Style;
-use crate::text::shell;
+use crate::text;
 
 /// Commands shown.
 const MOST_STEPS: usize = 3;
@@ -45,8 +46,7 @@ pub fn steps(record: &Record, triable: Triable<'_>) -> Vec<Step> {
 
 /// What fits the explanations of a record that lies in `directory`.
 pub fn of_explanations(record: &Record, directory: &str, triable: Triable<'_>) -> Vec<Step> {
-    let export =
-        format!("worstcase explain {} --export perfetto -o run.trace", shell(&[directory.to_owned()]));
+    let export = format!("worstcase explain {} --export perfetto -o run.trace", printable::shell(directory));
     let events = step(export, "the traced events, for ui.perfetto.dev");
     trials(record, triable).into_iter().chain(events).chain(check()).take(MOST_STEPS).collect()
 }
@@ -65,13 +65,10 @@ pub fn of_several(records: &[Record], directories: &[String]) -> Vec<Step> {
     let again = || {
         let loads: Vec<&str> = first.header.plan.loads.iter().map(String::as_str).collect();
         let command = same(first, &loads)?;
-        step(
-            format!("{command} --against {}", shell(std::slice::from_ref(name))),
-            "measure again as A was, and compare",
-        )
+        step(format!("{command} --against {}", printable::shell(name)), "measure again as A was, and compare")
     };
     let again = if is_of_machine && others.iter().any(forbidden) { again() } else { None };
-    let page = format!("worstcase report {} --html compared.html", shell(directories));
+    let page = format!("worstcase report {} --html compared.html", text::shell(directories));
     let page = step(page, "their tails in one plot");
     again.into_iter().chain(page).collect()
 }
@@ -100,7 +97,10 @@ fn lacks_privileges(record: &Record) -> bool {
 
 /// What a command is for that root must type, as this run shows. Not every machine has a sudo.
 fn as_root(record: &Record, purpose: &str) -> String {
-    if lacks_privileges(record) { format!("as root: {purpose}") } else { purpose.to_owned() }
+    let lacks = |warning: &record::Warning| {
+        matches!(warning.id, WarningId::PolicyDiffers | WarningId::MemoryNotLocked)
+    };
+    if record.all_warnings().any(lacks) { format!("as root: {purpose}") } else { purpose.to_owned() }
 }
 
 /// What an interruption left out.
@@ -126,21 +126,36 @@ fn same(record: &Record, loads: &[&str]) -> Option<String> {
         (Some(samples), _) => format!(" --samples {samples}"),
         (None, duration) => format!(" --duration {}", duration?),
     };
-    Some(format!("worstcase bench{} --loads {}{limit}{length}", options(record), loads.join(",")))
+    let repeat = if plan.repeat > 1 { format!(" --repeat {}", plan.repeat) } else { String::new() };
+    Some(format!("worstcase bench{} --loads {}{limit}{length}{repeat}", options(record), loads.join(",")))
 }
 
-/// The options that decide what is measured, each after a blank: instrument, CPUs, partition.
+/// The options that decide what is measured and how, each after a blank: what differs from what bench does unless it is asked.
 fn options(record: &Record) -> String {
-    let plan = &record.header.plan;
+    let (plan, cpus) = (&record.header.plan, &record.header.machine.cpus);
     let mut options = (instrument::of(plan).again)(plan);
+    let mut add = |name: &str, value: &dyn std::fmt::Display| options += &format!(" --{name} {value}");
+    let usual = Request::default();
+    // Priority and policy of a reservation are its own.
+    if let Some(policy) = plan.policy.filter(|policy| *policy != usual.policy && !plan.is_reservation()) {
+        add("policy", &policy);
+    }
+    if let Some(priority) = plan.priority.filter(|_| plan.priority != usual.priority) {
+        add("priority", &priority);
+    }
+    match plan.cstates.as_slice() {
+        [CStates::AsIs] | [] => {}
+        [CStates::Restrict] => add("cstates", &"restrict"),
+        _ => add("cstates", &"both"),
+    }
+    let taken = plan.partition.as_ref().map(|partition| partition.cpus.clone()).unwrap_or_default();
     match &plan.partition {
-        Some(partition) => {
-            options += &format!(" --partition {}", shell(std::slice::from_ref(&partition.group)))
-        }
-        None if plan.cpus != record.header.machine.cpus.allowed => {
-            options += &format!(" --cpus {}", plan.cpus)
-        }
+        Some(partition) => add("partition", &printable::shell(&partition.group)),
+        None if plan.cpus != cpus.allowed => add("cpus", &plan.cpus),
         None => {}
+    }
+    if !record.is_unloaded() && plan.load_cpus != cpus.for_loads(&taken) {
+        add("load-cpus", &plan.load_cpus);
     }
     options
 }
@@ -243,13 +258,11 @@ fn requirement(record: &Record) -> Option<Step> {
     }
 }
 
-/// How many set-ups of the instrument each load is measured with: periods, calls.
+/// In how many ways each load is measured: periods or calls, policies of C-states.
 fn setups(plan: &RunPlan) -> usize {
     let all = plan.scenarios();
     let Some(first) = all.first() else { return 1 };
-    let is_alike = |one: &&PlannedScenario| {
-        (&one.load, one.repeat, &one.cstates) == (&first.load, first.repeat, &first.cstates)
-    };
+    let is_alike = |one: &&PlannedScenario| (&one.load, one.repeat) == (&first.load, first.repeat);
     all.iter().filter(is_alike).count()
 }
 
@@ -263,7 +276,7 @@ fn again(record: &Record, limit: impl std::fmt::Display, duration: &str) -> Stri
 fn named_loads(record: &Record) -> Option<&[String]> {
     let plan = &record.header.plan;
     let has_command = plan.loads.iter().any(|load| is_command(load));
-    (!has_command && !is_unloaded(record) && !is_usual(plan)).then_some(&plan.loads)
+    (!has_command && !record.is_unloaded() && !is_usual(plan)).then_some(&plan.loads)
 }
 
 /// Whether the loads are those that bench has unless it is asked for others.

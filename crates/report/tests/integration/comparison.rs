@@ -130,7 +130,7 @@ fn runs_that_met_other_phases_of_the_tick_are_distinguished() {
     assert_eq!(compare::differences(&run(3_213_000), &run(213_400)), []);
     let differences = compare::differences(&run(213_000), &run(870_000));
     let texts: Vec<_> = differences.iter().map(ToString::to_string).collect();
-    let here = "4 of the 4ms tick (213 us past multiples of 1ms)";
+    let here = "4 points of the 4ms tick (213 us past multiples of 1ms)";
     assert_eq!(texts, [format!("phases met: {here} / {}", here.replace("213", "870"))]);
     assert_eq!(differences[0].weight, compare::Weight::Draw);
     let both = compare::compare(&[run(213_000), run(870_000)], &plain()).replace('\n', " ");
@@ -214,7 +214,7 @@ fn a_comparison_ends_with_what_would_make_one_of_it() {
     let page = "worstcase report 'a dir' b --html compared.html";
     assert_eq!(steps(vec!["idle", "cpu"], vec!["idle", "cpu"]), [page]);
     let steps = steps(vec!["idle", "cpu"], vec!["cpu"]);
-    assert!(steps[0].starts_with("worstcase bench --loads idle,cpu "), "{steps:?}");
+    assert!(steps[0].starts_with("worstcase bench --phase random --loads idle,cpu "), "{steps:?}");
     assert!(steps[0].ends_with(" --against 'a dir'"), "{steps:?}");
     assert_eq!(steps[1..], [page]);
 }

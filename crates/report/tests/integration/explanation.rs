@@ -179,7 +179,7 @@ fn where_all_late_wake_ups_came_while_the_trace_was_read_a_longer_run_is_next() 
     let mut record = explained();
     record.explanations.iter_mut().for_each(|one| one.hits.clear());
     let (command, _) = report::next::run::of_explanations(&record, "run", &|_| true).swap_remove(0);
-    assert!(command.starts_with("worstcase bench --explain --loads "), "{command}");
+    assert!(command.starts_with("worstcase bench --explain --phase random --loads "), "{command}");
     assert!(command.contains(" --duration "), "{command}");
     record.explanations.iter_mut().for_each(|one| one.tracing.blind = 0);
     let (command, _) = report::next::run::of_explanations(&record, "run", &|_| true).swap_remove(0);

@@ -1,10 +1,12 @@
 //! What the worst values have in common, and what to do next.
 
 use record::verdict::Verdict;
-use record::{Block, Effect, Record, Sample, ScenarioEnd, Timeline, Warning, WarningId};
+use record::{
+    Block, CStates, ClockName, Effect, Phase, Record, Sample, ScenarioEnd, Timeline, Warning, WarningId,
+};
 use report::foot::{Notes, foot};
 use report::next::run;
-use units::Nanos;
+use units::{Nanos, Policy, Priority};
 
 use crate::sample::{Spec, plain};
 
@@ -14,6 +16,7 @@ fn quiet() -> Record {
     for series in &mut record.scenarios[0].series {
         series.worst.clear();
     }
+    record.header.plan.timer_mut().unwrap().phase = Phase::Sweep;
     record
 }
 
@@ -218,6 +221,26 @@ fn next_steps_measure_the_same_cpus_and_loads() {
         commands(&record)[0].contains(" --partition /sys/fs/cgroup/worstcase "),
         "{:?}",
         commands(&record)
+    );
+}
+
+#[test]
+fn next_steps_measure_in_the_same_way() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    let plan = &mut record.header.plan;
+    plan.policy = Some(Policy::Rr);
+    plan.priority = Priority::try_from(60).ok();
+    plan.cstates = vec![CStates::AsIs, CStates::Restrict];
+    plan.load_cpus = "1".parse().unwrap();
+    let timer = plan.timer_mut().unwrap();
+    (timer.phase, timer.clock) = (Phase::Aligned, ClockName::Tai);
+    let first = commands(&record).swap_remove(0);
+    assert_eq!(
+        first,
+        "worstcase bench --explain --clock tai --phase aligned --policy rr --priority 60 --cstates both \
+         --load-cpus 1 --loads io"
     );
 }
 

@@ -114,6 +114,14 @@ impl Kind for Cpus<'_> {
         true
     }
 
+    /// `irq_can_set_affinity_usr` in kernel/irq/manage.c.
+    fn why_refused(&self, errno: i32) -> Option<&'static str> {
+        let errnos = [Errno::PERM, Errno::IO];
+        errnos.iter().any(|one| one.raw_os_error() == errno).then_some(
+            "the kernel manages it, or its controller cannot move it: fewer queues of the device, or isolcpus=managed_irq",
+        )
+    }
+
     /// Many controllers move an interrupt when it comes the next time (`irq_move_irq` in kernel/irq/migration.c).
     fn pending(&self, root: &SysRoot) -> Option<String> {
         let effective = root.cpu_list(&format!("/proc/irq/{}/effective_affinity_list", self.number));

@@ -280,6 +280,11 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
     if let Some(temperature) = temperature.value() {
         output::news(&format!("temperature before any load: {} C", temperature / 1000));
     }
+    if plan.cstates.contains(&CStates::Restrict) && machine.idle_states.is_empty() {
+        output::words(
+            "warning: this kernel shows no idle states (cpuidle): --cstates restrict has nothing to restrict",
+        );
+    }
     if plan.cstates == [CStates::AsIs]
         && machine.idle_states.iter().any(|state| state.latency_us > 10 && !state.disabled)
     {

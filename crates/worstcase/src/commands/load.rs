@@ -166,16 +166,18 @@ fn judge(evidence: &record::LoadEvidence) -> Verdict {
     verdict
 }
 
+const CPU_TIME: &str = "of CPU time";
+
 /// What a load did, a line a stressor.
 fn text(evidence: &record::LoadEvidence) -> String {
     let mut text = String::new();
     for stressor in &evidence.stressors {
         let record::StressorEvidence { name, workers, work, unit, cpu_time, exposure, .. } = stressor;
         let exposure = exposure.map(|exposure| format!(", {exposure}")).unwrap_or_default();
-        text += &format!(
-            "{name}: {workers} workers, {work} {unit}, {} of CPU time{exposure}\n",
-            cpu_time.rounded()
-        );
+        let workers = if *workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
+        // Of a command nothing else is known than its CPU time.
+        let done = if unit.ends_with(CPU_TIME) { String::new() } else { format!(", {work} {unit}") };
+        text += &format!("{name}: {workers}{done}, {} {CPU_TIME}{exposure}\n", cpu_time.rounded());
     }
     if let Some(device) = &evidence.device {
         text +=

@@ -177,7 +177,9 @@ impl Report {
         };
         let mut text = text;
         if self.counters && !self.json {
-            records.iter().for_each(|record| text += &format!("\n{}", report::counters::text(record)));
+            records
+                .iter()
+                .for_each(|record| text += &format!("\n{}", report::counters::text(record, &style)));
         }
         if let Some(exposure) = self.extreme {
             for record in records {

@@ -11,7 +11,7 @@ use clap::Args;
 use record::WarningId;
 use serde::{Deserialize, Serialize};
 use survey::Survey;
-use units::{CpuList, InOrder};
+use units::CpuList;
 
 use crate::commands::check::subject::{root_at, survey_of};
 use crate::output::{self, Stream};
@@ -201,30 +201,8 @@ fn all() -> Result<String> {
 fn unknown(id: &str, rules: &Rules) -> Error {
     let families = families(rules);
     let ids = families.iter().flat_map(|(_, entries)| entries.iter().map(|(id, _)| id.as_str()));
-    let alike: Vec<&str> = alike(id, ids);
-    let hint = match alike.as_slice() {
-        [] => "worstcase why lists every id".to_owned(),
-        alike => format!("did you mean {}?", alike.join(", ")),
-    };
+    let hint = failure::did_you_mean(id, ids, "worstcase why lists every id");
     Error::new(format!("there is no rule, warning, cause or disturbance `{id}`"), hint)
-}
-
-/// Ids that `asked` may have been meant to be, the likeliest first: those that hold it, then those that share most of their
-/// letter pairs with it.
-fn alike<'a>(asked: &str, ids: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    const MOST: usize = 4;
-    let pairs = |text: &str| -> Vec<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
-    let own = pairs(asked);
-    let score = |id: &str| {
-        let theirs = pairs(id);
-        let common = own.iter().filter(|pair| theirs.contains(pair)).count();
-        let held = asked.len() > 2 && id.contains(asked);
-        if held { 1000 } else { 2 * 100 * common / (own.len() + theirs.len()).max(1) }
-    };
-    let mut scored: Vec<(usize, &str)> =
-        ids.map(|id| (score(id), id)).filter(|(score, _)| *score >= 60).collect();
-    scored.order_by_key(|(score, _)| std::cmp::Reverse(*score));
-    scored.into_iter().take(MOST).map(|(_, id)| id).collect()
 }
 
 #[cfg(test)]
@@ -310,13 +288,5 @@ mod tests {
             let text = text.split([',', ')']).next().unwrap();
             assert!(command_in(text).is_some(), "worstcase {text}");
         }
-    }
-
-    #[test]
-    fn a_slip_is_understood() {
-        let ids = ["kc-preempt-rt", "bt-preempt", "steal", "rn-guest-steal", "smi"];
-        assert_eq!(alike("kc-preemt-rt", ids.into_iter())[0], "kc-preempt-rt");
-        assert_eq!(alike("guest-steal", ids.into_iter()), ["rn-guest-steal", "steal"]);
-        assert!(alike("nosuch", ids.into_iter()).is_empty());
     }
 }

@@ -132,7 +132,7 @@ fn counters_of_a_cpu_that_has_none_are_not_readable_and_never_zero() {
             Fact::Absent => panic!("a counter of the CPU has no file"),
         }
     }
-    let text = report::counters::text(&record);
+    let text = report::counters::text(&record, &report::Style { width: 200, ..report::Style::default() });
     let line = text.lines().find(|line| line.trim_start().starts_with("instructions")).unwrap();
     assert!(!line.contains(": 0,") && line.contains("perf_event_open"), "{line}");
 }

@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
 /// Judge this machine, another one's files, or a kernel configuration for real time
 ///
 /// Reads and changes nothing. What fails is shown with its cure, the worst first. Exit code 1 if a rule of severity error
-/// fails, 3 if such a rule could not be read.
+/// fails, 3 if such a rule could not be read; with --wake 1 if a way is delayed, 3 if that is not known of one.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Check {
@@ -70,7 +70,8 @@ pub struct Check {
     #[arg(long, value_name = "FORM", default_value = "text", help_heading = OUTPUT)]
     format: Format,
 
-    /// Print what makes the failed rules pass: kconfig, cmdline, yocto, buildroot, grub, uboot
+    /// Print what makes the failed rules pass: kconfig, cmdline, yocto, buildroot, grub, uboot; what costs safety or security only
+    /// for rules that are named
     #[arg(long, value_name = "FORM", hide_possible_values = true, conflicts_with_all = ["explain", "all", "json", "format"], help_heading = OUTPUT)]
     emit: Option<Emitted>,
 
@@ -157,7 +158,7 @@ impl Check {
         let request = Request { profiles: self.profile.clone(), rules: asked };
         let audit = audit::audit(&survey, rules.all(), &request);
         let (text, code) = match self.emit {
-            Some(form) => (audit::emit::emit(form.into(), &audit, &rules), 0),
+            Some(form) => (audit::emit::emit(form.into(), &audit, &rules, &self.rules), 0),
             None => (self.form(&audit), audit.verdict.exit_code()),
         };
         output::final_data(&text)?;
@@ -251,11 +252,8 @@ pub(super) fn ids(rules: &Rules, named: &[String]) -> Result<Vec<String>> {
 /// The rule of that name, or an error that names those that look like it.
 fn known<'a>(rules: &'a Rules, name: &str) -> Result<&'a Rule> {
     rules.get(name).ok_or_else(|| {
-        let alike: Vec<&str> = rules.alike(name).map(|rule| rule.id.as_str()).collect();
-        let hint = match alike.as_slice() {
-            [] => "worstcase why lists every rule".to_owned(),
-            alike => format!("did you mean {}?", alike.join(", ")),
-        };
+        let ids = rules.all().iter().map(|rule| rule.id.as_str());
+        let hint = failure::did_you_mean(name, ids, "worstcase why lists every rule");
         Error::new(format!("there is no rule or layer `{name}`"), hint)
     })
 }

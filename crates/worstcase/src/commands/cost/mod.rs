@@ -155,15 +155,13 @@ impl CostCommand {
     }
 
     fn check_names(&self) -> Result<()> {
-        let is_known = |name: &&String| {
-            operation::Operation::find(name).is_some()
-                || operation::family::families().any(|one| one == **name)
-        };
-        match self.only.iter().find(|name| !is_known(name)) {
-            Some(name) => Err(Error::new(
-                format!("--only {name}: there is no such operation or family"),
-                "worstcase cost --list names them",
-            )),
+        use operation::family::{families, operations};
+        let names = || operations().map(|operation| operation.name).chain(families());
+        match self.only.iter().find(|asked| names().all(|name| name != **asked)) {
+            Some(name) => {
+                let hint = failure::did_you_mean(name, names(), "worstcase cost --list names them");
+                Err(Error::new(format!("--only {name}: there is no such operation or family"), hint))
+            }
             None => Ok(()),
         }
     }
@@ -227,19 +225,51 @@ impl CostCommand {
         output::final_data(&shown(cost, earlier, self.json, &style))?;
         let page = report::cost::page(cost, earlier).map_err(|error| Error::new(error, ""))?;
         output::page(&directory.path().join(PAGE), &page, true)?;
-        // One that has too few rounds to be compared with itself would be in vain.
-        let can_be_compared = || !report::cost::against(cost, cost).rows.is_empty();
-        if !self.json && earlier.is_none() && can_be_compared() {
-            let path = directory.path().to_string_lossy();
-            let path = printable::shell(&path);
-            let next =
-                [(format!("worstcase cost --against {path}"), "after a change: what it costs".to_owned())];
-            output::final_data(&::report::next::text(&next, &style))?;
+        let is_open = earlier.is_some_and(|earlier| !shows_cost(earlier, cost));
+        if let Some(next) = self.next(cost, earlier, directory.path()).filter(|_| !self.json) {
+            output::final_data(&::report::next::text(&[next], &style))?;
         }
-        let is_open =
-            earlier.is_some_and(|earlier| report::cost::against(earlier, cost).inconclusive.is_some());
         Ok(code(cost, is_open))
     }
+
+    /// A command that fits what was found, and what it is for; none where there is an answer.
+    fn next(&self, cost: &Cost, earlier: Option<&Cost>, path: &Path) -> Option<(String, String)> {
+        let against = |path: &Path| format!(" --against {}", printable::shell(&path.to_string_lossy()));
+        let (against, purpose) = match (earlier, &self.against) {
+            // One that has too few rounds to be compared with itself would be in vain. Its options are in the record.
+            (None, _) => {
+                let can_be_compared = !report::cost::against(cost, cost).rows.is_empty();
+                let command = can_be_compared.then(|| format!("worstcase cost{}", against(path)))?;
+                return Some((command, "after a change: what it costs".to_owned()));
+            }
+            (Some(earlier), _) if shows_cost(earlier, cost) => return None,
+            (_, None) => (String::new(), "measure both set-ups in turn once more"),
+            (Some(earlier), Some(_)) if !shows_cost(earlier, earlier) => {
+                (String::new(), "measure the set-up before once more, for --against")
+            }
+            (_, Some(before)) => (against(before), "measure this set-up once more"),
+        };
+        Some((format!("worstcase cost{against}{}", self.chosen()), purpose.to_owned()))
+    }
+
+    /// The options that decide what is measured, as they were given, each after a blank.
+    fn chosen(&self) -> String {
+        let value = |name: &str, value: Option<String>| value.map(|value| format!(" --{name} {value}"));
+        let given = [
+            value("cpus", self.cpus.as_ref().map(ToString::to_string)),
+            value("rounds", self.rounds.map(|rounds| rounds.to_string())),
+            value("runs", self.runs.map(|runs| runs.to_string())),
+            value("sample", self.sample.map(|sample| sample.to_string())),
+            value("only", (!self.only.is_empty()).then(|| self.only.join(","))),
+        ];
+        let with = self.with.iter().map(|setting| format!(" --with {}", printable::shell(setting)));
+        given.into_iter().flatten().chain(with).collect()
+    }
+}
+
+/// Whether two records show what the second set-up costs.
+fn shows_cost(before: &Cost, after: &Cost) -> bool {
+    report::cost::against(before, after).inconclusive.is_none()
 }
 
 /// Complete, ended early or compared in vain, or ended before anything was measured.

@@ -37,6 +37,9 @@ enum Verb {
     List(list::List),
     Run(run::Run),
     Verify(verify::Verify),
+    /// Put back what create, and tune apply, have changed, from their journal alone, and prove it
+    ///
+    /// What somebody else has changed since is left as it is and listed. Exit code 1 if something does not read as before.
     #[command(after_help = "Examples:\n  \
         worstcase partition undo    put back what there was before create")]
     Undo(Undo),

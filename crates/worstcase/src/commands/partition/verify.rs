@@ -238,15 +238,23 @@ fn text(proof: &Proof, width: usize) -> String {
     text
 }
 
+/// What is over the allowance, whatever has the same source together; then the rest.
 fn cpu_text(text: &mut String, proof: &Proof, cpu: CpuId, width: usize) {
-    let here: Vec<&Judged> = proof.residues.iter().filter(|judged| judged.residue.cpu == cpu).collect();
-    let _ = writeln!(text, "CPU {cpu}{}", if here.is_empty() { ": nothing" } else { "" });
-    for judged in here {
-        *text += &report::paragraph(&line(judged), 2, width);
-        if judged.over {
-            *text += &report::paragraph(&format!("from: {}", judged.origin.source), 8, width);
-            *text += &report::paragraph(&format!("cure: {}", judged.origin.remedy), 8, width);
+    let here = proof.residues.iter().filter(|judged| judged.residue.cpu == cpu);
+    let (mut over, rest): (Vec<&Judged>, Vec<&Judged>) = here.partition(|judged| judged.over);
+    let _ = writeln!(text, "CPU {cpu}{}", if over.len() + rest.len() == 0 { ": nothing" } else { "" });
+    while let Some(first) = over.first().copied() {
+        let (alike, others) = over.into_iter().partition::<Vec<_>, _>(|one| one.origin == first.origin);
+        over = others;
+        for judged in alike {
+            *text += &report::paragraph(&line(judged), 2, width);
         }
+        *text += &report::paragraph(&format!("from: {}", first.origin.source), 8, width);
+        let cure = first.origin.remedy.replace("CPUS", &proof.cpus);
+        *text += &report::paragraph(&format!("cure: {cure}"), 8, width);
+    }
+    for judged in rest {
+        *text += &report::paragraph(&line(judged), 2, width);
     }
 }
 

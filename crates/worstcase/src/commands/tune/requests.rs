@@ -44,18 +44,8 @@ pub fn own(settings: &BTreeMap<String, String>) -> impl Iterator<Item = Request>
     })
 }
 
-/// Costs that nobody pays without having been asked: a machine that hangs, a protection that is gone, a change of the whole
-/// machine for the sake of a few CPUs whose gain nobody has measured.
-const RESERVED: [&str; 3] = ["safety", "security", "machine"];
-
 fn reserved(rule: &Rule) -> Option<String> {
-    reserved_cost(rule).filter(|_| has_cure(rule))
-}
-
-/// What a rule's cure costs, where nobody pays that without having been asked.
-pub fn reserved_cost(rule: &Rule) -> Option<String> {
-    let cost = RESERVED.iter().find_map(|kind| Some((kind, rule.costs.get(*kind)?)));
-    cost.map(|(kind, what)| format!("costs {kind} ({what})"))
+    rule.reserved_cost().filter(|_| has_cure(rule))
 }
 
 /// Whether there is something to do on the running system.

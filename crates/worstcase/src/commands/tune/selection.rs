@@ -12,7 +12,7 @@ use sysroot::SysRoot;
 use tune::Plan;
 use units::CpuList;
 
-use super::requests::{idle, own, requests, reserved_cost};
+use super::requests::{idle, own, requests};
 use crate::commands::check;
 use crate::commands::check::subject::{root_at, set, survey_of};
 use failure::{Error, Result};
@@ -105,18 +105,8 @@ impl Selection {
         let survey = survey_of(root, self.isolate.as_ref())?;
         let request = Request { profiles: self.profile.clone(), rules: only };
         let mut audit = audit::audit(&survey, rules.all(), &request);
-        let mut reserved = Vec::new();
-        audit.findings.retain(|finding| {
-            let cost = rules.get(&finding.rule).filter(|rule| !rule.cure.boot.is_empty());
-            let cost = cost.and_then(reserved_cost).filter(|_| !self.only.contains(&finding.rule));
-            let is_failed = finding.outcome == audit::Outcome::Failed;
-            reserved
-                .extend(cost.iter().filter(|_| is_failed).map(|cost| (finding.rule.clone(), cost.clone())));
-            cost.is_none() && !except.contains(&finding.rule)
-        });
-        let mut words = audit::emit::parameters(&audit, &rules);
-        words.left_out.extend(reserved);
-        Ok(words)
+        audit.findings.retain(|finding| !except.contains(&finding.rule));
+        Ok(audit::emit::parameters(&audit, &rules, &self.only))
     }
 
     /// What a running kernel cannot change for the CPUs that `--isolate` names, and the next boot could; none where rules are

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use record::time::UtcTime;
 use sysroot::SysRoot;
 use tune::holder::{self, Kind};
-use tune::journal::History;
+use tune::journal::{History, Taken};
 use tune::status::{Now, faults, now};
 use tune::{State, boot_id};
 
@@ -50,8 +51,12 @@ pub fn of(state: &State, history: &History) -> (String, bool) {
     let mut text = head(state, history);
     text += &shown::all_now(&all);
     text += &faults.iter().map(|fault| shown::marked("broken", fault)).collect::<String>();
+    let latest = history.latest().into_iter();
+    let refused: Vec<Taken> = latest.filter(|taken| taken.ours().is_none()).cloned().collect();
+    text += &shown::all_taken(&refused);
     let pending = all.iter().filter(|(_, now)| matches!(now, Now::Pending(_))).count();
-    text += &format!("{}, {}\n", shown::settings(all.len()), summary(off - pending, pending));
+    let beside = if refused.is_empty() { String::new() } else { format!("; {} refused", refused.len()) };
+    text += &format!("{}, {}{beside}\n", shown::settings(all.len()), summary(off - pending, pending));
     let left = left_alone(state, history);
     if let Some(why) = left {
         output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
@@ -82,7 +87,12 @@ fn head(state: &State, history: &History) -> String {
     let Some(begin) = &history.begin else { return String::new() };
     let waits = holder::is_alive(state.directory(), Kind::Deadline) == Some(true);
     let end = match begin.seconds {
-        Some(seconds) if waits && !history.kept => format!(", undone {seconds} s after that unless kept"),
+        Some(seconds) if waits && !history.kept => {
+            let now = sys::clock::unix_seconds();
+            let gone = UtcTime::parse(&begin.started).map(|started| now.saturating_sub(started.0));
+            let left = gone.map(|gone| format!(": {} s left", seconds.saturating_sub(gone)));
+            format!(", undone {seconds} s after that unless kept{}", left.unwrap_or_default())
+        }
         Some(_) if history.kept => ", kept until undone".to_owned(),
         _ => String::new(),
     };
