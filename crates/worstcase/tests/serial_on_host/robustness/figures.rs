@@ -47,7 +47,7 @@ fn a_latency_at_the_stop_ends_the_run_and_is_reported() {
     );
     let (worst, _, place) = record.worst().unwrap();
     let said = format!(
-        "{:.1} us on CPU {} under no load reached --stop-at 1us",
+        "{:.1} us on CPU {} under idle reached --stop-at 1us",
         worst.as_micros_f64(),
         place.cpu.unwrap()
     );

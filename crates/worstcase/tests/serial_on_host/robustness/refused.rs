@@ -61,7 +61,8 @@ fn a_second_run_on_the_same_cpus_is_refused_and_the_first_is_unharmed() {
     let said = String::from_utf8(second.stderr).unwrap();
     assert_eq!(second.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("is being measured by another worstcase\n  hint: wait for it, or measure other CPUs"),
+        said.contains("is being measured by another worstcase, process ")
+            && said.contains("\n  hint: wait for it, or measure other CPUs"),
         "{said}"
     );
     assert_eq!(
