@@ -187,8 +187,8 @@ fn unanswered(record: &Record, limit: Option<Nanos>) -> Option<String> {
         let (missed, due) = cycles.fold((0_u64, 0_u64), |(missed, due), series| {
             (missed + series.missed().summary().count, due + series.expected())
         });
-        let load = record.load_name(&scenario.head.planned.load);
         (missed > 0).then(|| {
+            let load = record.load_name(&scenario.head.planned.load);
             let limit = record.header.machine.unit().limit(limit);
             let what = record.header.plan.instrument.words().count;
             format!("{missed} of {due} {what} under {load} were not answered within the limit of {limit}")

@@ -1,6 +1,6 @@
 //! Scenarios that belong into one column: the same load, period and C-state policy, whatever the repetition.
 
-use record::{CStates, Record, Scenario, ScenarioEnd, Series, Setup, WarningId};
+use record::{CStates, Record, RunPlan, Scenario, ScenarioEnd, Series, Setup, WarningId};
 use units::{CpuId, InOrder, Nanos};
 
 use crate::figures::Figures;
@@ -56,8 +56,13 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
             None => groups.push(Group { key, scenarios: vec![scenario], parts, limit: plan.limit }),
         }
     }
+    in_order(groups, plan)
+}
+
+/// In the order in which one pass of the plan has them.
+fn in_order<'a>(groups: Vec<Group<'a>>, plan: &RunPlan) -> Vec<Group<'a>> {
     let setups: Vec<_> = plan.instrument.setups(plan, 1).iter().map(|s| (s.interval(), variant(s))).collect();
-    groups.order_by_key(|Group { key, .. }| {
+    let place = |key: &Key| {
         let setup = (key.interval, key.variant.clone());
         let places = [
             setups.iter().position(|one| *one == setup),
@@ -65,8 +70,10 @@ pub(crate) fn groups(record: &Record) -> Vec<Group<'_>> {
             plan.cstates.iter().position(|policy| *policy == key.cstates),
         ];
         places.map(|place| place.unwrap_or(usize::MAX))
-    });
-    groups
+    };
+    let mut placed: Vec<_> = groups.into_iter().map(|group| (place(&group.key), group)).collect();
+    placed.order_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, group)| group).collect()
 }
 
 /// What tells a set-up without a period from others.

@@ -30,7 +30,7 @@ impl Progress {
             number: 0,
             of: 0,
             warm_up: plan.warm_up,
-            is_unloaded: plan.loads == ["idle"],
+            is_unloaded: plan.is_unloaded(),
             scenario_length: longest_scenario(plan).map(|length| length + plan.warm_up),
         }
     }

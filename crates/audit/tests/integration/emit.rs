@@ -104,29 +104,40 @@ fn u_boot_appends_word_by_word_and_in_short_lines() {
     assert_eq!(shell(prompt, &text, ""), format!("console=ttyS0 {WORDS}"));
 }
 
-#[test]
-fn what_costs_security_is_emitted_only_where_its_rule_is_named() {
-    let rule = r#"
+/// One rule, whose cure costs power and security.
+fn priced() -> Rules {
+    Rules::parse(&[(
+        "boot",
+        r#"
         [[rule]]
         id = "bt-a"
-        title = "A title"
-        problem = "a problem"
-        why = "A reason"
+        title = "T"
+        problem = "P"
+        why = "W"
         fact = "boot:a"
         wanted = { any = "present" }
         severity = "error"
         evidence = "mechanism"
-        costs = { security = "a protection is gone" }
+        costs = { power = "more of it", security = "other programs go unpunished" }
         cure = { boot = ["a"], config = ["CONFIG_A=y"] }
-        source = ["C"]
-    "#;
-    let rules = Rules::parse(&[("boot", rule)]).unwrap();
+        source = ["S"]
+    "#,
+    )])
+    .unwrap()
+}
+
+#[test]
+fn what_costs_security_is_emitted_only_where_its_rule_is_named() {
+    let rules = priced();
     let audit = audit_with(&rules, &machine(), "", &Request::default());
     for form in [Form::Cmdline, Form::Grub, Form::Uboot, Form::Kconfig] {
         let (unnamed, named) =
             (emit(form, &audit, &rules, &[]), emit(form, &audit, &rules, &["bt-a".into()]));
         assert_eq!(words(&unnamed), "", "{form:?}");
-        assert!(unnamed.contains("# Not here, bt-a: costs security (a protection is gone)"), "{unnamed}");
+        assert!(
+            unnamed.contains("# Not here, bt-a: costs security (other programs go unpunished)"),
+            "{unnamed}"
+        );
         assert!(!words(&named).is_empty(), "{form:?}");
     }
 }
@@ -192,24 +203,7 @@ fn rules_that_contradict_each_other_are_not_both_asked() {
 /// `split_lock_detect=off` stood there like any other word: who pastes it must see that it gives up a protection.
 #[test]
 fn what_a_cure_costs_stands_beside_it_in_every_form() {
-    let rules = Rules::parse(&[(
-        "boot",
-        r#"
-        [[rule]]
-        id = "bt-a"
-        title = "T"
-        problem = "P"
-        why = "W"
-        fact = "boot:a"
-        wanted = { any = "present" }
-        severity = "error"
-        evidence = "mechanism"
-        costs = { power = "more of it", security = "other programs go unpunished" }
-        cure = { boot = ["a"], config = ["CONFIG_A=y"] }
-        source = ["S"]
-    "#,
-    )])
-    .unwrap();
+    let rules = priced();
     for form in [Form::Kconfig, Form::Cmdline, Form::Grub, Form::Uboot, Form::Yocto, Form::Buildroot] {
         let request = Request { profiles: vec![Profile::Rt], rules: Vec::new() };
         let text = emit(form, &audit_with(&rules, &machine(), "", &request), &rules, &["bt-a".into()]);

@@ -147,12 +147,12 @@ fn custom(record: &Record) -> String {
 fn loads(record: &Record) -> Vec<&str> {
     let mut loads = Vec::new();
     for scenario in &record.scenarios {
-        let load = record.load_name(&scenario.head.planned.load);
+        let load = scenario.head.planned.load.as_str();
         if !loads.contains(&load) {
             loads.push(load);
         }
     }
-    loads
+    loads.into_iter().map(|load| record.load_name(load)).collect()
 }
 
 /// Two figures that count, the rest zeros: what is only about right must not look exact.

@@ -6,6 +6,11 @@ use units::{CpuId, CpuList, Nanos};
 use super::Fact;
 use super::plan::names;
 
+/// Whether the load of that name is a command of the user's own, which a record does not have whole.
+pub fn is_command(load: &str) -> bool {
+    load.strip_prefix("command").is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
 /// What a load did during a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -172,6 +172,11 @@ impl RunPlan {
         all.take(most).collect()
     }
 
+    /// Whether nothing is to be loaded.
+    pub fn is_unloaded(&self) -> bool {
+        self.loads == ["idle"]
+    }
+
     /// The CPU of each series; none for a thread that is not pinned.
     pub fn series_cpus(&self) -> Vec<Option<CpuId>> {
         self.cpus.iter().map(|cpu| self.pinned.contains(cpu).then_some(cpu)).collect()

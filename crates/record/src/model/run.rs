@@ -98,7 +98,7 @@ pub const NO_LOAD: &str = "no load";
 impl Record {
     /// Whether nothing was loaded in the whole run.
     pub fn is_unloaded(&self) -> bool {
-        self.header.plan.loads == ["idle"] && self.scenarios.iter().all(|one| one.head.planned.load == "idle")
+        self.header.plan.is_unloaded() && self.scenarios.iter().all(|one| one.head.planned.load == "idle")
     }
 
     /// What a reader is to call one of its loads.

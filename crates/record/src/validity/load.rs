@@ -34,7 +34,7 @@ pub(super) fn left_out(header: &Header) -> impl Iterator<Item = Warning> {
 }
 
 fn of_stressor(load: &LoadEvidence, stressor: &StressorEvidence) -> Vec<Warning> {
-    let alone = if load.name.starts_with("command:") {
+    let alone = if crate::is_command(&load.name) {
         "run it alone and see: worstcase load --load-command".to_owned()
     } else {
         format!("run it alone and see: worstcase load {}", load.name)

@@ -4,6 +4,7 @@ use record::claims::{CUSTOMARY, FIRST_LOOK};
 use record::verdict::Verdict;
 use record::{
     CStates, Explanation, PlannedScenario, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId,
+    is_command,
 };
 use units::Nanos;
 
@@ -19,8 +20,6 @@ const MOST_STEPS: usize = 3;
 const MOST_TRIALS: usize = 2;
 /// A maximum this many times the median has a cause of its own.
 const TAIL: u64 = 10;
-/// The name of the load that is a user's command.
-const COMMAND: &str = "command";
 /// A trace that caught nothing is made so many times longer, and no shorter than this.
 const LONGER: u64 = 6;
 const SHORT_TRACE: Nanos = Nanos::from_secs(60);
@@ -91,16 +90,17 @@ fn privileges(record: &Record) -> Option<Step> {
 }
 
 fn lacks_privileges(record: &Record) -> bool {
-    let has = |id| record.all_warnings().any(|warning| warning.id == id);
-    has(WarningId::PolicyDiffers) && has(WarningId::MemoryNotLocked)
+    warns(record, WarningId::PolicyDiffers) && warns(record, WarningId::MemoryNotLocked)
 }
 
 /// What a command is for that root must type, as this run shows. Not every machine has a sudo.
 fn as_root(record: &Record, purpose: &str) -> String {
-    let lacks = |warning: &record::Warning| {
-        matches!(warning.id, WarningId::PolicyDiffers | WarningId::MemoryNotLocked)
-    };
-    if record.all_warnings().any(lacks) { format!("as root: {purpose}") } else { purpose.to_owned() }
+    let lacks = warns(record, WarningId::PolicyDiffers) || warns(record, WarningId::MemoryNotLocked);
+    if lacks { format!("as root: {purpose}") } else { purpose.to_owned() }
+}
+
+fn warns(record: &Record, id: WarningId) -> bool {
+    record.all_warnings().any(|warning| warning.id == id)
 }
 
 /// What an interruption left out.
@@ -204,11 +204,6 @@ fn with_load(load: &str) -> String {
     if is_command(load) { String::new() } else { format!(" --loads {load}") }
 }
 
-/// Whether it is a command of the user's own, which a record does not have whole.
-fn is_command(load: &str) -> bool {
-    load.strip_prefix(COMMAND).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-}
-
 fn median(scenario: &Scenario) -> Option<Nanos> {
     scenario.series.iter().filter_map(|series| series.corrected().quantile(0.5)).max()
 }
@@ -219,7 +214,7 @@ fn check() -> Option<Step> {
 
 /// Isolation, where a limit was not met on CPUs that serve everything else too.
 fn isolate(record: &Record) -> Option<Step> {
-    let shared = record.all_warnings().any(|warning| warning.id == WarningId::NotIsolated);
+    let shared = warns(record, WarningId::NotIsolated);
     let cpu = record.header.plan.cpus.iter().last()?;
     let failed = record.judgement.verdict == Verdict::Fail;
     let alone = record.header.plan.cpus.len() < 2;

@@ -215,11 +215,17 @@ fn a_setting_is_undone_where_measuring_with_it_is_killed() {
         let name = format!("{signal:?}");
         let few = ["--only", "getppid", "--sample", "1s", "--state", "state", "--with", &setting];
         let mut command = cost(directory.path(), &name, &few);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         wait_until("the setting", || value() == other);
         support::kill(child.id() as i32, signal);
-        child.wait().unwrap();
+        let shown = child.wait_with_output().unwrap();
         wait_until("undo", || value() == before);
+        if signal == Signal::INT {
+            let shown = text(&shown);
+            assert!(shown.starts_with("INCONCLUSIVE: the run ended early: "), "{shown}");
+            let next = format!("Next  worstcase cost --sample 1s --only getppid --with {setting}");
+            assert!(shown.contains(&next), "{shown}");
+        }
     }
 }
 

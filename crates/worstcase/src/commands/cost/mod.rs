@@ -226,30 +226,27 @@ impl CostCommand {
         let page = report::cost::page(cost, earlier).map_err(|error| Error::new(error, ""))?;
         output::page(&directory.path().join(PAGE), &page, true)?;
         let is_open = earlier.is_some_and(|earlier| !shows_cost(earlier, cost));
-        if let Some(next) = self.next(cost, earlier, directory.path()).filter(|_| !self.json) {
+        let next = match earlier {
+            _ if self.json => None,
+            None => after(cost, directory.path()),
+            Some(earlier) => is_open.then(|| self.again(earlier)),
+        };
+        if let Some(next) = next {
             output::final_data(&::report::next::text(&[next], &style))?;
         }
         Ok(code(cost, is_open))
     }
 
-    /// A command that fits what was found, and what it is for; none where there is an answer.
-    fn next(&self, cost: &Cost, earlier: Option<&Cost>, path: &Path) -> Option<(String, String)> {
-        let against = |path: &Path| format!(" --against {}", printable::shell(&path.to_string_lossy()));
-        let (against, purpose) = match (earlier, &self.against) {
-            // One that has too few rounds to be compared with itself would be in vain. Its options are in the record.
-            (None, _) => {
-                let can_be_compared = !report::cost::against(cost, cost).rows.is_empty();
-                let command = can_be_compared.then(|| format!("worstcase cost{}", against(path)))?;
-                return Some((command, "after a change: what it costs".to_owned()));
-            }
-            (Some(earlier), _) if shows_cost(earlier, cost) => return None,
-            (_, None) => (String::new(), "measure both set-ups in turn once more"),
-            (Some(earlier), Some(_)) if !shows_cost(earlier, earlier) => {
+    /// What would compare where these two records do not: a command, and what it is for.
+    fn again(&self, earlier: &Cost) -> (String, String) {
+        let (against, purpose) = match &self.against {
+            None => (String::new(), "measure both set-ups in turn once more"),
+            Some(_) if !shows_cost(earlier, earlier) => {
                 (String::new(), "measure the set-up before once more, for --against")
             }
-            (_, Some(before)) => (against(before), "measure this set-up once more"),
+            Some(before) => (against(before), "measure this set-up once more"),
         };
-        Some((format!("worstcase cost{against}{}", self.chosen()), purpose.to_owned()))
+        (format!("worstcase cost{against}{}", self.chosen()), purpose.to_owned())
     }
 
     /// The options that decide what is measured, as they were given, each after a blank.
@@ -265,6 +262,18 @@ impl CostCommand {
         let with = self.with.iter().map(|setting| format!(" --with {}", printable::shell(setting)));
         given.into_iter().flatten().chain(with).collect()
     }
+}
+
+/// What a record is for: none where it has too few rounds to be compared with itself, which would be in vain.
+fn after(cost: &Cost, path: &Path) -> Option<(String, String)> {
+    let can_be_compared = !report::cost::against(cost, cost).rows.is_empty();
+    // Its options are in the record.
+    let command = can_be_compared.then(|| format!("worstcase cost{}", against(path)))?;
+    Some((command, "after a change: what it costs".to_owned()))
+}
+
+fn against(path: &Path) -> String {
+    format!(" --against {}", printable::shell(&path.to_string_lossy()))
 }
 
 /// Whether two records show what the second set-up costs.

@@ -308,6 +308,20 @@ mod tests {
         judge(vec![residue], Nanos::from_secs(1), &Allowance { any: 1, ..Allowance::default() })
     }
 
+    fn failed(cpus: &str, residues: Vec<Judged>) -> Proof {
+        Proof {
+            schema_version: 2,
+            cpus: cpus.to_owned(),
+            began: Nanos(1),
+            time: Nanos::from_secs(1),
+            verdict: "fail",
+            missing: vec![],
+            unnamed: vec![],
+            changes: vec![],
+            residues,
+        }
+    }
+
     #[test]
     fn an_allowance_for_a_name_leaves_the_others_theirs() {
         let allowance = allowance(&["LOC=250".parse().unwrap()]);
@@ -327,20 +341,8 @@ mod tests {
     #[test]
     fn what_is_over_is_reported_with_source_and_cure_and_a_quiet_cpu_is_called_so() {
         let residues = residues(Kind::Interrupt, "LOC", 250);
-        let (cpus, time) = ("1-2".to_owned(), Nanos::from_secs(1));
-        let (missing, unnamed) = (vec![], vec!["functions of calls".to_owned()]);
-        let changes = vec!["row 1 was i8042".to_owned()];
-        let proof = Proof {
-            schema_version: 2,
-            cpus,
-            began: Nanos(1),
-            time,
-            verdict: "fail",
-            missing,
-            unnamed,
-            changes,
-            residues,
-        };
+        let (unnamed, changes) = (vec!["functions of calls".to_owned()], vec!["row 1 was i8042".to_owned()]);
+        let proof = Proof { unnamed, changes, ..failed("1-2", residues) };
         let text = text(&proof, 100);
         assert!(text.contains("over interrupt LOC: 250 times\n"), "{text}");
         assert!(
@@ -353,5 +355,23 @@ mod tests {
             ) && text.ends_with("fail: 1 above the allowance\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_has_one_source_is_told_its_cure_once_and_for_these_cpus() {
+        let program = |name: &str| Residue {
+            cpu: CpuId(1),
+            kind: Kind::UnpinnedThread,
+            name: name.to_owned(),
+            words: String::new(),
+            events: 9,
+            time: Nanos::ZERO,
+        };
+        let all = vec![program("first"), program("second")];
+        let residues = judge(all, Nanos::from_secs(1), &Allowance { any: 1, ..Allowance::default() });
+        let proof = failed("1", residues);
+        let text = text(&proof, 100);
+        assert!(text.contains("over program first: 9 slices\n  over program second: 9 slices\n"), "{text}");
+        assert!(text.matches("cure: worstcase partition create --rt 1,").count() == 1, "{text}");
     }
 }
