@@ -29,8 +29,8 @@ pub fn text(found: &WakePaths, style: &Style) -> String {
 
 /// What no hog can try.
 const UNTRIED: &str = "interrupts of devices (GPIO, UIO, network) wake through their handler's thread irq/N on PREEMPT_RT and with \
-                       threadirqs: set its priority above whatever may run on its CPU (worstcase check knows rules for it). io_uring and \
-                       GPIO are not tried.";
+                       threadirqs: set its priority above whatever may run on its CPU (worstcase check knows rules for it). GPIO is not \
+                       tried.";
 
 const WAKERS: [(Waker, &str); 3] = [
     (Waker::Clock, "a clock wakes:"),
@@ -57,7 +57,9 @@ fn grid(found: &WakePaths) -> Grid {
             push(format!("  {}", path.title), [latest, from(path), Cell::plain(through(path))]);
         }
     }
-    Grid { corner: unit.name().into(), labels, columns: columns.into() }
+    // No kernel thread on any of the ways: nothing to show.
+    let columns = columns.into_iter().filter(|column| column.cells.iter().any(|cell| !cell.text.is_empty()));
+    Grid { corner: unit.name().into(), labels, columns: columns.collect() }
 }
 
 fn from(path: &WakePath) -> Cell {

@@ -22,6 +22,7 @@ pub mod futex;
 pub mod gpio;
 #[cfg(feature = "injection")]
 pub mod injection;
+pub mod io_uring;
 pub mod machine;
 pub mod mapping;
 pub mod memory;

@@ -38,13 +38,7 @@ impl Signals {
     /// Blocks them and opens the descriptor. To be called before any thread is started.
     pub fn take() -> Result<Self> {
         let set = set_of(Signal::ALL.iter().map(|(_, number)| *number));
-        // SAFETY: a filled signal set; the old mask is not asked for.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
-        // SAFETY: a filled signal set; -1 asks for a new descriptor, which is ours.
-        let fd = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
-        check(fd.into(), "signalfd", "")?;
-        // SAFETY: as above.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Self(blocked(&set, libc::SFD_NONBLOCK)?))
     }
 
     /// The next signal that has come, if any.
@@ -62,6 +56,45 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Blocks signals for this thread and those it starts; the descriptor that they are read from.
+fn blocked(set: &libc::sigset_t, flags: libc::c_int) -> Result<OwnedFd> {
+    // SAFETY: a filled signal set; the old mask is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set, std::ptr::null_mut()) };
+    // SAFETY: a filled signal set; -1 asks for a new descriptor, which is ours.
+    let fd = unsafe { libc::signalfd(-1, set, libc::SFD_CLOEXEC | flags) };
+    check(fd.into(), "signalfd", "")?;
+    // SAFETY: as above.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The signal of [`OwnSignal`].
+const OWN: libc::c_int = libc::SIGUSR2;
+
+/// A signal that is sent to the thread that made this, and that it reads: signalfd(2).
+#[derive(Debug)]
+pub struct OwnSignal {
+    fd: OwnedFd,
+    tid: i32,
+}
+
+impl OwnSignal {
+    /// Blocks the signal for the calling thread.
+    pub fn take() -> Result<Self> {
+        Ok(Self { fd: blocked(&set_of([OWN].into_iter()), 0)?, tid: crate::schedule::thread_id() })
+    }
+
+    /// Sleeps until the signal has come. For the thread that made this: the kernel gives each thread its own signals.
+    pub fn wait(&self) -> std::result::Result<(), Errno> {
+        rustix::io::read(&self.fd, &mut [0_u8; size_of::<libc::signalfd_siginfo>()]).map(drop)
+    }
+
+    /// What sends the signal, from any thread of this process.
+    pub fn sender(&self) -> impl Fn() + Send + use<> {
+        let tid = self.tid;
+        move || signal_thread(tid, OWN)
     }
 }
 
@@ -95,8 +128,12 @@ pub fn make_sleeps_interruptible() -> Result<()> {
 
 /// Interrupts whatever thread `tid` of this process sleeps in. tgkill(2).
 pub fn wake_thread(tid: i32) {
+    signal_thread(tid, WAKE);
+}
+
+fn signal_thread(tid: i32, signal: libc::c_int) {
     // SAFETY: integers only; a thread that is gone answers ESRCH.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, WAKE) };
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal) };
 }
 
 /// Leaves Ctrl-C and a lost terminal to the parent process. signal(2).
@@ -124,6 +161,18 @@ pub(crate) fn set_of(signals: impl Iterator<Item = libc::c_int>) -> libc::sigset
 mod tests {
     use super::*;
     use crate::clock::Clock;
+
+    #[test]
+    fn a_signal_of_its_own_wakes_the_thread_that_reads_it() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let own = OwnSignal::take().unwrap();
+            sender.send(own.sender()).unwrap();
+            own.wait()
+        });
+        receiver.recv().unwrap()();
+        assert_eq!(reader.join().unwrap(), Ok(()));
+    }
 
     #[test]
     fn a_sleeping_thread_can_be_woken() {

@@ -12,7 +12,9 @@ use record::wake_path::Waker;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use sys::clock::Clock;
+use sys::io_uring::Ring;
 use sys::message_queue::Queue;
+use sys::signal::OwnSignal;
 use sys::timer::{PosixTimer, TimerFd};
 
 use crate::holder::Locking;
@@ -46,7 +48,7 @@ const INHERITANCE: &str = "a mutex with PTHREAD_PRIO_INHERIT";
 const HANDOVERS: &str = "a futex (mutex, condition variable, semaphore) or a message queue";
 
 /// All that can be tried without a device.
-pub const WAYS: [Way; 15] = [
+pub const WAYS: [Way; 18] = [
     Way { name: "nanosleep", title: "clock_nanosleep", waker: Waker::Clock, instead: "", begin: nanosleep },
     Way {
         name: "futex-timeout",
@@ -70,6 +72,13 @@ pub const WAYS: [Way; 15] = [
         instead: TIMERS,
         begin: posix_timer,
     },
+    Way {
+        name: "uring-timeout",
+        title: "io_uring, timeout",
+        waker: Waker::Clock,
+        instead: TIMERS,
+        begin: uring_timeout,
+    },
     Way { name: "futex", title: "futex wake", waker: Waker::Thread, instead: "", begin: futex },
     Way {
         name: "mqueue",
@@ -79,6 +88,13 @@ pub const WAYS: [Way; 15] = [
         begin: mqueue,
     },
     Way { name: "signal", title: "tgkill", waker: Waker::Thread, instead: HANDOVERS, begin: signal },
+    Way {
+        name: "signalfd",
+        title: "tgkill, signalfd",
+        waker: Waker::Thread,
+        instead: HANDOVERS,
+        begin: signalfd,
+    },
     Way {
         name: "eventfd",
         title: "eventfd, read",
@@ -92,6 +108,13 @@ pub const WAYS: [Way; 15] = [
         waker: Waker::Thread,
         instead: HANDOVERS,
         begin: epoll_wait,
+    },
+    Way {
+        name: "uring-read",
+        title: "eventfd, io_uring",
+        waker: Waker::Thread,
+        instead: HANDOVERS,
+        begin: uring_read,
     },
     Way { name: "pipe", title: "pipe, read", waker: Waker::Thread, instead: HANDOVERS, begin: pipe },
     Way { name: "unix", title: "Unix datagram", waker: Waker::Thread, instead: HANDOVERS, begin: unix },
@@ -219,6 +242,12 @@ fn posix_timer() -> Result<Ends> {
     Ok((Box::new(Armed(arm, wait)), nobody()))
 }
 
+fn uring_timeout() -> Result<Ends> {
+    let mut ring = Ring::new()?;
+    let wait = move |due| tried(ring.sleep_until(due), "io_uring_enter");
+    Ok((Box::new(Until(0, wait)), nobody()))
+}
+
 fn futex() -> Result<Ends> {
     let word = Arc::new(AtomicU32::new(0));
     let theirs = word.clone();
@@ -256,6 +285,12 @@ fn signal() -> Result<Ends> {
     Ok((Box::new(For(wait)), Box::new(move || sys::signal::wake_thread(waiter))))
 }
 
+fn signalfd() -> Result<Ends> {
+    let own = OwnSignal::take()?;
+    let trigger = own.sender();
+    Ok((Box::new(For(move || tried(own.wait(), "read a signalfd"))), Box::new(trigger)))
+}
+
 fn counter() -> Result<(Arc<OwnedFd>, Trigger)> {
     let counter = Arc::new(tried(eventfd(0, EventfdFlags::CLOEXEC), "make an eventfd")?);
     let theirs = counter.clone();
@@ -284,6 +319,13 @@ fn epoll_wait() -> Result<Ends> {
         tried(epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), None), "epoll_wait")?;
         read_one(&counter)
     };
+    Ok((Box::new(For(wait)), trigger))
+}
+
+fn uring_read() -> Result<Ends> {
+    let (counter, trigger) = counter()?;
+    let mut ring = Ring::new()?;
+    let wait = move || tried(ring.read(&*counter), "io_uring_enter").map(drop);
     Ok((Box::new(For(wait)), trigger))
 }
 
@@ -326,9 +368,11 @@ fn pi_mutex() -> Result<Ends> {
 mod tests {
     use super::*;
 
-    /// Holders need the right to a real-time priority.
+    /// Holders need the right to a real-time priority; a kernel may have no io_uring, or let nobody use it.
     fn is_allowed(way: Way) -> bool {
-        way.waker != Waker::Holder || rustix::process::geteuid().is_root()
+        let is_ring = way.name.starts_with("uring-");
+        (way.waker != Waker::Holder || rustix::process::geteuid().is_root())
+            && (!is_ring || Ring::new().is_ok())
     }
 
     #[test]
@@ -355,7 +399,7 @@ mod tests {
 
     #[test]
     fn threads_begin_the_same_way_at_once_and_nothing_with_a_name_collides() {
-        for way in WAYS.into_iter().filter(|way| way.waker == Waker::Thread) {
+        for way in WAYS.into_iter().filter(|way| way.waker == Waker::Thread && is_allowed(*way)) {
             let begin = move || (0..200).try_for_each(|_| way.begin().map(drop));
             std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..4).map(|_| scope.spawn(begin)).collect();
