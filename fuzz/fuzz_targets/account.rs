@@ -23,7 +23,7 @@ fuzz_target!(|lines: &str| {
     let cpu = events.keys().next().copied().unwrap_or_default();
     let (due, woke) = (Nanos(due), Nanos(due.saturating_add(latency)));
     let tid = i32::try_from(tid).unwrap_or_default();
-    let window = Window { cpu, tid, priority: Some(1), due, woke, events };
+    let window = Window { cpu, tid, priority: Some(1), due, woke, is_guest: false, events };
     let account = account(&window, None);
     let sum = |lengths: &mut dyn Iterator<Item = Nanos>| lengths.fold(0_u64, |sum, length| sum + length.0);
     assert_eq!(sum(&mut account.pieces.iter().map(|piece| piece.length)), window.latency().0);

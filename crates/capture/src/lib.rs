@@ -150,7 +150,7 @@ impl Capture {
             tracing,
             hits: Hits::new(wanted, threshold),
             threads: threads.clone(),
-            rings: Rings::default(),
+            rings: Rings::of_this_machine(),
             watching: Watching::default(),
             since: Nanos(u64::MAX),
             streams,

@@ -36,7 +36,7 @@ impl Live {
         Ok(Self {
             recording,
             threads,
-            rings: Rings::default(),
+            rings: Rings::of_this_machine(),
             wake_ups: WakeUps::default(),
             watching: Watching::default(),
             late: Vec::new(),

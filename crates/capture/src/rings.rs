@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use explain::{Event, Kind, Usual, Window, account};
 use failure::{Error, Result};
+use machine::facts::virtualization::virtualization;
 use record::{Hit, LateWakeUp};
+use sysroot::SysRoot;
 use trace::live::Instance;
 use trace::{Item, Symbols};
 use units::{CpuId, InOrder, Nanos};
@@ -16,10 +18,20 @@ const LEAD: Nanos = Nanos(50_000);
 const MOST_EVENTS: usize = 400;
 
 /// Events of each CPU, in order of time.
-#[derive(Debug, Default)]
-pub struct Rings(BTreeMap<CpuId, Vec<Event>>);
+#[derive(Debug)]
+pub struct Rings {
+    events: BTreeMap<CpuId, Vec<Event>>,
+    is_guest: bool,
+}
 
 impl Rings {
+    /// Those of this machine.
+    pub fn of_this_machine() -> Self {
+        let hypervisor = virtualization(&SysRoot::live());
+        let is_guest = hypervisor.value().is_some_and(|name| name != "none");
+        Self { events: BTreeMap::new(), is_guest }
+    }
+
     /// Adds what the kernel has recorded since. Shows each event, and none where events were lost.
     pub fn read_on(
         &mut self,
@@ -31,7 +43,7 @@ impl Rings {
             Item::Event(event) => {
                 let event = Event::of(event, symbols);
                 see(Some(&event));
-                self.0.entry(event.cpu).or_default().push(event);
+                self.events.entry(event.cpu).or_default().push(event);
             }
             Item::Lost(lost) => {
                 see(None);
@@ -43,7 +55,7 @@ impl Rings {
 
     /// Forgets what was before a time, but for the last event of each CPU: that says what ran there.
     pub fn forget_before(&mut self, from: Nanos) {
-        for events in self.0.values_mut() {
+        for events in self.events.values_mut() {
             let old = events.partition_point(|event| event.at < from);
             events.drain(..old.saturating_sub(1));
         }
@@ -51,12 +63,12 @@ impl Rings {
 
     /// Whether a CPU's events go on after a time.
     pub fn reach_beyond(&self, cpu: CpuId, at: Nanos) -> bool {
-        self.0.get(&cpu).and_then(|events| events.last()).is_some_and(|event| event.at > at)
+        self.events.get(&cpu).and_then(|events| events.last()).is_some_and(|event| event.at > at)
     }
 
     /// Events of a CPU were lost, or of some CPU that is not known.
     fn lost(&mut self, cpu: Option<CpuId>) {
-        for (one, events) in &mut self.0 {
+        for (one, events) in &mut self.events {
             if cpu.is_none_or(|cpu| cpu == *one) {
                 let (at, task) = events.last().map_or((Nanos::ZERO, 0), |event| (event.at, event.task));
                 events.push(Event { at, cpu: *one, task, kind: Kind::Lost });
@@ -66,7 +78,7 @@ impl Rings {
 
     /// Takes a late wake-up apart; none where its CPU has no events.
     pub fn explain(&mut self, late: &LateWakeUp) -> Option<Hit> {
-        let events = self.0.get(&late.cpu)?;
+        let events = self.events.get(&late.cpu)?;
         let usual = Usual::before(events, late.tid, late.due, late.interval);
         let window = Window {
             cpu: late.cpu,
@@ -74,15 +86,16 @@ impl Rings {
             priority: priority(events, late.tid),
             due: late.due,
             woke: late.woke,
+            is_guest: self.is_guest,
             // Lent: they are many.
-            events: std::mem::take(&mut self.0),
+            events: std::mem::take(&mut self.events),
         };
         let account = account(&window, usual.as_ref());
         let kept: Vec<&Event> = window.all().filter(|event| belongs(event, late)).collect();
         let left_out = kept.len().saturating_sub(MOST_EVENTS);
         let mut events: Vec<_> = kept.iter().take(MOST_EVENTS).map(|event| event.kept(late.due)).collect();
         events.order_by_key(|event| event.at);
-        self.0 = window.events;
+        self.events = window.events;
         Some(Hit {
             cpu: late.cpu,
             tid: late.tid,

@@ -169,12 +169,16 @@ impl Judge<'_> {
         if let Some(found) = self.stolen_found(piece, "the CPU was idle") {
             return found;
         }
+        if self.window.is_guest {
+            let witness = "an idle CPU is handed to the hypervisor, and no event came until the interrupt";
+            return Found::new(Class::Host, "", Certainty::Likely, witness);
+        }
         let culprit = if asleep { "an idle state" } else { "" };
         Found::new(
             Class::IdleExit,
             culprit,
             Certainty::Likely,
-            "idle, and no event until the interrupt; or the host",
+            "idle, and no event until the interrupt; or the firmware",
         )
     }
 

@@ -19,6 +19,8 @@ pub struct Window {
     pub due: Nanos,
     /// When it ran its own code again.
     pub woke: Nanos,
+    /// Whether the machine is a hypervisor's guest: an idle CPU is handed back to it.
+    pub is_guest: bool,
     /// Events of each CPU in order of time, from some time before `due`.
     pub events: BTreeMap<CpuId, Vec<Event>>,
 }

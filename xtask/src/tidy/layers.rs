@@ -30,7 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("load", &["units", "printable", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("trace", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("explain", &["units", "histogram", "record", "trace"]),
-    ("capture", &["units", "failure", "sys", "record", "sysroot", "control", "trace", "explain"]),
+    ("capture", &["units", "failure", "sys", "record", "sysroot", "control", "machine", "trace", "explain"]),
     ("audit", &["units", "printable", "files", "record", "sysroot", "machine", "survey"]),
     ("tune", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine", "survey"]),
     ("experiment", &["units", "failure", "histogram", "statistics", "record"]),

@@ -74,7 +74,8 @@ fn usual() -> impl Strategy<Value = Option<Usual>> {
 proptest! {
     #[test]
     fn pieces_and_causes_sum_to_the_latency(
-        first in events(0), second in events(1), usual in usual(), due in 0..3_000u64, latency in 0..3_000u64
+        first in events(0), second in events(1), usual in usual(), due in 0..3_000u64, latency in 0..3_000u64,
+        is_guest in any::<bool>()
     ) {
         let window = Window {
             cpu: CpuId(0),
@@ -82,6 +83,7 @@ proptest! {
             priority: Some(1),
             due: Nanos(due),
             woke: Nanos(due + latency),
+            is_guest,
             events: [(CpuId(0), first), (CpuId(1), second)].into(),
         };
         let account = account(&window, usual.as_ref());

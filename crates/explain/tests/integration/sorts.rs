@@ -149,6 +149,19 @@ fn a_rival_a_softirq_a_handler_and_a_call_are_named_by_their_events() {
 }
 
 #[test]
+fn an_idle_cpu_that_wakes_late_left_an_idle_state_and_in_a_guest_the_hypervisor_had_it() {
+    let idle =
+        || Script::default().switch(900_000, OWN, 0).timer(171_000_000, 0, "").switch(171_002_500, 0, OWN);
+    let window = idle().window(171_003_000);
+    let (class, _, certainty, share) = main_cause(&window);
+    assert_eq!((class, certainty), (Class::IdleExit, Certainty::Likely));
+    assert!(share >= 99);
+    let (class, _, certainty, share) = main_cause(&Window { is_guest: true, ..window });
+    assert_eq!((class, certainty), (Class::Host, Certainty::Likely));
+    assert!(share >= 99);
+}
+
+#[test]
 fn real_time_throttling_is_idle_until_its_timer() {
     let period = Frame::Timer("sched_rt_period_timer".to_owned(), 9);
     let window = Script::default()
