@@ -37,10 +37,8 @@ impl Action {
     pub fn command(&self) -> String {
         match self {
             Self::Threads(threads) => threads.command(),
-            Self::Partition(cpus) => format!(
-                "d=/sys/fs/cgroup; echo +cpuset > $d/cgroup.subtree_control; mkdir -p $d/rt; echo {cpus} > \
-                 $d/rt/cpuset.cpus; echo isolated > $d/rt/cpuset.cpus.partition; cat $d/rt/cpuset.cpus.partition"
-            ),
+            // By hand it is another sequence of files for each version of control groups, and fails in silence.
+            Self::Partition(cpus) => format!("worstcase partition create --rt {cpus}"),
             Self::Stop(program) => format!("systemctl disable --now {program}"),
             Self::SwapOff => "swapoff -a, where memory suffices".to_owned(),
         }

@@ -31,6 +31,15 @@ pub struct Allowed {
     pub events: u64,
 }
 
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name}={}", self.events),
+            None => self.events.fmt(f),
+        }
+    }
+}
+
 /// A text that is no part of an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseAllowedError;

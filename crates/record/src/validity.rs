@@ -20,7 +20,8 @@ use units::{CpuList, Nanos, Policy};
 use place::Need;
 
 use crate::WarningId as Id;
-use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, ThreadEvidence, Warning};
+use crate::instrument::call::CallSetup;
+use crate::{CStates, Fact, Header, LoadEvidence, Machine, Scenario, Setup, ThreadEvidence, Warning};
 
 /// Steal time above this share of a scenario (in per mille) makes the figures those of the hypervisor. Below, it can only
 /// have made them worse.
@@ -128,7 +129,9 @@ fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> V
             place::cure(header, Need::Memory),
         ));
     }
-    if thread.minor_faults + thread.major_faults > 0 {
+    let are_measured =
+        matches!(&scenario.head.planned.setup, Setup::Call(setup) if setup.call == CallSetup::FAULT);
+    if thread.minor_faults + thread.major_faults > 0 && !are_measured {
         warnings.push(Warning::note(
             Id::PageFaults,
             format!("{who}: {} without and {} with I/O", thread.minor_faults, thread.major_faults),

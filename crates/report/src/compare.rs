@@ -8,6 +8,7 @@ use record::{Record, Unit};
 use units::Nanos;
 
 use crate::differences::PHASES;
+use crate::differences::is_of_loads;
 pub use crate::differences::{Difference, Weight, differences};
 use crate::figures::{Figures, Row, Terms};
 use crate::grid::{Cell, Column, Grid};
@@ -56,6 +57,10 @@ pub fn compare(records: &[Record], style: &Style) -> String {
 const ONE_RUN: &str = "One run is one draw. Intervals (95 %) and block maxima say how sure a figure is within its run; from run to run \
      it can move further. To tell two set-ups apart, measure each several times: worstcase tune trial.";
 
+/// What the rows of block maxima say.
+const BLOCKS: &str = "A block maximum is the highest latency of one of the equal stretches that a run is cut into. Their \
+     ratio is that of a stretch to a stretch: the highest latencies of whole runs can have another one.";
+
 /// The tables of a comparison, weightiest first.
 pub(crate) const TABLES: [(Row, &str); 4] =
     [(Row::Maximum, "max"), (Row::Percentile(1), "p99.9"), (Row::Average, "avg"), (Row::Minimum, "min")];
@@ -63,6 +68,13 @@ pub(crate) const TABLES: [(Row, &str); 4] =
 /// What must be known of maxima in instructions before they are compared.
 pub(crate) const ONE_DRAW: &str = "In instruction time a run is one draw, the same each time: another seed or another kernel parameter can move a maximum \
      fivefold. Compare several seeds of each, and tails before maxima.";
+
+/// What is said of plans that agree in all that forbids a comparison.
+const ALIKE: &str = "Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans agree.";
+
+/// The same where a partition kept the loads off its CPUs.
+const FEWER_LOADS: &str = "Comparable: periods, lengths, priorities, CPUs and the rest of the plans agree. The loads have other CPUs and \
+     workers, as a partition leaves them.";
 
 /// What stands where the tables would.
 pub(crate) const NO_COMMON_UNIT: &str =
@@ -77,6 +89,8 @@ pub(crate) struct Comparison<'a> {
     pub figures: Vec<Vec<Option<Figures>>>,
     /// For each record, the tail of each column.
     pub tails: Vec<Vec<Tail>>,
+    /// For each record but the first, in what it differs from that.
+    differences: Vec<Vec<Difference>>,
 }
 
 impl<'a> Comparison<'a> {
@@ -95,7 +109,9 @@ impl<'a> Comparison<'a> {
             groups.iter().map(|groups| columns.iter().map(|key| figures_of(groups, key)).collect()).collect();
         let tails_of = |record| columns.iter().map(|key| Tail::of(record, key)).collect();
         let tails = records.iter().map(tails_of).collect();
-        Self { records, columns, figures, tails }
+        let others = records.iter().skip(1);
+        let differences = others.map(|record| differences(&records[0], record)).collect();
+        Self { records, columns, figures, tails, differences }
     }
 
     /// What the latencies of all records count; none where they count different things.
@@ -115,8 +131,11 @@ impl<'a> Comparison<'a> {
         self.figures[record][column].as_ref()?.latency(row)
     }
 
-    /// How the block maxima of `record` relate to the first record's. None where that is not known.
+    /// How the block maxima of `record` relate to the first record's. None where that is not known, or they may not be compared.
     pub fn ratio(&self, record: usize, column: usize) -> Option<statistics::Comparison> {
+        if record > 0 && forbids(&self.differences[record - 1]) {
+            return None;
+        }
         self.tails[record][column].against(&self.tails[0][column])
     }
 
@@ -132,7 +151,13 @@ impl<'a> Comparison<'a> {
                 )
             })
         });
-        std::iter::once(ONE_RUN.to_owned()).chain(self.other_phases()).chain(uneven).collect()
+        let blocks = self.has_ratios().then(|| BLOCKS.to_owned());
+        std::iter::once(ONE_RUN.to_owned()).chain(blocks).chain(self.other_phases()).chain(uneven).collect()
+    }
+
+    fn has_ratios(&self) -> bool {
+        let of = |record| (0..self.columns.len()).any(|column| self.ratio(record, column).is_some());
+        (1..self.records.len()).any(of)
     }
 
     /// Runs whose wake-ups met a few phases of the tick, and not the same ones.
@@ -236,15 +261,13 @@ impl<'a> Comparison<'a> {
                     .map(move |difference| format!("A / {letter}: {difference}"))
             })
         };
-        let mut lines = Vec::new();
-        if objections(Weight::Forbids).next().is_some() {
-            let warning = "NOT COMPARABLE: these runs were not made under the same conditions.";
-            lines.extend(wrap("", warning, 0, style.width).iter().map(|line| style.paint(Tone::Bad, line)));
-        } else {
-            let consent =
-                "Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans agree.";
-            lines.extend(wrap("", consent, 0, style.width));
-        }
+        let mut lines = match self.consent() {
+            Some(consent) => wrap("", consent, 0, style.width),
+            None => {
+                let warning = "NOT COMPARABLE: these runs were not made under the same conditions.";
+                wrap("", warning, 0, style.width).iter().map(|line| style.paint(Tone::Bad, line)).collect()
+            }
+        };
         lines.extend(objections(Weight::Forbids).flat_map(|line| wrap("  ", &line, 4, style.width)));
         if objections(Weight::Note).next().is_some() {
             lines.push("What differs:".into());
@@ -256,11 +279,24 @@ impl<'a> Comparison<'a> {
         lines
     }
 
-    /// The letter of each record but the first, and in what it differs from that.
-    pub fn pairs(&self) -> impl Iterator<Item = (String, Vec<Difference>)> {
-        let others = self.records.iter().enumerate().skip(1);
-        others.map(|(place, record)| (letter(place), differences(&self.records[0], record)))
+    /// That all records may be compared with the first, and what agrees; none where one of them may not.
+    pub fn consent(&self) -> Option<&'static str> {
+        let mut all = self.differences.iter();
+        if all.clone().any(|differences| forbids(differences)) {
+            return None;
+        }
+        Some(if all.any(|differences| differences.iter().any(is_of_loads)) { FEWER_LOADS } else { ALIKE })
     }
+
+    /// The letter of each record but the first, and in what it differs from that.
+    pub fn pairs(&self) -> impl Iterator<Item = (String, &[Difference])> {
+        let others = self.differences.iter().enumerate();
+        others.map(|(place, differences)| (letter(place + 1), differences.as_slice()))
+    }
+}
+
+fn forbids(differences: &[Difference]) -> bool {
+    differences.iter().any(|difference| difference.weight == Weight::Forbids)
 }
 
 /// `0.18 x`: below one is better than the first record.

@@ -61,9 +61,17 @@ pub fn differences(left: &Record, right: &Record) -> Vec<Difference> {
 
 /// A partition keeps the loads off its CPUs: that is what it is for, and what a comparison with it is about.
 fn follows_from_a_partition(difference: &Difference) -> bool {
-    let of_load = difference.what.starts_with("load ");
-    difference.what == LOAD_CPUS || (of_load && stressors(&difference.left).eq(stressors(&difference.right)))
+    let is_alike = || stressors(&difference.left).eq(stressors(&difference.right));
+    is_of_loads(difference) && (difference.what == LOAD_CPUS || is_alike())
 }
+
+/// Whether it says where loads ran, or what they were made of.
+pub(crate) fn is_of_loads(difference: &Difference) -> bool {
+    difference.what == LOAD_CPUS || difference.what.starts_with(OF_LOAD)
+}
+
+/// What stands before the name of a load of which something differs.
+const OF_LOAD: &str = "load ";
 
 /// What a composition consists of, without the numbers of workers.
 fn stressors(composition: &str) -> impl Iterator<Item = &str> {
@@ -203,7 +211,7 @@ fn load_differences(left: &Record, right: &Record, differences: &mut Vec<Differe
     let right = compositions(right);
     for (load, composition) in compositions(left) {
         if let Some(other) = right.get(&load) {
-            push(differences, Weight::Forbids, format!("load {load}"), composition, other.clone());
+            push(differences, Weight::Forbids, format!("{OF_LOAD}{load}"), composition, other.clone());
         }
     }
 }

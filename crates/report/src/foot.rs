@@ -29,9 +29,7 @@ pub enum Notes<'a> {
 
 /// The worst value, conditions, warnings and judgement.
 pub fn foot(record: &Record, notes: Notes<'_>, style: &Style) -> String {
-    let mut lines: Vec<_> = wrap("", &patterns::sentences(record).join(" "), 2, style.width);
-    lines.retain(|line| !line.is_empty());
-    lines.extend(wrap("Checked: ", &(validity::brief(record) + "."), 2, style.width));
+    let mut lines = if record.is_measured() { conditions(record, style) } else { Vec::new() };
     let doubts = doubts(record);
     if !doubts.is_empty() {
         lines.push(String::new());
@@ -43,6 +41,14 @@ pub fn foot(record: &Record, notes: Notes<'_>, style: &Style) -> String {
     lines.push(String::new());
     lines.extend(verdict_lines(record, style));
     lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// Patterns of what was late, and what was read back meanwhile.
+fn conditions(record: &Record, style: &Style) -> Vec<String> {
+    let mut lines = wrap("", &patterns::sentences(record).join(" "), 2, style.width);
+    lines.retain(|line| !line.is_empty());
+    lines.extend(wrap("Checked: ", &(validity::brief(record) + "."), 2, style.width));
+    lines
 }
 
 /// What happened before what only could.

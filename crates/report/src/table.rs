@@ -21,7 +21,7 @@ pub fn bench(record: &Record, per_cpu: bool, notes: Notes, style: &Style) -> Str
 /// do not fit side by side.
 pub fn table(record: &Record, per_cpu: bool, style: &Style) -> String {
     let groups = groups(record);
-    if groups.is_empty() {
+    if groups.is_empty() || !record.is_measured() {
         return "nothing was measured\n".into();
     }
     let terms = Terms::of(record);
@@ -62,7 +62,11 @@ fn cpu_grids(record: &Record, groups: &[Group<'_>], per_cpu: bool, terms: Terms)
     match (many::are_many(record), per_cpu) {
         (true, true) => vec![many::all(record, groups, terms, cell)],
         (true, false) => vec![many::worst(record, groups, terms, cell)],
-        (false, true) => cpus(record).into_iter().map(|cpu| cpu_grid(groups, cpu, terms)).collect(),
+        // The table of a single CPU is that of all.
+        (false, true) => match cpus(record).as_slice() {
+            [Some(_)] => Vec::new(),
+            cpus => cpus.iter().map(|cpu| cpu_grid(groups, *cpu, terms)).collect(),
+        },
         (false, false) => Vec::new(),
     }
 }

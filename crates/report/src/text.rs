@@ -27,7 +27,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// `1 page fault`, `2 page faults`.
-pub(crate) fn count_of(count: u64, singular: &str) -> String {
+pub fn count_of(count: u64, singular: &str) -> String {
     format!("{count} {singular}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -79,12 +79,23 @@ pub(crate) fn clip_inside(text: &str, width: usize) -> String {
     begin.chain(&['~']).chain(&characters[characters.len() - end..]).collect()
 }
 
-/// Lines of at most `width` characters: the first begins with `head`, the others with as many blanks as `hang`.
+/// Blanks by which a line that goes on differs from one that begins.
+const LEAST_HANG: usize = 2;
+
+/// Lines of at most `width` characters: the first begins with `head`, the others with as many blanks as `hang`, or fewer where a
+/// word, such as a path that is to be copied, has no room otherwise.
 pub(crate) fn wrap(head: &str, text: &str, hang: usize, width: usize) -> Vec<String> {
-    let hang = hang.min(width / 2);
+    let text = harmless(text);
+    let longest = text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+    let hang = match width.saturating_sub(longest) {
+        ..LEAST_HANG => hang.min(width / 2),
+        room => hang.min(width / 2).min(room),
+    };
+    let blank = " ".repeat(hang);
+    let head = if head.len() > hang && head.trim().is_empty() { &blank } else { head };
     let mut lines = vec![harmless(head)];
     let mut line_is_bare = true;
-    for word in harmless(text).split_whitespace().flat_map(|word| pieces(word, width - hang)) {
+    for word in text.split_whitespace().flat_map(|word| pieces(word, width - hang)) {
         let line = lines.last_mut().map_or(0, |line| line.chars().count());
         let gap = usize::from(!line_is_bare);
         if line + gap + word.chars().count() > width && !(line_is_bare && line <= hang) {
@@ -157,6 +168,8 @@ mod tests {
     #[test]
     fn paragraphs_hang_and_split_what_cannot_fit() {
         assert_eq!(wrap("validity: ", "one two three", 10, 20), ["validity: one two", "          three"]);
+        let hung = wrap(&" ".repeat(8), "echo 1 > /sys/a/long/path", 8, 20);
+        assert_eq!(hung, ["    echo 1 >", "    /sys/a/long/path"], "a path that fits somewhere stays whole");
         assert_eq!(wrap("", "abcdefghij", 0, 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("", "", 2, 10), [""]);
         assert_eq!(wrap("", "a\x1b[31mb", 0, 20), ["a [31mb"]);

@@ -45,7 +45,18 @@ pub(crate) fn doubts(record: &Record) -> Vec<Doubt> {
         doubts.iter_mut().for_each(|doubt| doubt.effect = Effect::Note);
     }
     doubts.order_by_key(|doubt| (std::cmp::Reverse(doubt.effect), doubt.id));
+    // Where a few are shown, they are not the least ones.
+    doubts.iter_mut().for_each(|doubt| {
+        doubt.findings.order_by_key(|finding| std::cmp::Reverse(share(&finding.evidence)));
+    });
     doubts
+}
+
+/// The first share in a text, in thousandths of a percent; 0 where it has none.
+fn share(evidence: &str) -> u64 {
+    let before = evidence.split(" %").next().filter(|before| before.len() < evidence.len());
+    let number = before.and_then(|before| before.rsplit(' ').next()?.parse::<f64>().ok());
+    number.map_or(0, |percent| (percent * 1000.0) as u64)
 }
 
 /// How many different loads were measured.
@@ -93,5 +104,17 @@ impl Doubt {
         if let Some(load) = load.filter(|load| !loads.contains(load)) {
             loads.push(load.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_share_is_the_number_before_its_sign() {
+        assert_eq!(share("CPU 1: 412 ms stolen, 4.1 % of the time"), 4_100);
+        assert_eq!(share("CPU 1: 12 times"), 0);
+        assert_eq!(share("99"), 0);
     }
 }

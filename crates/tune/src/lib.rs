@@ -37,4 +37,4 @@ pub use error::{Error, Result};
 pub use holder::live;
 pub use journal::{Journal, State, boot_id};
 pub use plan::{Change, Plan, Refusal, Request, Step, plan};
-pub use setting::{Form, PARTITION, Target, Thread, is_of_kernel, is_setting};
+pub use setting::{Form, PARTITION, Target, Thread, file_of_sysctl, is_of_kernel, is_setting};

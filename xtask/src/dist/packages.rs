@@ -15,8 +15,19 @@ use crate::workspace;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What every package has of the project's texts.
-const TEXTS: [&str; 6] =
-    ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md"];
+const TEXTS: [&str; 8] = [
+    "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "THIRD-PARTY.md",
+];
+
+/// Directories of documents that they link to.
+const DOCUMENTS: [&str; 2] = ["docs", "docs/rules"];
 
 /// Packs what is in `dist/` for `targets` and the sources, and writes SHA256SUMS.
 pub fn pack(targets: &[&Target]) -> Result<()> {
@@ -77,9 +88,7 @@ fn archive(target: &Target, extras: &Path) -> Result<()> {
     for part in ["man", "completions", "units"] {
         install_all(&extras.join(part), &content.join(part))?;
     }
-    for text in TEXTS {
-        install(&workspace::root().join(text), &content.join(text), "644")?;
-    }
+    install_texts(&content)?;
     packed(&home, &name)
 }
 
@@ -120,9 +129,7 @@ fn debian(target: &Target, architecture: &str, extras: &Path) -> Result<()> {
         done(Command::new("gzip").args(["--no-name", "--best"]).arg(page))?;
     }
     let texts = root.join("usr/share/doc/worstcase");
-    for text in TEXTS {
-        install(&workspace::root().join(text), &texts.join(text), "644")?;
-    }
+    install_texts(&texts)?;
     install(&workspace::root().join("packaging/debian/copyright"), &texts.join("copyright"), "644")?;
     let control = root.join("DEBIAN/control");
     install(&workspace::root().join("packaging/debian/control"), &control, "644")?;
@@ -176,6 +183,16 @@ fn install(from: &Path, to: &Path, mode: &str) -> Result<()> {
     done(Command::new("install").args(["-D", "--mode", mode]).arg(from).arg(to))
 }
 
+/// The project's texts, beside each other as in the checkout: their links lead to each other.
+fn install_texts(to: &Path) -> Result<()> {
+    for text in TEXTS {
+        install(&workspace::root().join(text), &to.join(text), "644")?;
+    }
+    DOCUMENTS
+        .iter()
+        .try_for_each(|directory| install_all(&workspace::root().join(directory), &to.join(directory)))
+}
+
 fn install_all(from: &Path, to: &Path) -> Result<()> {
     for file in files(from)? {
         install(&file, &to.join(file.file_name().context("a file's name")?), "644")?;
@@ -200,4 +217,45 @@ fn said(packed: &Path) -> Result<()> {
     let size = fs::metadata(packed).with_context(|| format!("reading {}", packed.display()))?.len();
     println!("  {}: {size} bytes", packed.file_name().unwrap_or_default().to_string_lossy());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The path of a link's file from the top of the checkout; none for another site and for a place in the same document.
+    fn target(document: &str, link: &str) -> Option<String> {
+        let file = link.split('#').next().filter(|file| !file.is_empty() && !file.contains("://"))?;
+        let mut parts: Vec<&str> = document.split('/').collect();
+        parts.pop();
+        for part in file.split('/') {
+            match part {
+                ".." => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        Some(parts.join("/"))
+    }
+
+    #[test]
+    fn links_of_packaged_texts_lead_to_packaged_files() {
+        let root = workspace::root();
+        let mut packaged: Vec<String> = TEXTS.map(str::to_owned).to_vec();
+        for directory in DOCUMENTS {
+            let names = files(&root.join(directory)).unwrap();
+            let name =
+                |path: &PathBuf| format!("{directory}/{}", path.file_name().unwrap().to_string_lossy());
+            packaged.extend(names.iter().map(name));
+        }
+        let mut links = 0;
+        for document in packaged.iter().filter(|name| name.ends_with(".md")) {
+            let text = fs::read_to_string(root.join(document)).unwrap();
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let Some(target) = target(document, link) else { continue };
+                assert!(packaged.contains(&target), "{document}: {link} is in no package");
+                links += 1;
+            }
+        }
+        assert!(links > 100, "{links}");
+    }
 }

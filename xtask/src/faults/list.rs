@@ -78,8 +78,8 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "unanswered-cycles-pass",
         file: "crates/record/src/verdict.rs",
-        is: "(missed > 0).then(|| {\n            let limit",
-        becomes: "(missed > due).then(|| {\n            let limit",
+        is: "(missed > 0).then(|| {\n            let load",
+        becomes: "(missed > due).then(|| {\n            let load",
         found_by: unit("record", "verdict"),
     },
     Fault {

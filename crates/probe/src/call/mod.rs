@@ -96,7 +96,7 @@ pub const CALLS: [Known; 19] = [
         make: Make::Lock { inherits: true },
     },
     Known {
-        name: "fault",
+        name: CallSetup::FAULT,
         title: "first touch of a page that the kernel has to give",
         alone: true,
         across: false,

@@ -128,6 +128,8 @@ pub const FAIL_SAFE: Nanos = Nanos::from_secs(10);
 impl Request {
     /// The loads of bench unless others are asked for: those of Enea's tables.
     pub const BENCH_LOADS: [&'static str; 6] = ["idle", "cpu", "io", "vm", "hdd", "full"];
+    /// Length of a scenario of bench unless another is asked for.
+    pub const BENCH_DURATION: Nanos = Nanos::from_secs(10);
 }
 
 impl Default for Request {

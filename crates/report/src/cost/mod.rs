@@ -133,7 +133,8 @@ fn inconclusive(before: &Cost, after: &Cost) -> Option<String> {
             .or_else(|| (Draws::of(before, after) == Draws::Runs).then(|| few(cost)).flatten());
         Some(format!("{when}, {}", why?))
     };
-    of("before", before).or_else(|| of("after", after))
+    let both: Vec<String> = [of("before", before), of("after", after)].into_iter().flatten().collect();
+    (!both.is_empty()).then(|| both.join("; "))
 }
 
 fn ended_early(cost: &Cost) -> Option<String> {

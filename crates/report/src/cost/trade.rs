@@ -44,8 +44,6 @@ pub struct Trade {
     pub base: String,
     /// All others.
     pub rows: Vec<Row>,
-    /// Why latencies of a set-up should not be compared with the first one's: what their runs measured differently.
-    pub objections: Vec<String>,
 }
 
 /// One set-up against the first.
@@ -53,8 +51,10 @@ pub struct Trade {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// Under each load that both measured.
+    /// Under each load that both measured; none where they may not be compared.
     pub gains: Vec<Gain>,
+    /// Why its latencies may not be compared with the first set-up's: what their runs measured differently.
+    pub objections: Vec<String>,
     /// What it costs; none where one of the two was not measured.
     pub cost: Option<Against>,
     /// The mean power of the first set-up and of this one while operations were measured, in watts; none where meters are missing, or
@@ -108,7 +108,12 @@ pub fn of_records(measured: &[Measured]) -> Option<Trade> {
         set_ups.map(|((name, tails), one)| SetUp { name, tails, cost: Some(&one.cost) }).collect();
     let mut trade = Trade::of(tail.to_string(), &set_ups)?;
     let (base, others) = measured.split_first()?;
-    trade.objections = others.iter().flat_map(|other| objections(base, other)).collect();
+    for (row, other) in trade.rows.iter_mut().zip(others) {
+        row.objections = objections(base, other);
+        if !row.objections.is_empty() {
+            row.gains.clear();
+        }
+    }
     Some(trade)
 }
 
@@ -135,12 +140,13 @@ impl Trade {
         let row = |one: &SetUp<'_>| Row {
             name: one.name.clone(),
             gains: gains(base, one),
+            objections: Vec::new(),
             cost: base.cost.zip(one.cost).map(|(before, after)| against::against(before, after)),
             watts: base.cost.zip(one.cost).and_then(|(before, after)| before.watts().zip(after.watts())),
         };
         let rows: Vec<Row> = others.iter().map(row).collect();
         let has_figures = rows.iter().any(|row| !row.gains.is_empty() && row.cost.is_some());
-        has_figures.then(|| Self { tail, base: base.name.clone(), rows, objections: Vec::new() })
+        has_figures.then(|| Self { tail, base: base.name.clone(), rows })
     }
 
     /// Takes what an experiment's own comparison of a set-up with the first found under a load: it may compare within rounds.
@@ -163,6 +169,11 @@ impl Trade {
         }
     }
 
+    /// Why latencies are not compared.
+    fn objections(&self) -> impl Iterator<Item = &String> {
+        self.rows.iter().flat_map(|row| &row.objections)
+    }
+
     /// A sentence for each set-up.
     pub fn sentences(&self) -> Vec<String> {
         self.rows.iter().map(|row| self.sentence(row)).collect()
@@ -179,7 +190,7 @@ impl Trade {
     fn table(&self) -> Table {
         let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
         let caption = format!(
-            "How many times shorter the {} is than with {}, and how many times as long operations take",
+            "How many times shorter the {} is than with {} (below 1: longer), and how many times as long operations take",
             self.tail, self.base
         );
         let mut table = Table::new(caption, "times", &names);
@@ -229,10 +240,10 @@ impl Trade {
         let lines = lines.iter().flat_map(|sentence| wrap("", sentence, 2, style.width));
         let lines: Vec<String> = lines.map(|line| style.paint(Tone::Strong, &line)).collect();
         let mut text = String::new();
-        if !self.objections.is_empty() {
-            text += &style.paint(Tone::Bad, NOT_COMPARABLE);
-            text += "\n";
-            let reasons = self.objections.iter().flat_map(|line| wrap("  ", line, 4, style.width));
+        if self.objections().next().is_some() {
+            let warning = wrap("", NOT_COMPARABLE, 0, style.width);
+            text.extend(warning.iter().map(|line| style.paint(Tone::Bad, line) + "\n"));
+            let reasons = self.objections().flat_map(|line| wrap("  ", line, 4, style.width));
             text.extend(reasons.map(|line| line + "\n"));
             text += "\n";
         }
@@ -242,9 +253,9 @@ impl Trade {
     /// Sentences, plot and table.
     pub(crate) fn section(&self) -> Section {
         let mut blocks: Vec<Block> = Vec::new();
-        if !self.objections.is_empty() {
+        if self.objections().next().is_some() {
             blocks.push(Block::Paragraph(NOT_COMPARABLE.into()));
-            blocks.extend(self.objections.iter().cloned().map(Block::Paragraph));
+            blocks.extend(self.objections().cloned().map(Block::Paragraph));
         }
         blocks.extend(self.sentences().into_iter().map(Block::Paragraph));
         let points = self.points();
@@ -337,7 +348,7 @@ impl Trade {
         json!({
             "tail": self.tail,
             "against": self.base,
-            "objections": self.objections,
+            "objections": self.objections().collect::<Vec<_>>(),
             "set_ups": self.rows.iter().map(row).collect::<Vec<_>>(),
         })
     }
@@ -374,16 +385,14 @@ impl Row {
             return parts.join(", ");
         }
         let undecided = self.gains.iter().filter(|gain| gain.verdict.is_none()).max_by(by_times);
-        undecided.map_or_else(
-            || format!("no visible change at {tail}"),
-            |gain| {
-                format!(
-                    "{} shorter at {tail} under {}, of too few runs for an interval",
-                    times(gain.times),
-                    gain.load
-                )
-            },
-        )
+        match undecided {
+            _ if !self.objections.is_empty() => "its latencies are not comparable".into(),
+            None => format!("no visible change at {tail}"),
+            Some(Gain { load, times: ratio, .. }) => {
+                let (ratio, word) = if *ratio < 1.0 { (1.0 / ratio, "longer") } else { (*ratio, "shorter") };
+                format!("{} {word} at {tail} under {load}, of too few runs for an interval", times(ratio))
+            }
+        }
     }
 
     fn cost_in_words(&self) -> String {

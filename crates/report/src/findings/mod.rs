@@ -241,7 +241,9 @@ fn summary(audit: &Audit, by_severity: &[String], as_root: bool) -> String {
     );
     let mut text = match (apply, failed) {
         (0, _) => "No rule applies here.".to_owned(),
-        (_, 0) => format!("{of} fail."),
+        (1, 0) => "1 rule applies here, and it passes.".to_owned(),
+        (_, 0) if unread == 0 => format!("All {} that apply here pass.", count_of(apply as u64, "rule")),
+        (_, 0) => format!("None of {} that apply here fails.", count_of(apply as u64, "rule")),
         _ => format!("{of} {}: {}.", if failed == 1 { "fails" } else { "fail" }, by_severity.join(", ")),
     };
     if unread > 0 {

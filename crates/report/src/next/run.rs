@@ -29,8 +29,11 @@ type Step = (String, String);
 
 /// What fits a record. Nothing fits a guest of the lab: its command says what comes next.
 pub fn steps(record: &Record, triable: Triable<'_>) -> Vec<Step> {
-    if record.header.machine.lab.is_some() || !record.is_measured() {
+    if record.header.machine.lab.is_some() {
         return Vec::new();
+    }
+    if !record.is_measured() {
+        return rest(record).into_iter().collect();
     }
     let first = [privileges(record), rest(record)];
     let last = [explain(record), check(), isolate(record), requirement(record)];
@@ -122,12 +125,17 @@ fn same(record: &Record, loads: &[&str]) -> Option<String> {
     let plan = &record.header.plan;
     (!loads.is_empty() && !loads.iter().any(|load| is_command(load))).then_some(())?;
     let limit = plan.limit.map(|limit| format!(" --limit {limit}")).unwrap_or_default();
-    let length = match (plan.samples, plan.duration) {
-        (Some(samples), _) => format!(" --samples {samples}"),
-        (None, duration) => format!(" --duration {}", duration?),
-    };
+    let length = length(plan)?;
     let repeat = if plan.repeat > 1 { format!(" --repeat {}", plan.repeat) } else { String::new() };
     Some(format!("worstcase bench{} --loads {}{limit}{length}{repeat}", options(record), loads.join(",")))
+}
+
+/// The option that measures as long; none where the user ended the run.
+fn length(plan: &RunPlan) -> Option<String> {
+    match (plan.samples, plan.duration) {
+        (Some(samples), _) => Some(format!(" --samples {samples}")),
+        (None, duration) => Some(format!(" --duration {}", duration?)),
+    }
 }
 
 /// The options that decide what is measured and how, each after a blank: what differs from what bench does unless it is asked.
@@ -142,6 +150,9 @@ fn options(record: &Record) -> String {
     }
     if let Some(priority) = plan.priority.filter(|_| plan.priority != usual.priority) {
         add("priority", &priority);
+    }
+    if plan.warm_up != usual.warm_up {
+        add("warm-up", &plan.warm_up);
     }
     match plan.cstates.as_slice() {
         [CStates::AsIs] | [] => {}
@@ -195,8 +206,12 @@ fn explain(record: &Record) -> Option<Step> {
         return None;
     }
     let loads = with_load(&scenario.head.planned.load);
+    let plan = &record.header.plan;
+    // A tail that comes once in an hour does not come in bench's own time.
+    let is_longer = plan.samples.is_some() || plan.duration > Some(Request::BENCH_DURATION);
+    let length = length(plan).filter(|_| is_longer).unwrap_or_default();
     let purpose = as_root(record, "find out what delayed the worst wake-ups");
-    step(format!("worstcase bench --explain{}{loads}", options(record)), purpose)
+    step(format!("worstcase bench --explain{}{loads}{length}", options(record)), purpose)
 }
 
 /// The option that measures under this load alone, where it can be named.
@@ -235,7 +250,7 @@ fn requirement(record: &Record) -> Option<Step> {
     let loads =
         named_loads(record).map_or(Request::BENCH_LOADS.len() - plan.loads_left_out.len(), <[_]>::len);
     let time = FIRST_LOOK.saturating_mul(loads.saturating_mul(setups(plan)) as u64).rounded();
-    let whole = |purpose: &str| format!("{purpose}; takes {time}");
+    let whole = |purpose: &str| as_root(record, &format!("{purpose}; takes {time}"));
     match plan.limit {
         None => {
             let limit = round_up(record.worst()?.0);
@@ -247,7 +262,7 @@ fn requirement(record: &Record) -> Option<Step> {
         }
         Some(limit) if record.judgement.verdict == Verdict::Pass && length < CUSTOMARY => step(
             again(record, unit.limit(limit), "24h"),
-            "24 h under each load is customary before a worst case is believed",
+            as_root(record, "24 h under each load is customary before a worst case is believed"),
         ),
         Some(_) => None,
     }

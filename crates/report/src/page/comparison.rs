@@ -21,13 +21,9 @@ pub(crate) fn sections(records: &[Record]) -> Vec<Section> {
 
 fn comparable(comparison: &Comparison<'_>) -> Section {
     let pairs: Vec<_> = comparison.pairs().collect();
-    let forbids =
-        pairs.iter().flat_map(|(_, all)| all).any(|difference| difference.weight == Weight::Forbids);
-    let lead = if forbids {
-        "Not comparable: these runs were not made under the same conditions. The reasons come first."
-    } else {
-        "Comparable: loads, periods, lengths, priorities, CPUs and the rest of the plans agree."
-    };
+    let lead = comparison.consent().unwrap_or(
+        "Not comparable: these runs were not made under the same conditions. The reasons come first.",
+    );
     let rows: Vec<Vec<Cell>> = pairs
         .iter()
         .flat_map(|(letter, differences)| differences.iter().map(move |difference| (letter, difference)))

@@ -55,6 +55,9 @@ fn four_kernels_side_by_side() {
     One run is one draw. Intervals (95 %) and block maxima say how sure a figure is
     within its run; from run to run it can move further. To tell two set-ups apart,
     measure each several times: worstcase tune trial.
+    A block maximum is the highest latency of one of the equal stretches that a run
+    is cut into. Their ratio is that of a stretch to a stretch: the highest
+    latencies of whole runs can have another one.
     ");
 }
 
@@ -66,6 +69,7 @@ fn records_that_may_not_be_compared_say_so_first_and_why() {
     let text = compare::compare(&[left, right], &plain());
     let (objections, tables) = text.split_once("max, us").unwrap();
     assert!(objections.contains("NOT COMPARABLE"));
+    assert!(!text.contains("block max / A"), "no ratio of what may not be compared: {text}");
     assert!(objections.contains("priority: 98 / 80") && objections.contains("loads: cpu, full, idle, io / "));
     assert!(tables.contains("hdd"));
 }
@@ -189,11 +193,11 @@ fn what_tune_changed_between_two_runs_is_named_by_rule() {
 
 #[test]
 fn loads_that_a_partition_keeps_off_its_cpus_forbid_no_comparison() {
-    let plain = Spec { loads: vec!["cpu"], cpus: 1, ..Spec::default() }.record();
-    let mut moved = plain.clone();
+    let plain_load = Spec { loads: vec!["cpu"], cpus: 1, ..Spec::default() }.record();
+    let mut moved = plain_load.clone();
     moved.header.plan.load_cpus = "3".parse().unwrap();
     let weight = |other: &record::Record| {
-        let differences = compare::differences(&plain, other);
+        let differences = compare::differences(&plain_load, other);
         differences.into_iter().find(|one| one.what == "CPUs of the loads").map(|one| one.weight)
     };
     assert_eq!(weight(&moved), Some(compare::Weight::Forbids));
@@ -201,6 +205,8 @@ fn loads_that_a_partition_keeps_off_its_cpus_forbid_no_comparison() {
     moved.header.plan.partition =
         Some(record::Partition { group: "/p".into(), state: "isolated".into(), cpus });
     assert_eq!(weight(&moved), Some(compare::Weight::Note));
+    let text = compare::compare(&[plain_load.clone(), moved], &plain());
+    assert!(text.contains("The loads have other CPUs") && !text.contains("loads, periods"), "{text}");
 }
 
 #[test]

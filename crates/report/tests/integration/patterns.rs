@@ -157,6 +157,31 @@ fn next_steps_fit_what_was_seen() {
 }
 
 #[test]
+fn next_steps_keep_the_warm_up_and_a_trace_the_length_of_the_run() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    record.header.plan.warm_up = Nanos::ZERO;
+    record.header.plan.duration = Some(Nanos::from_secs(600));
+    let [explain, _, limit] = commands(&record).try_into().unwrap();
+    assert_eq!(explain, "worstcase bench --explain --warm-up 0s --loads io --duration 10m");
+    assert!(limit.contains(" --warm-up 0s "), "{limit}");
+}
+
+#[test]
+fn what_was_interrupted_before_it_measured_is_to_be_measured_and_nothing_is_claimed_of_it() {
+    let mut record = quiet();
+    record.scenarios.truncate(1);
+    record.scenarios[0].end = record::ScenarioEnd::Interrupted;
+    record.scenarios[0].series.clear();
+    record.judgement.verdict = Verdict::Inconclusive;
+    let text = report::table::bench(&record, true, Notes::All, &plain());
+    assert!(text.starts_with("nothing was measured\n") && !text.contains("Checked"), "{text}");
+    let [rest] = commands(&record).try_into().unwrap();
+    assert!(rest.starts_with("worstcase bench --loads "), "{rest}");
+}
+
+#[test]
 fn a_command_of_the_users_own_is_named_in_no_step() {
     let mut record = quiet();
     record.judgement.verdict = Verdict::Measured;

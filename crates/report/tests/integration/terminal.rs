@@ -103,7 +103,11 @@ fn a_guest_in_instruction_time_has_a_table_of_instructions() {
       had; - means too few samples
     late: share of activations served a period or more late, or missed
     ");
-    assert!(table::table(&record, true, &plain()).contains("CPU 0, instructions"));
+    assert_eq!(
+        table::table(&record, true, &plain()),
+        table::table(&record, false, &plain()),
+        "one CPU, one table"
+    );
     let foot = foot::foot(&record, Notes::All, &plain());
     let (foot, _) = foot.rsplit_once("\n\n").unwrap();
     assert!(foot.contains("Worst: 1,194,007 instructions") && !foot.contains(" us "), "{foot}");

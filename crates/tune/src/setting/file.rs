@@ -17,6 +17,12 @@ pub fn is_setting(path: &str) -> bool {
     path == latency_request::PATH || control::is_setting(path)
 }
 
+/// The file that sysctl(8) means by a name such as `vm.swappiness`; none where there is no such file.
+pub fn file_of_sysctl(root: &SysRoot, name: &str) -> Option<String> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    (control::is_setting(&path) && root.read(&path).value().is_some()).then_some(path)
+}
+
 /// `value` into each file that fits `pattern`, of files of single CPUs those of `real_time`.
 pub(super) fn expand(root: &SysRoot, pattern: &str, value: &str, real_time: &CpuList) -> Expansion {
     each(root, pattern, value, |path| concerns(root, path, real_time), Expansion::change)

@@ -23,7 +23,7 @@ use units::{CpuList, KernelVersion};
 pub use control::is_setting as is_of_kernel;
 use expansion::Expansion;
 pub use expansion::{Refusal, Step};
-pub use file::is_setting;
+pub use file::{file_of_sysctl, is_setting};
 pub use form::Form;
 pub(crate) use freed::forgets_programs;
 pub(crate) use frequency::order_limits;

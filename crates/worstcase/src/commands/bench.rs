@@ -17,9 +17,6 @@ use crate::presets::{self, Preset};
 use crate::progress::Progress;
 use failure::{Error, Result};
 
-/// A first look.
-const DURATION: Nanos = Nanos::from_secs(10);
-
 const EXAMPLES: &str = "\
 Examples:
   worstcase bench                                 six loads, 10 s each
@@ -147,7 +144,8 @@ impl Bench {
         let options = &self.measuring;
         let samples =
             options.samples.or_else(|| preset.filter(|_| self.duration.is_none()).and_then(|p| p.samples));
-        let duration = self.duration.or_else(|| preset.and_then(|p| p.duration)).unwrap_or(DURATION);
+        let duration =
+            self.duration.or_else(|| preset.and_then(|p| p.duration)).unwrap_or(Request::BENCH_DURATION);
         let preset_cstates = preset.and_then(|p| p.cstates.parse::<CStatesChoice>().ok());
         let cstates = self.cstates.or(preset_cstates).map_or(vec![CStates::AsIs], |choice| choice.0.to_vec());
         Ok(Request {

@@ -49,6 +49,11 @@ pub struct CallSetup {
     pub partners: CpuList,
 }
 
+impl CallSetup {
+    /// The call whose page faults are what is measured.
+    pub const FAULT: &'static str = "fault";
+}
+
 /// What the instrument adds to a series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -68,7 +68,7 @@ pub fn plan(spec: &Spec) -> RunPlan {
         pinned: cpu_list(spec.cpus),
         load_cpus: cpu_list(spec.cpus),
         duration: Some(spec.duration),
-        warm_up: Nanos::from_millis(500),
+        warm_up: Nanos::from_secs(1),
         policy: Some(Policy::Fifo),
         priority: Priority::try_from(98).ok(),
         cstates: spec.cstates.clone(),

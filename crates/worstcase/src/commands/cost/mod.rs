@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use operation::measure;
-use record::cost::{Cost, CostPlan, load};
+use record::cost::{CONTROL, Cost, CostPlan, load};
 use record::store::{PAGE, RunDirectory};
 use record::time::UtcTime;
 use report::Style;
+use report::text::count_of;
 use statistics::{LEAST_APART, runs_needed};
 use sys::signal::Signals;
 use sysroot::SysRoot;
@@ -120,6 +121,7 @@ impl CostCommand {
             None => RunDirectory::create_somewhere(&machine.host, started)?,
         };
         let mut cost = begun(machine, plan, started, &only);
+        output::news(&expected(&cost, settings.is_some()));
         cost.note.clone_from(&self.note);
         // Not in the record's own, which is another one each time: where a file system puts a directory is its choice.
         let above = directory.path().parent().filter(|above| !above.as_os_str().is_empty());
@@ -239,14 +241,15 @@ impl CostCommand {
 
     /// What would compare where these two records do not: a command, and what it is for.
     fn again(&self, earlier: &Cost) -> (String, String) {
-        let (against, purpose) = match &self.against {
-            None => (String::new(), "measure both set-ups in turn once more"),
+        let chosen = self.chosen();
+        let (options, purpose) = match &self.against {
+            None => (chosen, "measure both set-ups in turn once more"),
             Some(_) if !shows_cost(earlier, earlier) => {
-                (String::new(), "measure the set-up before once more, for --against")
+                (same_operations(earlier), "measure the set-up before once more, for --against")
             }
-            Some(before) => (against(before), "measure this set-up once more"),
+            Some(before) => (against(before) + &chosen, "measure this set-up once more"),
         };
-        (format!("worstcase cost{against}{}", self.chosen()), purpose.to_owned())
+        (format!("worstcase cost{options}"), purpose.to_owned())
     }
 
     /// The options that decide what is measured, as they were given, each after a blank.
@@ -272,8 +275,37 @@ fn after(cost: &Cost, path: &Path) -> Option<(String, String)> {
     Some((command, "after a change: what it costs".to_owned()))
 }
 
+/// The options that measure the operations of a record as it did, in as many rounds as are usual: it had too few.
+fn same_operations(cost: &Cost) -> String {
+    let plan = &cost.plan;
+    let second = plan.second.map_or_else(String::new, |cpu| format!(",{cpu}"));
+    let sample = if plan.sample == SAMPLE { String::new() } else { format!(" --sample {}", plan.sample) };
+    let all = || operation::operations().filter(|one| one.name != CONTROL).map(|one| one.name);
+    let measured: Vec<&str> =
+        all().filter(|name| cost.operations.iter().any(|one| one.name == *name)).collect();
+    let only = if all().eq(measured.iter().copied()) {
+        String::new()
+    } else {
+        format!(" --only {}", measured.join(","))
+    };
+    format!(" --cpus {}{second}{sample}{only}", plan.cpu)
+}
+
 fn against(path: &Path) -> String {
     format!(" --against {}", printable::shell(&path.to_string_lossy()))
+}
+
+/// What is to be measured, and how long that takes.
+fn expected(cost: &Cost, in_turn: bool) -> String {
+    let operations = cost.operations.iter().filter(|one| one.failures.is_empty()).count() as u64;
+    let CostPlan { rounds, sample, .. } = &cost.plan;
+    let (set_ups, twice) = if in_turn { (2, ", without the setting and with it") } else { (1, "") };
+    let time = sample.saturating_mul(operations * u64::from(*rounds) * set_ups).rounded();
+    format!(
+        "{} in {}{twice}: takes {time} or more",
+        count_of(operations, "operation"),
+        count_of((*rounds).into(), "round")
+    )
 }
 
 /// Whether two records show what the second set-up costs.

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use record::{Explanation, store};
+use report::text::count_of;
 
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -62,6 +63,14 @@ enum Form {
 }
 
 impl Form {
+    const fn readers(self) -> &'static str {
+        match self {
+            Self::TraceDat => "trace-cmd report and KernelShark",
+            Self::Perfetto => "ui.perfetto.dev and trace_processor",
+            Self::Json => "programs",
+        }
+    }
+
     fn file(self, explanations: &[Explanation]) -> Result<Vec<u8>> {
         Ok(match self {
             Self::TraceDat => formats::trace_dat::file(explanations),
@@ -90,6 +99,9 @@ impl Explain {
         }
         if let Some((form, file)) = self.export.zip(self.output) {
             files::write_named(&file, &form.file(&record.explanations)?)?;
+            let hits = record.explanations.iter().map(|one| one.hits.len()).sum::<usize>();
+            let hits = count_of(hits as u64, "late wake-up");
+            output::news(&format!("{}: {hits}, for {}", file.display(), form.readers()));
             return Ok(ExitCode::SUCCESS);
         }
         let text = if self.json {

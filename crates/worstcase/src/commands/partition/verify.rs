@@ -38,7 +38,7 @@ pub struct Verify {
     rt: Option<CpuList>,
 
     /// How long to count
-    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = options::duration)]
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, default_value_t = USUAL, value_parser = options::duration)]
     duration: Nanos,
 
     /// Events a second allowed on each CPU: of each thing, or NAME=N for one row or thread; may be given several times [default: 1]
@@ -54,6 +54,9 @@ pub struct Verify {
     #[arg(long)]
     json: bool,
 }
+
+/// For how long it is counted unless somebody says otherwise.
+const USUAL: Nanos = Nanos::from_secs(10);
 
 /// What was counted, as it is printed in JSON.
 #[derive(Serialize)]
@@ -99,7 +102,11 @@ impl Verify {
 
     /// What fits the proof: to set the CPUs apart, to trace who called, to measure.
     fn next(&self, proof: &Proof, root: &SysRoot, style: &Style) -> String {
+        let is_root = rustix::process::geteuid().is_root();
         let steps: &[(&str, &str)] = match (proof.verdict, asked_for(root).is_empty(), self.trace) {
+            ("fail", true, _) if !is_root => {
+                &[("partition create", "as root: keep everything else off these CPUs")]
+            }
             ("fail", true, _) => &[("partition create", "keep everything else off these CPUs")],
             ("fail", false, false) => &[("partition verify --trace", "name the callers as well")],
             ("pass", ..) => &[("bench --cpus", "measure the latency there")],
@@ -107,11 +114,22 @@ impl Verify {
         };
         let command = |words: &str| match words.strip_suffix("--cpus") {
             Some(words) => format!("worstcase {words}--cpus {}", proof.cpus),
+            None if words.contains("verify") => {
+                format!("worstcase {words} --rt {}{}", proof.cpus, self.chosen())
+            }
             None => format!("worstcase {words} --rt {}", proof.cpus),
         };
         let steps: Vec<(String, String)> =
             steps.iter().map(|(words, purpose)| (command(words), (*purpose).to_owned())).collect();
         report::next::steps(&steps, style).into_iter().map(|line| line + "\n").collect()
+    }
+
+    /// The options that decide what is counted and allowed, as they were given, each after a blank.
+    fn chosen(&self) -> String {
+        let duration =
+            if self.duration == USUAL { String::new() } else { format!(" --duration {}", self.duration) };
+        let allow = self.allow.iter().map(|one| format!(" --allow {}", printable::shell(&one.to_string())));
+        std::iter::once(duration).chain(allow).collect()
     }
 
     fn cpus(&self, root: &SysRoot) -> Result<CpuList> {
@@ -358,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_one_source_is_told_its_cure_once_and_for_these_cpus() {
+    fn what_has_one_source_has_its_cure_once_and_for_these_cpus() {
         let program = |name: &str| Residue {
             cpu: CpuId(1),
             kind: Kind::UnpinnedThread,

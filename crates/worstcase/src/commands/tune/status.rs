@@ -69,7 +69,7 @@ fn summary(off: usize, pending: usize) -> String {
     const REPAIR: &str = "worstcase tune keep --reconcile repairs what can be repaired";
     match (off, pending) {
         (0, 0) => "all as written".into(),
-        (0, _) => format!("{pending} pending: they hold once their devices interrupt again"),
+        (0, _) => format!("{pending} pending: they do not hold before their devices interrupt again"),
         (_, 0) => format!("{off} not as written; {REPAIR}"),
         (_, _) => format!("{off} not as written, {pending} pending; {REPAIR}"),
     }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn what_waits_for_an_interrupt_is_not_offered_for_repair() {
         assert_eq!(summary(0, 0), "all as written");
-        assert_eq!(summary(0, 9), "9 pending: they hold once their devices interrupt again");
+        assert_eq!(summary(0, 9), "9 pending: they do not hold before their devices interrupt again");
         assert!(summary(2, 0).starts_with("2 not as written; worstcase tune keep --reconcile"));
         assert!(summary(2, 9).starts_with("2 not as written, 9 pending; worstcase tune keep"));
     }

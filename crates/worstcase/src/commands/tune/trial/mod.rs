@@ -124,6 +124,12 @@ fn code_of_search(found: &Found) -> u8 {
 /// Kernel parameters cannot be tried on a machine that runs.
 pub fn refuse_parameters(settings: &[Setting]) -> Result<()> {
     let Some(word) = settings.iter().find(|setting| setting.is_parameter()) else { return Ok(()) };
+    if let Some(file) = word.as_file() {
+        return Err(Error::new(
+            format!("{word} is the name that sysctl has for a file"),
+            format!("did you mean {file}?"),
+        ));
+    }
     let hint = "try it in guests: tune trial and tune search take --kernel NAME (worstcase lab kernels list); a rule, a file or \
                 threads are written as worstcase tune trial --help says";
     Err(Error::new(format!("{word} is a kernel parameter: it takes effect at the next boot only"), hint))

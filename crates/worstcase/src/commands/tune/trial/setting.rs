@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use audit::Rules;
+use audit::{Asker, Profile, Rules};
 use lab::parameters;
+use record::Fact;
 use sysroot::SysRoot;
 use tune::plan::Threads;
 use tune::{Change, Plan, Request};
@@ -63,6 +64,13 @@ impl Setting {
         self.kind == Kind::Parameter
     }
 
+    /// The file that a name of sysctl stands for, with the value; none where there is no such file.
+    pub fn as_file(&self) -> Option<String> {
+        let (name, value) =
+            self.text.split_once('=').filter(|(name, _)| self.is_parameter() && name.contains('.'))?;
+        Some(format!("{}={value}", tune::file_of_sysctl(&SysRoot::live(), name)?))
+    }
+
     /// Whether it is what a rule asks for.
     pub fn is_rule(&self) -> bool {
         self.kind == Kind::Rule
@@ -82,11 +90,24 @@ impl Setting {
         }
     }
 
+    /// Whether it is a rule that asks for something on isolated CPUs only.
+    fn is_for_isolated_cpus(&self) -> bool {
+        let rules = Rules::built_in().ok();
+        let rule = rules.as_ref().and_then(|rules| rules.get(&self.text)).filter(|_| self.is_rule());
+        rule.is_some_and(|rule| {
+            let asks = |asker| rule.wanted.contains_key(&asker);
+            asks(Asker::Profile(Profile::Isolated)) && !asks(Asker::Any)
+        })
+    }
+
     /// What it asks for on the machine at `root`, and the machine's CPUs for real time.
     fn requests(&self, selection: &Selection, root: &SysRoot) -> Result<(Vec<Request>, CpuList)> {
         match &self.kind {
             Kind::Rule => Selection { only: vec![self.text.clone()], ..selection.clone() }.requests_for(root),
             Kind::Change(change) => {
+                if let Change::Files { path, .. } = change {
+                    refuse_absent(path, root)?;
+                }
                 let otherwise = match change {
                     Change::Threads(_) => "no thread of the kernel has that name and a lower priority",
                     _ => "it says so already, or more than that",
@@ -120,6 +141,18 @@ fn file(text: &str) -> Result<Change> {
         return Err(Error::new(message, "as in /proc/sys/vm/stat_interval=10"));
     }
     Ok(Change::Files { path: path.to_owned(), value: value.to_owned() })
+}
+
+/// A file that is named in full and is not there: a name that was mistyped, or another kernel's.
+fn refuse_absent(path: &str, root: &SysRoot) -> Result<()> {
+    if path.contains('*') || root.exists(path) != Fact::Absent {
+        return Ok(());
+    }
+    let (directory, name) = path.rsplit_once('/').unwrap_or_default();
+    let names = root.list(directory);
+    let names = names.value().into_iter().flatten().map(String::as_str);
+    let hint = failure::did_you_mean(name, names, "this kernel has no such file");
+    Err(Error::new(format!("{path}: there is no such file"), hint))
 }
 
 fn threads(text: &str, name: &str, value: &str) -> Result<Change> {
@@ -156,7 +189,10 @@ pub fn plan(settings: &[Setting], selection: &Selection, root: &SysRoot) -> Resu
         let alone = tune::plan(root, &own, &cpus);
         if alone.steps.is_empty() {
             let why = alone.refusals.first().map(|refusal| refusal.why_not.clone());
-            let hint = why.unwrap_or_else(|| "worstcase check passes that rule here".to_owned());
+            let hint = why.unwrap_or_else(|| match setting.is_for_isolated_cpus() && cpus.is_empty() {
+                true => "it is for CPUs that are isolated: name them with --isolate".to_owned(),
+                false => "worstcase check passes that rule here".to_owned(),
+            });
             return Err(Error::new(format!("{setting} would change nothing here"), hint));
         }
         requests.extend(own);
@@ -193,6 +229,26 @@ mod tests {
         {
             assert!(Setting::parse(word).unwrap().is_parameter(), "{word}");
         }
+    }
+
+    #[test]
+    fn a_name_of_sysctl_is_a_parameter_and_the_file_is_known() {
+        let setting = Setting::parse("vm.swappiness=10").unwrap();
+        assert!(setting.is_parameter());
+        assert_eq!(setting.as_file().as_deref(), Some("/proc/sys/vm/swappiness=10"));
+        assert_eq!(Setting::parse("vm.nosuch=10").unwrap().as_file(), None);
+        assert_eq!(Setting::parse("rcupdate.rcu_expedited=1").unwrap().as_file(), None);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_no_setting_that_holds_already() {
+        let root =
+            SysRoot::of(sysroot::Tree::whole([("/proc/sys/vm/swappiness".to_owned(), b"60\n".to_vec())]));
+        let error =
+            |text: &str| plan(&[Setting::parse(text).unwrap()], &Selection::default(), &root).unwrap_err();
+        let absent = error("/proc/sys/vm/swapiness=10");
+        assert!(absent.message.contains("no such file") && absent.hint.contains("swappiness"), "{absent:?}");
+        assert!(error("/proc/sys/vm/swappiness=60").message.contains("would change nothing"));
     }
 
     #[test]
