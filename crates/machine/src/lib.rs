@@ -51,6 +51,7 @@ pub mod taken;
 pub mod tasks;
 pub mod unseen;
 pub mod users;
+pub mod waits;
 
 pub use command_line::CommandLine;
 pub use counters::{Snapshot, busy_between, evidence_between};

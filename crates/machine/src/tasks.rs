@@ -156,13 +156,18 @@ pub(crate) fn ids(root: &SysRoot, directory: &str) -> Vec<i32> {
     root.numbered(directory, "").into_iter().filter_map(|id| i32::try_from(id).ok()).collect()
 }
 
+/// The ids of a process's threads; none if it is gone.
+pub fn thread_ids(root: &SysRoot, pid: i32) -> Vec<i32> {
+    ids(root, &format!("/proc/{pid}/task"))
+}
+
 /// The threads of a process, affinity included; none if it is gone.
 pub fn threads(root: &SysRoot, pid: i32) -> Vec<Task> {
     threads_without_affinity(root, pid).map(|task| with_affinity(root, task)).collect()
 }
 
 fn threads_without_affinity(root: &SysRoot, pid: i32) -> impl Iterator<Item = Task> {
-    ids(root, &format!("/proc/{pid}/task")).into_iter().filter_map(move |tid| task(root, pid, tid))
+    thread_ids(root, pid).into_iter().filter_map(move |tid| task(root, pid, tid))
 }
 
 /// The processes that stem from `pid`, by their first threads, parents before children. One whose parent is gone

@@ -2,7 +2,7 @@
 //! experiment (`worstcase check --wake`), a hog of each priority beside the thread.
 
 use serde::{Deserialize, Serialize};
-use units::{CpuId, Nanos, Policy};
+use units::{CpuId, CpuList, Nanos, Policy};
 
 use crate::Machine;
 
@@ -22,6 +22,37 @@ pub struct WakePaths {
     pub wake_ups: u32,
     /// What was found.
     pub paths: Vec<WakePath>,
+    /// How the threads of a program wait, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
+}
+
+/// How the threads of a program wait, as it was seen in looks at all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Program {
+    /// The process.
+    pub pid: i32,
+    /// How often its threads were looked at.
+    pub looks: u32,
+    /// Each call that each of them was seen waiting in, the most frequent first. Threads that never waited have none.
+    pub waits: Vec<Waiting>,
+}
+
+/// A call that a thread waits in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Waiting {
+    /// The thread.
+    pub thread: Thread,
+    /// The CPUs that it may use.
+    pub cpus: CpuList,
+    /// The call, and on what: `epoll_wait: timerfd, eventfd`.
+    pub call: String,
+    /// The ways that this is, by their names; none for what is not tried.
+    pub ways: Vec<String>,
+    /// In how many of the looks it waited there.
+    pub seen: u32,
 }
 
 /// What wakes a thread that waits.
@@ -59,7 +90,7 @@ pub struct WakePath {
     pub instead: String,
 }
 
-/// A thread of the kernel.
+/// A thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thread {

@@ -1,6 +1,6 @@
 //! Wake paths: which way of waiting is safe at which priority.
 
-use record::wake_path::{Thread, WakePath, WakePaths, Waker};
+use record::wake_path::{Program, Thread, Waiting, WakePath, WakePaths, Waker};
 use units::Policy;
 
 use crate::grid::{Cell, Column, Grid};
@@ -9,7 +9,11 @@ use crate::text::{aligned, count_of, wrap};
 
 /// The table, what it means and what helps.
 pub fn text(found: &WakePaths, style: &Style) -> String {
-    let mut text = grid(found).render(style);
+    let mut text = match &found.program {
+        Some(program) => threads(program, found).render(style) + "\n",
+        None => String::new(),
+    };
+    text += &grid(found).render(style);
     let mut add = |head: &str, words: &str, hang: usize| {
         wrap(head, words, hang, style.width).iter().for_each(|line| text += &format!("{line}\n"));
     };
@@ -60,6 +64,38 @@ fn grid(found: &WakePaths) -> Grid {
     // No kernel thread on any of the ways: nothing to show.
     let columns = columns.into_iter().filter(|column| column.cells.iter().any(|cell| !cell.text.is_empty()));
     Grid { corner: unit.name().into(), labels, columns: columns.collect() }
+}
+
+/// The threads of a program, and from which priority on others delay them.
+fn threads(program: &Program, found: &WakePaths) -> Grid {
+    let mut columns = ["waits by", "seen", "delayed from"]
+        .map(|head| Column { head: vec![head.into()], cells: Vec::new() });
+    let mut labels = Vec::new();
+    for wait in &program.waits {
+        let thread = &wait.thread;
+        labels.push(format!("{} [{}] {}", name(thread), thread.tid, wait.cpus.named()));
+        let seen = format!("{} of {}", wait.seen, program.looks);
+        let cells = [Cell::plain(wait.call.clone()), Cell::plain(seen), delayed(wait, found)];
+        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.cells.push(cell));
+    }
+    Grid { corner: format!("threads of {}", program.pid), labels, columns: columns.into() }
+}
+
+/// By all the ways that a wait is, the lowest priority that delays it.
+fn delayed(wait: &Waiting, found: &WakePaths) -> Cell {
+    if !wait.thread.policy.is_real_time() {
+        return Cell { text: "not real-time".into(), tone: Tone::Faint };
+    }
+    let tried = |name: &String| found.paths.iter().find(|path| path.way == *name);
+    let of: Vec<Option<&WakePath>> = wait.ways.iter().map(tried).collect();
+    let is_below = |priority: &u32| *priority < wait.thread.priority;
+    let lowest = of.iter().flatten().filter_map(|path| path.delayed_from).filter(is_below).min();
+    let is_known = !of.is_empty() && of.iter().all(|path| path.is_some_and(|path| path.is_safe().is_some()));
+    match lowest {
+        Some(priority) => Cell { text: format!("FIFO {priority}"), tone: Tone::Bad },
+        None if is_known => Cell { text: "never".into(), tone: Tone::Good },
+        None => Cell { text: "not known".into(), tone: Tone::Doubtful },
+    }
 }
 
 fn from(path: &WakePath) -> Cell {

@@ -13,6 +13,7 @@
 
 pub mod allocation;
 pub mod birth;
+pub mod blocked;
 pub mod clock;
 pub mod cpu;
 pub mod device;

@@ -24,11 +24,13 @@
 
 mod audit;
 mod holder;
+mod program;
 mod trial;
 mod wait;
 mod way;
 
 pub use audit::{Plan, audit};
+pub use program::watch;
 pub use record::wake_path::Waker;
 pub use trial::{BURST, TRIALS, Trials, trials};
 pub use wait::Wait;

@@ -32,10 +32,10 @@ pub struct Program {
 
 /// All of them. The aims are 5,000,000 and 1,500,000: a limit goes up only with a new command, by what that takes. The last were
 /// the probe of the kernel's calls with the counters around every scenario (100 KB, 79 KB in the agent), what `check --recipe`
-/// compares of quantities, claims and other programs' files (126 KB), and trials without steal (27 KB). What the programs consist of,
-/// and what made them smaller, is in docs/size.md.
+/// compares of quantities, claims and other programs' files (126 KB), trials without steal (27 KB), and how programs wait (25 KB). What
+/// the programs consist of, and what made them smaller, is in docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 6_340_000 }, Program { name: "worstcase-agent", limit: 2_400_000 }];
+    [Program { name: "worstcase", limit: 6_380_000 }, Program { name: "worstcase-agent", limit: 2_430_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";

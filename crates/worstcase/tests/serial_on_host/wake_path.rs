@@ -35,14 +35,19 @@ fn timers_pass_through_a_thread_of_the_kernel(kernel: &str) {
     let script = "worstcase check --wake --json; \
                   for place in /proc/[0-9]*; do read name <$place/comm; \
                   [ $name = ktimers/0 ] && chrt -f -p 85 ${place#/proc/} >/dev/null; done; \
-                  worstcase check --wake=timerfd,posix-timer --json; true";
+                  worstcase check --wake=timerfd,posix-timer,uring-timeout --json; \
+                  worstcase measure --wake timerfd -D 1m --quiet >/dev/null 2>&1 & busybox sleep 3; \
+                  for place in /proc/[0-9]*/task/*; do read name <$place/comm; \
+                  [ $name = probe/0 ] && program=${place#/proc/} && program=${program%%/*}; done; \
+                  worstcase check --wake --pid $program --json; true";
     let found = found(kernel, script);
-    let [before, after] = &found[..] else { panic!("{found:?}") };
+    let [before, after, of_program] = &found[..] else { panic!("{found:?}") };
+    a_program_is_seen_to_wait_and_is_delayed_from_the_priority_of_the_thread(of_program);
     let mut ways = unsafe_ways(before);
     ways.sort_unstable();
-    assert_eq!(ways, ["mutex", "posix-timer", "timerfd"], "{before:?}");
+    assert_eq!(ways, ["mutex", "posix-timer", "timerfd", "uring-timeout"], "{before:?}");
     inversion_is_shown(before);
-    for way in ["posix-timer", "timerfd"] {
+    for way in ["posix-timer", "timerfd", "uring-timeout"] {
         let path = of(before, way);
         assert_eq!(path.delayed_from, Some(1), "{path:?}");
         let through: Vec<(&str, u32)> =
@@ -53,6 +58,21 @@ fn timers_pass_through_a_thread_of_the_kernel(kernel: &str) {
         assert!(of(before, "nanosleep").worst.unwrap().0 * 10 < path.worst.unwrap().0, "{path:?}");
     }
     assert_eq!(unsafe_ways(after), [""; 0], "{after:?}");
+}
+
+/// By then the thread that serves the timers is at FIFO 85, and the program waits at FIFO 98.
+fn a_program_is_seen_to_wait_and_is_delayed_from_the_priority_of_the_thread(found: &WakePaths) {
+    let program = found.program.as_ref().unwrap();
+    let wait = program.waits.iter().find(|wait| wait.thread.name == "probe/0").unwrap();
+    assert_eq!(
+        (wait.call.as_str(), wait.ways.as_slice()),
+        ("read: timerfd", &["timerfd".to_owned()][..]),
+        "{found:?}"
+    );
+    assert!(wait.seen * 10 > program.looks * 8, "{wait:?}");
+    assert_eq!(found.priority, 98);
+    let [path] = &found.paths[..] else { panic!("{found:?}") };
+    assert_eq!((path.way.as_str(), path.delayed_from), ("timerfd", Some(85)), "{path:?}");
 }
 
 /// A hog above the thread that holds the lock delays the waiter, unless its priority is inherited: then the waiter waits for what was

@@ -29,7 +29,8 @@ const EXAMPLES: &str = "Examples:
   worstcase check --kconfig .config                a kernel before it is booted
   worstcase check --root board.txt                 a saved snapshot
   worstcase check --recipe howto.txt               a guide before you copy it
-  worstcase check --wake                           which calls wait safely here";
+  worstcase check --wake                           which calls wait safely here
+  worstcase check --wake --pid 4711                how a program waits";
 
 /// Judge this machine, another one's files, or a kernel configuration for real time
 ///
@@ -131,7 +132,7 @@ impl From<Emitted> for Form {
 impl Check {
     pub fn run(mut self) -> Result<ExitCode> {
         if self.wake.is_asked() {
-            return self.wake.run(self.json);
+            return self.wake.run(self.subject.pid(), self.json);
         }
         let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
         self.take_what_is_applied();

@@ -49,7 +49,7 @@ pub struct SubjectOptions {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kconfig", "cmdline", "arch"])]
     root: Option<PathBuf>,
 
-    /// Judge this process too: policies, priorities, CPUs, locked memory, limits
+    /// Judge this process too: policies, priorities, CPUs, locked memory, limits; with --wake, how its threads wait
     #[arg(long, value_name = "PID", conflicts_with_all = ["kconfig", "cmdline", "arch"])]
     pid: Option<i32>,
 }
@@ -92,6 +92,11 @@ impl SubjectOptions {
     pub fn name(&self) -> String {
         let path = self.kconfig.as_ref().or(self.root.as_ref());
         path.map_or_else(|| "this machine".to_owned(), |path| path.display().to_string())
+    }
+
+    /// The process that is asked for.
+    pub fn pid(&self) -> Option<i32> {
+        self.pid
     }
 
     /// Whether this machine is judged.

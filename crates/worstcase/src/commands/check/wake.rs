@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use record::wake_path::WakePaths;
+use record::wake_path::{Program, Waiting, WakePaths};
 use sys::signal::{Signal, Signals};
 use sysroot::SysRoot;
 use units::{CpuId, CpuList};
@@ -24,9 +24,9 @@ pub struct WakeOptions {
     #[arg(long, value_name = "CPU", requires = "wake", help_heading = "Wake paths")]
     wake_cpu: Option<u32>,
 
-    /// The priority of the thread that waits
-    #[arg(long, value_name = "N", requires = "wake", default_value = "80", value_parser = clap::value_parser!(u32).range(2..=98), help_heading = "Wake paths")]
-    wake_priority: u32,
+    /// The priority of the thread that waits [default: 80, or the highest of the program that --pid names]
+    #[arg(long, value_name = "N", requires = "wake", value_parser = clap::value_parser!(u32).range(2..=98), help_heading = "Wake paths")]
+    wake_priority: Option<u32>,
 }
 
 impl WakeOptions {
@@ -35,16 +35,21 @@ impl WakeOptions {
         self.wake.is_some()
     }
 
-    /// Tries them. 0: none is delayed; 1: one is; 3: some are not known.
-    pub fn run(&self, json: bool) -> Result<ExitCode> {
+    /// Tries them, those of a program where one is named. 0: none is delayed; 1: one is; 3: some are not known.
+    pub fn run(&self, pid: Option<i32>, json: bool) -> Result<ExitCode> {
         let machine = runner::guest::machine(&SysRoot::live())?;
+        let signals = Signals::take()?;
+        let program = pid.map(|pid| watched(pid, &signals)).transpose()?;
+        let ways = match &program {
+            Some(program) => used(program, self.ways()?),
+            None => self.ways()?,
+        };
         let plan =
-            Plan { cpu: self.cpu(&machine.cpus.online)?, priority: self.wake_priority, ways: self.ways()? };
+            Plan { cpu: self.cpu(&machine.cpus.online)?, priority: self.priority(program.as_ref()), ways };
         if machine.lab.is_some() {
             // A guest has nobody who would do it; where it fails, the way over it is not known.
             let _ = sys::net::switch_loopback_on();
         }
-        let signals = Signals::take()?;
         let root = SysRoot::live();
         let mut stopped = false;
         let mut follow = |way: &Way| {
@@ -65,6 +70,7 @@ impl WakeOptions {
             burst: BURST,
             wake_ups: TRIALS as u32,
             paths: paths?,
+            program,
         };
         output::final_data(&match json {
             true => serde_json::to_string(&found).unwrap_or_default() + "\n",
@@ -88,6 +94,12 @@ impl WakeOptions {
         }
     }
 
+    fn priority(&self, program: Option<&Program>) -> u32 {
+        let threads = program.iter().flat_map(|program| &program.waits).map(|wait| &wait.thread);
+        let highest = threads.filter(|one| one.policy.is_real_time()).map(|one| one.priority).max();
+        self.wake_priority.or(highest.map(|priority| priority.clamp(2, 98))).unwrap_or(80)
+    }
+
     fn ways(&self) -> Result<Vec<Way>> {
         let names = self.wake.as_deref().unwrap_or_default();
         if names == ["all"] {
@@ -101,6 +113,29 @@ impl WakeOptions {
         };
         names.iter().map(find).collect()
     }
+}
+
+/// How the threads of a program wait.
+fn watched(pid: i32, signals: &Signals) -> Result<Program> {
+    output::news(&format!("looking at how the threads of {pid} wait"));
+    let is_stop = |signal: Signal| signal != Signal::User1;
+    let program = wakepath::watch(&SysRoot::live(), pid, &mut || !signals.next().is_some_and(is_stop))?;
+    match program.waits.is_empty() {
+        true => Err(Error::new(
+            format!("no thread of {pid} was seen waiting, in {} looks", program.looks),
+            "they compute, or wait too shortly to be seen",
+        )),
+        false => Ok(program),
+    }
+}
+
+/// Those of `ways` by which real-time threads of a program wait; all its threads, where none is.
+fn used(program: &Program, mut ways: Vec<Way>) -> Vec<Way> {
+    let is_real_time = |wait: &&Waiting| wait.thread.policy.is_real_time();
+    let has_any = program.waits.iter().any(|wait| is_real_time(&wait));
+    let of: Vec<&Waiting> = program.waits.iter().filter(|wait| !has_any || is_real_time(wait)).collect();
+    ways.retain(|way| of.iter().any(|wait| wait.ways.iter().any(|name| name == way.name)));
+    ways
 }
 
 fn code(found: &WakePaths, asked: usize) -> ExitCode {
