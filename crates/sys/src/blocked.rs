@@ -1,5 +1,8 @@
 //! Which system call a thread is blocked in, of the numbers in /proc/PID/task/TID/syscall (proc(5)).
 
+/// The number of a system call.
+pub type Number = libc::c_long;
+
 /// A call in which a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked {
@@ -42,49 +45,51 @@ pub enum Blocked {
     /// `io_uring_enter`.
     Ring,
     /// Any other, by its number.
-    Other(i64),
+    Other(Number),
 }
 
 /// Numbers of this architecture, as libc has them: those without a time of 64 bits, then those with one.
 #[cfg(target_pointer_width = "64")]
 mod numbers {
+    use super::Number;
     use libc::{
         SYS_clock_nanosleep, SYS_futex, SYS_mq_timedreceive, SYS_ppoll, SYS_pselect6, SYS_rt_sigtimedwait,
     };
 
-    pub const SLEEPS: [libc::c_long; 1] = [SYS_clock_nanosleep];
-    pub const FUTEXES: [libc::c_long; 1] = [SYS_futex];
-    pub const QUEUES: [libc::c_long; 1] = [SYS_mq_timedreceive];
-    pub const POLLS: [libc::c_long; 1] = [SYS_ppoll];
-    pub const SELECTS: [libc::c_long; 1] = [SYS_pselect6];
-    pub const SIGNALS: [libc::c_long; 1] = [SYS_rt_sigtimedwait];
+    pub const SLEEPS: [Number; 1] = [SYS_clock_nanosleep];
+    pub const FUTEXES: [Number; 1] = [SYS_futex];
+    pub const QUEUES: [Number; 1] = [SYS_mq_timedreceive];
+    pub const POLLS: [Number; 1] = [SYS_ppoll];
+    pub const SELECTS: [Number; 1] = [SYS_pselect6];
+    pub const SIGNALS: [Number; 1] = [SYS_rt_sigtimedwait];
 }
 
 /// The same for 32 bits. The numbers of calls with a time of 64 bits are those of all architectures.
 #[cfg(target_pointer_width = "32")]
 mod numbers {
+    use super::Number;
     use libc::{
         SYS_clock_nanosleep, SYS_futex, SYS_mq_timedreceive, SYS_ppoll, SYS_pselect6, SYS_rt_sigtimedwait,
     };
 
-    pub const SLEEPS: [libc::c_long; 2] = [SYS_clock_nanosleep, 407];
-    pub const FUTEXES: [libc::c_long; 2] = [SYS_futex, 422];
-    pub const QUEUES: [libc::c_long; 2] = [SYS_mq_timedreceive, 419];
-    pub const POLLS: [libc::c_long; 2] = [SYS_ppoll, 414];
-    pub const SELECTS: [libc::c_long; 2] = [SYS_pselect6, 413];
-    pub const SIGNALS: [libc::c_long; 2] = [SYS_rt_sigtimedwait, 421];
+    pub const SLEEPS: [Number; 2] = [SYS_clock_nanosleep, 407];
+    pub const FUTEXES: [Number; 2] = [SYS_futex, 422];
+    pub const QUEUES: [Number; 2] = [SYS_mq_timedreceive, 419];
+    pub const POLLS: [Number; 2] = [SYS_ppoll, 414];
+    pub const SELECTS: [Number; 2] = [SYS_pselect6, 413];
+    pub const SIGNALS: [Number; 2] = [SYS_rt_sigtimedwait, 421];
 }
 
-const EPOLL_PWAIT2: libc::c_long = 441;
-const IO_URING_ENTER: libc::c_long = 426;
+const EPOLL_PWAIT2: Number = 441;
+const IO_URING_ENTER: Number = 426;
 
 impl Blocked {
     /// What a thread waits in, by the number of its call and the six arguments.
-    pub fn of(number: i64, arguments: [u64; 6]) -> Self {
+    pub fn of(number: Number, arguments: [u64; 6]) -> Self {
         use numbers::{FUTEXES, POLLS, QUEUES, SELECTS, SIGNALS, SLEEPS};
         let [first, second, third, fourth, fifth, _] = arguments;
         let fd = first as i32;
-        match number as libc::c_long {
+        match number {
             one if SLEEPS.contains(&one) || one == libc::SYS_nanosleep => Self::Sleep,
             one if FUTEXES.contains(&one) => futex(second, fourth != 0),
             one if POLLS.contains(&one) => Self::Poll { array: first, count: second, timed: third != 0 },
@@ -121,8 +126,8 @@ fn futex(operation: u64, timed: bool) -> Blocked {
     target_arch = "powerpc64",
     target_arch = "powerpc"
 ))]
-fn older(number: i64, [first, second, third, fourth, ..]: [u64; 6]) -> Blocked {
-    match number as libc::c_long {
+fn older(number: Number, [first, second, third, fourth, ..]: [u64; 6]) -> Blocked {
+    match number {
         libc::SYS_poll => Blocked::Poll { array: first, count: second, timed: third as i32 > 0 },
         libc::SYS_epoll_wait => Blocked::Epoll { fd: first as i32, timed: fourth as i32 > 0 },
         libc::SYS_pause => Blocked::Signal,
@@ -137,7 +142,7 @@ fn older(number: i64, [first, second, third, fourth, ..]: [u64; 6]) -> Blocked {
     target_arch = "powerpc64",
     target_arch = "powerpc"
 )))]
-fn older(number: i64, _: [u64; 6]) -> Blocked {
+fn older(number: Number, _: [u64; 6]) -> Blocked {
     Blocked::Other(number)
 }
 
@@ -147,7 +152,7 @@ mod tests {
 
     #[test]
     fn calls_are_known_by_their_numbers_and_arguments() {
-        let of = |number: libc::c_long, arguments| Blocked::of(number as i64, arguments);
+        let of = |number: Number, arguments| Blocked::of(number, arguments);
         assert_eq!(of(libc::SYS_clock_nanosleep, [1; 6]), Blocked::Sleep);
         assert_eq!(of(libc::SYS_futex, [1, 128 | 9, 0, 7, 0, 0]), Blocked::Futex { timed: true });
         assert_eq!(of(libc::SYS_futex, [1, 128 | 6, 0, 7, 0, 0]), Blocked::InheritingFutex);
@@ -160,6 +165,6 @@ mod tests {
             Blocked::Epoll { fd: 5, timed: false }
         );
         assert_eq!(of(libc::SYS_read, [3, 0, 0, 0, 0, 0]), Blocked::Read(3));
-        assert_eq!(of(libc::SYS_openat, [0; 6]), Blocked::Other(libc::SYS_openat as i64));
+        assert_eq!(of(libc::SYS_openat, [0; 6]), Blocked::Other(libc::SYS_openat));
     }
 }

@@ -316,7 +316,9 @@ fn epoll_wait() -> Result<Ends> {
     tried(epoll::add(&set, &counter, data, epoll::EventFlags::IN), "epoll_ctl")?;
     let wait = move || {
         let mut events = Vec::with_capacity(1);
-        tried(epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), None), "epoll_wait")?;
+        // Work of the kernel for this thread, as after a ring of io_uring was closed, ends it early.
+        let waited = || epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), None);
+        tried(rustix::io::retry_on_intr(waited), "epoll_wait")?;
         read_one(&counter)
     };
     Ok((Box::new(For(wait)), trigger))
