@@ -7,9 +7,8 @@
 use record::{Record, Unit};
 use units::Nanos;
 
-use crate::differences::PHASES;
-use crate::differences::is_of_loads;
 pub use crate::differences::{Difference, Weight, differences};
+use crate::differences::{PHASES, is_of_loads};
 use crate::figures::{Figures, Row, Terms};
 use crate::grid::{Cell, Column, Grid};
 use crate::group::{Group, HeadParts, Key, groups};

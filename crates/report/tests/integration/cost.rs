@@ -3,9 +3,11 @@
 use record::cost::{CONTROL, COST_VERSION, Cost, CostPlan, Failure, Operation, Place, Sample, Turn};
 use record::{Fact, Machine, Tool};
 use report::Style;
-use report::cost::{SetUp, Trade, against, compared, json, page, text};
+use report::cost::{Measured, SetUp, Trade, against, compared, json, page, text, trade_of};
 use statistics::Value;
 use units::{CpuId, Nanos, Random, Seed};
+
+use crate::sample::Spec;
 
 const ROUNDS: u32 = 9;
 const FAMILIES: [&str; 3] = ["pipes", "sockets", "files"];
@@ -292,7 +294,31 @@ fn single_runs_have_a_ratio_and_no_interval_and_costs_that_are_missing_are_said_
     let sentences = Trade::of("p99".into(), &set_ups).unwrap().sentences();
     assert!(sentences[0].contains("3.00x shorter at p99 under io, of too few runs"), "{sentences:?}");
     assert!(sentences[1].contains("what it costs was not measured"), "{sentences:?}");
+    let [one, two, _] = set_ups.each_ref().map(|one| (one.name.clone(), one.tails.clone(), one.cost));
+    let turned = [two, one].map(|(name, tails, cost)| SetUp { name, tails, cost });
+    let sentences = Trade::of("p99".into(), &turned).unwrap().sentences();
+    assert!(sentences[0].contains("3.00x longer at p99 under io, of too few runs"), "{sentences:?}");
     assert!(Trade::of("p99".into(), &set_ups[..1]).is_none());
+}
+
+#[test]
+fn latencies_of_other_plans_have_no_ratio_and_costs_still_have_theirs() {
+    let mut draws = Seed(26).stream("plans");
+    let measured = |name: &str, cost: Cost, priority: u8| {
+        let mut latencies = Spec { loads: vec!["io"], ..Spec::default() }.record();
+        latencies.header.plan.priority = units::Priority::try_from(priority).ok();
+        Measured { name: name.into(), records: vec![latencies], cost }
+    };
+    let mut cost = || record(30, &mut draws, |_, draw| 1e4 * draw);
+    let both = [measured("one", cost(), 98), measured("two", cost(), 80)];
+    let trade = trade_of(&both).unwrap();
+    let sentence = &trade.sentences()[0];
+    assert!(sentence.starts_with("two against one: its latencies are not comparable; costs "), "{sentence}");
+    let text = trade.text(&Style::default());
+    assert!(text.starts_with("NOT COMPARABLE") && text.contains("one / two: priority: 98 / 80"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(!text.contains("p99.9 shorter"), "{text}");
+    assert_eq!(trade.json()["objections"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl Check {
     fn next(&self, audit: &Audit) -> Vec<(String, String)> {
         let failed: Vec<&Finding> = audit.with(Outcome::Failed).collect();
         let Some(worst) = failed.first() else { return Vec::new() };
-        let mut next = vec![(format!("worstcase why {}", worst.rule), "reasons, price, sources".to_owned())];
+        let mut next = vec![(self.why(&worst.rule), "reasons, price, sources".to_owned())];
         let (on_machine, subject) = (self.subject.is_a_machine(), self.subject.arguments());
         let has = |domain| failed.iter().any(|finding| finding.cure.iter().any(|cure| cure.domain == domain));
         let asked = self.asked();
@@ -218,6 +218,19 @@ impl Check {
             next.push((command, "the kernel configuration that helps".to_owned()));
         }
         next
+    }
+
+    /// The command that says what is behind a rule, as it was judged here.
+    fn why(&self, rule: &str) -> String {
+        let (subject, asked) = (self.subject.arguments(), self.asked());
+        let pid = self.subject.pid().map(|pid| format!(" --pid {pid}"));
+        if self.subject.is_a_machine() && pid.is_none() {
+            return format!("worstcase why {rule}{subject}{asked}");
+        }
+        let source = self.papers.completes_by().map(|tree| tree.to_string_lossy());
+        let source = source.map(|tree| format!(" --kernel-source {}", printable::shell(&tree)));
+        let more: String = pid.into_iter().chain(source).collect();
+        format!("worstcase check{subject}{more}{asked} --explain {rule}")
     }
 
     fn form(&self, audit: &Audit) -> String {
