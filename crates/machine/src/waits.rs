@@ -5,7 +5,7 @@ use sys::blocked::Blocked;
 use sysroot::{SysRoot, parsed};
 
 /// Descriptors of one wait that are looked at.
-const MOST_DESCRIPTORS: usize = 64;
+pub const MOST_DESCRIPTORS: usize = 64;
 
 /// What a descriptor of a process leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]

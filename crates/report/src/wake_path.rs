@@ -86,15 +86,10 @@ fn delayed(wait: &Waiting, found: &WakePaths) -> Cell {
     if !wait.thread.policy.is_real_time() {
         return Cell { text: "not real-time".into(), tone: Tone::Faint };
     }
-    let tried = |name: &String| found.paths.iter().find(|path| path.way == *name);
-    let of: Vec<Option<&WakePath>> = wait.ways.iter().map(tried).collect();
-    let is_below = |priority: &u32| *priority < wait.thread.priority;
-    let lowest = of.iter().flatten().filter_map(|path| path.delayed_from).filter(is_below).min();
-    let is_known = !of.is_empty() && of.iter().all(|path| path.is_some_and(|path| path.is_safe().is_some()));
-    match lowest {
-        Some(priority) => Cell { text: format!("FIFO {priority}"), tone: Tone::Bad },
-        None if is_known => Cell { text: "never".into(), tone: Tone::Good },
-        None => Cell { text: "not known".into(), tone: Tone::Doubtful },
+    match (wait.delayed_from(&found.paths), wait.is_safe(&found.paths)) {
+        (Some(priority), _) => Cell { text: format!("FIFO {priority}"), tone: Tone::Bad },
+        (None, Some(true)) => Cell { text: "never".into(), tone: Tone::Good },
+        (None, _) => Cell { text: "not known".into(), tone: Tone::Doubtful },
     }
 }
 

@@ -29,6 +29,12 @@ pub fn watch(root: &SysRoot, pid: i32, follow: &mut dyn FnMut() -> bool) -> Resu
         look(root, &mut program)?;
         std::thread::sleep(BETWEEN);
     }
+    if !program.waits.is_empty() {
+        let others = tasks::threads(root, pid).into_iter().filter(|task| task.policy.is_real_time());
+        let others = others.filter(|task| program.waits.iter().all(|wait| wait.thread.tid != task.tid));
+        let never: Vec<Waiting> = others.map(|task| never_seen(&task)).collect();
+        program.waits.extend(never);
+    }
     for wait in &mut program.waits {
         // Policies and CPUs as they are now: a program may set them after its start.
         if let Some(task) = tasks::task(root, pid, wait.thread.tid) {
@@ -62,6 +68,12 @@ fn refused(what: &str, pid: i32, errno: i32) -> Error {
     Error::new(message, "as root, or as the user whose program it is")
 }
 
+/// A thread that ran, or slept elsewhere, whenever it was looked at: how it waits is not known.
+fn never_seen(task: &Task) -> Waiting {
+    let call = "not seen waiting".to_owned();
+    Waiting { thread: thread(task), cpus: task.cpus.clone(), call, ways: Vec::new(), whole: false, seen: 0 }
+}
+
 fn thread(task: &Task) -> Thread {
     Thread { name: task.name.clone(), tid: task.tid, policy: task.policy, priority: task.priority }
 }
@@ -81,42 +93,67 @@ fn look(root: &SysRoot, program: &mut Program) -> Result<()> {
             // It runs, it has ended meanwhile, or the kernel was built without HAVE_ARCH_TRACEHOOK.
             Fact::Absent | Fact::Unsupported => continue,
         };
-        let (call, ways) = named(root, pid, blocked);
+        let Named { call, ways, whole } = named(root, pid, blocked);
         let same = program.waits.iter_mut().find(|wait| wait.thread.tid == tid && wait.call == call);
         match same {
-            Some(wait) => wait.seen += 1,
+            // What a descriptor was once not known to be may be anything.
+            Some(wait) => (wait.seen, wait.whole) = (wait.seen + 1, wait.whole && whole),
             None => {
                 let Some(task) = tasks::task(root, pid, tid) else { continue };
                 let ways = ways.into_iter().map(str::to_owned).collect();
                 let cpus = units::CpuList::new();
-                program.waits.push(Waiting { thread: thread(&task), cpus, call, ways, seen: 1 });
+                program.waits.push(Waiting { thread: thread(&task), cpus, call, ways, whole, seen: 1 });
             }
         }
     }
     Ok(())
 }
 
-/// A wait in words, and the ways of [`crate::WAYS`] that it is.
-fn named(root: &SysRoot, pid: i32, blocked: Blocked) -> (String, Vec<&'static str>) {
+/// A wait in words, the ways of [`crate::WAYS`] that it is, and whether these are all of it.
+struct Named {
+    call: String,
+    ways: Vec<&'static str>,
+    whole: bool,
+}
+
+impl Named {
+    fn whole(call: &str, ways: &[&'static str]) -> Self {
+        Self { call: call.into(), ways: ways.to_vec(), whole: true }
+    }
+
+    fn partly(call: impl Into<String>, ways: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { call: call.into(), ways: ways.into_iter().collect(), whole: false }
+    }
+}
+
+fn named(root: &SysRoot, pid: i32, blocked: Blocked) -> Named {
     let timeout = |timed: bool| timed.then_some("poll-timeout");
     match blocked {
-        Blocked::Sleep => ("clock_nanosleep".into(), vec!["nanosleep"]),
-        Blocked::Futex { timed: true } => ("futex, timed".into(), vec!["futex-timeout", "futex"]),
-        Blocked::Futex { timed: false } => ("futex".into(), vec!["futex"]),
-        Blocked::InheritingFutex => ("futex with priority inheritance".into(), vec!["pi-mutex"]),
+        Blocked::Sleep => Named::whole("clock_nanosleep", &["nanosleep"]),
+        Blocked::Futex { timed: true } => Named::whole("futex, timed", &["futex-timeout", "futex"]),
+        Blocked::Futex { timed: false } => Named::whole("futex", &["futex"]),
+        Blocked::InheritingFutex => Named::whole("futex with priority inheritance", &["pi-mutex"]),
         Blocked::Poll { array, count, timed } => {
-            of_descriptors("poll", root, pid, &waits::polled(root, pid, array, count), timeout(timed))
+            let fds = waits::polled(root, pid, array, count);
+            let mut found = of_descriptors("poll", root, pid, &fds, timeout(timed));
+            found.whole &= fds.len() as u64 == count;
+            found
         }
-        Blocked::Select { timed } => ("select".into(), timeout(timed).into_iter().collect()),
+        // Its sets of bits are not looked at.
+        Blocked::Select { timed } => Named::partly("select", timeout(timed)),
         Blocked::Epoll { fd, timed } => {
+            let fds = waits::in_set(root, pid, fd);
             let others = timeout(timed).into_iter().chain(["epoll"]);
-            of_descriptors("epoll_wait", root, pid, &waits::in_set(root, pid, fd), others)
+            let mut found = of_descriptors("epoll_wait", root, pid, &fds, others);
+            found.whole &= (1..waits::MOST_DESCRIPTORS).contains(&fds.len());
+            found
         }
         Blocked::Read(fd) => of_descriptors("read", root, pid, &[fd], None),
-        Blocked::Signal => ("sigwaitinfo".into(), vec!["posix-timer", "signal"]),
-        Blocked::Queue => ("mq_receive".into(), vec!["mqueue"]),
-        Blocked::Ring => ("io_uring_enter".into(), vec!["uring-timeout", "uring-read"]),
-        Blocked::Other(number) => (format!("system call {number}"), Vec::new()),
+        Blocked::Signal => Named::whole("sigwaitinfo", &["posix-timer", "signal"]),
+        Blocked::Queue => Named::whole("mq_receive", &["mqueue"]),
+        // What was asked of it lies in its rings.
+        Blocked::Ring => Named::partly("io_uring_enter", ["uring-timeout", "uring-read"]),
+        Blocked::Other(number) => Named::partly(format!("system call {number}"), None),
     }
 }
 
@@ -126,14 +163,17 @@ fn of_descriptors(
     pid: i32,
     fds: &[i32],
     others: impl IntoIterator<Item = &'static str>,
-) -> (String, Vec<&'static str>) {
+) -> Named {
     let mut kinds: Vec<Kind> = fds.iter().map(|fd| kind(root, pid, *fd)).collect();
     kinds.order_by(Ord::cmp);
     kinds.dedup();
     let words: Vec<&str> = kinds.iter().map(|(words, _)| words.as_str()).collect();
-    let words = if words.is_empty() { call.to_owned() } else { format!("{call}: {}", words.join(", ")) };
     let ways = kinds.iter().filter_map(|(_, way)| *way);
-    (words, ways.chain(others).collect())
+    Named {
+        call: if words.is_empty() { call.to_owned() } else { format!("{call}: {}", words.join(", ")) },
+        ways: ways.chain(others).collect(),
+        whole: kinds.iter().all(|(_, way)| way.is_some()),
+    }
 }
 
 /// What a descriptor is in words, and the way that waiting for it is.
@@ -163,8 +203,6 @@ fn kind(root: &SysRoot, pid: i32, fd: i32) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use rustix::event::{EventfdFlags, eventfd};
     use sys::clock::Clock;
     use sys::timer::TimerFd;
@@ -194,8 +232,15 @@ mod tests {
         }));
         let poller = begin(Box::new(|| {
             let counter = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-            assert!(counter.as_raw_fd() > 0);
             let mut polled = [rustix::event::PollFd::new(&counter, rustix::event::PollFlags::IN)];
+            let _ = rustix::event::poll(&mut polled, None);
+        }));
+        let mixed = begin(Box::new(|| {
+            let counter = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let polled = rustix::event::PollFlags::IN;
+            let mut polled =
+                [rustix::event::PollFd::new(&counter, polled), rustix::event::PollFd::new(&listener, polled)];
             let _ = rustix::event::poll(&mut polled, None);
         }));
         let mut left = 20;
@@ -213,6 +258,10 @@ mod tests {
         assert_eq!(of(sleeper), ("clock_nanosleep", vec!["nanosleep"]));
         assert_eq!(of(timer), ("read: timerfd", vec!["timerfd"]));
         assert_eq!(of(poller), ("poll: eventfd", vec!["eventfd"]));
+        let whole = |tid: i32| found.waits.iter().find(|wait| wait.thread.tid == tid).unwrap().whole;
+        assert!(whole(sleeper) && whole(timer) && whole(poller));
+        assert_eq!(of(mixed), ("poll: TCP, eventfd", vec!["eventfd"]));
+        assert!(!whole(mixed), "a socket that no way stands for");
     }
 
     #[test]

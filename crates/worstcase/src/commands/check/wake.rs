@@ -139,7 +139,11 @@ fn used(program: &Program, mut ways: Vec<Way>) -> Vec<Way> {
 }
 
 fn code(found: &WakePaths, asked: usize) -> ExitCode {
-    let safe = || found.paths.iter().map(record::wake_path::WakePath::is_safe);
+    let waits = found.program.iter().flat_map(|program| &program.waits);
+    let waits = waits.filter(|wait| wait.thread.policy.is_real_time()).map(|wait| wait.is_safe(&found.paths));
+    let safe: Vec<Option<bool>> =
+        found.paths.iter().map(record::wake_path::WakePath::is_safe).chain(waits).collect();
+    let safe = || safe.iter().copied();
     ExitCode::from(match () {
         () if safe().any(|safe| safe == Some(false)) => 1,
         () if found.paths.len() < asked || safe().any(|safe| safe.is_none()) => 3,
