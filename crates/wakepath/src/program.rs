@@ -65,7 +65,13 @@ fn same_numbers(root: &SysRoot, pid: i32) -> Result<()> {
 
 fn refused(what: &str, pid: i32, errno: i32) -> Error {
     let message = format!("read {what} of {pid}: {}", units::errno_in_words(errno));
-    Error::new(message, "as root, or as the user whose program it is")
+    Error::new(
+        message,
+        match rustix::process::geteuid().is_root() {
+            true => "refused even to root: by the container, or a security module",
+            false => "as root, or as the user whose program it is",
+        },
+    )
 }
 
 /// A thread that ran, or slept elsewhere, whenever it was looked at: how it waits is not known.

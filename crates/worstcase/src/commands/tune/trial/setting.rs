@@ -189,10 +189,10 @@ pub fn plan(settings: &[Setting], selection: &Selection, root: &SysRoot) -> Resu
         let alone = tune::plan(root, &own, &cpus);
         if alone.steps.is_empty() {
             let why = alone.refusals.first().map(|refusal| refusal.why_not.clone());
-            let hint = why.unwrap_or_else(|| match setting.is_for_isolated_cpus() && cpus.is_empty() {
+            let hint = match setting.is_for_isolated_cpus() && cpus.is_empty() {
                 true => "it is for CPUs that are isolated: name them with --isolate".to_owned(),
-                false => "worstcase check passes that rule here".to_owned(),
-            });
+                false => why.unwrap_or_else(|| "worstcase check passes that rule here".to_owned()),
+            };
             return Err(Error::new(format!("{setting} would change nothing here"), hint));
         }
         requests.extend(own);
@@ -248,6 +248,7 @@ mod tests {
             |text: &str| plan(&[Setting::parse(text).unwrap()], &Selection::default(), &root).unwrap_err();
         let absent = error("/proc/sys/vm/swapiness=10");
         assert!(absent.message.contains("no such file") && absent.hint.contains("swappiness"), "{absent:?}");
+        assert!(error("rn-stat-interval").hint.contains("--isolate"), "of isolated CPUs");
         assert!(error("/proc/sys/vm/swappiness=60").message.contains("would change nothing"));
     }
 
