@@ -174,7 +174,7 @@ impl Kernel<'_> {
         if self.version.is_some_and(|version| version < READS_SYSCTL) {
             return (NotRead, format!("the kernel reads sysctl. since {READS_SYSCTL}"));
         }
-        let file = format!("/proc/sys/{}", name.replace('.', "/"));
+        let file = file_of_sysctl(name);
         match self.root.exists(&file) {
             Fact::Value(()) => {
                 (Read, format!("{file} is there, and the kernel's log does not complain of it"))
@@ -262,6 +262,11 @@ fn has_whole(text: &str, part: &str) -> bool {
             text[at + part.len()..].chars().next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
         !before && (!after || part.ends_with('='))
     })
+}
+
+/// The file that sysctl(8) means by a name such as `vm.swappiness`, whether it is there or not.
+pub fn file_of_sysctl(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) fn read(survey: &Survey, kind: Kind<'_>) -> Reading {
         Kind::Cpus(path) => Reading::new(cpus(&survey.root, path), &[path]),
         Kind::Each(pattern) => each(survey, pattern),
         Kind::Sysctl(name) => {
-            let path = format!("/proc/sys/{}", name.replace('.', "/"));
+            let path = machine::taken::file_of_sysctl(name);
             Reading::new(file(&survey.root, &path), &[&path])
         }
     }

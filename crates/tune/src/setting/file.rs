@@ -19,7 +19,7 @@ pub fn is_setting(path: &str) -> bool {
 
 /// The file that sysctl(8) means by a name such as `vm.swappiness`; none where there is no such file.
 pub fn file_of_sysctl(root: &SysRoot, name: &str) -> Option<String> {
-    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    let path = machine::taken::file_of_sysctl(name);
     (control::is_setting(&path) && root.read(&path).value().is_some()).then_some(path)
 }
 
