@@ -81,7 +81,8 @@ impl Tally {
         all
     }
 
-    /// All residues, but for threads seen passing by tracing that the looks have named as well.
+    /// All residues, each once: but for threads seen passing by tracing that the looks have named as well, and for the tick as
+    /// a timer that ran out where the interrupts that it came by are counted.
     pub fn named(&self) -> Vec<Residue> {
         let all = self.residues();
         let is_named = |passing: &Residue| {
@@ -93,7 +94,13 @@ impl Tally {
             };
             all.iter().filter(|one| one.cpu == passing.cpu).any(|one| same(&one))
         };
-        all.iter().filter(|one| one.kind != Kind::Passing || !is_named(one)).cloned().collect()
+        let has_interrupts = |cpu| all.iter().any(|one| one.cpu == cpu && is_of_timer(one));
+        let is_again = |one: &Residue| match one.kind {
+            Kind::Passing => is_named(one),
+            Kind::Timer => is_tick(one) && has_interrupts(one.cpu),
+            _ => false,
+        };
+        all.iter().filter(|one| !is_again(one)).cloned().collect()
     }
 
     /// What could not be counted, in words.
@@ -249,4 +256,16 @@ fn described(name: &str, row: &Row) -> String {
 /// By how much a thread's counter grew: from 0 where the thread is new.
 fn increase(before: Option<u64>, after: u64) -> u64 {
     after.saturating_sub(before.unwrap_or_default())
+}
+
+/// The tick's function, as a timer: by its name since Linux 6.8, and before.
+fn is_tick(residue: &Residue) -> bool {
+    residue.kind == Kind::Timer && matches!(residue.name.as_str(), "tick_nohz_handler" | "tick_sched_timer")
+}
+
+/// Interrupts of a CPU's own timer, by which the tick comes: x86's row, and arm64's by its handler.
+fn is_of_timer(residue: &Residue) -> bool {
+    let handler = residue.words.rsplit(' ').next();
+    residue.kind == Kind::Interrupt
+        && (residue.name == "LOC" || residue.name == "arch_timer" || handler == Some("arch_timer"))
 }

@@ -269,3 +269,24 @@ proptest! {
         let _ = (rows(&text), slices(&text), stat_field(&text, 39), stat_field(&text, 0));
     }
 }
+
+/// `verify --trace` had each tick in two rows, and both above the allowance.
+#[test]
+fn a_tick_counts_once_as_interrupt_and_as_timer_where_no_interrupt_is_counted() {
+    let with = |interrupts: &str| {
+        let rows = |count: u64| activity(&interrupts.replace("COUNT", &count.to_string()), "", 0, &[]);
+        let mut tally = Tally::new(one());
+        tally.add(&rows(100), &rows(350));
+        for function in ["tick_nohz_handler", "tick_sched_timer", "hrtimer_wakeup"] {
+            tally.add_events(CpuId(1), Kind::Timer, function, "", 7);
+        }
+        let named = tally.named().into_iter();
+        named.map(|residue| format!("{} {}", residue.name, residue.events)).collect::<Vec<_>>()
+    };
+    let once = with(" CPU0 CPU1\nLOC: 800 COUNT Local timer interrupts\n");
+    assert_eq!(once, ["LOC 250", "hrtimer_wakeup 7"]);
+    let arm = with(" CPU0 CPU1\n11: 800 COUNT GICv3 27 Level arch_timer\n");
+    assert_eq!(arm, ["11 250", "hrtimer_wakeup 7"]);
+    let none = with(" CPU0 CPU1\n24: 9 COUNT PCI-MSI 1-edge eth0\n");
+    assert_eq!(none, ["24 250", "hrtimer_wakeup 7", "tick_nohz_handler 7", "tick_sched_timer 7"]);
+}

@@ -103,15 +103,7 @@ impl Verify {
     /// What fits the proof: to set the CPUs apart, to trace who called, to measure.
     fn next(&self, proof: &Proof, root: &SysRoot, style: &Style) -> String {
         let is_root = rustix::process::geteuid().is_root();
-        let steps: &[(&str, &str)] = match (proof.verdict, asked_for(root).is_empty(), self.trace) {
-            ("fail", true, _) if !is_root => {
-                &[("partition create", "as root: keep everything else off these CPUs")]
-            }
-            ("fail", true, _) => &[("partition create", "keep everything else off these CPUs")],
-            ("fail", false, false) => &[("partition verify --trace", "name the callers as well")],
-            ("pass", ..) => &[("bench --cpus", "measure the latency there")],
-            _ => &[],
-        };
+        let steps = steps(proof.verdict, asked_for(root).is_empty(), self.trace, is_root);
         let command = |words: &str| match words.strip_suffix("--cpus") {
             Some(words) => format!("worstcase {words}--cpus {}", proof.cpus),
             None if words.contains("verify") => {
@@ -120,7 +112,7 @@ impl Verify {
             None => format!("worstcase {words} --rt {}", proof.cpus),
         };
         let steps: Vec<(String, String)> =
-            steps.iter().map(|(words, purpose)| (command(words), (*purpose).to_owned())).collect();
+            steps.into_iter().map(|(words, purpose)| (command(words), purpose)).collect();
         report::next::steps(&steps, style).into_iter().map(|line| line + "\n").collect()
     }
 
@@ -182,6 +174,22 @@ impl Verify {
             residues,
         })
     }
+}
+
+/// A command without its CPUs, and what it is for. Each once: for who is not root with the word that root must type it.
+fn steps(
+    verdict: &str,
+    has_no_partition: bool,
+    is_traced: bool,
+    is_root: bool,
+) -> Option<(&'static str, String)> {
+    let for_root = |purpose: &str| if is_root { purpose.to_owned() } else { format!("as root: {purpose}") };
+    Some(match (verdict, has_no_partition, is_traced) {
+        ("fail", true, _) => ("partition create", for_root("keep everything else off these CPUs")),
+        ("fail", false, false) => ("partition verify --trace", for_root("name the callers as well")),
+        ("pass", ..) => ("bench --cpus", for_root("measure the latency there")),
+        _ => return None,
+    })
 }
 
 /// The CPUs of all partitions: those that were asked for, whether the kernel gives them or not.
@@ -338,6 +346,22 @@ mod tests {
             changes: vec![],
             residues,
         }
+    }
+
+    #[test]
+    fn a_next_step_is_named_once_and_for_root_where_this_is_not() {
+        let words = |verdict, is_root| {
+            let steps = [true, false].map(|none| steps(verdict, none, false, is_root));
+            steps.map(|step| step.map(|(command, purpose)| format!("{command}: {purpose}")))
+        };
+        let own = [
+            "partition create: keep everything else off these CPUs",
+            "partition verify --trace: name the callers as well",
+        ];
+        assert_eq!(words("fail", true), own.map(|words| Some(words.to_owned())));
+        assert_eq!(words("fail", false), own.map(|words| Some(words.replacen(": ", ": as root: ", 1))));
+        assert_eq!(words("inconclusive", false), [None, None]);
+        assert_eq!(steps("fail", false, true, false), None, "it was traced already");
     }
 
     #[test]
