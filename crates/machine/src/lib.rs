@@ -60,7 +60,7 @@ pub use cpusets::{
     V1, is_of_v2, is_slice, partition_around, partition_at, partition_of, partitions, processes_in,
 };
 pub use disturbances::Disturbances;
-pub use facts::{machine, throttling_now};
+pub use facts::{has_idle_states, machine, throttling_now};
 pub use heat::{Heat, temperature};
 pub use kernel_config::KernelConfig;
 pub use kernel_log::KernelLog;

@@ -81,6 +81,12 @@ pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
     warnings
 }
 
+/// That late wake-ups were to be explained and were not: why, and what helps, as far as that is known.
+pub fn not_explained(why: &str, cure: &str) -> Warning {
+    let cure = if cure.is_empty() { "explain a run on another machine, or as root" } else { cure };
+    Warning::note(Id::NotExplained, why, cure)
+}
+
 /// Warnings that follow from a load that ran alone.
 pub fn of_load_alone(load: &LoadEvidence) -> Vec<Warning> {
     load::of_stressors(load)
@@ -318,6 +324,10 @@ fn of_throttling(machine: &Machine) -> Option<Warning> {
 fn of_division(header: &Header) -> Vec<Warning> {
     let (cpus, plan) = (&header.machine.cpus, &header.plan);
     let mut warnings = Vec::new();
+    warnings.extend(plan.cstates_left_out.as_ref().map(|why| {
+        let cure = "nothing to do: restricted they would be the same figures again";
+        Warning::note(Id::CStatesLeftOut, why, cure)
+    }));
     let isolated = cpus.isolated.value().cloned().unwrap_or_default();
     let apart = plan.partition.as_ref().map_or(isolated.clone(), |partition| isolated.union(&partition.cpus));
     let common = plan.cpus.difference(&apart);
@@ -491,6 +501,22 @@ mod tests {
         ] {
             assert_eq!(is_serial(name), serial, "{name}");
         }
+    }
+
+    #[test]
+    fn a_policy_of_c_states_that_was_left_out_is_noted_with_its_reason() {
+        let mut header = header();
+        header.plan.cstates_left_out = Some("there are none".into());
+        let warnings = of_run(&header, &[scenario(&[5_000])]);
+        assert_eq!(ids(&warnings), [(Id::CStatesLeftOut, Effect::Note)]);
+        assert_eq!(warnings[0].evidence, "there are none");
+    }
+
+    #[test]
+    fn what_was_not_explained_is_a_note_with_a_cure() {
+        let known = not_explained("idle was not explained: no tracefs", "mount it");
+        assert_eq!((known.effect, known.cure.as_str()), (Effect::Note, "mount it"));
+        assert!(!not_explained("idle was not explained", "").cure.is_empty());
     }
 
     #[test]

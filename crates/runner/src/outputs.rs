@@ -10,7 +10,7 @@ use record::{Explanation, Header, Out, Record, Scenario, validity};
 use units::Nanos;
 
 use crate::samples_file::SamplesFile;
-use failure::Result;
+use failure::{Error, Result};
 
 /// Makes a page of a record, or says why it cannot.
 pub type Page = fn(&Record) -> std::result::Result<String, String>;
@@ -105,11 +105,12 @@ impl Outputs {
         mut self,
         header: Header,
         scenarios: Vec<Scenario>,
-        explanations: Vec<Explanation>,
+        (explanations, not_explained): (Vec<Explanation>, Option<&Error>),
     ) -> (Record, Option<PathBuf>) {
         self.losses.extend(self.samples.as_mut().and_then(SamplesFile::close));
         let ended = UtcTime(sys::clock::unix_seconds());
-        let warnings = validity::of_run(&header, &scenarios);
+        let mut warnings = validity::of_run(&header, &scenarios);
+        warnings.extend(not_explained.map(|why| validity::not_explained(&why.message, &why.hint)));
         let judgement = Judgement::default();
         let mut record = Record { header, ended: Some(ended), scenarios, explanations, warnings, judgement };
         record.judgement = verdict::judge(&record, &self.losses);

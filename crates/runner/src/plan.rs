@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use failure::{Error, Result};
 use load::{Catalogue, Load};
-use record::{LoadDirectory, LoadLeftOut, Machine, Request, RunPlan, Tuned};
+use record::{CStates, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan, Tuned};
 use sysroot::SysRoot;
 use units::Seed;
 
@@ -80,6 +80,17 @@ pub(crate) fn plan(request: &Request, division: &Division, known: &[Load]) -> Re
     check_loads(&plan, known)?;
     plan.instrument.check(&plan)?;
     Ok(plan)
+}
+
+/// Leaves restricted C-states out where both policies are planned and it is known that there are none to restrict: the same
+/// would be measured twice. Alone they are measured as asked for, and that nothing was restricted is said.
+pub(crate) fn restrict(plan: &mut RunPlan, has_idle_states: Option<bool>) {
+    let are_both = plan.cstates.contains(&CStates::AsIs) && plan.cstates.contains(&CStates::Restrict);
+    if are_both && has_idle_states == Some(false) {
+        plan.cstates.retain(|policy| *policy != CStates::Restrict);
+        let why = "this kernel has no idle states to restrict (cpuidle): each load is measured once, as-is";
+        plan.cstates_left_out = Some(why.to_owned());
+    }
 }
 
 /// A seed that differs from run to run, short enough to be typed again.
@@ -210,5 +221,24 @@ impl Division {
             Some(name) => Self::inside(root, machine, name, wanted, load),
             None => Self::of(root, machine, wanted, load),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_policies_of_c_states_are_measured_unless_it_is_known_that_there_are_none() {
+        let both = vec![CStates::AsIs, CStates::Restrict];
+        let of = |cstates: &[CStates], known| {
+            let mut plan = RunPlan { cstates: cstates.to_vec(), ..RunPlan::default() };
+            restrict(&mut plan, known);
+            (plan.cstates, plan.cstates_left_out.is_some())
+        };
+        assert_eq!(of(&both, Some(true)), (both.clone(), false));
+        assert_eq!(of(&both, None), (both.clone(), false), "unknown");
+        assert_eq!(of(&both, Some(false)), (vec![CStates::AsIs], true));
+        assert_eq!(of(&[CStates::Restrict], Some(false)), (vec![CStates::Restrict], false), "as asked for");
     }
 }

@@ -74,7 +74,8 @@ impl Run {
             _ => Vec::new(),
         };
         let (stop_failure, explanation_failure) = (session.stop_failure, session.explanation_failure);
-        let (record, path) = session.outputs.finish(session.header, scenarios, explanations);
+        let explained = (explanations, explanation_failure.as_ref());
+        let (record, path) = session.outputs.finish(session.header, scenarios, explained);
         Ok(Outcome { record, path, interrupted, failure, stop_failure, explanation_failure })
     }
 }

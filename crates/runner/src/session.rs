@@ -71,6 +71,7 @@ impl Session {
         let division = Division::asked(&root, &machine, &request)?;
         let loads = plan::known_loads(&request)?;
         let mut plan = plan::plan(&request, &division, &loads)?;
+        plan::restrict(&mut plan, machine::has_idle_states(&root));
         let directory = plan::directory(&request, &mut plan, &loads)?;
         let explain = plan::explain(&request, means)?;
         let load_user = request.load_user.as_deref().map(plan::load_user).transpose()?;

@@ -128,6 +128,33 @@ pub fn words(text: &str) {
     styled(&printable::lines(text));
 }
 
+/// Says what a user must know, in lines that the terminal holds.
+pub fn warning(text: &str) {
+    words(&folded(&format!("warning: {text}"), stated_width(Stream::Error)));
+}
+
+/// Text whose lines are as wide as the terminal at most: longer ones go on below. As it is where nobody said how wide one is: a
+/// program may read it.
+fn folded(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let fitting = |line: &str| match line.chars().count() <= width {
+        true => format!("{line}\n"),
+        false => report::text::paragraph(line, 0, width),
+    };
+    text.lines().map(fitting).collect::<String>().trim_end().to_owned()
+}
+
+/// The width of the terminal, or that COLUMNS names: none for a pipe of which nobody said one.
+pub fn stated_width(stream: Stream) -> Option<usize> {
+    is_terminal(stream).then(|| style(stream).width).or_else(asked_width)
+}
+
+/// The width that COLUMNS names.
+fn asked_width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok()?;
+    columns.parse().ok().filter(|&columns| columns >= 20)
+}
+
 /// Writes words of our own, with colours. Names of others may stand among them: of what a terminal obeys, colours alone pass.
 pub fn styled(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable::coloured(text));
@@ -162,8 +189,14 @@ pub fn end_progress() {
 
 /// Says what went wrong and what to do.
 pub fn error(error: &Error) {
-    words(&format!("error: {}", error.message));
-    let hint = fitting(&error.hint, rustix::process::geteuid().is_root());
+    let width = is_terminal(Stream::Error).then(|| style(Stream::Error).width);
+    words(&folded(&format!("error: {}", error.message), width));
+    hint(&error.hint);
+}
+
+/// Says what to do about what was said before. Commands in it stay whole.
+pub fn hint(hint: &str) {
+    let hint = fitting(hint, rustix::process::geteuid().is_root());
     if !hint.is_empty() {
         words(&format!("  hint: {hint}"));
     }
@@ -182,15 +215,15 @@ fn fitting(hint: &str, is_root: bool) -> String {
 /// has failed anyway.
 pub fn conclude(outcome: &Outcome, show: impl FnOnce() -> Result<(), Error>) -> ExitCode {
     let verdict = outcome.record.judgement.verdict;
-    outcome.stop_failure.iter().for_each(|failure| words(&format!("warning: {failure}")));
-    outcome.explanation_failure.iter().for_each(|failure| {
-        words(&format!("warning: {}", failure.message));
-        if !failure.hint.is_empty() {
-            words(&format!("  hint: {}", failure.hint));
-        }
-    });
     outcome.failure.iter().for_each(error);
-    ExitCode::from(match show() {
+    let shown = show();
+    // Both change no figure, and would scroll away above the tables.
+    outcome.stop_failure.iter().for_each(|failure| warning(&failure.to_string()));
+    outcome.explanation_failure.iter().for_each(|failure| {
+        warning(&failure.message);
+        hint(&failure.hint);
+    });
+    ExitCode::from(match shown {
         Ok(()) => outcome.exit_code(),
         Err(lost) => {
             error(&lost);
@@ -252,11 +285,9 @@ pub fn style(stream: Stream) -> Style {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
     let width = window(stream).map(|size| usize::from(size.ws_col)).filter(|&width| width >= 20);
-    let columns =
-        || variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|&columns| columns >= 20);
     Style {
         colour: terminal && variable("NO_COLOR").is_none() && !is_dumb(),
-        width: width.or_else(columns).unwrap_or(if terminal { 80 } else { PIPE_WIDTH }),
+        width: width.or_else(asked_width).unwrap_or(if terminal { 80 } else { PIPE_WIDTH }),
         unicode: locale.to_uppercase().replace('-', "").contains("UTF8"),
     }
 }
@@ -286,6 +317,16 @@ mod tests {
         assert!(to_root.starts_with("root was refused: a capability is missing"), "{to_root}");
         assert!(to_root.ends_with(", or name a place that you may use"), "{to_root}");
         assert_eq!(fitting("give another file", true), "give another file");
+    }
+
+    #[test]
+    fn lines_longer_than_the_terminal_go_on_below_and_others_stay_as_they_are() {
+        let text = "error: cannot read it\n  | a mark below\nand a line that is longer than that";
+        assert_eq!(folded(text, None), text, "in a pipe");
+        assert_eq!(
+            folded(text, Some(24)),
+            "error: cannot read it\n  | a mark below\nand a line that is\nlonger than that"
+        );
     }
 
     #[test]

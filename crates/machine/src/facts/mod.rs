@@ -45,6 +45,11 @@ pub fn machine(root: &SysRoot) -> Machine {
     }
 }
 
+/// Whether idle states can be restricted; none where that cannot be known.
+pub fn has_idle_states(root: &SysRoot) -> Option<bool> {
+    processors::has_idle_states(root)
+}
+
 /// What the kernel takes from real-time threads, read anew.
 pub fn throttling_now(root: &SysRoot) -> record::Throttling {
     throttling::throttling(root, &kernel::names(root).release)

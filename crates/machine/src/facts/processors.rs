@@ -128,10 +128,39 @@ pub(super) fn idle_states(root: &SysRoot, cpu: CpuId) -> Vec<IdleState> {
     idle_directories(root, cpu).iter().filter_map(state).collect()
 }
 
+/// Whether idle states can be restricted: whether a CPU has states of cpuidle. None where that cannot be known.
+pub(super) fn has_idle_states(root: &SysRoot) -> Option<bool> {
+    let cpus = cpus(root).online;
+    if cpus.iter().any(|cpu| !idle_directories(root, cpu).is_empty()) {
+        return Some(true);
+    }
+    let driver = root.read("/sys/devices/system/cpu/cpuidle/current_driver");
+    match driver {
+        Fact::Value(driver) if driver.trim() == "none" => Some(false),
+        // Without CONFIG_CPU_IDLE there is no such directory, where sysfs can be read at all.
+        Fact::Absent if root.read("/sys/devices/system/cpu/online").value().is_some() => Some(false),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use sysroot::FakeTree;
+
+    #[test]
+    fn idle_states_that_cannot_be_seen_are_not_taken_for_none() {
+        const ONLINE: (&str, &str) = ("/sys/devices/system/cpu/online", "0-1");
+        const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+        const STATE: (&str, &str) = ("/sys/devices/system/cpu/cpu0/cpuidle/state0/name", "POLL");
+        let of = |files: &[(&str, &str)]| has_idle_states(&FakeTree::new(files).root);
+        assert_eq!(of(&[ONLINE, (DRIVER, "intel_idle\n"), STATE]), Some(true));
+        assert_eq!(of(&[ONLINE, (DRIVER, "none\n")]), Some(false));
+        assert_eq!(of(&[ONLINE]), Some(false), "no cpuidle in this kernel");
+        assert_eq!(of(&[ONLINE, (DRIVER, "intel_idle\n")]), None, "a driver, and no states to be seen");
+        assert_eq!(of(&[]), None, "no sysfs");
+    }
 
     #[test]
     fn keys_of_cpuinfo_match_whole() {

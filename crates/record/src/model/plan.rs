@@ -96,6 +96,9 @@ pub struct RunPlan {
     pub priority: Option<Priority>,
     /// The C-state policies, each measured under each load.
     pub cstates: Vec<CStates>,
+    /// Why restricted C-states were not measured beside the others, where both were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cstates_left_out: Option<String>,
     /// How often each scenario is measured.
     pub repeat: u32,
     /// Seed of everything random.

@@ -204,6 +204,10 @@ warnings! {
     FailSafe => "fail-safe", "ordinary programs had no CPU, and the machine was out of reach";
     /// The probe failed.
     ProbeFailed => "probe-failed", "the probe failed";
+    /// The trace that was to explain late wake-ups could not be made.
+    NotExplained => "not-explained", "late wake-ups were not explained";
+    /// Both C-state policies were asked for, and there is nothing to restrict.
+    CStatesLeftOut => "cstates-left-out", "restricted C-states were not measured";
     /// The machine was busy before any load.
     BusyBefore => "busy-before", "the machine was busy before the run";
 }

@@ -221,16 +221,14 @@ fn is_brought_back(header: &Header, path: Option<&Path>) -> bool {
 /// Where the record is. A path that nobody named and that does not begin here is one that the next boot empties.
 fn say_where(path: Option<&Path>, named: bool) {
     let Some(path) = path else {
-        output::words(
-            "warning: no record is kept: neither here nor in /run, /dev/shm or /tmp can a directory be made",
+        output::warning(
+            "no record is kept: neither here nor in /run, /dev/shm or /tmp can a directory be made",
         );
         return;
     };
     output::news(&format!("record: {}", path.display()));
     if !named && path.is_absolute() {
-        output::words(
-            "warning: the working directory cannot be written: copy the record before the next boot",
-        );
+        output::warning("the working directory cannot be written: copy the record before the next boot");
     }
 }
 
@@ -260,11 +258,11 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
         total.rounded()
     ));
     for left_out in &plan.left_out {
-        output::words(&format!("warning: not measured: {}: {}", left_out.cpus.named(), left_out.reason));
+        output::warning(&format!("not measured: {}: {}", left_out.cpus.named(), left_out.reason));
     }
     for left_out in &plan.loads_left_out {
-        output::words(&format!(
-            "warning: load {} is left out: {} (--load-dir names another place)",
+        output::warning(&format!(
+            "load {} is left out: {} (--load-dir names another place)",
             left_out.load, left_out.reason
         ));
     }
@@ -278,9 +276,12 @@ fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
     if let Some(temperature) = temperature.value() {
         output::news(&format!("temperature before any load: {} C", temperature / 1000));
     }
+    if let Some(why) = &plan.cstates_left_out {
+        output::warning(&format!("--cstates restrict is left out: {why}"));
+    }
     if plan.cstates.contains(&CStates::Restrict) && machine.idle_states.is_empty() {
-        output::words(
-            "warning: this kernel shows no idle states (cpuidle): --cstates restrict has nothing to restrict",
+        output::warning(
+            "this kernel shows no idle states (cpuidle): --cstates restrict has nothing to restrict",
         );
     }
     if plan.cstates == [CStates::AsIs]
