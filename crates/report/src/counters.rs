@@ -25,6 +25,7 @@ pub(crate) struct Row {
 
 /// All of them, scenario by scenario; none for records of versions that did not read them.
 pub(crate) fn rows(record: &Record) -> Vec<Row> {
+    let record = &*record.for_readers();
     record.scenarios.iter().flat_map(|scenario| rows_of(record, scenario)).collect()
 }
 

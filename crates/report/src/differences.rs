@@ -8,7 +8,7 @@ use units::InOrder;
 
 use crate::group::end_word;
 use crate::instrument;
-use crate::text::joined;
+use crate::text::{clip_inside, harmless, joined};
 
 /// Something in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,10 +234,35 @@ fn tuned_differences(left: &Header, right: &Header, differences: &mut Vec<Differ
     }
 }
 
-/// `never`, or `0 in 430 settings`.
+/// Values of a rule that are shown, and how long each may be: a mask of many CPUs is no reading matter.
+const MOST_VALUES: usize = 2;
+const MOST_OF_VALUE: usize = 24;
+
+/// `never`, or `0 in 430 settings`; of several values the first ones.
 fn tuned(one: &Tuned) -> String {
-    let values = one.values.join(", ");
+    let shown = one.values.iter().take(MOST_VALUES).map(|value| short(value));
+    let more = (one.values.len() > MOST_VALUES).then(|| "..".to_owned());
+    let values = shown.chain(more).collect::<Vec<_>>().join(", ");
     if one.settings > 1 { format!("{values} in {} settings", one.settings) } else { values }
+}
+
+/// A value in one short word or two: a mask without its leading zeros, anything long cut in the middle, nothing as such.
+fn short(value: &str) -> String {
+    let words = harmless(value).split_whitespace().collect::<Vec<_>>().join(" ");
+    let groups: Vec<&str> = words.split(',').collect();
+    let is_group = |group: &&str| group.len() == 8 && group.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let rest = groups.iter().skip(1);
+    let is_mask = groups.iter().all(|group| group.bytes().all(|digit| digit.is_ascii_hexdigit()))
+        && (groups.len() > 1 && rest.clone().all(is_group) || is_group(&groups[0]));
+    let words = match is_mask {
+        true => words.trim_start_matches(['0', ',']).to_owned(),
+        false => words,
+    };
+    match words.as_str() {
+        "" if is_mask => "0".to_owned(),
+        "" => "nothing".to_owned(),
+        words => clip_inside(words, MOST_OF_VALUE),
+    }
 }
 
 /// What each load was made of, by name. A run that was cut off does not know; it has said so already.

@@ -16,6 +16,7 @@ const PIECES: usize = 16;
 
 /// All explanations of a record; empty where there is none.
 pub fn text(record: &Record, style: &Style) -> String {
+    let record = &*record.for_readers();
     let unit = record.header.machine.unit();
     let each = record.explanations.iter().map(|explanation| one(record, explanation, unit, style));
     each.collect::<Vec<_>>().join("\n")
@@ -86,13 +87,33 @@ pub(crate) fn head(record: &Record, explanation: &Explanation, unit: Unit) -> St
     } else {
         format!("were {} to {}", unit.figure(least.latency), unit.with_name(worst.latency))
     };
-    let which = match (explanation.hits.len(), explanation.tracing.blind) {
-        (1, 0) => "the worst of".to_owned(),
-        (hits, 0) => format!("the {hits} worst of"),
+    let hits = explanation.hits.len();
+    let left_out = explanation.tracing.blind > 0 || explanation.tracing.own > 0;
+    let which = match (hits, so_late(explanation)) {
+        (1, so_late) if !left_out || so_late == Some(1) => "the worst of".to_owned(),
+        (_, so_late) if !left_out || so_late == Some(hits) => format!("the {hits} worst of"),
+        (_, Some(so_late)) => format!("{hits} of the {so_late} worst of"),
         // Worse ones may be among those that the trace does not have.
-        (hits, _) => format!("{hits} of the worst among"),
+        (1, None) => "1 late one of".to_owned(),
+        (_, None) => format!("{hits} late ones of"),
     };
     format!("{which} {count} traced wake-ups {lateness} late{medians}")
+}
+
+/// How many wake-ups of the traced repetition were as late as the least of those that are explained, or later. None where the
+/// record's lists of the worst end before.
+fn so_late(explanation: &Explanation) -> Option<usize> {
+    let least = explanation.hits.last()?.latency;
+    let mut all = 0;
+    for series in &explanation.scenario.series {
+        let here = series.worst.iter().filter(|sample| sample.latency >= least).count();
+        let is_cut = here == series.worst.len() && series.observed.summary().count > here as u64;
+        if is_cut && series.observed.summary().maximum() >= Some(least) {
+            return None;
+        }
+        all += here;
+    }
+    (all >= explanation.hits.len()).then_some(all)
 }
 
 /// Wake-ups of the repetition that was traced.
@@ -103,7 +124,7 @@ pub(crate) fn traced(explanation: &Explanation) -> u64 {
 /// Of a load of which no late wake-up was explained. Those that came and were not caught are counted below.
 fn nothing(tracing: &Tracing, unit: Unit) -> String {
     let threshold = unit.with_name(tracing.threshold);
-    match tracing.blind + tracing.own {
+    match tracing.blind.saturating_add(tracing.own) {
         _ if tracing.failure.is_some() => "no late wake-up was explained".to_owned(),
         0 => format!("no wake-up was later than {threshold}"),
         late => format!("none of {} above {threshold} was explained", count_of(late, "wake-up")),

@@ -128,9 +128,17 @@ impl Level {
 }
 
 impl Estimate {
-    /// `cpu, CPU 1`.
-    pub(crate) fn place(&self) -> String {
-        format!("{}, {}", self.load, crate::group::cpu_name(self.cpu))
+    /// `cpu, CPU 1`, or `cpu 100us restrict, CPU 1` where periods and C-state policies of `all` differ.
+    pub(crate) fn place(&self, all: &[Self]) -> String {
+        let differ = |same: fn(&Self, &Self) -> bool| all.iter().any(|other| !same(self, other));
+        let mut words = vec![self.load.clone()];
+        if differ(|one, other| one.interval == other.interval) {
+            words.push(self.interval.to_string());
+        }
+        if differ(|one, other| one.cstates == other.cstates) {
+            words.push(self.cstates.to_string());
+        }
+        format!("{}, {}", words.join(" "), crate::group::cpu_name(self.cpu))
     }
 }
 
@@ -146,12 +154,13 @@ pub fn text(record: &Record, exposure: Nanos, style: &Style) -> String {
         exposure.rounded()
     );
     let mut lines = wrap("", &head, 0, style.width);
-    for estimate in estimates(record, exposure) {
+    let estimates = estimates(&record.for_readers(), exposure);
+    for estimate in &estimates {
         let what = match (&estimate.level, &estimate.refused) {
             (Some(level), _) => format!("{}; {}", level.in_words(unit), level.grounds()),
             (None, reason) => format!("no estimate: {}", reason.as_deref().unwrap_or_default()),
         };
-        lines.extend(wrap("  ", &format!("{}: {what}", estimate.place()), 4, style.width));
+        lines.extend(wrap("  ", &format!("{}: {what}", estimate.place(&estimates)), 4, style.width));
     }
     lines.extend(wrap("", CAUTION, 0, style.width));
     lines.into_iter().map(|line| line + "\n").collect()

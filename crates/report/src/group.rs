@@ -89,7 +89,7 @@ impl HeadParts {
             interval: differ(|one, other| one.interval == other.interval),
             variant: differ(|one, other| one.variant == other.variant),
             cstates: differ(|one, other| one.cstates == other.cstates),
-            unloaded: false,
+            unloaded: keys.iter().all(|key| key.load == record::IDLE),
         }
     }
 }

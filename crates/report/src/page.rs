@@ -102,6 +102,8 @@ pub(crate) fn of_sections(
 }
 
 fn view_of(record: &Record, place: usize, several: bool, exposure: Option<Nanos>) -> RecordView {
+    let named = record.for_readers();
+    let record = &*named;
     let prepared = Prepared::of(record);
     let mut sections = vec![summary::figures(&prepared)];
     sections.extend(outstanding::section(record));

@@ -46,7 +46,7 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     sentences.extend(one_cpu(scenario, unit));
     sentences.extend(one_length(scenario, load, &worst, unit));
     sentences.extend(one_period(scenario, &worst, unit));
-    sentences.extend(beginning(scenario, unit));
+    sentences.extend(beginning(scenario, load, unit));
     sentences
 }
 
@@ -178,7 +178,7 @@ fn one_period(scenario: &Scenario, worst: &[Worst<'_>], unit: Unit) -> Option<St
 }
 
 /// Lateness in the first second alone.
-fn beginning(scenario: &Scenario, unit: Unit) -> Option<String> {
+fn beginning(scenario: &Scenario, load: &str, unit: Unit) -> Option<String> {
     const LEAST_BLOCKS: usize = 5;
     let greatest = |range: std::ops::Range<usize>| {
         scenario
@@ -196,8 +196,7 @@ fn beginning(scenario: &Scenario, unit: Unit) -> Option<String> {
     let (first, later) = (greatest(0..1)?, greatest(1..blocks)?);
     (first.0 > later.0.saturating_mul(APART)).then(|| {
         format!(
-            "Under {} this was in the first second only, later at most {}: a longer --warm-up sets the start apart.",
-            scenario.head.planned.load,
+            "Under {load} this was in the first second only, later at most {}: a longer --warm-up sets the start apart.",
             unit.with_name(later)
         )
     })

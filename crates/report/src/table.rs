@@ -1,7 +1,7 @@
 //! The table that a run ends with: Enea's minimum, average and maximum for each load, and what Enea lacks.
 
 use record::{Record, Unit};
-use units::{CpuId, Nanos};
+use units::{CpuId, Nanos, Total};
 
 use crate::figures::{Figures, LATENCIES, Row, Terms};
 use crate::foot::{self, Notes};
@@ -126,6 +126,10 @@ pub(crate) fn plain_cell(figures: &Figures, row: Row) -> String {
 /// What the marks in the table mean, and up to when its percentiles hold.
 fn notes(groups: &[Group<'_>], terms: Terms, style: &Style) -> String {
     let mut notes: Vec<String> = terms.shown.notes.iter().map(|&note| note.to_owned()).collect();
+    let missed: u64 = groups.iter().map(|group| group.figures().missed).total();
+    if missed > 0 && terms.shown.corrects {
+        notes.push(format!("min, avg, max: of the samples alone, without the {missed} missed"));
+    }
     notes.extend(groups.iter().flat_map(Group::cut_off_notes));
     notes.iter().flat_map(|note| wrap("", note, 2, style.width)).map(|line| line + "\n").collect()
 }

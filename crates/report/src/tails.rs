@@ -75,8 +75,11 @@ fn together(cpus: &[Sequence]) -> Sequence {
 /// The columns of a record that were not alike throughout, by what the record itself says.
 pub(crate) fn uneven(record: &Record) -> Vec<String> {
     let refused = |claim: &&claims::Claim| claim.says.refused == Some(claims::Refused::NotAlike);
-    let claims = claims::kept(record);
-    claims.series.iter().filter(refused).map(claims::Claim::place).collect()
+    let mut claims = claims::kept(record);
+    for claim in &mut claims.series {
+        record.load_name(&claim.load).to_owned().clone_into(&mut claim.load);
+    }
+    claims.series.iter().filter(refused).map(|claim| claims.place(claim)).collect()
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Claims {
                 let is_alone = self.series.iter().all(|other| other.load == one.load);
                 let place = match one.cpu.filter(|_| is_alone) {
                     Some(cpu) => format!("CPU {cpu}"),
-                    None => one.place(),
+                    None => self.place(one),
                 };
                 format!(
                     "{all}, worth about {} independent ones. {place} changed during the run: rarer delays are not estimated.",
@@ -63,17 +63,26 @@ impl Claims {
     }
 }
 
-impl Claim {
-    /// `cpu on CPU 1`.
-    pub fn place(&self) -> String {
-        match self.cpu {
-            Some(cpu) => format!("{} on CPU {cpu}", self.load),
-            None => self.load.clone(),
-        }
-    }
-}
-
 impl Claims {
+    /// `cpu on CPU 1`, or `cpu 100us restrict on CPU 1` where periods and C-state policies differ.
+    pub fn place(&self, claim: &Claim) -> String {
+        let cpu = claim.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+        self.column(claim) + &cpu
+    }
+
+    /// The same without the CPU, as a column of the table is headed.
+    pub fn column(&self, claim: &Claim) -> String {
+        let differ = |same: fn(&Claim, &Claim) -> bool| self.series.iter().any(|other| !same(claim, other));
+        let mut words = vec![claim.load.clone()];
+        if differ(|one, other| one.interval == other.interval) {
+            words.push(claim.interval.to_string());
+        }
+        if differ(|one, other| one.cstates == other.cstates) {
+            words.push(claim.cstates.to_string());
+        }
+        words.join(" ")
+    }
+
     /// For what the evidence speaks, and for what it does not.
     pub fn bounds(&self, record: &Record) -> (String, String) {
         bounds(record, self)

@@ -1,5 +1,7 @@
 //! The run as a whole.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -95,15 +97,35 @@ pub struct Held {
 /// machine is idle.
 pub const NO_LOAD: &str = "no load";
 
+/// The load that is none, by its name in records, options and what programs read.
+pub const IDLE: &str = "idle";
+
 impl Record {
     /// Whether nothing was loaded in the whole run.
     pub fn is_unloaded(&self) -> bool {
-        self.header.plan.is_unloaded() && self.scenarios.iter().all(|one| one.head.planned.load == "idle")
+        self.header.plan.is_unloaded() && self.scenarios.iter().all(|one| one.head.planned.load == IDLE)
     }
 
     /// What a reader is to call one of its loads.
     pub fn load_name<'a>(&self, load: &'a str) -> &'a str {
         if self.is_unloaded() { NO_LOAD } else { load }
+    }
+
+    /// The same record with its loads as a reader calls them: for texts, never for programs or for commands.
+    pub fn for_readers(&self) -> Cow<'_, Self> {
+        if !self.is_unloaded() {
+            return Cow::Borrowed(self);
+        }
+        let mut named = self.clone();
+        named.header.plan.loads = vec![NO_LOAD.to_owned()];
+        let explained = named.explanations.iter_mut().map(|one| &mut one.scenario);
+        for scenario in named.scenarios.iter_mut().chain(explained) {
+            NO_LOAD.clone_into(&mut scenario.head.planned.load);
+        }
+        for claim in &mut named.judgement.claims.series {
+            NO_LOAD.clone_into(&mut claim.load);
+        }
+        Cow::Owned(named)
     }
 
     /// The greatest value that any scenario observed, with the scenario and the series it was seen in.

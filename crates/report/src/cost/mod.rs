@@ -139,7 +139,7 @@ fn inconclusive(before: &Cost, after: &Cost) -> Option<String> {
 
 fn ended_early(cost: &Cost) -> Option<String> {
     let how = cost.interrupted.as_ref()?;
-    Some(format!("the run ended early: {how}"))
+    Some(format!("the run was ended early by {how}"))
 }
 
 /// Why a record has too few runs to be compared with one that was made apart.
@@ -278,7 +278,7 @@ fn energy(cost: &Cost) -> String {
 
 fn summary(cost: &Cost) -> String {
     let second = cost.plan.second.map_or(String::new(), |cpu| format!(" and {cpu}"));
-    let ended = cost.interrupted.as_ref().map_or(String::new(), |how| format!(", ended early: {how}"));
+    let ended = cost.interrupted.as_ref().map_or(String::new(), |how| format!(", ended early by {how}"));
     let runs = match cost.plan.runs {
         0 => String::new(),
         runs => format!(" in {}", count_of(u64::from(runs), "run")),

@@ -4,7 +4,7 @@
 use record::Record;
 
 use super::row::FigureRow;
-use super::{Case, Outcome, cases};
+use super::{About, Case, Outcome, cases};
 
 /// The run as one test suite. What nothing can be said of is an error, so that a build does not pass with it, or skipped where
 /// the run passes without.
@@ -34,11 +34,11 @@ fn case(case: &Case) -> String {
         Outcome::Skipped(why) => format!("<skipped message=\"{}\"/>", printable::xml(why)),
         Outcome::Unknown(why) => format!("<error type=\"unknown\" message=\"{}\"/>", printable::xml(why)),
     };
-    let figures = case.row.as_ref().map(figures).unwrap_or_default();
-    if outcome.is_empty() && figures.is_empty() {
-        return head + "/>\n";
-    }
-    format!("{head}>{outcome}{figures}</testcase>\n")
+    let words = match &case.about {
+        About::Row(row) => figures(row),
+        About::Run(verdict) => format!("<system-out>{}</system-out>", printable::xml(verdict)),
+    };
+    format!("{head}>{outcome}{words}</testcase>\n")
 }
 
 fn figures(row: &FigureRow) -> String {

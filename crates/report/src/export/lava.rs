@@ -13,7 +13,7 @@ pub fn lava(record: &Record) -> String {
             Outcome::Unknown(_) => "unknown",
             Outcome::Skipped(_) => "skip",
         };
-        let maximum = case.row.as_ref().and_then(|row| Some((row.maximum?, row.unit)));
+        let maximum = case.row().and_then(|row| Some((row.maximum?, row.unit)));
         let measured = maximum
             .map_or_else(String::new, |(maximum, unit)| format!(" UNITS={unit} MEASUREMENT={maximum}"));
         let name = identifier(&case.name);

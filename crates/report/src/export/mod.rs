@@ -27,6 +27,9 @@ pub use tap::tap;
 use record::Record;
 use record::verdict::Verdict;
 
+/// The name of the test that is the run itself.
+const RUN: &str = "run";
+
 /// What a build server is to make of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -43,8 +46,25 @@ enum Outcome {
 struct Case {
     name: String,
     outcome: Outcome,
+    about: About,
+}
+
+/// What else is said of a test.
+enum About {
+    /// The figures of a load on a CPU.
+    Row(Box<FigureRow>),
+    /// The verdict of the whole run with its reasons: doubts about the run are in no row.
+    Run(String),
+}
+
+impl Case {
     /// The figures, for those who read them; none for the run.
-    row: Option<FigureRow>,
+    fn row(&self) -> Option<&FigureRow> {
+        match &self.about {
+            About::Row(row) => Some(row),
+            About::Run(_) => None,
+        }
+    }
 }
 
 /// The rows of single CPUs, then the run itself.
@@ -53,15 +73,20 @@ fn cases(record: &Record) -> Vec<Case> {
     let verdict = record.judgement.verdict;
     let single = rows(record).into_iter().filter(|row| row.cpu != row::ALL);
     let mut cases: Vec<_> = single
-        .map(|row| Case { name: row.name(), outcome: outcome(&row, limit, verdict), row: Some(row) })
+        .map(|row| Case {
+            name: row.name(),
+            outcome: outcome(&row, limit, verdict),
+            about: About::Row(row.into()),
+        })
         .collect();
     let reasons = record.judgement.reasons.join("; ");
+    let about = About::Run(format!("verdict of the whole run: {verdict}: {reasons}"));
     let outcome = match verdict {
         Verdict::Measured | Verdict::Pass => Outcome::Passed,
         Verdict::Fail => Outcome::Failed(reasons),
         Verdict::Error | Verdict::Inconclusive => Outcome::Unknown(format!("{verdict}: {reasons}")),
     };
-    cases.push(Case { name: "run".into(), outcome, row: None });
+    cases.push(Case { name: RUN.into(), outcome, about });
     cases
 }
 

@@ -3,7 +3,7 @@
 
 use record::Record;
 
-use super::{Outcome, cases};
+use super::{About, Outcome, cases};
 
 /// The run's test points. What nothing can be said of is not ok.
 pub fn tap(record: &Record) -> String {
@@ -16,16 +16,14 @@ pub fn tap(record: &Record) -> String {
             Outcome::Failed(why) | Outcome::Unknown(why) => ("not ok", String::new(), Some(why)),
         };
         text += &format!("{ok} {} - {}{directive}\n", place + 1, printable::tap(&case.name));
-        if let Some(row) = &case.row {
-            let figures = printable::json(&serde_json::to_string(row).unwrap_or_default());
-            text += &format!("  ---\n  figures: {figures}\n");
-            if let Some(why) = why {
-                text += &format!("  message: {}\n", message(why));
-            }
-            text += "  ...\n";
-        } else if let Some(why) = why {
-            text += &format!("  ---\n  message: {}\n  ...\n", message(why));
-        }
+        let (figures, why) = match &case.about {
+            About::Row(row) => (Some(serde_json::to_string(row).unwrap_or_default()), why),
+            About::Run(verdict) => (None, Some(verdict)),
+        };
+        text += "  ---\n";
+        text.extend(figures.map(|figures| format!("  figures: {}\n", printable::json(&figures))));
+        text.extend(why.map(|why| format!("  message: {}\n", message(why))));
+        text += "  ...\n";
     }
     text
 }

@@ -1,8 +1,9 @@
 //! Calls of the kernel, each a scenario.
 
+use record::instrument::call::CallPlan;
 use record::{InstrumentPlan, RunPlan};
 
-use super::{Account, Page, Shown, measured};
+use super::{Account, Page, Shown, measured, unless};
 use crate::rows::Row;
 
 pub(super) static SHOWN: Shown = Shown {
@@ -63,9 +64,16 @@ fn names(plan: &RunPlan) -> Vec<String> {
     plan.instrument.setups(plan, 1).iter().map(ToString::to_string).collect()
 }
 
+/// What differs from what is measured unless it is asked.
 fn again(plan: &RunPlan) -> String {
     let InstrumentPlan::Call(call) = &plan.instrument else { return String::new() };
     let mut names: Vec<_> = call.calls.iter().map(|chosen| chosen.call.as_str()).collect();
     names.dedup();
-    format!(" --probe call --calls {} --burst {}", names.join(","), call.burst)
+    let calls = match (call.all, &names[..]) {
+        (true, _) => " --calls all".to_owned(),
+        (false, [CallPlan::USUAL]) => String::new(),
+        (false, names) => format!(" --calls {}", names.join(",")),
+    };
+    let interval = unless(" --interval ", &call.interval, &CallPlan::INTERVAL);
+    format!(" --probe call{calls}{interval}{}", unless(" --burst ", &call.burst, &CallPlan::BURST))
 }

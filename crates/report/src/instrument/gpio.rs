@@ -2,8 +2,9 @@
 
 use histogram::Histogram;
 use record::{InstrumentPlan, RunPlan};
+use units::Nanos;
 
-use super::{Account, Page, Shown};
+use super::{Account, Page, Shown, unless};
 use crate::rows::{Form, OwnFigure, Row};
 
 pub(super) static SHOWN: Shown = Shown {
@@ -99,5 +100,12 @@ fn longest(part: &Histogram) -> Option<u64> {
 fn again(plan: &RunPlan) -> String {
     let InstrumentPlan::Gpio(gpio) = &plan.instrument else { return String::new() };
     let edge = if gpio.rises { "" } else { ",falling" };
-    format!(" --probe gpio --pulse {}{edge} --ack {}", gpio.input, gpio.output)
+    let mut options = format!(" --probe gpio --pulse {}{edge} --ack {}", gpio.input, gpio.output);
+    options += &gpio.irq_priority.map_or(String::new(), |priority| format!(" --irq-priority {priority}"));
+    options += &unless(" --answer-delay ", &gpio.delay, &Nanos::ZERO);
+    if let Some(monitor) = &gpio.monitor {
+        options += &format!(" --monitor {}", monitor.address);
+        options += &unless(" --interval ", &monitor.period, &Nanos::from_millis(1));
+    }
+    options
 }

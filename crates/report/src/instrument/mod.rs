@@ -97,6 +97,11 @@ pub(crate) fn latencies() -> &'static Shown {
     &timer::SHOWN
 }
 
+/// An option with its value, unless that is the usual one: a command that is printed names what differs.
+fn unless<T: PartialEq + std::fmt::Display>(option: &str, value: &T, usual: &T) -> String {
+    if value == usual { String::new() } else { format!("{option}{value}") }
+}
+
 /// The CPUs that the table of all of them is of.
 fn measured(plan: &RunPlan) -> String {
     if plan.cpus.len() == 1 { plan.cpus.named() } else { "all CPUs".into() }

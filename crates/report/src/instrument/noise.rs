@@ -3,7 +3,7 @@
 use record::{InstrumentPlan, Record, RunPlan};
 use units::{Nanos, Total};
 
-use super::{Account, Page, Shown, measured};
+use super::{Account, Page, Shown, measured, unless};
 use crate::rows::{Form, OwnFigure, Row};
 use crate::text::count_of;
 
@@ -36,7 +36,7 @@ pub(super) static SHOWN: Shown = Shown {
     facts,
     aspects: facts,
     seen: resolution,
-    again: |_| " --probe noise".into(),
+    again,
     longest_limit: |_| None,
     page: Page {
         title: "Gaps",
@@ -66,6 +66,11 @@ pub(super) static SHOWN: Shown = Shown {
         over: "gaps over it",
     },
 };
+
+fn again(plan: &RunPlan) -> String {
+    let InstrumentPlan::Noise(noise) = &plan.instrument else { return String::new() };
+    format!(" --probe noise{}", unless(" --threshold ", &noise.threshold, &Nanos::from_micros(1)))
+}
 
 fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
     let InstrumentPlan::Noise(noise) = &plan.instrument else { return Vec::new() };

@@ -1,10 +1,10 @@
 //! The response probe: times until frames are answered.
 
-use record::instrument::response::PartName;
+use record::instrument::response::{PartName, Receive};
 use record::{InstrumentPlan, RunPlan, Series};
 use units::Nanos;
 
-use super::{Account, Page, Shown, measured};
+use super::{Account, Page, Shown, measured, unless};
 use crate::rows::{Form, OwnFigure, Row};
 
 pub(super) static SHOWN: Shown = Shown {
@@ -112,10 +112,21 @@ fn longest(series: &Series, part: PartName) -> Option<u64> {
     Some(series.response()?.part(part)?.summary().maximum()?.0)
 }
 
+/// The cycle unless another is asked for.
+const USUAL_CYCLE: Nanos = Nanos::from_millis(1);
+
 fn again(plan: &RunPlan) -> String {
     let InstrumentPlan::Response(response) = &plan.instrument else { return String::new() };
     let by = response.interface.as_ref().map_or(String::new(), |name| format!(" --interface {name}"));
-    format!(" --probe network --peer {}{by} --interval {}", response.peer, response.interval)
+    let mut options = format!(" --probe network --peer {}{by}", response.peer);
+    options += &unless(" --interval ", &response.interval, &USUAL_CYCLE);
+    options += &unless(" --frames ", &response.frames, &1);
+    options += &unless(" --size ", &response.size, &64);
+    // Nine tenths of the cycle unless asked otherwise.
+    options += &unless(" --patience ", &response.patience, &Nanos(response.interval.0 / 10 * 9));
+    options += &unless(" --receive ", &response.receive, &Receive::default());
+    options += &response.socket_priority.map_or(String::new(), |one| format!(" --socket-priority {one}"));
+    options
 }
 
 fn longest_limit(plan: &RunPlan) -> Option<Nanos> {

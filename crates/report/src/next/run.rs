@@ -3,7 +3,7 @@
 use record::claims::{CUSTOMARY, FIRST_LOOK};
 use record::verdict::Verdict;
 use record::{
-    CStates, Explanation, PlannedScenario, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId,
+    CStates, Explanation, Phase, PlannedScenario, Record, Request, RunPlan, Scenario, ScenarioEnd, WarningId,
     is_command,
 };
 use units::Nanos;
@@ -140,7 +140,24 @@ fn length(plan: &RunPlan) -> Option<String> {
 
 /// The options that decide what is measured and how, each after a blank: what differs from what bench does unless it is asked.
 fn options(record: &Record) -> String {
-    let (plan, cpus) = (&record.header.plan, &record.header.machine.cpus);
+    options_of(record, &record.header.plan)
+}
+
+/// The same for a run that need not be the same again: without a phase that nobody asked for, which a short measurement has by
+/// itself.
+fn chosen_options(record: &Record) -> String {
+    let mut plan = record.header.plan.clone();
+    let is_asked = record.header.command_line.iter().any(|word| word.starts_with("--phase"));
+    if let (false, None, Some(timer)) = (is_asked, plan.preset.clone(), plan.timer_mut()) {
+        if timer.phase == Phase::Random {
+            timer.phase = Phase::Sweep;
+        }
+    }
+    options_of(record, &plan)
+}
+
+fn options_of(record: &Record, plan: &RunPlan) -> String {
+    let cpus = &record.header.machine.cpus;
     let mut options = (instrument::of(plan).again)(plan);
     let mut add = |name: &str, value: &dyn std::fmt::Display| options += &format!(" --{name} {value}");
     let usual = Request::default();
@@ -190,7 +207,7 @@ fn longer_trace(record: &Record) -> Option<Step> {
     let load = with_load(&record.explanations.iter().find(missed)?.scenario.head.planned.load);
     let length = record.header.plan.duration.unwrap_or(SHORT_TRACE).saturating_mul(LONGER).max(SHORT_TRACE);
     step(
-        format!("worstcase bench --explain{}{load} --duration {length}", options(record)),
+        format!("worstcase bench --explain{}{load} --duration {length}", chosen_options(record)),
         "late wake-ups came while the trace was read: a longer run catches more",
     )
 }
@@ -198,6 +215,10 @@ fn longer_trace(record: &Record) -> Option<Step> {
 /// The trace, where there is a tail or a limit was exceeded and no trace was made yet.
 fn explain(record: &Record) -> Option<Step> {
     if !record.explanations.is_empty() || record.header.plan.timer().is_none() {
+        return None;
+    }
+    // What could not be explained to root cannot be until its cure was done, and that stands in the note.
+    if warns(record, WarningId::NotExplained) && !lacks_privileges(record) {
         return None;
     }
     let (worst, scenario, _) = record.worst()?;
@@ -211,7 +232,7 @@ fn explain(record: &Record) -> Option<Step> {
     let is_longer = plan.samples.is_some() || plan.duration > Some(Request::BENCH_DURATION);
     let length = length(plan).filter(|_| is_longer).unwrap_or_default();
     let purpose = as_root(record, "find out what delayed the worst wake-ups");
-    step(format!("worstcase bench --explain{}{loads}{length}", options(record)), purpose)
+    step(format!("worstcase bench --explain{}{loads}{length}", chosen_options(record)), purpose)
 }
 
 /// The option that measures under this load alone, where it can be named.
@@ -279,7 +300,7 @@ fn setups(plan: &RunPlan) -> usize {
 /// The same instrument under the same loads with a limit, for longer.
 fn again(record: &Record, limit: impl std::fmt::Display, duration: &str) -> String {
     let loads = named_loads(record).map_or_else(String::new, |loads| format!(" --loads {}", loads.join(",")));
-    format!("worstcase bench{}{loads} --limit {limit} --duration {duration}", options(record))
+    format!("worstcase bench{}{loads} --limit {limit} --duration {duration}", chosen_options(record))
 }
 
 /// The loads that a longer run is to name; none where it runs those that bench has by itself: they were those, or none of ours.
@@ -320,7 +341,7 @@ mod tests {
         use record::instrument::noise::NoiseSetup;
         use record::instrument::response::{Receive, ResponseSetup};
         let plan = |instrument| RunPlan { instrument, ..RunPlan::default() };
-        let noise = NoiseSetup { threshold: Nanos(1), window: Nanos(2), spin: Nanos(1) };
+        let noise = NoiseSetup { threshold: Nanos(1_000), window: Nanos(2), spin: Nanos(1) };
         let noise = plan(InstrumentPlan::Noise(noise));
         let options = |plan: &RunPlan| (instrument::of(plan).again)(plan);
         assert_eq!(options(&noise), " --probe noise");
@@ -334,9 +355,28 @@ mod tests {
             socket_priority: None,
             receive: Receive::Sleep,
         }));
-        let network_options = " --probe network --peer 10.0.0.2:2307 --interface eth0 --interval 2ms";
+        let network_options =
+            " --probe network --peer 10.0.0.2:2307 --interface eth0 --interval 2ms --patience 1ms";
         assert_eq!(options(&network), network_options);
         assert_eq!((instrument::of(&network).longest_limit)(&network), Some(Nanos::from_millis(1)));
+    }
+
+    #[test]
+    fn calls_are_named_as_they_were_asked_for_and_defaults_are_not() {
+        use record::InstrumentPlan;
+        use record::instrument::call::{CallPlan, ChosenCall};
+        let options = |names: &[&str], all, burst| {
+            let call = |name: &&str| ChosenCall { call: (*name).to_owned(), across: false };
+            let (interval, partners) = (CallPlan::INTERVAL, Default::default());
+            let calls = names.iter().map(call).collect();
+            let call = InstrumentPlan::Call(CallPlan { calls, all, interval, burst, partners });
+            let plan = RunPlan { instrument: call, ..RunPlan::default() };
+            (instrument::of(&plan).again)(&plan)
+        };
+        assert_eq!(options(&["pi-mutex"], false, CallPlan::BURST), " --probe call");
+        assert_eq!(options(&["pi-mutex", "futex"], true, CallPlan::BURST), " --probe call --calls all");
+        let two = options(&["pi-mutex", "futex"], false, Nanos::ZERO);
+        assert_eq!(two, " --probe call --calls pi-mutex,futex --burst 0s");
     }
 
     #[test]

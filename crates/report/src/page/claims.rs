@@ -1,7 +1,7 @@
 //! What the figures say about latencies that were not seen, and how long a run would have to be to say more.
 
 use record::Record;
-use record::claims::{self, Claim, rounded};
+use record::claims::{self, Claim, Claims, rounded};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Section, grouped, heads, unit_name};
@@ -20,11 +20,11 @@ pub(crate) fn section(record: &Record) -> Option<Section> {
         return None;
     }
     let terms = Terms { limit: None, ..Terms::of(record) };
-    let mut blocks = vec![Block::Paragraph(claims.sentence()), Block::Table(table(&claims.series, terms))];
+    let mut blocks = vec![Block::Paragraph(claims.sentence()), Block::Table(table(&claims, terms))];
     if claims.series.iter().any(|claim| claim.passes.len() > 1) {
-        blocks.push(Block::Table(passes(&claims.series, terms)));
+        blocks.push(Block::Table(passes(&claims, terms)));
     }
-    blocks.extend(lengths(&claims.series).map(Block::Table));
+    blocks.extend(lengths(&claims).map(Block::Table));
     let lead = "A run shows delays that come often enough to be met while it lasts. Each row says how rare a wake-up later than \
                 the highest observed is: at most one activation in so many, and at most once in so long, at 95 %, as long as the \
                 machine and its loads stay as they were. Late wake-ups come in clusters, so the activations are worth fewer \
@@ -32,7 +32,7 @@ pub(crate) fn section(record: &Record) -> Option<Section> {
     Some(Section::new("claims", "How rare later wake-ups are", lead, blocks))
 }
 
-fn table(series: &[Claim], terms: Terms) -> DataTable {
+fn table(claims: &Claims, terms: Terms) -> DataTable {
     let highest = format!("highest observed, {}", unit_name(terms.unit));
     let rest = [
         "CPU",
@@ -44,17 +44,17 @@ fn table(series: &[Claim], terms: Terms) -> DataTable {
         "later at most once in",
         "later at most one in",
     ];
-    let rows = series.iter().map(|claim| row(claim, terms)).collect();
+    let rows = claims.series.iter().map(|claim| row(claim, claims.column(claim), terms)).collect();
     DataTable::new("What each load on each CPU says", heads("load", &rest), rows).at_most(MOST_ROWS)
 }
 
-fn row(claim: &Claim, terms: Terms) -> Vec<Cell> {
+fn row(claim: &Claim, column: String, terms: Terms) -> Vec<Cell> {
     let says = &claim.says;
     let dash = || "–".to_owned();
     let refused = says.refused.map(|refused| refused.reason());
     let odds = says.one_in.map_or_else(dash, |odds| grouped(rounded(odds)));
     vec![
-        Cell::text(&*claim.load),
+        Cell::text(column),
         Cell::text(cpu_name(claim.cpu)),
         Cell::count(claim.activations),
         Cell::number(claim.extremal_index.map_or_else(dash, |theta| format!("{theta:.3}"))),
@@ -74,7 +74,7 @@ fn probability(p: f64) -> String {
 }
 
 /// How far the passes of a repeated run lie apart.
-fn passes(series: &[Claim], terms: Terms) -> DataTable {
+fn passes(claims: &Claims, terms: Terms) -> DataTable {
     let head = heads("load", &["CPU", "passes", "lowest", "median", "highest", "highest / lowest"]);
     let row = |claim: &Claim| {
         let mut maxima = claim.passes.clone();
@@ -84,7 +84,7 @@ fn passes(series: &[Claim], terms: Terms) -> DataTable {
         let ratio =
             low.zip(high).filter(|(low, _)| low.0 > 0).map(|(low, high)| high.0 as f64 / low.0 as f64);
         vec![
-            Cell::text(&*claim.load),
+            Cell::text(claims.column(claim)),
             Cell::text(cpu_name(claim.cpu)),
             Cell::count(claim.passes.len() as u64),
             Cell::latency(low, terms),
@@ -94,14 +94,17 @@ fn passes(series: &[Claim], terms: Terms) -> DataTable {
         ]
     };
     let caption = format!("Highest latency of each pass, in {}", unit_name(terms.unit));
-    DataTable::new(caption, head, series.iter().map(row).collect()).at_most(MOST_ROWS)
+    DataTable::new(caption, head, claims.series.iter().map(row).collect()).at_most(MOST_ROWS)
 }
 
 /// How long a run would have to be, by the series whose late activations cluster most.
-fn lengths(series: &[Claim]) -> Option<DataTable> {
+fn lengths(claims: &Claims) -> Option<DataTable> {
     let time = |claim: &Claim| claim.run_length(1_000_000).map(|(_, time)| time);
-    let slowest =
-        series.iter().filter(|claim| claim.extremal_index.is_some()).max_by_key(|claim| time(claim))?;
+    let slowest = claims
+        .series
+        .iter()
+        .filter(|claim| claim.extremal_index.is_some())
+        .max_by_key(|claim| time(claim))?;
     let row = |odds: u64| {
         let (activations, time) = slowest.run_length(odds)?;
         Some(vec![
@@ -113,7 +116,7 @@ fn lengths(series: &[Claim]) -> Option<DataTable> {
     let caption = format!(
         "Length of a run without a latency above the limit, to claim at 95 % that at most so many are later, if late \
          ones cluster as they did here (by {}, extremal index {:.3}); that run has the last word",
-        slowest.place(),
+        claims.place(slowest),
         slowest.extremal_index?
     );
     let head = heads("at most", &["activations", "time per load"]);

@@ -16,7 +16,7 @@ pub(crate) fn section(record: &Record, exposure: Nanos) -> Section {
     let terms = Terms { limit: None, ..Terms::of(record) };
     let estimates = estimates(record, exposure);
     let mut blocks = vec![Block::Table(table(&estimates, exposure, terms)), Block::Paragraph(CAUTION.into())];
-    let plots = estimates.iter().filter_map(|estimate| figure(estimate, terms));
+    let plots = estimates.iter().filter_map(|estimate| figure(estimate, &estimates, terms));
     blocks.extend(plots.take(MOST_PLOTS).map(Block::Figure));
     let lead = "A generalised extreme value distribution, fitted to the greatest latencies of blocks. It is refused \
                 where the run does not carry it.";
@@ -29,7 +29,7 @@ fn table(estimates: &[Estimate], exposure: Nanos, terms: Terms) -> DataTable {
     let row = |estimate: &Estimate| {
         let level = estimate.level.as_ref();
         vec![
-            Cell::text(estimate.place()),
+            Cell::text(estimate.place(estimates)),
             Cell::latency(level.map(|level| level.latency), terms),
             Cell::latency(level.map(|level| level.low), terms),
             Cell::latency(level.and_then(|level| level.high), terms),
@@ -46,14 +46,14 @@ fn table(estimates: &[Estimate], exposure: Nanos, terms: Terms) -> DataTable {
     DataTable::new(caption, head, estimates.iter().map(row).collect())
 }
 
-fn figure(estimate: &Estimate, terms: Terms) -> Option<Figure> {
+fn figure(estimate: &Estimate, all: &[Estimate], terms: Terms) -> Option<Figure> {
     let points = &estimate.level.as_ref()?.quantiles;
     let svg = both(Frame::new(640.0, 420.0), Frame::new(400.0, 320.0), |frame| {
         quantiles::plot(points, terms.unit, frame)
     });
     let caption = format!(
         "{}: block maxima as measured (upwards) against the fitted distribution (to the right); on the line they agree",
-        estimate.place()
+        estimate.place(all)
     );
     Some(Figure { caption, legend: Vec::new(), svg, tables: Vec::new() })
 }

@@ -191,6 +191,50 @@ fn what_tune_changed_between_two_runs_is_named_by_rule() {
     assert!(said(&left, &right).is_empty());
 }
 
+/// Masks of 128 CPUs and lists of words filled the screen.
+#[test]
+fn values_of_tune_are_short_and_say_how_many_more_there_are() {
+    let tuned = |values: &[&str]| record::Tuned {
+        rule: "rn-irq".into(),
+        settings: 24,
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let said = |values: &[&str]| {
+        let (mut left, mut right) = (failed(), failed());
+        (left.header.tuned, right.header.tuned) = (Some(vec![]), Some(vec![tuned(values)]));
+        compare::differences(&left, &right)[0].right.clone()
+    };
+    assert_eq!(said(&["00000000,00000000,00000003"]), "3 in 24 settings");
+    assert_eq!(said(&["00000001,00000003"]), "1,00000003 in 24 settings");
+    assert_eq!(said(&["00000000"]), "0 in 24 settings");
+    assert_eq!(said(&["0,2"]), "0,2 in 24 settings", "a list");
+    assert_eq!(said(&["never", "madvise", "always"]), "never, madvise, .. in 24 settings");
+    assert_eq!(said(&[""]), "nothing in 24 settings");
+    let long = said(&[&"word ".repeat(30)]);
+    assert!(long.contains('~') && long.len() < 50, "{long}");
+}
+
+#[test]
+fn a_column_that_was_not_alike_is_named_with_its_period_and_c_states() {
+    let record = Spec {
+        loads: vec!["idle", "cpu"],
+        intervals: vec![Nanos::from_micros(500), Nanos::from_millis(1)],
+        cstates: vec![CStates::AsIs, CStates::Restrict],
+        ..Spec::default()
+    }
+    .record();
+    let claims = record::claims::of(&record);
+    let places: Vec<_> = claims.series.iter().map(|claim| claims.place(claim)).collect();
+    assert!(places.contains(&"cpu 500us restrict on CPU 1".to_owned()), "{places:?}");
+    let mut distinct = places.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), places.len(), "{places:?}");
+    let alone = Spec { loads: vec!["idle", "cpu"], ..Spec::default() }.record();
+    let claims = record::claims::of(&alone);
+    assert_eq!(claims.place(&claims.series[0]), "idle on CPU 0");
+}
+
 #[test]
 fn loads_that_a_partition_keeps_off_its_cpus_forbid_no_comparison() {
     let plain_load = Spec { loads: vec!["cpu"], cpus: 1, ..Spec::default() }.record();
@@ -255,13 +299,13 @@ fn guests_are_distinguished_by_what_was_booted_and_their_seed() {
     another kernel parameter can move a maximum fivefold. Compare several seeds of
     each, and tails before maxima.
 
-    max, instructions      idle
-    A                    29,624
-    B                    21,162
+    max, instructions    no load
+    A                     29,624
+    B                     21,162
 
-    p99.9, instructions    idle
-    A                     7,799
-    B                     6,599
+    p99.9, instructions  no load
+    A                      7,799
+    B                      6,599
     ");
 }
 

@@ -123,7 +123,16 @@ fn a_traced_repetition_that_was_interrupted_says_so() {
 fn the_worst_that_were_caught_are_not_called_the_worst_where_others_were_not() {
     let mut record = explained();
     let text = report::explanation::text(&record, &Style::default());
-    assert!(text.contains("2 of the worst among "), "{text}");
+    assert!(text.contains("2 late ones of "), "the record's worst end before: {text}");
+    let least = record.explanations[0].hits.last().unwrap().latency;
+    let sample = |latency| record::Sample { latency, due: Nanos::ZERO, activation: 0 };
+    let ordinary = sample(Nanos(900));
+    let series = &mut record.explanations[0].scenario.series;
+    series.iter_mut().for_each(|series| series.worst = vec![ordinary]);
+    series[0].worst =
+        [Nanos(9_000_000), Nanos(8_000_000), least].map(sample).into_iter().chain([ordinary]).collect();
+    let text = report::explanation::text(&record, &Style::default());
+    assert!(text.contains("2 of the 3 worst of "), "{text}");
     record.explanations[0].tracing.blind = 0;
     let text = report::explanation::text(&record, &Style::default());
     assert!(text.contains("the 2 worst of "), "{text}");
@@ -179,7 +188,7 @@ fn where_all_late_wake_ups_came_while_the_trace_was_read_a_longer_run_is_next() 
     let mut record = explained();
     record.explanations.iter_mut().for_each(|one| one.hits.clear());
     let (command, _) = report::next::run::of_explanations(&record, "run", &|_| true).swap_remove(0);
-    assert!(command.starts_with("worstcase bench --explain --phase random --loads "), "{command}");
+    assert!(command.starts_with("worstcase bench --explain --loads "), "{command}");
     assert!(command.contains(" --duration "), "{command}");
     record.explanations.iter_mut().for_each(|one| one.tracing.blind = 0);
     let (command, _) = report::next::run::of_explanations(&record, "run", &|_| true).swap_remove(0);

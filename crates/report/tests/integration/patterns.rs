@@ -285,3 +285,33 @@ fn a_run_without_privileges_is_to_be_made_again_with_them() {
     assert_ne!(doubt(WarningId::MemoryNotLocked).as_deref(), Some(again), "a limit of memory");
     assert_eq!(doubt(WarningId::PolicyDiffers).as_deref(), Some(again));
 }
+
+/// `measure` of a few seconds draws a phase by itself: a run of ten minutes need not.
+#[test]
+fn next_steps_name_a_phase_only_where_somebody_asked_for_it() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    record.header.plan.timer_mut().unwrap().phase = Phase::Random;
+    record.header.command_line = vec!["worstcase".into(), "measure".into(), "-D".into(), "1s".into()];
+    assert!(commands(&record).iter().all(|command| !command.contains("--phase")), "{:?}", commands(&record));
+    record.header.command_line.push("--phase=random".into());
+    assert!(commands(&record)[0].contains(" --phase random "), "{:?}", commands(&record));
+    record.header.command_line.truncate(2);
+    record.header.plan.preset = Some("enea".into());
+    assert!(commands(&record)[0].contains(" --phase random "), "a preset's: {:?}", commands(&record));
+}
+
+#[test]
+fn next_steps_explain_nothing_that_could_not_be_explained() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    assert!(commands(&record)[0].starts_with("worstcase bench --explain"), "{:?}", commands(&record));
+    record.warnings.push(record::validity::not_explained("io was not explained: no tracefs", "mount it"));
+    assert!(
+        commands(&record).iter().all(|command| !command.contains("--explain")),
+        "{:?}",
+        commands(&record)
+    );
+}

@@ -28,6 +28,7 @@ fn the_table_of_a_run() {
     * of all activations due: a missed one counts with the latency it would have
       had; - means too few samples
     late: share of activations served a period or more late, or missed
+    min, avg, max: of the samples alone, without the 31 missed
 
     Worst: 30000 us on CPU 0 under full, 3.3 s into it. Only CPU 0 was so late:
       under the same load the others stayed at 206.0 us or below.
@@ -102,6 +103,7 @@ fn a_guest_in_instruction_time_has_a_table_of_instructions() {
     * of all activations due: a missed one counts with the latency it would have
       had; - means too few samples
     late: share of activations served a period or more late, or missed
+    min, avg, max: of the samples alone, without the 1 missed
     ");
     assert_eq!(
         table::table(&record, true, &plain()),
@@ -117,7 +119,7 @@ fn a_guest_in_instruction_time_has_a_table_of_instructions() {
 fn each_cpu_has_the_same_table() {
     let record = Spec { loads: vec!["idle", "full"], ..Spec::default() }.record();
     let text = table::table(&record, true, &plain());
-    insta::assert_snapshot!(text, @r#"
+    insta::assert_snapshot!(text, @r"
     all CPUs, us    idle    full
     min              1.5     1.5
     avg              2.6     3.1
@@ -154,7 +156,8 @@ fn each_cpu_has_the_same_table() {
     * of all activations due: a missed one counts with the latency it would have
       had; - means too few samples
     late: share of activations served a period or more late, or missed
-    "#);
+    min, avg, max: of the samples alone, without the 1 missed
+    ");
 }
 
 #[test]
@@ -206,6 +209,7 @@ fn periods_and_c_states_stand_in_the_head_only_where_they_differ() {
     * of all activations due: a missed one counts with the latency it would have
       had; - means too few samples
     late: share of activations served a period or more late, or missed
+    min, avg, max: of the samples alone, without the 8 missed
     ");
 }
 
@@ -218,6 +222,39 @@ fn a_run_without_any_load_is_not_called_idle() {
     assert!(heads(&["idle"]).ends_with("no load"), "nothing shows what idle would be compared with");
     let beside = heads(&["idle", "full"]);
     assert!(beside.contains("idle") && !beside.contains("no load"), "{beside}");
+}
+
+#[test]
+fn missed_activations_are_said_to_be_in_no_average() {
+    let said = |missed: u64| {
+        let mut record = Spec { loads: vec!["idle", "cpu"], ..Spec::default() }.record();
+        let timer = record.scenarios[0].series[0].timer_mut().unwrap();
+        (0..missed).for_each(|_| timer.missed.record(Nanos::from_millis(2)));
+        table::table(&record, false, &plain()).replace("\n  ", " ")
+    };
+    assert!(said(3).contains("min, avg, max: of the samples alone, without the 3 missed\n"), "{}", said(3));
+    assert!(!said(0).contains("without the"), "{}", said(0));
+}
+
+/// What a reader sees says `no load` of a run without any, everywhere; what programs read has the load's id.
+#[test]
+fn a_run_without_any_load_is_called_so_everywhere_and_by_its_id_for_programs() {
+    let mut record = Spec { loads: vec!["idle"], ..Spec::default() }.record();
+    record.judgement = record::verdict::judge(&record, &[]);
+    let page = report::page::page(std::slice::from_ref(&record)).unwrap();
+    assert!(page.contains("under no load, CPU"), "the worst latency in large print");
+    let is_cell = |word: &str| page.contains(&format!(">{word}</t")) || page.contains(&format!(">{word}</h"));
+    assert!(is_cell("no load") && !is_cell("idle"), "a heading or a cell of a table");
+    let both = report::compare::compare(&[record.clone(), record.clone()], &plain());
+    assert!(both.contains("no load") && !both.contains("idle"), "{both}");
+    for text in [report::export::csv(&record), report::export::junit(&record), report::export::tap(&record)] {
+        assert!(text.contains("idle") && !text.lines().any(|line| line.contains("no load,")), "{text}");
+        let names = text.lines().filter(|line| line.contains("CPU 0") || line.starts_with("idle,"));
+        assert!(names.clone().count() > 0 && names.clone().all(|line| line.contains("idle")), "{text}");
+    }
+    let beside = Spec { loads: vec!["idle", "cpu"], ..Spec::default() }.record();
+    let page = report::page::page(&[beside]).unwrap();
+    assert!(page.contains(">idle</t") && !page.contains("no load"));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use units::{CpuList, Nanos};
 use super::{Common, Options, refuse};
 use crate::lengths::between;
 
+/// What stands for each call that the machine can make.
+const ALL: &str = "all";
 const CALL: &str = "Calls of the kernel (--probe call)";
-/// Far above a hand-over, and far below an interval.
-const BURST: Nanos = Nanos::from_micros(200);
 
 /// Which calls, beside what.
 #[derive(Args, Clone, Debug)]
@@ -43,7 +43,7 @@ impl Options for CallOptions {
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
         let interval = common.intervals.single("call")?;
         refuse(&[("--samples", common.has_samples)], "--probe call: it measures for a time")?;
-        let burst = self.burst.unwrap_or(BURST);
+        let burst = self.burst.unwrap_or(CallPlan::BURST);
         if burst.0 > interval.0 / 2 {
             let message = format!("--burst {burst} is more than half of the interval of {interval}");
             return Err(Error::new(message, "choose a longer --interval"));
@@ -53,15 +53,16 @@ impl Options for CallOptions {
             None => sys::schedule::affinity(0)?,
         };
         let calls = self.chosen(partners.len() > 1);
-        Ok(InstrumentPlan::Call(CallPlan { calls, interval, burst, partners }))
+        let all = self.calls.iter().any(|name| name == ALL);
+        Ok(InstrumentPlan::Call(CallPlan { calls, all, interval, burst, partners }))
     }
 }
 
 impl CallOptions {
     fn chosen(&self, has_second: bool) -> Vec<ChosenCall> {
         let is_chosen = |known: &&Known| match &self.calls[..] {
-            [] => known.name == "pi-mutex",
-            names => names.iter().any(|name| name == "all" || name == known.name),
+            [] => known.name == CallPlan::USUAL,
+            names => names.iter().any(|name| name == ALL || name == known.name),
         };
         let places = |known: &'static Known| {
             let place = |across| ChosenCall { call: known.name.to_owned(), across };
@@ -73,7 +74,7 @@ impl CallOptions {
 }
 
 fn known(name: &str) -> Result<String, String> {
-    if name == "all" || Known::find(name).is_some() {
+    if name == ALL || Known::find(name).is_some() {
         return Ok(name.to_owned());
     }
     let names: Vec<_> = CALLS.iter().map(|call| call.name).collect();

@@ -15,12 +15,24 @@ use crate::model::{Grid, RunPlan, WarmUp};
 pub struct CallPlan {
     /// The calls, each measured under each load.
     pub calls: Vec<ChosenCall>,
+    /// Whether these are all that the machine can make, because all were asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// From one call to the next, at least.
     pub interval: Nanos,
     /// How long the thread between the two that want a lock computes; zero: there is none.
     pub burst: Nanos,
     /// The CPUs on which other threads may run.
     pub partners: CpuList,
+}
+
+impl CallPlan {
+    /// The call that is measured unless others are asked for.
+    pub const USUAL: &'static str = "pi-mutex";
+    /// How long the thread in the middle computes unless asked otherwise: far above a hand-over, and far below an interval.
+    pub const BURST: Nanos = Nanos::from_micros(200);
+    /// The interval unless another is asked for.
+    pub const INTERVAL: Nanos = Nanos::from_millis(1);
 }
 
 /// A call, and where its other thread is.
@@ -122,6 +134,7 @@ mod tests {
         let chosen = |across| ChosenCall { call: "eventfd".into(), across };
         let plan = CallPlan {
             calls: vec![chosen(false), chosen(true)],
+            all: false,
             interval: Nanos::from_millis(1),
             burst: Nanos::ZERO,
             partners: CpuList::default(),
