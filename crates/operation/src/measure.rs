@@ -5,7 +5,7 @@ use std::path::Path;
 
 use failure::Result;
 use record::cost::{CONTROL, Cost, Failure, Operation as Measured, Place};
-use sys::signal::Signals;
+use sys::signal::{Signal, Signals};
 
 use crate::Operation;
 use crate::client::{Taken, take};
@@ -97,7 +97,7 @@ pub fn round(
             Taken::Answer(Answer::Unable(why)) => measured.failures.push(Failure { round, why }),
             Taken::Silent(why) => measured.failures.push(Failure { round: 0, why }),
             Taken::Interrupted(signal) => {
-                cost.interrupted = Some(format!("{signal:?} in round {round} of {}", cost.plan.rounds));
+                cost.interrupted = Some(in_words(signal, round, cost.plan.rounds));
                 observer.round(cost)?;
                 return Ok(false);
             }
@@ -106,6 +106,17 @@ pub fn round(
     cost.rounds = round;
     observer.round(cost)?;
     Ok(true)
+}
+
+/// What ended a run, and in which of its rounds.
+fn in_words(signal: Signal, round: u32, of: u32) -> String {
+    let what = match signal {
+        Signal::Interrupt => "Ctrl-C (SIGINT)".to_owned(),
+        Signal::Terminate => "SIGTERM".to_owned(),
+        Signal::HangUp => "the end of its terminal (SIGHUP)".to_owned(),
+        Signal::User1 => "SIGUSR1".to_owned(),
+    };
+    format!("{what} in round {round} of {of}")
 }
 
 /// How many samples were taken or failed, of operations that are not given up.
@@ -135,5 +146,16 @@ fn asked(cost: &Cost, at: usize, round: u32, directory: &Path) -> Order {
         length: cost.plan.sample,
         round,
         directory: directory.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_a_run_is_named_as_users_know_it() {
+        assert_eq!(in_words(Signal::Interrupt, 3, 30), "Ctrl-C (SIGINT) in round 3 of 30");
+        assert_eq!(in_words(Signal::Terminate, 1, 2), "SIGTERM in round 1 of 2");
     }
 }

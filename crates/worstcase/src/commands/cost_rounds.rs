@@ -113,7 +113,10 @@ impl Observer for Progress<'_> {
     fn round(&mut self, cost: &Cost) -> Result<()> {
         if !self.can_redraw {
             let with = cost.turn.as_ref().map_or("", |turn| if turn.on { ", with" } else { ", without" });
-            output::news(&format!("round {} of {}{with}", cost.rounds, cost.plan.rounds));
+            output::news(&match &cost.interrupted {
+                None => format!("round {} of {}{with}", cost.rounds, cost.plan.rounds),
+                Some(how) => format!("interrupted by {how}{with}"),
+            });
         }
         Ok(self.directory.write_cost(cost)?)
     }

@@ -32,7 +32,8 @@ use failure::{Error, Result};
     worstcase cost --with rn-thp                    what a setting costs\n  \
     worstcase report before after                   the same comparison again")]
 pub struct CostCommand {
-    /// Measure only these operations or families, e.g. pipes,fork; --list names them
+    /// Measure only these operations or families, e.g. pipes,fork; --list names them. The CPU loop is always measured beside
+    /// them: it shows how much of the CPU others had
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = options::MEASURED)]
     only: Vec<String>,
 
@@ -226,10 +227,17 @@ impl CostCommand {
         let style = output::style(Stream::Output);
         output::final_data(&shown(cost, earlier, self.json, &style))?;
         let page = report::cost::page(cost, earlier).map_err(|error| Error::new(error, ""))?;
+        if cost.interrupted.is_some() {
+            output::paragraph(&kept(cost, directory.path()));
+        }
         output::page(&directory.path().join(PAGE), &page, true)?;
         let is_open = earlier.is_some_and(|earlier| !shows_cost(earlier, cost));
         let next = match earlier {
             _ if self.json => None,
+            None if cost.interrupted.is_some() => {
+                let purpose = "measure all rounds: those of an interrupted run are not gone on with";
+                Some((format!("worstcase cost{}", self.chosen()), purpose.to_owned()))
+            }
             None => after(cost, directory.path()),
             Some(earlier) => is_open.then(|| self.again(earlier)),
         };
@@ -264,6 +272,22 @@ impl CostCommand {
         ];
         let with = self.with.iter().map(|setting| format!(" --with {}", printable::shell(setting)));
         given.into_iter().flatten().chain(with).collect()
+    }
+}
+
+/// What an interrupted run leaves, and where.
+fn kept(cost: &Cost, path: &Path) -> String {
+    let (done, of, path) = (cost.rounds, cost.plan.rounds, path.display());
+    let has_more =
+        cost.operations.iter().flat_map(|operation| &operation.samples).any(|sample| sample.round > done);
+    match (done, has_more) {
+        (0, false) => {
+            format!("Interrupted before anything was measured: the record in {path} has no figures.")
+        }
+        (done, true) => format!(
+            "Interrupted: {done} of {of} rounds are complete; they and what was measured of the next one are kept in {path}."
+        ),
+        (done, false) => format!("Interrupted: {done} of {of} rounds are complete, and kept in {path}."),
     }
 }
 
@@ -409,4 +433,33 @@ fn list(only: &[String]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::cost::Sample;
+
+    #[test]
+    fn an_interrupted_run_says_what_is_kept_and_where() {
+        let plan = CostPlan { rounds: 9, ..serde_json::from_str(PLAN).unwrap() };
+        let mut cost = begun(record::Machine::default(), plan, UtcTime(0), &[]);
+        let said = |cost: &Cost| kept(cost, Path::new("there"));
+        assert_eq!(
+            said(&cost),
+            "Interrupted before anything was measured: the record in there has no figures."
+        );
+        let sample = |round| Sample { round, count: 1, time: Nanos(1), cpu_time: Nanos(1), switches: 0 };
+        cost.operations[0].samples = [1, 2, 3].map(sample).to_vec();
+        cost.rounds = 3;
+        assert_eq!(said(&cost), "Interrupted: 3 of 9 rounds are complete, and kept in there.");
+        cost.rounds = 2;
+        assert!(
+            said(&cost).starts_with("Interrupted: 2 of 9 rounds are complete; they and what"),
+            "{}",
+            said(&cost)
+        );
+    }
+
+    const PLAN: &str = r#"{"cpu":0,"second":null,"rounds":1,"runs":1,"sample":60000000,"seed":1}"#;
 }
