@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use record::{CStates, InstrumentPlan, Record, Request, Wake};
-use units::{CpuList, Nanos, Policy, Priority, Seed};
+use units::{CpuList, Nanos, ParseNanosError, Policy, Priority, Seed};
 
 use crate::instrument::{Common, Intervals, OwnOptions, Probe};
 pub use crate::lengths::{INTERVALS, between, interval, length};
@@ -139,9 +139,9 @@ pub enum Form {
     Csv,
     /// A table a load, for issues and merge requests
     Markdown,
-    /// Test results for build servers
+    /// Test results for build servers: one a load and CPU, and `run`, the verdict of all
     Junit,
-    /// Test Anything Protocol
+    /// Test Anything Protocol, with the same tests
     Tap,
     /// Signals for a LAVA dispatcher
     Lava,
@@ -193,8 +193,13 @@ impl std::str::FromStr for CStatesChoice {
     }
 }
 
-/// A duration: at least 1 ms, at most a year.
+/// A duration: at least 1 ms, at most a year. A bare number is seconds to cyclictest, and here none.
 pub fn duration(text: &str) -> Result<Nanos, String> {
+    if let Err(ParseNanosError::NoUnit(number)) = text.parse::<Nanos>() {
+        return Err(format!(
+            "`{number}` has no unit: write {number}s for seconds, or {number}ms, {number}m, {number}h"
+        ));
+    }
     between(text, Nanos::from_millis(1), record::LONGEST_SCENARIO, "1ms to 366d")
 }
 

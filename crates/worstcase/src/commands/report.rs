@@ -1,6 +1,6 @@
 //! `worstcase report`: records shown again, several side by side; an experiment with its comparisons.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -31,7 +31,7 @@ pub struct Report {
     #[arg(required = true, value_name = "DIR")]
     records: Vec<PathBuf>,
 
-    /// Write the page to this file [default for one directory: its report.html]
+    /// Write the page to this file [default for one directory: its report.html, where that is missing or older than the record]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -87,9 +87,10 @@ impl Report {
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         records.iter_mut().for_each(|record| self.judge_anew(record));
         output::final_data(&self.text(&records)?)?;
-        if let Some(path) = self.page_path() {
-            let page =
-                report::page::page_with(&records, self.extreme).map_err(|error| Error::new(error, ""))?;
+        if let Some(path) = self.page_to_write() {
+            // An estimate that was asked for is on a page that was asked for.
+            let extreme = self.extreme.filter(|_| self.html.is_some());
+            let page = report::page::page_with(&records, extreme).map_err(|error| Error::new(error, ""))?;
             output::page(&path, &page, self.html.is_some())?;
         }
         Ok(self.code(&records))
@@ -127,7 +128,7 @@ impl Report {
         self.refuse_options_of_records("records of costs", "leave it out")?;
         let (text, page) = cost::report(costs, self.json);
         output::final_data(&text)?;
-        if let (Some(path), Some(page)) = (self.page_path(), page) {
+        if let (Some(path), Some(page)) = (self.page_to_write(), page) {
             let page = page.map_err(|error| Error::new(error, ""))?;
             output::page(&path, &page, self.html.is_some())?;
         }
@@ -220,6 +221,17 @@ impl Report {
         parts.join("\n")
     }
 
+    /// The page that was asked for, or a record's own where it is not there or is older than the record. One that is up to date
+    /// is named, and left alone: reading a record is no reason to write.
+    fn page_to_write(&self) -> Option<PathBuf> {
+        let path = self.page_path()?;
+        if self.html.is_none() && is_up_to_date(&path) {
+            output::words(&format!("report: {}", path.display()));
+            return None;
+        }
+        Some(path)
+    }
+
     fn page_path(&self) -> Option<PathBuf> {
         let is_as_kept = self.limit.is_none() && self.format.is_none();
         let own = || match &self.records[..] {
@@ -227,5 +239,39 @@ impl Report {
             _ => None,
         };
         self.html.clone().or_else(own)
+    }
+}
+
+/// Whether a page is a file as new as all that lies beside it.
+fn is_up_to_date(page: &Path) -> bool {
+    let changed = |path: &Path| {
+        std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file)?.modified().ok()
+    };
+    let records = [store::RECORD, store::JOURNAL, record::cost::FILE];
+    let (Some(made), Some(directory)) = (changed(page), page.parent()) else { return false };
+    records.iter().filter_map(|name| changed(&directory.join(name))).all(|changed| changed <= made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_page_is_up_to_date_unless_its_record_is_newer() {
+        let directory = tempfile::tempdir().unwrap();
+        let (page, kept) = (directory.path().join(store::PAGE), directory.path().join(store::RECORD));
+        assert!(!is_up_to_date(&page), "there is none");
+        std::fs::write(&kept, "").unwrap();
+        std::fs::write(&page, "").unwrap();
+        let set = |path: &Path, seconds| {
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+        };
+        set(&kept, 1_000);
+        set(&page, 1_000);
+        assert!(is_up_to_date(&page));
+        set(&kept, 1_001);
+        assert!(!is_up_to_date(&page));
     }
 }

@@ -55,14 +55,14 @@ impl Samples {
             }
         }
         for ((scenario, series), lost) in lost {
-            output::words(&format!(
-                "warning: scenario {scenario}, series {series}: {lost} samples are not in the file, they came faster than it \
+            output::warning(&format!(
+                "scenario {scenario}, series {series}: {lost} samples are not in the file, they came faster than it \
                  could be written; gaps in the other series are missed activations"
             ));
         }
         if reader.damaged_bytes() > 0 {
-            output::words(&format!(
-                "warning: {} bytes of the file are damaged and were skipped",
+            output::warning(&format!(
+                "{} bytes of the file are damaged and were skipped",
                 reader.damaged_bytes()
             ));
             return Ok(ExitCode::from(2));

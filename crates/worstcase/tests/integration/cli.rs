@@ -176,6 +176,29 @@ fn report_writes_the_page_where_it_is_wanted() {
 }
 
 #[test]
+fn report_leaves_a_page_alone_that_is_as_new_as_its_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let (kept, page) = (directory.path().join("record.json"), directory.path().join("report.html"));
+    fs::copy(record("first").join("record.json"), &kept).unwrap();
+    fs::write(&page, "a page of before").unwrap();
+    let report = || {
+        let words = ["report", ".", "--extreme", "1s"];
+        let (code, _, said) = shown(&worstcase(&words).current_dir(&directory).output().unwrap());
+        assert_eq!((code, said.as_str()), (Some(0), "report: ./report.html\n"));
+        fs::read_to_string(&page).unwrap()
+    };
+    assert_eq!(report(), "a page of before");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(10);
+    fs::File::options().append(true).open(&kept).unwrap().set_modified(later).unwrap();
+    assert!(report().starts_with("<!DOCTYPE html>"), "the record is newer");
+    let asked = ["report", ".", "--html", "report.html"];
+    fs::write(&page, "a page of before").unwrap();
+    fs::File::options().append(true).open(&page).unwrap().set_modified(later).unwrap();
+    assert_eq!(shown(&worstcase(&asked).current_dir(&directory).output().unwrap()).0, Some(0));
+    assert!(fs::read_to_string(&page).unwrap().starts_with("<!DOCTYPE html>"), "it was asked for");
+}
+
+#[test]
 fn a_journal_cut_anywhere_is_reported_or_refused() {
     let journal = fs::read(record("cut-off").join("journal.ndjson")).unwrap();
     let directory = tempfile::tempdir().unwrap();

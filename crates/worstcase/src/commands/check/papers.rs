@@ -263,8 +263,8 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The text behind a byte order mark, which is warned of: the kernel, shells and daemons take it for a part of the first word.
 fn without_mark(name: String, bytes: Vec<u8>) -> (String, Vec<u8>) {
     let Some(rest) = bytes.strip_prefix(BYTE_ORDER_MARK) else { return (name, bytes) };
-    output::words(&format!(
-        "warning: {name}: it begins with a byte order mark (U+FEFF), which its readers take for a part of the first word"
+    output::warning(&format!(
+        "{name}: it begins with a byte order mark (U+FEFF), which its readers take for a part of the first word"
     ));
     (name, rest.to_vec())
 }

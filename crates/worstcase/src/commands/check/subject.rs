@@ -126,7 +126,7 @@ impl SubjectOptions {
         let (Some(path), Fact::Value(config)) = (&self.kconfig, survey.kernel_config()) else { return };
         let name = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
         for warning in warnings(config) {
-            output::words(&format!("warning: {name}: {warning}"));
+            output::warning(&format!("{name}: {warning}"));
         }
         if !survey.names_all() {
             output::words(&format!("note: {name} {}", not_whole(config.len(), source)));
@@ -199,8 +199,8 @@ impl SubjectOptions {
         let of_tree = version(tree);
         match (stated, of_tree) {
             (Some(stated), Some(of_tree)) if release_of(&stated) != release_of(&of_tree) => {
-                output::words(&format!(
-                    "warning: {} was made by Linux {stated}, and {} is {of_tree}: judged as {stated}",
+                output::warning(&format!(
+                    "{} was made by Linux {stated}, and {} is {of_tree}: judged as {stated}",
                     self.name(),
                     tree.display()
                 ));

@@ -134,21 +134,16 @@ impl List {
         for entry in entries {
             match entry.kernel {
                 Ok(kernel) => found.push(kernel),
-                Err(error) => broken.push(format!("warning: {} is no kernel: {error}", entry.name)),
+                Err(error) => broken.push(format!("{} is no kernel: {error}", entry.name)),
             }
         }
         let text = if self.json {
             serde_json::to_string(&found).map_err(|error| Error::new(error, ""))? + "\n"
         } else {
-            let width = if output::is_terminal(Stream::Output) {
-                output::style(Stream::Output).width
-            } else {
-                usize::MAX
-            };
-            table(&found, width)
+            table(&found, output::stated_width(Stream::Output).unwrap_or(usize::MAX))
         };
         output::final_data(&text)?;
-        broken.iter().for_each(|warning| output::words(warning));
+        broken.iter().for_each(|warning| output::warning(warning));
         if found.is_empty() && !self.json {
             output::words(&format!("no kernel in {}", cache.directory().display()));
             output::words("  hint: worstcase lab kernels fetch debian --flavour rt");
@@ -187,7 +182,7 @@ impl Builds {
         };
         let Built { kernel, dropped } = kernels::build(cache, &build, &mut output::words)?;
         for dropped in dropped {
-            output::words(&format!("warning: {dropped}"));
+            output::warning(&format!("{dropped}"));
         }
         text(&kernel)
     }

@@ -22,7 +22,7 @@ use failure::Result;
 /// Warns of kernel parameters that do nothing for the kernel of that release: an experiment may want that.
 pub(super) fn warn_of(words: &[String], release: &str) {
     for doubt in lab::parameters::doubts(words, release) {
-        output::words(&format!("warning: kernel parameter {doubt}"));
+        output::warning(&format!("kernel parameter {doubt}"));
     }
 }
 

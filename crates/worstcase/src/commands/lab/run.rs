@@ -237,9 +237,7 @@ impl Run {
                         "what came back, with all of its console: {}",
                         place.join(lab::kept::CONSOLE).display()
                     )),
-                    Err(lost) => {
-                        output::words(&format!("warning: what came back is not kept: {}", lost.message))
-                    }
+                    Err(lost) => output::warning(&format!("what came back is not kept: {}", lost.message)),
                 }
                 Err(error.into())
             }
@@ -268,13 +266,13 @@ fn show(left: &Left) -> Result<()> {
     output::bytes(Stream::Error, &left.errors)?;
     output::bytes(Stream::Output, &left.output)?;
     for (path, why) in &left.left_out {
-        output::words(&format!("warning: {} is left out: {why}", path.display()));
+        output::warning(&format!("{} is left out: {why}", path.display()));
     }
     for KernelParameter { word, answer, evidence } in &left.parameters {
         match answer {
             ParameterAnswer::Read => {}
             ParameterAnswer::Unknown => output::words(&format!("note: {word}: {answer}: {evidence}")),
-            _ => output::words(&format!("warning: {word}: {answer}: {evidence}")),
+            _ => output::warning(&format!("{word}: {answer}: {evidence}")),
         }
     }
     Ok(())

@@ -43,7 +43,8 @@ enum Kind {
 /// Take everything that can be moved off some CPUs, and put them into a partition of their own
 ///
 /// Interrupts, kernel threads and kernel work are moved away, and the partition keeps programs out. partition verify counts
-/// what is left, partition undo gives everything back.
+/// what is left, partition undo gives everything back. tune apply --isolate cures the other rules that fail too: frequencies,
+/// memory, timers of the whole machine.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase partition create --rt 2-3              CPUs 2-3 for real time\n  \
@@ -146,8 +147,8 @@ impl Create {
 fn warn_of_siblings(survey: &Survey) {
     let siblings = set(survey, "cpus.isolated.siblings");
     if !siblings.is_empty() {
-        output::words(&format!(
-            "warning: CPUs {siblings} share cores with CPUs {}: what runs there slows these down; name them too, or see \
+        output::warning(&format!(
+            "CPUs {siblings} share cores with CPUs {}: what runs there slows these down; name them too, or see \
              worstcase check fw-smt-off",
             survey.isolated()
         ));

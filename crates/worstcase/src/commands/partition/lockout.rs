@@ -26,8 +26,8 @@ pub fn locked_out(root: &SysRoot, own: i32, cpus: &CpuList) -> Option<String> {
 /// Says so where nothing takes the CPU from a thread of FIFO that never sleeps.
 pub fn warn_of_starvation(throttling: &Throttling) {
     if starves(throttling) {
-        output::words(
-            "warning: a FIFO thread that never sleeps starves the kernel's threads of its CPU here, and the machine hangs \
+        output::warning(
+            "a FIFO thread that never sleeps starves the kernel's threads of its CPU here, and the machine hangs \
              where others wait for them: let it sleep",
         );
     }

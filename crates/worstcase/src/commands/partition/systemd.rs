@@ -44,8 +44,8 @@ fn way_of(root: &SysRoot, partition: &Partition, process: i32, has_systemd: bool
         (Some(slice), None) if has_systemd => Ok(WayIn::Scope(slice.to_owned())),
         (_, service) => {
             if let Some(service) = service {
-                output::words(&format!(
-                    "warning: {service} loses what is started here: stopped, it runs on; partition undo and create make a \
+                output::warning(&format!(
+                    "{service} loses what is started here: stopped, it runs on; partition undo and create make a \
                      partition that systemd knows"
                 ));
             }

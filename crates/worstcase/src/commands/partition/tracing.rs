@@ -42,10 +42,11 @@ impl Tracing {
     /// Takes away what killed commands have left, and says so.
     pub fn clear() {
         for (directory, removed) in trace::live::clear() {
-            output::words(&match removed {
-                Ok(()) => format!("{directory} was left by a command that was killed: taken away"),
-                Err(errno) => format!("warning: {directory} was left by a command that was killed: {errno}"),
-            });
+            let left = format!("{directory} was left by a command that was killed");
+            match removed {
+                Ok(()) => output::words(&format!("{left}: taken away")),
+                Err(errno) => output::warning(&format!("{left}: {errno}")),
+            }
         }
     }
 

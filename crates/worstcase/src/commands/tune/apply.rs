@@ -14,7 +14,8 @@ use failure::Result;
 /// Write what plan shows, read back each write, and keep a journal
 ///
 /// If the kernel refuses a write, everything is put back. Interrupts and threads that the kernel does not let go are
-/// reported and cause no rollback.
+/// reported and cause no rollback. --isolate cures rules of those CPUs and of the whole machine; partition create writes only
+/// what keeps others off its CPUs.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase tune apply --isolate 1 --for 10m    undone by itself after 10 min\n  \

@@ -72,7 +72,7 @@ impl ApplyOptions {
             return Ok(ExitCode::SUCCESS);
         }
         for conflict in &plan.conflicts {
-            output::words(&format!("warning: {} {}", conflict.who, conflict.what));
+            output::warning(&format!("{} {}", conflict.who, conflict.what));
         }
         let mut journal = match &holding {
             Some(history) => state.resume(&lock, history)?,
@@ -115,7 +115,7 @@ impl ApplyOptions {
                 output::final_data(&text)?;
                 let failed = applied.taken.iter().filter(|taken| taken.is_failure()).count();
                 if failed > 0 {
-                    output::words(&format!("warning: the kernel did not take {}", shown::settings(failed)));
+                    output::warning(&format!("the kernel did not take {}", shown::settings(failed)));
                 }
                 Ok(ExitCode::from(u8::from(failed > 0)))
             }
@@ -155,7 +155,7 @@ impl ApplyOptions {
             true => " and read back".to_owned(),
             false => format!(", {held} read back as written"),
         };
-        format!("{} written{read_back}{refused}; {end}\n", shown::settings(count))
+        shown::lines(&format!("{} written{read_back}{refused}; {end}", shown::settings(count)), 0)
     }
 }
 
@@ -228,7 +228,7 @@ pub(super) fn clear(state: &State, lock: &Lock) -> Result<Option<History>> {
         return Ok(None);
     }
     let Some(why) = why_left(state, &history) else { return Ok(Some(history)) };
-    output::words(&format!("warning: settings are left: {why}; they are undone first"));
+    output::warning(&format!("settings are left: {why}; they are undone first"));
     let (text, all_closed) = undo::undo(state, lock, &history)?;
     output::words(text.trim_end());
     match all_closed {

@@ -15,7 +15,7 @@ pub fn warn_of_leftovers(command: &Command) {
     }
     let state = State::of_machine(STATE);
     if let Some(why) = state.history().ok().flatten().and_then(|history| left_alone(&state, &history)) {
-        output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
+        output::warning(&format!("settings are left: {why}; worstcase tune undo takes them back"));
     }
 }
 

@@ -32,9 +32,9 @@ impl Status {
             return Ok(ExitCode::SUCCESS);
         };
         if history.is_of_another_boot(&boot_id()) {
-            output::final_data(
-                "nothing holds: the machine was booted since; worstcase tune undo puts the journal aside\n",
-            )?;
+            let words =
+                "nothing holds: the machine was booted since; worstcase tune undo puts the journal aside";
+            output::final_data(&shown::lines(words, 0))?;
             return Ok(ExitCode::from(1));
         }
         let (text, holds) = of(&state, &history);
@@ -56,10 +56,11 @@ pub fn of(state: &State, history: &History) -> (String, bool) {
     text += &shown::all_taken(&refused);
     let pending = all.iter().filter(|(_, now)| matches!(now, Now::Pending(_))).count();
     let beside = if refused.is_empty() { String::new() } else { format!("; {} refused", refused.len()) };
-    text += &format!("{}, {}{beside}\n", shown::settings(all.len()), summary(off - pending, pending));
+    let counted = format!("{}, {}{beside}", shown::settings(all.len()), summary(off - pending, pending));
+    text += &shown::lines(&counted, 0);
     let left = left_alone(state, history);
     if let Some(why) = left {
-        output::words(&format!("warning: settings are left: {why}; worstcase tune undo takes them back"));
+        output::warning(&format!("settings are left: {why}; worstcase tune undo takes them back"));
     }
     (text, off == 0 && left.is_none())
 }
@@ -78,7 +79,7 @@ fn summary(off: usize, pending: usize) -> String {
 /// Where nothing is applied: how the last ones ended, if they ended by themselves.
 fn nothing(state: &State) -> String {
     match state.last_words() {
-        Some(words) => format!("nothing is applied; {words}\n"),
+        Some(words) => shown::lines(&format!("nothing is applied; {words}"), 0),
         None => "nothing is applied\n".to_owned(),
     }
 }
@@ -97,7 +98,7 @@ fn head(state: &State, history: &History) -> String {
         _ => String::new(),
     };
     let source = begin.choice.as_ref().map(|file| format!(" as {file} says")).unwrap_or_default();
-    format!("applied {}{source}{end}\n", begin.started)
+    shown::lines(&format!("applied {}{source}{end}", begin.started), 0)
 }
 
 #[cfg(test)]

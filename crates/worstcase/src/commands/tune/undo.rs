@@ -99,9 +99,7 @@ pub fn undo(state: &State, lock: &Lock, history: &History) -> Result<(String, bo
     }
     check_boot(state, history)?;
     for line in &history.damaged {
-        output::words(&format!(
-            "warning: line {line} of the journal is damaged: what it recorded is not undone"
-        ));
+        output::warning(&format!("line {line} of the journal is damaged: what it recorded is not undone"));
     }
     let undone = tune::undo::undo(state, lock, history, &mut live(state.directory()));
     let text = put_back(state, lock, &undone)?;
@@ -112,9 +110,7 @@ pub fn undo(state: &State, lock: &Lock, history: &History) -> Result<(String, bo
 pub fn put_back(state: &State, lock: &Lock, undone: &[Undone]) -> Result<String> {
     let text = shown::all_undone(undone);
     if undone.iter().any(|undone| undone.back.is_open()) {
-        output::words(
-            "warning: not all could be put back: the journal is kept, worstcase tune undo tries again",
-        );
+        output::warning("not all could be put back: the journal is kept, worstcase tune undo tries again");
     } else {
         put_aside(state, lock);
     }
@@ -126,7 +122,7 @@ pub fn put_back(state: &State, lock: &Lock, undone: &[Undone]) -> Result<String>
 fn lock(state: &State) -> Result<Lock> {
     match state.lock() {
         Err(_) if state.is_busy() && holder::is_stopped(state.directory(), Kind::Deadline) => {
-            output::words("warning: the process that was to undo them is stopped: it is ended");
+            output::warning("the process that was to undo them is stopped: it is ended");
             end(state, Kind::Deadline)?;
             Ok(state.lock()?)
         }
@@ -137,8 +133,8 @@ fn lock(state: &State) -> Result<Lock> {
 /// What was put back is put back, whether the journal can be put aside or not: its disk may be read-only by now.
 fn put_aside(state: &State, lock: &Lock) {
     if let Err(error) = finish(state, lock) {
-        output::words(&format!(
-            "warning: {error}: status goes on to show what was put back, until worstcase tune undo can put the journal aside"
+        output::warning(&format!(
+            "{error}: status goes on to show what was put back, until worstcase tune undo can put the journal aside"
         ));
     }
 }

@@ -107,7 +107,7 @@ impl Wanted {
         if has_systemd() {
             reload();
         } else {
-            output::words("warning: systemd does not run now: whether it does at the next boot is not known");
+            output::warning("systemd does not run now: whether it does at the next boot is not known");
         }
         "applied at the next boot; systemctl start worstcase-tune applies it now\n"
     }
@@ -116,7 +116,7 @@ impl Wanted {
 /// Lets systemd read its units again, and puts right at once what that takes from a partition.
 fn reload() {
     if let Err(why) = systemctl(&["daemon-reload"]) {
-        output::words(&format!("warning: systemctl daemon-reload: {why}; it is read at the next boot"));
+        output::warning(&format!("systemctl daemon-reload: {why}; it is read at the next boot"));
     }
     repair();
 }
@@ -137,7 +137,7 @@ fn repair() {
         Ok(0) => {}
         Ok(count) => output::words(&format!("{} written again after the reload", shown::settings(count))),
         Err(error) => {
-            output::words(&format!("warning: what is applied may be lost by the reload: {}", error.message))
+            output::warning(&format!("what is applied may be lost by the reload: {}", error.message))
         }
     }
 }
@@ -184,7 +184,7 @@ fn ended() -> Result<String> {
     if has_systemd() {
         let units = [&format!("{SERVICE}.service"), TIMER];
         if let Err(why) = systemctl(&[&["stop"][..], &units].concat()) {
-            output::words(&format!("warning: systemctl stop: {why}"));
+            output::warning(&format!("systemctl stop: {why}"));
         }
     }
     let state = State::of_machine(applied::STATE);

@@ -200,7 +200,7 @@ impl Options {
             super::refuse_parameters(&parsed)?;
             let plan = setting::plan(&parsed, &selection, &SysRoot::live())?;
             for conflict in &plan.conflicts {
-                output::words(&format!("warning: {} {}", conflict.who, conflict.what));
+                output::warning(&format!("{} {}", conflict.who, conflict.what));
             }
             live::check(&self.state.state(), self.without_steal)?;
         }
