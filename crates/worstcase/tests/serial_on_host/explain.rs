@@ -104,6 +104,11 @@ fn figures_do_not_suffer_where_nothing_can_be_traced() {
     let record = ended.record();
     assert!(record.is_measured() && record.explanations.is_empty());
     assert!(ended.err.contains("warning: idle was not explained: "), "{}", ended.err);
+    let kept = record.warnings.iter().find(|warning| warning.id == record::WarningId::NotExplained);
+    let kept = kept.expect("record and page say it too");
+    assert!(kept.evidence.starts_with("idle was not explained: ") && !kept.cure.is_empty(), "{kept:?}");
+    let place = |words: &str| ended.err.find(words).unwrap_or_else(|| panic!("{words}: {}", ended.err));
+    assert!(place("\nReport  ") < place("was not explained"), "the end is what is still seen: {}", ended.err);
 }
 
 /// A late wake-up, and how much of its latency was in delays that we made.
