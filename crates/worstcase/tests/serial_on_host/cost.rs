@@ -222,7 +222,7 @@ fn a_setting_is_undone_where_measuring_with_it_is_killed() {
         wait_until("undo", || value() == before);
         if signal == Signal::INT {
             let shown = text(&shown);
-            assert!(shown.starts_with("INCONCLUSIVE: the run ended early: "), "{shown}");
+            assert!(shown.starts_with("INCONCLUSIVE: the run was ended early by Ctrl-C"), "{shown}");
             let next = format!("Next  worstcase cost --sample 1s --only getppid --with {setting}");
             assert!(shown.contains(&next), "{shown}");
         }
