@@ -73,7 +73,7 @@ fn blocked(set: &libc::sigset_t, flags: libc::c_int) -> Result<OwnedFd> {
 /// The signal of [`OwnSignal`].
 const OWN: libc::c_int = libc::SIGUSR2;
 
-/// A signal that is sent to the thread that made this, and that it reads: signalfd(2).
+/// A signal that is sent to the thread that made this, and that it waits for: signalfd(2), sigwaitinfo(2).
 #[derive(Debug)]
 pub struct OwnSignal {
     fd: OwnedFd,
@@ -86,8 +86,17 @@ impl OwnSignal {
         Ok(Self { fd: blocked(&set_of([OWN].into_iter()), 0)?, tid: crate::schedule::thread_id() })
     }
 
-    /// Sleeps until the signal has come. For the thread that made this: the kernel gives each thread its own signals.
+    /// Sleeps until the signal has come, in sigwaitinfo(2). For the thread that made this, as [`Self::read`].
     pub fn wait(&self) -> std::result::Result<(), Errno> {
+        // SAFETY: a set that lives, and no room for what is known of the signal.
+        match unsafe { libc::sigwaitinfo(&set_of([OWN].into_iter()), std::ptr::null_mut()) } {
+            -1 => Err(Error::last("sigwaitinfo", "").errno),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sleeps until the signal has come, in read(2). For the thread that made this: the kernel gives each thread its own signals.
+    pub fn read(&self) -> std::result::Result<(), Errno> {
         rustix::io::read(&self.fd, &mut [0_u8; size_of::<libc::signalfd_siginfo>()]).map(drop)
     }
 

@@ -155,7 +155,7 @@ fn named(root: &SysRoot, pid: i32, blocked: Blocked) -> Named {
             found
         }
         Blocked::Read(fd) => of_descriptors("read", root, pid, &[fd], None),
-        Blocked::Signal => Named::whole("sigwaitinfo", &["posix-timer", "signal"]),
+        Blocked::Signal => Named::whole("sigwaitinfo", &["posix-timer", "sigwait"]),
         Blocked::Queue => Named::whole("mq_receive", &["mqueue"]),
         // What was asked of it lies in its rings.
         Blocked::Ring => Named::partly("io_uring_enter", ["uring-timeout", "uring-read"]),

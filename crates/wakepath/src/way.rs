@@ -48,7 +48,7 @@ const INHERITANCE: &str = "a mutex with PTHREAD_PRIO_INHERIT";
 const HANDOVERS: &str = "a futex (mutex, condition variable, semaphore) or a message queue";
 
 /// All that can be tried without a device.
-pub const WAYS: [Way; 18] = [
+pub const WAYS: [Way; 19] = [
     Way { name: "nanosleep", title: "clock_nanosleep", waker: Waker::Clock, instead: "", begin: nanosleep },
     Way {
         name: "futex-timeout",
@@ -87,7 +87,20 @@ pub const WAYS: [Way; 18] = [
         instead: HANDOVERS,
         begin: mqueue,
     },
-    Way { name: "signal", title: "tgkill", waker: Waker::Thread, instead: HANDOVERS, begin: signal },
+    Way {
+        name: "signal",
+        title: "tgkill, a handler ends a sleep",
+        waker: Waker::Thread,
+        instead: HANDOVERS,
+        begin: signal,
+    },
+    Way {
+        name: "sigwait",
+        title: "tgkill, sigwaitinfo",
+        waker: Waker::Thread,
+        instead: HANDOVERS,
+        begin: sigwait,
+    },
     Way {
         name: "signalfd",
         title: "tgkill, signalfd",
@@ -285,10 +298,16 @@ fn signal() -> Result<Ends> {
     Ok((Box::new(For(wait)), Box::new(move || sys::signal::wake_thread(waiter))))
 }
 
+fn sigwait() -> Result<Ends> {
+    let own = OwnSignal::take()?;
+    let trigger = own.sender();
+    Ok((Box::new(For(move || tried(own.wait(), "sigwaitinfo"))), Box::new(trigger)))
+}
+
 fn signalfd() -> Result<Ends> {
     let own = OwnSignal::take()?;
     let trigger = own.sender();
-    Ok((Box::new(For(move || tried(own.wait(), "read a signalfd"))), Box::new(trigger)))
+    Ok((Box::new(For(move || tried(own.read(), "read a signalfd"))), Box::new(trigger)))
 }
 
 fn counter() -> Result<(Arc<OwnedFd>, Trigger)> {

@@ -24,7 +24,7 @@ const PAIRS: [Pair; 4] = [
     pair("futex", "ptsematest", "theirs: two mutexes of glibc, threads of one priority"),
     pair("futex", "svsematest", "theirs: a semaphore of System V, which we do not measure"),
     pair("mqueue", "pmqtest", "theirs: threads of one priority"),
-    pair("signal", "sigwaittest", "theirs: threads of one priority"),
+    pair("sigwait", "sigwaittest", "theirs: threads of one priority"),
 ];
 
 /// `bench calls [--rounds N] [--seconds N] [--cpu N] [--binary FILE]`

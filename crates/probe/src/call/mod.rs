@@ -63,7 +63,7 @@ const fn wait(name: &'static str, title: &'static str, across: bool) -> Known {
 }
 
 /// All of them.
-pub const CALLS: [Known; 19] = [
+pub const CALLS: [Known; 20] = [
     wait("nanosleep", "clock_nanosleep: late by", false),
     wait("timerfd", "timerfd, read: late by", false),
     wait("posix-timer", "timer_create, sigwaitinfo: late by", false),
@@ -76,7 +76,8 @@ pub const CALLS: [Known; 19] = [
         make: Make::Condition,
     },
     wait("mqueue", "mq_send: until mq_receive returns", true),
-    wait("signal", "tgkill: until the sleeping thread runs", true),
+    wait("signal", "tgkill: until a handler has run and a sleep has ended", true),
+    wait("sigwait", "tgkill: until sigwaitinfo returns", true),
     wait("eventfd", "eventfd, write: until read returns", true),
     wait("epoll", "eventfd, write: until epoll_wait and read return", true),
     wait("pipe", "pipe, write: until read returns", true),
