@@ -24,11 +24,51 @@ pub trait Pages {
 #[derive(Debug)]
 pub struct Merge<P> {
     cpus: Vec<Cursor<P>>,
-    /// What each CPU has next, the earliest on top; CPUs that have run dry are not in it.
-    next: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// What each CPU has next; CPUs that have run dry are not in it.
+    next: Earliest,
     dry: Vec<usize>,
     /// The CPU whose item was lent last.
     lent: Option<usize>,
+}
+
+/// Times of CPUs, by their places, of which the earliest is wanted. One CPU often has several events before any other: its next time is
+/// compared with the earliest of the others, and goes into the heap only where it is later.
+#[derive(Debug, Default)]
+struct Earliest {
+    /// No later than any in the heap.
+    front: Option<(Nanos, usize)>,
+    others: BinaryHeap<Reverse<(Nanos, usize)>>,
+}
+
+impl Earliest {
+    fn put(&mut self, new: (Nanos, usize)) {
+        let later = match (self.front, self.others.peek_mut()) {
+            (Some(front), _) if front <= new => new,
+            (Some(front), _) => {
+                self.front = Some(new);
+                front
+            }
+            (None, Some(mut top)) if top.0 < new => {
+                self.front = Some(std::mem::replace(&mut top.0, new));
+                return;
+            }
+            (None, _) => {
+                self.front = Some(new);
+                return;
+            }
+        };
+        self.others.push(Reverse(later));
+    }
+
+    fn peek(&mut self) -> Option<(Nanos, usize)> {
+        self.front = self.front.take().or_else(|| self.others.pop().map(|Reverse(earliest)| earliest));
+        self.front
+    }
+
+    fn take(&mut self) -> Option<(Nanos, usize)> {
+        self.peek()?;
+        self.front.take()
+    }
 }
 
 /// Where one CPU's stream stands.
@@ -53,7 +93,7 @@ impl<P: Pages> Merge<P> {
     pub fn new(cpus: impl IntoIterator<Item = (CpuId, P)>) -> Self {
         let cursor = |(cpu, pages)| Cursor { cpu, pages, page: Vec::new(), place: None, next: None };
         let cpus: Vec<_> = cpus.into_iter().map(cursor).collect();
-        Self { dry: (0..cpus.len()).collect(), next: BinaryHeap::new(), cpus, lent: None }
+        Self { dry: (0..cpus.len()).collect(), next: Earliest::default(), cpus, lent: None }
     }
 
     /// Looks again at CPUs that had no page when they were asked last.
@@ -80,18 +120,17 @@ impl<P: Pages> Merge<P> {
         if let Some(index) = self.lent.take() {
             self.advance(index, formats)?;
         }
-        let Some(Reverse((time, _))) = self.next.peek() else { return Ok(None) };
-        if *time >= horizon {
+        if self.next.peek().is_none_or(|(time, _)| time >= horizon) {
             return Ok(None);
         }
-        let Some(Reverse((_, index))) = self.next.pop() else { return Ok(None) };
+        let Some((_, index)) = self.next.take() else { return Ok(None) };
         self.lent = Some(index);
         Ok(self.cpus[index].item(formats, tasks))
     }
 
     fn advance(&mut self, index: usize, formats: &Formats) -> Result<()> {
         match self.cpus[index].advance(formats)? {
-            Some(time) => self.next.push(Reverse((time, index))),
+            Some(time) => self.next.put((time, index)),
             None => self.dry.push(index),
         }
         Ok(())

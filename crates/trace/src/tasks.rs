@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use sysroot::SysRoot;
 
@@ -19,11 +20,49 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
     /// What events and /proc say; none for a thread that was looked for and is gone.
-    names: HashMap<i32, Option<String>>,
+    names: HashMap<i32, Option<String>, Hashing>,
     /// What `saved_cmdlines` says. The kernel brings a name up to date only when a switch is recorded: the name of an
     /// earlier thread with the same id may stand there.
-    saved: HashMap<i32, String>,
+    saved: HashMap<i32, String, Hashing>,
     live: Option<SysRoot>,
+}
+
+/// Ids are looked up for each event: multiplied by a random odd number, which nobody who made a trace can know.
+#[derive(Clone, Copy, Debug)]
+struct Hashing(u64);
+
+impl Default for Hashing {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0) | 1)
+    }
+}
+
+impl BuildHasher for Hashing {
+    type Hasher = Product;
+    fn build_hasher(&self) -> Product {
+        Product { factor: self.0, hash: 0 }
+    }
+}
+
+/// The hash of one id.
+struct Product {
+    factor: u64,
+    hash: u64,
+}
+
+impl Hasher for Product {
+    fn write_i32(&mut self, id: i32) {
+        // The table takes the lowest and the highest bits; the highest are the best mixed.
+        self.hash = u64::from(u32::from_ne_bytes(id.to_ne_bytes())).wrapping_mul(self.factor).rotate_left(32);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(self.factor));
+    }
+
+    fn finish(&self) -> u64 {
+        self.hash
+    }
 }
 
 impl Tasks {

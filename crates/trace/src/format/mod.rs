@@ -25,6 +25,8 @@ pub struct Format {
     pub name: String,
     /// Its number, by which records refer to it.
     pub id: u16,
+    /// Where the id of the running task stands, if that is a field.
+    task: Option<usize>,
     common: Vec<Field>,
     fields: Vec<Field>,
     labels: Vec<(usize, Labels)>,
@@ -53,6 +55,7 @@ impl Format {
             id,
             labels: fields.iter().enumerate().filter_map(labels).collect(),
             tasks: tasks(&fields),
+            task: common.iter().find(|field| field.name == "common_pid").map(|field| field.offset),
             common,
             fields,
         })
@@ -141,7 +144,7 @@ impl Formats {
     /// The task that was running when the record was made; every format has it in the same place.
     pub(crate) fn task(&self, format: Option<&Format>, data: &[u8]) -> Option<i32> {
         const USUAL: usize = 4;
-        let place = format.and_then(|format| format.field("common_pid")).map_or(USUAL, |field| field.offset);
+        let place = format.and_then(|format| format.task).unwrap_or(USUAL);
         self.layout.order.u32(data, place).map(|task| i32::from_ne_bytes(task.to_ne_bytes()))
     }
 }
