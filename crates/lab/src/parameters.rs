@@ -1,12 +1,31 @@
 //! Kernel parameters as a person writes them, taken apart as the kernel does.
 
 use machine::{CommandLine, command_line, grammar};
-use units::KernelVersion;
+use units::{KernelVersion, Seed};
 
 use crate::Error;
 
 /// A kernel parameter that nobody reads: what the control arms of guests have.
 pub const INERT: &str = "worstcase.control=1";
+/// How the names of parameters begin that the lab adds and nobody reads: kernels take what is in front of a dot for the name
+/// of a module.
+const OURS: &str = "worstcase.";
+/// The longest text of [`drawn`].
+const LONGEST_DRAWN: u64 = 64;
+
+/// A kernel parameter that nobody reads, of a length that `seed` draws for the guests of `arm`. Each byte more on the command line
+/// moves what a kernel does while it boots against its clock: alike in all guests, and therefore unseen, unless it is drawn.
+pub fn drawn(arm: &str, seed: Seed) -> String {
+    let mut random = seed.stream(&format!("command line of {arm}"));
+    let length = 1 + random.below(LONGEST_DRAWN);
+    let text: String = (0..length).map(|_| char::from(b'a' + random.below(26) as u8)).collect();
+    format!("{OURS}draw={text}")
+}
+
+/// Whether it is a parameter that the lab adds and nobody reads.
+pub fn is_ours(word: &str) -> bool {
+    word.starts_with(OURS)
+}
 
 /// The parameters in `text`, each as it stands there with its quotes, in their order: blanks in quotes do not part, as for
 /// `next_arg` in lib/cmdline.c.
@@ -84,7 +103,25 @@ fn check(word: &str) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn the_drawn_parameter_is_one_word_that_seed_and_arm_decide() {
+        let drawn_of = |arm: &str, seed| drawn(arm, Seed(seed));
+        assert_eq!(drawn_of("rt", 1), drawn_of("rt", 1));
+        assert_ne!(drawn_of("rt", 1), drawn_of("stock", 1));
+        let lengths: BTreeSet<usize> = (0..1000).map(|seed| drawn_of("rt", seed).len()).collect();
+        assert_eq!(lengths.len() as u64, LONGEST_DRAWN);
+        (0..1000).for_each(|seed| assert_eq!(one(&drawn_of("rt", seed)).ok(), Some(drawn_of("rt", seed))));
+    }
+
+    #[test]
+    fn what_the_lab_adds_is_no_parameter_of_the_kernel() {
+        assert!(is_ours(INERT) && is_ours(&drawn("rt", Seed(1))));
+        assert!(!is_ours("worstcase") && !is_ours("preempt=full"));
+    }
 
     #[test]
     fn quotes_keep_a_parameter_whole_and_the_order_stays() {

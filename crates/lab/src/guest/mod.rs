@@ -22,6 +22,7 @@ use record::{KernelParameter, Lab};
 use rustix::termios;
 use sysroot::SysRoot;
 
+use crate::parameters::is_ours;
 use command::Ran;
 use plan::{Module, Plan};
 use port::Port;
@@ -93,7 +94,8 @@ fn send(plan: &Plan, ran: Result<Ran>) -> Result<()> {
 
 /// What the kernel made of the parameters that were asked for.
 fn parameters(plan: &Plan) -> Vec<KernelParameter> {
-    machine::taken::taken(&SysRoot::live(), &plan.lab.words)
+    let asked: Vec<String> = plan.lab.words.iter().filter(|word| !is_ours(word)).cloned().collect();
+    machine::taken::taken(&SysRoot::live(), &asked)
 }
 
 /// What the command's record is to say of the guest.

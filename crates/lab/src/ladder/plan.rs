@@ -10,7 +10,7 @@ use super::{Home, LadderFile, Rung};
 use crate::boot::Guest;
 use crate::kernels::{Kernel, Needed};
 use crate::state::{Kind, Plan};
-use crate::{Error, measure};
+use crate::{Error, measure, parameters};
 
 /// Operations on one CPU, and the mean of all: they share one error.
 const COMPARISONS: usize = 40;
@@ -64,6 +64,11 @@ impl LadderPlan {
         self.ladder.rungs.get(arm.count())
     }
 
+    fn words(&self, rung: &Rung, seed: Seed) -> Vec<String> {
+        let drawn = self.ladder.draw_parameter.then(|| parameters::drawn(&rung.name, seed));
+        rung.all_words().into_iter().chain(drawn).collect()
+    }
+
     fn known(&self, arm: &Arm) -> Result<&Rung, Error> {
         self.rung(arm).ok_or_else(|| Error::new("the ladder has no such rung"))
     }
@@ -94,7 +99,7 @@ impl Plan for LadderPlan {
         let measured = (*duration + *warm_up).saturating_mul(loads.len() as u64);
         Ok(Guest {
             kernel: kernel.clone(),
-            words: self.known(arm)?.all_words(),
+            words: self.words(self.known(arm)?, seed),
             processors: self.ladder.processors,
             threads_per_core: 1,
             cpu_model: self.ladder.cpu_model.clone(),

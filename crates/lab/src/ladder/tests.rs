@@ -1,8 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use experiment::Block;
 use record::Request;
 use record::time::UtcTime;
 
@@ -14,8 +15,8 @@ use crate::kernels::Kernel;
 use crate::replay::{Missing, Replay};
 use crate::scripted::{Scripted, kernel, latencies};
 use crate::several::Booter;
-use crate::state::{FILE, Kind, State};
-use crate::{Error, MadeOf};
+use crate::state::{FILE, Kind, Plan, State};
+use crate::{Error, MadeOf, parameters};
 
 const LADDER: &str = r#"
 name = "small"
@@ -320,4 +321,21 @@ fn a_guest_that_is_made_of_something_else_ends_the_ladder() {
     let error = begun.with(&Rebuilt(0.into()), &kernels(), 1, &mut ear).unwrap_err();
     assert!(error.message.contains("the guest's worstcase had SHA-256"), "{error}");
     assert_eq!(ear.ended.len(), 2, "what ran before is kept");
+}
+
+#[test]
+fn only_where_the_file_asks_for_it_guests_have_a_drawn_parameter_each() {
+    let words = |asked: &str| -> Vec<Vec<String>> {
+        let text = LADDER.replacen("seeds = 3\n", &format!("seeds = 3\n{asked}"), 1);
+        let plan = LadderPlan { ladder: LadderFile::parse(&text).unwrap() };
+        let guest = |block: &Block| {
+            plan.guest(&block.arm, block.seed, &kernel("plain"), Path::new("worstcase")).unwrap().words
+        };
+        plan.blocks().iter().map(guest).collect()
+    };
+    assert!(words("").iter().all(Vec::is_empty));
+    let drawn = words("draw-parameter = true\n");
+    let different: BTreeSet<&Vec<String>> = drawn.iter().collect();
+    assert_eq!(different.len(), 6, "{drawn:?}");
+    assert!(drawn.iter().all(|words| words.len() == 1 && parameters::is_ours(&words[0])), "{drawn:?}");
 }

@@ -215,6 +215,7 @@ duration = "200ms"
 warm-up = "50ms"
 seeds = 5
 cost = true
+draw-parameter = true
 
 [[rung]]
 name = "stock"
@@ -273,9 +274,12 @@ fn a_price_list_made_twice_is_equal_and_what_does_nothing_costs_nothing() {
     assert!(first.contains("| inert | stock |") && first.contains("pipe ping-pong RTT"), "{first}");
     assert_eq!(first, second);
     let ladder = json(&in_directory(directory.path(), &["--resume", "first", "--json"]).output().unwrap());
-    for (operation, ratio, [low, high], _) in operations(costs(&ladder, "inert")) {
-        // A word more changes every guest of a rung alike: 2 % of a fork were seen, and no seed shows that.
-        assert!(low <= 1.03 && high >= 0.97, "{operation}: {ratio}, {low} to {high}");
+    // All intervals together hold in 95 of 100 lists, and each program makes its own list.
+    let mut without_one = operations(costs(&ladder, "inert"));
+    without_one.retain(|(_, _, [low, high], _)| *low > 1.0 || *high < 1.0);
+    assert!(without_one.len() <= 1, "{without_one:?}");
+    for (operation, ratio, [low, high], _) in without_one {
+        assert!(low <= 1.01 && high >= 0.99, "{operation}: {ratio}, {low} to {high}");
     }
     let mean = &costs(&ladder, "inert")["mean"]["interval"];
     assert!(mean[0].as_f64() <= Some(1.01) && mean[1].as_f64() >= Some(0.99), "{mean}");
