@@ -119,12 +119,12 @@ fn same_moment(sample: Worst<'_>, worst: &[Worst<'_>], unit: Unit) -> Option<Str
     }
 }
 
-/// A CPU that was late alone.
+/// A CPU that was late alone. What was missed was waited for, and counts: a response that did not come is in no other figure.
 fn one_cpu(scenario: &Scenario, unit: Unit) -> Option<String> {
     let mut maxima: Vec<_> = scenario
         .series
         .iter()
-        .filter_map(|series| Some((series.observed.summary().maximum()?, series.cpu?)))
+        .filter_map(|series| Some((series.corrected().summary().maximum()?, series.cpu?)))
         .collect();
     maxima.order_by_key(|(latency, _)| std::cmp::Reverse(*latency));
     let ((worst, cpu), (second, _)) = (*maxima.first()?, *maxima.get(1)?);

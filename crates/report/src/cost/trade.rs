@@ -384,14 +384,11 @@ impl Row {
         if !parts.is_empty() {
             return parts.join(", ");
         }
-        let undecided = self.gains.iter().filter(|gain| gain.verdict.is_none()).max_by(by_times);
-        match undecided {
+        let undecided = || self.gains.iter().filter(|gain| gain.verdict.is_none());
+        match (undecided().max_by(by_times), undecided().min_by(by_times)) {
             _ if !self.objections.is_empty() => "its latencies are not comparable".into(),
-            None => format!("no visible change at {tail}"),
-            Some(Gain { load, times: ratio, .. }) => {
-                let (ratio, word) = if *ratio < 1.0 { (1.0 / ratio, "longer") } else { (*ratio, "shorter") };
-                format!("{} {word} at {tail} under {load}, of too few runs for an interval", times(ratio))
-            }
+            (Some(best), Some(worst)) => of_single_runs(best, worst, tail),
+            _ => format!("no visible change at {tail}"),
         }
     }
 
@@ -411,6 +408,21 @@ impl Row {
         let doubt = if cost.inconclusive.is_some() { " (inconclusive)" } else { "" };
         format!("{mean}{worst}{doubt}")
     }
+}
+
+/// Of runs that are too few for an interval: where the tail became shorter by most, and where longer.
+fn of_single_runs(best: &Gain, worst: &Gain, tail: &str) -> String {
+    let said = |gain: &Gain| {
+        let longer = gain.times < 1.0;
+        let (ratio, word) = if longer { (1.0 / gain.times, "longer") } else { (gain.times, "shorter") };
+        format!("{} {word} at {tail} under {}", times(ratio), gain.load)
+    };
+    let both = if worst.times < 1.0 && best.times >= 1.0 {
+        vec![said(best), said(worst)]
+    } else {
+        vec![said(if best.times < 1.0 { worst } else { best })]
+    };
+    format!("{}, of too few runs for an interval", both.join(", "))
 }
 
 fn gains(base: &SetUp<'_>, other: &SetUp<'_>) -> Vec<Gain> {
@@ -465,5 +477,21 @@ fn gain_word(verdict: Verdict) -> &'static str {
         Verdict::Lower => "shorter",
         Verdict::Higher => "longer",
         Verdict::NoDifference => "no difference visible",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_runs_name_the_load_that_lost_beside_the_one_that_gained() {
+        let gain = |load: &str, times| Gain { load: load.into(), times, interval: None, verdict: None };
+        let said = |best, worst| of_single_runs(&gain("io", best), &gain("cpu", worst), "p99.9");
+        assert!(
+            said(7.2, 0.01).starts_with("7.20x shorter at p99.9 under io, 100x longer at p99.9 under cpu")
+        );
+        assert_eq!(said(7.2, 2.0), "7.20x shorter at p99.9 under io, of too few runs for an interval");
+        assert_eq!(said(0.5, 0.25), "4.00x longer at p99.9 under cpu, of too few runs for an interval");
     }
 }

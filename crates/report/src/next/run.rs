@@ -120,14 +120,14 @@ fn rest(record: &Record) -> Option<Step> {
     step(same(record, &loads)?, "measure what the interruption left out")
 }
 
-/// The command that measures under `loads` as a run did. None where they, or its length, have no words.
+/// The command that measures under `loads` as a run did. None where there are none, or its length has no words.
 fn same(record: &Record, loads: &[&str]) -> Option<String> {
     let plan = &record.header.plan;
-    (!loads.is_empty() && !loads.iter().any(|load| is_command(load))).then_some(())?;
+    (!loads.is_empty()).then_some(())?;
     let limit = plan.limit.map(|limit| format!(" --limit {limit}")).unwrap_or_default();
     let length = length(plan)?;
     let repeat = if plan.repeat > 1 { format!(" --repeat {}", plan.repeat) } else { String::new() };
-    Some(format!("worstcase bench{} --loads {}{limit}{length}{repeat}", options(record), loads.join(",")))
+    Some(format!("worstcase bench{}{}{limit}{length}{repeat}", options(record), under(loads)))
 }
 
 /// The option that measures as long; none where the user ended the run.
@@ -185,7 +185,34 @@ fn options_of(record: &Record, plan: &RunPlan) -> String {
     if !record.is_unloaded() && plan.load_cpus != cpus.for_loads(&taken) {
         add("load-cpus", &plan.load_cpus);
     }
+    for name in ["load-dir", "load-user"] {
+        if let Some(value) = asked(record, name) {
+            add(name, &printable::shell(value));
+        }
+    }
     options
+}
+
+/// What the run was given for an option.
+fn asked<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
+    let words = &record.header.command_line;
+    let value = |(place, word): (usize, &'a String)| {
+        let rest = word.strip_prefix("--")?.strip_prefix(name)?;
+        if rest.is_empty() { words.get(place + 1).map(String::as_str) } else { rest.strip_prefix('=') }
+    };
+    words.iter().enumerate().find_map(value)
+}
+
+/// Stands for a command that was a load: it comes from a record, and is for its owner to type.
+const OWN_COMMAND: &str = " --load-command '...'";
+
+/// The options that measure under these loads.
+fn under(loads: &[&str]) -> String {
+    let (commands, named): (Vec<&str>, Vec<&str>) = loads.iter().partition(|load| is_command(load));
+    // Beside a command bench measures without a load by itself.
+    let is_by_itself = !commands.is_empty() && matches!(named[..], [] | ["idle"]);
+    let names = if is_by_itself { String::new() } else { format!(" --loads {}", named.join(",")) };
+    names + if commands.is_empty() { "" } else { OWN_COMMAND }
 }
 
 /// Trials of what helps against the heaviest cause of each load that a setting reaches. Where late wake-ups came and none
@@ -204,7 +231,7 @@ fn trials(record: &Record, triable: Triable<'_>) -> Vec<Step> {
 fn longer_trace(record: &Record) -> Option<Step> {
     let missed =
         |one: &&Explanation| one.hits.is_empty() && one.tracing.failure.is_none() && one.tracing.blind > 0;
-    let load = with_load(&record.explanations.iter().find(missed)?.scenario.head.planned.load);
+    let load = under(&[&record.explanations.iter().find(missed)?.scenario.head.planned.load]);
     let length = record.header.plan.duration.unwrap_or(SHORT_TRACE).saturating_mul(LONGER).max(SHORT_TRACE);
     step(
         format!("worstcase bench --explain{}{load} --duration {length}", chosen_options(record)),
@@ -226,18 +253,13 @@ fn explain(record: &Record) -> Option<Step> {
     if !exceeded && worst.0 <= median(scenario)?.0.saturating_mul(TAIL) {
         return None;
     }
-    let loads = with_load(&scenario.head.planned.load);
+    let loads = under(&[&scenario.head.planned.load]);
     let plan = &record.header.plan;
     // A tail that comes once in an hour does not come in bench's own time.
     let is_longer = plan.samples.is_some() || plan.duration > Some(Request::BENCH_DURATION);
     let length = length(plan).filter(|_| is_longer).unwrap_or_default();
     let purpose = as_root(record, "find out what delayed the worst wake-ups");
     step(format!("worstcase bench --explain{}{loads}{length}", chosen_options(record)), purpose)
-}
-
-/// The option that measures under this load alone, where it can be named.
-fn with_load(load: &str) -> String {
-    if is_command(load) { String::new() } else { format!(" --loads {load}") }
 }
 
 fn median(scenario: &Scenario) -> Option<Nanos> {
@@ -274,8 +296,11 @@ fn requirement(record: &Record) -> Option<Step> {
     let whole = |purpose: &str| as_root(record, &format!("{purpose}; takes {time}"));
     match plan.limit {
         None => {
-            let limit = round_up(record.worst()?.0);
+            let worst = record.worst()?.0;
+            let limit = round_up(worst);
             let limit = (instrument::of(plan).longest_limit)(plan).map_or(limit, |most| limit.min(most));
+            // No answer is waited for so long: such a limit would fail for sure.
+            (limit >= worst).then_some(())?;
             step(again(record, limit, "10m"), whole("turn this into a pass or a fail"))
         }
         Some(limit) if record.judgement.verdict == Verdict::Pass && length < FIRST_LOOK => {
@@ -299,15 +324,15 @@ fn setups(plan: &RunPlan) -> usize {
 
 /// The same instrument under the same loads with a limit, for longer.
 fn again(record: &Record, limit: impl std::fmt::Display, duration: &str) -> String {
-    let loads = named_loads(record).map_or_else(String::new, |loads| format!(" --loads {}", loads.join(",")));
+    let loads = named_loads(record)
+        .map_or_else(String::new, |loads| under(&loads.iter().map(String::as_str).collect::<Vec<_>>()));
     format!("worstcase bench{}{loads} --limit {limit} --duration {duration}", chosen_options(record))
 }
 
-/// The loads that a longer run is to name; none where it runs those that bench has by itself: they were those, or none of ours.
+/// The loads that a longer run is to name; none where it runs those that bench has by itself.
 fn named_loads(record: &Record) -> Option<&[String]> {
     let plan = &record.header.plan;
-    let has_command = plan.loads.iter().any(|load| is_command(load));
-    (!has_command && !record.is_unloaded() && !is_usual(plan)).then_some(&plan.loads)
+    (!record.is_unloaded() && !is_usual(plan)).then_some(&plan.loads)
 }
 
 /// Whether the loads are those that bench has unless it is asked for others.

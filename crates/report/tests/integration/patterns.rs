@@ -53,6 +53,9 @@ fn a_cpu_late_alone_is_named_and_one_that_did_not_report_is_not_taken_for_quiet(
     let mut record = quiet();
     late(&mut record, 1, &[(27_000, 1_200)]);
     assert!(said(&record).contains("Only CPU 1 was so late"), "{}", said(&record));
+    let mut missed = record.clone();
+    missed.scenarios[0].series[0].timer_mut().unwrap().missed.record(Nanos::from_millis(40));
+    assert!(!said(&missed).contains("Only CPU 1"), "{}", said(&missed));
     record.scenarios[0].series[0].observed = histogram::Histogram::default();
     assert!(!said(&record).contains("Only CPU 1"), "{}", said(&record));
 }
@@ -267,6 +270,25 @@ fn next_steps_measure_in_the_same_way() {
         "worstcase bench --explain --clock tai --phase aligned --policy rr --priority 60 --cstates both \
          --load-cpus 1 --loads io"
     );
+}
+
+#[test]
+fn next_steps_load_from_the_same_place_as_the_same_user_and_with_a_command_of_ones_own() {
+    let mut record = quiet();
+    record.judgement.verdict = Verdict::Measured;
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    let words = ["worstcase", "bench", "--load-dir=/dev/shm/a b", "--load-user", "nobody"];
+    record.header.command_line = words.map(str::to_owned).to_vec();
+    let asked = " --load-dir '/dev/shm/a b' --load-user nobody --loads io";
+    assert_eq!(commands(&record)[0], format!("worstcase bench --explain{asked}"));
+    record.header.command_line.clear();
+    record.header.plan.loads = vec!["idle".into(), "command:while".into()];
+    record.scenarios[0].head.planned.load = "command:while".into();
+    let all = commands(&record);
+    assert_eq!(all[0], "worstcase bench --explain --load-command '...'");
+    assert_eq!(all[2], "worstcase bench --load-command '...' --limit 50ms --duration 10m");
+    record.header.plan.loads[0] = "cpu".into();
+    assert!(commands(&record)[2].contains(" --loads cpu --load-command '...' --limit"), "{all:?}");
 }
 
 #[test]

@@ -153,9 +153,11 @@ fn table(groups: &[Group], width: usize) -> String {
             }
         } else {
             let words = if group.price.is_empty() { "-" } else { &group.price };
-            let mut wrapped = report::paragraph(words, price, width);
-            wrapped.replace_range(..price.min(wrapped.len()), &format!("{row}  "));
-            text += &(wrapped + &more);
+            let prices = report::paragraph(words, 0, width - price);
+            let indent = " ".repeat(price);
+            let heads = std::iter::once(format!("{row}  ")).chain(std::iter::repeat(indent));
+            text.extend(heads.zip(prices.lines()).map(|(head, line)| head + line + "\n"));
+            text += &more;
         }
     }
     text
@@ -248,5 +250,28 @@ mod tests {
         assert!(text.contains("4 changes (433 writes)"), "{text}");
         let width = output::style(output::Stream::Output).width;
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+
+    #[test]
+    fn each_change_keeps_its_price_whole_at_every_width() {
+        let group = |price: &str| Group {
+            rule: "rn-systemd-slices",
+            gain: Some(Gain::Medium),
+            is_measured: false,
+            change: "keep services of the system on the other CPUs".into(),
+            writes: 3,
+            price: price.into(),
+        };
+        let groups = [group("services and users have fewer CPUs"), group(""), group("none of it is free")];
+        for width in 60..200 {
+            let text = table(&groups, width);
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            let rows = text.lines().filter(|line| line.contains("rn-systemd-slices")).count();
+            assert_eq!(rows, 3, "{width}: {text}");
+            for price in ["services and", "fewer CPUs", "none of"] {
+                assert!(words.contains(price), "{width}: {text}");
+            }
+        }
     }
 }
