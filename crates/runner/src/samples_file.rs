@@ -63,9 +63,8 @@ fn cure(error: &std::io::Error) -> &'static str {
 impl SamplesFile {
     /// A new file, with its header.
     pub fn create(path: PathBuf, header: &Header) -> Result<Self> {
-        let failed = |error: std::io::Error| {
-            Error::new(format!("create {}: {error}", path.display()), cure(&error))
-        };
+        let failed =
+            |error: std::io::Error| Error::new(format!("create {}: {error}", path.display()), cure(&error));
         let file = files::begin_new(&path, files::READABLE).map_err(|error| failed(error.source))?;
         has_room(&file).map_err(failed)?;
         let planned = header.plan.scenarios();
