@@ -96,11 +96,14 @@ impl Catalogue {
     /// The load of that name.
     ///
     /// # Errors
-    /// [`Error::Unknown`], with the names that exist.
+    /// [`Error::Unknown`] or [`Error::Unnamed`], with the names that exist.
     pub fn get(&self, name: &str) -> Result<&Load, Error> {
-        self.loads.iter().find(|load| load.name == name).ok_or_else(|| Error::Unknown {
-            name: name.to_owned(),
-            known: self.loads.iter().map(|load| load.name.as_str()).collect::<Vec<_>>().join(", "),
+        self.loads.iter().find(|load| load.name == name).ok_or_else(|| {
+            let known = self.loads.iter().map(|load| load.name.as_str()).collect::<Vec<_>>().join(", ");
+            match name.is_empty() {
+                true => Error::Unnamed { known },
+                false => Error::Unknown { name: name.to_owned(), known },
+            }
         })
     }
 }

@@ -136,3 +136,9 @@ fn a_load_that_cannot_run_is_refused_before_it_starts() {
     let text = refused(load, "0");
     assert!(text.contains("no-such-stress-ng was not found") && text.contains("package stress-ng"), "{text}");
 }
+
+#[test]
+fn a_name_that_is_empty_is_called_so() {
+    let said = Catalogue::shipped().unwrap().get("").unwrap_err().to_string();
+    assert!(said.starts_with("the name of a load is empty") && said.contains("idle"), "{said}");
+}

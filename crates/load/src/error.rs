@@ -13,6 +13,12 @@ pub enum Error {
         /// The names that exist.
         known: String,
     },
+    /// Nothing stands where a name should, as behind the last comma of a list.
+    #[error("the name of a load is empty, as behind a comma too many; there are {known}")]
+    Unnamed {
+        /// The names that exist.
+        known: String,
+    },
     /// The catalogue that is built in does not parse: what the parser says.
     #[error("load catalogue: {0}")]
     Catalogue(String),

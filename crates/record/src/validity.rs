@@ -89,7 +89,7 @@ pub fn not_explained(why: &str, cure: &str) -> Warning {
 
 /// Warnings that follow from a load that ran alone.
 pub fn of_load_alone(load: &LoadEvidence) -> Vec<Warning> {
-    load::of_stressors(load)
+    load::of_load_alone(load)
 }
 
 fn of_thread(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> Vec<Warning> {

@@ -74,6 +74,9 @@ pub struct Judgement {
     /// What the figures say about latencies that were not seen; empty in records of older programs.
     #[serde(default)]
     pub claims: Claims,
+    /// Outputs that could not be saved. They stand among the reasons too, and a record that is read has them there alone.
+    #[serde(skip)]
+    pub losses: Vec<String>,
 }
 
 /// Judges a run. `losses` are outputs that could not be saved and other failures of the program itself.
@@ -118,7 +121,7 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     reasons.extend(set_aside.into_iter().map(|what| format!("no failure, in an emulator's time: {what}")));
     let claims = claims::of(record);
     let (speaks_for, does_not_speak_for) = claims.bounds(record);
-    Judgement { verdict, reasons, speaks_for, does_not_speak_for, claims }
+    Judgement { verdict, reasons, speaks_for, does_not_speak_for, claims, losses: losses.to_vec() }
 }
 
 /// The policy that the threads really had, where it is another than was asked for: the first thing to know of a figure.
@@ -400,6 +403,7 @@ pub(crate) mod tests {
             "{time:?} over {over} lost {lost} doubtful {doubtful} limit {limit}: {judgement:?}"
         );
         assert!(!judgement.reasons.is_empty());
+        assert_eq!(judgement.losses, losses);
     }
 
     #[test]

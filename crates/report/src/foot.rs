@@ -150,6 +150,17 @@ fn judgement_lines(judgement: &Judgement, style: &Style) -> Vec<String> {
     lines
 }
 
+/// `FAIL  before: the weightiest reason; and 2 more`: the verdict on one of several records, which lies in `directory`.
+pub fn verdict_of_one(directory: &str, judgement: &Judgement, style: &Style) -> Vec<String> {
+    let first = judgement.reasons.first().map_or_else(String::new, |reason| format!(": {reason}"));
+    let more = match judgement.reasons.len().saturating_sub(1) {
+        0 => String::new(),
+        others => format!("; and {others} more"),
+    };
+    let reason = format!("{directory}{first}{more}");
+    judgement_lines(&Judgement { reasons: vec![reason], ..judgement.clone() }, style)
+}
+
 pub(crate) fn verdict_tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Measured => Tone::Plain,

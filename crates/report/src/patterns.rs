@@ -2,7 +2,7 @@
 //! beginning only. Each is said only where it is plain: a pattern that is not there sends a reader the wrong way.
 
 use record::instrument::response::PartName;
-use record::{Record, Scenario, Series, Unit};
+use record::{CStates, Record, Scenario, Series, Unit};
 use units::{InOrder, Nanos};
 
 use crate::group::cpu_name;
@@ -40,7 +40,8 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     let worst = worst_of(scenario);
     let sample = worst.iter().find(|one| std::ptr::eq(one.series, series) && one.latency == latency).copied();
     let load = record.load_name(&scenario.head.planned.load);
-    let mut sentences = vec![headline(latency, load, series, sample, unit)];
+    let under = load.to_owned() + &among_several(record, scenario);
+    let mut sentences = vec![headline(latency, &under, series, sample, unit)];
     sentences.extend(parts(latency, series, unit));
     sentences.extend(sample.and_then(|sample| same_moment(sample, &worst, unit)));
     sentences.extend(one_cpu(scenario, unit));
@@ -50,12 +51,26 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     sentences
 }
 
-/// `Worst: 787 us on CPU 1 under io, 1.2 s into the scenario.`
-fn headline(latency: Nanos, load: &str, series: &Series, sample: Option<Worst<'_>>, unit: Unit) -> String {
+/// `, every 1ms, C-states restricted`, `, pi-mutex across`: what of a scenario is one of several in this run.
+fn among_several(record: &Record, scenario: &Scenario) -> String {
+    let plan = &record.header.plan;
+    let planned = &scenario.head.planned;
+    let own = plan.instrument.setups(plan, 1).len() > 1;
+    let cstates = match planned.cstates {
+        _ if plan.cstates.len() < 2 => "",
+        CStates::AsIs => ", C-states as they are",
+        CStates::Restrict => ", C-states restricted",
+    };
+    let own = if own { format!(", {}", planned.setup) } else { String::new() };
+    own + cstates
+}
+
+/// `Worst: 787 us on CPU 1 under io, 1.2 s into the scenario.` `under` is the load, with what else is one of several.
+fn headline(latency: Nanos, under: &str, series: &Series, sample: Option<Worst<'_>>, unit: Unit) -> String {
     let at_least = if series.is_bound(latency) { "at least " } else { "" };
     let time = sample.map_or(String::new(), |sample| format!(", {:.1} s into it", sample.due.0 as f64 / 1e9));
     let time = if unit == Unit::Instructions { String::new() } else { time };
-    format!("Worst: {at_least}{} on {} under {load}{time}.", unit.with_name(latency), cpu_name(series.cpu))
+    format!("Worst: {at_least}{} on {} under {under}{time}.", unit.with_name(latency), cpu_name(series.cpu))
 }
 
 /// `Of it: send 5.1, wire 20.3, peer 8.0, receive 753.0 us.` Of a response that was split, and kept.

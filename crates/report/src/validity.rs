@@ -1,5 +1,6 @@
 //! The evidence of all scenarios in one line: what every thread and every CPU said of the conditions.
 
+use record::verdict::Verdict;
 use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
 use units::{Nanos, Total as _};
 
@@ -76,12 +77,18 @@ fn parts(record: &Record) -> Vec<Part> {
     }
     parts.extend(limits(record).into_iter().map(Part::new));
     let lost: u64 = recorders.iter().map(|recorder| lost(recorder)).total();
-    parts.push(Part::new(if lost == 0 {
-        "nothing lost in recording".into()
-    } else {
-        format!("{lost} recordings lost")
+    parts.push(Part::new(match lost {
+        0 if is_not_saved(record) => "not everything could be saved".into(),
+        0 => "nothing lost in recording".into(),
+        lost => format!("{lost} recordings lost"),
     }));
     parts
+}
+
+/// Whether an output failed, as on a full disk. A measurement that is there has no other reason to be an error.
+fn is_not_saved(record: &Record) -> bool {
+    let judgement = &record.judgement;
+    !judgement.losses.is_empty() || (judgement.verdict == Verdict::Error && record.is_measured())
 }
 
 /// For how much of the time the loads ran: the least of all whose time was watched.

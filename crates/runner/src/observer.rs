@@ -26,7 +26,8 @@ pub struct LiveThread<'a> {
     pub cpu: Option<CpuId>,
     /// Its kernel thread id.
     pub tid: i32,
-    /// Its real-time priority, read just now: 0 for an ordinary policy, and where it cannot be read.
+    /// Its real-time priority, read just now, or when the warm-up was over where it has ended since; 0 for an ordinary policy,
+    /// and where it cannot be read.
     pub priority: u32,
     /// Its latest latency.
     pub now: Option<Nanos>,

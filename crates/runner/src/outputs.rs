@@ -120,11 +120,12 @@ impl Outputs {
         let journal = self.journal.as_ref().and_then(Journal::failure).map(str::to_owned);
         self.weigh(&mut record, journal);
         let written = self.directory.as_ref().and_then(|directory| directory.write_record(&record).err());
+        // Where it could not be written, nobody is to look for it.
+        let path = self.path().filter(|_| written.is_none()).map(Path::to_path_buf);
         self.weigh(&mut record, written.map(|error| error.to_string()));
         let page = self.directory.as_ref().zip(self.page);
         let page = page.and_then(|(directory, page)| write_page(directory, &record, page).err());
         self.weigh(&mut record, page);
-        let path = self.path().map(Path::to_path_buf);
         (record, path)
     }
 
@@ -138,4 +139,38 @@ impl Outputs {
 
 fn write_page(directory: &RunDirectory, record: &Record, page: Page) -> std::result::Result<(), String> {
     directory.write_page(&page(record)?).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_could_not_be_written_has_no_place_and_one_that_was_has_its_own() {
+        let place = tempfile::tempdir().unwrap();
+        let header = Header {
+            schema_version: record::SCHEMA_VERSION,
+            tool: record::Tool { version: "0".into(), build: "test".into() },
+            command_line: vec![],
+            note: None,
+            started: UtcTime(0),
+            machine: record::Machine::default(),
+            plan: record::RunPlan::default(),
+            held: vec![],
+            tuned: None,
+        };
+        let finished = |name: &str, is_blocked: bool| {
+            let directory = place.path().join(name);
+            let out = Some(Out::Directory(directory.clone()));
+            let outputs = Outputs::begin(&header, out, None, None).unwrap();
+            if is_blocked {
+                // A directory in its place is what no privilege writes over.
+                std::fs::create_dir(directory.join(record::store::RECORD)).unwrap();
+            }
+            let (record, path) = outputs.finish(header.clone(), vec![], (vec![], None));
+            (!record.judgement.losses.is_empty(), path.is_some())
+        };
+        assert_eq!(finished("free", false), (false, true));
+        assert_eq!(finished("full", true), (true, false));
+    }
 }

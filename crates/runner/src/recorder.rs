@@ -16,6 +16,11 @@ use crate::session::Session;
 /// How many seconds a live display can look back.
 const RECENT: usize = 64;
 
+/// The real-time priority of a thread, or what was read `before`: one that has measured its last second is gone.
+fn priority(tid: i32, before: u32) -> u32 {
+    schedule::of_thread(tid).map_or(before, |(_, priority)| priority)
+}
+
 /// The recorder of one scenario.
 pub struct Recorder {
     /// What the values are called.
@@ -40,6 +45,8 @@ struct Thread {
     observed: Histogram,
     missed: Histogram,
     samples_lost: u64,
+    /// Its real-time priority, as it was read when the warm-up was over.
+    priority: u32,
 }
 
 impl Recorder {
@@ -54,6 +61,9 @@ impl Recorder {
     pub fn begin(&mut self, probe: &Probe, session: &mut Session) {
         self.began = Instant::now();
         self.last_growth = self.began;
+        for (thread, &tid) in self.threads.iter_mut().zip(probe.tids()) {
+            thread.priority = priority(tid, 0);
+        }
         self.save_clock(probe, session);
     }
 
@@ -165,9 +175,7 @@ impl Recorder {
             LiveThread {
                 cpu: head.cpus.get(index).copied().flatten(),
                 tid: tid.unwrap_or_default(),
-                priority: tid
-                    .and_then(|tid| schedule::of_thread(tid).ok())
-                    .map_or(0, |(_, priority)| priority),
+                priority: tid.map_or(0, |tid| priority(tid, thread.priority)),
                 now: view.last(),
                 summary: view.summary(),
                 missed: probe.plan().has_missed().then(|| view.missed_summary().count),
@@ -233,4 +241,16 @@ fn overdue(probe: &Probe, index: usize, now: u64) -> Option<Overdue> {
     const LONG: Nanos = Nanos::from_millis(100);
     let (activation, late) = probe.overdue(index, now)?;
     (late >= LONG).then_some(Overdue { series: index as u64, activation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_has_ended_keeps_the_priority_that_was_read() {
+        let ended = std::thread::spawn(schedule::thread_id).join().unwrap();
+        assert_eq!(priority(ended, 98), 98);
+        assert_eq!(priority(schedule::thread_id(), 98), 0, "an ordinary thread has none");
+    }
 }

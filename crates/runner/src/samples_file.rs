@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use record::{Header, PlannedScenario, Sweep, samples};
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 use failure::{Error, Result};
 
@@ -39,16 +39,32 @@ fn has_room(file: &File) -> std::io::Result<()> {
     if free >= floor {
         return Ok(());
     }
-    let why = format!("{} MiB are free there, and {} are to stay free", free >> 20, floor >> 20);
-    Err(std::io::Error::new(std::io::ErrorKind::StorageFull, why))
+    Err(std::io::Error::new(std::io::ErrorKind::StorageFull, too_little(free, floor)))
+}
+
+/// In units in which little does not look like nothing.
+fn too_little(free: u64, floor: u64) -> String {
+    let shown = |bytes: u64| match bytes {
+        whole if whole >= 10 << 20 => format!("{} MiB", whole >> 20),
+        some if some >= 1 << 10 => format!("{} KiB", some >> 10),
+        few => Bytes(few).to_string(),
+    };
+    format!("{} are free there, and {} are to stay free", shown(free), shown(floor))
+}
+
+/// What to do where the file could not be begun.
+fn cure(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => "free some room there, or choose a file on another file system",
+        _ => "choose a file that does not exist yet",
+    }
 }
 
 impl SamplesFile {
     /// A new file, with its header.
     pub fn create(path: PathBuf, header: &Header) -> Result<Self> {
-        let failed = |error: std::io::Error| {
-            Error::new(format!("create {}: {error}", path.display()), "choose a file that does not exist yet")
-        };
+        let failed =
+            |error: std::io::Error| Error::new(format!("create {}: {error}", path.display()), cure(&error));
         let file = files::begin_new(&path, files::READABLE).map_err(|error| failed(error.source))?;
         has_room(&file).map_err(failed)?;
         let planned = header.plan.scenarios();
@@ -107,5 +123,19 @@ impl SamplesFile {
         let synced = self.writer.flush().and_then(|()| self.writer.get_ref().get_ref().sync_all());
         self.note(synced);
         self.failure.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_room_is_said_in_figures_that_are_not_nothing_and_is_not_cured_by_another_name() {
+        assert_eq!(too_little(0, 102_400), "0 B are free there, and 100 KiB are to stay free");
+        assert_eq!(too_little(1 << 20, 512 << 20), "1024 KiB are free there, and 512 MiB are to stay free");
+        let full = std::io::Error::new(std::io::ErrorKind::StorageFull, too_little(0, 1 << 20));
+        assert!(cure(&full).contains("another file system"), "{}", cure(&full));
+        assert!(cure(&std::io::Error::from_raw_os_error(17)).contains("does not exist yet"));
     }
 }

@@ -51,6 +51,12 @@ impl Signals {
             .flatten()
             .map(|(signal, _)| *signal)
     }
+
+    /// The next signal, waited for; none where the wait was cut short.
+    pub fn wait(&self) -> Option<Signal> {
+        let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], None);
+        self.next()
+    }
 }
 
 impl AsFd for Signals {

@@ -30,6 +30,16 @@ pub struct Echo {
     manner: Manner,
 }
 
+/// What to do where an address was refused.
+fn unbound(errno: Errno) -> &'static str {
+    match errno {
+        Errno::ACCESS => {
+            "ports below 1024 (net.ipv4.ip_unprivileged_port_start) need root or CAP_NET_BIND_SERVICE: choose a higher one"
+        }
+        _ => "name an address of this machine (`ip address`) and a port that is free",
+    }
+}
+
 impl Echo {
     /// Answers UDP on `address`.
     ///
@@ -38,8 +48,8 @@ impl Echo {
     pub fn udp(address: SocketAddr, manner: Manner) -> failure::Result<Self> {
         let socket = Socket::udp(address.is_ipv6())?;
         socket.bind(address).map_err(|error| {
-            Error::from(error)
-                .with_hint("name an address of this machine (`ip address`) and a port that is free")
+            let hint = unbound(error.errno);
+            Error::from(error).with_hint(hint)
         })?;
         socket.stamp(Stamps::Received)?;
         Ok(Self { socket, mac: None, manner })
@@ -123,6 +133,12 @@ mod tests {
 
     use super::*;
     use crate::frame::SHORTEST;
+
+    #[test]
+    fn a_port_that_is_not_for_everybody_is_named_as_one() {
+        assert!(unbound(Errno::ACCESS).starts_with("ports below 1024"), "{}", unbound(Errno::ACCESS));
+        assert!(unbound(Errno::ADDRINUSE).contains("a port that is free"));
+    }
 
     #[test]
     fn an_answer_is_not_answered() {

@@ -7,6 +7,24 @@ use units::Nanos;
 use crate::output::{self, Stream};
 use failure::Result;
 
+/// How much is about to be measured, and how long it takes in all: `5 scenarios of 10 s each (and 1 s to warm up) on CPUs 0-1:
+/// about 55 s`.
+pub fn amount(plan: &RunPlan) -> String {
+    let scenarios = plan.scenarios();
+    let length = |setup| plan.scenario_length(setup).unwrap_or_default();
+    let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(&next.setup) + plan.warm_up);
+    let each = match (plan.duration, plan.samples) {
+        (Some(duration), _) => duration.rounded(),
+        (None, samples) => format!("{} activations", samples.unwrap_or_default()),
+    };
+    let scenarios = match scenarios.len() {
+        1 => format!("1 scenario of {each}"),
+        several => format!("{several} scenarios of {each} each"),
+    };
+    let (warm_up, cpus, total) = (plan.warm_up.rounded(), plan.cpus.named(), total.rounded());
+    format!("{scenarios} (and {warm_up} to warm up) on {cpus}: about {total}")
+}
+
 /// `bench`: a line on standard error that is drawn over on a terminal, and one a scenario elsewhere.
 pub struct Progress {
     can_redraw: bool,
@@ -144,4 +162,24 @@ pub fn rows<'a>(live: &'a Live<'_>) -> Vec<report::live::LiveRow<'a>> {
             recent: thread.recent,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_scenario_has_no_each_and_several_have_their_time_in_all() {
+        let mut plan = RunPlan { loads: vec!["idle".into()], repeat: 1, ..RunPlan::default() };
+        plan.cpus = "0-1".parse().unwrap();
+        plan.cstates = vec![record::CStates::AsIs];
+        plan.instrument = record::InstrumentPlan::Timer(record::instrument::timer::TimerPlan {
+            intervals: vec![Nanos::from_millis(1)],
+            ..Default::default()
+        });
+        (plan.duration, plan.warm_up) = (Some(Nanos::from_secs(5)), Nanos::from_secs(1));
+        assert_eq!(amount(&plan), "1 scenario of 5 s (and 1 s to warm up) on CPUs 0-1: about 6 s");
+        plan.loads.push("cpu".into());
+        assert_eq!(amount(&plan), "2 scenarios of 5 s each (and 1 s to warm up) on CPUs 0-1: about 12 s");
+    }
 }

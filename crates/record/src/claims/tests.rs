@@ -152,3 +152,17 @@ fn the_advised_length_is_three_times_the_odds_over_theta() {
 fn what_is_about_right_does_not_look_exact() {
     assert_eq!([0, 7, 99, 1_234, 98_765].map(text::rounded), [0, 7, 99, 1_200, 99_000]);
 }
+
+#[test]
+fn activations_of_several_periods_are_said_with_the_fewest_and_the_most() {
+    let mut claims = of(&record(vec![pass(0, 100, 1, plain)]));
+    let mut other = claims.series[0].clone();
+    other.cpu = Some(units::CpuId(1));
+    claims.series.push(other.clone());
+    assert!(claims.sentence().starts_with("100 activations per CPU and load"), "{}", claims.sentence());
+    other.interval = other.interval.saturating_mul(10);
+    other.activations = 10;
+    claims.series.push(other);
+    let sentence = claims.sentence();
+    assert!(sentence.starts_with("10 to 100 activations per CPU, load and period"), "{sentence}");
+}

@@ -30,7 +30,7 @@ impl Claims {
         }
         let all = match self.series.len() {
             1 => format!("{} activations", self.fewest()),
-            _ => format!("{} activations per CPU and load", self.fewest()),
+            _ => self.per_series(),
         };
         let uneven = self.series.iter().filter(|claim| claim.says.refused == Some(Refused::NotAlike));
         match (self.run.effective, uneven.clone().count(), uneven.clone().next()) {
@@ -60,6 +60,24 @@ impl Claims {
             }
             (None, ..) => format!("{all}: too few to see more than what happened in this run."),
         }
+    }
+}
+
+impl Claims {
+    /// `1000 activations per CPU and load`, with all that series differ in; of several periods the fewest and the most.
+    fn per_series(&self) -> String {
+        let differ =
+            |same: fn(&Claim, &Claim) -> bool| self.series.iter().any(|other| !same(&self.series[0], other));
+        let periods = differ(|one, other| one.interval == other.interval);
+        let most = self.series.iter().map(|claim| claim.activations).max().filter(|_| periods);
+        let most =
+            most.filter(|most| *most > self.fewest()).map_or(String::new(), |most| format!(" to {most}"));
+        let also =
+            [(periods, "period"), (differ(|one, other| one.cstates == other.cstates), "C-state policy")];
+        let mut per = vec!["CPU", "load"];
+        per.extend(also.into_iter().filter(|(differ, _)| *differ).map(|(_, what)| what));
+        let last = per.pop().unwrap_or_default();
+        format!("{}{most} activations per {} and {last}", self.fewest(), per.join(", "))
     }
 }
 

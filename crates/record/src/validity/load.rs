@@ -11,15 +11,33 @@ pub const LEAST_EXPOSURE_PERMILLE: u64 = 750;
 
 /// Warnings that follow from what a load did.
 pub(super) fn of_load(header: &Header, load: &LoadEvidence) -> Vec<Warning> {
-    let mut warnings = of_stressors(load);
+    let mut warnings = of_stressors(load, &to_see_it_alone(load));
     warnings.extend(outside_other(load));
     warnings.extend(elsewhere(header, load));
     warnings
 }
 
-/// Warnings that follow from what each of its stressors did.
-pub(super) fn of_stressors(load: &LoadEvidence) -> Vec<Warning> {
-    load.stressors.iter().flat_map(|stressor| of_stressor(load, stressor)).collect()
+/// The same where it runs alone already, which is no cure then.
+pub(super) fn of_load_alone(load: &LoadEvidence) -> Vec<Warning> {
+    let cure = if crate::is_command(&load.name) {
+        "a command is to run until it is ended; try it in a shell by itself"
+    } else {
+        "worstcase load --list says what it needs"
+    };
+    of_stressors(load, cure)
+}
+
+fn to_see_it_alone(load: &LoadEvidence) -> String {
+    if crate::is_command(&load.name) {
+        "run it alone and see: worstcase load --load-command COMMAND".to_owned()
+    } else {
+        format!("run it alone and see: worstcase load {}", load.name)
+    }
+}
+
+/// Warnings that follow from what each of its stressors did; `otherwise` is the cure where there is none that fits better.
+fn of_stressors(load: &LoadEvidence, otherwise: &str) -> Vec<Warning> {
+    load.stressors.iter().flat_map(|stressor| of_stressor(load, stressor, otherwise)).collect()
 }
 
 /// Loads of the default set that this machine cannot run. Nobody asked for them by name.
@@ -33,12 +51,7 @@ pub(super) fn left_out(header: &Header) -> impl Iterator<Item = Warning> {
     })
 }
 
-fn of_stressor(load: &LoadEvidence, stressor: &StressorEvidence) -> Vec<Warning> {
-    let alone = if crate::is_command(&load.name) {
-        "run it alone and see: worstcase load --load-command".to_owned()
-    } else {
-        format!("run it alone and see: worstcase load {}", load.name)
-    };
+fn of_stressor(load: &LoadEvidence, stressor: &StressorEvidence, otherwise: &str) -> Vec<Warning> {
     let (load, name) = (&load.name, &stressor.name);
     let mut warnings = Vec::new();
     if stressor.did_nothing() {
@@ -46,12 +59,16 @@ fn of_stressor(load: &LoadEvidence, stressor: &StressorEvidence) -> Vec<Warning>
             Some(failure) => format!("{load}: {name} did no work: {failure}"),
             None => format!("{load}: {name} did no work ({})", stressor.unit),
         };
-        warnings.push(Warning::inconclusive(Id::LoadIdle, evidence, idle_cure(stressor).unwrap_or(&alone)));
+        warnings.push(Warning::inconclusive(
+            Id::LoadIdle,
+            evidence,
+            idle_cure(stressor).unwrap_or(otherwise),
+        ));
         return warnings;
     }
     if let Some(failure) = stressor.failures.first() {
         let evidence = format!("{load}: {name}: {failure}");
-        warnings.push(Warning::inconclusive(Id::LoadFailed, evidence, &alone));
+        warnings.push(Warning::inconclusive(Id::LoadFailed, evidence, otherwise));
     }
     if let Some(exposure) = stressor.exposure.filter(|exposure| exposure.permille() < LITTLE_MISSING) {
         let warn =
@@ -180,7 +197,7 @@ mod tests {
     #[test]
     fn a_command_that_waits_is_referred_to_its_option() {
         let cure =
-            |stressor: StressorEvidence| of_stressor(&LoadEvidence::default(), &stressor).remove(0).cure;
+            |stressor: StressorEvidence| of_stressor(&LoadEvidence::default(), &stressor, "").remove(0).cure;
         assert!(cure(stressor(0, Some(0), LoadProof::Cpu)).contains("--load-proof alive"));
         let failed =
             StressorEvidence { failures: vec!["exit 3".into()], ..stressor(0, Some(0), LoadProof::Cpu) };
@@ -208,5 +225,27 @@ mod tests {
             };
             assert_eq!(of_load(&header(), &load)[0].effect, effect);
         }
+    }
+
+    #[test]
+    fn a_load_that_runs_alone_is_not_to_be_run_alone() {
+        let failed = |name: &str| {
+            let stressor = StressorEvidence {
+                failures: vec!["exited with 3".into()],
+                work: 1,
+                ..StressorEvidence::default()
+            };
+            LoadEvidence { name: name.into(), stressors: vec![stressor], ..LoadEvidence::default() }
+        };
+        let cures = |name: &str| {
+            let [within, alone] = [of_load(&header(), &failed(name)), super::of_load_alone(&failed(name))]
+                .map(|mut found| found.remove(0).cure);
+            (within, alone)
+        };
+        let (within, alone) = cures("command:exit");
+        assert!(within.ends_with("worstcase load --load-command COMMAND"), "{within}");
+        assert!(!alone.contains("alone") && alone.contains("until it is ended"), "{alone}");
+        let (within, alone) = cures("cpu");
+        assert!(within.ends_with("worstcase load cpu") && !alone.contains("alone"), "{within}; {alone}");
     }
 }

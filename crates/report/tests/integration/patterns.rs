@@ -49,6 +49,19 @@ fn cpus_late_at_the_same_moment_are_said_to_be() {
 }
 
 #[test]
+fn the_worst_value_names_the_period_and_the_policy_where_several_were_measured() {
+    let mut record = quiet();
+    late(&mut record, 1, &[(27_000, 1_200)]);
+    let interval = record.header.plan.timer().unwrap().intervals[0];
+    record.header.plan.timer_mut().unwrap().intervals.push(Nanos::from_millis(9));
+    let period = format!("Worst: 27000 us on CPU 1 under io, every {interval}, 1.2 s into it.");
+    assert!(said(&record).contains(&period), "{}", said(&record));
+    record.header.plan.cstates = vec![CStates::AsIs, CStates::Restrict];
+    let both = format!("under io, every {interval}, C-states as they are, 1.2 s into it.");
+    assert!(said(&record).contains(&both), "{}", said(&record));
+}
+
+#[test]
 fn a_cpu_late_alone_is_named_and_one_that_did_not_report_is_not_taken_for_quiet() {
     let mut record = quiet();
     late(&mut record, 1, &[(27_000, 1_200)]);
@@ -336,4 +349,23 @@ fn next_steps_explain_nothing_that_could_not_be_explained() {
         "{:?}",
         commands(&record)
     );
+}
+
+#[test]
+fn the_verdict_on_one_of_several_records_names_its_directory_and_the_weightiest_reason() {
+    let reasons = vec!["CPU 1 under io: 27 ms".to_owned(), "another".into(), "a third".into()];
+    let judgement = record::verdict::Judgement { verdict: Verdict::Fail, reasons, ..Default::default() };
+    let lines = report::foot::verdict_of_one("before", &judgement, &plain());
+    assert_eq!(lines, ["FAIL  before: CPU 1 under io: 27 ms; and 2 more"]);
+}
+
+#[test]
+fn nothing_is_said_to_be_saved_where_an_output_failed() {
+    let mut record = quiet();
+    assert!(said(&record).contains("nothing lost in recording"), "{}", said(&record));
+    record.judgement.verdict = Verdict::Error;
+    assert!(said(&record).contains("not everything could be saved"), "{}", said(&record));
+    record.judgement.verdict = Verdict::Fail;
+    record.judgement.losses = vec!["journal.ndjson: write: No space left on device".into()];
+    assert!(said(&record).contains("not everything could be saved"), "{}", said(&record));
 }

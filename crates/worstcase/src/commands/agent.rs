@@ -47,7 +47,7 @@ pub fn all() -> clap::Command {
 
 /// What `worstcase-agent` does with its arguments.
 pub fn main() -> ExitCode {
-    let command = match Arguments::try_parse() {
+    let command = match Arguments::try_parse_from(super::words_of(std::env::args_os())) {
         Ok(Arguments { command }) => command,
         Err(error) => return output::usage(error),
     };

@@ -1,10 +1,10 @@
 //! What `worstcase tune` holds on this machine, for those who measure and judge it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::Tuned;
 use tune::journal::{Begin, History};
-use tune::{State, boot_id};
+use tune::{State, Target, boot_id};
 
 /// Where the journal is unless said otherwise.
 pub const STATE: &str = "/var/lib/worstcase/tune";
@@ -28,6 +28,23 @@ pub fn asked() -> Option<Begin> {
     (!begin.profile.is_empty() || begin.isolate.is_some()).then_some(begin)
 }
 
+/// Numbers of the interrupts that the kernel would not move when what holds here was applied.
+pub fn unmoved() -> BTreeSet<u32> {
+    let history = State::of_machine(STATE).history().ok().flatten();
+    let history = history.filter(|history| !history.is_of_another_boot(&boot_id()));
+    history.map_or_else(BTreeSet::new, |history| unmoved_in(&history))
+}
+
+fn unmoved_in(history: &History) -> BTreeSet<u32> {
+    let refused = history.latest().into_iter().filter(|taken| taken.ours().is_none());
+    refused
+        .filter_map(|taken| match &taken.target {
+            Target::Interrupt { number, .. } => Some(*number),
+            _ => None,
+        })
+        .collect()
+}
+
 fn by_rule(history: &History) -> Vec<Tuned> {
     let mut rules: BTreeMap<String, Tuned> = BTreeMap::new();
     for taken in history.latest().into_iter().filter(|taken| taken.ours().is_some()) {
@@ -46,7 +63,6 @@ fn by_rule(history: &History) -> Vec<Tuned> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tune::Target;
     use tune::journal::{Outcome, Taken};
 
     fn taken(rule: &str, file: &str, new: &str, outcome: Option<Outcome>) -> Taken {
@@ -66,5 +82,19 @@ mod tests {
         let shown: Vec<_> =
             tuned.iter().map(|one| (one.rule.as_str(), one.settings, one.values.join(" "))).collect();
         assert_eq!(shown, [("rn-slab", 2, "0".to_owned()), ("rn-thp", 1, "madvise".to_owned())]);
+    }
+
+    #[test]
+    fn an_interrupt_that_was_refused_is_known_by_its_number() {
+        let of = |number, outcome| {
+            let target = Target::Interrupt { number, identity: "virtio0-input.0".into() };
+            Taken { target, ..taken("rn-irq-affinity", "", "0", outcome) }
+        };
+        let steps = vec![
+            of(24, Some(Outcome::Refused(5))),
+            of(25, Some(Outcome::Exact)),
+            taken("rn-irq-affinity", "/proc/irq/26", "0", Some(Outcome::Refused(5))),
+        ];
+        assert_eq!(unmoved_in(&History { steps, ..History::default() }), [24].into());
     }
 }

@@ -14,7 +14,7 @@ use units::{CpuList, Nanos};
 use crate::options::{self, CStatesChoice, Form, LOADED, MEASURED, Measuring, OUTPUT};
 use crate::output::{self, Stream};
 use crate::presets::{self, Preset};
-use crate::progress::Progress;
+use crate::progress::{Progress, amount};
 use failure::{Error, Result};
 
 const EXAMPLES: &str = "\
@@ -242,21 +242,8 @@ fn subject(machine: &Machine) -> Vec<String> {
 
 /// What is about to happen and how long it takes.
 fn announce(plan: &RunPlan, preset: Option<&Preset>, machine: &Machine) {
-    let scenarios = plan.scenarios();
-    let length = |setup| plan.scenario_length(setup).unwrap_or_default();
-    let total = scenarios.iter().fold(Nanos::ZERO, |sum, next| sum + length(&next.setup) + plan.warm_up);
-    let each = match (plan.duration, plan.samples) {
-        (Some(duration), _) => duration.rounded(),
-        (None, samples) => format!("{} activations", samples.unwrap_or_default()),
-    };
     output::paragraph(&format!("machine: {}", subject(machine).join(", ")));
-    output::paragraph(&format!(
-        "{} of {each} each (and {} to warm up) on {}: about {}",
-        if scenarios.len() == 1 { "1 scenario".into() } else { format!("{} scenarios", scenarios.len()) },
-        plan.warm_up.rounded(),
-        plan.cpus.named(),
-        total.rounded()
-    ));
+    output::paragraph(&amount(plan));
     for left_out in &plan.left_out {
         output::warning(&format!("not measured: {}: {}", left_out.cpus.named(), left_out.reason));
     }

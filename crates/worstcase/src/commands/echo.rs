@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sys::schedule::{self, Scheduling};
+use sys::signal::{Signal, Signals};
 use units::{CpuList, Nanos, Policy, Priority};
 use wire::echo::{Echo as Answering, Manner};
 
@@ -58,6 +59,8 @@ impl Echo {
         self.check(sys::privilege::comes_from_file())?;
         let manner = Manner { delay: self.delay, drop_each: self.drop_each };
         let (echo, place) = self.open(manner)?;
+        // Before the thread is one for real time, which what it starts would be too.
+        end_with(Signals::take()?)?;
         self.prepare()?;
         output::final_data(&format!("answering on {place}\n"))?;
         echo.serve()?;
@@ -103,5 +106,33 @@ impl Echo {
             output::words(&format!("answers as an ordinary thread: {error}"));
         }
         Ok(())
+    }
+}
+
+/// Ends the process when a signal comes, from a thread of its own: the one that answers looks at frames alone. To be ended is
+/// its normal end.
+fn end_with(signals: Signals) -> Result<()> {
+    let wait = move || {
+        while !ends(signals.wait()) {}
+        std::process::exit(0);
+    };
+    let started = std::thread::Builder::new().name("signals".into()).spawn(wait);
+    started.map(drop).map_err(|error| Error::new(format!("start a thread: {error}"), ""))
+}
+
+/// Whether a signal asks it to end. There is no snapshot to be shown.
+fn ends(signal: Option<Signal>) -> bool {
+    signal.is_some_and(|signal| signal != Signal::User1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_answers_until_it_is_ended_ends_with_ctrl_c_and_no_snapshot_ends_it() {
+        let signals = [Signal::Interrupt, Signal::Terminate, Signal::HangUp, Signal::User1];
+        assert_eq!(signals.map(|signal| ends(Some(signal))), [true, true, true, false]);
+        assert!(!ends(None), "a wait that was cut short");
     }
 }

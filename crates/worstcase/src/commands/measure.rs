@@ -15,7 +15,7 @@ use super::bench::Below;
 use super::measure_display::{CyclictestLines, Json, LatmusLines, Lines, Table};
 use crate::options::{self, CStatesChoice, Form, MEASURED, Measuring, OUTPUT};
 use crate::output::{self, Stream};
-use crate::progress::Progress;
+use crate::progress::{Progress, amount, longest_scenario};
 use failure::{Error, Result};
 
 /// Measure live, until Ctrl-C or --duration
@@ -116,6 +116,9 @@ impl Measure {
         if let Some(lab) = header.machine.lab.as_ref().filter(|_| self.tool_format().is_some()) {
             // Lines of other tools have no room for it.
             output::words(formats::guest_note(lab).trim_end());
+        }
+        if header.plan.scenarios().len() > 1 && longest_scenario(&header.plan).is_some() {
+            output::paragraph(&amount(&header.plan));
         }
         let outcome = run.measure(display.as_mut())?;
         drop(display);

@@ -23,6 +23,7 @@ mod snapshot;
 mod tune;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use ::report::Style;
@@ -50,7 +51,7 @@ struct Arguments {
 
 /// What `worstcase` does with its arguments.
 pub fn main() -> ExitCode {
-    match Arguments::try_parse() {
+    match Arguments::try_parse_from(words_of(std::env::args_os())) {
         Ok(Arguments { command }) => {
             if ::sys::privilege::comes_from_file() && !command.measures_or_reads() {
                 return output::ended(Err(Error::new(
@@ -63,6 +64,15 @@ pub fn main() -> ExitCode {
         }
         Err(error) => output::usage(error),
     }
+}
+
+/// The words of a command line. `help` takes no option: `help --help` asks for the same as `help` does.
+pub(crate) fn words_of(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = all.collect();
+    if words.get(1).is_some_and(|first| first == "help") {
+        words.retain(|word| word != "--help" && word != "-h");
+    }
+    words
 }
 
 pub use tune::CHOICE;
@@ -231,6 +241,18 @@ mod tests {
             let understood = Arguments::command().try_get_matches_from(&words);
             assert!(understood.is_ok(), "{}: {}", words.join(" "), understood.unwrap_err());
         }
+    }
+
+    #[test]
+    fn help_about_help_is_help() {
+        let asked = |line: &str| words_of(line.split(' ').map(OsString::from));
+        for line in
+            ["worstcase help", "worstcase help --help", "worstcase help -h", "worstcase help bench --help"]
+        {
+            let shown = Arguments::command().try_get_matches_from(asked(line)).unwrap_err();
+            assert_eq!(shown.kind(), clap::error::ErrorKind::DisplayHelp, "{line}: {shown}");
+        }
+        assert_eq!(asked("worstcase bench --help").len(), 3, "others have one of their own");
     }
 
     #[test]

@@ -205,6 +205,13 @@ impl Report {
     fn side_by_side(&self, records: &[Record], style: &Style) -> String {
         let names: Vec<String> = self.records.iter().map(|path| path.display().to_string()).collect();
         let mut text = report::compare::compare(records, style);
+        // The exit code is that of the worst: which one it is, and why, is said as it is of one record.
+        if self.limit.is_some() {
+            let judged = names.iter().zip(records);
+            let lines =
+                judged.flat_map(|(name, one)| report::foot::verdict_of_one(name, &one.judgement, style));
+            text += &lines.fold("\n".to_owned(), |text, line| text + &line + "\n");
+        }
         if self.html.is_none() {
             text += "\n";
             text += &report::next::text(&report::next::run::of_several(records, &names), style);

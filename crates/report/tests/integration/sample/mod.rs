@@ -231,6 +231,7 @@ impl Spec {
             speaks_for,
             does_not_speak_for,
             claims,
+            ..Judgement::default()
         }
     }
 }

@@ -108,6 +108,9 @@ impl CostCommand {
             return Ok(ExitCode::SUCCESS);
         }
         let earlier = self.against.as_deref().map(earlier).transpose()?;
+        if let Some((path, earlier)) = self.against.as_deref().zip(earlier.as_ref()) {
+            refuse_short(earlier, path)?;
+        }
         // First: a signal that comes once there is a directory ends the run, not the process.
         let signals = Signals::take()?;
         let machine = runner::guest::machine(&SysRoot::live())?;
@@ -123,6 +126,9 @@ impl CostCommand {
         };
         let mut cost = begun(machine, plan, started, &only);
         output::news(&expected(&cost, settings.is_some()));
+        if let Some(doubt) = in_vain(&cost.plan).filter(|_| self.with.is_empty()) {
+            output::warning(&doubt);
+        }
         cost.note.clone_from(&self.note);
         // Not in the record's own, which is another one each time: where a file system puts a directory is its choice.
         let above = directory.path().parent().filter(|above| !above.as_os_str().is_empty());
@@ -319,6 +325,30 @@ fn against(path: &Path) -> String {
     format!(" --against {}", printable::shell(&path.to_string_lossy()))
 }
 
+/// A record with too few runs is compared in vain, whatever is measured now: it is refused before that.
+fn refuse_short(earlier: &Cost, path: &Path) -> Result<()> {
+    let runs = earlier.operations.iter().map(|one| one.by_run(&earlier.plan).len()).max().unwrap_or_default();
+    if runs >= LEAST_APART {
+        return Ok(());
+    }
+    let has = count_of(runs as u64, "run");
+    let message =
+        format!("--against {}: it has {has}, and a comparison needs {LEAST_APART} or more", path.display());
+    let again = format!("worstcase cost{} --rounds {ROUNDS}", same_operations(earlier));
+    Err(Error::new(message, format!("nothing was measured; record the set-up before once more: {again}")))
+}
+
+/// What is said of a plan whose record can never be compared with another.
+fn in_vain(plan: &CostPlan) -> Option<String> {
+    ((plan.runs as usize) < LEAST_APART).then(|| {
+        let has = count_of(plan.runs.into(), "run");
+        format!(
+            "{has} of rounds: such a record can be read, and never compared with another, which needs {LEAST_APART} or more: \
+             --rounds {LEAST_APART} at least, {ROUNDS} unless you choose"
+        )
+    })
+}
+
 /// What is to be measured, and how long that takes.
 fn expected(cost: &Cost, in_turn: bool) -> String {
     let operations = cost.operations.iter().filter(|one| one.failures.is_empty()).count() as u64;
@@ -368,6 +398,10 @@ fn earlier(path: &Path) -> Result<Cost> {
 pub fn records(paths: &[PathBuf]) -> Option<Result<Vec<Cost>>> {
     let of_costs = paths.iter().find(|path| load(path).is_some())?;
     let none = |path: &PathBuf| {
+        if let Err(error) = path.metadata() {
+            let hint = "give a directory that `worstcase cost` left";
+            return Error::new(format!("read {}: {error}", path.display()), hint);
+        }
         let message = format!("{} is a record of costs, and {} is none", of_costs.display(), path.display());
         Error::new(message, "name records of one kind, or for each set-up one of both: --trade")
     };
@@ -459,6 +493,52 @@ mod tests {
             "{}",
             said(&cost)
         );
+    }
+
+    #[test]
+    fn a_record_of_too_few_rounds_is_warned_of_and_refused_with_the_command_that_makes_another() {
+        let plan = |rounds| CostPlan { rounds, runs: rounds, ..serde_json::from_str(PLAN).unwrap() };
+        assert!(
+            in_vain(&plan(2)).is_some_and(|doubt| doubt.contains("--rounds 3 at least")),
+            "{:?}",
+            in_vain(&plan(2))
+        );
+        assert_eq!(in_vain(&plan(3)), None);
+        let recorded = |rounds: u32| {
+            let mut cost =
+                begun(record::Machine::default(), plan(rounds), UtcTime(0), &["getppid".to_owned()]);
+            let sample = |round| Sample {
+                round,
+                count: 1_000,
+                time: Nanos(60_000_000 + u64::from(round)),
+                cpu_time: Nanos(60_000_000),
+                switches: 0,
+            };
+            cost.operations.iter_mut().for_each(|one| one.samples = (1..=rounds).map(sample).collect());
+            cost.rounds = rounds;
+            refuse_short(&cost, Path::new("before"))
+        };
+        let refused = recorded(2).unwrap_err();
+        assert_eq!(refused.message, "--against before: it has 2 runs, and a comparison needs 3 or more");
+        assert!(
+            refused.hint.contains("worstcase cost --cpus 0") && refused.hint.ends_with("--rounds 14"),
+            "{}",
+            refused.hint
+        );
+        assert!(recorded(7).is_ok(), "{:?}", recorded(7));
+    }
+
+    #[test]
+    fn a_record_that_is_not_there_is_not_called_one_of_another_kind() {
+        let place = tempfile::tempdir().unwrap();
+        let [costs, other, missing] = ["costs", "other", "missing"].map(|name| place.path().join(name));
+        [&costs, &other].iter().for_each(|directory| std::fs::create_dir(directory).unwrap());
+        let cost = begun(record::Machine::default(), serde_json::from_str(PLAN).unwrap(), UtcTime(0), &[]);
+        std::fs::write(costs.join(record::cost::FILE), serde_json::to_string(&cost).unwrap()).unwrap();
+        let refused =
+            |second: &PathBuf| records(&[costs.clone(), second.clone()]).unwrap().unwrap_err().message;
+        assert!(refused(&missing).contains("No such file or directory"), "{}", refused(&missing));
+        assert!(refused(&other).contains("is none"), "{}", refused(&other));
     }
 
     const PLAN: &str = r#"{"cpu":0,"second":null,"rounds":1,"runs":1,"sample":60000000,"seed":1}"#;

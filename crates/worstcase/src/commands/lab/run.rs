@@ -1,5 +1,6 @@
 //! `worstcase lab run`: one command in one guest.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use super::{again, binary, choice, explain, kept};
 use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
+
+/// The exit code of a guest that somebody ended before it had measured.
+const INTERRUPTED: u8 = 130;
 
 /// Run one command in one guest
 ///
@@ -108,7 +112,17 @@ impl Run {
         let signals = Signals::take()?;
         let started = UtcTime(sys::clock::unix_seconds());
         let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
-        let code = self.bring_back(&guest, boot::run(&guest, &stop), started)?;
+        let stopped = Cell::new(false);
+        let asked = || {
+            stopped.set(stopped.get() || stop());
+            stopped.get()
+        };
+        let result = boot::run(&guest, &asked);
+        // A terminal sends Ctrl-C to QEMU too, which may be gone before anybody has asked.
+        if result.is_err() && (stopped.get() || stop()) {
+            return Ok(interrupted(self.bring_back(&guest, result, started)));
+        }
+        let code = self.bring_back(&guest, result, started)?;
         if let Some(worst) = self.explain {
             let place = self.place(&guest, started);
             let seen = again::look(&place, &guest, worst.into(), &[], &signals)?;
@@ -245,6 +259,14 @@ impl Run {
     }
 }
 
+/// What came back is kept as ever, and that somebody ended the guest is no error.
+fn interrupted(kept: Result<ExitCode>) -> ExitCode {
+    if let Err(ended) = kept {
+        output::words(&ended.message);
+    }
+    ExitCode::from(INTERRUPTED)
+}
+
 /// Where what came back is, and what can be done with a record in it.
 fn say_what_is_kept(guest: &Guest, place: &Path) {
     output::words(&format!("back from the guest: {}", place.display()));
@@ -292,4 +314,15 @@ fn check_system(directory: &Path) -> Result<()> {
 /// Whether `word` is a command of worstcase that makes sense in a guest.
 fn is_verb(word: &str) -> bool {
     word != "lab" && crate::commands::is_command(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_that_somebody_ended_is_interrupted_and_no_error() {
+        let ended = Err(Error::new("interrupted: the guest was ended", ""));
+        assert_eq!(interrupted(ended), ExitCode::from(130));
+    }
 }

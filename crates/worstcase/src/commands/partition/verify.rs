@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use audit::isolation::{Allowance, Allowed, Judged, judge};
+use audit::isolation::{Allowance, Allowed, Judged, Origin, judge};
 use clap::Args;
 use machine::activity::{Activity, Kind, Tally};
 use machine::partitions;
@@ -16,6 +17,7 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos};
 
 use super::tracing::Tracing;
+use crate::commands::applied;
 use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -158,7 +160,8 @@ impl Verify {
         // Nor while the trace is read to its end.
         let time = Nanos(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
         tracing.end(&mut tally);
-        let residues = judge(tally.named(), time, &allowance(&self.allow));
+        let mut residues = judge(tally.named(), time, &allowance(&self.allow));
+        forget_what_was_tried(&mut residues, &applied::unmoved());
         let missing = [tally.missing(), lost.missing(), before.missing(), tracing.missing()].concat();
         let (verdict, unnamed) = (verdict(&residues, &missing), tracing.unnamed());
         let changes = tally.changes();
@@ -229,6 +232,26 @@ const ANY: Allowed = Allowed { name: None, events: 1 };
 
 fn allowance(asked: &[Allowed]) -> Allowance {
     std::iter::once(&ANY).chain(asked).cloned().collect()
+}
+
+/// Where an interrupt comes from that the kernel would not move, and what is left.
+static REFUSED: LazyLock<Origin> = LazyLock::new(|| {
+    Origin {
+    source: "a device whose interrupt the kernel refuses to move (worstcase tune status)".into(),
+    remedy: "set other CPUs apart for real time, boot with threadirqs so that only its short part runs here (worstcase tune irq-thread: \
+             the rest below your threads), or accept it with --allow NAME=N; a managed one needs fewer queues or \
+             isolcpus=managed_irq,domain,CPUS"
+        .into(),
+}
+});
+
+/// An interrupt that the kernel refused to move when the partition was made is not cured by the same again.
+fn forget_what_was_tried(residues: &mut [Judged], unmoved: &BTreeSet<u32>) {
+    let is_unmoved = |judged: &Judged| {
+        let number = judged.residue.name.parse().ok();
+        judged.residue.kind == Kind::Interrupt && number.is_some_and(|number| unmoved.contains(&number))
+    };
+    residues.iter_mut().filter(|judged| is_unmoved(judged)).for_each(|judged| judged.origin = &REFUSED);
 }
 
 fn verdict(residues: &[Judged], missing: &[String]) -> &'static str {
@@ -346,6 +369,20 @@ mod tests {
             changes: vec![],
             residues,
         }
+    }
+
+    #[test]
+    fn an_interrupt_that_the_kernel_refused_to_move_is_not_cured_by_trying_again() {
+        let cure = |unmoved: &[u32]| {
+            let mut residues = residues(Kind::Interrupt, "24", 1_000);
+            forget_what_was_tried(&mut residues, &unmoved.iter().copied().collect());
+            text(&failed("1", residues), 2_000)
+        };
+        let free = cure(&[25]);
+        assert!(free.contains("worstcase tune apply --only rn-irq-affinity --isolate 1"), "{free}");
+        let refused = cure(&[24]);
+        assert!(!refused.contains("tune apply") && refused.contains("refuses to move"), "{refused}");
+        assert!(refused.contains("threadirqs") && refused.contains("--allow"), "{refused}");
     }
 
     #[test]

@@ -38,8 +38,14 @@ pub fn conflicts(plan: &Plan) -> String {
 pub fn what_next(plan: &Plan, who: &str) -> String {
     match plan.steps.is_empty() {
         true => String::new(),
-        false => lines(&format!("{who} writes them, worstcase tune undo takes them back"), 0),
+        false => lines(&who_writes(who, rustix::process::geteuid().is_root()), 0),
     }
+}
+
+/// For who is not root with the word that root must type it.
+fn who_writes(command: &str, is_root: bool) -> String {
+    let as_root = if is_root { "" } else { "as root, " };
+    format!("{as_root}{command} writes them, worstcase tune undo takes them back")
 }
 
 /// Sentences, one a line, wrapped to the terminal.
@@ -235,4 +241,16 @@ pub fn lines(text: &str, indent: usize) -> String {
 /// `1 setting`, `2 settings`.
 pub fn settings(count: usize) -> String {
     format!("{count} setting{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::who_writes;
+
+    #[test]
+    fn who_writes_a_plan_is_root() {
+        let words = "worstcase tune apply writes them, worstcase tune undo takes them back";
+        assert_eq!(who_writes("worstcase tune apply", true), words);
+        assert_eq!(who_writes("worstcase tune apply", false), format!("as root, {words}"));
+    }
 }
