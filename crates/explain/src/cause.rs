@@ -113,9 +113,12 @@ impl Judge<'_> {
         Found::new(Class::Host, "the timer's interrupt", Certainty::Likely, witness)
     }
 
+    /// Where a stage as a whole took longer than usual, that is due to the piece that is most of it.
     fn is_usual(&self, piece: &Piece) -> bool {
         let limit = self.usual.map_or(USUAL, |usual| usual.limit(piece.stage)).max(self.least());
-        piece.length <= limit
+        let stage = stage_length(&self.account.pieces, piece.stage);
+        let is_most = piece.length.saturating_mul(2) > stage;
+        piece.length <= limit && (stage <= limit || !is_most)
     }
 
     /// Parts of a wake-up are never unusual below this.

@@ -46,6 +46,29 @@ fn a_usual_wake_up_has_no_culprit() {
 }
 
 #[test]
+fn most_of_a_stage_that_was_long_as_a_whole_is_not_what_each_wake_up_takes() {
+    // Ready for 100 ns of the timer's function, then its interrupt for `rest`, then 1700 ns of a thread: 6 us are usual.
+    let of = |rest: u64| {
+        let vector = || Frame::Vector("local_timer".to_owned());
+        let timer = || Frame::Timer("hrtimer_wakeup".to_owned(), 7);
+        let window = Script::default()
+            .switch(900_000, OWN, OTHER)
+            .enter(1_001_000, OTHER, vector())
+            .enter(1_001_200, OTHER, timer())
+            .at(1_001_500, OTHER, Kind::Waking(task(OWN)))
+            .leave(1_001_600, OTHER, timer())
+            .leave(1_001_600 + rest, OTHER, vector())
+            .switch(1_003_300 + rest, OTHER, OWN)
+            .window(1_003_500 + rest);
+        account(&window, Some(&USUAL)).causes
+    };
+    assert!(of(4_000).iter().all(|cause| cause.class == Class::Usual), "{:#?}", of(4_000));
+    let host: Vec<u64> =
+        of(5_200).iter().filter(|cause| cause.class == Class::Host).map(|cause| cause.length.0).collect();
+    assert_eq!(host, [5_200], "{:#?}", of(5_200));
+}
+
+#[test]
 fn interrupts_that_were_off_are_the_functions_that_turned_them_on_again() {
     let window = Script::default()
         .switch(900_000, OWN, OTHER)
