@@ -115,7 +115,8 @@ fn switches_tasks_and_wake_ups_that_were_made_are_counted() {
     }
     let sleeps = record.scenarios[0].evidence.threads[0].sleeps;
     let thread = added(&record, Counted::ContextSwitches, CountedOn::Thread(0)).value().copied().unwrap();
-    assert!(thread >= sleeps && thread <= 2 * wakes, "{thread} switches in {sleeps} sleeps of {wakes}");
+    // Both are read while the thread runs, one after the other: it may have slept once more in between.
+    assert!(thread + 1 >= sleeps && thread <= 2 * wakes, "{thread} switches in {sleeps} sleeps of {wakes}");
 }
 
 #[test]
