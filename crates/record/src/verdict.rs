@@ -115,11 +115,8 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     reasons.extend(losses.iter().cloned());
     reasons.extend(early);
     reasons.extend(incomplete);
-    match verdict {
-        Verdict::Measured => {}
-        // A failure has its reason: a doubt beside it is no second one.
-        Verdict::Fail => reasons.extend(doubts.into_iter().map(|doubt| format!("doubt: {doubt}"))),
-        _ => reasons.extend(doubts),
+    if verdict != Verdict::Measured {
+        reasons.extend(doubts);
     }
     reasons.extend(set_aside.into_iter().map(|what| format!("no failure, in an emulator's time: {what}")));
     let claims = claims::of(record);

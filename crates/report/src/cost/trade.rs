@@ -417,11 +417,9 @@ fn of_single_runs(best: &Gain, worst: &Gain, tail: &str) -> String {
         let (ratio, word) = if longer { (1.0 / gain.times, "longer") } else { (gain.times, "shorter") };
         format!("{} {word} at {tail} under {}", times(ratio), gain.load)
     };
-    let both = if worst.times < 1.0 && best.times >= 1.0 {
-        vec![said(best), said(worst)]
-    } else {
-        vec![said(if best.times < 1.0 { worst } else { best })]
-    };
+    let helped = Some(best).filter(|gain| gain.times >= 1.0);
+    let harmed = Some(worst).filter(|gain| gain.times < 1.0);
+    let both: Vec<String> = helped.into_iter().chain(harmed).map(said).collect();
     format!("{}, of too few runs for an interval", both.join(", "))
 }
 

@@ -147,8 +147,8 @@ fn options(record: &Record) -> String {
 /// itself.
 fn chosen_options(record: &Record) -> String {
     let mut plan = record.header.plan.clone();
-    let is_asked = record.header.command_line.iter().any(|word| word.starts_with("--phase"));
-    if let (false, None, Some(timer)) = (is_asked, plan.preset.clone(), plan.timer_mut()) {
+    let is_chosen = plan.preset.is_some() || asked(record, "phase").is_some();
+    if let (false, Some(timer)) = (is_chosen, plan.timer_mut()) {
         if timer.phase == Phase::Random {
             timer.phase = Phase::Sweep;
         }
