@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 fn main() -> io::Result<()> {
     let target = env::var("OUT_DIR").map_err(io::Error::other)?;
     fs::write(Path::new(&target).join("presets.json"), json("src/presets.toml")?)?;
+    fs::write(Path::new(&target).join("ways.json"), json("src/commands/ways/ways.toml")?)?;
     pack(&target, "schemas.gz", &schemas()?)?;
     pack(&target, "doubts.gz", &json("src/commands/why/doubts.toml")?)?;
     println!("cargo::rustc-env=WORSTCASE_VERSION={} ({})", env!("CARGO_PKG_VERSION"), origin());
@@ -25,12 +26,13 @@ fn json(path: &str) -> io::Result<String> {
 }
 
 /// The forms whose schemas are made from their types, and the directories of these numbered files.
-const NUMBERED: [(&str, &str); 6] = [
+const NUMBERED: [(&str, &str); 7] = [
     ("record", "../record/schema"),
     ("journal", "../record/schema"),
     ("cost", "../record/schema"),
     ("monitor", "../record/schema"),
     ("wake-paths", "../record/schema"),
+    ("ways", "../record/schema"),
     ("findings", "../audit/schema"),
 ];
 

@@ -34,6 +34,7 @@ mod unit;
 pub mod validity;
 pub mod verdict;
 pub mod wake_path;
+pub mod ways;
 
 pub use model::*;
 pub use unit::Unit;

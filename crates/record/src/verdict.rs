@@ -115,8 +115,11 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     reasons.extend(losses.iter().cloned());
     reasons.extend(early);
     reasons.extend(incomplete);
-    if verdict != Verdict::Measured {
-        reasons.extend(doubts);
+    match verdict {
+        Verdict::Measured => {}
+        // A failure has its reason: a doubt beside it is no second one.
+        Verdict::Fail => reasons.extend(doubts.into_iter().map(|doubt| format!("in doubt: {doubt}"))),
+        _ => reasons.extend(doubts),
     }
     reasons.extend(set_aside.into_iter().map(|what| format!("no failure, in an emulator's time: {what}")));
     let claims = claims::of(record);

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = match records.as_slice() {
         _ if !table => report::page::page(&records)?,
         [only] => report::table::bench(only, false, report::foot::Notes::All, &style),
-        several => report::compare::compare(several, &style),
+        several => report::compare::compare(several, &[], &style),
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

@@ -15,15 +15,21 @@ use crate::group::{Group, HeadParts, Key, groups};
 use crate::phases;
 use crate::style::{Style, Tone};
 use crate::tails::{Tail, uneven};
-use crate::text::{aligned, wrap};
+use crate::text::{aligned, harmless, wrap};
 
-/// The comparison: legend, what forbids it, what differs, then a table each for maximum, average and minimum, where
-/// p99.9 lies, and the maxima of blocks against those of the first record.
-pub fn compare(records: &[Record], style: &Style) -> String {
+/// The comparison: legend, what forbids it, what differs, the answer, then a table each for maximum, average and minimum,
+/// where p99.9 lies, and the maxima of blocks against those of the first record. `names` are those that the user knows the
+/// records by, in their order; none where they have none.
+pub fn compare(records: &[Record], names: &[String], style: &Style) -> String {
     let comparison = Comparison::of(records);
-    let mut lines = comparison.legend(style);
+    let mut lines = comparison.legend(names, style);
     lines.push(String::new());
     lines.extend(comparison.objections(style));
+    let answers = comparison.answers();
+    if !answers.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(answers.iter().flat_map(|answer| wrap("", answer, 2, style.width)));
     let unit = comparison.unit();
     if unit.is_none() {
         lines.extend(wrap("", NO_COMMON_UNIT, 0, style.width));
@@ -90,6 +96,8 @@ pub(crate) struct Comparison<'a> {
     pub tails: Vec<Vec<Tail>>,
     /// For each record but the first, in what it differs from that.
     differences: Vec<Vec<Difference>>,
+    /// For each record, how the block maxima of each column relate to the first record's.
+    ratios: Vec<Vec<Option<statistics::Comparison>>>,
 }
 
 impl<'a> Comparison<'a> {
@@ -107,10 +115,17 @@ impl<'a> Comparison<'a> {
         let figures =
             groups.iter().map(|groups| columns.iter().map(|key| figures_of(groups, key)).collect()).collect();
         let tails_of = |record| columns.iter().map(|key| Tail::of(record, key)).collect();
-        let tails = records.iter().map(tails_of).collect();
+        let tails: Vec<Vec<Tail>> = records.iter().map(tails_of).collect();
         let others = records.iter().skip(1);
-        let differences = others.map(|record| differences(&records[0], record)).collect();
-        Self { records, columns, figures, tails, differences }
+        let differences: Vec<_> = others.map(|record| differences(&records[0], record)).collect();
+        // What may not be compared has no ratios.
+        let is_forbidden = |record: usize| record == 0 || forbids(&differences[record - 1]);
+        let ratio = |record: usize, column: usize| {
+            if is_forbidden(record) { None } else { tails[record][column].against(&tails[0][column]) }
+        };
+        let ratios_of = |record| (0..columns.len()).map(|column| ratio(record, column)).collect();
+        let ratios = (0..records.len()).map(ratios_of).collect();
+        Self { records, columns, figures, tails, differences, ratios }
     }
 
     /// What the latencies of all records count; none where they count different things.
@@ -132,10 +147,7 @@ impl<'a> Comparison<'a> {
 
     /// How the block maxima of `record` relate to the first record's. None where that is not known, or they may not be compared.
     pub fn ratio(&self, record: usize, column: usize) -> Option<statistics::Comparison> {
-        if record > 0 && forbids(&self.differences[record - 1]) {
-            return None;
-        }
-        self.tails[record][column].against(&self.tails[0][column])
+        self.ratios[record][column]
     }
 
     /// What must be known of the figures before they are compared.
@@ -152,6 +164,41 @@ impl<'a> Comparison<'a> {
         });
         let blocks = self.has_ratios().then(|| BLOCKS.to_owned());
         std::iter::once(ONE_RUN.to_owned()).chain(blocks).chain(self.other_phases()).chain(uneven).collect()
+    }
+
+    /// Which record has the shorter tail under which load, as far as intervals say so: what a comparison is made for. Nothing of
+    /// records that may not be compared, nor of guests in instruction time, which are a draw each.
+    pub fn answers(&self) -> Vec<String> {
+        if self.consent().is_none() || self.unit() != Some(Unit::Microseconds) {
+            return Vec::new();
+        }
+        (1..self.records.len()).map(|record| self.answer(record)).collect()
+    }
+
+    fn answer(&self, record: usize) -> String {
+        let heads: Vec<String> = self.heads().into_iter().map(|head| head.join(" ")).collect();
+        let of = |kind: Tells| -> Vec<String> {
+            let columns = heads.iter().enumerate();
+            let ratios = columns.map(|(column, head)| (head, self.ratio(record, column)));
+            let own = ratios.filter(|(_, ratio)| Tells::of(ratio.as_ref()) == kind);
+            own.map(|(head, ratio)| match ratio {
+                Some(ratio) if kind != Tells::Neither => format!("{head} ({})", ratio_with_interval(&ratio)),
+                _ => head.clone(),
+            })
+            .collect()
+        };
+        let parts = Tells::ALL.map(|kind| (kind, of(kind)));
+        let letter = letter(record);
+        if parts.iter().all(|(kind, heads)| *kind == Tells::Nothing || heads.is_empty()) {
+            return format!(
+                "Which tail is shorter, A's or {letter}'s, is not known: under no load do both runs have the intervals that would \
+                 tell. Longer runs have them, and trials: worstcase tune trial."
+            );
+        }
+        let said = parts.iter().filter(|(_, heads)| !heads.is_empty());
+        let said: Vec<String> =
+            said.map(|(kind, heads)| format!("{} {}", kind.words(), heads.join(", "))).collect();
+        format!("{letter}'s block maxima against A's: {}.", said.join("; "))
     }
 
     fn has_ratios(&self) -> bool {
@@ -242,9 +289,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn legend(&self, style: &Style) -> Vec<String> {
+    fn legend(&self, names: &[String], style: &Style) -> Vec<String> {
         let line = |(place, record): (usize, &Record)| {
-            wrap(&format!("{}  ", letter(place)), &record_name(record), 3, style.width)
+            let own = record_name(record);
+            let name =
+                names.get(place).map_or_else(|| own.clone(), |name| format!("{}: {own}", harmless(name)));
+            wrap(&format!("{}  ", letter(place)), &name, 3, style.width)
         };
         self.records.iter().enumerate().flat_map(line).collect()
     }
@@ -292,6 +342,45 @@ impl<'a> Comparison<'a> {
         let others = self.differences.iter().enumerate();
         others.map(|(place, differences)| (letter(place + 1), differences.as_slice()))
     }
+}
+
+/// What the ratio of two tails tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tells {
+    Shorter,
+    Longer,
+    /// The interval has 1 in it.
+    Neither,
+    /// There is no interval.
+    Nothing,
+}
+
+impl Tells {
+    const ALL: [Self; 4] = [Self::Shorter, Self::Longer, Self::Neither, Self::Nothing];
+
+    fn of(ratio: Option<&statistics::Comparison>) -> Self {
+        match ratio.map(|ratio| ratio.interval) {
+            None => Self::Nothing,
+            Some((_, high)) if high < 1.0 => Self::Shorter,
+            Some((low, _)) if low > 1.0 => Self::Longer,
+            Some(_) => Self::Neither,
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Shorter => "shorter under",
+            Self::Longer => "longer under",
+            Self::Neither => "not told apart under",
+            Self::Nothing => "no intervals under",
+        }
+    }
+}
+
+/// `0.36 x, 0.30 to 0.40`.
+fn ratio_with_interval(ratio: &statistics::Comparison) -> String {
+    let [ratio, low, high] = [ratio.ratio, ratio.interval.0, ratio.interval.1].map(ratio_text);
+    format!("{ratio}, {} to {}", low.trim_end_matches(" x"), high.trim_end_matches(" x"))
 }
 
 fn forbids(differences: &[Difference]) -> bool {

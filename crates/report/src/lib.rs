@@ -36,6 +36,7 @@ pub mod recipe;
 mod rows;
 pub mod table;
 pub mod wake_path;
+pub mod ways;
 pub mod why;
 
 mod differences;

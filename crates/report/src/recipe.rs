@@ -6,30 +6,40 @@ use crate::findings::{MARK, marked};
 use crate::style::Style;
 use crate::text::{count_of, harmless, wrap};
 
-/// What was found in the recipe called `name`.
-pub fn recipe(examination: &Examination, name: &str, style: &Style) -> String {
-    let mut lines = wrap("recipe: ", &harmless(&contents(examination, name)), 8, style.width);
+/// What was found in the recipe called `name`, of `count` lines that are not blank.
+pub fn recipe(examination: &Examination, name: &str, count: usize, style: &Style) -> String {
+    let contents = contents(examination, name, count);
+    let mut lines = wrap("recipe: ", &harmless(&contents), 8, style.width);
     lines.push(String::new());
     lines.extend(examination.remarks.iter().flat_map(|remark| paragraph(remark, style)));
     if examination.remarks.is_empty() && examination.is_understood() {
-        lines.push("nothing is wrong with what was understood".to_owned());
+        let rest = if understood(examination) < count { "; other lines were not judged" } else { "" };
+        lines.extend(wrap("", &format!("nothing is wrong with what was understood{rest}"), 0, style.width));
     }
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
+/// How many items were.
+fn understood(examination: &Examination) -> usize {
+    let Examination { parameters, symbols, sysctls, commands, settings, .. } = examination;
+    parameters + symbols + sysctls + commands + settings
+}
+
 /// What was understood: a recipe of which nothing was is not a sound one.
-fn contents(examination: &Examination, name: &str) -> String {
+fn contents(examination: &Examination, name: &str, lines: usize) -> String {
     let counts = [
         (examination.parameters, "kernel parameter"),
         (examination.symbols, "configuration symbol"),
         (examination.sysctls, "sysctl"),
         (examination.commands, "command"),
+        (examination.settings, "file setting"),
     ];
     let present = counts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = present.map(|(count, what)| count_of(*count as u64, what)).collect();
+    let lines = count_of(lines as u64, "line");
     match (examination.is_understood(), examination.unknown) {
-        (true, _) => format!("{name}: {}", parts.join(", ")),
-        (false, 0) => format!("{name}: no command, kernel parameter or setting was found in it"),
+        (true, _) => format!("{name}: {} in {lines}", parts.join(", ")),
+        (false, 0) => format!("{name}: no command, kernel parameter or setting was found in {lines}"),
         (false, unknown) => {
             let what = count_of(unknown as u64, "setting");
             format!(

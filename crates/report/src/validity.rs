@@ -91,13 +91,22 @@ fn is_not_saved(record: &Record) -> bool {
     !judgement.losses.is_empty() || (judgement.verdict == Verdict::Error && record.is_measured())
 }
 
-/// For how much of the time the loads ran: the least of all whose time was watched.
+/// For how much of the time the loads ran: the least of all whose time was watched, by name where that is little.
 fn loaded(record: &Record) -> Option<Part> {
+    const LITTLE_PERMILLE: u64 = 900;
     let measured = record.scenarios.iter().filter(|scenario| scenario.is_measured());
-    let stressors = measured.flat_map(|scenario| &scenario.load.stressors);
-    let least = stressors.filter_map(|stressor| Some(stressor.exposure?.permille())).min()?;
+    let stressors =
+        measured.flat_map(|scenario| scenario.load.stressors.iter().map(move |one| (scenario, one)));
+    let shares =
+        stressors.filter_map(|(scenario, one)| Some((one.exposure?.permille(), scenario, &one.name)));
+    let (least, scenario, name) = shares.min_by_key(|(share, ..)| *share)?;
     let at_least = if least >= 1000 { "" } else { "at least " };
-    Some(Part::new(format!("loads ran {at_least}{}.{} % of the time", least / 10, least % 10)))
+    let which = match record.load_name(&scenario.head.planned.load) {
+        _ if least >= LITTLE_PERMILLE => String::new(),
+        load if load == name => format!(" ({load})"),
+        load => format!(" ({name} of {load})"),
+    };
+    Some(Part::new(format!("loads ran {at_least}{}.{} % of the time{which}", least / 10, least % 10)))
 }
 
 /// What stood between the run and the machine, where it matters.

@@ -75,6 +75,18 @@ pub(crate) fn plan(request: &Request, division: &Division, known: &[Load]) -> Re
     };
     let own = own_load(request).map(|own| own.name);
     plan.loads.extend(own.filter(|own| !request.loads.contains(own)));
+    if plan.keeps_the_cpu() && division.shared {
+        return Err(Error::new(
+            "threads that keep their CPUs while they wait would leave none to everything else",
+            "leave a CPU out: --cpus names those that are measured",
+        ));
+    }
+    if plan.keeps_the_cpu() && request.explain.is_some() {
+        return Err(Error::new(
+            "a thread that keeps its CPU while it waits is never woken: --explain has nothing to explain",
+            "worstcase partition verify --trace names what takes its CPU",
+        ));
+    }
     plan.pinned = if plan.is_reservation() { division.reservable() } else { division.measured.clone() };
     check_count(&plan)?;
     check_loads(&plan, known)?;

@@ -88,7 +88,7 @@ impl Machine {
         };
         let ends = receivers.into_iter().zip(senders).enumerate();
         let cores: Box<[Core]> = ends.map(|(me, (from, to))| core(me, from, to)).collect();
-        let shared = Arc::new(new_shared(config, clock, cores, outside));
+        let shared = Arc::new(new_shared(config, clock, cores, outside, to_helper));
         shared.masks[0].store(u64::MAX >> (64 - count), Ordering::Release);
         for core in &shared.cores {
             if let Some(owner) = Owner::of(core) {
@@ -96,8 +96,6 @@ impl Machine {
             }
         }
         let machine = Self { shared: Arc::clone(&shared), reports: Arc::new(Mutex::new(reports)) };
-        let helper = Arc::downgrade(&shared);
-        start_helper(helper, to_helper);
         let dispatchers = (0..count).map(|core| Dispatcher { shared: Arc::clone(&shared), core }).collect();
         Ok((machine, dispatchers))
     }
@@ -259,6 +257,10 @@ impl Machine {
     ) -> Result<QueueId, Error> {
         let queue = self.queue(&QueueSpec::new(name, Kind::Helper), None)?;
         locked(&self.shared.helpers).push((queue, Box::new(work)));
+        // A machine without such queues has no thread that looks for them again and again.
+        if let Some(rings) = locked(&self.shared.to_helper).take() {
+            start_helper(Arc::downgrade(&self.shared), rings);
+        }
         Ok(queue)
     }
 
@@ -473,7 +475,13 @@ fn new_core(config: &Config, local: Local) -> Core {
     }
 }
 
-fn new_shared(config: Config, clock: Clock, cores: Box<[Core]>, outside: Vec<Sender<Parcel>>) -> Shared {
+fn new_shared(
+    config: Config,
+    clock: Clock,
+    cores: Box<[Core]>,
+    outside: Vec<Sender<Parcel>>,
+    to_helper: Vec<Receiver<Parcel>>,
+) -> Shared {
     Shared {
         clock,
         queues: new_queues(config.queues),
@@ -494,6 +502,7 @@ fn new_shared(config: Config, clock: Clock, cores: Box<[Core]>, outside: Vec<Sen
         broken: AtomicU8::new(0),
         lost: AtomicU64::new(0),
         is_ending: AtomicBool::new(false),
+        to_helper: Mutex::new(Some(to_helper)),
         helpers: Mutex::default(),
         kept: Mutex::default(),
         config,

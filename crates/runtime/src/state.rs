@@ -257,6 +257,8 @@ pub struct Shared {
     /// Events that no ring had room for: 0, since rings are sized for all.
     pub lost: AtomicU64,
     pub is_ending: AtomicBool,
+    /// The helper's ends of its rings, until its thread is started: by the first queue of its own.
+    pub to_helper: Mutex<Option<Vec<Receiver<Parcel>>>>,
     /// What the helper's queues do.
     pub helpers: Mutex<Vec<(QueueId, Work)>>,
     /// Kept alive with the machine: what C programs pass through.

@@ -82,7 +82,7 @@ pub fn page(path: &Path, page: &str, is_named: bool) -> Result<(), Error> {
         words(&format!("note: no page written, {why}: worstcase report DIR --html FILE"));
         return Ok(());
     }
-    words(&format!("report: {}", path.display()));
+    words(&format!("Report  {}", path.display()));
     Ok(())
 }
 

@@ -26,7 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("survey", &["units", "record", "sysroot", "machine"]),
     ("operation", &["units", "failure", "files", "sys", "record"]),
     ("wakepath", &["units", "failure", "sys", "record", "sysroot", "machine"]),
-    ("probe", &["units", "failure", "histogram", "sys", "record", "control", "wire", "wakepath"]),
+    ("probe", &["units", "failure", "histogram", "sys", "record", "control", "wire", "wakepath", "runtime"]),
     ("load", &["units", "printable", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("trace", &["units", "failure", "files", "sys", "record", "sysroot", "control", "machine"]),
     ("explain", &["units", "histogram", "record", "trace"]),

@@ -105,5 +105,16 @@ pub fn words(line: &str) -> Option<Vec<String>> {
     let is_program = PROGRAMS.contains(&program.as_str()) && (program != "config" || words[0].contains('/'))
         || tools::is_known(&program) && words.len() > 1
         || WORDS.contains(&program.as_str()) && has_arguments;
-    (line.starts_with("$ ") || is_program).then_some(words)
+    // A path in a line of fields, as of /etc/passwd, is not what is typed.
+    let is_field = words[0].contains(':');
+    (line.starts_with("$ ") || is_program && !is_field).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_shell_in_a_line_of_passwd_is_no_command() {
+        assert_eq!(super::words("root:x:0:0:root:/root:/bin/bash"), None);
+        assert!(super::words("/bin/bash setup").is_some());
+    }
 }

@@ -104,10 +104,15 @@ impl OwnJob for TimerJob {
             Wake::Timerfd => "timerfd",
             Wake::PosixTimer => "sigwaitinfo",
             Wake::Deadline => "sched_yield",
+            Wake::RuntimeSpin | Wake::RuntimePause => "a core of the runtime, which keeps its CPU",
+            Wake::RuntimeBlock => "futex",
         }
     }
 
     fn check(&self, _: usize, for_all: bool) -> Result<(), Error> {
+        if self.wake.keeps_the_cpu() {
+            limits::spin(self.setup.interval, self.setup.interval, for_all)?;
+        }
         limits::interval("measure", self.setup.interval, for_all)
     }
 

@@ -2,11 +2,14 @@
 //!
 //! The measuring loop is [`engine::run`]; what wakes it is a [`source::Source`].
 
+#[cfg(target_has_atomic = "64")]
+mod dispatched;
 pub mod engine;
 mod job;
 pub mod source;
 
 use record::{ClockName, Wake};
+use sys::clock::Clock;
 use sys::shared::Word;
 use sys::timer::{PosixTimer, TimerFd};
 use units::CpuId;
@@ -34,23 +37,53 @@ enum Waking {
     Timerfd(TimerFdReads),
     PosixTimer(PosixTimerSignals),
     Deadline(Reservation),
+    /// A core of the runtime.
+    #[cfg(target_has_atomic = "64")]
+    Dispatched(Box<dispatched::Dispatched>),
 }
 
 impl Waking {
-    fn prepare(job: &TimerJob) -> Result<Self, sys::Error> {
+    fn prepare(job: &TimerJob, cpu: Option<CpuId>) -> failure::Result<Self> {
         let clock = clock_of(job.clock);
+        let refused = |error| of_timer(error, cpu);
         Ok(match job.wake {
             Wake::Nanosleep => Self::Nanosleep(Nanosleep(clock)),
             Wake::Deadline => Self::Deadline(Reservation(clock)),
-            Wake::Timerfd => Self::Timerfd(TimerFdReads { timer: TimerFd::new(clock)?, clock }),
-            Wake::PosixTimer => Self::PosixTimer(PosixTimerSignals { timer: PosixTimer::new(clock)?, clock }),
+            Wake::Timerfd => {
+                Self::Timerfd(TimerFdReads { timer: TimerFd::new(clock).map_err(refused)?, clock })
+            }
+            Wake::PosixTimer => {
+                Self::PosixTimer(PosixTimerSignals { timer: PosixTimer::new(clock).map_err(refused)?, clock })
+            }
+            Wake::RuntimeSpin | Wake::RuntimePause | Wake::RuntimeBlock => Self::of_runtime(job.wake, clock)?,
         })
+    }
+
+    #[cfg(target_has_atomic = "64")]
+    fn of_runtime(wake: Wake, clock: Clock) -> failure::Result<Self> {
+        let wait = match wake {
+            Wake::RuntimePause => runtime::Wait::Pause,
+            Wake::RuntimeBlock => runtime::Wait::Block,
+            _ => runtime::Wait::Spin,
+        };
+        if wait == runtime::Wait::Pause && !runtime::can_pause() {
+            let message = "--wake runtime-pause: this CPU has no instruction to pause by (tpause, wfe)";
+            return Err(failure::Error::new(message, "--wake runtime-spin does without"));
+        }
+        let refused = |error| failure::Error::new(format!("make an event machine: {error:?}"), "");
+        Ok(Self::Dispatched(Box::new(dispatched::Dispatched::new(wait, clock).map_err(refused)?)))
+    }
+
+    #[cfg(not(target_has_atomic = "64"))]
+    fn of_runtime(wake: Wake, _: Clock) -> failure::Result<Self> {
+        let message = format!("--wake {wake}: this CPU has no atomic operations on 64 bits");
+        Err(failure::Error::new(message, "wait in the kernel: --wake nanosleep"))
     }
 }
 
 impl<'a> Thread<'a> {
     fn prepare(job: &'a TimerJob, place: Place) -> failure::Result<Self> {
-        let waking = Waking::prepare(job).map_err(|error| of_timer(error, place.cpu))?;
+        let waking = Waking::prepare(job, place.cpu)?;
         Ok(Self { job, index: place.index, stop_at: place.stop_at, waking })
     }
 }
@@ -64,6 +97,8 @@ impl Ready for Thread<'_> {
             Waking::Timerfd(source) => to.measure_on(source, board, recorder),
             Waking::PosixTimer(source) => to.measure_on(source, board, recorder),
             Waking::Deadline(source) => to.measure_on(source, board, recorder),
+            #[cfg(target_has_atomic = "64")]
+            Waking::Dispatched(source) => to.measure_on(*source, board, recorder),
         }
     }
 }

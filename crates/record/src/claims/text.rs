@@ -32,6 +32,10 @@ impl Claims {
             1 => format!("{} activations", self.fewest()),
             _ => self.per_series(),
         };
+        if self.fewest() == 0 {
+            return "Not one activation on some CPUs: too few to see more than what happened in this run."
+                .to_owned();
+        }
         let uneven = self.series.iter().filter(|claim| claim.says.refused == Some(Refused::NotAlike));
         match (self.run.effective, uneven.clone().count(), uneven.clone().next()) {
             (Some(effective), 1, Some(one)) => {

@@ -20,6 +20,19 @@ pub enum Wake {
     PosixTimer,
     /// A `SCHED_DEADLINE` reservation, `sched_yield` to its next period.
     Deadline,
+    /// A timeout of the runtime's event machine, whose core the thread is: it reads the clock again and again.
+    RuntimeSpin,
+    /// The same, with an instruction that pauses (`tpause`, `wfe`) between two readings.
+    RuntimePause,
+    /// The same, asleep on a futex until the timeout is due.
+    RuntimeBlock,
+}
+
+impl Wake {
+    /// Whether a thread that waits so keeps its CPU: nothing of a lower priority runs there.
+    pub fn keeps_the_cpu(self) -> bool {
+        matches!(self, Self::RuntimeSpin | Self::RuntimePause)
+    }
 }
 
 /// The clock that activations are due on.
@@ -200,6 +213,11 @@ impl RunPlan {
         self.timer().map_or(ClockName::Monotonic, |timer| timer.clock)
     }
 
+    /// Whether threads keep their CPUs while they wait: nothing of a lower priority runs there.
+    pub fn keeps_the_cpu(&self) -> bool {
+        self.timer().is_some_and(|timer| timer.wake.keeps_the_cpu())
+    }
+
     /// Whether threads run as `SCHED_DEADLINE` reservations.
     pub fn is_reservation(&self) -> bool {
         self.timer().is_some_and(TimerPlan::is_reservation)
@@ -284,7 +302,10 @@ macro_rules! names {
 pub(super) use names;
 
 names! {
-    Wake { Nanosleep => "nanosleep", Timerfd => "timerfd", PosixTimer => "posix-timer", Deadline => "deadline" }
+    Wake {
+        Nanosleep => "nanosleep", Timerfd => "timerfd", PosixTimer => "posix-timer", Deadline => "deadline",
+        RuntimeSpin => "runtime-spin", RuntimePause => "runtime-pause", RuntimeBlock => "runtime-block"
+    }
     ClockName { Monotonic => "monotonic", Realtime => "realtime", Tai => "tai" }
     Phase { Aligned => "aligned", Staggered => "staggered", Random => "random", Sweep => "sweep" }
     CStates { AsIs => "as-is", Restrict => "restrict" }

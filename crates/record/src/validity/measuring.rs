@@ -63,7 +63,8 @@ const SHORT: Nanos = Nanos::from_secs(10);
 /// that it was awake before its time again and again.
 pub fn of_sleep(header: &Header, scenario: &Scenario, thread: &ThreadEvidence) -> Option<Warning> {
     // A reservation waits by sched_yield, which the kernel does not count as voluntary.
-    if header.plan.is_reservation() {
+    // One that keeps its CPU by design is not to sleep.
+    if header.plan.is_reservation() || header.plan.keeps_the_cpu() {
         return None;
     }
     scenario.head.planned.setup.timer()?;

@@ -12,6 +12,7 @@ use crate::validator::validate;
 use record::cost::{COST_VERSION, Cost};
 use record::monitor::{MONITOR_VERSION, Monitoring};
 use record::wake_path::WakePaths;
+use record::ways::{WAYS_VERSION, Ways};
 use record::{Record, SCHEMA_VERSION, journal, migrate};
 use serde_json::{Value, json};
 
@@ -38,6 +39,7 @@ fn schemas_are_those_of_the_types() {
     };
     numbered("cost", COST_VERSION, schemars::schema_for!(Cost).to_value());
     numbered("monitor", MONITOR_VERSION, schemars::schema_for!(Monitoring).to_value());
+    numbered("ways", WAYS_VERSION, schemars::schema_for!(Ways).to_value());
     numbered("wake-paths", 1, schemars::schema_for!(WakePaths).to_value());
 }
 

@@ -1,11 +1,15 @@
 //! What came of an experiment, in words: the verdict with its reasons, what control says of noise, what to do next.
 
+use std::collections::BTreeSet;
+
 use experiment::bisect::{Doubt as Unfound, Outcome as Bisected};
 use experiment::{Arm, Doubt, Effect, Found, Judged, Kept, Need, Outcome, Tried};
+use record::WarningId;
 use record::verdict::Verdict;
+use units::Nanos;
 
 use super::figures::{Reckoned, interval, times};
-use super::{Answer, Experiment};
+use super::{Answer, Experiment, Measured};
 use crate::text::{count_of, joined, shell};
 
 /// What a reader sees first.
@@ -83,13 +87,37 @@ fn trial(experiment: &Experiment, settings: &[Tried]) -> Conclusion {
     conclusion.next = settings.iter().filter_map(|one| apply(experiment, one)).collect();
     let wanted = settings.iter().filter(|one| one.verdict == Effect::Undecided && one.not_read.is_none());
     let wanted = wanted.filter_map(|one| one.measures.first()?.rounds_for_smallest_effect).max();
-    match wanted {
-        Some(rounds) => {
-            let why = format!("would find an effect of {} in 4 of 5 trials", experiment.smallest());
-            conclusion.next(again(experiment, "--blocks", rounds), why)
-        }
-        None => conclusion,
+    let Some(rounds) = wanted else { return conclusion };
+    if has_stolen_time(experiment) && !experiment.command.iter().any(|word| word == WITHOUT_STEAL) {
+        let command = [experiment.command.as_slice(), &[WITHOUT_STEAL.to_owned()]].concat();
+        conclusion =
+            conclusion.next(shell(&command), "sets apart what the hypervisor took: the spread may be its");
     }
+    let takes = time_of(experiment, rounds).map_or_else(String::new, |time| format!("; takes {time}"));
+    let why = format!("would find an effect of {} in 4 of 5 trials{takes}", experiment.smallest());
+    conclusion.next(again(experiment, "--blocks", rounds), why)
+}
+
+/// The option that sets proven steal apart.
+const WITHOUT_STEAL: &str = "--without-steal";
+
+/// Whether the hypervisor took time from measured CPUs in any block.
+fn has_stolen_time(experiment: &Experiment) -> bool {
+    let mut warnings = experiment.blocks.iter().flat_map(|one| one.record.all_warnings());
+    warnings.any(|warning| warning.id == WarningId::Steal)
+}
+
+/// How long so many rounds take, by those that were measured; none of guests, whose time is their own.
+fn time_of(experiment: &Experiment, rounds: u32) -> Option<String> {
+    let is_of_guest = |one: &Measured| one.record.header.machine.lab.is_some();
+    if experiment.blocks.iter().any(is_of_guest) {
+        return None;
+    }
+    let scenarios = experiment.blocks.iter().flat_map(|one| &one.record.scenarios);
+    let measured: u128 = scenarios.map(|scenario| u128::from(scenario.length.0)).sum();
+    let known: BTreeSet<u32> = experiment.blocks.iter().map(|one| one.block.round).collect();
+    let all = measured.checked_mul(rounds.into())?.checked_div(known.len() as u128)?;
+    Some(Nanos(u64::try_from(all).ok()?).rounded())
 }
 
 /// What a setting does, in a few words.
@@ -121,8 +149,8 @@ fn power(experiment: &Experiment, judged: &Judged) -> String {
     let (longer, shorter) = (times(judged.detectable), times(judged.detectable.recip()));
     let smallest = experiment.smallest();
     format!(
-        "with this spread, 4 of 5 trials find a tail that becomes {longer} or {shorter} times as long; to find {smallest} takes \
-         {rounds}, or longer blocks"
+        "the spread is so wide that only a tail {longer} times as long, or {shorter} times, is found in 4 of 5 trials; an \
+         effect of {smallest} takes {rounds}, or longer blocks"
     )
 }
 

@@ -9,7 +9,8 @@ use crate::why::{Part, entry};
 /// What is behind a rule, and what the machine says.
 pub fn explain(rule: &Rule, finding: &Finding, style: &Style) -> String {
     let title = format!("{} ({}, {})", finding.headline(), finding.severity.name(), rule.layer);
-    let parts = here(finding).into_iter().chain(why(rule)).chain(cures(finding)).chain(background(rule));
+    let background = background(rule, &finding.wanted);
+    let parts = here(finding).into_iter().chain(why(rule)).chain(cures(finding)).chain(background);
     entry(&rule.id, &title, &parts.collect::<Vec<_>>(), style)
 }
 
@@ -66,7 +67,8 @@ fn cures(finding: &Finding) -> Vec<Part> {
     finding.cure.iter().map(|cure| ("cure", format!("{}: {}", cure.domain.name(), cure.text))).collect()
 }
 
-fn background(rule: &Rule) -> Vec<Part> {
+/// What else a rule has, and what it wants where that is not only the `said`.
+fn background(rule: &Rule, said: &str) -> Vec<Part> {
     let wants = rule.wanted.iter().map(|(asker, want)| match asker {
         Asker::Profile(profile) => format!("{profile}: {want}"),
         Asker::Any if rule.wanted.len() > 1 => format!("otherwise: {want}"),
@@ -75,8 +77,9 @@ fn background(rule: &Rule) -> Vec<Part> {
     let wants: Vec<String> = wants.collect();
     let applies: Vec<String> = rule.applies.iter().map(ToString::to_string).collect();
     let unless: Vec<String> = rule.unless.iter().map(ToString::to_string).collect();
+    let wants = Some(wants.join("; ")).filter(|wants| wants != said);
     let parts = [
-        ("wanted", wants.join("; ")),
+        ("wanted", wants.unwrap_or_default()),
         ("applies", applies.join(" and ")),
         ("unless", unless.join(" or ")),
         ("conflicts", rule.conflicts.join(", ")),

@@ -241,7 +241,9 @@ fn longer_trace(record: &Record) -> Option<Step> {
 
 /// The trace, where there is a tail or a limit was exceeded and no trace was made yet.
 fn explain(record: &Record) -> Option<Step> {
-    if !record.explanations.is_empty() || record.header.plan.timer().is_none() {
+    let plan = &record.header.plan;
+    // A thread that keeps its CPU is not woken.
+    if !record.explanations.is_empty() || plan.timer().is_none() || plan.keeps_the_cpu() {
         return None;
     }
     // What could not be explained to root cannot be until its cure was done, and that stands in the note.
@@ -254,7 +256,6 @@ fn explain(record: &Record) -> Option<Step> {
         return None;
     }
     let loads = under(&[&scenario.head.planned.load]);
-    let plan = &record.header.plan;
     // A tail that comes once in an hour does not come in bench's own time.
     let is_longer = plan.samples.is_some() || plan.duration > Some(Request::BENCH_DURATION);
     let length = length(plan).filter(|_| is_longer).unwrap_or_default();

@@ -91,7 +91,8 @@ fn side_by_side(comparison: &Comparison<'_>, unit: Unit) -> Section {
         }),
         tables: Vec::new(),
     };
-    let mut blocks = vec![Block::Figure(figure)];
+    let answers = comparison.answers().into_iter().map(Block::Paragraph);
+    let mut blocks: Vec<Block> = answers.chain([Block::Figure(figure)]).collect();
     for (row, title) in TABLES {
         blocks.push(Block::Table(latencies(comparison, row, format!("{title}, {}", unit_name(unit)))));
     }

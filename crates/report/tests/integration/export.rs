@@ -41,7 +41,7 @@ fn figures_as_a_table_for_a_merge_request() {
     | idle | 2.5 | 4.9 | 7.5 | 31.2 | 20000 | 0 |
     | io | 2.5 | 5.4 | 7.9 | 47.2 | 20000 | 0 |
 
-    FAIL: 47.2 us on CPU 1 under io is above the limit of 40us; measured CPUs are not isolated (not-isolated); 40000 samples in all
+    FAIL: 47.2 us on CPU 1 under io is above the limit of 40us; in doubt: measured CPUs are not isolated (not-isolated); 40000 samples in all
     ");
 }
 
@@ -55,7 +55,7 @@ fn results_for_a_build_server() {
         <testcase classname="worstcase.bench" name="idle 1ms as-is CPU 1"><system-out>median 2499, p99.9 6699, maximum 31208 ns; samples 10000, missed 0</system-out></testcase>
         <testcase classname="worstcase.bench" name="io 1ms as-is CPU 0"><system-out>median 2499, p99.9 8299, maximum 36957 ns; samples 10000, missed 0</system-out></testcase>
         <testcase classname="worstcase.bench" name="io 1ms as-is CPU 1"><failure type="limit" message="maximum 47235 ns above the limit of 40000"/><system-out>median 2499, p99.9 7599, maximum 47235 ns; samples 10000, missed 0</system-out></testcase>
-        <testcase classname="worstcase.bench" name="run"><failure type="limit" message="47.2 us on CPU 1 under io is above the limit of 40us; measured CPUs are not isolated (not-isolated)"/><system-out>verdict of the whole run: fail: 47.2 us on CPU 1 under io is above the limit of 40us; measured CPUs are not isolated (not-isolated)</system-out></testcase>
+        <testcase classname="worstcase.bench" name="run"><failure type="limit" message="47.2 us on CPU 1 under io is above the limit of 40us; in doubt: measured CPUs are not isolated (not-isolated)"/><system-out>verdict of the whole run: fail: 47.2 us on CPU 1 under io is above the limit of 40us; in doubt: measured CPUs are not isolated (not-isolated)</system-out></testcase>
       </testsuite>
     </testsuites>
     "#);

@@ -245,7 +245,7 @@ fn a_run_without_any_load_is_called_so_everywhere_and_by_its_id_for_programs() {
     assert!(page.contains("under no load, CPU"), "the worst latency in large print");
     let is_cell = |word: &str| page.contains(&format!(">{word}</t")) || page.contains(&format!(">{word}</h"));
     assert!(is_cell("no load") && !is_cell("idle"), "a heading or a cell of a table");
-    let both = report::compare::compare(&[record.clone(), record.clone()], &plain());
+    let both = report::compare::compare(&[record.clone(), record.clone()], &[], &plain());
     assert!(both.contains("no load") && !both.contains("idle"), "{both}");
     for text in [report::export::csv(&record), report::export::junit(&record), report::export::tap(&record)] {
         assert!(text.contains("idle") && !text.lines().any(|line| line.contains("no load,")), "{text}");
@@ -409,7 +409,7 @@ fn hostile_text_cannot_command_the_terminal() {
     record.scenarios[0].warnings.push(Warning::note(WarningId::KernelMessage, "\x1b[5m", "\x1b[6m"));
     record.judgement.reasons.push("\x1b[7m".into());
     let text = table::bench(&record, true, Notes::All, &plain())
-        + &compare::compare(&[record.clone(), record], &plain());
+        + &compare::compare(&[record.clone(), record], &[], &plain());
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
 }
 
@@ -527,7 +527,7 @@ proptest! {
         let rows: Vec<_> = (0..cpus).map(|cpu| row(cpu * 1_000, &recent)).collect();
         let texts = [
             table::bench(&record, true, Notes::All, &style),
-            compare::compare(&[record.clone(), record], &style),
+            compare::compare(&[record.clone(), record], &[], &style),
             live::table(&rows, Unit::Microseconds, &style),
         ];
         for text in texts {

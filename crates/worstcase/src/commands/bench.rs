@@ -112,7 +112,14 @@ pub struct Bench {
 }
 
 /// What is printed below the table of a record; beside an earlier one if there is one.
-pub type Below = fn(&Record, Option<&Record>, &Style) -> Vec<String>;
+pub type Below = fn(&Record, Option<&Earlier>, &Style) -> Vec<String>;
+
+/// A record to compare with.
+pub struct Earlier {
+    /// Where it lies, as the user named it.
+    pub place: PathBuf,
+    pub record: Record,
+}
 
 /// What the program that has more than measuring does around a run. The agent, which is to be small, is built without: to read a
 /// record is a tenth of it.
@@ -183,7 +190,7 @@ impl Bench {
         }
     }
 
-    fn show(&self, outcome: &Outcome, earlier: Option<&Record>, around: Option<Around>) -> Result<()> {
+    fn show(&self, outcome: &Outcome, earlier: Option<&Earlier>, around: Option<Around>) -> Result<()> {
         let record = &outcome.record;
         if let Some(form) = self.format.or(self.json.then_some(Form::Json)) {
             return output::final_data(&form.render(record));
@@ -205,12 +212,12 @@ impl Bench {
     }
 }
 
-fn read_earlier(path: &Path, around: Option<Around>) -> Result<Record> {
+fn read_earlier(path: &Path, around: Option<Around>) -> Result<Earlier> {
     let Some(around) = around else {
         let hint = "worstcase report RECORD RECORD, on any machine";
         return Err(Error::new("this program compares nothing", hint));
     };
-    Ok((around.read)(path)?)
+    Ok(Earlier { place: path.to_owned(), record: (around.read)(path)? })
 }
 
 /// Whether the lab takes the record out of this guest: it names the place, which here is the directory that it brings back.

@@ -21,6 +21,7 @@ mod samples;
 mod schema;
 mod snapshot;
 mod tune;
+mod ways;
 mod why;
 
 use std::ffi::OsString;
@@ -129,6 +130,7 @@ enum Command {
     Schema(schema::Schema),
     Snapshot(snapshot::Snapshot),
     Tune(Box<tune::Tune>),
+    Ways(Box<ways::WaysCommand>),
     Why(why::Why),
 }
 
@@ -137,7 +139,7 @@ impl Command {
     fn measures_or_reads(&self) -> bool {
         match self {
             Self::Bench(_) | Self::Check(_) | Self::Echo(_) | Self::Load(_) => true,
-            Self::Measure(_) | Self::Monitor(_) => true,
+            Self::Measure(_) | Self::Monitor(_) | Self::Ways(_) => true,
             Self::Report(_) | Self::Samples(_) | Self::Schema(_) | Self::Snapshot(_) | Self::Why(_) => true,
             Self::Cost(_) | Self::Explain(_) | Self::Lab(_) | Self::Partition(_) | Self::Tune(_) => false,
         }
@@ -163,6 +165,7 @@ impl Command {
             Self::Schema(schema) => schema.run(),
             Self::Snapshot(snapshot) => snapshot.run(),
             Self::Tune(tune) => tune.run(),
+            Self::Ways(ways) => ways.run(),
             Self::Why(why) => why.run(),
         }
     }
@@ -170,11 +173,14 @@ impl Command {
 
 /// What stands below the table of a record: the causes of late wake-ups where they were asked for, the comparison with an
 /// earlier record if there is one, and what to do next.
-fn below(record: &Record, earlier: Option<&Record>, style: &Style) -> Vec<String> {
-    let both = earlier.map(|earlier| [earlier.clone(), record.clone()]);
+fn below(record: &Record, earlier: Option<&bench::Earlier>, style: &Style) -> Vec<String> {
+    let beside = |earlier: &bench::Earlier| {
+        let names = [earlier.place.display().to_string(), "this run".to_owned()];
+        ::report::compare::compare(&[earlier.record.clone(), record.clone()], &names, style)
+    };
     let parts = [
         ::report::explanation::text(record, style),
-        both.map_or_else(String::new, |both| ::report::compare::compare(&both, style)),
+        earlier.map_or_else(String::new, beside),
         ::report::next::run::text(record, &tune::trial::changes_something, style),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect()

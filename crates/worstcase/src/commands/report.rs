@@ -80,6 +80,11 @@ impl Report {
                 return self.experiment(&shown?);
             }
         }
+        if let [directory] = &self.records[..] {
+            if let Some(ways) = record::ways::load(directory) {
+                return self.ways(&ways?, directory);
+            }
+        }
         if let Some(costs) = cost::records(&self.records) {
             return self.costs(&costs?);
         }
@@ -131,6 +136,15 @@ impl Report {
         if let (Some(path), Some(page)) = (self.page_to_write(), page) {
             let page = page.map_err(|error| Error::new(error, ""))?;
             output::page(&path, &page, self.html.is_some())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn ways(&self, all: &record::ways::Ways, directory: &Path) -> Result<ExitCode> {
+        self.refuse_options_of_records("ways to do a task", "name the records of its ways, below it")?;
+        match self.json {
+            true => super::ways::print_json(all)?,
+            false => super::ways::show(all, directory)?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -204,7 +218,7 @@ impl Report {
     /// Several records: their comparison, and what to do next.
     fn side_by_side(&self, records: &[Record], style: &Style) -> String {
         let names: Vec<String> = self.records.iter().map(|path| path.display().to_string()).collect();
-        let mut text = report::compare::compare(records, style);
+        let mut text = report::compare::compare(records, &names, style);
         // The exit code is that of the worst: which one it is, and why, is said as it is of one record.
         if self.limit.is_some() {
             let judged = names.iter().zip(records);
@@ -233,7 +247,7 @@ impl Report {
     fn page_to_write(&self) -> Option<PathBuf> {
         let path = self.page_path()?;
         if self.html.is_none() && is_up_to_date(&path) {
-            output::words(&format!("report: {}", path.display()));
+            output::words(&format!("Report  {}", path.display()));
             return None;
         }
         Some(path)

@@ -12,7 +12,7 @@ use failure::{Error, Result};
 const SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Each form: its name, and what has it.
-const FORMS: [(&str, &str); 25] = [
+const FORMS: [(&str, &str); 26] = [
     ("record", "record.json; bench, measure and report print it with --json"),
     ("figures", "the field `figures` of a record that is printed"),
     ("journal", "a line of journal.ndjson"),
@@ -32,6 +32,7 @@ const FORMS: [(&str, &str); 25] = [
     ("partition", "partition verify --json"),
     ("cost", "cost.json; cost prints it with --json"),
     ("cost-comparison", "cost --against --json"),
+    ("ways", "ways.json; ways prints it with --json"),
     ("monitor", "monitor --json, and the file of its --out"),
     ("kernels", "lab kernels list --json"),
     ("bisection", "lab bisect --json"),

@@ -161,7 +161,7 @@ fn report_writes_the_page_where_it_is_wanted() {
     let directory = tempfile::tempdir().unwrap();
     fs::copy(record("first").join("record.json"), directory.path().join("record.json")).unwrap();
     let (code, _, said) = shown(&worstcase(&["report", "."]).current_dir(&directory).output().unwrap());
-    assert_eq!((code, said.as_str()), (Some(0), "report: ./report.html\n"));
+    assert_eq!((code, said.as_str()), (Some(0), "Report  ./report.html\n"));
     let (first, again) = (record("first").display().to_string(), record("again").display().to_string());
     let both = ["report", &first, &again, "--html", "both.html"];
     assert_eq!(shown(&worstcase(&both).current_dir(&directory).output().unwrap()).0, Some(0));
@@ -184,7 +184,7 @@ fn report_leaves_a_page_alone_that_is_as_new_as_its_record() {
     let report = || {
         let words = ["report", ".", "--extreme", "1s"];
         let (code, _, said) = shown(&worstcase(&words).current_dir(&directory).output().unwrap());
-        assert_eq!((code, said.as_str()), (Some(0), "report: ./report.html\n"));
+        assert_eq!((code, said.as_str()), (Some(0), "Report  ./report.html\n"));
         fs::read_to_string(&page).unwrap()
     };
     assert_eq!(report(), "a page of before");

@@ -42,3 +42,4 @@ mod tune;
 #[path = "../../../record/tests/integration/validator/mod.rs"]
 mod validator;
 mod wake_path;
+mod ways;

@@ -102,7 +102,10 @@ impl Papers {
         let fails = examination.remarks.iter().any(|remark| remark.severity == Severity::Error);
         let text = match context.json {
             true => json(&examination),
-            false => report::recipe::recipe(&examination, &name, &output::style(Stream::Output)),
+            false => {
+                let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+                report::recipe::recipe(&examination, &name, lines, &output::style(Stream::Output))
+            }
         };
         let verdict = match (fails, examination.is_understood()) {
             (true, _) => Verdict::Fail,

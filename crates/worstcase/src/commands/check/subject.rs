@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use audit::Rules;
 use audit::fragment::{Completed, KernelSource, complete, version};
+use audit::recipe::{Target, examine};
+use audit::{Rules, Severity};
 use clap::Args;
 use machine::KernelConfig;
 use machine::configuration::{self, ConfigurationError};
@@ -60,6 +61,7 @@ impl SubjectOptions {
     pub fn survey(&self, isolate: Option<&CpuList>, source: Option<&Path>) -> Result<Survey> {
         let survey = self.survey_of_machine(isolate, source)?;
         self.remark_on_config(&survey, source);
+        self.remark_on_command_line();
         let Some(pid) = self.pid else { return Ok(survey) };
         let survey = survey.about(pid);
         match survey.read("process").value {
@@ -130,6 +132,15 @@ impl SubjectOptions {
         }
         if !survey.names_all() {
             output::words(&format!("note: {name} {}", not_whole(config.len(), source)));
+        }
+    }
+
+    /// Says what of a --cmdline no kernel reads as it stands.
+    fn remark_on_command_line(&self) {
+        let Some(words) = &self.cmdline else { return };
+        let remarks = examine(words, Target::default()).remarks;
+        for remark in remarks.iter().filter(|remark| remark.severity == Severity::Error) {
+            output::warning(&format!("--cmdline: {}: {}", remark.excerpt, remark.message));
         }
     }
 

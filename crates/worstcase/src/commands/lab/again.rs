@@ -8,6 +8,7 @@ use microscope::Account;
 use record::{Record, store};
 use sys::signal::{Signal, Signals};
 
+use crate::output;
 use failure::{Error, Result};
 
 /// No record is longer, in bytes.
@@ -37,7 +38,9 @@ pub fn look(
     let wake_ups = wake_ups(&record, worst, loads)?;
     check(guest, &record)?;
     let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
+    output::words("boot 1 of 2: the kernel's symbols");
     let symbols = scope::symbols(guest, &stop)?;
+    output::words("boot 2 of 2: the same run under the microscope, up to twice as long as it took");
     let seen = scope::look(guest, &bytes, &wake_ups, &symbols, &stop).map_err(|failure| failure.error)?;
     let pairs: Vec<_> = wake_ups.iter().zip(&seen.accounts).collect();
     let groups = pairs.chunk_by(|(a, _), (b, _)| std::ptr::eq(a.scenario, b.scenario));

@@ -57,7 +57,6 @@ impl Explain {
         let place = if place.ends_with(store::RECORD) { place.parent().unwrap_or(place) } else { place };
         refuse_of_others(place)?;
         let guest = self.guest(place)?;
-        output::words("one boot for the kernel's symbols, one under the microscope");
         let signals = Signals::take()?;
         self.show(&again::look(place, &guest, self.worst.into(), &self.loads, &signals)?)?;
         Ok(ExitCode::SUCCESS)

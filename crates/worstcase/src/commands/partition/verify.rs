@@ -162,7 +162,8 @@ impl Verify {
         tracing.end(&mut tally);
         let mut residues = judge(tally.named(), time, &allowance(&self.allow));
         forget_what_was_tried(&mut residues, &applied::unmoved());
-        let missing = [tally.missing(), lost.missing(), before.missing(), tracing.missing()].concat();
+        let rest = cut_short(time, self.duration).into_iter().collect();
+        let missing = [tally.missing(), lost.missing(), before.missing(), tracing.missing(), rest].concat();
         let (verdict, unnamed) = (verdict(&residues, &missing), tracing.unnamed());
         let changes = tally.changes();
         Ok(Proof {
@@ -252,6 +253,11 @@ fn forget_what_was_tried(residues: &mut [Judged], unmoved: &BTreeSet<u32>) {
         judged.residue.kind == Kind::Interrupt && number.is_some_and(|number| unmoved.contains(&number))
     };
     residues.iter_mut().filter(|judged| is_unmoved(judged)).for_each(|judged| judged.origin = &REFUSED);
+}
+
+/// What a signal left uncounted: a second without a residue says nothing of an hour.
+fn cut_short(time: Nanos, asked: Nanos) -> Option<String> {
+    (time < asked).then(|| format!("the rest of {asked}: a signal ended it after {}", time.rounded()))
 }
 
 fn verdict(residues: &[Judged], missing: &[String]) -> &'static str {
@@ -399,6 +405,15 @@ mod tests {
         assert_eq!(words("fail", false), own.map(|words| Some(words.replacen(": ", ": as root: ", 1))));
         assert_eq!(words("inconclusive", false), [None, None]);
         assert_eq!(steps("fail", false, true, false), None, "it was traced already");
+    }
+
+    #[test]
+    fn counting_that_a_signal_ended_is_no_pass() {
+        let (second, hour) = (Nanos::from_secs(1), Nanos::from_secs(3_600));
+        let missing: Vec<String> = cut_short(second, hour).into_iter().collect();
+        assert_eq!(verdict(&[], &missing), "inconclusive");
+        assert_eq!(missing, ["the rest of 1h: a signal ended it after 1 s"]);
+        assert_eq!(cut_short(hour, hour), None);
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! What `worstcase ways` leaves: one task done in several ways, each with a record of its own below the directory.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Total};
+
+use crate::store_error::StoreError;
+use crate::time::UtcTime;
+use crate::{Machine, Record, Tool};
+
+/// The file in the directory.
+pub const FILE: &str = "ways.json";
+
+/// The version of the form of [`FILE`] that this program writes.
+pub const WAYS_VERSION: u32 = 1;
+
+/// What [`FILE`] holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ways {
+    /// [`WAYS_VERSION`] of the program that wrote it.
+    pub ways_version: u32,
+    /// The program.
+    pub tool: Tool,
+    /// When it began.
+    pub started: UtcTime,
+    /// The machine.
+    pub machine: Machine,
+    /// The period of the task.
+    pub interval: Nanos,
+    /// How long each way was measured under each load.
+    pub duration: Nanos,
+    /// The loads, in their order.
+    pub loads: Vec<String>,
+    /// The ways, those that could not be measured too.
+    pub ways: Vec<Way>,
+    /// Whether the user ended it before all were measured.
+    #[serde(default)]
+    pub interrupted: bool,
+}
+
+/// One way to do the task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Way {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// What it needs of kernel, privileges, hardware.
+    pub needs: String,
+    /// What speaks for it.
+    pub gains: String,
+    /// What speaks against it.
+    pub costs: String,
+    /// The directory of its record below that of the file; none where it was not measured.
+    pub record: Option<String>,
+    /// CPUs that nothing else has.
+    pub cpus_taken: u32,
+    /// What was measured, load by load.
+    pub figures: Vec<UnderLoad>,
+    /// Why nothing was measured.
+    pub why_not: Option<String>,
+    /// What else has to be known of its figures, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// The latencies of a way under one load. None where there was no sample, or there were too few.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnderLoad {
+    /// The load.
+    pub load: String,
+    /// The least.
+    pub minimum: Option<Nanos>,
+    /// The median.
+    pub median: Option<Nanos>,
+    /// The latency that one in a thousand activations exceeds, missed ones included.
+    pub p999: Option<Nanos>,
+    /// The greatest.
+    pub maximum: Option<Nanos>,
+    /// Activations that woke the thread.
+    pub samples: u64,
+    /// Activations that it was too late for.
+    pub missed: u64,
+    /// What the load's workers did in a second, in units of their own; none where nothing is counted.
+    pub work: Option<f64>,
+}
+
+impl UnderLoad {
+    /// What a record has under its loads, in its order.
+    pub fn of(record: &Record) -> Vec<Self> {
+        let of_scenario = |scenario: &crate::Scenario| {
+            let (mut observed, mut corrected) =
+                (histogram::Histogram::default(), histogram::Histogram::default());
+            for series in &scenario.series {
+                observed.merge(&series.observed);
+                corrected.merge(&series.corrected());
+            }
+            let missed = scenario.series.iter().map(|series| series.missed().summary().count).total();
+            let (all, due) = (observed.summary(), corrected.summary());
+            // A percentile of fewer samples is one of them.
+            let is_known = |least: u64| due.count >= least;
+            let counted = scenario.load.stressors.iter().map(|stressor| stressor.work);
+            let work: u64 = counted.total();
+            let seconds = scenario.length.0 as f64 / 1e9;
+            Self {
+                load: scenario.head.planned.load.clone(),
+                minimum: all.minimum(),
+                median: is_known(2).then(|| corrected.quantile(0.5)).flatten(),
+                p999: is_known(1_000).then(|| corrected.quantile(0.999)).flatten(),
+                maximum: all.maximum(),
+                samples: all.count,
+                missed,
+                work: (work > 0 && seconds > 0.0).then(|| work as f64 / seconds),
+            }
+        };
+        record.scenarios.iter().filter(|scenario| scenario.is_measured()).map(of_scenario).collect()
+    }
+}
+
+/// Reads what `worstcase ways` left in a directory, or its [`FILE`]. None where there is none.
+pub fn load(path: &Path) -> Option<Result<Ways, StoreError>> {
+    let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+    let is_it = file.file_name().is_some_and(|name| name == FILE) && file.exists();
+    is_it.then(|| read(&file))
+}
+
+fn read(file: &Path) -> Result<Ways, StoreError> {
+    const HINT: &str = "give a directory that `worstcase ways` left";
+    const LONGEST: u64 = 1 << 24;
+    let text = files::read(file, LONGEST).map_err(|error| StoreError::of(error, HINT))?;
+    let unknown = |error| StoreError::new("read", file, format!("it cannot be read: {error}"), HINT);
+    let ways: Ways = crate::json::read(&text).map_err(unknown)?;
+    if ways.ways_version > WAYS_VERSION {
+        let reason = format!("it has version {}, this program reads up to {WAYS_VERSION}", ways.ways_version);
+        return Err(StoreError::new("read", file, reason, "use the worstcase that wrote it, or a newer one"));
+    }
+    Ok(ways)
+}

@@ -1,0 +1,194 @@
+//! Ways to do one task in time, side by side.
+
+use record::Unit;
+use record::ways::{UnderLoad, Way, Ways};
+use units::Nanos;
+
+use crate::grid::{Cell, Column, Grid};
+use crate::style::{Style, Tone};
+use crate::text::{aligned, count_of, harmless, wrap};
+
+/// What must be known before one row is called better than another.
+const CAUTION: &str = "Each row is one run after another, and one draw: to tell two of them apart, repeat this, or compare their records. \
+                       work: what the loads' workers did, against the first row.";
+
+/// The table, what was not measured and why, and what each way needs. `directory` is where the records lie.
+pub fn text(ways: &Ways, directory: &str, style: &Style) -> String {
+    let mut parts = vec![wrap("", &head(ways), 0, style.width)];
+    let measured: Vec<&Way> = ways.ways.iter().filter(|way| way.why_not.is_none()).collect();
+    if !measured.is_empty() {
+        parts.push(grid(&measured, ways).render(style).lines().map(str::to_owned).collect());
+        parts.push(wrap("", CAUTION, 0, style.width));
+    }
+    parts.push(conclusion(&measured, ways).iter().flat_map(|line| wrap("", line, 2, style.width)).collect());
+    parts.push(notes(&measured).iter().flat_map(|line| wrap("note  ", line, 6, style.width)).collect());
+    parts.push(missing(ways).iter().flat_map(|line| wrap("not measured: ", line, 2, style.width)).collect());
+    parts.push(ways.ways.iter().flat_map(|way| about(way, style)).collect());
+    parts.push(crate::next::steps(&next(&measured, ways, directory), style));
+    let parts = parts.into_iter().filter(|lines| !lines.is_empty());
+    parts.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
+}
+
+fn head(ways: &Ways) -> String {
+    let kernel = &ways.machine.kernel;
+    let preemption =
+        kernel.preemption.value().map_or_else(String::new, |mode| format!(", preemption {mode}"));
+    let ended = if ways.interrupted { "; ended by the user before all were measured" } else { "" };
+    harmless(&format!(
+        "One activation each {} on {}, Linux {}{preemption}: {} under each load{ended}",
+        ways.interval, ways.machine.host, kernel.release, ways.duration
+    ))
+}
+
+fn under<'a>(way: &'a Way, load: &str) -> Option<&'a UnderLoad> {
+    way.figures.iter().find(|one| one.load == load)
+}
+
+/// A row a way; of each load its median, p99.9, maximum and misses, and what the load still did.
+fn grid(measured: &[&Way], ways: &Ways) -> Grid {
+    let mut columns: Vec<Column> = Vec::new();
+    for load in &ways.loads {
+        let mut add = |name: &str, cell: &dyn Fn(&UnderLoad) -> Cell| {
+            let cells = measured.iter().map(|way| under(way, load).map_or_else(Cell::none, cell)).collect();
+            columns.push(Column { head: vec![load.clone(), name.to_owned()], cells });
+        };
+        let latency = |found: Option<Nanos>| {
+            found.map_or_else(Cell::none, |found| Cell::plain(aligned(Unit::Microseconds, found)))
+        };
+        add("median", &|one| latency(one.median));
+        add("p99.9", &|one| latency(one.p999));
+        add("max", &|one| latency(one.maximum));
+        add("missed", &|one| Cell::plain(one.missed.to_string()));
+        let first = measured.first().and_then(|way| under(way, load)?.work).filter(|work| *work > 0.0);
+        if let Some(first) = first {
+            add("work", &|one| {
+                one.work.map_or_else(Cell::none, |work| Cell::plain(format!("{:.2} x", work / first)))
+            });
+        }
+    }
+    let taken = measured.iter().map(|way| Cell::plain(way.cpus_taken.to_string())).collect();
+    columns.push(Column { head: vec!["CPUs".to_owned(), "taken".to_owned()], cells: taken });
+    Grid {
+        corner: "latency, us".to_owned(),
+        labels: measured.iter().map(|way| way.name.clone()).collect(),
+        columns,
+    }
+}
+
+/// Under each load the way whose greatest value was the least. One that has a doubt is named with it.
+fn conclusion(measured: &[&Way], ways: &Ways) -> Vec<String> {
+    let of_load = |load: &String| {
+        let known = measured.iter().filter_map(|way| Some((way, under(way, load)?.maximum?)));
+        let known: Vec<_> = known.collect();
+        let (best, least) = known.iter().min_by_key(|(_, maximum)| *maximum)?;
+        let (first, greatest) = known.first().filter(|(first, _)| first.name != best.name)?;
+        let times = greatest.0 as f64 / least.0.max(1) as f64;
+        let text = |latency| Unit::Microseconds.figure(latency);
+        Some(format!(
+            "Under {load} the highest latency was least with {}: {} us, {times:.1} times less than with {} ({} us).",
+            best.name,
+            text(*least),
+            first.name,
+            text(*greatest)
+        ))
+    };
+    ways.loads.iter().filter_map(of_load).collect()
+}
+
+fn notes(measured: &[&Way]) -> Vec<String> {
+    let all = measured.iter().flat_map(|way| way.notes.iter().map(|note| (way.name.clone(), note.as_str())));
+    let by_note = crate::cost::by_reason(all);
+    by_note.into_iter().map(|(names, note)| format!("{}: {note}", names.join(", "))).collect()
+}
+
+fn missing(ways: &Ways) -> Vec<String> {
+    let missing = ways.ways.iter().filter_map(|way| Some((way, way.why_not.as_ref()?)));
+    missing.map(|(way, why)| format!("{}: {why}", way.name)).collect()
+}
+
+/// What a way is, needs, gains and costs.
+fn about(way: &Way, style: &Style) -> Vec<String> {
+    let head = style.paint(Tone::Strong, &harmless(&format!("{}: {}", way.name, way.title)));
+    let parts = [("needs  ", &way.needs), ("for    ", &way.gains), ("against", &way.costs)];
+    let lines = parts.into_iter().filter(|(_, text)| !text.is_empty());
+    let lines = lines.flat_map(|(name, text)| wrap(&format!("  {name}  "), text, 11, style.width));
+    std::iter::once(head).chain(lines).collect()
+}
+
+fn next(measured: &[&Way], ways: &Ways, directory: &str) -> Vec<(String, String)> {
+    let cpu = ways.machine.cpus.online.iter().last();
+    let is_alone = measured.iter().any(|way| way.cpus_taken > 0 && !has_note_of_partition(way));
+    let partition = cpu.filter(|_| !is_alone).map(|cpu| {
+        let command = format!("worstcase partition create --rt {cpu}");
+        (command, "as root: give the task a CPU of its own, then ways --partition".to_owned())
+    });
+    let records: Vec<String> =
+        measured.iter().filter_map(|way| Some(format!("{directory}/{}", way.record.as_ref()?))).collect();
+    let compare = (records.len() > 1).then(|| {
+        let command = format!("worstcase report {} --html ways.html", crate::text::shell(&records));
+        (command, format!("the tails of {} in one plot", count_of(records.len() as u64, "way")))
+    });
+    partition.into_iter().chain(compare).collect()
+}
+
+/// Whether a way should have had a partition, and had none.
+fn has_note_of_partition(way: &Way) -> bool {
+    way.notes.iter().any(|note| note.contains("is not a partition"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(name: &str, maximum: u64, work: f64) -> Way {
+        let figures = UnderLoad {
+            load: "full".into(),
+            minimum: Some(Nanos(1_000)),
+            median: Some(Nanos(2_000)),
+            p999: None,
+            maximum: Some(Nanos(maximum)),
+            samples: 10,
+            missed: 1,
+            work: Some(work),
+        };
+        Way { name: name.into(), record: Some(name.into()), figures: vec![figures], ..Way::default() }
+    }
+
+    fn ways(all: Vec<Way>) -> Ways {
+        Ways {
+            ways_version: 1,
+            tool: record::Tool { version: "0.1.0".into(), build: "test".into() },
+            started: record::time::UtcTime(0),
+            machine: record::Machine::default(),
+            interval: Nanos::from_millis(1),
+            duration: Nanos::from_secs(1),
+            loads: vec!["full".into()],
+            ways: all,
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_a_row_with_its_reason_and_no_figure() {
+        let absent =
+            Way { name: "kvm".into(), why_not: Some("there is no /dev/kvm".into()), ..Way::default() };
+        let all = ways(vec![way("other", 9_000_000, 4.0), way("runtime-spin", 90_000, 2.0), absent]);
+        let text = text(&all, "out", &Style { width: 200, ..Style::default() });
+        assert!(text.contains("not measured: kvm: there is no /dev/kvm"), "{text}");
+        let spin = text.lines().find(|line| line.starts_with("runtime-spin ")).unwrap();
+        assert!(spin.contains("90.0") && spin.contains("0.50 x"), "{spin}");
+        assert!(!text.lines().any(|line| line.starts_with("kvm  ")), "{text}");
+        assert!(
+            text.contains("least with runtime-spin: 90.0 us, 100.0 times less than with other (9000.0 us)"),
+            "{text}"
+        );
+        assert!(text.contains("worstcase report out/other out/runtime-spin --html"), "{text}");
+    }
+
+    #[test]
+    fn a_run_that_was_ended_says_so() {
+        let mut all = ways(vec![]);
+        all.interrupted = true;
+        assert!(text(&all, "out", &Style::default()).contains("ended by the user"));
+    }
+}

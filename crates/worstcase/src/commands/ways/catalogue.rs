@@ -1,0 +1,149 @@
+//! Which ways there are, and which of them this machine has.
+
+use std::path::Path;
+
+use record::ways::Way;
+use record::{Machine, Wake};
+use serde::Deserialize;
+use units::Policy;
+
+use failure::{Error, Result};
+
+/// A way, as `ways.toml` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Known {
+    pub name: String,
+    title: String,
+    needs: String,
+    gains: String,
+    costs: String,
+    /// How it is measured; none where this program cannot.
+    pub measured: Option<Measured>,
+    /// What shows that a machine has it, of one that is not measured.
+    file: Option<Sign>,
+}
+
+/// A file that shows something.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sign {
+    path: String,
+    /// What is said where it is there.
+    found: String,
+    /// And where it is not.
+    absent: String,
+}
+
+/// How a way is measured.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    #[serde(deserialize_with = "policy")]
+    pub policy: Policy,
+    pub wake: Wake,
+    /// Whether it is to have its CPU for itself.
+    pub partition: Partition,
+}
+
+/// Whether a way is to run in a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partition {
+    No,
+    /// Without one it is measured beside everything else.
+    Wanted,
+    /// Without one it would be another way.
+    Needed,
+}
+
+fn policy<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Policy, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+}
+
+#[derive(Deserialize)]
+struct File {
+    way: Vec<Known>,
+}
+
+/// All, in their order.
+pub fn all() -> Result<Vec<Known>> {
+    let file: File = record::json::read(include_bytes!(concat!(env!("OUT_DIR"), "/ways.json")))
+        .map_err(|error| Error::new(format!("the ways shipped with this program: {error}"), ""))?;
+    Ok(file.way)
+}
+
+/// Those that are named, or all.
+pub fn chosen(names: &[String]) -> Result<Vec<Known>> {
+    let all = all()?;
+    if let Some(unknown) = names.iter().find(|name| !all.iter().any(|one| one.name == **name)) {
+        let known: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+        return Err(Error::new(
+            format!("there is no way `{unknown}`"),
+            format!("there are {}", known.join(", ")),
+        ));
+    }
+    Ok(all.into_iter().filter(|one| names.is_empty() || names.contains(&one.name)).collect())
+}
+
+impl Known {
+    /// Its row, without figures.
+    pub fn way(&self) -> Way {
+        let Self { name, title, needs, gains, costs, .. } = self.clone();
+        Way { name, title, needs, gains, costs, ..Way::default() }
+    }
+}
+
+impl Measured {
+    /// CPUs that nothing else has while it runs.
+    pub fn cpus_taken(self, is_partitioned: bool) -> u32 {
+        u32::from(self.wake.keeps_the_cpu() || (self.partition != Partition::No && is_partitioned))
+    }
+}
+
+/// Why a way is not measured here, as far as that is known before it is tried.
+pub fn why_not(known: &Known, machine: &Machine, is_partitioned: bool) -> Option<String> {
+    if !is_partitioned && known.measured.is_some_and(|one| one.partition == Partition::Needed) {
+        return Some("there is no partition: worstcase partition create makes one".to_owned());
+    }
+    if let Some(sign) = &known.file {
+        return Some(if Path::new(&sign.path).exists() { &sign.found } else { &sign.absent }.clone());
+    }
+    known.measured.is_none().then(|| of_preemption(machine))
+}
+
+/// A kernel is PREEMPT_RT or not: then its row is all the others, or none.
+fn of_preemption(machine: &Machine) -> String {
+    let release = &machine.kernel.release;
+    match machine.kernel.preemption.value().map(String::as_str) {
+        Some("PREEMPT_RT") => "this kernel is PREEMPT_RT: the other rows are of it".to_owned(),
+        Some(_) => format!(
+            "Linux {release} is not PREEMPT_RT: boot one that is, and run this again; worstcase lab ladder stock \
+             compares kernels in guests"
+        ),
+        None => "whether this kernel is PREEMPT_RT could not be read".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_is_measured_or_has_a_reason() {
+        let machine = Machine::default();
+        for known in all().unwrap() {
+            let reason = why_not(&known, &machine, true);
+            assert_eq!(known.measured.is_some(), reason.is_none(), "{}: {reason:?}", known.name);
+        }
+    }
+
+    #[test]
+    fn a_way_that_does_not_exist_is_an_error_with_those_that_do() {
+        let error = chosen(&["fito".to_owned()]).unwrap_err();
+        assert!(error.message.contains("fito") && error.hint.contains("fifo"), "{error:?}");
+        let names: Vec<String> =
+            chosen(&["fifo".to_owned()]).unwrap().into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["fifo"]);
+    }
+}

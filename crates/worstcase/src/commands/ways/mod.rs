@@ -1,0 +1,281 @@
+//! `worstcase ways`: the same task, done in each way that this machine has.
+
+mod catalogue;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use record::instrument::timer::TimerPlan;
+use record::time::UtcTime;
+use record::ways::{self, UnderLoad, WAYS_VERSION, Way, Ways};
+use record::{CStates, InstrumentPlan, Out, Request, WarningId};
+use runner::{Outcome, Run};
+use sysroot::SysRoot;
+use units::{CpuId, CpuList, Nanos, Policy, Seed};
+
+use self::catalogue::{Known, Measured, Partition};
+use crate::options::{self, MEASURED, OUTPUT};
+use crate::output::{self, Stream};
+use crate::progress::Progress;
+use failure::{Error, Result};
+
+/// Do the same task in each way that this machine has, and compare
+///
+/// The task is an activation each period. It is done by an ordinary thread, a SCHED_FIFO thread, one in a partition, and a core of
+/// the runtime that sleeps, pauses or spins; each in turn, under the same loads. With a partition the loads have all CPUs outside it,
+/// without one all but the task's. What this machine cannot do is named with the reason.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    worstcase ways                            every way that can be measured here\n  \
+    worstcase ways -D 1m --loads full         longer, under one load\n  \
+    worstcase ways --only fifo,runtime-spin   two of them")]
+pub struct WaysCommand {
+    /// These ways alone
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = MEASURED)]
+    only: Vec<String>,
+
+    /// The CPU that the task runs on [default: the last one, or the partition's first]
+    #[arg(long, value_name = "CPU", help_heading = MEASURED)]
+    cpu: Option<u32>,
+
+    /// The partition for those ways that take CPUs for themselves: see worstcase partition list [default: the only one]
+    #[arg(long, value_name = "NAME", help_heading = MEASURED)]
+    partition: Option<String>,
+
+    /// Loads: see worstcase load --list
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "idle,full", help_heading = MEASURED)]
+    loads: Vec<String>,
+
+    /// Time for each way under each load
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = options::duration, help_heading = MEASURED)]
+    duration: Nanos,
+
+    /// Period of the task
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms", value_parser = options::length, help_heading = MEASURED)]
+    interval: Nanos,
+
+    /// Seed of everything random, the same for each way [default: random, and recorded]
+    #[arg(long, value_name = "N", help_heading = MEASURED)]
+    seed: Option<Seed>,
+
+    /// Directory of the records [default: worstcase-ways-<UTC time>]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    out: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+
+    /// Print results only
+    #[arg(short, long, help_heading = OUTPUT)]
+    quiet: bool,
+}
+
+impl WaysCommand {
+    pub fn run(self) -> Result<ExitCode> {
+        output::quiet(self.quiet);
+        let known = catalogue::chosen(&self.only)?;
+        let setup = Setup::of(&self)?;
+        let directory = self.directory(&setup)?;
+        let mut all = setup.nothing_yet(&self);
+        for one in known {
+            let is_first = all.ways.iter().all(|way| way.record.is_none());
+            let (way, interrupted) = self.measure(&setup, one, &directory, is_first)?;
+            all.ways.push(way);
+            all.interrupted = interrupted;
+            save(&directory, &all)?;
+            if interrupted {
+                break;
+            }
+        }
+        self.show(&all, &directory)?;
+        let is_measured = all.ways.iter().any(|way| way.record.is_some());
+        Ok(ExitCode::from(match (is_measured, all.interrupted) {
+            (true, _) => 0,
+            (false, true) => 130,
+            (false, false) => 3,
+        }))
+    }
+
+    fn show(&self, all: &Ways, directory: &Path) -> Result<()> {
+        match self.json {
+            true => print_json(all),
+            false => show(all, directory),
+        }
+    }
+
+    /// One way: its row, and whether the user ended it.
+    fn measure(&self, setup: &Setup, known: Known, directory: &Path, is_first: bool) -> Result<(Way, bool)> {
+        let why_not = catalogue::why_not(&known, &setup.machine, setup.is_partitioned());
+        let mut way = known.way();
+        let Some(measured) = known.measured.filter(|_| why_not.is_none()) else {
+            return Ok((Way { why_not, ..way }, false));
+        };
+        let place = directory.join(&way.name);
+        output::news(&format!("{}: {}", way.name, way.title));
+        let request = setup.request(self, &measured, &place);
+        let outcome = match measure(request) {
+            Ok(outcome) => outcome,
+            // What hinders the first hinders all.
+            Err(error) if is_first => return Err(error),
+            Err(error) => return Ok((Way { why_not: Some(error.message), ..way }, false)),
+        };
+        way.record = Some(way.name.clone());
+        way.figures = UnderLoad::of(&outcome.record);
+        way.cpus_taken = measured.cpus_taken(setup.is_partitioned());
+        way.notes = notes(&measured, setup, &outcome);
+        Ok((way, outcome.interrupted))
+    }
+
+    fn directory(&self, setup: &Setup) -> Result<PathBuf> {
+        let name = format!("worstcase-ways-{}", setup.started.compact());
+        let path = self.out.clone().unwrap_or_else(|| PathBuf::from(name));
+        let made = std::fs::create_dir(&path);
+        made.map_err(|error| {
+            let hint = "name another one with --out; an earlier result is not written over";
+            Error::new(format!("make {}: {error}", path.display()), hint)
+        })?;
+        output::news(&format!("records: {}", path.display()));
+        Ok(path)
+    }
+}
+
+fn measure(request: Request) -> Result<Outcome> {
+    let run = Run::prepare(request, &super::means())?;
+    let mut progress = Progress::of(run.header());
+    run.measure(&mut progress)
+}
+
+/// What has to be known of a way's figures.
+fn notes(measured: &Measured, setup: &Setup, outcome: &Outcome) -> Vec<String> {
+    let outside = (measured.partition == Partition::Wanted && !setup.is_partitioned())
+        .then(|| format!("CPU {} is not a partition: everything else may run there too", setup.cpu));
+    let judged = &outcome.record.judgement;
+    let doubts = outcome.record.all_warnings().filter(|one| one.effect == record::Effect::Inconclusive);
+    let mut ids: Vec<String> = doubts.map(|one| one.id.to_string()).collect();
+    ids.dedup();
+    let doubts = (!ids.is_empty()).then(|| format!("in doubt: {}", ids.join(", ")));
+    let warns = |id| outcome.record.all_warnings().any(|one| one.id == id);
+    let throttled = (measured.wake.keeps_the_cpu() && warns(WarningId::ThrottlingOn)).then(|| {
+        "the kernel takes time from real-time threads that never sleep, for ordinary ones that wait: sysctl \
+         kernel.sched_rt_runtime_us, and the fair server since Linux 6.12"
+            .to_owned()
+    });
+    let lost = judged.losses.iter().map(|lost| format!("lost: {lost}"));
+    outside.into_iter().chain(throttled).chain(doubts).chain(lost).collect()
+}
+
+/// What is alike for all ways.
+struct Setup {
+    started: UtcTime,
+    machine: record::Machine,
+    /// Where the task runs: in the partition, where there is one.
+    cpu: CpuId,
+    /// Where it does in ways that take no CPU for themselves: a partition's is none of theirs.
+    outside: CpuId,
+    /// All CPUs but the task's, or but the partition's: those of the loads.
+    others: CpuList,
+    partition: Option<String>,
+    seed: Seed,
+}
+
+impl Setup {
+    fn of(asked: &WaysCommand) -> Result<Self> {
+        let root = SysRoot::live();
+        let machine = runner::guest::machine(&root)?;
+        let partition = partition(&root, asked.partition.as_deref())?;
+        let own = partition.as_ref().map(|partition| partition.cpus.clone());
+        let usual = match &own {
+            Some(own) => own.iter().next(),
+            None => machine.cpus.allowed.iter().last(),
+        };
+        let none =
+            || Error::new("there is no CPU for the task", "is the partition valid? worstcase partition list");
+        let cpu = asked.cpu.map(CpuId).or(usual).ok_or_else(none)?;
+        let others = machine.cpus.for_loads(own.as_ref().unwrap_or(&CpuList::from_iter([cpu])));
+        let Some(last) = others.iter().last() else {
+            return Err(Error::new(
+                "this machine has one CPU for this program: a way that takes a CPU would leave none",
+                "bench measures one way alone: --policy, --wake",
+            ));
+        };
+        let outside = if own.is_some() { last } else { cpu };
+        let seed = asked.seed.unwrap_or_else(runner::plan::drawn_seed);
+        Ok(Self {
+            started: UtcTime(sys::clock::unix_seconds()),
+            machine,
+            cpu,
+            outside,
+            others,
+            partition: partition.map(|one| one.group),
+            seed,
+        })
+    }
+
+    fn is_partitioned(&self) -> bool {
+        self.partition.is_some()
+    }
+
+    fn nothing_yet(&self, asked: &WaysCommand) -> Ways {
+        Ways {
+            ways_version: WAYS_VERSION,
+            tool: runner::tool(),
+            started: self.started,
+            machine: self.machine.clone(),
+            interval: asked.interval,
+            duration: asked.duration,
+            loads: asked.loads.clone(),
+            ways: Vec::new(),
+            interrupted: false,
+        }
+    }
+
+    fn request(&self, asked: &WaysCommand, measured: &Measured, place: &Path) -> Request {
+        let usual = Request::default();
+        let partition = self.partition.clone().filter(|_| measured.partition != Partition::No);
+        let cpu = if measured.partition == Partition::No { self.outside } else { self.cpu };
+        Request {
+            instrument: InstrumentPlan::Timer(TimerPlan::every(asked.interval, measured.wake)),
+            loads: asked.loads.clone(),
+            cpus: Some(CpuList::from_iter([cpu])),
+            partition,
+            load_cpus: Some(self.others.clone()),
+            duration: Some(asked.duration),
+            policy: measured.policy,
+            priority: usual.priority.filter(|_| measured.policy != Policy::Other),
+            cstates: vec![CStates::AsIs],
+            repeat: 1,
+            seed: Some(self.seed),
+            out: Some(Out::Directory(place.to_owned())),
+            ..usual
+        }
+    }
+}
+
+/// The partition that is named, or the only one that is valid.
+fn partition(root: &SysRoot, name: Option<&str>) -> Result<Option<record::Partition>> {
+    if let Some(name) = name {
+        return runner::partition::named(root, name).map(Some);
+    }
+    let mut all = machine::partitions(root);
+    all.retain(record::Partition::is_valid);
+    Ok(all.pop().filter(|_| all.is_empty()))
+}
+
+fn save(directory: &Path, all: &Ways) -> Result<()> {
+    let text = serde_json::to_string_pretty(all).map_err(|error| Error::new(error, ""))?;
+    Ok(files::write_whole(&directory.join(ways::FILE), text.as_bytes())?)
+}
+
+/// Prints what a directory holds.
+pub fn show(all: &Ways, directory: &Path) -> Result<()> {
+    let style = output::style(Stream::Output);
+    output::final_data(&report::ways::text(all, &directory.display().to_string(), &style))
+}
+
+/// Prints it for programs.
+pub fn print_json(all: &Ways) -> Result<()> {
+    let text = serde_json::to_string(all).map_err(|error| Error::new(error, ""))?;
+    output::final_data(&(text + "\n"))
+}

@@ -1,0 +1,91 @@
+//! One task in several ways: each has a record of its own, and a core that keeps its CPU is told from one that sleeps.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use record::ways::{Way, Ways};
+use record::{Record, WarningId};
+
+use crate::support::{is_root, skipped};
+
+fn ways(directory: &Path, options: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_worstcase"));
+    command.current_dir(directory).args(["ways", "--out", "out"]).args(options);
+    command.output().unwrap()
+}
+
+fn way<'a>(all: &'a Ways, name: &str) -> &'a Way {
+    all.ways.iter().find(|way| way.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// How often a way's thread gave its CPU away, and how often it woke.
+fn switches(directory: &Path, way: &Way) -> (u64, u64, Record) {
+    let record = record::store::load(&directory.join("out").join(way.record.as_ref().unwrap())).unwrap();
+    let scenario = &record.scenarios[0];
+    let switches = scenario.evidence.threads.iter().map(|thread| thread.voluntary_switches).sum();
+    (switches, scenario.series[0].observed.summary().count, record)
+}
+
+#[test]
+fn a_core_that_spins_never_sleeps_and_one_that_blocks_does_each_time() {
+    if !is_root() {
+        return skipped("real-time priorities need root");
+    }
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skipped("a core that keeps its CPU needs a second one beside it");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = ways(
+        directory.path(),
+        &["--only", "fifo,runtime-block,runtime-spin,kvm,evl", "--loads", "idle", "-D", "2s", "--json"],
+    );
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let all: Ways = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<&str> = all.ways.iter().map(|way| way.name.as_str()).collect();
+    assert_eq!(names, ["fifo", "runtime-block", "runtime-spin", "evl", "kvm"], "in the order of the table");
+    for name in ["evl", "kvm"] {
+        let absent = way(&all, name);
+        assert!(
+            absent.record.is_none() && absent.why_not.is_some() && absent.figures.is_empty(),
+            "{absent:?}"
+        );
+    }
+    for name in ["fifo", "runtime-block"] {
+        let (switches, woken, _) = switches(directory.path(), way(&all, name));
+        assert!(woken > 0 && switches * 2 > woken, "{name}: {switches} switches in {woken} wake-ups");
+    }
+    let spins = way(&all, "runtime-spin");
+    let (switches, woken, record) = switches(directory.path(), spins);
+    assert!(woken > 0 && switches * 20 < woken, "{switches} switches in {woken} wake-ups");
+    assert!(!record.all_warnings().any(|warning| warning.id == WarningId::DidNotSleep), "it is not to sleep");
+    assert_eq!(spins.cpus_taken, 1);
+    assert!(spins.notes.iter().any(|note| note.contains("is not a partition")), "{:?}", spins.notes);
+    // The median of a run that nobody disturbs: no wake-up of the kernel is in it.
+    let median = |name: &str| way(&all, name).figures[0].median.unwrap();
+    assert!(median("runtime-spin") < median("fifo"), "{} {}", median("runtime-spin"), median("fifo"));
+
+    // What lies in the directory is shown again as it was.
+    let shown = Command::new(env!("CARGO_BIN_EXE_worstcase"))
+        .current_dir(directory.path())
+        .args(["report", "out", "--json"])
+        .output()
+        .unwrap();
+    assert_eq!(serde_json::from_slice::<Ways>(&shown.stdout).unwrap(), all);
+}
+
+#[test]
+fn threads_that_keep_their_cpus_are_refused_every_cpu() {
+    if !is_root() {
+        return skipped("real-time priorities need root");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_worstcase"))
+        .current_dir(directory.path())
+        .args(["bench", "--wake", "runtime-spin", "--loads", "idle", "-D", "1s"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("would leave none to everything else") && said.contains("--cpus"), "{said}");
+}
