@@ -371,7 +371,7 @@ impl Tells {
         match self {
             Self::Shorter => "shorter under",
             Self::Longer => "longer under",
-            Self::Neither => "not told apart under",
+            Self::Neither => "not distinguished under",
             Self::Nothing => "no intervals under",
         }
     }

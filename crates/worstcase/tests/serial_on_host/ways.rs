@@ -1,4 +1,4 @@
-//! One task in several ways: each has a record of its own, and a core that keeps its CPU is told from one that sleeps.
+//! One task in several ways: each has a record of its own, and a core that keeps its CPU and one that sleeps are distinguished.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 mod catalogue;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use clap::Args;
 use record::instrument::timer::TimerPlan;
 use record::time::UtcTime;
 use record::ways::{self, UnderLoad, WAYS_VERSION, Way, Ways};
-use record::{CStates, InstrumentPlan, Out, Request, WarningId};
+use record::{CStates, Effect, InstrumentPlan, Out, Request, WarningId};
 use runner::{Outcome, Run};
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos, Policy, Seed};
@@ -152,10 +153,11 @@ fn notes(measured: &Measured, setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let outside = (measured.partition == Partition::Wanted && !setup.is_partitioned())
         .then(|| format!("CPU {} is not a partition: everything else may run there too", setup.cpu));
     let judged = &outcome.record.judgement;
-    let doubts = outcome.record.all_warnings().filter(|one| one.effect == record::Effect::Inconclusive);
-    let mut ids: Vec<String> = doubts.map(|one| one.id.to_string()).collect();
-    ids.dedup();
-    let doubts = (!ids.is_empty()).then(|| format!("in doubt: {}", ids.join(", ")));
+    // Time that the hypervisor took is no fault of a way, and in its figures all the same.
+    let doubts =
+        outcome.record.all_warnings().filter(|one| one.effect != Effect::Note || one.id == WarningId::Steal);
+    let ids: BTreeSet<String> = doubts.map(|one| one.id.to_string()).collect();
+    let doubts = (!ids.is_empty()).then(|| format!("in doubt: {}", Vec::from_iter(ids).join(", ")));
     let warns = |id| outcome.record.all_warnings().any(|one| one.id == id);
     let throttled = (measured.wake.keeps_the_cpu() && warns(WarningId::ThrottlingOn)).then(|| {
         "the kernel takes time from real-time threads that never sleep, for ordinary ones that wait: sysctl \
