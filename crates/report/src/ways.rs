@@ -44,13 +44,18 @@ fn under<'a>(way: &'a Way, load: &str) -> Option<&'a UnderLoad> {
     way.figures.iter().find(|one| one.load == load)
 }
 
+/// How readers know a load: where nothing else was to be loaded, idle is no load.
+fn called<'a>(load: &'a str, ways: &Ways) -> &'a str {
+    if ways.loads == [record::IDLE] { record::NO_LOAD } else { load }
+}
+
 /// A row a way; of each load its median, p99.9, maximum and misses, and what the load still did.
 fn grid(measured: &[&Way], ways: &Ways) -> Grid {
     let mut columns: Vec<Column> = Vec::new();
     for load in &ways.loads {
         let mut add = |name: &str, cell: &dyn Fn(&UnderLoad) -> Cell| {
             let cells = measured.iter().map(|way| under(way, load).map_or_else(Cell::none, cell)).collect();
-            columns.push(Column { head: vec![load.clone(), name.to_owned()], cells });
+            columns.push(Column { head: vec![called(load, ways).to_owned(), name.to_owned()], cells });
         };
         let latency = |found: Option<Nanos>| {
             found.map_or_else(Cell::none, |found| Cell::plain(aligned(Unit::Microseconds, found)))
@@ -85,7 +90,8 @@ fn conclusion(measured: &[&Way], ways: &Ways) -> Vec<String> {
         let times = greatest.0 as f64 / least.0.max(1) as f64;
         let text = |latency| Unit::Microseconds.figure(latency);
         Some(format!(
-            "Under {load} the highest latency was least with {}: {} us, {times:.1} times less than with {} ({} us).",
+            "Under {} the highest latency was least with {}: {} us, {times:.1} times less than with {} ({} us).",
+            called(load, ways),
             best.name,
             text(*least),
             first.name,

@@ -1,8 +1,10 @@
 //! One task in several ways: each has a record of its own, and a core that keeps its CPU and one that sleeps are distinguished.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use record::ways::{Way, Ways};
 use record::{Record, WarningId};
@@ -72,6 +74,37 @@ fn a_core_that_spins_never_sleeps_and_one_that_blocks_does_each_time() {
         .output()
         .unwrap();
     assert_eq!(serde_json::from_slice::<Ways>(&shown.stdout).unwrap(), all);
+}
+
+/// What is asked for and cannot be had leaves nothing behind; what is interrupted keeps what it had.
+#[test]
+fn what_cannot_begin_leaves_no_directory_and_what_was_interrupted_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    for (options, said) in [
+        (["--cpu", "99999"], "--cpu names CPU 99999"),
+        (["--loads", "bogus"], "no load `bogus`"),
+        (["--only", "bogus"], "no way `bogus`"),
+    ] {
+        let output = ways(directory.path(), &options);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(said), "{text}");
+        assert!(!directory.path().join("out").exists(), "{options:?}");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_worstcase"));
+    command.current_dir(directory.path()).args(["ways", "--out", "out", "--only", "other,fifo"]);
+    command.args(["--loads", "idle", "-D", "2s"]).stderr(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    // The first way is measured; the second one has begun.
+    assert!(lines.any(|line| line.starts_with("fifo: ")));
+    std::thread::sleep(Duration::from_millis(1_500));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let all = record::ways::load(&directory.path().join("out")).unwrap().unwrap();
+    assert!(all.interrupted && way(&all, "other").record.is_some(), "{all:?}");
 }
 
 #[test]

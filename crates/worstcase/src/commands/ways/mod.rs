@@ -82,7 +82,10 @@ impl WaysCommand {
         let mut all = setup.nothing_yet(&self);
         for one in known {
             let is_first = all.ways.iter().all(|way| way.record.is_none());
-            let (way, interrupted) = self.measure(&setup, one, &directory, is_first)?;
+            let (way, interrupted) = self.measure(&setup, one, &directory, is_first).inspect_err(|_| {
+                // Nothing is in it yet, or it stays.
+                let _ = std::fs::remove_dir(&directory);
+            })?;
             all.ways.push(way);
             all.interrupted = interrupted;
             save(&directory, &all)?;
@@ -93,9 +96,10 @@ impl WaysCommand {
         self.show(&all, &directory)?;
         let is_measured = all.ways.iter().any(|way| way.record.is_some());
         Ok(ExitCode::from(match (is_measured, all.interrupted) {
-            (true, _) => 0,
+            (true, false) => 0,
             (false, true) => 130,
-            (false, false) => 3,
+            // Ways that were to be compared are missing.
+            (true, true) | (false, false) => 3,
         }))
     }
 
@@ -195,6 +199,10 @@ impl Setup {
         let none =
             || Error::new("there is no CPU for the task", "is the partition valid? worstcase partition list");
         let cpu = asked.cpu.map(CpuId).or(usual).ok_or_else(none)?;
+        if !machine.cpus.online.contains(cpu) {
+            let hint = format!("online are {}", machine.cpus.online);
+            return Err(Error::new(format!("--cpu names CPU {cpu}: not online"), hint));
+        }
         let others = machine.cpus.for_loads(own.as_ref().unwrap_or(&CpuList::from_iter([cpu])));
         let Some(last) = others.iter().last() else {
             return Err(Error::new(
