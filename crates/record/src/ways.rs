@@ -78,7 +78,7 @@ pub struct UnderLoad {
     pub median: Option<Nanos>,
     /// The latency that one in a thousand activations exceeds, missed ones included.
     pub p999: Option<Nanos>,
-    /// The greatest.
+    /// The greatest; that of a wake-up that had not come when the run ended is a lower bound.
     pub maximum: Option<Nanos>,
     /// Activations that woke the thread.
     pub samples: u64,
@@ -99,6 +99,8 @@ impl UnderLoad {
                 corrected.merge(&series.corrected());
             }
             let missed = scenario.series.iter().map(|series| series.missed().summary().count).total();
+            // A wake-up that had not come at the end was later than that.
+            let pending = scenario.series.iter().filter_map(|series| Some(series.censored?.latency)).max();
             let (all, due) = (observed.summary(), corrected.summary());
             // A percentile of fewer samples is one of them.
             let is_known = |least: u64| due.count >= least;
@@ -110,7 +112,7 @@ impl UnderLoad {
                 minimum: all.minimum(),
                 median: is_known(2).then(|| corrected.quantile(0.5)).flatten(),
                 p999: is_known(1_000).then(|| corrected.quantile(0.999)).flatten(),
-                maximum: all.maximum(),
+                maximum: all.maximum().max(pending),
                 samples: all.count,
                 missed,
                 work: (work > 0 && seconds > 0.0).then(|| work as f64 / seconds),

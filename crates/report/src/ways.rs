@@ -1,6 +1,5 @@
 //! Ways to do one task in time, side by side.
 
-use record::Unit;
 use record::ways::{UnderLoad, Way, Ways};
 use units::Nanos;
 
@@ -9,7 +8,7 @@ use crate::style::{Style, Tone};
 use crate::text::{aligned, count_of, harmless, wrap};
 
 /// What must be known before one row is called better than another.
-const CAUTION: &str = "Each row is one run after another, and one draw: to tell two of them apart, repeat this, or compare their records. \
+const CAUTION: &str = "Each row is one run after another, and one draw: repeat this before one is called better. \
                        work: what the loads' workers did, against the first row.";
 
 /// The table, what was not measured and why, and what each way needs. `directory` is where the records lie.
@@ -58,7 +57,7 @@ fn grid(measured: &[&Way], ways: &Ways) -> Grid {
             columns.push(Column { head: vec![called(load, ways).to_owned(), name.to_owned()], cells });
         };
         let latency = |found: Option<Nanos>| {
-            found.map_or_else(Cell::none, |found| Cell::plain(aligned(Unit::Microseconds, found)))
+            found.map_or_else(Cell::none, |found| Cell::plain(aligned(ways.machine.unit(), found)))
         };
         add("median", &|one| latency(one.median));
         add("p99.9", &|one| latency(one.p999));
@@ -74,13 +73,13 @@ fn grid(measured: &[&Way], ways: &Ways) -> Grid {
     let taken = measured.iter().map(|way| Cell::plain(way.cpus_taken.to_string())).collect();
     columns.push(Column { head: vec!["CPUs".to_owned(), "taken".to_owned()], cells: taken });
     Grid {
-        corner: "latency, us".to_owned(),
+        corner: format!("latency, {}", ways.machine.unit().name()),
         labels: measured.iter().map(|way| way.name.clone()).collect(),
         columns,
     }
 }
 
-/// Under each load the way whose greatest value was the least. One that has a doubt is named with it.
+/// Under each load the way whose greatest value was the least.
 fn conclusion(measured: &[&Way], ways: &Ways) -> Vec<String> {
     let of_load = |load: &String| {
         let known = measured.iter().filter_map(|way| Some((way, under(way, load)?.maximum?)));
@@ -88,9 +87,10 @@ fn conclusion(measured: &[&Way], ways: &Ways) -> Vec<String> {
         let (best, least) = known.iter().min_by_key(|(_, maximum)| *maximum)?;
         let (first, greatest) = known.first().filter(|(first, _)| first.name != best.name)?;
         let times = greatest.0 as f64 / least.0.max(1) as f64;
-        let text = |latency| Unit::Microseconds.figure(latency);
+        let unit = ways.machine.unit();
+        let text = |latency| format!("{} {}", unit.figure(latency), unit.name());
         Some(format!(
-            "Under {} the highest latency was least with {}: {} us, {times:.1} times less than with {} ({} us).",
+            "Under {} the highest latency was least with {}: {}, {times:.1} times less than with {} ({}).",
             called(load, ways),
             best.name,
             text(*least),
@@ -126,13 +126,19 @@ fn next(measured: &[&Way], ways: &Ways, directory: &str) -> Vec<(String, String)
     let is_alone = measured.iter().any(|way| way.cpus_taken > 0 && !has_note_of_partition(way));
     let partition = cpu.filter(|_| !is_alone).map(|cpu| {
         let command = format!("worstcase partition create --rt {cpu}");
-        (command, "as root: give the task a CPU of its own, then ways --partition".to_owned())
+        (command, "as root: give the task a CPU of its own, then worstcase ways again".to_owned())
     });
     let records: Vec<String> =
         measured.iter().filter_map(|way| Some(format!("{directory}/{}", way.record.as_ref()?))).collect();
     let compare = (records.len() > 1).then(|| {
         let command = format!("worstcase report {} --html ways.html", crate::text::shell(&records));
-        (command, format!("the tails of {} in one plot", count_of(records.len() as u64, "way")))
+        (
+            command,
+            format!(
+                "the tails of {} in one plot, and in what they differ",
+                count_of(records.len() as u64, "way")
+            ),
+        )
     });
     partition.into_iter().chain(compare).collect()
 }

@@ -66,9 +66,11 @@ impl Waking {
             Wake::RuntimeBlock => runtime::Wait::Block,
             _ => runtime::Wait::Spin,
         };
-        if wait == runtime::Wait::Pause && !runtime::can_pause() {
-            let message = "--wake runtime-pause: this CPU has no instruction to pause by (tpause, wfe)";
-            return Err(failure::Error::new(message, "--wake runtime-spin does without"));
+        if let Some(why) = hindrance(wake) {
+            return Err(failure::Error::new(
+                format!("--wake {wake}: {why}"),
+                "--wake runtime-spin does without",
+            ));
         }
         let refused = |error| failure::Error::new(format!("make an event machine: {error:?}"), "");
         Ok(Self::Dispatched(Box::new(dispatched::Dispatched::new(wait, clock).map_err(refused)?)))
@@ -79,6 +81,16 @@ impl Waking {
         let message = format!("--wake {wake}: this CPU has no atomic operations on 64 bits");
         Err(failure::Error::new(message, "wait in the kernel: --wake nanosleep"))
     }
+}
+
+/// Why this CPU cannot wait so, if it cannot.
+pub fn hindrance(wake: Wake) -> Option<&'static str> {
+    #[cfg(target_has_atomic = "64")]
+    let can_pause = runtime::can_pause();
+    #[cfg(not(target_has_atomic = "64"))]
+    let can_pause = false;
+    (wake == Wake::RuntimePause && !can_pause)
+        .then_some("this CPU has no instruction to pause by (tpause, wfe)")
 }
 
 impl<'a> Thread<'a> {

@@ -109,7 +109,10 @@ pub fn why_not(known: &Known, machine: &Machine, is_partitioned: bool) -> Option
     if let Some(sign) = &known.file {
         return Some(if Path::new(&sign.path).exists() { &sign.found } else { &sign.absent }.clone());
     }
-    known.measured.is_none().then(|| of_preemption(machine))
+    match known.measured {
+        None => Some(of_preemption(machine)),
+        Some(measured) => probe::timer::hindrance(measured.wake).map(str::to_owned),
+    }
 }
 
 /// A kernel is PREEMPT_RT or not: then its row is all the others, or none.
@@ -134,7 +137,8 @@ mod tests {
         let machine = Machine::default();
         for known in all().unwrap() {
             let reason = why_not(&known, &machine, true);
-            assert_eq!(known.measured.is_some(), reason.is_none(), "{}: {reason:?}", known.name);
+            let is_possible = known.measured.is_some_and(|one| probe::timer::hindrance(one.wake).is_none());
+            assert_eq!(is_possible, reason.is_none(), "{}: {reason:?}", known.name);
         }
     }
 
