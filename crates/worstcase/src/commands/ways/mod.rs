@@ -257,6 +257,8 @@ impl Setup {
             cstates: vec![CStates::AsIs],
             repeat: 1,
             seed: Some(self.seed),
+            // By which a comparison of records names it.
+            note: place.file_name().map(|name| format!("way: {}", name.to_string_lossy())),
             out: Some(Out::Directory(place.to_owned())),
             ..usual
         }
