@@ -122,3 +122,28 @@ fn threads_that_keep_their_cpus_are_refused_every_cpu() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("would leave none to everything else") && said.contains("--cpus"), "{said}");
 }
+
+/// Figures that were measured are shown, whether they could be kept or not.
+#[test]
+fn on_a_full_disk_the_table_is_shown_and_the_loss_is_the_exit_code() {
+    if !is_root() {
+        return skipped("mounting needs root");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("disk")).unwrap();
+    // A mount of its own namespace goes with it. The last thing written is the table's file, and there is no room for it.
+    let script = format!(
+        "mount -t tmpfs -o size=16k none disk && cd disk && exec {} ways --out out --only other,fifo --loads idle -D 1s",
+        env!("CARGO_BIN_EXE_worstcase")
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]).current_dir(directory.path());
+    let output = command.output().unwrap();
+    let (table, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if said.contains("mount:") || said.contains("unshare:") {
+        return skipped("nothing can be mounted here");
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert!(table.lines().any(|line| line.starts_with("fifo ")), "{table} {said}");
+}

@@ -3,6 +3,7 @@
 mod catalogue;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -79,7 +80,7 @@ impl WaysCommand {
         let known = catalogue::chosen(&self.only)?;
         let setup = Setup::of(&self)?;
         let directory = self.directory(&setup)?;
-        let mut all = setup.nothing_yet(&self);
+        let (mut all, mut lost) = (setup.nothing_yet(&self), None);
         for one in known {
             let is_first = all.ways.iter().all(|way| way.record.is_none());
             let (way, interrupted) = self.measure(&setup, one, &directory, is_first).inspect_err(|_| {
@@ -88,12 +89,16 @@ impl WaysCommand {
             })?;
             all.ways.push(way);
             all.interrupted = interrupted;
-            save(&directory, &all)?;
+            lost = lost.or(save(&directory, &all).err());
             if interrupted {
                 break;
             }
         }
+        // What was measured is shown, kept or not.
         self.show(&all, &directory)?;
+        if let Some(error) = lost {
+            return Err(error);
+        }
         let is_measured = all.ways.iter().any(|way| way.record.is_some());
         Ok(ExitCode::from(match (is_measured, all.interrupted) {
             (true, false) => 0,
@@ -138,7 +143,12 @@ impl WaysCommand {
         let path = self.out.clone().unwrap_or_else(|| PathBuf::from(name));
         let made = std::fs::create_dir(&path);
         made.map_err(|error| {
-            let hint = "name another one with --out; an earlier result is not written over";
+            let hint = match error.kind() {
+                ErrorKind::AlreadyExists => {
+                    "name another one with --out: an earlier result is not written over"
+                }
+                _ => "name a directory that can be made: --out",
+            };
             Error::new(format!("make {}: {error}", path.display()), hint)
         })?;
         output::news(&format!("records: {}", path.display()));
