@@ -142,9 +142,13 @@ impl Report {
 
     fn ways(&self, all: &record::ways::Ways, directory: &Path) -> Result<ExitCode> {
         self.refuse_options_of_records("ways to do a task", "name the records of its ways, below it")?;
+        // The records lie beside the file.
+        let above =
+            directory.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let place = if directory.is_dir() { directory } else { above };
         match self.json {
             true => super::ways::print_json(all)?,
-            false => super::ways::show(all, directory)?,
+            false => super::ways::show(all, place)?,
         }
         Ok(ExitCode::SUCCESS)
     }
