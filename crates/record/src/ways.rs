@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use units::{Nanos, Total};
+use units::Nanos;
 
 use crate::store_error::StoreError;
 use crate::time::UtcTime;
-use crate::{Machine, Record, Tool};
+use crate::{Machine, Tool};
 
 /// The file in the directory.
 pub const FILE: &str = "ways.json";
@@ -86,40 +86,6 @@ pub struct UnderLoad {
     pub missed: u64,
     /// What the load's workers did in a second, in units of their own; none where nothing is counted.
     pub work: Option<f64>,
-}
-
-impl UnderLoad {
-    /// What a record has under its loads, in its order.
-    pub fn of(record: &Record) -> Vec<Self> {
-        let of_scenario = |scenario: &crate::Scenario| {
-            let (mut observed, mut corrected) =
-                (histogram::Histogram::default(), histogram::Histogram::default());
-            for series in &scenario.series {
-                observed.merge(&series.observed);
-                corrected.merge(&series.corrected());
-            }
-            let missed = scenario.series.iter().map(|series| series.missed().summary().count).total();
-            // A wake-up that had not come at the end was later than that.
-            let pending = scenario.series.iter().filter_map(|series| Some(series.censored?.latency)).max();
-            let (all, due) = (observed.summary(), corrected.summary());
-            // A percentile of fewer samples is one of them.
-            let is_known = |least: u64| due.count >= least;
-            let counted = scenario.load.stressors.iter().map(|stressor| stressor.work);
-            let work: u64 = counted.total();
-            let seconds = scenario.length.0 as f64 / 1e9;
-            Self {
-                load: scenario.head.planned.load.clone(),
-                minimum: all.minimum(),
-                median: is_known(2).then(|| corrected.quantile(0.5)).flatten(),
-                p999: is_known(1_000).then(|| corrected.quantile(0.999)).flatten(),
-                maximum: all.maximum().max(pending),
-                samples: all.count,
-                missed,
-                work: (work > 0 && seconds > 0.0).then(|| work as f64 / seconds),
-            }
-        };
-        record.scenarios.iter().filter(|scenario| scenario.is_measured()).map(of_scenario).collect()
-    }
 }
 
 /// Reads what `worstcase ways` left in a directory, or its [`FILE`]. None where there is none.

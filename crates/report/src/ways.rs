@@ -1,8 +1,10 @@
 //! Ways to do one task in time, side by side.
 
 use record::ways::{UnderLoad, Way, Ways};
-use units::Nanos;
+use record::{Record, Scenario};
+use units::{Nanos, Total};
 
+use crate::figures::{Figures, Row};
 use crate::grid::{Cell, Column, Grid};
 use crate::style::{Style, Tone};
 use crate::text::{aligned, count_of, harmless, wrap};
@@ -37,6 +39,26 @@ fn head(ways: &Ways) -> String {
         "One activation each {} on {}, Linux {}{preemption}: {} under each load{ended}",
         ways.interval, ways.machine.host, kernel.release, ways.duration
     ))
+}
+
+/// What a way's record has under its loads, in its order: the figures that its own table shows.
+pub fn under_loads(record: &Record) -> Vec<UnderLoad> {
+    let of_scenario = |scenario: &Scenario| {
+        let figures = Figures::of(&scenario.series, None);
+        let work: u64 = scenario.load.stressors.iter().map(|stressor| stressor.work).total();
+        let seconds = scenario.length.0 as f64 / 1e9;
+        UnderLoad {
+            load: scenario.head.planned.load.clone(),
+            minimum: figures.latency(Row::Minimum),
+            median: figures.corrected.quantile(0.5),
+            p999: figures.latency(Row::Percentile(1)),
+            maximum: figures.latency(Row::Maximum),
+            samples: figures.observed.count,
+            missed: figures.missed,
+            work: (work > 0 && seconds > 0.0).then(|| work as f64 / seconds),
+        }
+    };
+    record.scenarios.iter().filter(|scenario| scenario.is_measured()).map(of_scenario).collect()
 }
 
 fn under<'a>(way: &'a Way, load: &str) -> Option<&'a UnderLoad> {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use record::instrument::timer::TimerPlan;
 use record::time::UtcTime;
-use record::ways::{self, UnderLoad, WAYS_VERSION, Way, Ways};
+use record::ways::{self, WAYS_VERSION, Way, Ways};
 use record::{CStates, Effect, InstrumentPlan, Out, Request, WarningId};
 use runner::{Outcome, Run};
 use sysroot::SysRoot;
@@ -132,7 +132,7 @@ impl WaysCommand {
             Err(error) => return Ok((Way { why_not: Some(error.message), ..way }, false)),
         };
         way.record = Some(way.name.clone());
-        way.figures = UnderLoad::of(&outcome.record);
+        way.figures = report::ways::under_loads(&outcome.record);
         way.cpus_taken = measured.cpus_taken(setup.is_partitioned());
         way.notes = notes(&measured, setup, &outcome);
         Ok((way, outcome.interrupted))
