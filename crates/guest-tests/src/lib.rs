@@ -165,7 +165,15 @@ impl Guests {
         // In instruction time the lab adds a parameter that the kernel hands on to process 1, which takes it for a part of the
         // paths of tests that it is to run. This one is in all paths.
         let any_test = (self.time == Time::Instructions).then(|| "::".to_owned());
-        self.words.split_whitespace().map(str::to_owned).chain([named]).chain(any_test).collect()
+        let is_alone = self.processors == 1 || self.time == Time::Instructions;
+        let panics = (!is_alone).then(|| boot::PANICS_WHEN_LOCKED_UP.to_owned());
+        self.words
+            .split_whitespace()
+            .map(str::to_owned)
+            .chain(panics)
+            .chain([named])
+            .chain(any_test)
+            .collect()
     }
 
     fn boot(&self) -> Result<Report, Hindrance> {
@@ -175,7 +183,7 @@ impl Guests {
         let mut outcome = boot::run(&guest, &|| false);
         for _ in 1..BOOTS {
             match &outcome {
-                Err(failure) if failure.error.message.contains(boot::PATCHED) => {
+                Err(failure) if boot::is_confused(&failure.error.message) => {
                     println!("again, after: {failure}");
                 }
                 _ => break,

@@ -16,8 +16,18 @@ const TAIL: usize = 15;
 const TROUBLE: usize = 60;
 
 /// A kernel that patches its code for all CPUs puts a breakpoint there first. QEMU, whose CPUs are threads of their own in
-/// wall time, at times lets one run into a breakpoint that is gone already, as no hardware does: seen with 6.12.
-pub const PATCHED: &str = "Oops: int3";
+/// wall time, at times lets one run into a breakpoint that is gone already, as no hardware does. The kernel gives up, which
+/// was seen with 6.12, or runs the instruction again: for ever, where QEMU keeps what it translated, seen with 6.1 and QEMU 7.2
+/// (one CPU in `exc_int3` with interrupts off, the other in `smp_call_function_many_cond`). The other is then locked up.
+const PATCHED: [&str; 2] = ["Oops: int3", "softlockup: hung tasks"];
+
+/// With this a guest of several CPUs that is locked up so panics, instead of running until it is given up.
+pub const PANICS_WHEN_LOCKED_UP: &str = "softlockup_panic=1";
+
+/// Whether what a guest failed by is QEMU's fault, as far as the kernel's words tell: it may well run the next time.
+pub fn is_confused(message: &str) -> bool {
+    has_any(message, &PATCHED)
+}
 
 /// What the first line of a kernel's trouble holds.
 const TROUBLES: [&str; 7] = [
@@ -134,7 +144,7 @@ pub(crate) fn explain(
 
 fn of_panic(guest: &Guest, panic: &str, console: &str) -> String {
     match () {
-        () if panic.contains(PATCHED) => {
+        () if is_confused(panic) => {
             "QEMU let a CPU run an instruction that another one was patching: try again".to_owned()
         }
         () if has_any(console, &TOO_LITTLE_MEMORY) => Cure::MoreMemory.hint(guest),
@@ -244,6 +254,19 @@ mod tests {
             "[ 8.2] Oops: int3: 0000 [#1] SMP\r\n[ 8.3] Kernel panic - not syncing: Fatal exception\r\n";
         assert_eq!(panic(console).unwrap(), "Fatal exception, after Oops: int3: 0000 [#1] SMP");
         assert_eq!(panic("all is well"), None);
+    }
+
+    #[test]
+    fn what_is_an_emulators_fault_is_not_taken_for_the_kernels() {
+        let console = "[ 48.4] watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [exe:116]\r\n\
+                       [ 48.5] Kernel panic - not syncing: softlockup: hung tasks\r\n";
+        let error = explained(&End::Ended, true, console);
+        assert!(is_confused(&error.message), "{error:?}");
+        assert!(error.hint.is_some_and(|hint| hint.contains("QEMU")));
+        let error =
+            explained(&End::Ended, true, "[ 1.0] Kernel panic - not syncing: Attempted to kill init!");
+        assert!(!is_confused(&error.message), "{error:?}");
+        assert!(!is_confused(&explained(&End::GivenUp(None), true, "all is well").message));
     }
 
     #[test]

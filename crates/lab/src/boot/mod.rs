@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use record::KernelParameter;
 
-pub use console::PATCHED;
+pub use console::{PANICS_WHEN_LOCKED_UP, is_confused};
 pub use guest::{Guest, Time};
 use prepared::Prepared;
 use process::{End, Process};
