@@ -30,6 +30,7 @@ pub mod call;
 pub mod client;
 mod clock;
 mod early;
+pub mod event_core;
 pub mod gpio;
 mod job;
 mod jobs;

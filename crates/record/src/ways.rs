@@ -27,7 +27,12 @@ pub struct Ways {
     pub started: UtcTime,
     /// The machine.
     pub machine: Machine,
-    /// The period of the task.
+    /// What was done in each way.
+    #[serde(default)]
+    pub task: Task,
+    /// The partition that ways of their own CPUs had; none where the machine had none for them.
+    pub partition: Option<String>,
+    /// From one activation or message to the next.
     pub interval: Nanos,
     /// How long each way was measured under each load.
     pub duration: Nanos,
@@ -38,6 +43,20 @@ pub struct Ways {
     /// Whether the user ended it before all were measured.
     #[serde(default)]
     pub interrupted: bool,
+}
+
+/// What is done again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// An activation each period: how late it is.
+    #[default]
+    Activation,
+    /// A message from another CPU: until it is received.
+    Message,
+    /// A message from another CPU that two pass on: until the third receives it.
+    Stages,
 }
 
 /// One way to do the task.
@@ -97,13 +116,20 @@ pub fn load(path: &Path) -> Option<Result<Ways, StoreError>> {
 
 fn read(file: &Path) -> Result<Ways, StoreError> {
     const HINT: &str = "give a directory that `worstcase ways` left";
+    const NEWER: &str = "use the worstcase that wrote it, or a newer one";
     const LONGEST: u64 = 1 << 24;
     let text = files::read(file, LONGEST).map_err(|error| StoreError::of(error, HINT))?;
-    let unknown = |error| StoreError::new("read", file, format!("it cannot be read: {error}"), HINT);
-    let ways: Ways = crate::json::read(&text).map_err(unknown)?;
-    if ways.ways_version > WAYS_VERSION {
-        let reason = format!("it has version {}, this program reads up to {WAYS_VERSION}", ways.ways_version);
-        return Err(StoreError::new("read", file, reason, "use the worstcase that wrote it, or a newer one"));
+    let unreadable = |error| StoreError::new("read", file, format!("it cannot be read: {error}"), HINT);
+    let version = crate::json::read::<Versioned>(&text).map_err(unreadable)?.ways_version;
+    if version > WAYS_VERSION {
+        let reason = format!("it has version {version}, this program reads up to {WAYS_VERSION}");
+        return Err(StoreError::new("read", file, reason, NEWER));
     }
-    Ok(ways)
+    crate::json::read(&text).map_err(unreadable)
+}
+
+/// What every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    ways_version: u32,
 }

@@ -1,6 +1,6 @@
 //! Ways to do one task in time, side by side.
 
-use record::ways::{UnderLoad, Way, Ways};
+use record::ways::{Task, UnderLoad, Way, Ways};
 use record::{Record, Scenario};
 use units::{Nanos, Total};
 
@@ -36,9 +36,21 @@ fn head(ways: &Ways) -> String {
         kernel.preemption.value().map_or_else(String::new, |mode| format!(", preemption {mode}"));
     let ended = if ways.interrupted { "; ended by the user before all were measured" } else { "" };
     harmless(&format!(
-        "One activation each {} on {}, Linux {}{preemption}: {} under each load{ended}",
-        ways.interval, ways.machine.host, kernel.release, ways.duration
+        "{} each {} on {}, Linux {}{preemption}: {} under each load{ended}",
+        once(ways.task),
+        ways.interval,
+        ways.machine.host,
+        kernel.release,
+        ways.duration
     ))
+}
+
+fn once(task: Task) -> &'static str {
+    match task {
+        Task::Activation => "One activation",
+        Task::Message => "One message from another CPU, until it is received,",
+        Task::Stages => "One message from another CPU, which two pass on, until the third receives it,",
+    }
 }
 
 /// What a way's record has under its loads, in its order: the figures that its own table shows.
@@ -84,7 +96,10 @@ fn grid(measured: &[&Way], ways: &Ways) -> Grid {
         add("median", &|one| latency(one.median));
         add("p99.9", &|one| latency(one.p999));
         add("max", &|one| latency(one.maximum));
-        add("missed", &|one| Cell::plain(one.missed.to_string()));
+        // The next message is sent when the one before was received.
+        if ways.task == Task::Activation {
+            add("missed", &|one| Cell::plain(one.missed.to_string()));
+        }
         let first = measured.first().and_then(|way| under(way, load)?.work).filter(|work| *work > 0.0);
         if let Some(first) = first {
             add("work", &|one| {
@@ -145,8 +160,7 @@ fn about(way: &Way, style: &Style) -> Vec<String> {
 
 fn next(measured: &[&Way], ways: &Ways, directory: &str) -> Vec<(String, String)> {
     let cpu = ways.machine.cpus.online.iter().last();
-    let is_alone = measured.iter().any(|way| way.cpus_taken > 0 && !has_note_of_partition(way));
-    let partition = cpu.filter(|_| !is_alone).map(|cpu| {
+    let partition = cpu.filter(|_| ways.partition.is_none() && ways.task == Task::Activation).map(|cpu| {
         let command = format!("worstcase partition create --rt {cpu}");
         (command, "as root: give the task a CPU of its own, then worstcase ways again".to_owned())
     });
@@ -163,11 +177,6 @@ fn next(measured: &[&Way], ways: &Ways, directory: &str) -> Vec<(String, String)
         )
     });
     partition.into_iter().chain(compare).collect()
-}
-
-/// Whether a way should have had a partition, and had none.
-fn has_note_of_partition(way: &Way) -> bool {
-    way.notes.iter().any(|note| note.contains("is not a partition"))
 }
 
 #[cfg(test)]
@@ -194,6 +203,8 @@ mod tests {
             tool: record::Tool { version: "0.1.0".into(), build: "test".into() },
             started: record::time::UtcTime(0),
             machine: record::Machine::default(),
+            task: Task::Activation,
+            partition: None,
             interval: Nanos::from_millis(1),
             duration: Nanos::from_secs(1),
             loads: vec!["full".into()],
@@ -217,6 +228,26 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("worstcase report out/other out/runtime-spin --html"), "{text}");
+    }
+
+    #[test]
+    fn messages_are_not_missed() {
+        let mut all = ways(vec![way("other", 9_000_000, 4.0)]);
+        let shown = |all: &Ways| text(all, "out", &Style { width: 200, ..Style::default() });
+        assert!(shown(&all).contains("missed"));
+        all.task = Task::Stages;
+        let text = shown(&all);
+        assert!(!text.contains("missed") && text.contains("until the third receives it"), "{text}");
+    }
+
+    #[test]
+    fn a_partition_is_proposed_where_there_was_none() {
+        let mut all = ways(vec![way("other", 9_000_000, 4.0)]);
+        let proposes =
+            |all: &Ways| text(all, "out", &Style::default()).contains("worstcase partition create");
+        assert!(proposes(&all));
+        all.partition = Some("worstcase".into());
+        assert!(!proposes(&all));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the user sees while `bench` goes on, and what other displays take from it.
 
 use record::{Header, RunPlan, Scenario, ScenarioHead, Unit};
-use runner::{Live, Observer};
+use runner::{Live, Observer, Outcome, Run};
 use units::Nanos;
 
 use crate::output::{self, Stream};
@@ -37,6 +37,12 @@ pub struct Progress {
     is_unloaded: bool,
     /// Length of a scenario with its warm-up, where it is known.
     scenario_length: Option<Nanos>,
+}
+
+/// Measures, and shows how far it is.
+pub fn measure(run: Run) -> Result<Outcome> {
+    let mut progress = Progress::of(run.header());
+    run.measure(&mut progress)
 }
 
 impl Progress {

@@ -6,9 +6,11 @@ mod handover;
 mod inversion;
 mod job;
 mod memory;
+mod message;
 mod partner;
 
 use failure::Error;
+use record::Wake;
 use record::instrument::call::CallSetup;
 use sys::clock::Clock;
 use sys::shared::Word;
@@ -16,6 +18,7 @@ use units::CpuId;
 use wakepath::{Waker, Way};
 
 use crate::board::Recorder;
+use crate::event_core;
 use crate::job::{Place, Ready};
 use crate::used::{Used, used_by};
 use alone::{Device, FloatingPoint};
@@ -56,14 +59,27 @@ enum Make {
     Mmap,
     Device,
     FloatingPoint,
+    /// A message through threads.
+    Chain,
+    /// A message through so many objects to a core of the event machine that waits so.
+    Message {
+        wake: Wake,
+        stages: u8,
+    },
 }
 
 const fn wait(name: &'static str, title: &'static str, across: bool) -> Known {
     Known { name, title, alone: true, across, make: Make::Wait(name) }
 }
 
+const fn message(name: &'static str, title: &'static str, wake: Wake, stages: u8) -> Known {
+    // One that never sleeps has no CPU for the sender.
+    let alone = matches!(wake, Wake::RuntimeBlock);
+    Known { name, title, alone, across: true, make: Make::Message { wake, stages } }
+}
+
 /// All of them.
-pub const CALLS: [Known; 20] = [
+pub const CALLS: [Known; 27] = [
     wait("nanosleep", "clock_nanosleep: late by", false),
     wait("timerfd", "timerfd, read: late by", false),
     wait("posix-timer", "timer_create, sigwaitinfo: late by", false),
@@ -138,12 +154,63 @@ pub const CALLS: [Known; 20] = [
         across: false,
         make: Make::FloatingPoint,
     },
+    Known {
+        name: "chain",
+        title: "futexes, from thread to thread: until the third runs",
+        alone: true,
+        across: true,
+        make: Make::Chain,
+    },
+    message(
+        "runtime-block",
+        "message to a core of the runtime that sleeps: until its object has it",
+        Wake::RuntimeBlock,
+        1,
+    ),
+    message(
+        "runtime-pause",
+        "message to a core of the runtime that pauses: until its object has it",
+        Wake::RuntimePause,
+        1,
+    ),
+    message(
+        "runtime-spin",
+        "message to a core of the runtime that spins: until its object has it",
+        Wake::RuntimeSpin,
+        1,
+    ),
+    message(
+        "runtime-block-chain",
+        "message to a core of the runtime that sleeps: until its third object has it",
+        Wake::RuntimeBlock,
+        message::STAGES,
+    ),
+    message(
+        "runtime-pause-chain",
+        "message to a core of the runtime that pauses: until its third object has it",
+        Wake::RuntimePause,
+        message::STAGES,
+    ),
+    message(
+        "runtime-spin-chain",
+        "message to a core of the runtime that spins: until its third object has it",
+        Wake::RuntimeSpin,
+        message::STAGES,
+    ),
 ];
 
 impl Known {
     /// The one of that name.
     pub fn find(name: &str) -> Option<&'static Self> {
         CALLS.iter().find(|call| call.name == name)
+    }
+
+    /// Why this CPU cannot make it, if it cannot.
+    pub fn hindrance(&self) -> Option<&'static str> {
+        match self.make {
+            Make::Message { wake, .. } => event_core::hindrance(wake),
+            _ => None,
+        }
     }
 
     /// Prepares it for the calling thread, whose partners run on `cpu`.
@@ -165,6 +232,11 @@ impl Known {
             Make::Mmap => Box::new(Shootdown::by_mapping(standing)?),
             Make::Device => Box::new(Device::begin()?),
             Make::FloatingPoint => Box::new(FloatingPoint::begin()),
+            Make::Chain => Box::new(Handover::begin(message::through_threads()?, standing)?),
+            Make::Message { wake, stages } => {
+                let ends = message::to_core(self.name, wake, stages)?;
+                Box::new(Handover::begin(ends, standing)?)
+            }
         })
     }
 }
@@ -237,7 +309,7 @@ mod tests {
     #[test]
     fn every_call_can_be_made_on_one_cpu_and_across_two() {
         let cpus: CpuList = sys::schedule::affinity(0).unwrap();
-        for known in CALLS {
+        for known in CALLS.into_iter().filter(|known| known.hindrance().is_none()) {
             for across in [false, true].into_iter().filter(|across| !across || cpus.len() > 1) {
                 if !(if across { known.across } else { known.alone }) {
                     continue;
@@ -269,7 +341,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        for known in CALLS {
+        for known in CALLS.into_iter().filter(|known| known.hindrance().is_none()) {
             assert_eq!(CALLS.iter().filter(|other| other.name == known.name).count(), 1, "{known:?}");
             assert!(known.alone || known.across, "{known:?} can be made nowhere");
         }

@@ -16,6 +16,7 @@ use units::CpuId;
 
 use crate::board::Recorder;
 use crate::clock::clock_of;
+use crate::event_core;
 use crate::job::{Place, Ready};
 use crate::used::{Used, used_by};
 pub use job::TimerJob;
@@ -61,36 +62,16 @@ impl Waking {
 
     #[cfg(target_has_atomic = "64")]
     fn of_runtime(wake: Wake, clock: Clock) -> failure::Result<Self> {
-        let wait = match wake {
-            Wake::RuntimePause => runtime::Wait::Pause,
-            Wake::RuntimeBlock => runtime::Wait::Block,
-            _ => runtime::Wait::Spin,
-        };
-        if let Some(why) = hindrance(wake) {
-            return Err(failure::Error::new(
-                format!("--wake {wake}: {why}"),
-                "--wake runtime-spin does without",
-            ));
+        match event_core::hindrance(wake) {
+            Some(why) => Err(event_core::refused(&format!("--wake {wake}"), why)),
+            None => Ok(Self::Dispatched(Box::new(dispatched::Dispatched::new(wake, clock)?))),
         }
-        let refused = |error| failure::Error::new(format!("make an event machine: {error:?}"), "");
-        Ok(Self::Dispatched(Box::new(dispatched::Dispatched::new(wait, clock).map_err(refused)?)))
     }
 
     #[cfg(not(target_has_atomic = "64"))]
     fn of_runtime(wake: Wake, _: Clock) -> failure::Result<Self> {
-        let message = format!("--wake {wake}: this CPU has no atomic operations on 64 bits");
-        Err(failure::Error::new(message, "wait in the kernel: --wake nanosleep"))
+        Err(event_core::refused(&format!("--wake {wake}"), event_core::NARROW))
     }
-}
-
-/// Why this CPU cannot wait so, if it cannot.
-pub fn hindrance(wake: Wake) -> Option<&'static str> {
-    #[cfg(target_has_atomic = "64")]
-    let can_pause = runtime::can_pause();
-    #[cfg(not(target_has_atomic = "64"))]
-    let can_pause = false;
-    (wake == Wake::RuntimePause && !can_pause)
-        .then_some("this CPU has no instruction to pause by (tpause, wfe)")
 }
 
 impl<'a> Thread<'a> {

@@ -14,7 +14,7 @@ use units::{CpuList, Nanos};
 use crate::options::{self, CStatesChoice, Form, LOADED, MEASURED, Measuring, OUTPUT};
 use crate::output::{self, Stream};
 use crate::presets::{self, Preset};
-use crate::progress::{Progress, amount};
+use crate::progress::{self, amount};
 use failure::{Error, Result};
 
 const EXAMPLES: &str = "\
@@ -142,8 +142,7 @@ impl Bench {
         if !is_brought_back(run.header(), run.path()) {
             say_where(run.path(), self.out.is_some());
         }
-        let mut progress = Progress::of(run.header());
-        let outcome = run.measure(&mut progress)?;
+        let outcome = progress::measure(run)?;
         Ok(output::conclude(&outcome, || self.show(&outcome, earlier.as_ref(), around)))
     }
 

@@ -33,7 +33,7 @@ use record::{Record, Request};
 use runner::{Means, Run};
 
 use crate::output;
-use crate::progress::Progress;
+use crate::progress;
 use failure::{Error, Result};
 
 /// Finds, explains and cuts the worst-case latency of a Linux system.
@@ -101,9 +101,7 @@ fn measure(request: &str) -> ExitCode {
 
 /// Measures in silence, but for what goes wrong and how far it is.
 fn measured(request: Request) -> Result<ExitCode> {
-    let run = Run::prepare(request, &means())?;
-    let mut progress = Progress::of(run.header());
-    let outcome = run.measure(&mut progress)?;
+    let outcome = Run::prepare(request, &means()).and_then(progress::measure)?;
     Ok(output::conclude(&outcome, || Ok(())))
 }
 

@@ -62,7 +62,10 @@ impl CallOptions {
     fn chosen(&self, has_second: bool) -> Vec<ChosenCall> {
         let is_chosen = |known: &&Known| match &self.calls[..] {
             [] => known.name == CallPlan::USUAL,
-            names => names.iter().any(|name| name == ALL || name == known.name),
+            names => names.iter().any(|name| match &**name {
+                ALL => known.hindrance().is_none(),
+                name => name == known.name,
+            }),
         };
         let places = |known: &'static Known| {
             let place = |across| ChosenCall { call: known.name.to_owned(), across };

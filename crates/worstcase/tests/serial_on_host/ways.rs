@@ -61,7 +61,7 @@ fn a_core_that_spins_never_sleeps_and_one_that_blocks_does_each_time() {
     let (switches, woken, record) = switches(directory.path(), spins);
     assert!(woken > 0 && switches * 20 < woken, "{switches} switches in {woken} wake-ups");
     assert!(!record.all_warnings().any(|warning| warning.id == WarningId::DidNotSleep), "it is not to sleep");
-    assert_eq!(spins.cpus_taken, 1);
+    assert_eq!((spins.cpus_taken, &all.partition), (1, &None));
     assert!(spins.notes.iter().any(|note| note.contains("is not a partition")), "{:?}", spins.notes);
     // The median of a run that nobody disturbs: no wake-up of the kernel is in it.
     let median = |name: &str| way(&all, name).figures[0].median.unwrap();
@@ -74,6 +74,38 @@ fn a_core_that_spins_never_sleeps_and_one_that_blocks_does_each_time() {
         .output()
         .unwrap();
     assert_eq!(serde_json::from_slice::<Ways>(&shown.stdout).unwrap(), all);
+}
+
+/// A core that spins is handed a message without a wake-up, and passes it on without one.
+#[test]
+fn messages_from_another_cpu_reach_threads_and_cores() {
+    if !is_root() {
+        return skipped("real-time priorities need root");
+    }
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skipped("messages come from a second CPU");
+    }
+    for (task, calls) in [("message", ["futex", "runtime-spin"]), ("stages", ["chain", "runtime-spin-chain"])]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let options =
+            ["--task", task, "--only", "fifo,runtime-spin", "--loads", "idle", "-D", "2s", "--json"];
+        let output = ways(directory.path(), &options);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let all: Ways = serde_json::from_slice(&output.stdout).unwrap();
+        let median = |name: &str| way(&all, name).figures[0].median.unwrap();
+        assert!(
+            median("runtime-spin") < median("fifo"),
+            "{task}: {} {}",
+            median("runtime-spin"),
+            median("fifo")
+        );
+        for (name, call) in ["fifo", "runtime-spin"].into_iter().zip(calls) {
+            let (_, received, record) = switches(directory.path(), way(&all, name));
+            assert!(received > 100, "{name}: {received} messages");
+            assert_eq!(record.scenarios[0].head.planned.setup.to_string(), format!("{call} across"));
+        }
+    }
 }
 
 /// What is asked for and cannot be had leaves nothing behind; what is interrupted keeps what it had.

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use record::ways::Way;
-use record::{Machine, Wake};
+use record::instrument::call::{CallPlan, ChosenCall};
+use record::instrument::timer::TimerPlan;
+use record::ways::{Task, Way};
+use record::{InstrumentPlan, Machine, Wake};
 use serde::Deserialize;
-use units::Policy;
+use units::{CpuList, Nanos, Policy};
 
 use failure::{Error, Result};
 
@@ -36,12 +38,17 @@ struct Sign {
 }
 
 /// How a way is measured.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
     #[serde(deserialize_with = "policy")]
     pub policy: Policy,
+    /// What wakes it for an activation.
     pub wake: Wake,
+    /// The call that hands it a message.
+    message: String,
+    /// And the one that hands it through three stages.
+    stages: String,
     /// Whether it is to have its CPU for itself.
     pub partition: Partition,
 }
@@ -95,23 +102,34 @@ impl Known {
 }
 
 impl Measured {
+    /// What measures the task. `senders`: CPUs from which messages come.
+    pub fn instrument(&self, task: Task, interval: Nanos, senders: CpuList) -> InstrumentPlan {
+        let call = match task {
+            Task::Activation => return InstrumentPlan::Timer(TimerPlan::every(interval, self.wake)),
+            Task::Message => &self.message,
+            Task::Stages => &self.stages,
+        };
+        let calls = vec![ChosenCall { call: call.clone(), across: true }];
+        InstrumentPlan::Call(CallPlan { calls, all: false, interval, burst: Nanos::ZERO, partners: senders })
+    }
+
     /// CPUs that nothing else has while it runs.
-    pub fn cpus_taken(self, is_partitioned: bool) -> u32 {
+    pub fn cpus_taken(&self, is_partitioned: bool) -> u32 {
         u32::from(self.wake.keeps_the_cpu() || (self.partition != Partition::No && is_partitioned))
     }
 }
 
 /// Why a way is not measured here, as far as that is known before it is tried.
 pub fn why_not(known: &Known, machine: &Machine, is_partitioned: bool) -> Option<String> {
-    if !is_partitioned && known.measured.is_some_and(|one| one.partition == Partition::Needed) {
+    if !is_partitioned && known.measured.as_ref().is_some_and(|one| one.partition == Partition::Needed) {
         return Some("there is no partition: worstcase partition create makes one".to_owned());
     }
     if let Some(sign) = &known.file {
         return Some(if Path::new(&sign.path).exists() { &sign.found } else { &sign.absent }.clone());
     }
-    match known.measured {
+    match &known.measured {
         None => Some(of_preemption(machine)),
-        Some(measured) => probe::timer::hindrance(measured.wake).map(str::to_owned),
+        Some(measured) => probe::event_core::hindrance(measured.wake).map(str::to_owned),
     }
 }
 
@@ -137,7 +155,8 @@ mod tests {
         let machine = Machine::default();
         for known in all().unwrap() {
             let reason = why_not(&known, &machine, true);
-            let is_possible = known.measured.is_some_and(|one| probe::timer::hindrance(one.wake).is_none());
+            let is_possible =
+                known.measured.as_ref().is_some_and(|one| probe::event_core::hindrance(one.wake).is_none());
             assert_eq!(is_possible, reason.is_none(), "{}: {reason:?}", known.name);
         }
     }

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use record::instrument::timer::TimerPlan;
 use record::time::UtcTime;
-use record::ways::{self, WAYS_VERSION, Way, Ways};
-use record::{CStates, Effect, InstrumentPlan, Out, Request, WarningId};
+use record::ways::{self, Task, WAYS_VERSION, Way, Ways};
+use record::{CStates, Effect, Out, Request, WarningId};
 use runner::{Outcome, Run};
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos, Policy, Seed};
@@ -19,23 +18,28 @@ use units::{CpuId, CpuList, Nanos, Policy, Seed};
 use self::catalogue::{Known, Measured, Partition};
 use crate::options::{self, MEASURED, OUTPUT};
 use crate::output::{self, Stream};
-use crate::progress::Progress;
+use crate::progress;
 use failure::{Error, Result};
 
 /// Do the same task in each way that this machine has, and compare
 ///
-/// The task is an activation each period. It is done by an ordinary thread, a SCHED_FIFO thread, one in a partition, and a core of
+/// The task is an activation each period, or a message. It is done by an ordinary thread, a SCHED_FIFO thread, one in a partition, and a core of
 /// the runtime that sleeps, pauses or spins; each in turn, under the same loads. With a partition the loads have all CPUs outside it,
 /// without one all but the task's. What this machine cannot do is named with the reason.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase ways                            every way that can be measured here\n  \
     worstcase ways -D 1m --loads full         longer, under one load\n  \
-    worstcase ways --only fifo,runtime-spin   two of them")]
+    worstcase ways --only fifo,runtime-spin   two of them\n  \
+    worstcase ways --task message             a message from another CPU")]
 pub struct WaysCommand {
     /// These ways alone
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = MEASURED)]
     only: Vec<String>,
+
+    /// What is done: activation, message (from another CPU), stages (a message that two pass on to a third)
+    #[arg(long, value_name = "TASK", default_value = "activation", value_parser = task, hide_possible_values = true, help_heading = MEASURED)]
+    task: Task,
 
     /// The CPU that the task runs on [default: the last one, or the partition's first]
     #[arg(long, value_name = "CPU", help_heading = MEASURED)]
@@ -53,7 +57,7 @@ pub struct WaysCommand {
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = options::duration, help_heading = MEASURED)]
     duration: Nanos,
 
-    /// Period of the task
+    /// From one activation or message to the next
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "1ms", value_parser = options::length, help_heading = MEASURED)]
     interval: Nanos,
 
@@ -122,10 +126,15 @@ impl WaysCommand {
         let Some(measured) = known.measured.filter(|_| why_not.is_none()) else {
             return Ok((Way { why_not, ..way }, false));
         };
+        let place_of_it = setup.place(&measured);
+        if self.task != Task::Activation && place_of_it.senders.is_empty() {
+            let why_not = Some(place_of_it.no_sender());
+            return Ok((Way { why_not, ..way }, false));
+        }
         let place = directory.join(&way.name);
         output::news(&format!("{}: {}", way.name, way.title));
-        let request = setup.request(self, &measured, &place);
-        let outcome = match measure(request) {
+        let request = setup.request(self, &measured, place_of_it, &place);
+        let outcome = match Run::prepare(request, &super::means()).and_then(progress::measure) {
             Ok(outcome) => outcome,
             // What hinders the first hinders all.
             Err(error) if is_first => return Err(error),
@@ -134,7 +143,7 @@ impl WaysCommand {
         way.record = Some(way.name.clone());
         way.figures = report::ways::under_loads(&outcome.record);
         way.cpus_taken = measured.cpus_taken(setup.is_partitioned());
-        way.notes = notes(&measured, setup, &outcome);
+        way.notes = notes(self.task, &measured, setup, &outcome);
         Ok((way, outcome.interrupted))
     }
 
@@ -156,14 +165,8 @@ impl WaysCommand {
     }
 }
 
-fn measure(request: Request) -> Result<Outcome> {
-    let run = Run::prepare(request, &super::means())?;
-    let mut progress = Progress::of(run.header());
-    run.measure(&mut progress)
-}
-
 /// What has to be known of a way's figures.
-fn notes(measured: &Measured, setup: &Setup, outcome: &Outcome) -> Vec<String> {
+fn notes(task: Task, measured: &Measured, setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let outside = (measured.partition == Partition::Wanted && !setup.is_partitioned())
         .then(|| format!("CPU {} is not a partition: everything else may run there too", setup.cpu));
     let judged = &outcome.record.judgement;
@@ -173,13 +176,40 @@ fn notes(measured: &Measured, setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let ids: BTreeSet<String> = doubts.map(|one| one.id.to_string()).collect();
     let doubts = (!ids.is_empty()).then(|| format!("in doubt: {}", Vec::from_iter(ids).join(", ")));
     let warns = |id| outcome.record.all_warnings().any(|one| one.id == id);
-    let throttled = (measured.wake.keeps_the_cpu() && warns(WarningId::ThrottlingOn)).then(|| {
+    // A core that is sent messages rests between two of them.
+    let is_busy = task == Task::Activation && measured.wake.keeps_the_cpu();
+    let throttled = (is_busy && warns(WarningId::ThrottlingOn)).then(|| {
         "the kernel takes time from real-time threads that never sleep, for ordinary ones that wait: sysctl \
          kernel.sched_rt_runtime_us, and the fair server since Linux 6.12"
             .to_owned()
     });
     let lost = judged.losses.iter().map(|lost| format!("lost: {lost}"));
     outside.into_iter().chain(throttled).chain(doubts).chain(lost).collect()
+}
+
+/// Where a way is measured.
+struct Place {
+    cpu: CpuId,
+    /// From where it can be sent messages.
+    senders: CpuList,
+    partition: Option<String>,
+}
+
+impl Place {
+    fn no_sender(&self) -> String {
+        match &self.partition {
+            Some(name) => format!(
+                "partition {name} has no second CPU for the sender, which is a thread of the same process"
+            ),
+            None => "there is no second CPU for the sender outside the partition".to_owned(),
+        }
+    }
+}
+
+fn task(name: &str) -> std::result::Result<Task, String> {
+    let known = [("activation", Task::Activation), ("message", Task::Message), ("stages", Task::Stages)];
+    let found = known.iter().find(|(one, _)| *one == name);
+    found.map(|(_, task)| *task).ok_or_else(|| "activation, message or stages".to_owned())
 }
 
 /// What is alike for all ways.
@@ -193,6 +223,8 @@ struct Setup {
     /// All CPUs but the task's, or but the partition's: those of the loads.
     others: CpuList,
     partition: Option<String>,
+    /// The partition's CPUs.
+    own: CpuList,
     seed: Seed,
 }
 
@@ -221,6 +253,7 @@ impl Setup {
             ));
         };
         let outside = if own.is_some() { last } else { cpu };
+        let own = own.unwrap_or_default();
         let seed = asked.seed.unwrap_or_else(runner::plan::drawn_seed);
         Ok(Self {
             started: UtcTime(sys::clock::unix_seconds()),
@@ -229,6 +262,7 @@ impl Setup {
             outside,
             others,
             partition: partition.map(|one| one.group),
+            own,
             seed,
         })
     }
@@ -237,12 +271,24 @@ impl Setup {
         self.partition.is_some()
     }
 
+    fn place(&self, measured: &Measured) -> Place {
+        let partition = self.partition.clone().filter(|_| measured.partition != Partition::No);
+        let (cpu, all) = match &partition {
+            // The sender is a thread of the same process, which is in the partition as a whole.
+            Some(_) => (self.cpu, &self.own),
+            None => (self.outside, &self.machine.cpus.for_loads(&self.own)),
+        };
+        Place { cpu, senders: all.iter().filter(|one| *one != cpu).collect(), partition }
+    }
+
     fn nothing_yet(&self, asked: &WaysCommand) -> Ways {
         Ways {
             ways_version: WAYS_VERSION,
             tool: runner::tool(),
             started: self.started,
             machine: self.machine.clone(),
+            task: asked.task,
+            partition: self.partition.clone(),
             interval: asked.interval,
             duration: asked.duration,
             loads: asked.loads.clone(),
@@ -251,15 +297,13 @@ impl Setup {
         }
     }
 
-    fn request(&self, asked: &WaysCommand, measured: &Measured, place: &Path) -> Request {
+    fn request(&self, asked: &WaysCommand, measured: &Measured, place: Place, directory: &Path) -> Request {
         let usual = Request::default();
-        let partition = self.partition.clone().filter(|_| measured.partition != Partition::No);
-        let cpu = if measured.partition == Partition::No { self.outside } else { self.cpu };
         Request {
-            instrument: InstrumentPlan::Timer(TimerPlan::every(asked.interval, measured.wake)),
+            instrument: measured.instrument(asked.task, asked.interval, place.senders),
             loads: asked.loads.clone(),
-            cpus: Some(CpuList::from_iter([cpu])),
-            partition,
+            cpus: Some(CpuList::from_iter([place.cpu])),
+            partition: place.partition,
             load_cpus: Some(self.others.clone()),
             duration: Some(asked.duration),
             policy: measured.policy,
@@ -268,8 +312,8 @@ impl Setup {
             repeat: 1,
             seed: Some(self.seed),
             // By which a comparison of records names it.
-            note: place.file_name().map(|name| format!("way: {}", name.to_string_lossy())),
-            out: Some(Out::Directory(place.to_owned())),
+            note: directory.file_name().map(|name| format!("way: {}", name.to_string_lossy())),
+            out: Some(Out::Directory(directory.to_owned())),
             ..usual
         }
     }
