@@ -90,6 +90,11 @@ impl Live {
         self.count
     }
 
+    /// Wake-ups of which the trace lacks the end.
+    pub fn unfinished(&self) -> u64 {
+        self.wake_ups.unfinished()
+    }
+
     /// What all wake-ups and handlers took so far.
     pub fn overview(&self) -> Overview {
         self.watching.overview()

@@ -39,6 +39,8 @@ pub struct WakeUps {
     woken: BTreeMap<i32, Nanos>,
     /// When a thread was due last.
     last: BTreeMap<i32, Nanos>,
+    /// Wake-ups whose end is in no event.
+    unfinished: u64,
 }
 
 impl WakeUps {
@@ -61,7 +63,9 @@ impl WakeUps {
                     .armed
                     .remove(&task.tid)
                     .filter(|(timer, due)| self.runs.get(&event.cpu) == Some(timer) && *due <= event.at);
-                self.woken.insert(task.tid, armed.map_or(event.at, |(_, due)| due));
+                let before = self.woken.insert(task.tid, armed.map_or(event.at, |(_, due)| due));
+                // It cannot be woken again unless it has run and slept meanwhile.
+                self.unfinished += u64::from(before.is_some());
             }
             Kind::Switch { next, .. } => {
                 let due = self.woken.remove(&next.tid)?;
@@ -74,8 +78,14 @@ impl WakeUps {
         None
     }
 
+    /// Wake-ups whose end is in no event, so that how late they were is not known.
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
     /// Events were lost: nothing that was under way is known any more.
     pub fn lose(&mut self) {
+        self.unfinished += self.woken.len() as u64;
         self.runs.clear();
         self.armed.clear();
         self.woken.clear();
@@ -101,6 +111,20 @@ mod tests {
         let switch = event(2_000, 0, Kind::Switch { previous: Task::default(), next: own });
         let each = events.iter().chain([&switch]);
         each.filter_map(|event| wake_ups.see(event, |tid, _| tid == OWN)).last().map(|one| one.due)
+    }
+
+    /// Events of a task can be missing as a whole: a wake-up without its end is no punctual one.
+    #[test]
+    fn a_wake_up_whose_switch_is_in_no_event_is_counted_apart() {
+        let mut wake_ups = WakeUps::default();
+        let own = Task { tid: OWN, ..Task::default() };
+        let waking = |at| event(at, 0, Kind::Waking(own.clone()));
+        let switch = |at| event(at, 0, Kind::Switch { previous: Task::default(), next: own.clone() });
+        let events = [waking(1), waking(2), switch(3), waking(4)];
+        let seen = events.iter().filter_map(|event| wake_ups.see(event, |tid, _| tid == OWN)).count();
+        assert_eq!((seen, wake_ups.unfinished()), (1, 1));
+        wake_ups.lose();
+        assert_eq!(wake_ups.unfinished(), 2);
     }
 
     #[test]

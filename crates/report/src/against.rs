@@ -38,8 +38,8 @@ pub fn configs(
         }));
     } else if !others.is_empty() {
         lines.push(format!(
-            "{} of which no rule speaks (--all shows them)",
-            count_of(others.len() as u64, "more difference")
+            "not shown without --all: {} of which no rule speaks",
+            count_of(others.len() as u64, "difference")
         ));
     }
     finished(lines)
@@ -64,8 +64,8 @@ pub fn audits(differences: &[RuleDifference], ours: &str, theirs: &str, all: boo
     }
     if !all && !others.is_empty() {
         lines.push(format!(
-            "{} in value alone (--all shows them)",
-            count_of(others.len() as u64, "more difference")
+            "not shown without --all: {} in value alone",
+            count_of(others.len() as u64, "difference")
         ));
     }
     finished(lines)
@@ -82,6 +82,10 @@ fn head(changes: &[Change], ours: &str, theirs: &str, style: &Style) -> Vec<Stri
     let all = count_of(changes.len() as u64, "difference");
     let all = if counts.is_empty() { all } else { format!("{all}: {}", counts.join(", ")) };
     let mut lines = wrap("against: ", &harmless(&format!("{ours} -> {theirs}: {all}")), 9, style.width);
+    if count(Change::Other) > 0 {
+        let meaning = "other: no rule passes on one side and fails on the other";
+        lines.extend(wrap("         ", meaning, 9, style.width));
+    }
     lines.push(String::new());
     lines
 }

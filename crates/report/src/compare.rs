@@ -191,14 +191,30 @@ impl<'a> Comparison<'a> {
         let letter = letter(record);
         if parts.iter().all(|(kind, heads)| *kind == Tells::Nothing || heads.is_empty()) {
             return format!(
-                "Which tail is shorter, A's or {letter}'s, is not known: under no load do both runs have the intervals that would \
-                 tell. Longer runs have them, and trials: worstcase tune trial."
+                "Which tail is shorter, A's or {letter}'s, is not known: {}. Longer runs have intervals that tell, and trials: \
+                 worstcase tune trial.",
+                self.hindrances(record, &heads)
             );
         }
         let said = parts.iter().filter(|(_, heads)| !heads.is_empty());
         let said: Vec<String> =
             said.map(|(kind, heads)| format!("{} {}", kind.words(), heads.join(", "))).collect();
         format!("{letter}'s block maxima against A's: {}.", said.join("; "))
+    }
+
+    /// Why block maxima cannot be compared: `idle, vm: latencies changed during a run; cpu: too few block maxima`.
+    fn hindrances(&self, record: usize, heads: &[String]) -> String {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (column, head) in heads.iter().enumerate() {
+            let reason = self.tails[record][column].hindrance(&self.tails[0][column]);
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, heads)) => heads.push(head),
+                None => reasons.push((reason, vec![head])),
+            }
+        }
+        let said: Vec<String> =
+            reasons.iter().map(|(reason, heads)| format!("{}: {reason}", heads.join(", "))).collect();
+        said.join("; ")
     }
 
     fn has_ratios(&self) -> bool {

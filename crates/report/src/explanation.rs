@@ -49,10 +49,11 @@ pub fn hit(hit: &Hit, unit: Unit, style: &Style) -> String {
     text
 }
 
-/// What late wake-ups of a machine that was watched come to; `count` is how many wake-ups there were.
+/// What late wake-ups of a machine that was watched come to; `count` is how many wake-ups there were, beside those of which the
+/// trace lacks the end.
 pub fn watched(
     hits: &[Hit],
-    count: u64,
+    (count, unfinished): (u64, u64),
     seconds: f64,
     (tracing, overview): (&Tracing, &Overview),
     style: &Style,
@@ -64,14 +65,21 @@ pub fn watched(
         "{late} of {wake_ups} in {seconds:.1} s were {} late or more",
         unit.with_name(tracing.threshold)
     );
-    let mut text = style.paint(Tone::Strong, &paragraph(&head, 0, style.width));
+    let unknown = match unfinished {
+        0 => String::new(),
+        _ => format!(
+            "; how late {} came is not known, because the trace has no switch to the thread",
+            count_of(unfinished, "more wake-up")
+        ),
+    };
+    let mut text = style.paint(Tone::Strong, &paragraph(&(head + &unknown), 0, style.width));
     text.extend(doubts_of(tracing, unit).iter().map(|doubt| paragraph(doubt, 2, style.width)));
     if !hits.is_empty() {
         let totals = totals(hits);
         text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
         text.extend(what_helps(&totals.causes).iter().map(|line| paragraph(line, 2, style.width)));
     }
-    let overview = overview::text(overview, count, unit, style);
+    let overview = overview::text(overview, count.saturating_add(unfinished), unit, style);
     text + if overview.is_empty() { "" } else { "\n" } + &overview
 }
 

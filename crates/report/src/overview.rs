@@ -27,20 +27,20 @@ pub(crate) fn text(overview: &Overview, all: u64, unit: Unit, style: &Style) -> 
 
 /// What the parts are of. Buffers that wrapped, and the reading of them, have lost activations.
 pub(crate) fn heading(overview: &Overview, all: u64) -> String {
-    let seen = overview.activations.saturating_add(overview.others);
-    let lost = match all.saturating_sub(seen) {
-        0 => String::new(),
-        lost => format!("; the trace does not have the other {lost}"),
-    };
-    format!("{} in parts{lost}", count(overview))
-}
-
-/// `3986 traced activations (14 more not whole, or begun by something else than their timer)`
-fn count(overview: &Overview) -> String {
-    let whole = count_of(overview.activations, "traced activation");
-    match overview.others {
-        0 => whole,
-        others => format!("{whole} ({others} more not whole, or begun by something else than their timer)"),
+    let (whole, others) = (overview.activations, overview.others);
+    let lost = all.saturating_sub(whole.saturating_add(others));
+    let left_out = [
+        (others, "cut off, or not begun by their own timer"),
+        (lost, "no longer in the trace when it was read"),
+    ];
+    let left_out: Vec<String> =
+        left_out.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+    match left_out.is_empty() {
+        true => format!("{} in parts", count_of(whole, "traced activation")),
+        false => {
+            let all = count_of(all.max(whole.saturating_add(others)), "traced activation");
+            format!("{whole} of {all} in parts; without {}", left_out.join(", and "))
+        }
     }
 }
 

@@ -13,6 +13,8 @@ const ALIKE: u64 = 50;
 const LEAST: usize = 4;
 /// Activations that a period of delays spans at least: below that chance makes periods out of the grid of activations.
 const SHORTEST_PERIOD: u64 = 20;
+/// How many times its own median a CPU's latency must be for it to have been late.
+const LATE: u64 = 3;
 /// How many times one maximum must exceed the others to stand alone.
 const APART: u64 = 5;
 
@@ -105,13 +107,14 @@ fn worst_of(scenario: &Scenario) -> Vec<Worst<'_>> {
     worst
 }
 
-/// Other CPUs that were kept at the same time for a quarter as long or longer.
+/// Other CPUs that were kept at the same time for a quarter as long or longer, and for longer than is usual there.
 fn same_moment(sample: Worst<'_>, worst: &[Worst<'_>], unit: Unit) -> Option<String> {
     let overlaps = |other: &&Worst<'_>| {
         other.series.cpu != sample.series.cpu
             && other.begins < sample.ends()
             && sample.begins < other.ends()
             && other.latency.0 >= sample.latency.0 / 4
+            && is_late(other)
     };
     let mut others: Vec<&Worst<'_>> = Vec::new();
     for other in worst.iter().filter(overlaps) {
@@ -132,6 +135,11 @@ fn same_moment(sample: Worst<'_>, worst: &[Worst<'_>], unit: Unit) -> Option<Str
             unit.with_name(others[0].latency)
         )),
     }
+}
+
+fn is_late(one: &Worst<'_>) -> bool {
+    let median = one.series.observed.quantile(0.5);
+    median.is_some_and(|median| one.latency.0 >= median.0.saturating_mul(LATE))
 }
 
 /// A CPU that was late alone. What was missed was waited for, and counts: a response that did not come is in no other figure.

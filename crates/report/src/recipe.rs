@@ -1,6 +1,6 @@
 //! What `check --recipe` says.
 
-use audit::recipe::{Examination, Remark};
+use audit::recipe::{Examination, NotJudged, Remark};
 
 use crate::findings::{MARK, marked};
 use crate::style::Style;
@@ -13,10 +13,27 @@ pub fn recipe(examination: &Examination, name: &str, count: usize, style: &Style
     lines.push(String::new());
     lines.extend(examination.remarks.iter().flat_map(|remark| paragraph(remark, style)));
     if examination.remarks.is_empty() && examination.is_understood() {
-        let rest = if understood(examination) < count { "; other lines were not judged" } else { "" };
+        let has_others = understood(examination) + examination.not_judged.len() < count;
+        let rest = if has_others { "; other lines were not judged" } else { "" };
         lines.extend(wrap("", &format!("nothing is wrong with what was understood{rest}"), 0, style.width));
     }
+    if !examination.not_judged.is_empty() {
+        lines.extend(wrap("not judged: ", &harmless(&not_judged(examination)), 2, style.width));
+    }
     lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// The first lines of which nothing is known.
+fn not_judged(examination: &Examination) -> String {
+    const SHOWN: usize = 8;
+    let all = &examination.not_judged;
+    let line = |one: &NotJudged| format!("line {} ({})", one.line, one.excerpt);
+    let shown: Vec<String> = all.iter().take(SHOWN).map(line).collect();
+    let more = match all.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}: no table of worstcase has what is set or run there", shown.join(", "))
 }
 
 /// How many items were.
@@ -39,6 +56,9 @@ fn contents(examination: &Examination, name: &str, lines: usize) -> String {
     let lines = count_of(lines as u64, "line");
     match (examination.is_understood(), examination.unknown) {
         (true, _) => format!("{name}: {} in {lines}", parts.join(", ")),
+        (false, 0) if !examination.not_judged.is_empty() => {
+            format!("{name}: nothing that worstcase knows was found in {lines}")
+        }
         (false, 0) => format!("{name}: no command, kernel parameter or setting was found in {lines}"),
         (false, unknown) => {
             let what = count_of(unknown as u64, "setting");

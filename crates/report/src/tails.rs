@@ -24,11 +24,13 @@ impl Tail {
     pub fn of(record: &Record, key: &Key) -> Self {
         let gathered = gather(record);
         let cpus = gathered.iter().filter(|gathered| is_of(gathered, key)).map(Gathered::sequence);
-        Self::of_cpus(&cpus.collect::<Vec<_>>())
+        Self::of_cpus(&cpus.collect::<Vec<_>>(), gathered.len())
     }
 
-    fn of_cpus(cpus: &[Sequence]) -> Self {
-        let least = LEAST_ALIKE / cpus.len().max(1) as f64;
+    /// Of CPUs that are some of `series` in the run: one of these is called uneven by chance no more often than the run's own
+    /// claims call it so.
+    fn of_cpus(cpus: &[Sequence], series: usize) -> Self {
+        let least = LEAST_ALIKE / series.max(1) as f64;
         let alike = |cpu: &Sequence| Stationarity::of(cpu).is_some_and(|tests| tests.probability() >= least);
         let alike = !cpus.is_empty() && cpus.iter().all(alike);
         let sequence = together(cpus);
@@ -41,6 +43,14 @@ impl Tail {
     /// blocks or was not alike throughout.
     pub fn against(&self, first: &Self) -> Option<Comparison> {
         if self.alike && first.alike { self.sequence.against(&first.sequence) } else { None }
+    }
+
+    /// Why that is none.
+    pub fn hindrance(&self, first: &Self) -> &'static str {
+        match (first.alike, self.alike) {
+            (true, true) => "too few block maxima",
+            _ => "latencies changed during a run",
+        }
     }
 }
 

@@ -15,7 +15,7 @@ fn tail(family: Family, seed: u64, at_once: bool) -> Tail {
     let cpu = |seed| sequence(&family.draw(COUNT, seed));
     let first = cpu(seed);
     let second = if at_once { first.clone() } else { cpu(seed + 1_000_000) };
-    Tail::of_cpus(&[first, second])
+    Tail::of_cpus(&[first, second], 2)
 }
 
 /// In how many runs an interval of p99.9 and one of the ratio of two runs is given, and in how many it is wrong.

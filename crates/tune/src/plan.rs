@@ -13,7 +13,7 @@ pub use crate::setting::{Change, Handlers, Refusal, Step, Threads};
 pub struct Request {
     /// The rule's id.
     pub rule: String,
-    /// What should be.
+    /// What is so, and should not be; of what is asked for by hand, what should be.
     pub title: String,
     /// The mechanism, in a line.
     pub why: String,

@@ -100,14 +100,20 @@ pub fn words(line: &str) -> Option<Vec<String>> {
     let bare = line.trim_start_matches("~ ").trim_start_matches(['$', '#']).trim_start();
     let words: Vec<String> = bare.split_whitespace().map(str::to_owned).collect();
     let words = unwrapped(&words).to_vec();
-    let program = words.first()?.rsplit('/').next()?.to_owned();
-    let has_arguments = words.get(1).is_some_and(|word| word.starts_with(['-', '/', '.']));
-    let is_program = PROGRAMS.contains(&program.as_str()) && (program != "config" || words[0].contains('/'))
-        || tools::is_known(&program) && words.len() > 1
-        || WORDS.contains(&program.as_str()) && has_arguments;
+    words.first()?;
+    let is_program = is_known(&words);
     // A path in a line of fields, as of /etc/passwd, is not what is typed.
     let is_field = words[0].contains(':');
     (line.starts_with("$ ") || is_program && !is_field).then_some(words)
+}
+
+/// Whether they begin with a program that these recipes use.
+pub fn is_known(words: &[String]) -> bool {
+    let Some(program) = words.first().and_then(|word| word.rsplit('/').next()) else { return false };
+    let has_arguments = words.get(1).is_some_and(|word| word.starts_with(['-', '/', '.']));
+    PROGRAMS.contains(&program) && (program != "config" || words[0].contains('/'))
+        || tools::is_known(program) && words.len() > 1
+        || WORDS.contains(&program) && has_arguments
 }
 
 #[cfg(test)]

@@ -142,6 +142,15 @@ impl Remark {
     }
 }
 
+/// Something that a machine would read, of which nothing is known here.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct NotJudged {
+    /// The line, from 1.
+    pub line: usize,
+    /// Its beginning.
+    pub excerpt: String,
+}
+
 /// What was looked at, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Examination {
@@ -157,6 +166,8 @@ pub struct Examination {
     pub settings: usize,
     /// How many settings of known files no table has.
     pub unknown: usize,
+    /// What the machine would read and no table has: neither right nor wrong.
+    pub not_judged: Vec<NotJudged>,
     /// What is wrong, by line.
     pub remarks: Vec<Remark>,
 }
@@ -202,17 +213,55 @@ pub fn examine(text: &str, target: Target) -> Examination {
     remarks
         .order_by(|a, b| (a.line, a.id, &a.excerpt, b.severity).cmp(&(b.line, b.id, &b.excerpt, a.severity)));
     remarks.dedup_by(|a, b| (a.id, &a.excerpt, a.line) == (b.id, &b.excerpt, b.line));
+    let (statements, not_judged) = known(text, statements, &remarks, target);
     let count =
         |wanted: fn(&Statement) -> bool| statements.iter().filter(|statement| wanted(statement)).count();
+    let commands = commands_alone(&statements);
     Examination {
         parameters: count(|statement| matches!(statement, Statement::Word(_))),
         symbols: count(|statement| matches!(statement, Statement::Symbol(_))),
         sysctls: count(|statement| matches!(statement, Statement::Sysctl { .. })),
-        commands: count(|statement| matches!(statement, Statement::Command { .. })),
+        commands,
         settings,
         unknown,
+        not_judged,
         remarks,
     }
+}
+
+/// The statements of which something is known here, and what the others are. What there is a remark about is known.
+fn known(
+    text: &str,
+    statements: Vec<Statement>,
+    remarks: &[Remark],
+    target: Target,
+) -> (Vec<Statement>, Vec<NotJudged>) {
+    let is_known = |statement: &Statement| {
+        let line = statement.line();
+        remarks.iter().any(|remark| remark.line == line) || statement.is_known(target)
+    };
+    let (known, others): (Vec<_>, Vec<_>) = statements.into_iter().partition(is_known);
+    let excerpt = |line: usize| text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let mut not_judged: Vec<NotJudged> = others
+        .iter()
+        .map(Statement::line)
+        // The command that makes a write is not the one to be named.
+        .filter(|line| !known.iter().any(|known| known.line() == *line && !known.is_command()))
+        .map(|line| NotJudged { line, excerpt: excerpt(line).trim().chars().take(60).collect() })
+        .collect();
+    not_judged.order_by(Ord::cmp);
+    not_judged.dedup();
+    // A command is known that only makes a write of which nothing is.
+    let is_lost = |line| not_judged.iter().any(|one| one.line == line);
+    let known = known.into_iter().filter(|one| !one.is_command() || !is_lost(one.line())).collect();
+    (known, not_judged)
+}
+
+/// How many commands there are that make no other statement.
+fn commands_alone(statements: &[Statement]) -> usize {
+    let others: std::collections::BTreeSet<usize> =
+        statements.iter().filter(|one| !one.is_command()).map(Statement::line).collect();
+    statements.iter().filter(|one| one.is_command() && !others.contains(&one.line())).count()
 }
 
 /// What a text says: a file of a known format, a page with code in it, or lines of any sort.

@@ -1,5 +1,6 @@
 //! What a machine would read, found among what a person reads.
 
+use machine::grammar::files;
 use machine::{grammar, parameters};
 
 use super::commands;
@@ -7,6 +8,7 @@ use super::known::KNOWN;
 use super::loaders;
 use super::nearest::nearest;
 use super::prose;
+use super::{Target, writes};
 
 /// A value for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,31 @@ pub enum Statement {
 }
 
 impl Statement {
+    /// Its line, from 1.
+    pub fn line(&self) -> usize {
+        match self {
+            Self::Word(word) => word.line,
+            Self::Symbol(symbol) => symbol.line,
+            Self::Write(write) => write.line,
+            Self::Sysctl { line, .. } | Self::Command { line, .. } => *line,
+        }
+    }
+
+    /// Whether it is a command.
+    pub fn is_command(&self) -> bool {
+        matches!(self, Self::Command { .. })
+    }
+
+    /// Whether a table has it. Of words and symbols all names are known: others are remarked on.
+    pub fn is_known(&self, target: Target) -> bool {
+        match self {
+            Self::Word(_) | Self::Symbol(_) => true,
+            Self::Write(write) => writes::is_known(&write.path, target),
+            Self::Sysctl { name, .. } => writes::is_known(&files::path_of(name), target),
+            Self::Command { words, .. } => commands::is_known(words),
+        }
+    }
+
     /// Its line, from 1.
     pub fn line_mut(&mut self) -> &mut usize {
         match self {

@@ -14,6 +14,22 @@ fn nothing_is_found_in_a_sound_recipe() {
     assert_eq!((examination.parameters, examination.symbols, examination.sysctls), (5, 2, 1));
 }
 
+/// A kernel whose files no table has: its recipe says something all the same, and nothing of it is known.
+#[test]
+fn what_no_table_has_is_not_judged_and_nothing_of_it_passes() {
+    let target = Target { version: Some(KernelVersion::new(6, 99)), ..Target::default() };
+    let text = "echo 0 > /sys/foo/bar\nsysctl -w kernel.nosuch=1\n";
+    let examination = examine(text, target);
+    assert_eq!(examination.remarks, []);
+    let lines: Vec<usize> = examination.not_judged.iter().map(|one| one.line).collect();
+    assert_eq!(lines, [1, 2]);
+    assert!(!examination.is_understood(), "{examination:?}");
+    // What is known beside it is counted once, whatever it is written by.
+    let examination = examine(&format!("{text}sysctl -w kernel.sched_rt_runtime_us=-1\n"), target);
+    assert_eq!((examination.sysctls, examination.commands, examination.not_judged.len()), (1, 0, 2));
+    assert!(examination.is_understood());
+}
+
 #[test]
 fn a_misspelt_word_gets_a_suggestion() {
     let remarks =

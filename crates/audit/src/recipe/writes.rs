@@ -45,6 +45,14 @@ const FOREIGN: [&str; 14] = [
     "/proc/sys/kernel/modules_disabled",
 ];
 
+/// Whether it is known of a file what may be written there. A pattern is taken for one that is.
+pub fn is_known(path: &str, target: Target) -> bool {
+    path.contains(['*', '$', '<', '{'])
+        || files::file(path).is_some()
+        || settings::is_there(path, target.version) == Some(true)
+        || FOREIGN.iter().any(|known| path.starts_with(known))
+}
+
 /// A path in a directory that is wholly known, that nearly has the name of a file there.
 fn no_such_file(write: &Write, target: Target) -> Option<Remark> {
     let path = write.path.as_str();

@@ -132,6 +132,7 @@ impl From<Emitted> for Form {
 impl Check {
     pub fn run(mut self) -> Result<ExitCode> {
         if self.wake.is_asked() {
+            self.refuse_beside_wake()?;
             return self.wake.run(self.subject.pid(), self.json);
         }
         let rules = Rules::built_in().map_err(|error| Error::new(error, ""))?;
@@ -164,6 +165,20 @@ impl Check {
         };
         output::final_data(&text)?;
         Ok(ExitCode::from(code))
+    }
+
+    /// Wake paths are tried, which only this machine can: the answer would be taken for another one's.
+    fn refuse_beside_wake(&self) -> Result<()> {
+        let what = match () {
+            () if !self.subject.is_this_machine() => "another machine than this one",
+            () if !self.rules.is_empty() => "rules",
+            () if self.emit.is_some() || self.papers.is_asked() => "what else check does",
+            () => return Ok(()),
+        };
+        Err(Error::new(
+            format!("--wake tries how this machine wakes threads: it cannot be asked together with {what}"),
+            "run it on the machine in question, alone: worstcase check --wake",
+        ))
     }
 
     /// Settings that were applied for a profile are judged by it: by another one rules would fail that nobody wanted to pass.

@@ -246,11 +246,17 @@ fn checklist(path: &Path, context: &Context) -> Result<Answer> {
     Ok((failures.iter().map(line).collect(), u8::from(!failures.is_empty())))
 }
 
-/// A configuration alone, as rules are asked of it.
+/// A configuration alone, as rules are asked of it: a whole one with the lines that show that it is, without which a symbol
+/// that it does not name would not be known to be off.
 fn given(config: &KernelConfig) -> Given {
+    let (head, end) = config.header.as_ref().map_or_else(Default::default, |header| {
+        let head = format!("# Linux/{} {} Kernel Configuration\n", header.architecture, header.version);
+        (head, "# end of Kernel hacking\n")
+    });
     let lines: String =
         config.settings().map(|(symbol, setting)| kernel_config::line_of(symbol, setting) + "\n").collect();
-    Given { config: Some(("the configuration".to_owned(), lines.into_bytes())), ..Given::default() }
+    let text = format!("{head}{lines}{end}");
+    Given { config: Some(("the configuration".to_owned(), text.into_bytes())), ..Given::default() }
 }
 
 fn json<T: serde::Serialize>(value: &T) -> String {

@@ -151,7 +151,7 @@ impl Options {
             let seconds = began.elapsed().as_secs_f64();
             let overview = live.overview();
             let traced = (live.tracing(), &overview);
-            let watched = report::explanation::watched(&hits, live.count(), seconds, traced, &style);
+            let watched = report::explanation::watched(&hits, (live.count(), live.unfinished()), seconds, traced, &style);
             print(&(watched + &beside))?;
         }
         Ok(())

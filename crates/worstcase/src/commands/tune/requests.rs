@@ -58,7 +58,7 @@ fn request(finding: &Finding, rule: &Rule, division: &Division) -> Request {
     let actions = rule.cure.actions.iter().filter_map(|action| change(action, division));
     Request {
         rule: rule.id.clone(),
-        title: rule.title.clone(),
+        title: if finding.problem.is_empty() { rule.title.clone() } else { finding.problem.clone() },
         why: rule.why.clone(),
         costs: rule.costs.iter().map(|(kind, what)| format!("{kind}: {what}")).collect(),
         reserved: reserved(rule),
@@ -66,7 +66,10 @@ fn request(finding: &Finding, rule: &Rule, division: &Division) -> Request {
         changes: files.chain(actions).collect(),
         otherwise: finding.cure.first().map_or_else(
             || "nothing on the running system changes it".to_owned(),
-            |cure| format!("{}{}", cure.domain.verb(), cure.text),
+            |cure| match cure.domain.verb() {
+                "" => format!("by hand: {}", cure.text),
+                verb => format!("{verb}{}", cure.text),
+            },
         ),
     }
 }

@@ -125,7 +125,7 @@ pub fn refusals(refusals: &[Refusal]) -> String {
     for refusal in refusals {
         by_reason.entry((&refusal.rule, &refusal.why_not)).or_default().push(&refusal.what);
     }
-    let mut text = format!("is left as it is ({}):\n", by_reason.len());
+    let mut text = format!("Left as it is ({}):\n", by_reason.len());
     for ((rule, why_not), about) in by_reason {
         let first = about.first().copied().unwrap_or_default();
         let more = if about.len() > 1 { format!(" and {} more", about.len() - 1) } else { String::new() };

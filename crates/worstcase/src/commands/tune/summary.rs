@@ -172,7 +172,7 @@ fn left(plan: &Plan, selection: &Selection) -> String {
         plan.refusals.iter().partition(|refusal| refusal.why_not.contains(BY_NAME));
     let mut text = String::new();
     if !others.is_empty() {
-        text += &lines(&format!("Not possible on the running system: {} (reasons: --all)", others.len()), 0);
+        text += &lines(&format!("Left as it is, because it cannot be changed while the system runs: {} (reasons: --all)", others.len()), 0);
     }
     let mut rules: Vec<&str> = by_name.iter().map(|refusal| refusal.rule.as_str()).collect();
     rules.dedup();
