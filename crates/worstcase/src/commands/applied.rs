@@ -21,6 +21,12 @@ pub fn tuned() -> Option<Vec<Tuned>> {
     Some(history.map_or_else(Vec::new, |history| by_rule(&history)))
 }
 
+/// Whether anything is.
+pub fn is_applied() -> bool {
+    let history = State::of_machine(STATE).history().ok().flatten();
+    history.is_some_and(|history| !history.is_of_another_boot(&boot_id()))
+}
+
 /// The options by which rules were chosen that `tune apply` made pass, where it was given some: what is applied is judged by them.
 pub fn asked() -> Option<Begin> {
     let history = State::of_machine(STATE).history().ok()??;

@@ -11,6 +11,7 @@ use units::{CpuList, InOrder};
 use super::requests::OWN;
 use super::selection::Selection;
 use super::shown::{conflicts, lines, paragraphs, refusals};
+use crate::commands::applied;
 use crate::output::{self, Stream};
 
 /// How many changes are proposed for a trial.
@@ -97,7 +98,10 @@ pub fn summary(
     text += &conflicts(plan);
     if let Some(arguments) = arguments.filter(|_| !groups.is_empty()) {
         text.push('\n');
-        let commands = commands(&groups, selection, arguments);
+        let commands = match applied::is_applied() {
+            true => beside_applied(),
+            false => commands(&groups, selection, arguments),
+        };
         text.extend(next::steps(&commands, &style).into_iter().map(|line| line + "\n"));
     }
     text
@@ -172,7 +176,13 @@ fn left(plan: &Plan, selection: &Selection) -> String {
         plan.refusals.iter().partition(|refusal| refusal.why_not.contains(BY_NAME));
     let mut text = String::new();
     if !others.is_empty() {
-        text += &lines(&format!("Left as it is, because it cannot be changed while the system runs: {} (reasons: --all)", others.len()), 0);
+        text += &lines(
+            &format!(
+                "Left as it is, because it cannot be changed while the system runs: {} (reasons: --all)",
+                others.len()
+            ),
+            0,
+        );
     }
     let mut rules: Vec<&str> = by_name.iter().map(|refusal| refusal.rule.as_str()).collect();
     rules.dedup();
@@ -200,6 +210,14 @@ fn commands(groups: &[Group], selection: &Selection, arguments: &str) -> Vec<(St
         ),
     };
     vec![(format!("worstcase tune trial{} {}", selection.for_trial(), tried.join(" ")), purpose), apply]
+}
+
+/// Both a trial and what is applied want the settings as they were.
+fn beside_applied() -> Vec<(String, String)> {
+    vec![
+        ("worstcase tune status".to_owned(), "what is applied already".to_owned()),
+        ("worstcase tune undo".to_owned(), "take it back, before a trial or an apply of these".to_owned()),
+    ]
 }
 
 /// `1 change`, `2 changes`.
