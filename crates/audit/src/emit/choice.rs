@@ -101,7 +101,7 @@ impl<'a> Choice<'a> {
 
     fn obstacle(&self, rule: &Rule, parts: &[String], division: &Division) -> Option<String> {
         if let Some(cost) = rule.reserved_cost().filter(|_| !self.named.contains(&rule.id)) {
-            return Some(format!("{cost}: it is here where its rule is named"));
+            return Some(format!("{cost}: only where its rule is named"));
         }
         let excludes =
             |other: &&&Rule| other.conflicts.contains(&rule.id) || rule.conflicts.contains(&other.id);

@@ -42,6 +42,9 @@ mod typography;
 mod words;
 mod writes;
 
+use std::collections::BTreeSet;
+
+use machine::grammar::files;
 use serde::Serialize;
 use units::{InOrder, KernelVersion};
 
@@ -238,7 +241,7 @@ fn known(
 ) -> (Vec<Statement>, Vec<NotJudged>) {
     let is_known = |statement: &Statement| {
         let line = statement.line();
-        remarks.iter().any(|remark| remark.line == line) || statement.is_known(target)
+        remarks.iter().any(|remark| remark.line == line) || has_table(statement, target)
     };
     let (known, others): (Vec<_>, Vec<_>) = statements.into_iter().partition(is_known);
     let excerpt = |line: usize| text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
@@ -257,10 +260,20 @@ fn known(
     (known, not_judged)
 }
 
-/// How many commands there are that make no other statement.
+/// Whether a table has it. Of words and symbols all names are known: others are remarked on.
+fn has_table(statement: &Statement, target: Target) -> bool {
+    match statement {
+        Statement::Word(_) | Statement::Symbol(_) => true,
+        Statement::Write(write) => writes::is_known(&write.path, target),
+        Statement::Sysctl { name, .. } => writes::is_known(&files::path_of(name), target),
+        Statement::Command { words, .. } => commands::is_known(words),
+    }
+}
+
+/// How many commands there are that are not counted by what they set already.
 fn commands_alone(statements: &[Statement]) -> usize {
-    let others: std::collections::BTreeSet<usize> =
-        statements.iter().filter(|one| !one.is_command()).map(Statement::line).collect();
+    let is_counted = |one: &&Statement| !matches!(one, Statement::Command { .. } | Statement::Write(_));
+    let others: BTreeSet<usize> = statements.iter().filter(is_counted).map(Statement::line).collect();
     statements.iter().filter(|one| one.is_command() && !others.contains(&one.line())).count()
 }
 

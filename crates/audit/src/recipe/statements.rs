@@ -1,6 +1,5 @@
 //! What a machine would read, found among what a person reads.
 
-use machine::grammar::files;
 use machine::{grammar, parameters};
 
 use super::commands;
@@ -8,7 +7,6 @@ use super::known::KNOWN;
 use super::loaders;
 use super::nearest::nearest;
 use super::prose;
-use super::{Target, writes};
 
 /// A value for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,16 +48,6 @@ impl Statement {
     /// Whether it is a command.
     pub fn is_command(&self) -> bool {
         matches!(self, Self::Command { .. })
-    }
-
-    /// Whether a table has it. Of words and symbols all names are known: others are remarked on.
-    pub fn is_known(&self, target: Target) -> bool {
-        match self {
-            Self::Word(_) | Self::Symbol(_) => true,
-            Self::Write(write) => writes::is_known(&write.path, target),
-            Self::Sysctl { name, .. } => writes::is_known(&files::path_of(name), target),
-            Self::Command { words, .. } => commands::is_known(words),
-        }
     }
 
     /// Its line, from 1.

@@ -51,6 +51,8 @@ pub fn is_known(path: &str, target: Target) -> bool {
         || files::file(path).is_some()
         || settings::is_there(path, target.version) == Some(true)
         || FOREIGN.iter().any(|known| path.starts_with(known))
+        // Their sizes are judged by their directory's name.
+        || path.starts_with("/sys/kernel/mm/hugepages/hugepages-")
 }
 
 /// A path in a directory that is wholly known, that nearly has the name of a file there.

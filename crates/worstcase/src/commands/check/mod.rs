@@ -24,7 +24,7 @@ use super::why;
 
 const EXAMPLES: &str = "Examples:
   worstcase check                                  this machine
-  worstcase check --isolate 2-3                    as if CPUs 2-3 were isolated
+  worstcase check --isolate 1                      as if CPU 1 were isolated
   worstcase check --emit cmdline                   kernel parameters to add
   worstcase check --kconfig .config                a kernel before it is booted
   worstcase check --root board.txt                 a saved snapshot
@@ -35,7 +35,8 @@ const EXAMPLES: &str = "Examples:
 /// Judge this machine, another one's files, or a kernel configuration for real time
 ///
 /// Reads and changes nothing. What fails is shown with its cure, the worst first. Exit code 1 if a rule of severity error
-/// fails, 3 if such a rule could not be read; with --wake 1 if a way is delayed, 3 if that is not known of one.
+/// fails, 3 if such a rule could not be read; with --wake 1 if a way is delayed, 3 if that is not known of one; with --recipe 1 if
+/// something is wrong, 3 if nothing could be judged.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Check {
@@ -170,13 +171,13 @@ impl Check {
     /// Wake paths are tried, which only this machine can: the answer would be taken for another one's.
     fn refuse_beside_wake(&self) -> Result<()> {
         let what = match () {
-            () if !self.subject.is_this_machine() => "another machine than this one",
+            () if !self.subject.is_this_machine() => "another machine",
             () if !self.rules.is_empty() => "rules",
-            () if self.emit.is_some() || self.papers.is_asked() => "what else check does",
+            () if self.emit.is_some() || self.papers.is_asked() => "what the other options ask for",
             () => return Ok(()),
         };
         Err(Error::new(
-            format!("--wake tries how this machine wakes threads: it cannot be asked together with {what}"),
+            format!("--wake tries how this machine wakes threads, and says nothing about {what}"),
             "run it on the machine in question, alone: worstcase check --wake",
         ))
     }
