@@ -58,7 +58,8 @@ fn every_call_is_measured_and_shown() {
     }
     let directory = tempfile::tempdir().unwrap();
     let (_, record) = bench(directory.path(), &["--calls", "all", "-D", "50ms"]);
-    assert!(record.scenarios.len() >= probe::call::CALLS.len() - 1, "{}", record.scenarios.len());
+    let made = probe::call::CALLS.iter().filter(|call| call.hindrance().is_none()).count();
+    assert!(record.scenarios.len() >= made - 1, "{}", record.scenarios.len());
     for scenario in &record.scenarios {
         let count = scenario.series[0].observed.summary().count;
         assert!(count > 0, "{}: {:?}", scenario.head.planned.setup, scenario.end);
@@ -89,7 +90,8 @@ fn end_in(call: &str, signal: Signal, delay: Duration, machine: &Machine) {
 fn a_run_that_ends_in_any_call_leaves_the_machine_as_it_was() {
     let machine = Machine::new();
     let signals = [Signal::INT, Signal::TERM, Signal::KILL].into_iter().cycle();
-    for ((call, signal), number) in probe::call::CALLS.into_iter().zip(signals).zip(0..) {
+    let calls = probe::call::CALLS.into_iter().filter(|call| call.hindrance().is_none());
+    for ((call, signal), number) in calls.zip(signals).zip(0..) {
         end_in(call.name, signal, Duration::from_millis(3 * (number % 11)), &machine);
     }
 }

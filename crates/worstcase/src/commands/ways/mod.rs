@@ -103,7 +103,7 @@ impl WaysCommand {
         if let Some(error) = lost {
             return Err(error);
         }
-        let is_measured = all.ways.iter().any(|way| way.record.is_some());
+        let is_measured = all.ways.iter().any(|way| !way.figures.is_empty());
         Ok(ExitCode::from(match (is_measured, all.interrupted) {
             (true, false) => 0,
             (false, true) => 130,
@@ -141,6 +141,10 @@ impl WaysCommand {
             Err(error) => return Ok((Way { why_not: Some(error.message), ..way }, false)),
         };
         way.record = Some(way.name.clone());
+        if outcome.record.all_warnings().any(|one| one.id == WarningId::PolicyDiffers) {
+            let why_not = format!("the kernel refused its policy: it needs {}", way.needs);
+            return Ok((Way { why_not: Some(why_not), ..way }, outcome.interrupted));
+        }
         way.figures = report::ways::under_loads(&outcome.record);
         way.cpus_taken = measured.cpus_taken(setup.is_partitioned());
         way.notes = notes(self.task, &measured, setup, &outcome);
