@@ -117,6 +117,8 @@ pub fn judge(record: &Record, losses: &[String]) -> Judgement {
     reasons.extend(incomplete);
     match verdict {
         Verdict::Measured => {}
+        // Without a requirement they decide nothing.
+        Verdict::Inconclusive | Verdict::Error if limit.is_none() => {}
         // A failure has its reason: a doubt beside it is no second one.
         Verdict::Fail => reasons.extend(doubts.into_iter().map(|doubt| format!("in doubt: {doubt}"))),
         _ => reasons.extend(doubts),
@@ -155,7 +157,8 @@ fn early_end(record: &Record) -> Option<String> {
         Some(ScenarioEnd::Complete) | None if record.ended.is_none() => "cut off".into(),
         Some(ScenarioEnd::Complete) | None => "ended early".into(),
     };
-    let names = distinct(missing.iter().map(|&index| planned[index].load.as_str())).join(", ");
+    let names =
+        distinct(missing.iter().map(|&index| record.load_name(planned[index].load.as_str()))).join(", ");
     let sum =
         |lengths: &mut dyn Iterator<Item = Nanos>| lengths.fold(Nanos::ZERO, |sum, length| sum + length);
     let whole: Option<Vec<Nanos>> = planned.iter().map(|next| plan.scenario_length(&next.setup)).collect();

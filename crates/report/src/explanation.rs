@@ -169,7 +169,7 @@ fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
         let blind = count_of(tracing.blind, "wake-up");
         let why = match tracing.freezes {
             0 => "left no events in the trace",
-            _ => "came while the trace was read",
+            _ => "came while the trace was read: not explained",
         };
         doubts.push(format!("{blind} above {} {why}", unit.with_name(tracing.threshold)));
     }

@@ -13,7 +13,7 @@ use crate::warnings::{Doubt, Finding, doubts, effect_word, load_count};
 
 /// Findings shown of one doubt; the page shows all.
 const MOST_FINDINGS: usize = 4;
-/// Of a note, where all notes are asked for.
+/// Where all notes are asked for.
 const MOST_OF_NOTE: usize = 16;
 /// Notes shown where not all are asked for.
 const FEW_NOTES: usize = 3;
@@ -36,7 +36,8 @@ pub fn foot(record: &Record, notes: Notes<'_>, style: &Style) -> String {
     }
     let loads = load_count(record);
     let (noted, harmful): (Vec<_>, Vec<_>) = doubts.iter().partition(|doubt| doubt.effect == Effect::Note);
-    lines.extend(harmful.iter().flat_map(|doubt| doubt_lines(doubt, loads, style)));
+    let most = if notes == Notes::All { MOST_OF_NOTE } else { MOST_FINDINGS };
+    lines.extend(harmful.iter().flat_map(|doubt| doubt_lines(doubt, loads, most, style)));
     lines.extend(all_note_lines(noted, notes, loads, style));
     lines.push(String::new());
     lines.extend(verdict_lines(record, style));
@@ -103,16 +104,16 @@ fn note_lines(note: &Doubt, loads: usize, findings: usize, width: usize, style: 
     wrap(&head, &format!("{}{found}", note.id.title()), 6, style.width)
 }
 
-fn doubt_lines(doubt: &Doubt, loads: usize, style: &Style) -> Vec<String> {
+fn doubt_lines(doubt: &Doubt, loads: usize, most: usize, style: &Style) -> Vec<String> {
     let title = format!("{}: {} ({})", doubt.id, doubt.id.title(), effect_word(doubt.effect));
     let mut lines: Vec<_> =
         wrap("", &title, 2, style.width).into_iter().map(|line| style.paint(Tone::Doubtful, &line)).collect();
-    for finding in doubt.findings.iter().take(MOST_FINDINGS) {
+    for finding in doubt.findings.iter().take(most) {
         let place = finding.place(loads).map_or_else(String::new, |loads| format!(" [{loads}]"));
         lines.extend(wrap("  ", &format!("{}{place}", finding.evidence), 2, style.width));
     }
-    if doubt.findings.len() > MOST_FINDINGS {
-        lines.push(clip(&format!("  and {} more", doubt.findings.len() - MOST_FINDINGS), style.width));
+    if doubt.findings.len() > most {
+        lines.push(clip(&format!("  and {} more", doubt.findings.len() - most), style.width));
     }
     lines.extend(doubt.cures.iter().flat_map(|cure| wrap("  cure: ", cure, 8, style.width)));
     lines

@@ -33,8 +33,11 @@ pub(crate) fn heading(overview: &Overview, all: u64) -> String {
         (others, "cut off, or not begun by their own timer"),
         (lost, "no longer in the trace when it was read"),
     ];
-    let left_out: Vec<String> =
-        left_out.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+    let left_out: Vec<String> = left_out
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{count} {why}"))
+        .collect();
     match left_out.is_empty() {
         true => format!("{} in parts", count_of(whole, "traced activation")),
         false => {

@@ -72,7 +72,8 @@ fn headline(latency: Nanos, under: &str, series: &Series, sample: Option<Worst<'
     let at_least = if series.is_bound(latency) { "at least " } else { "" };
     let time = sample.map_or(String::new(), |sample| format!(", {:.1} s into it", sample.due.0 as f64 / 1e9));
     let time = if unit == Unit::Instructions { String::new() } else { time };
-    format!("Worst: {at_least}{} on {} under {under}{time}.", unit.with_name(latency), cpu_name(series.cpu))
+    let place = series.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    format!("Worst: {at_least}{}{place} under {under}{time}.", unit.with_name(latency))
 }
 
 /// `Of it: send 5.1, wire 20.3, peer 8.0, receive 753.0 us.` Of a response that was split, and kept.

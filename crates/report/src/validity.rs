@@ -1,7 +1,7 @@
 //! The evidence of all scenarios in one line: what every thread and every CPU said of the conditions.
 
 use record::verdict::Verdict;
-use record::{CpuEvidence, Fact, Record, RecorderEvidence, ThreadEvidence};
+use record::{CpuEvidence, Fact, Record, RecorderEvidence, Scenario, ThreadEvidence};
 use units::{Nanos, Total as _};
 
 use crate::instrument;
@@ -43,9 +43,16 @@ fn joined(parts: impl Iterator<Item = Part>) -> String {
     parts.map(|part| part.text).collect::<Vec<_>>().join(", ")
 }
 
+/// The evidence of the CPUs that were measured, as warnings have it; of all where threads had none of their own.
+fn of_measured_cpus(scenario: &Scenario) -> impl Iterator<Item = &CpuEvidence> {
+    let cpus = &scenario.head.cpus;
+    let is_measured = |one: &&CpuEvidence| cpus.iter().any(Option::is_none) || cpus.contains(&Some(one.cpu));
+    scenario.evidence.cpus.iter().filter(is_measured)
+}
+
 fn parts(record: &Record) -> Vec<Part> {
     let threads: Vec<_> = record.scenarios.iter().flat_map(|s| &s.evidence.threads).collect();
-    let cpus: Vec<_> = record.scenarios.iter().flat_map(|s| &s.evidence.cpus).collect();
+    let cpus: Vec<_> = record.scenarios.iter().flat_map(of_measured_cpus).collect();
     let recorders: Vec<_> = record.scenarios.iter().map(|s| &s.evidence.recorder).collect();
     let mut parts = if threads.is_empty() {
         vec![Part::new("no measuring thread reported on itself")]
@@ -106,6 +113,9 @@ fn loaded(record: &Record) -> Option<Part> {
         load if load == name => format!(" ({load})"),
         load => format!(" ({name} of {load})"),
     };
+    if least == 0 {
+        return Some(Part::new(format!("a load did not run{which}")));
+    }
     Some(Part::new(format!("loads ran {at_least}{}.{} % of the time{which}", least / 10, least % 10)))
 }
 

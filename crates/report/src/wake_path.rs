@@ -5,14 +5,16 @@ use units::Policy;
 
 use crate::grid::{Cell, Column, Grid};
 use crate::style::{Style, Tone};
-use crate::text::{aligned, count_of, wrap};
+use crate::text::{aligned, count_of, harmless, wrap};
 
-/// The table, what it means and what helps.
+/// Of which machine, the table, what it means and what helps.
 pub fn text(found: &WakePaths, style: &Style) -> String {
-    let mut text = match &found.program {
-        Some(program) => threads(program, found).render(style) + "\n",
-        None => String::new(),
-    };
+    let machine = &found.machine;
+    let of_which = harmless(&format!("{}, Linux {}", machine.host, machine.kernel.release));
+    let mut text = wrap("machine: ", &of_which, 9, style.width).join("\n") + "\n\n";
+    if let Some(program) = &found.program {
+        text += &(threads(program, found).render(style) + "\n");
+    }
     text += &grid(found).render(style);
     let mut add = |head: &str, words: &str, hang: usize| {
         wrap(head, words, hang, style.width).iter().for_each(|line| text += &format!("{line}\n"));
@@ -58,12 +60,20 @@ fn grid(found: &WakePaths) -> Grid {
         }
         for path in own {
             let latest = path.worst.map_or_else(Cell::none, |worst| Cell::plain(aligned(unit, worst)));
-            push(format!("  {}", path.title), [latest, from(path), Cell::plain(through(path))]);
+            push(format!("  {}", called(path)), [latest, from(path), Cell::plain(through(path))]);
         }
     }
     // No kernel thread on any of the ways: nothing to show.
     let columns = columns.into_iter().filter(|column| column.cells.iter().any(|cell| !cell.text.is_empty()));
     Grid { corner: unit.name().into(), labels, columns: columns.collect() }
+}
+
+/// `posix-timer: timer_create, sigwaitinfo`: what `--wake` calls it, and its calls.
+fn called(path: &WakePath) -> String {
+    if path.title.starts_with(&path.way) {
+        return path.title.clone();
+    }
+    format!("{}: {}", path.way, path.title)
 }
 
 /// The threads of a program, and from which priority on others delay them.

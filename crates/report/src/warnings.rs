@@ -41,8 +41,9 @@ pub(crate) fn doubts(record: &Record) -> Vec<Doubt> {
         }
     }
     // Without a requirement a doubt about the environment changes no verdict.
-    if record.judgement.verdict == Verdict::Measured {
-        doubts.iter_mut().for_each(|doubt| doubt.effect = Effect::Note);
+    if record.header.plan.limit.is_none() && record.judgement.verdict != Verdict::Fail {
+        let of_environment = doubts.iter_mut().filter(|doubt| !doubt.id.is_incomplete());
+        of_environment.for_each(|doubt| doubt.effect = Effect::Note);
     }
     doubts.order_by_key(|doubt| (std::cmp::Reverse(doubt.effect), doubt.id));
     // Where a few are shown, they are not the least ones.

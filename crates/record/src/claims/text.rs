@@ -33,8 +33,9 @@ impl Claims {
             _ => self.per_series(),
         };
         if self.fewest() == 0 {
-            return "Not one activation on some CPUs: too few to see more than what happened in this run."
-                .to_owned();
+            let place =
+                if self.series.iter().all(|claim| claim.activations == 0) { "" } else { " on some CPUs" };
+            return format!("Not one activation was measured{place}.");
         }
         let uneven = self.series.iter().filter(|claim| claim.says.refused == Some(Refused::NotAlike));
         match (self.run.effective, uneven.clone().count(), uneven.clone().next()) {
@@ -51,7 +52,8 @@ impl Claims {
                 )
             }
             (Some(effective), 2.., _) => format!(
-                "{all}, worth about {} independent ones. Latencies changed during the run in {} of {} series: rarer delays are not estimated.",
+                "{all}, worth about {} independent ones. Latencies changed during the run in {} of {} places (a CPU under a load): rarer delays are not \
+                 estimated.",
                 rounded(effective),
                 uneven.count(),
                 self.series.len()
@@ -62,26 +64,32 @@ impl Claims {
                     rounded(effective)
                 )
             }
+            (None, ..) if self.run.refused == Some(Refused::Incomplete) => {
+                format!("{all}, and figures are missing: rarer delays are not estimated.")
+            }
             (None, ..) => format!("{all}: too few to see more than what happened in this run."),
         }
     }
 }
 
 impl Claims {
-    /// `1000 activations per CPU and load`, with all that series differ in; of several periods the fewest and the most.
+    /// `1000 activations per CPU and load`, with all that series differ in; the fewest and the most, where periods differ or a
+    /// run was cut short.
     fn per_series(&self) -> String {
         let differ =
             |same: fn(&Claim, &Claim) -> bool| self.series.iter().any(|other| !same(&self.series[0], other));
         let periods = differ(|one, other| one.interval == other.interval);
-        let most = self.series.iter().map(|claim| claim.activations).max().filter(|_| periods);
-        let most =
-            most.filter(|most| *most > self.fewest()).map_or(String::new(), |most| format!(" to {most}"));
+        let fewest = self.fewest();
+        // Threads of one length begin and end a few activations apart.
+        let is_more = |most: &u64| *most > fewest.saturating_add(fewest / 100).saturating_add(1);
+        let most = self.series.iter().map(|claim| claim.activations).max().filter(is_more);
+        let most = most.map_or(String::new(), |most| format!(" to {most}"));
         let also =
             [(periods, "period"), (differ(|one, other| one.cstates == other.cstates), "C-state policy")];
         let mut per = vec!["CPU", "load"];
         per.extend(also.into_iter().filter(|(differ, _)| *differ).map(|(_, what)| what));
         let last = per.pop().unwrap_or_default();
-        format!("{}{most} activations per {} and {last}", self.fewest(), per.join(", "))
+        format!("{fewest}{most} activations per {} and {last}", per.join(", "))
     }
 }
 

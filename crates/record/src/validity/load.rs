@@ -68,7 +68,9 @@ fn of_stressor(load: &LoadEvidence, stressor: &StressorEvidence, otherwise: &str
     }
     if let Some(failure) = stressor.failures.first() {
         let evidence = format!("{load}: {name}: {failure}");
+        // How long it ran besides is no news.
         warnings.push(Warning::inconclusive(Id::LoadFailed, evidence, otherwise));
+        return warnings;
     }
     if let Some(exposure) = stressor.exposure.filter(|exposure| exposure.permille() < LITTLE_MISSING) {
         let warn =

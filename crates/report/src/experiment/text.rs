@@ -33,7 +33,7 @@ pub fn text(experiment: &Experiment, style: &Style) -> String {
         .flat_map(|change| change.notes.iter().map(|note| format!("note: {}: {note}", change.name)));
     let notes: Vec<String> = notes.collect();
     notes.iter().for_each(|note| out.wrapped("", note, 2, Tone::Plain));
-    experiment.missing.iter().for_each(|one| out.wrapped("missing: ", one, 2, Tone::Bad));
+    missing(&experiment.missing).iter().for_each(|one| out.wrapped("missing: ", one, 2, Tone::Bad));
     if experiment.answer.is_some() {
         out.wrapped("", &noise(&reckoned), 2, Tone::Plain);
     }
@@ -122,4 +122,20 @@ fn headline_tone(verdict: record::verdict::Verdict) -> Tone {
         Tone::Plain => Tone::Strong,
         tone => tone,
     }
+}
+/// What has no record, a line each; what was never begun in one line, where it is much.
+fn missing(all: &[String]) -> Vec<String> {
+    const NEVER_BEGUN: &str = " was not measured";
+    const NAMED: usize = 3;
+    let (never, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.ends_with(NEVER_BEGUN));
+    let mut lines: Vec<String> = others.iter().map(|one| one.replace('\n', "; ")).collect();
+    match never.len() > NAMED {
+        false => lines.extend(never.into_iter().cloned()),
+        true => {
+            let named = never.iter().take(NAMED).map(|one| one.trim_end_matches(NEVER_BEGUN));
+            let named: Vec<&str> = named.collect();
+            lines.push(format!("{} were not measured: {}, ..", never.len(), named.join(", ")));
+        }
+    }
+    lines
 }

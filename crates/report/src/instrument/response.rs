@@ -36,8 +36,8 @@ pub(super) static SHOWN: Shown = Shown {
     ],
     corrects: true,
     notes: &[
-        "* of all cycles due: one that was not answered counts with the time that it was waited for; - means too few \
-         samples, or nothing known",
+        "* of all cycles due: one that was not answered counts with the time that it was waited for, one that was skipped \
+         with how late it would have been; - means too few samples, or nothing known",
         "parts, each by its own longest: send until the driver has the frame, wire there and back, peer from its kernel \
          to its answer, receive from the own kernel to the thread",
     ],

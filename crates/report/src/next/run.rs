@@ -43,7 +43,14 @@ pub fn steps(record: &Record, triable: Triable<'_>) -> Vec<Step> {
         .chain(trials(record, triable))
         .chain(last.into_iter().flatten())
         .take(MOST_STEPS)
+        .map(with_own_command)
         .collect()
+}
+
+/// What has to be put into a command that stands for another one.
+fn with_own_command((command, purpose): Step) -> Step {
+    let note = if command.contains(OWN_COMMAND) { "; with this run's command in place of '...'" } else { "" };
+    (command, purpose + note)
 }
 
 /// What fits the explanations of a record that lies in `directory`.
@@ -282,7 +289,7 @@ fn isolate(record: &Record) -> Option<Step> {
     }
     step(
         format!("worstcase tune plan --isolate {cpu}"),
-        format!("see what would keep everything else off CPU {cpu}"),
+        format!("see what would set a CPU apart for real time, here {cpu}"),
     )
 }
 
@@ -296,6 +303,10 @@ fn requirement(record: &Record) -> Option<Step> {
     let time = FIRST_LOOK.saturating_mul(loads.saturating_mul(setups(plan)) as u64).rounded();
     let whole = |purpose: &str| as_root(record, &format!("{purpose}; takes {time}"));
     match plan.limit {
+        // A limit from an idle machine is exceeded under load.
+        None if record.is_unloaded() => {
+            step(format!("worstcase bench{}", chosen_options(record)), as_root(record, "measure under load"))
+        }
         None => {
             let worst = record.worst()?.0;
             let limit = round_up(worst);

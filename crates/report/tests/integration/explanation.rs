@@ -99,7 +99,7 @@ fn overview() -> Overview {
 fn all_activations_stand_in_parts_and_their_worst_are_no_bound() {
     let text = report::explanation::text(&explained(), &Style::default());
     for expected in [
-        "traced activations in parts; without 1 cut off, or not begun by their own timer",
+        "traced activations in parts; without 1 cut off, or not begun by their",
         "worst parts seen, laid end to end: 18.0 us. This is not a bound",
         "interrupt 24 <i>eth0</i>",
         "threaded by threadirqs",

@@ -234,9 +234,9 @@ fn how_long_a_run_takes_is_said_of_the_loads_that_it_runs() {
         command.contains("--interval 500us,1ms") && purpose.ends_with("takes 40 min"),
         "{command}: {purpose}"
     );
-    // Without a load of its own the run that is suggested has the six that bench has.
+    // What an idle machine shows is no limit for a loaded one: the loads come first, the six that bench has.
     let (command, purpose) = time(&["idle"]);
-    assert!(!command.contains("--loads") && purpose.ends_with("takes 1 h"), "{command}: {purpose}");
+    assert_eq!((&*command, &*purpose), ("worstcase bench", "measure under load"));
 }
 
 #[test]

@@ -70,7 +70,8 @@ fn the_table_has_the_parts_and_the_foot_those_of_the_worst() {
     lost frames                 3
 
     * of all cycles due: one that was not answered counts with the time that it was
-      waited for; - means too few samples, or nothing known
+      waited for, one that was skipped with how late it would have been; - means too
+      few samples, or nothing known
     parts, each by its own longest: send until the driver has the frame, wire there
       and back, peer from its kernel to its answer, receive from the own kernel to
       the thread
@@ -80,13 +81,11 @@ fn the_table_has_the_parts_and_the_foot_those_of_the_worst() {
     Checked: SCHED_FIFO 98 on every thread, memory locked, 0 page faults, 0
       migrations, 0 preemptions, nothing lost in recording.
 
-    not-isolated: measured CPUs are not isolated (makes a pass inconclusive)
-      /sys/devices/system/cpu/isolated is empty
-      cure: boot with isolcpus=managed_irq,domain,0-1 nohz_full=0-1 rcu_nocbs=0-1,
-            or say what else the CPUs do
     note  rt-throttling-on  the kernel may take time from real-time threads:
           /proc/sys/kernel/sched_rt_runtime_us is 950000 of 1000000
     note  guest             this is a virtual machine: /sys/hypervisor says kvm
+    note  not-isolated      measured CPUs are not isolated:
+          /sys/devices/system/cpu/isolated is empty
           about one: worstcase why rt-throttling-on
 
     INCONCLUSIVE  measured CPUs are not isolated
