@@ -88,6 +88,7 @@ impl Report {
         if let Some(costs) = cost::records(&self.records) {
             return self.costs(&costs?);
         }
+        self.refuse_options_of_one()?;
         let mut records =
             self.records.iter().map(|path| store::load(path)).collect::<std::result::Result<Vec<_>, _>>()?;
         records.iter_mut().for_each(|record| self.judge_anew(record));
@@ -153,13 +154,27 @@ impl Report {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// A comparison has neither tables of single CPUs nor all findings of each record.
+    fn refuse_options_of_one(&self) -> Result<()> {
+        let given = [("--per-cpu", self.per_cpu), ("--notes", self.notes)];
+        let first = given.iter().find(|(_, is_given)| *is_given && self.records.len() > 1);
+        first.map_or(Ok(()), |(name, _)| {
+            let message = format!("{name} is about one record, and several are named");
+            Err(Error::new(message, "leave it out, or name one record"))
+        })
+    }
+
     fn refuse_options_of_records(&self, shown: &str, hint: &str) -> Result<()> {
-        if self.per_cpu || self.extreme.is_some() || self.limit.is_some() || self.format.is_some() {
-            let message =
-                format!("--per-cpu, --extreme, --limit and --format are about a record, not {shown}");
-            return Err(Error::new(message, hint));
-        }
-        Ok(())
+        let given = [
+            ("--per-cpu", self.per_cpu),
+            ("--extreme", self.extreme.is_some()),
+            ("--limit", self.limit.is_some()),
+            ("--format", self.format.is_some()),
+        ];
+        let first = given.iter().find(|(_, is_given)| *is_given);
+        first.map_or(Ok(()), |(name, _)| {
+            Err(Error::new(format!("{name} is about a record of latencies, not {shown}"), hint))
+        })
     }
 
     fn experiment(&self, shown: &Shown) -> Result<ExitCode> {

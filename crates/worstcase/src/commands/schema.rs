@@ -13,7 +13,7 @@ const SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Each form: its name, and what has it.
 const FORMS: [(&str, &str); 26] = [
-    ("record", "record.json; bench, measure and report print it with --json"),
+    ("record", "record.json; bench and report print it with --json, measure in its last line as `record`"),
     ("figures", "the field `figures` of a record that is printed"),
     ("journal", "a line of journal.ndjson"),
     ("second", "a line of measure --json"),

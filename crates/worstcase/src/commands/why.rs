@@ -118,7 +118,7 @@ fn of_warning(id: &str, rules: &Rules) -> Result<Option<String>> {
 }
 
 fn of_cause(id: &str, rules: &Rules) -> Option<String> {
-    let class = cures::CLASSES.into_iter().find(|class| name(class) == id)?;
+    let class = cures::CLASSES.into_iter().find(|class| name(class) == id).or_else(|| cause_in_words(id))?;
     let sort = cures::of(class);
     let ids: Vec<String> = sort.rules.iter().map(|&rule| rule.to_owned()).collect();
     let parts = [
@@ -130,7 +130,18 @@ fn of_cause(id: &str, rules: &Rules) -> Option<String> {
     Some(shown(id, sort.words, &parts))
 }
 
-/// One meaning for each sort of disturbance that has the name.
+/// The cause whose words these are, as `explain` prints them, or that alone has them in its words.
+fn cause_in_words(words: &str) -> Option<record::Class> {
+    const SHORTEST: usize = 6;
+    let bare = |words: &str| words.to_lowercase().replace("the ", "");
+    let wanted = bare(words);
+    let mut having =
+        cures::CLASSES.into_iter().filter(|class| bare(cures::of(*class).words).contains(&wanted));
+    let first = having.next().filter(|_| wanted.len() >= SHORTEST)?;
+    having.next().is_none().then_some(first)
+}
+
+/// One meaning for each sort of disturbance that has the name, or the name behind its sort: `softirq RCU`.
 fn of_disturbance(id: &str) -> Vec<String> {
     let meaning = |(kind, origin): (_, &isolation::Origin)| {
         let parts = [
@@ -140,7 +151,10 @@ fn of_disturbance(id: &str) -> Vec<String> {
         ];
         shown(id, &origin.source, &parts)
     };
-    isolation::known_as(id).into_iter().map(meaning).collect()
+    let known = isolation::known_as(id);
+    let is_sort = |word: &str| isolation::origins().any(|(kind, ..)| name(&kind) == word);
+    let bare = id.split_once(' ').filter(|(sort, _)| known.is_empty() && is_sort(sort)).map(|(_, bare)| bare);
+    known.into_iter().chain(bare.into_iter().flat_map(isolation::known_as)).map(meaning).collect()
 }
 
 fn shown(id: &str, words: &str, parts: &[Part]) -> String {
@@ -208,6 +222,18 @@ fn unknown(id: &str, rules: &Rules) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_explain_and_partition_verify_print_is_known() {
+        let rules = built_in().unwrap();
+        for words in ["the hypervisor or the firmware had the CPU", "hypervisor or firmware", "hypervisor"] {
+            assert!(of_cause(words, &rules).is_some_and(|text| text.starts_with(words)), "{words}");
+        }
+        assert_eq!(of_cause("the ", &rules), None);
+        for name in ["softirq RCU", "interrupt LOC"] {
+            assert!(!of_disturbance(name).is_empty(), "{name}");
+        }
+    }
 
     #[test]
     fn every_warning_has_a_reason_and_a_cure() {

@@ -43,6 +43,10 @@ impl Options for TimerOptions {
     }
 
     fn plan(&self, common: &Common) -> Result<InstrumentPlan, Error> {
+        if self.runtime.is_some() && self.wake != Wake::Deadline {
+            let message = format!("--runtime is about a reservation, not --wake {}", self.wake);
+            return Err(Error::new(message, "leave it out, or reserve: --wake deadline"));
+        }
         Ok(InstrumentPlan::Timer(TimerPlan {
             intervals: common.intervals.all(),
             wake: self.wake,

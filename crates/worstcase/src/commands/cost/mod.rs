@@ -258,9 +258,10 @@ impl CostCommand {
         let chosen = self.chosen();
         let (options, purpose) = match &self.against {
             None => (chosen, "measure both set-ups in turn once more"),
-            Some(_) if !shows_cost(earlier, earlier) => {
-                (same_operations(earlier), "measure the set-up before once more, for --against")
-            }
+            Some(_) if !shows_cost(earlier, earlier) => (
+                same_operations(earlier),
+                "measure the first set-up again, in more rounds and with nothing beside",
+            ),
             Some(before) => (against(before) + &chosen, "measure this set-up once more"),
         };
         (format!("worstcase cost{options}"), purpose.to_owned())

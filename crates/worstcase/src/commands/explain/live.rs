@@ -27,6 +27,8 @@ const PERIOD: u64 = 1_000_000;
 const PRIORITY: &str = "98";
 /// How often the trace is read.
 const LOOK: Duration = Duration::from_millis(100);
+/// How late a wake-up is that is explained unless another threshold is given.
+const THRESHOLD: Nanos = Nanos::from_micros(100);
 /// How many late wake-ups the causes in the end are taken from: the last ones.
 const KEPT: usize = 10_000;
 
@@ -46,9 +48,9 @@ pub struct Options {
     #[arg(long, value_name = "PID", requires = "live")]
     pid: Option<i32>,
 
-    /// Explain wake-ups that are this late or later
-    #[arg(long, value_name = "TIME", requires = "live", default_value = "100us", value_parser = options::length)]
-    threshold: Nanos,
+    /// Explain wake-ups that are this late or later [default: 100us]
+    #[arg(long, value_name = "TIME", requires = "live", value_parser = options::length)]
+    threshold: Option<Nanos>,
 
     /// Have a tracer of the kernel's own measure meanwhile (root; Debian's rt kernels have them), and show its figures beside
     #[arg(long, value_name = "TRACER", requires = "live")]
@@ -65,6 +67,18 @@ impl Options {
         self.live
     }
 
+    /// An option that says nothing about a record. A record excludes `--live`, and with it what clap asks of these.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--tid", !self.tid.is_empty()),
+            ("--pid", self.pid.is_some()),
+            ("--threshold", self.threshold.is_some()),
+            ("--beside", self.beside.is_some()),
+            ("--duration", self.duration.is_some()),
+        ];
+        given.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name)
+    }
+
     /// Watches until the time is up or a signal comes.
     pub fn watch(&self, json: bool) -> Result<()> {
         let signals = Signals::take()?;
@@ -75,7 +89,7 @@ impl Options {
             true => Threads::Named(of_tracer.unwrap_or(OWN).to_owned()),
             false => Threads::Ids(asked.ids()),
         };
-        let mut live = Live::begin(threads, self.threshold)?;
+        let mut live = Live::begin(threads, self.threshold.unwrap_or(THRESHOLD))?;
         // After the watch and before any thread, so that whoever takes them away can be started, and ends first.
         let beside = self.beside.map(Beside::start).transpose()?;
         if !are_own {
@@ -151,7 +165,13 @@ impl Options {
             let seconds = began.elapsed().as_secs_f64();
             let overview = live.overview();
             let traced = (live.tracing(), &overview);
-            let watched = report::explanation::watched(&hits, (live.count(), live.unfinished()), seconds, traced, &style);
+            let watched = report::explanation::watched(
+                &hits,
+                (live.count(), live.unfinished()),
+                seconds,
+                traced,
+                &style,
+            );
             print(&(watched + &beside))?;
         }
         Ok(())

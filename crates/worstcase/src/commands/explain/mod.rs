@@ -91,6 +91,10 @@ impl Explain {
             self.live.watch(self.json)?;
             return Ok(ExitCode::SUCCESS);
         }
+        if let Some(option) = self.live.first_given() {
+            let message = format!("{option} is about wake-ups that are watched, not those of a record");
+            return Err(Error::new(message, "leave it out, or watch this machine: worstcase explain --live"));
+        }
         let path = self.record.unwrap_or_default();
         let record = store::load(&path)?;
         if record.explanations.is_empty() {

@@ -11,7 +11,7 @@ use units::{CpuList, Nanos};
 use super::{boot, lockout};
 use crate::commands::check::subject::{set, survey_of};
 use crate::commands::tune::{Apply, Selection, StateOption, plan_text, wait_time, write_words};
-use crate::output;
+use crate::output::{self, Stream};
 use failure::{Error, Result};
 
 /// What keeps everything else off some CPUs: the group, interrupts, movable threads and work of the kernel.
@@ -125,7 +125,8 @@ impl Create {
         lockout::warn_of_starvation(&machine.throttling);
         let code = Apply::of(selection, self.time, self.state).run()?;
         let rt = if isolated { format!(" --rt {}", self.rt) } else { String::new() };
-        output::words(&format!("worstcase partition verify{rt} counts what still runs there"));
+        let steps = next(&rt, &self.rt, &machine::partitions(root));
+        output::final_data(&report::next::text(&steps, &output::style(Stream::Output)))?;
         Ok(code)
     }
 
@@ -141,6 +142,19 @@ impl Create {
         let message = format!("the partition {} has {} already", other.group, other.cpus.named());
         Err(Error::new(message, "worstcase partition undo gives back what worstcase took"))
     }
+}
+
+/// What to do with the partition that has these CPUs.
+fn next(option: &str, cpus: &CpuList, all: &[record::Partition]) -> Vec<(String, String)> {
+    let verify = (
+        format!("worstcase partition verify{option}"),
+        "count what still runs there, moved interrupts that are pending too".to_owned(),
+    );
+    let own = all.iter().find(|one| one.cpus == *cpus);
+    let bench = own.map(|one| {
+        (format!("worstcase bench --partition {}", printable::shell(&one.group)), "measure in it".to_owned())
+    });
+    std::iter::once(verify).chain(bench).collect()
 }
 
 /// A core is shared with who is on its other threads.

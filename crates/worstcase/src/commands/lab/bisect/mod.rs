@@ -37,7 +37,7 @@ use subject::Asked;
 /// Exit code 1: found; 0: nothing moves the tail by the ratio; 3: no answer. Ctrl-C keeps what is measured.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    worstcase lab bisect --kernel debian-6.1-amd64 --good 'preempt=full quiet' --bad 'preempt=none nosmt'\n  \
+    worstcase lab bisect --kernel debian-6.1-amd64 --good preempt=full --bad preempt=none\n  \
     worstcase lab bisect --kernel debian-6.1-amd64 --words words.txt --load scary-grinder --ratio 3\n  \
     worstcase lab bisect --kernels debian-6.1-rt-amd64,debian-6.1-amd64,debian-6.12-amd64\n  \
     worstcase lab bisect --source debian-6.12 --fragment base.cfg --good release.cfg --bad debug.cfg")]
