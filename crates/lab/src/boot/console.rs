@@ -145,7 +145,7 @@ pub(crate) fn explain(
 fn of_panic(guest: &Guest, panic: &str, console: &str) -> String {
     match () {
         () if is_confused(panic) => {
-            "QEMU let a CPU run an instruction that another one was patching: try again".to_owned()
+            "QEMU may have let a CPU run an instruction that another one was patching: try again".to_owned()
         }
         () if has_any(console, &TOO_LITTLE_MEMORY) => Cure::MoreMemory.hint(guest),
         () => "the first of these lines says where it went wrong".to_owned(),

@@ -1,12 +1,13 @@
 //! Messages to the measuring thread: through threads, or to a core of an event machine, which it is.
 
+use std::sync::Arc;
+
 use failure::Error;
 use record::Wake;
 use wakepath::{Ends, Wait};
 
 use super::partner::{Orders, Partner, Standing};
 use crate::event_core;
-use std::sync::Arc;
 
 /// How many have a message, one after the other, in a chain.
 pub(super) const STAGES: u8 = 3;

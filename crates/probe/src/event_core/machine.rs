@@ -1,3 +1,5 @@
+//! A machine of one core: its objects, and the event that they pass on.
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use record::Wake;
