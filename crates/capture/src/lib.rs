@@ -274,8 +274,15 @@ impl Capture {
         let _ = self.halt().and_then(|()| self.read_on());
         self.explain_waiting();
         self.tracing.blind += written.saturating_sub(self.marks);
+        self.tracing.absent.extend(withheld(&self.watching));
         (self.tracing, self.hits.finish(), self.watching.overview())
     }
+}
+
+/// What the kernel has enabled and leaves out all the same.
+fn withheld(watching: &Watching) -> Option<String> {
+    let cpus = watching.silent_idle();
+    (!cpus.is_empty()).then(|| format!("events of the idle thread on {}", cpus.named()))
 }
 
 /// An instance that records what explanations want.

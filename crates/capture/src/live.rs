@@ -101,8 +101,10 @@ impl Live {
     }
 
     /// What was traced.
-    pub fn tracing(&self) -> &Tracing {
-        &self.recording.tracing
+    pub fn tracing(&self) -> Tracing {
+        let mut tracing = self.recording.tracing.clone();
+        tracing.absent.extend(super::withheld(&self.watching));
+        tracing
     }
 }
 

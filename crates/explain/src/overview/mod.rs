@@ -1,13 +1,15 @@
 //! What all activations took part by part, and everything that runs and is no thread.
 
 mod handlers;
+mod idle;
 mod parts;
 
 use record::{Handler, Overview};
-use units::{CpuId, InOrder};
+use units::{CpuId, CpuList, InOrder};
 
 use crate::event::{Event, Kind};
 use handlers::Handlers;
+use idle::Idle;
 use parts::Parts;
 
 /// The most handlers that are kept.
@@ -18,6 +20,7 @@ const MOST: usize = 60;
 pub struct Watching {
     parts: Parts,
     handlers: Handlers,
+    idle: Idle,
 }
 
 impl Watching {
@@ -28,6 +31,12 @@ impl Watching {
         }
         self.parts.see(event, is_one);
         self.handlers.see(event);
+        self.idle.see(event);
+    }
+
+    /// CPUs whose idle thread leaves no events: neither the switch to a thread that it wakes nor the exit from idle is there.
+    pub fn silent_idle(&self) -> CpuList {
+        self.idle.silent()
     }
 
     /// Events of a CPU were lost, or those of all CPUs were not recorded for a time: what was under way there is not counted.

@@ -164,7 +164,8 @@ impl Options {
             let hits: Vec<Hit> = kept.into();
             let seconds = began.elapsed().as_secs_f64();
             let overview = live.overview();
-            let traced = (live.tracing(), &overview);
+            let tracing = live.tracing();
+            let traced = (&tracing, &overview);
             let watched = report::explanation::watched(
                 &hits,
                 (live.count(), live.unfinished()),

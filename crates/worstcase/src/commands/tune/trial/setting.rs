@@ -151,7 +151,7 @@ fn refuse_absent(path: &str, root: &SysRoot) -> Result<()> {
     let (directory, name) = path.rsplit_once('/').unwrap_or_default();
     let names = root.list(directory);
     let names = names.value().into_iter().flatten().map(String::as_str);
-    let hint = failure::did_you_mean(name, names, "this kernel has no such file");
+    let hint = failure::did_you_mean(name, names, "sysctl -a and ls /sys list what this kernel has");
     Err(Error::new(format!("{path}: there is no such file"), hint))
 }
 

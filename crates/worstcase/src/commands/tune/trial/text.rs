@@ -9,7 +9,7 @@ pub fn plan(plan: &TrialPlan) -> String {
     let TrialPlan { design, conditions: Conditions { load, duration, warm_up, wake, .. }, .. } = plan;
     let place = match &plan.place {
         Place::Here { release } => format!("this machine, Linux {release}"),
-        Place::Guests(guests) => format!("guests, {}, {} time", guests.kernel, guests.time),
+        Place::Guests(guests) => format!("guests with {}, clock: {}", guests.kernel, guests.time),
     };
     let settings: String =
         design.settings.iter().enumerate().map(|(place, name)| format!("\n  {} {name}", place + 1)).collect();
