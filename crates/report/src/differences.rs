@@ -238,12 +238,16 @@ fn tuned_differences(left: &Header, right: &Header, differences: &mut Vec<Differ
 const MOST_VALUES: usize = 2;
 const MOST_OF_VALUE: usize = 24;
 
-/// `never`, or `0 in 430 settings`; of several values the first ones.
+/// `never`, or `0 in 430 settings`; of several values the first ones: `10 settings (there, 0, ..)`.
 fn tuned(one: &Tuned) -> String {
     let shown = one.values.iter().take(MOST_VALUES).map(|value| short(value));
     let more = (one.values.len() > MOST_VALUES).then(|| "..".to_owned());
     let values = shown.chain(more).collect::<Vec<_>>().join(", ");
-    if one.settings > 1 { format!("{values} in {} settings", one.settings) } else { values }
+    match (one.settings, one.values.len()) {
+        (2.., 2..) => format!("{} settings ({values})", one.settings),
+        (2.., _) => format!("{values} in {} settings", one.settings),
+        _ => values,
+    }
 }
 
 /// A value in one short word or two: a mask without its leading zeros, anything long cut in the middle, nothing as such.

@@ -213,7 +213,7 @@ fn values_of_tune_are_short_and_say_how_many_more_there_are() {
     assert_eq!(said(&["00000001,00000003"]), "1,00000003 in 24 settings");
     assert_eq!(said(&["00000000"]), "0 in 24 settings");
     assert_eq!(said(&["0,2"]), "0,2 in 24 settings", "a list");
-    assert_eq!(said(&["never", "madvise", "always"]), "never, madvise, .. in 24 settings");
+    assert_eq!(said(&["never", "madvise", "always"]), "24 settings (never, madvise, ..)");
     assert_eq!(said(&[""]), "nothing in 24 settings");
     let long = said(&[&"word ".repeat(30)]);
     assert!(long.contains('~') && long.len() < 50, "{long}");
