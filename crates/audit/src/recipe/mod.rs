@@ -239,24 +239,22 @@ fn known(
     remarks: &[Remark],
     target: Target,
 ) -> (Vec<Statement>, Vec<NotJudged>) {
-    let is_known = |statement: &Statement| {
-        let line = statement.line();
-        remarks.iter().any(|remark| remark.line == line) || has_table(statement, target)
-    };
+    let remarked: BTreeSet<usize> = remarks.iter().map(|remark| remark.line).collect();
+    let is_known =
+        |statement: &Statement| remarked.contains(&statement.line()) || has_table(statement, target);
     let (known, others): (Vec<_>, Vec<_>) = statements.into_iter().partition(is_known);
-    let excerpt = |line: usize| text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
-    let mut not_judged: Vec<NotJudged> = others
-        .iter()
-        .map(Statement::line)
-        // The command that makes a write is not the one to be named.
-        .filter(|line| !known.iter().any(|known| known.line() == *line && !known.is_command()))
-        .map(|line| NotJudged { line, excerpt: excerpt(line).trim().chars().take(60).collect() })
-        .collect();
-    not_judged.order_by(Ord::cmp);
-    not_judged.dedup();
+    let lines_of = |all: &[Statement]| -> BTreeSet<usize> { all.iter().map(Statement::line).collect() };
+    let (commands, settings): (Vec<_>, Vec<_>) = others.into_iter().partition(Statement::is_command);
+    let set: Vec<Statement> = known.iter().filter(|one| !one.is_command()).cloned().collect();
+    // Where what a line sets is known, the command that sets it need not be.
+    let unknown = lines_of(&commands).difference(&lines_of(&set)).copied().collect::<BTreeSet<_>>();
+    let lost: BTreeSet<usize> = lines_of(&settings).union(&unknown).copied().collect();
+    let lines: Vec<&str> = text.lines().collect();
+    let excerpt = |line: usize| lines.get(line.saturating_sub(1)).copied().unwrap_or_default();
+    let shown = |line: usize| excerpt(line).trim().chars().take(60).collect();
+    let not_judged = lost.iter().map(|&line| NotJudged { line, excerpt: shown(line) }).collect();
     // A command is known that only makes a write of which nothing is.
-    let is_lost = |line| not_judged.iter().any(|one| one.line == line);
-    let known = known.into_iter().filter(|one| !one.is_command() || !is_lost(one.line())).collect();
+    let known = known.into_iter().filter(|one| !one.is_command() || !lost.contains(&one.line())).collect();
     (known, not_judged)
 }
 

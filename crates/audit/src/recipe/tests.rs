@@ -28,6 +28,9 @@ fn what_no_table_has_is_not_judged_and_nothing_of_it_passes() {
     let examination = examine(&format!("{text}sysctl -w kernel.sched_rt_runtime_us=-1\n"), target);
     assert_eq!((examination.sysctls, examination.commands, examination.not_judged.len()), (1, 0, 2));
     assert!(examination.is_understood());
+    // Nor is it lost beside what is known on its own line.
+    let both = "echo 0 > /sys/foo/bar; sysctl -w kernel.sched_rt_runtime_us=950000\n";
+    assert_eq!(examine(both, target).not_judged.len(), 1);
 }
 
 #[test]

@@ -96,7 +96,10 @@ fn privileges(record: &Record) -> Option<Step> {
     lacks_privileges(record).then_some(())?;
     let loads: Vec<&str> = record.header.plan.loads.iter().map(String::as_str).collect();
     let command = same(record, &loads).unwrap_or_else(|| "worstcase bench".into());
-    step(command, "as root, or with the rights that worstcase why policy-differs names: real-time priority and locked memory")
+    step(
+        command,
+        "as root, or with the rights that worstcase why policy-differs names: real-time priority and locked memory",
+    )
 }
 
 fn lacks_privileges(record: &Record) -> bool {
