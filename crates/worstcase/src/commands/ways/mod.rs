@@ -126,14 +126,14 @@ impl WaysCommand {
         let Some(measured) = known.measured.filter(|_| why_not.is_none()) else {
             return Ok((Way { why_not, ..way }, false));
         };
-        let place_of_it = setup.place(&measured);
-        if self.task != Task::Activation && place_of_it.senders.is_empty() {
-            let why_not = Some(place_of_it.no_sender());
+        let place = setup.place(&measured);
+        if self.task != Task::Activation && place.senders.is_empty() {
+            let why_not = Some(place.no_sender());
             return Ok((Way { why_not, ..way }, false));
         }
-        let place = directory.join(&way.name);
+        let own = directory.join(&way.name);
         output::news(&format!("{}: {}", way.name, way.title));
-        let request = setup.request(self, &measured, place_of_it, &place);
+        let request = setup.request(self, &measured, place, &own);
         let outcome = match Run::prepare(request, &super::means()).and_then(progress::measure) {
             Ok(outcome) => outcome,
             // What hinders the first hinders all.
