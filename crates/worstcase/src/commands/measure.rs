@@ -74,10 +74,10 @@ enum Format {
     Result(Form),
 }
 
-/// Other tools' lines, and every form of a result but JSON, which is an option of its own.
+/// Other tools' lines, and every form of a result.
 static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
-    let results = Form::value_variants().iter().filter(|form| **form != Form::Json);
-    [Format::Latmus, Format::Cyclictest].into_iter().chain(results.copied().map(Format::Result)).collect()
+    let results = Form::value_variants().iter().copied().map(Format::Result);
+    [Format::Latmus, Format::Cyclictest].into_iter().chain(results).collect()
 });
 
 impl ValueEnum for Format {
