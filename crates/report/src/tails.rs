@@ -17,6 +17,8 @@ pub(crate) struct Tail {
     /// Every latency, and the greatest of any CPU in each block.
     sequence: Sequence,
     alike: bool,
+    /// Whether latencies changed during the run. Where it is too short to tell, they are neither alike nor changed.
+    changed: bool,
 }
 
 impl Tail {
@@ -31,12 +33,14 @@ impl Tail {
     /// claims call it so.
     fn of_cpus(cpus: &[Sequence], series: usize) -> Self {
         let least = LEAST_ALIKE / series.max(1) as f64;
-        let alike = |cpu: &Sequence| Stationarity::of(cpu).is_some_and(|tests| tests.probability() >= least);
-        let alike = !cpus.is_empty() && cpus.iter().all(alike);
+        let chances: Vec<Option<f64>> =
+            cpus.iter().map(|cpu| Stationarity::of(cpu).map(|tests| tests.probability())).collect();
+        let changed = chances.iter().flatten().any(|chance| *chance < least);
+        let alike = !chances.is_empty() && !changed && chances.iter().all(Option::is_some);
         let sequence = together(cpus);
         let long = cpus.iter().all(|cpu| cpu.count() >= LEAST_SAMPLES);
         let quantile = if alike && long { interval_of(&sequence, 0.999) } else { None };
-        Self { quantile, sequence, alike }
+        Self { quantile, sequence, alike, changed }
     }
 
     /// How many times this tail's block maxima are `first`'s, in blocks of equal length. None where either has no
@@ -47,9 +51,10 @@ impl Tail {
 
     /// Why that is none.
     pub fn hindrance(&self, first: &Self) -> &'static str {
-        match (first.alike, self.alike) {
-            (true, true) => "too few block maxima",
-            _ => "latencies changed during a run",
+        match () {
+            () if self.sequence.count() == 0 || first.sequence.count() == 0 => "not measured in both",
+            () if self.changed || first.changed => "latencies changed during a run",
+            () => "too few block maxima",
         }
     }
 }

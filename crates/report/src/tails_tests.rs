@@ -50,6 +50,22 @@ fn holds(runs: u64) {
     }
 }
 
+/// What was not measured, or too shortly to tell, has not changed.
+#[test]
+fn why_there_is_no_ratio_is_what_is_so() {
+    let cpu = |values: &[u64]| Tail::of_cpus(&[sequence(values)], 1);
+    let steady = || Family::draw(FAMILIES[0], COUNT, 1);
+    let whole = cpu(&steady());
+    assert_eq!(Tail::of_cpus(&[], 1).hindrance(&whole), "not measured in both");
+    assert_eq!(cpu(&steady()[..60]).hindrance(&whole), "too few block maxima");
+    let mut risen = steady();
+    let late = risen.split_off(COUNT / 2);
+    risen.extend(late.iter().map(|value| value * 50));
+    let risen = cpu(&risen);
+    assert_eq!(risen.hindrance(&whole), "latencies changed during a run");
+    assert!(risen.against(&whole).is_none());
+}
+
 #[test]
 fn intervals_of_several_cpus_hold_in_families_whose_truth_is_known() {
     holds(5);
