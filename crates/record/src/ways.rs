@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::model::names;
 use crate::store_error::StoreError;
 use crate::time::UtcTime;
 use crate::{Machine, Tool};
@@ -57,6 +58,10 @@ pub enum Task {
     Message,
     /// A message from another CPU that two pass on: until the third receives it.
     Stages,
+}
+
+names! {
+    Task { Activation => "activation", Message => "message", Stages => "stages" }
 }
 
 /// One way to do the task.

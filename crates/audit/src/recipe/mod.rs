@@ -245,9 +245,9 @@ fn known(
     let (known, others): (Vec<_>, Vec<_>) = statements.into_iter().partition(is_known);
     let lines_of = |all: &[Statement]| -> BTreeSet<usize> { all.iter().map(Statement::line).collect() };
     let (commands, settings): (Vec<_>, Vec<_>) = others.into_iter().partition(Statement::is_command);
-    let set: Vec<Statement> = known.iter().filter(|one| !one.is_command()).cloned().collect();
+    let set: BTreeSet<usize> = known.iter().filter(|one| !one.is_command()).map(Statement::line).collect();
     // Where what a line sets is known, the command that sets it need not be.
-    let unknown = lines_of(&commands).difference(&lines_of(&set)).copied().collect::<BTreeSet<_>>();
+    let unknown = lines_of(&commands).difference(&set).copied().collect::<BTreeSet<_>>();
     let lost: BTreeSet<usize> = lines_of(&settings).union(&unknown).copied().collect();
     let lines: Vec<&str> = text.lines().collect();
     let excerpt = |line: usize| lines.get(line.saturating_sub(1)).copied().unwrap_or_default();

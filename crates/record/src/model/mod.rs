@@ -32,6 +32,7 @@ pub use load::*;
 pub use machine::*;
 pub use maxima::*;
 pub use overview::*;
+pub(crate) use plan::names;
 pub use plan::*;
 pub use request::{CommandLoad, Out, Request, message};
 pub use run::*;

@@ -299,7 +299,7 @@ macro_rules! names {
         }
     )+};
 }
-pub(super) use names;
+pub(crate) use names;
 
 names! {
     Wake {

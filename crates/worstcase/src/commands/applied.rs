@@ -12,33 +12,38 @@ pub const STATE: &str = "/var/lib/worstcase/tune";
 /// Values of a rule that a record has.
 const MOST_VALUES: usize = 4;
 
+/// The journal of this boot.
+fn of_this_boot(history: Option<History>) -> Option<History> {
+    history.filter(|history| !history.is_of_another_boot(&boot_id()))
+}
+
+/// The same of the usual place; none where it cannot be read, too.
+fn current() -> Option<History> {
+    of_this_boot(State::of_machine(STATE).history().ok().flatten())
+}
+
 /// What holds, by rule; none where the journal cannot be read or is elsewhere.
 pub fn tuned() -> Option<Vec<Tuned>> {
     let state = State::of_machine(STATE);
     state.check_others().ok()?;
-    let history = state.history().ok()?;
-    let history = history.filter(|history| !history.is_of_another_boot(&boot_id()));
+    let history = of_this_boot(state.history().ok()?);
     Some(history.map_or_else(Vec::new, |history| by_rule(&history)))
 }
 
 /// Whether anything is.
 pub fn is_applied() -> bool {
-    let history = State::of_machine(STATE).history().ok().flatten();
-    history.is_some_and(|history| !history.is_of_another_boot(&boot_id()))
+    current().is_some()
 }
 
 /// The options by which rules were chosen that `tune apply` made pass, where it was given some: what is applied is judged by them.
 pub fn asked() -> Option<Begin> {
-    let history = State::of_machine(STATE).history().ok()??;
-    let begin = (!history.is_of_another_boot(&boot_id())).then_some(history.begin)??;
+    let begin = current()?.begin?;
     (!begin.profile.is_empty() || begin.isolate.is_some()).then_some(begin)
 }
 
 /// Numbers of the interrupts that the kernel would not move when what holds here was applied.
 pub fn unmoved() -> BTreeSet<u32> {
-    let history = State::of_machine(STATE).history().ok().flatten();
-    let history = history.filter(|history| !history.is_of_another_boot(&boot_id()));
-    history.map_or_else(BTreeSet::new, |history| unmoved_in(&history))
+    current().map_or_else(BTreeSet::new, |history| unmoved_in(&history))
 }
 
 fn unmoved_in(history: &History) -> BTreeSet<u32> {

@@ -38,7 +38,7 @@ pub struct WaysCommand {
     only: Vec<String>,
 
     /// What is done: activation, message (from another CPU), stages (a message that two pass on to a third)
-    #[arg(long, value_name = "TASK", default_value = "activation", value_parser = task, hide_possible_values = true, help_heading = MEASURED)]
+    #[arg(long, value_name = "TASK", default_value = "activation", help_heading = MEASURED)]
     task: Task,
 
     /// The CPU that the task runs on [default: the last one, or the partition's first]
@@ -208,12 +208,6 @@ impl Place {
             None => "there is no second CPU for the sender outside the partition".to_owned(),
         }
     }
-}
-
-fn task(name: &str) -> std::result::Result<Task, String> {
-    let known = [("activation", Task::Activation), ("message", Task::Message), ("stages", Task::Stages)];
-    let found = known.iter().find(|(one, _)| *one == name);
-    found.map(|(_, task)| *task).ok_or_else(|| "activation, message or stages".to_owned())
 }
 
 /// What is alike for all ways.
