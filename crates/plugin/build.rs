@@ -13,6 +13,7 @@ const HOSTS: [&str; 2] = ["x86_64", "aarch64"];
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=qemu");
     println!("cargo::rerun-if-changed=src/layout.rs");
+    println!("cargo::rerun-if-changed=src/sections.rs");
     let variable = |name: &str| env::var(name).map_err(|error| io::Error::other(format!("{name}: {error}")));
     let file = Path::new(&variable("OUT_DIR")?).join("plugin.so");
     let target = variable("TARGET")?;

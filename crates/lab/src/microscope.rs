@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
-use microscope::{Account, Stream, Symbols, SymbolsError};
+use microscope::{Account, Section, Stream, Symbols, SymbolsError};
 use record::{Record, Scenario, Series, store};
 use units::InOrder;
 
 use crate::Error;
-use crate::boot::{self, Failure, Guest, Left, Watched};
+use crate::boot::{self, Failure, Guest, Left, Target, Watched};
 use crate::guest::symbols::{FILE, SYMBOLS};
 
 /// No list of symbols is longer, in bytes.
@@ -89,19 +89,94 @@ pub fn look(
     stop: &dyn Fn() -> bool,
 ) -> Result<Seen, Failure> {
     let times = wake_ups.iter().map(|wake_up| (wake_up.at, wake_up.latency)).collect();
-    let addresses = addresses(symbols).map_err(|error| Error::new(error.to_string()))?;
-    let (outcome, stream) = boot::run_watched(guest, &Watched { wake_ups: times, addresses }, stop)?;
-    let left = outcome.left;
-    if let Err(error) = check_record(record, &left) {
-        return Err(Failure { error, left: Some(Box::new(left)) });
-    }
-    let stream = Stream::parse(&stream).map_err(|error| Error::new(error.to_string()))?;
+    let (stream, left) = watch(guest, record, Target::WakeUps(times), symbols, stop)?;
     let account = |wake_up: &WakeUp<'_>| {
         let window = stream.windows.iter().find(|window| window.at.0 == wake_up.at)?;
         Some(microscope::account(&stream, window, symbols))
     };
     let accounts = wake_ups.iter().map(account).collect();
     Ok(Seen { accounts, instructions: stream.instructions, left })
+}
+
+/// When the scenarios of a record measured, in nanoseconds of the guest's `CLOCK_MONOTONIC`, with each scenario.
+pub fn measured(record: &Record) -> Vec<(&Scenario, (u64, u64))> {
+    let of_scenario = |scenario: &Scenario| {
+        let first = scenario.series.iter().filter_map(|series| Some(series.timer()?.first_due.0));
+        let first = first.filter(|due| *due > 0).min()?;
+        Some((first, first.saturating_add(scenario.length.0)))
+    };
+    record.scenarios.iter().filter_map(|scenario| Some((scenario, of_scenario(scenario)?))).collect()
+}
+
+/// The sections of one scenario.
+#[derive(Debug)]
+pub struct OfRange {
+    /// The longest by function, interrupts before preemption, the longest first.
+    pub sections: Vec<Section>,
+    /// Functions that began more of them.
+    pub left_out: usize,
+}
+
+/// Which sections with interrupts or preemption off there were while `ranges` lasted, over the whole of the run, and what the
+/// `most` longest of each did. Runs `guest` twice more.
+///
+/// # Errors
+/// As of [`look`], and where the second run differs from the first.
+pub fn sections(
+    guest: &Guest,
+    record: &[u8],
+    ranges: &[(u64, u64)],
+    most: usize,
+    symbols: &Symbols,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<OfRange>, Failure> {
+    let (stream, _) = watch(guest, record, Target::Sections(ranges.to_vec()), symbols, stop)?;
+    if stream.lost_sections > 0 {
+        let message = format!("there was no room for {} sections", stream.lost_sections);
+        return Err(Error::new(message).hint("measure fewer loads in one guest").into());
+    }
+    let all = microscope::places(&stream, symbols);
+    let of_range = |range: usize| {
+        let kinds = all.chunk_by(|a, b| (a.range, a.off) == (b.range, b.off));
+        kinds.filter(move |places| places.iter().all(|place| place.range as usize == range))
+    };
+    let longest = |range: usize| of_range(range).flat_map(|places| places.iter().take(most));
+    let stretches: Vec<_> =
+        (0..ranges.len()).flat_map(longest).map(|place| (place.end, place.span)).collect();
+    if stretches.is_empty() {
+        return Err(Error::new("no section with interrupts or preemption off was seen").into());
+    }
+    let (stream, _) = watch(guest, record, Target::Stretches(stretches), symbols, stop)?;
+    (0..ranges.len())
+        .map(|range| {
+            let section = |place| {
+                let gone = || Error::new("run again, the guest did not come by the same sections");
+                microscope::section(&stream, place, symbols).ok_or_else(gone)
+            };
+            let mut sections: Vec<Section> = longest(range).map(section).collect::<Result<_, _>>()?;
+            let left_out = of_range(range).map(|places| places.len().saturating_sub(most)).sum();
+            microscope::merge(&mut sections);
+            Ok(OfRange { sections, left_out })
+        })
+        .collect()
+}
+
+/// Runs `guest` with the plugin, and checks that it leaves the same record.
+fn watch(
+    guest: &Guest,
+    record: &[u8],
+    target: Target,
+    symbols: &Symbols,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Stream, Left), Failure> {
+    let addresses = addresses(symbols).map_err(|error| Error::new(error.to_string()))?;
+    let (outcome, stream) = boot::run_watched(guest, &Watched { target, addresses }, stop)?;
+    let left = outcome.left;
+    if let Err(error) = check_record(record, &left) {
+        return Err(Failure { error, left: Some(Box::new(left)) });
+    }
+    let stream = Stream::parse(&stream).map_err(|error| Error::new(error.to_string()))?;
+    Ok((stream, left))
 }
 
 /// A guest under the microscope measures the same, to the byte.

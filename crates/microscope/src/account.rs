@@ -138,7 +138,7 @@ struct Part {
     interrupts_off: bool,
 }
 
-struct Playback<'a> {
+pub(crate) struct Playback<'a> {
     stream: &'a Stream,
     window: &'a Window,
     symbols: &'a Symbols,
@@ -161,7 +161,7 @@ struct Marks {
 type State = (Stage, Context, bool, u32, bool);
 
 impl<'a> Playback<'a> {
-    fn new(stream: &'a Stream, window: &'a Window, symbols: &'a Symbols) -> Self {
+    pub(crate) fn new(stream: &'a Stream, window: &'a Window, symbols: &'a Symbols) -> Self {
         let mut shapes = HashMap::new();
         let mut starts = Vec::with_capacity(window.records.len());
         for record in &window.records {
@@ -311,6 +311,16 @@ impl<'a> Playback<'a> {
         (self.stage(part.record), context, part.interrupts_off, count, preempt & NOT_WANTED == 0)
     }
 
+    /// A number for the chain of callers of a record.
+    pub(crate) fn chain(&self, record: usize) -> usize {
+        self.stacks.id(record)
+    }
+
+    /// What the CPU was in.
+    pub(crate) fn context_of(&self, record: usize) -> Context {
+        self.context(record, self.record(record).preempt & !NOT_WANTED)
+    }
+
     fn context(&self, record: usize, count: u32) -> Context {
         if count & NMI != 0 {
             return Context::Nmi;
@@ -341,7 +351,7 @@ impl<'a> Playback<'a> {
     }
 
     /// The thread and the functions of a record, the outermost first.
-    fn path(&self, record: usize) -> Vec<String> {
+    pub(crate) fn path(&self, record: usize) -> Vec<String> {
         let functions = self.stacks.path(record);
         let names = functions.iter().rev().map(|function| self.name(*function).to_owned());
         std::iter::once(self.thread(record)).chain(names).collect()

@@ -19,6 +19,7 @@
 mod account;
 mod code;
 mod export;
+mod sections;
 mod stacks;
 mod stream;
 mod symbols;
@@ -27,6 +28,8 @@ mod tree;
 
 pub use account::{Account, Cause, Context, Piece, account};
 pub use export::folded;
+pub use plugin::sections::Off;
+pub use sections::{Place, Section, merge, places, section};
 pub use stream::{Block, Note, Record, Stream, StreamError, Window};
 pub use symbols::{Symbols, SymbolsError};
 pub use table::{Row, rows};

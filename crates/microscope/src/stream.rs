@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use plugin::layout::{self, Trouble};
+use plugin::sections::{Section, WORDS};
 use units::Nanos;
 
 /// What the plugin has written.
@@ -14,6 +15,10 @@ pub struct Stream {
     pub names: HashMap<u64, String>,
     /// The wake-ups that were found, in order of time.
     pub windows: Vec<Window>,
+    /// Places that turned interrupts or preemption off, where they were asked for.
+    pub sections: Vec<Section>,
+    /// How many sections there was no room for.
+    pub lost_sections: u64,
     /// Instructions that were counted in all.
     pub instructions: u64,
 }
@@ -29,14 +34,14 @@ pub struct Block {
     pub bytes: Vec<u8>,
 }
 
-/// A wake-up and what the CPU did before it.
+/// A wake-up and what the CPU did before it; or a stretch of instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// When it came, on the guest's `CLOCK_MONOTONIC`.
+    /// When it came, on the guest's `CLOCK_MONOTONIC`; of a stretch, instructions that had begun at its end.
     pub at: Nanos,
-    /// How late it was.
+    /// How late it was; of a stretch, how many instructions it is.
     pub latency: Nanos,
-    /// The place in `records` of the one at whose start the time had been read.
+    /// The place in `records` of the one at whose start the time had been read, or the stretch had ended.
     pub found: usize,
     /// Starts of blocks, in order of time.
     pub records: Vec<Record>,
@@ -127,6 +132,7 @@ impl Stream {
                     let window = stream.window(&mut words)?;
                     stream.windows.push(window);
                 }
+                layout::SECTIONS => stream.take_sections(&mut words)?,
                 layout::END => {
                     stream.instructions = words.next()?;
                     return trouble(words.next()?).map_or(Ok(stream), Err);
@@ -145,6 +151,19 @@ impl Stream {
             return Err(words.damaged());
         }
         self.blocks.insert(id, Block { address, sizes, bytes });
+        Ok(())
+    }
+
+    fn take_sections(&mut self, words: &mut Words<'_>) -> Result<(), StreamError> {
+        let count = words.small()?;
+        self.lost_sections = words.next()?;
+        for _ in 0..count {
+            let mut all = [0; WORDS];
+            for word in &mut all {
+                *word = words.next()?;
+            }
+            self.sections.push(Section::from_words(all).ok_or_else(|| words.damaged())?);
+        }
         Ok(())
     }
 

@@ -1,14 +1,18 @@
 //! Accounts of made-up programs, and of any bytes.
 #![allow(clippy::unwrap_used)]
 
-use microscope::{Account, Context, Stream, Symbols, account, folded, rows};
+use microscope::{
+    Account, Context, Off, Section, Stream, Symbols, account, folded, merge, places, rows, section,
+};
 use plugin::layout;
+use plugin::sections as found;
 use proptest::prelude::*;
 use record::{Class, Stage};
 
 const SYMBOLS: &str = "\
 ffffffff81000000 T outer\nffffffff81000100 T inner\nffffffff81000200 T __schedule\nffffffff81000300 T try_to_wake_up\n\
-ffffffff81000400 T asm_sysvec_apic_timer_interrupt\nffffffff81000500 T asm_exc_page_fault\nffffffff81000600 T handler\n";
+ffffffff81000400 T asm_sysvec_apic_timer_interrupt\nffffffff81000500 T asm_exc_page_fault\nffffffff81000600 T handler\n\
+ffffffff81000700 T _raw_spin_lock\n";
 const OUTER: u64 = 0xffff_ffff_8100_0000;
 const INNER: u64 = OUTER + 0x100;
 const SCHEDULE: u64 = OUTER + 0x200;
@@ -16,6 +20,7 @@ const WAKE: u64 = OUTER + 0x300;
 const TIMER: u64 = OUTER + 0x400;
 const FAULT: u64 = OUTER + 0x500;
 const HANDLER: u64 = OUTER + 0x600;
+const LOCK: u64 = OUTER + 0x700;
 const PROGRAM: u64 = 0x40_0000;
 
 const STACK: u64 = 0xffff_c900_0000_3f00;
@@ -194,6 +199,79 @@ fn equal_causes_of_several_wake_ups_are_one_row() {
     assert_eq!((row.hits, row.time.0, row.worst.0, row.culprit.as_str()), (2, 795, 400, "inner"));
 }
 
+/// A lock that `outer` takes and lets go 75 instructions later, and the section that the plugin makes of it.
+fn locked() -> (Vec<At>, found::Section) {
+    let held = FREE + 1;
+    let records = vec![
+        at(OUTER, 0, 10),
+        at(LOCK, 8, 5),
+        At { preempt: held, ..at(OUTER + 8, 0, 20) },
+        At { preempt: held, ..at(INNER, 8, 50) },
+        at(OUTER + 16, 0, 7),
+    ];
+    let section = found::Section {
+        off: Off::Preemption as u32,
+        level: 0,
+        range: 0,
+        address: LOCK,
+        call: OUTER,
+        end: OUTER + 16,
+        count: 1_010,
+        span: 75,
+        length: 75,
+        times: 3,
+        sum: 90,
+    };
+    (records, section)
+}
+
+/// A stream that ends with a stretch, and with sections.
+fn stretched(records: &[At], end: u64, length: u64, sections: &[found::Section]) -> Vec<u64> {
+    let mut words = stream(records, length);
+    let window = (0..words.len()).find(|&at| words[at..].starts_with(&[layout::WINDOW, 5_000])).unwrap();
+    words[window + 1] = end;
+    words.truncate(words.len() - 3);
+    words.extend([layout::SECTIONS, sections.len() as u64, 0]);
+    words.extend(sections.iter().flat_map(found::Section::words));
+    words.extend([layout::END, 2_000, 0]);
+    words
+}
+
+fn sections_of(words: &[u64]) -> Option<Vec<Section>> {
+    let symbols = Symbols::parse(SYMBOLS).unwrap();
+    let stream = Stream::parse(&bytes(words)).ok()?;
+    Some(places(&stream, &symbols).iter().filter_map(|place| section(&stream, place, &symbols)).collect())
+}
+
+#[test]
+fn a_section_is_that_of_the_function_that_took_the_lock() {
+    let (records, known) = locked();
+    let all = sections_of(&stretched(&records, 1_085, 75, &[known])).unwrap();
+    let [one] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((one.off, one.owner.as_str(), one.length.0), (Off::Preemption, "outer", 75));
+    assert_eq!((one.times, one.sum.0, one.calls.total), (3, 90, 75));
+    assert_eq!(one.path, ["dd", "outer", "_raw_spin_lock"]);
+    assert_eq!((one.function.as_str(), &one.context), ("inner", &Context::Thread { name: "dd".to_owned() }));
+}
+
+#[test]
+fn a_stretch_of_another_run_is_no_section() {
+    let (records, known) = locked();
+    for (end, length) in [(1_086, 75), (1_085, 76), (1_084, 74)] {
+        let other = found::Section { count: end - length, span: length, length, ..known };
+        assert_eq!(sections_of(&stretched(&records, 1_085, 75, &[other])), Some(vec![]), "{end} {length}");
+    }
+}
+
+#[test]
+fn sections_of_one_function_are_one_with_the_longest() {
+    let (records, known) = locked();
+    let one = sections_of(&stretched(&records, 1_085, 75, &[known])).unwrap().remove(0);
+    let mut all = vec![Section { length: units::Nanos(20), ..one.clone() }, one.clone()];
+    merge(&mut all);
+    assert_eq!(all, [Section { times: 6, sum: units::Nanos(180), ..one }]);
+}
+
 #[test]
 fn a_stream_that_is_cut_off_is_refused() {
     let words = stream(&spike(), 600);
@@ -208,6 +286,26 @@ proptest! {
         let mut all = if begins { bytes(&[layout::MAGIC]) } else { Vec::new() };
         all.extend(any);
         let _ = Stream::parse(&all);
+    }
+
+    #[test]
+    fn the_calls_of_sections_sum_to_their_length_in_any_stream(
+        changes in proptest::collection::vec((0..220_usize, any::<u64>(), 0..4_u8), 0..6),
+    ) {
+        let (records, known) = locked();
+        let mut words = stretched(&records, 1_085, 75, &[known]);
+        for (place, value, way) in changes {
+            let place = place % words.len();
+            words[place] = match way {
+                0 => value,
+                1 => value % 64,
+                2 => words[place].wrapping_add(value % 9).wrapping_sub(4),
+                _ => words[place] ^ 1 << (value % 64),
+            };
+        }
+        for section in sections_of(&words).into_iter().flatten() {
+            prop_assert_eq!(section.calls.total, section.length.0);
+        }
     }
 
     #[test]

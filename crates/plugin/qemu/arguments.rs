@@ -8,15 +8,22 @@ use crate::allocate;
 /// More wake-ups are not looked for.
 pub const MOST_WANTED: usize = 4096;
 
-/// A wake-up that is looked for.
+/// A wake-up that is looked for, or a stretch of instructions.
 #[derive(Clone, Copy)]
 pub struct Wanted {
-    /// When it came, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// When it came, in nanoseconds of `CLOCK_MONOTONIC`; of a stretch, instructions that have begun at its end.
     pub at: u64,
-    /// How late it was, in nanoseconds.
+    /// How late it was, in nanoseconds; of a stretch, how many instructions it is.
     pub latency: u64,
     /// The number of the record that it was found at, and one; 0: not found.
     pub found: u64,
+}
+
+/// A stretch of time whose sections are looked for, in nanoseconds of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy)]
+pub struct Range {
+    pub from: u64,
+    pub until: u64,
 }
 
 /// Addresses in the guest are those of its symbols; 0: there is none.
@@ -25,6 +32,10 @@ pub struct Arguments {
     pub out: *const c_char,
     /// In order of time.
     pub wanted: &'static mut [Wanted],
+    /// They are stretches of instructions.
+    pub are_stretches: bool,
+    /// Apart, in order of time.
+    pub ranges: &'static [Range],
     /// Bytes of the guest's memory.
     pub memory: u64,
     /// `tk_core`.
@@ -51,6 +62,8 @@ impl Arguments {
         let mut arguments = Self {
             out: core::ptr::null(),
             wanted: &mut [],
+            are_stretches: false,
+            ranges: &[],
             memory: 0,
             clock: 0,
             areas: 0,
@@ -78,8 +91,13 @@ impl Arguments {
                 self.out = keep(path, value.len() + 1)?;
                 return Some(());
             }
-            b"wanted" => {
-                self.wanted = wanted(value)?;
+            b"wanted" | b"stretches" => {
+                self.wanted = pairs(value, |at, latency| Wanted { at, latency, found: 0 })?;
+                self.are_stretches = name == b"stretches";
+                return Some(());
+            }
+            b"ranges" => {
+                self.ranges = pairs(value, |from, until| Range { from, until })?;
                 return Some(());
             }
             b"memory" => &mut self.memory,
@@ -105,17 +123,17 @@ fn keep(text: *const c_char, length: usize) -> Option<*const c_char> {
     Some(copy.as_ptr())
 }
 
-/// `AT-LATENCY:AT-LATENCY`, in order of time.
-fn wanted(text: &[u8]) -> Option<&'static mut [Wanted]> {
+/// `A-B:A-B`, each made by `new`.
+fn pairs<T>(text: &[u8], new: impl Fn(u64, u64) -> T) -> Option<&'static mut [T]> {
     let count = text.split(|&byte| byte == b':').count();
-    let memory = (count <= MOST_WANTED).then(|| allocate::<Wanted>(count)).flatten()?;
-    // SAFETY: so many were allocated, zero is a value of each field, and nobody else has them.
-    let all = unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), count) };
-    for (place, one) in all.iter_mut().zip(text.split(|&byte| byte == b':')) {
+    let memory = (count <= MOST_WANTED).then(|| allocate::<T>(count)).flatten()?;
+    for (place, one) in text.split(|&byte| byte == b':').enumerate() {
         let dash = one.iter().position(|&byte| byte == b'-')?;
-        *place = Wanted { at: number(&one[..dash])?, latency: number(&one[dash + 1..])?, found: 0 };
+        // SAFETY: so many were allocated, and nobody else has them.
+        unsafe { memory.add(place).write(new(number(&one[..dash])?, number(&one[dash + 1..])?)) };
     }
-    Some(all)
+    // SAFETY: each of them was written.
+    Some(unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), count) })
 }
 
 fn number(digits: &[u8]) -> Option<u64> {

@@ -8,6 +8,10 @@ pub struct Block {
     pub address: u64,
     /// It ends with an instruction that reads the time-stamp counter.
     pub reads_counter: bool,
+    /// It ends with a call.
+    pub is_call: bool,
+    /// Instructions up to the first `cli`, with it; 0: it has none.
+    pub until_off: u32,
     /// What is noted at its start.
     pub note: u32,
     /// It stands in the stream.

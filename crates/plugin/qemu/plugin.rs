@@ -14,6 +14,9 @@ mod guest;
 mod layout;
 mod output;
 mod recorder;
+#[path = "../src/sections.rs"]
+#[allow(dead_code)]
+mod sections;
 mod translation;
 
 use core::ffi::{c_char, c_int, c_void};

@@ -1,20 +1,27 @@
-//! A ring of the last blocks, written out around each wake-up that is found.
+//! A ring of the last blocks, written out around each wake-up that is found; and the sections of whole stretches of time.
 
 use core::ptr::NonNull;
 
 use crate::allocate;
-use crate::arguments::{Arguments, Wanted};
+use crate::arguments::{Arguments, Range, Wanted};
 use crate::guest::{Clock, Guest, USER_END};
 use crate::layout::{self, Trouble};
 use crate::output::Output;
 use crate::block::Block;
+use crate::sections::{Section, Sections, Start};
 
 /// Recording begins when the next wake-up is so near, in nanoseconds: several ticks, and far more than a ring holds.
 const LEAD: u64 = 64_000_000;
+/// The same before a stretch of instructions, in instructions.
+const LEAD_OF_STRETCH: u64 = 4_000_000;
 /// So many blocks after a wake-up are kept too: they show who had called what ran.
 const AFTER: u64 = 20_000;
 /// So many before its window, at least, and no more where no program ran among them.
 const BEFORE: (u64, u64) = (1 << 13, 1 << 18);
+/// At most before a stretch: of its beginning the callers are asked, nothing else.
+const BEFORE_STRETCH: u64 = 1 << 15;
+/// Places that turn interrupts or preemption off, each under each load.
+const SECTIONS: usize = 1 << 15;
 /// Blocks in the ring: the least and the most.
 const RING: (u64, u64) = (1 << 20, 1 << 23);
 /// Threads whose names are remembered to be written.
@@ -54,6 +61,9 @@ pub struct Recorder {
     preempt: *const u32,
     task: *const u64,
     trouble: Option<Trouble>,
+    sections: Sections<'static>,
+    /// The one of `arguments.ranges` that it is now.
+    range: Option<u32>,
 }
 
 impl Recorder {
@@ -79,6 +89,8 @@ impl Recorder {
             preempt: core::ptr::null(),
             task: core::ptr::null(),
             trouble: None,
+            sections: Sections::new(table(if arguments.ranges.is_empty() { 0 } else { SECTIONS })?),
+            range: None,
             arguments,
         })
     }
@@ -118,15 +130,66 @@ impl Recorder {
         if block.reads_counter {
             self.is_of_user = block.is_of_user();
         }
+        if self.arguments.are_stretches {
+            self.approach();
+        }
+        if let Some(range) = self.range {
+            let start = self.start_of(block);
+            self.sections.step(start, range);
+        }
         if self.is_armed {
             self.record(block, reading);
+        }
+    }
+
+    /// Instructions that have begun.
+    fn count(&self) -> u64 {
+        // SAFETY: it was allocated for good, and is written by translated code of this very thread.
+        unsafe { self.counter.read_volatile() }
+    }
+
+    fn start_of(&self, block: &Block) -> Start {
+        // SAFETY: `locate` found both in the guest's memory before the range was entered.
+        let (task, preempt) = unsafe { (self.task.read_unaligned(), self.preempt.read_unaligned()) };
+        Start {
+            count: self.count(),
+            address: block.address,
+            flags: self.guest.flags() as u32,
+            preempt,
+            is_idle: task == self.arguments.init,
+            until_off: block.until_off,
+            is_call: block.is_call,
+        }
+    }
+
+    /// Is one of the stretches that are looked for near, or does it end here?
+    #[inline]
+    fn approach(&mut self) {
+        let now = self.count();
+        let next = self.arguments.wanted.get(self.next).map(|wanted| (wanted.at, wanted.latency));
+        let (at, length) = next.unwrap_or((u64::MAX, 0));
+        if now >= at {
+            self.end_stretches(now);
+        }
+        if at.saturating_sub(now) < LEAD_OF_STRETCH.saturating_add(length) || self.is_armed {
+            self.arm(now);
+        }
+    }
+
+    #[cold]
+    fn end_stretches(&mut self, now: u64) {
+        while let Some(wanted) = self.arguments.wanted.get_mut(self.next).filter(|wanted| wanted.at <= now) {
+            if self.is_armed && wanted.at == now {
+                wanted.found = self.made + 1;
+            }
+            self.next += 1;
         }
     }
 
     /// A reading of the counter has ended: is it one of those that are looked for, and is one near?
     #[cold]
     fn read(&mut self) -> Option<u64> {
-        if self.written == self.arguments.wanted.len() {
+        if self.arguments.are_stretches || self.is_over() {
             return None;
         }
         if let Err(trouble) = self.guest.find() {
@@ -146,7 +209,23 @@ impl Recorder {
             self.look(now);
             self.arm(now);
         }
+        if self.is_of_user {
+            self.enter_range(now);
+        }
         Some(reading)
+    }
+
+    fn is_over(&self) -> bool {
+        self.written == self.arguments.wanted.len() && self.arguments.ranges.is_empty()
+    }
+
+    fn enter_range(&mut self, now: u64) {
+        let is_now = |range: &Range| (range.from..=range.until).contains(&now);
+        let range = self.arguments.ranges.iter().position(is_now).map(|number| number as u32);
+        if range != self.range {
+            self.sections.begin();
+            self.range = range.filter(|_| self.locate().is_some());
+        }
     }
 
     fn look(&mut self, now: u64) {
@@ -164,10 +243,14 @@ impl Recorder {
     /// Records where the next is near, or one that was found is not written yet.
     fn arm(&mut self, now: u64) {
         self.skip_missed();
-        let is_near = |wanted: &Wanted| wanted.at.saturating_sub(now) < LEAD.saturating_add(wanted.latency);
+        let lead = if self.arguments.are_stretches { LEAD_OF_STRETCH } else { LEAD };
+        let is_near = |wanted: &Wanted| wanted.at.saturating_sub(now) < lead.saturating_add(wanted.latency);
         let is_wanted = self.written < self.next || self.arguments.wanted.get(self.next).is_some_and(is_near);
         if is_wanted && !self.is_armed {
-            self.is_armed = self.locate().is_some();
+            match self.guest.find() {
+                Ok(()) => self.is_armed = self.locate().is_some(),
+                Err(trouble) => self.trouble = Some(trouble),
+            }
         } else if !is_wanted {
             self.is_armed = false;
         }
@@ -194,11 +277,10 @@ impl Recorder {
             (None, layout::ERROR_CODE) => (layout::ERROR_CODE, self.guest.top_of_stack()),
             _ => (0, 0),
         };
-        // SAFETY: `locate` found both in the guest's memory, and the place in the ring is below its size. The counter is
-        // written by translated code of this very thread.
+        // SAFETY: `locate` found both in the guest's memory, and the place in the ring is below its size.
         unsafe {
             let record = Record {
-                count: self.counter.read_volatile(),
+                count: self.count(),
                 stack: self.guest.stack(),
                 task: self.task.read_unaligned(),
                 note,
@@ -243,7 +325,8 @@ impl Recorder {
             first -= 1;
         }
         let window = first;
-        while first > oldest && window - first < BEFORE.1 {
+        let most = if self.arguments.are_stretches { BEFORE_STRETCH } else { BEFORE.1 };
+        while first > oldest && window - first < most {
             // SAFETY: a record's block stays for good.
             let block = unsafe { &*self.at(first).block };
             if window - first >= BEFORE.0 && block.is_of_user() {
@@ -308,12 +391,23 @@ impl Recorder {
         if self.made > 0 {
             self.write_due(u64::MAX);
         }
+        if !self.arguments.ranges.is_empty() {
+            self.output.put(&[layout::SECTIONS, self.sections.found().count() as u64, self.sections.lost]);
+            for section in self.sections.found() {
+                self.output.put(&section.words());
+            }
+        }
         let trouble = self.trouble.map_or(0, |trouble| trouble as u64);
-        // SAFETY: nothing runs any more that writes it.
-        let count = unsafe { self.counter.read_volatile() };
-        self.output.put(&[layout::END, count, trouble]);
+        self.output.put(&[layout::END, self.count(), trouble]);
         self.output.flush();
     }
+}
+
+/// A table of sections that is free.
+fn table(count: usize) -> Option<&'static mut [Section]> {
+    let memory: NonNull<Section> = allocate(count.max(1))?;
+    // SAFETY: so many were allocated for good, zero is a value of each field, and nobody else has them.
+    Some(unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), count) })
 }
 
 /// The threads of a window.

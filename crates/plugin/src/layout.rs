@@ -10,10 +10,13 @@ pub const BLOCK: u64 = 1;
 /// A thread's name: its `task_struct`, and 16 bytes.
 pub const NAME: u64 = 2;
 /// A wake-up that was looked for: nanoseconds at which it came, how late it was, the place of the record at whose start the
-/// time had been read, how many records; then the records.
+/// time had been read, how many records; then the records. Or a stretch of instructions: how many had begun at its end, how many
+/// it is, the place of the record with which it ended, and the same.
 pub const WINDOW: u64 = 3;
 /// The end: instructions that were counted, and why no more came (one of [`Trouble`], 0: none).
 pub const END: u64 = 4;
+/// Sections ([`crate::sections::Section`]): how many, how many more there was no room for, and the words of each.
+pub const SECTIONS: u64 = 5;
 
 /// Words of a record, which describes the start of a block.
 pub const RECORD: usize = 6;

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod layout;
+pub mod sections;
 
 /// The shared library, for the architecture of this program; empty where no QEMU is expected to load it.
 pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));

@@ -34,6 +34,7 @@ mod overview;
 pub mod page;
 pub mod recipe;
 mod rows;
+pub mod sections;
 pub mod table;
 pub mod wake_path;
 pub mod ways;

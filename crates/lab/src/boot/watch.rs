@@ -8,9 +8,40 @@ use crate::qemu::Emulator;
 
 /// What the plugin is to look for.
 #[derive(Clone, Debug)]
+pub enum Target {
+    /// Wake-ups: their times on the guest's `CLOCK_MONOTONIC` and how late they were, in nanoseconds.
+    WakeUps(Vec<(u64, u64)>),
+    /// Sections with interrupts or preemption off, from and until these times on that clock, in nanoseconds: apart, in order.
+    Sections(Vec<(u64, u64)>),
+    /// Stretches of instructions: how many had begun at their end, and how many they are.
+    Stretches(Vec<(u64, u64)>),
+}
+
+impl Target {
+    /// The plugin's argument.
+    fn argument(&self) -> String {
+        let (name, pairs) = match self {
+            Self::WakeUps(pairs) => ("wanted", in_order(pairs)),
+            Self::Sections(pairs) => ("ranges", pairs.clone()),
+            Self::Stretches(pairs) => ("stretches", in_order(pairs)),
+        };
+        let pairs: Vec<String> = pairs.iter().map(|(one, other)| format!("{one:x}-{other:x}")).collect();
+        format!("{name}={}", pairs.join(":"))
+    }
+}
+
+fn in_order(pairs: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut pairs = pairs.to_vec();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}
+
+/// What the plugin is to look for, and where.
+#[derive(Clone, Debug)]
 pub struct Watched {
-    /// Times of wake-ups on the guest's `CLOCK_MONOTONIC` and how late they were, in nanoseconds.
-    pub wake_ups: Vec<(u64, u64)>,
+    /// What to look for.
+    pub target: Target,
     /// Addresses by the plugin's names for them.
     pub addresses: Vec<(&'static str, u64)>,
 }
@@ -27,12 +58,7 @@ impl Watch {
     /// Makes them.
     pub fn new(watched: &Watched, guest: &Guest) -> Result<Self, Error> {
         check(guest, &Emulator::find(guest.kernel.architecture)?.version)?;
-        let mut wake_ups = watched.wake_ups.clone();
-        wake_ups.sort_unstable();
-        wake_ups.dedup();
-        let wake_ups: Vec<String> =
-            wake_ups.iter().map(|(at, latency)| format!("{at:x}-{latency:x}")).collect();
-        let mut arguments = format!("wanted={},memory={:x}", wake_ups.join(":"), guest.memory.0);
+        let mut arguments = format!("{},memory={:x}", watched.target.argument(), guest.memory.0);
         for (name, address) in &watched.addresses {
             arguments.push_str(&format!(",{name}={address:x}"));
         }

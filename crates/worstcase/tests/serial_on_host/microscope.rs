@@ -56,6 +56,12 @@ fn each_instruction_of_a_guests_worst_wake_ups_is_accounted_for() {
         assert!(words.contains("hrtimer_interrupt") && words.contains("try_to_wake_up"), "{words}");
     }
 
+    let off = longest_with_interrupts_off(&out);
+    for account in accounts {
+        let within = account["interrupts_off"].as_u64().unwrap();
+        assert!(within <= off, "{within} in a late wake-up, {off} in the whole of the run");
+    }
+
     // A record that the guest does not leave again is no record of this guest.
     let path = out.join("record.json");
     let edited = std::fs::read_to_string(&path).unwrap().replacen("\"note\": null", "\"note\": \"\"", 1);
@@ -65,10 +71,33 @@ fn each_instruction_of_a_guests_worst_wake_ups_is_accounted_for() {
     assert!(!ran.status.success() && text(&ran.stderr).contains("another record"), "{}", text(&ran.stderr));
 }
 
+/// Of the run in `out`, whose sections are all whole.
+fn longest_with_interrupts_off(out: &Path) -> u64 {
+    let ran = worstcase(&["lab", "sections", out.to_str().unwrap(), "--longest", "3", "--json"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let loads: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    crate::support::schema::check("sections", &loads);
+    let sections = loads[0]["sections"].as_array().unwrap();
+    let longest = |off: &str| {
+        let of = sections.iter().filter(|section| section["off"] == off);
+        of.map(|section| section["length"].as_u64().unwrap()).max().unwrap()
+    };
+    for section in sections {
+        let number = |name: &str| section[name].as_u64().unwrap();
+        assert_eq!(section["calls"]["total"].as_u64().unwrap(), number("length"), "{section}");
+        assert!(number("length") <= number("sum") && number("sum") <= number("length") * number("times"));
+        assert!(!section["owner"].as_str().unwrap().starts_with('['), "{section}");
+    }
+    assert!(longest("interrupts") <= longest("preemption"), "interrupts off is preemption off");
+    longest("interrupts")
+}
+
 #[test]
 fn what_was_not_measured_in_a_guest_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let ran = worstcase(&["lab", "explain", directory.path().to_str().unwrap()]);
-    assert_eq!(ran.status.code(), Some(2), "{}", text(&ran.stderr));
-    assert!(text(&ran.stderr).starts_with("error: "), "{}", text(&ran.stderr));
+    for verb in ["explain", "sections"] {
+        let ran = worstcase(&["lab", verb, directory.path().to_str().unwrap()]);
+        assert_eq!(ran.status.code(), Some(2), "{}", text(&ran.stderr));
+        assert!(text(&ran.stderr).starts_with("error: "), "{}", text(&ran.stderr));
+    }
 }

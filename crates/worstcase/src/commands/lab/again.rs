@@ -14,6 +14,11 @@ use failure::{Error, Result};
 /// No record is longer, in bytes.
 const LONGEST_RECORD: u64 = 256 << 20;
 
+/// The record in `place`, byte for byte.
+pub fn record_bytes(place: &Path) -> Result<Vec<u8>> {
+    Ok(files::read(&place.join(store::RECORD), LONGEST_RECORD)?)
+}
+
 /// The worst wake-ups under one load, taken apart.
 pub struct OfLoad {
     /// The load.
@@ -33,7 +38,7 @@ pub fn look(
     loads: &[String],
     signals: &Signals,
 ) -> Result<Vec<OfLoad>> {
-    let bytes = files::read(&place.join(store::RECORD), LONGEST_RECORD)?;
+    let bytes = record_bytes(place)?;
     let record = store::load(place)?;
     let wake_ups = wake_ups(&record, worst, loads)?;
     check(guest, &record)?;
@@ -55,22 +60,36 @@ pub fn look(
 fn wake_ups<'a>(record: &'a Record, worst: usize, loads: &[String]) -> Result<Vec<WakeUp<'a>>> {
     let mut all = scope::worst(record, worst);
     let load = |wake_up: &WakeUp<'_>| wake_up.scenario.head.planned.load.clone();
-    if let Some(unknown) = loads.iter().find(|name| !all.iter().any(|one| load(one) == **name)) {
-        let message = format!("no wake-up under the load {unknown} stands in the record");
-        return Err(Error::new(message, "worstcase report DIR shows its loads"));
-    }
+    let names: Vec<String> = all.iter().map(load).collect();
+    check_loads(loads, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
     all.retain(|wake_up| loads.is_empty() || loads.contains(&load(wake_up)));
     if all.is_empty() {
-        return Err(Error::new(
-            "the record has no wake-ups of timers on the guest's clock",
-            "worstcase lab run ... -- bench measures some",
-        ));
+        return Err(no_wake_ups());
     }
     Ok(all)
 }
 
+/// Refuses loads that are not among `names`.
+pub fn check_loads(loads: &[String], names: &[&str]) -> Result<()> {
+    match loads.iter().find(|name| !names.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => Err(Error::new(
+            format!("no wake-up under the load {unknown} stands in the record"),
+            "worstcase report DIR shows its loads",
+        )),
+    }
+}
+
+/// There is nothing to look at.
+pub fn no_wake_ups() -> Error {
+    Error::new(
+        "the record has no wake-ups of timers on the guest's clock",
+        "worstcase lab run ... -- bench measures some",
+    )
+}
+
 /// A guest that is made of something else is another guest, and would take as long to be found out.
-fn check(guest: &Guest, record: &Record) -> Result<()> {
+pub fn check(guest: &Guest, record: &Record) -> Result<()> {
     let of_record = record.header.machine.lab.as_ref();
     let Some((emulator, images)) =
         of_record.and_then(|lab| Some((lab.emulator.clone(), lab.images.clone()?)))

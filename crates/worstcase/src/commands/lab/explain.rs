@@ -1,17 +1,14 @@
 //! `worstcase lab explain`: a guest run again under the microscope.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::boot::Guest;
-use lab::{kernels::Cache, state::Kind};
 use microscope::Account;
-use record::store;
 use sys::signal::Signals;
 
 use super::again::{self, OfLoad};
-use super::{binary, kept, ladder};
+use super::origin;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
 
@@ -53,21 +50,11 @@ pub struct Explain {
 
 impl Explain {
     pub fn run(self) -> Result<ExitCode> {
-        let place = self.directory.as_path();
-        let place = if place.ends_with(store::RECORD) { place.parent().unwrap_or(place) } else { place };
-        refuse_of_others(place)?;
-        let guest = self.guest(place)?;
+        let place = origin::place(&self.directory)?;
+        let guest = origin::guest(place, self.guest_binary.as_deref())?;
         let signals = Signals::take()?;
         self.show(&again::look(place, &guest, self.worst.into(), &self.loads, &signals)?)?;
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn guest(&self, place: &Path) -> Result<Guest> {
-        let binary = |architecture| binary::choose(self.guest_binary.as_deref(), architecture);
-        match kept::again(place)? {
-            Some(boot) => boot.guest(&binary),
-            None => ladder_guest(place, &binary),
-        }
     }
 
     fn show(&self, seen: &[OfLoad]) -> Result<()> {
@@ -83,43 +70,9 @@ impl Explain {
     }
 }
 
-/// What stands in it is booted: kernel, programs and files of this machine that it names. So nobody else may have written it.
-fn refuse_of_others(place: &Path) -> Result<()> {
-    match files::Directory::open_obeyed(place) {
-        Err(files::Error { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(Error::new(
-                format!("boot again what {} names: {source}", place.display()),
-                "copy it into a directory of your own, and read its lab.json first",
-            ))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Causes, account and calls, load by load.
 pub fn shown(seen: &[OfLoad]) -> String {
     let style = output::style(Stream::Output);
     let text = |one: &OfLoad| report::microscope::text(&one.load, &one.accounts, one.not_found, &style);
     seen.iter().map(text).collect::<Vec<_>>().join("\n")
-}
-
-/// A guest of the ladder above `place`.
-fn ladder_guest(
-    place: &Path,
-    binary: &dyn Fn(lab::kernels::Architecture) -> Result<PathBuf>,
-) -> Result<Guest> {
-    let whole = std::path::absolute(place).unwrap_or_else(|_| place.to_path_buf());
-    let unknown = || {
-        Error::new(
-            format!("{}: it is not known which guest left this", place.display()),
-            "name a directory that `worstcase lab run` left, or LADDER/RUNG/seed-N",
-        )
-    };
-    let home = whole.ancestors().nth(2).ok_or_else(unknown)?;
-    if lab::state::kind(home) != Some(Kind::Ladder) {
-        return Err(unknown());
-    }
-    refuse_of_others(home)?;
-    let below = whole.strip_prefix(home).map_err(|_| unknown())?;
-    ladder::guest_of(home, below, &Cache::of_user()?, binary)?.ok_or_else(unknown)
 }

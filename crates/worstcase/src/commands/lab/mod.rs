@@ -8,7 +8,9 @@ mod explain;
 mod kept;
 mod kernels;
 pub(super) mod ladder;
+mod origin;
 mod run;
+mod sections;
 pub mod several;
 mod step;
 
@@ -44,6 +46,7 @@ enum Verb {
     Ladder(ladder::Ladder),
     Bisect(Box<bisect::Bisect>),
     Explain(explain::Explain),
+    Sections(sections::Sections),
 }
 
 impl Lab {
@@ -55,6 +58,7 @@ impl Lab {
             Verb::Ladder(ladder) => ladder.run(),
             Verb::Bisect(bisect) => bisect.run(),
             Verb::Explain(explain) => explain.run(),
+            Verb::Sections(sections) => sections.run(),
         }
     }
 }
