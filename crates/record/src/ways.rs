@@ -82,6 +82,9 @@ pub struct Way {
     pub record: Option<String>,
     /// CPUs that nothing else has.
     pub cpus_taken: u32,
+    /// Memory that its process had locked, in bytes: the most under any load. None where it was not read.
+    #[serde(default)]
+    pub locked_memory: Option<u64>,
     /// What was measured, load by load.
     pub figures: Vec<UnderLoad>,
     /// Why nothing was measured.
@@ -110,6 +113,9 @@ pub struct UnderLoad {
     pub missed: u64,
     /// What the load's workers did in a second, in units of their own; none where nothing is counted.
     pub work: Option<f64>,
+    /// The mean power of the machine, in watts. None where no meter of the machine says it.
+    #[serde(default)]
+    pub watts: Option<f64>,
 }
 
 /// Reads what `worstcase ways` left in a directory, or its [`FILE`]. None where there is none.

@@ -14,6 +14,8 @@ const CAUTION: &str =
     "Each row is one run after another, and one draw: repeat this before one is called better.";
 /// What a column of it is.
 const WORK: &str = "work: what the loads' workers did, against the first row.";
+/// Why another one is not there.
+const NO_POWER: &str = "Power: not measured here, the machine has no meter that this program reads.";
 
 /// The table, what was not measured and why, and what each way needs. `directory` is where the records lie.
 pub fn text(ways: &Ways, directory: &str, style: &Style) -> String {
@@ -22,8 +24,11 @@ pub fn text(ways: &Ways, directory: &str, style: &Style) -> String {
     if !measured.is_empty() {
         parts.push(grid(&measured, ways).render(style).lines().map(str::to_owned).collect());
         let has_work = measured.first().is_some_and(|way| way.figures.iter().any(|one| one.work.is_some()));
-        let words = if has_work { format!("{CAUTION} {WORK}") } else { CAUTION.to_owned() };
-        parts.push(wrap("", &words, 0, style.width));
+        let has_power = measured.iter().any(|way| way.figures.iter().any(|one| one.watts.is_some()));
+        let words = [(true, CAUTION), (has_work, WORK), (!has_power, NO_POWER)];
+        let words: Vec<&str> =
+            words.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect();
+        parts.push(wrap("", &words.join(" "), 0, style.width));
     }
     parts.push(conclusion(&measured, ways).iter().flat_map(|line| wrap("", line, 2, style.width)).collect());
     parts.push(notes(&measured).iter().flat_map(|line| wrap("note  ", line, 6, style.width)).collect());
@@ -72,9 +77,17 @@ pub fn under_loads(record: &Record) -> Vec<UnderLoad> {
             samples: figures.observed.count,
             missed: figures.missed,
             work: (work > 0 && seconds > 0.0).then(|| work as f64 / seconds),
+            watts: scenario.evidence.counters.watts(),
         }
     };
     record.scenarios.iter().filter(|scenario| scenario.is_measured()).map(of_scenario).collect()
+}
+
+/// The most memory that the probe of a way's record had locked, in bytes; none where one of its scenarios does not know.
+pub fn locked_memory(record: &Record) -> Option<u64> {
+    let of_scenario = |scenario: &Scenario| scenario.evidence.watch.locked_memory.value().copied();
+    let all: Option<Vec<u64>> = record.scenarios.iter().map(of_scenario).collect();
+    all?.into_iter().max()
 }
 
 fn under<'a>(way: &'a Way, load: &str) -> Option<&'a UnderLoad> {
@@ -110,7 +123,15 @@ fn grid(measured: &[&Way], ways: &Ways) -> Grid {
                 one.work.map_or_else(Cell::none, |work| Cell::plain(format!("{:.2} x", work / first)))
             });
         }
+        if measured.iter().any(|way| under(way, load).is_some_and(|one| one.watts.is_some())) {
+            add("watts", &|one| {
+                one.watts.map_or_else(Cell::none, |watts| Cell::plain(format!("{watts:.1}")))
+            });
+        }
     }
+    let megabytes = |bytes: u64| Cell::plain(format!("{:.1}", bytes as f64 / (1 << 20) as f64));
+    let locked = measured.iter().map(|way| way.locked_memory.map_or_else(Cell::none, megabytes)).collect();
+    columns.push(Column { head: vec!["MiB".to_owned(), "locked".to_owned()], cells: locked });
     let taken = measured.iter().map(|way| Cell::plain(way.cpus_taken.to_string())).collect();
     columns.push(Column { head: vec!["CPUs".to_owned(), "taken".to_owned()], cells: taken });
     Grid {
@@ -196,6 +217,7 @@ mod tests {
             samples: 10,
             missed: 1,
             work: Some(work),
+            watts: None,
         };
         Way { name: name.into(), record: Some(name.into()), figures: vec![figures], ..Way::default() }
     }
@@ -228,6 +250,18 @@ mod tests {
         assert!(!text.lines().any(|line| line.starts_with("kvm  ")), "{text}");
         assert!(text.contains("least with runtime-spin: 90.0 us; with other it was 9000.0 us."), "{text}");
         assert!(text.contains("worstcase report out/other out/runtime-spin --html"), "{text}");
+    }
+
+    #[test]
+    fn power_and_locked_memory_have_columns_where_they_are_known() {
+        let mut all = ways(vec![way("other", 9_000_000, 4.0)]);
+        let shown = |all: &Ways| text(all, "out", &Style { width: 200, ..Style::default() });
+        assert!(shown(&all).contains("Power: not measured here") && !shown(&all).contains("watts"));
+        all.ways[0].locked_memory = Some(6 << 20);
+        all.ways[0].figures[0].watts = Some(12.52);
+        let text = shown(&all);
+        let row = text.lines().find(|line| line.starts_with("other ")).unwrap();
+        assert!(row.contains(" 12.5 ") && row.contains(" 6.0 ") && !text.contains("not measured"), "{text}");
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub struct Watch {
     rivals: Vec<TaskEvidence>,
     held_back: Fact<CpuList>,
     throttling: Option<record::Throttling>,
+    locked_memory: Fact<u64>,
 }
 
 impl Watch {
@@ -58,6 +59,7 @@ impl Watch {
             rivals: Vec::new(),
             held_back: Fact::Unsupported,
             throttling: None,
+            locked_memory: Fact::default(),
         };
         watch.look(Nanos::ZERO);
         watch.look_for_spinners(Nanos::ZERO);
@@ -83,6 +85,8 @@ impl Watch {
         match machine::locked_memory(&self.root, self.process) {
             // It grows with the stacks of threads; that it is there at all is what matters.
             Fact::Value(kilobytes) => {
+                let most = self.locked_memory.value().copied().unwrap_or(0);
+                self.locked_memory = Fact::Value(most.max(kilobytes.saturating_mul(1024)));
                 let state = if kilobytes > 0 { "locked" } else { "not locked" };
                 readings.push(((None, Attribute::LockedMemory), state.to_owned()));
             }
@@ -149,6 +153,7 @@ impl Watch {
             never_asleep: self.never_asleep,
             held_back: self.held_back,
             throttling: self.throttling,
+            locked_memory: self.locked_memory,
         };
         (watch, self.rivals)
     }

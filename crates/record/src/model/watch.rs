@@ -27,6 +27,9 @@ pub struct Watch {
     pub held_back: Fact<CpuList>,
     /// What the kernel takes from real-time threads, read again after a late wake-up.
     pub throttling: Option<Throttling>,
+    /// Memory that the probe's process had locked, in bytes: the most that was read (VmLck).
+    #[serde(default)]
+    pub locked_memory: Fact<u64>,
 }
 
 /// Something about a measuring thread that was not as at the beginning.

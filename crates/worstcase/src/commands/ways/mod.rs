@@ -146,6 +146,7 @@ impl WaysCommand {
             return Ok((Way { why_not: Some(why_not), ..way }, outcome.interrupted));
         }
         way.figures = report::ways::under_loads(&outcome.record);
+        way.locked_memory = report::ways::locked_memory(&outcome.record);
         way.cpus_taken = measured.cpus_taken(setup.is_partitioned());
         way.notes = notes(self.task, &measured, setup, &outcome);
         Ok((way, outcome.interrupted))
