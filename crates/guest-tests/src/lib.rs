@@ -210,6 +210,7 @@ impl Guests {
             cpu_model: None,
             memory: Bytes::from_mebibytes(1024),
             time: self.time,
+            devices: Vec::new(),
             disk: None,
             system: None,
             binary,

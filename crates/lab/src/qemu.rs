@@ -7,6 +7,7 @@ use std::process::Command;
 use units::Bytes;
 
 use crate::Error;
+use crate::boot::device::Board;
 use crate::boot::disk::of_ram_disk;
 use crate::boot::guest::{Guest, Time};
 use crate::initramfs::programs;
@@ -21,6 +22,8 @@ pub(crate) struct Machine {
     package: &'static str,
     /// The machine and its devices.
     board: &'static [&'static str],
+    /// Others, and the kernel's word for each, for devices that ask for them.
+    boards: &'static [(Board, &'static [&'static str], Option<&'static str>)],
     /// The CPU in instruction time: without instructions that return random numbers or whose length depends on the emulator, and
     /// without five-level page tables, which cost the host time and change no path (equal records with and without).
     steady_cpu: &'static str,
@@ -44,6 +47,10 @@ const AMD64: Machine = Machine {
     program: "qemu-system-x86_64",
     package: "qemu-system-x86",
     board: &["-machine", "pc"],
+    boards: &[
+        (Board::WithTimers, &["-machine", "q35"], None),
+        (Board::WithIommu, &["-machine", "q35", "-device", "intel-iommu"], Some("intel_iommu=on")),
+    ],
     steady_cpu: "max,-rdrand,-rdseed,-erms,-fsrm,-la57",
     cpu: "max",
     cpu_with_siblings: "max,vendor=GenuineIntel",
@@ -58,6 +65,7 @@ const ARM64: Machine = Machine {
     program: "qemu-system-aarch64",
     package: "qemu-system-arm",
     board: &["-machine", "virt,gic-version=3"],
+    boards: &[],
     steady_cpu: "cortex-a57",
     cpu: "cortex-a57",
     cpu_with_siblings: "cortex-a57",
@@ -150,7 +158,7 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let mut put = |words: &[&str]| all.extend(words.iter().map(|word| OsString::from(*word)));
     put(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none"]);
-    put(machine.board);
+    put(other_board(guest).map_or(machine.board, |(board, _)| board));
     put(&["-cpu", cpu_model(guest), "-m", &mebibytes(guest.memory), "-smp", &topology(guest)]);
     match guest.time {
         Time::Instructions => {
@@ -174,12 +182,33 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
     if let Some(disk) = &files.disk {
         put(&["-drive", &format!("file={disk},if=virtio,format=raw,cache=unsafe")]);
     }
+    for device in &guest.devices {
+        device.argument().into_iter().for_each(|name| put(&["-device", name]));
+    }
     if let Some(plugin) = &files.plugin {
         put(&["-plugin", plugin]);
     }
     put(&["-initrd", &files.initramfs, "-append", &words(guest).join(" ")]);
     put(&["-kernel", &files.kernel]);
     all
+}
+
+/// Refuses devices for which no board is known.
+pub(crate) fn check_devices(guest: &Guest) -> Result<(), Error> {
+    let asks = guest.devices.iter().any(|device| device.board() != Board::Usual);
+    if asks && other_board(guest).is_none() {
+        let architecture = guest.kernel.architecture;
+        return Err(Error::new(format!("guests for {architecture} have no board with this device"))
+            .hint("use an amd64 guest, or --device edu-uio"));
+    }
+    Ok(())
+}
+
+/// The board and the word of a guest whose devices ask for one.
+fn other_board(guest: &Guest) -> Option<(&'static [&'static str], Option<&'static str>)> {
+    let asked = guest.devices.iter().map(|device| device.board()).find(|board| *board != Board::Usual)?;
+    let known = machine(guest.kernel.architecture).boards.iter().find(|(board, ..)| *board == asked);
+    known.map(|(_, board, word)| (*board, *word))
 }
 
 /// CPUs, and which of them are siblings.
@@ -208,6 +237,7 @@ fn words(guest: &Guest) -> Vec<String> {
     if let (Time::Instructions, Some(size), None) = (guest.time, guest.disk, &guest.kernel.modules) {
         words.extend(of_ram_disk(size).map(|parameter| format!("brd.{parameter}")));
     }
+    words.extend(other_board(guest).and_then(|(_, word)| word).map(str::to_owned));
     words.extend(guest.words.iter().cloned());
     words
 }
@@ -230,6 +260,7 @@ mod tests {
             cpu_model: None,
             memory: Bytes::from_mebibytes(512),
             time,
+            devices: Vec::new(),
             disk: Some(Bytes::from_mebibytes(64)),
             system: None,
             binary: "worstcase".into(),

@@ -205,6 +205,7 @@ pub fn guest(name: &str) -> Guest {
         cpu_model: None,
         memory: Bytes::from_mebibytes(512),
         time: LabTime::Instructions,
+        devices: Vec::new(),
         disk: None,
         system: None,
         binary: "worstcase".into(),

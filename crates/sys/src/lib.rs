@@ -21,6 +21,7 @@ pub mod error;
 pub mod ethtool;
 pub mod futex;
 pub mod gpio;
+pub mod hpet;
 #[cfg(feature = "injection")]
 pub mod injection;
 pub mod io_uring;
@@ -40,6 +41,8 @@ pub mod signal;
 #[cfg(all(target_env = "gnu", target_feature = "crt-static"))]
 mod stand_ins;
 pub mod timer;
+pub mod uio;
 pub mod usage;
+pub mod vfio;
 
 pub use error::{Errno, Error, Result};

@@ -38,25 +38,30 @@ const KERNEL_FILES: [&str; 9] =
 const KERNEL_FOLDERS: [&str; 2] = ["crates/lab/src/guest/", "crates/audit/src/recipe/"];
 
 /// Kernel files that others name, each with its reason.
-const EXCEPTIONS: [(&str, &str); 27] = [
+const EXCEPTIONS: [(&str, &str); 32] = [
     ("files", "/proc/self/fd/{}"), // the very file that was looked at, opened to be written
     ("worstcase", "/dev/fd"),      // a pipe of the user's shell
     ("sys", "/dev/null"),          // where a child's output goes
     ("sys", "/dev/shm"),           // shared memory for kernels without memfd_create (before 3.17)
     ("sys", "/dev/zero"),          // whose read is measured
-    ("sys", "/proc"),              // mounted in a new process namespace
-    ("sys", "/proc/self/exe"),     // a program starts itself again
-    ("probe", "/proc/self/exe"),   // likewise
-    ("operation", "/proc/self/exe"), // likewise
-    ("sys", "/proc/self/ns/pid"),  // which process namespace this is
-    ("sys", "/proc/self/task"),    // fork is safe only where there is one thread
+    ("sys", "/dev/hpet"),          // whose interrupts are waited for
+    ("sys", "/dev"),               // likewise, of UIO
+    ("sys", "/dev/vfio/vfio"),     // likewise, of VFIO
+    ("sys", "/dev/vfio"),
+    ("sys", "/sys/bus/pci/devices"),        // which of them is the device
+    ("sys", "/proc"),                       // mounted in a new process namespace
+    ("sys", "/proc/self/exe"),              // a program starts itself again
+    ("probe", "/proc/self/exe"),            // likewise
+    ("operation", "/proc/self/exe"),        // likewise
+    ("sys", "/proc/self/ns/pid"),           // which process namespace this is
+    ("sys", "/proc/self/task"),             // fork is safe only where there is one thread
     ("sys", "/proc/thread-self/schedstat"), // what a measuring thread reads of itself, as getrusage
-    ("record", "/dev/shm"),        // where a record may go, in memory
-    ("record", "/dev/cpu_dma_latency"), // the name of what a run holds, not opened
-    ("record", "/dev/"),           // the folder of a GPIO chip, left out where the chip is named
-    ("worstcase", "/dev/{name}"),  // a GPIO chip that is named by its file alone
-    ("lab", "/proc/self/fd/{}"),   // how QEMU is given files that have no name
-    ("lab", "/dev/ttyS0"),         // names in a guest, not opened here
+    ("record", "/dev/shm"),                 // where a record may go, in memory
+    ("record", "/dev/cpu_dma_latency"),     // the name of what a run holds, not opened
+    ("record", "/dev/"),                    // the folder of a GPIO chip, left out where the chip is named
+    ("worstcase", "/dev/{name}"),           // a GPIO chip that is named by its file alone
+    ("lab", "/proc/self/fd/{}"),            // how QEMU is given files that have no name
+    ("lab", "/dev/ttyS0"),                  // names in a guest, not opened here
     ("lab", "/dev/ttyS1"),
     ("lab", "/dev/ram0"),
     ("lab", "/dev/vda"),

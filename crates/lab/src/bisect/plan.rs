@@ -140,6 +140,7 @@ impl Plan for BisectPlan {
             cpu_model: None,
             memory: self.memory,
             time: LabTime::Instructions,
+            devices: Vec::new(),
             disk: self.disk,
             system: None,
             binary: binary.to_path_buf(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 pub use record::LabTime as Time;
 use units::Bytes;
 
+use super::device::Device;
 use crate::kernels::Kernel;
 
 /// A guest that is to run one command.
@@ -28,6 +29,8 @@ pub struct Guest {
     pub time: Time,
     /// The size of an ext4 disk for loads, if there is to be one: a RAM block device in instruction time, virtio else.
     pub disk: Option<Bytes>,
+    /// Devices beside those that the lab needs.
+    pub devices: Vec<Device>,
     /// This program, for the guest's architecture; with its libraries if it is dynamic.
     pub binary: PathBuf,
     /// More programs that are put into the guest's `/bin`, with their libraries: files, or names in PATH.

@@ -1,6 +1,7 @@
 //! One guest: a kernel, a machine, a command, and what came of it.
 
 mod console;
+pub(crate) mod device;
 pub(crate) mod disk;
 pub(crate) mod guest;
 mod kernel;
@@ -15,11 +16,12 @@ use std::time::Duration;
 use record::KernelParameter;
 
 pub use console::{PANICS_WHEN_LOCKED_UP, is_confused};
+pub use device::Device;
 pub use guest::{Guest, Time};
 use prepared::Prepared;
 use process::{End, Process};
 use watch::Watch;
-pub use watch::Watched;
+pub use watch::{Target, Watched};
 
 use crate::frames::{self, Frame};
 use crate::{Error, MadeOf};
@@ -80,7 +82,7 @@ pub fn run(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
     run_prepared(guest, &Prepared::new(guest, None)?, stop)
 }
 
-/// As [`run`], with the plugin in QEMU, which looks for the wake-ups in `watched`. Gives back what it has written too.
+/// As [`run`], with the plugin in QEMU, which looks for what is in `watched`. Gives back what it has written too.
 ///
 /// # Errors
 /// As of [`run`], and where this QEMU takes no such plugin.

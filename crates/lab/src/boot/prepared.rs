@@ -35,6 +35,7 @@ impl Prepared {
             )
             .hint("leave out the number of CPUs, or use --time wall"));
         }
+        qemu::check_devices(guest)?;
         limits::check_size(guest.processors, guest.memory, guest.disk)?;
         let emulator = Emulator::find(guest.kernel.architecture)?;
         guest.kernel.check()?;
@@ -89,8 +90,10 @@ impl Prepared {
 /// What the guest's devices need, as far as it is not built in. A kernel without a tree of modules has all built in.
 fn wanted_modules(guest: &Guest, disk: Option<&Disk>) -> Result<Vec<modules::Module>, Error> {
     let Some(directory) = &guest.kernel.modules else { return Ok(Vec::new()) };
-    let needed = disk.map_or(&[][..], Disk::modules);
-    modules::Tree::read(directory)?.order(needed)
+    let of_disk = disk.map_or(&[][..], Disk::modules).iter();
+    let needed: Vec<&str> =
+        of_disk.chain(guest.devices.iter().flat_map(|device| device.modules())).copied().collect();
+    modules::Tree::read(directory)?.order(&needed)
 }
 
 fn plan(
@@ -103,6 +106,7 @@ fn plan(
     let machine = qemu::machine(guest.kernel.architecture);
     Plan {
         modules,
+        bindings: guest.devices.iter().filter_map(|device| device.binding()).collect(),
         disk,
         lab: lab(guest, made_of),
         command: guest.command.clone(),

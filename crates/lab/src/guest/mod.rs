@@ -24,7 +24,7 @@ use sysroot::SysRoot;
 
 use crate::parameters::is_ours;
 use command::Ran;
-use plan::{Module, Plan};
+use plan::{Binding, Module, Plan};
 use port::Port;
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -113,6 +113,7 @@ fn live(plan: &Plan) -> Result<Ran> {
     mounts::mount_all()?;
     sys::machine::set_host_name("lab").map_err(|error| error.to_string())?;
     plan.modules.iter().try_for_each(load)?;
+    plan.bindings.iter().try_for_each(bind)?;
     mounts::mount_of_modules();
     let directory = disk::directory(plan.disk.as_ref())?;
     check_clock(plan)?;
@@ -139,6 +140,11 @@ fn load(module: &Module) -> Result<()> {
     let file = File::open(&path).map_err(|error| format!("open {}: {error}", path.display()))?;
     let loaded = sys::machine::load_module(file, &module.name, &module.parameters);
     loaded.map_err(|error| format!("load module {}: {error}", module.name))
+}
+
+fn bind(Binding { driver, id }: &Binding) -> Result<()> {
+    let path = Path::new("/sys/bus/pci/drivers").join(driver).join("new_id");
+    fs::write(&path, id).map_err(|error| format!("write {}: {error}", path.display()))
 }
 
 /// Waits until the kernel has settled on its clock source: x86 measures the TSC for a second first, and one that takes

@@ -20,6 +20,9 @@ pub(crate) const VARIABLE: &str = "WORSTCASE_LAB";
 pub(crate) struct Plan {
     /// Modules, in the order in which they are loaded.
     pub modules: Vec<Module>,
+    /// Drivers that are given devices. Left out where there are none: each byte of the plan moves what a guest measures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<Binding>,
     /// The disk that the command's directory lies on.
     pub disk: Option<Disk>,
     /// What records say of the guest. The command finds it in [`VARIABLE`], with what the kernel made of its parameters.
@@ -50,6 +53,15 @@ impl Module {
     pub fn path(name: &str) -> PathBuf {
         Path::new("/modules").join(format!("{name}.ko"))
     }
+}
+
+/// A PCI driver and the devices that it is to take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Binding {
+    /// Its name.
+    pub driver: String,
+    /// Vendor and device, as its `new_id` takes them.
+    pub id: String,
 }
 
 /// A disk with an ext4 file system.

@@ -105,6 +105,7 @@ impl Plan for LadderPlan {
             cpu_model: self.ladder.cpu_model.clone(),
             memory: self.ladder.memory,
             time: self.ladder.time,
+            devices: Vec::new(),
             disk: self.ladder.disk,
             system: None,
             binary: binary.to_path_buf(),

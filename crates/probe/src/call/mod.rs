@@ -1,6 +1,7 @@
 //! Calls: how long the kernel's own calls take at worst. The loop is [`engine::run`]; what it makes is an [`engine::Call`].
 
 mod alone;
+mod device;
 pub mod engine;
 mod handover;
 mod inversion;
@@ -58,6 +59,12 @@ enum Make {
     Mprotect,
     Mmap,
     Device,
+    /// The interrupt of a timer that says when it was due.
+    DueInterrupt,
+    /// The interrupt of a device that raises it when it is asked to, through UIO.
+    Uio,
+    /// The same through VFIO.
+    Vfio,
     FloatingPoint,
     /// A message through threads.
     Chain,
@@ -79,7 +86,7 @@ const fn message(name: &'static str, title: &'static str, wake: Wake, stages: u8
 }
 
 /// All of them.
-pub const CALLS: [Known; 27] = [
+pub const CALLS: [Known; 30] = [
     wait("nanosleep", "clock_nanosleep: late by", false),
     wait("timerfd", "timerfd, read: late by", false),
     wait("posix-timer", "timer_create, sigwaitinfo: late by", false),
@@ -148,6 +155,27 @@ pub const CALLS: [Known; 27] = [
         make: Make::Device,
     },
     Known {
+        name: "hpet",
+        title: "interrupt of the high precision event timer, read: late by",
+        alone: true,
+        across: false,
+        make: Make::DueInterrupt,
+    },
+    Known {
+        name: "uio",
+        title: "interrupt of QEMU's device edu, through UIO: until read returns",
+        alone: true,
+        across: true,
+        make: Make::Uio,
+    },
+    Known {
+        name: "vfio",
+        title: "interrupt of QEMU's device edu, through VFIO: until read of its eventfd returns",
+        alone: true,
+        across: true,
+        make: Make::Vfio,
+    },
+    Known {
         name: "fpu",
         title: "first floating-point operation after a sleep",
         alone: true,
@@ -209,8 +237,22 @@ impl Known {
     pub fn hindrance(&self) -> Option<&'static str> {
         match self.make {
             Make::Message { wake, .. } => event_core::hindrance(wake),
+            Make::DueInterrupt => {
+                (!sys::hpet::is_there()).then_some("there is no /dev/hpet: it takes CONFIG_HPET and such a timer; guests of `lab run --device hpet` have one")
+            }
+            Make::Uio => (!sys::uio::is_there()).then_some(
+                "there is no device edu that uio_pci_generic has: guests of `lab run --device edu-uio` have one",
+            ),
+            Make::Vfio => (!sys::vfio::is_there()).then_some(
+                "there is no device edu that vfio-pci has: guests of `lab run --device edu-vfio` have one",
+            ),
             _ => None,
         }
+    }
+
+    /// Whether it is among all calls: the machine can make it, and each thread can. Of devices there are too few for that.
+    pub fn is_in_all(&self) -> bool {
+        self.hindrance().is_none() && !matches!(self.make, Make::DueInterrupt | Make::Uio | Make::Vfio)
     }
 
     /// Prepares it for the calling thread, whose partners run on `cpu`.
@@ -231,6 +273,9 @@ impl Known {
             Make::Mprotect => Box::new(Shootdown::by_rights(standing)?),
             Make::Mmap => Box::new(Shootdown::by_mapping(standing)?),
             Make::Device => Box::new(Device::begin()?),
+            Make::DueInterrupt => Box::new(device::DueInterrupt::begin()?),
+            Make::Uio => Box::new(Handover::begin(device::through_uio()?, standing)?),
+            Make::Vfio => Box::new(Handover::begin(device::through_vfio()?, standing)?),
             Make::FloatingPoint => Box::new(FloatingPoint::begin()),
             Make::Chain => Box::new(Handover::begin(message::through_threads()?, standing)?),
             Make::Message { wake, stages } => {

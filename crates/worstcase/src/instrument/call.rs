@@ -17,7 +17,8 @@ const CALL: &str = "Calls of the kernel (--probe call)";
 /// Which calls, beside what.
 #[derive(Args, Clone, Debug)]
 pub struct CallOptions {
-    /// Calls to measure, each in a scenario, as in pi-mutex,eventfd; `all` for each that this machine can make [default: pi-mutex]
+    /// Calls to measure, each in a scenario, as in pi-mutex,eventfd; `all` for each that this machine can make, but hpet, uio
+    /// and vfio, which take a device [default: pi-mutex]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = known, help_heading = CALL)]
     calls: Vec<String>,
 
@@ -63,7 +64,7 @@ impl CallOptions {
         let is_chosen = |known: &&Known| match &self.calls[..] {
             [] => known.name == CallPlan::USUAL,
             names => names.iter().any(|name| match &**name {
-                ALL => known.hindrance().is_none(),
+                ALL => known.is_in_all(),
                 name => name == known.name,
             }),
         };

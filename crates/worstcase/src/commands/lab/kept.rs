@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::boot::{Guest, Left, Time};
+use lab::boot::{Device, Guest, Left, Time};
 use lab::kernels::{Architecture, Kernel};
 use lab::made_of::MadeOf;
 use record::KernelParameter;
@@ -43,6 +43,8 @@ struct Machine {
     cpu_model: Option<String>,
     memory: Bytes,
     disk: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<Device>,
     system: Option<PathBuf>,
     programs: Vec<PathBuf>,
     time_limit_seconds: u64,
@@ -111,6 +113,7 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
             cpu_model: guest.cpu_model.clone(),
             memory: guest.memory,
             disk: guest.disk,
+            devices: guest.devices.clone(),
             system: guest.system.clone(),
             programs: guest.programs.clone(),
             time_limit_seconds: guest.time_limit.as_secs(),
@@ -162,6 +165,7 @@ impl Again {
             memory: machine.memory,
             time: machine.time,
             disk: machine.disk,
+            devices: machine.devices,
             system: machine.system,
             programs: machine.programs,
             command: self.command.into_iter().map(Into::into).collect(),

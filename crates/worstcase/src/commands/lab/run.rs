@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::boot::{self, Failure, Guest, Left, Outcome, Time};
+use lab::boot::{self, Device, Failure, Guest, Left, Outcome, Time};
 use lab::kernels::Architecture;
 use lab::{limits, parameters};
 use record::time::UtcTime;
@@ -63,6 +63,11 @@ pub struct Run {
     /// costs nothing
     #[arg(long, value_name = "SIZE")]
     disk: Option<Bytes>,
+
+    /// A device whose interrupts `measure --probe call` takes: edu-uio for `--calls uio`, edu-vfio for `--calls vfio`, hpet for
+    /// `--calls hpet`
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<Device>,
 
     /// A program of this machine to put into the guest, with its libraries; can be given several times
     #[arg(long, value_name = "PROGRAM")]
@@ -156,6 +161,7 @@ impl Run {
             memory: self.memory,
             time: self.time,
             disk: self.disk,
+            devices: self.device.into_iter().collect(),
             binary,
             system: self.system.clone(),
             programs: self.with.iter().cloned().chain(brought).collect(),

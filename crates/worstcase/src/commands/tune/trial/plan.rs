@@ -249,6 +249,7 @@ impl Plan for TrialPlan {
             cpu_model: None,
             memory: *memory,
             time: *time,
+            devices: Vec::new(),
             disk: *disk,
             system: None,
             binary: binary.to_path_buf(),

@@ -1,0 +1,67 @@
+//! Interrupts of devices: of one that says when each was due, and of one that raises them when it is asked to.
+
+use failure::Error;
+use sys::Errno;
+use sys::hpet::Hpet;
+use sys::{uio, vfio};
+use wakepath::{Ends, Wait};
+
+use super::engine::Call;
+
+/// Interrupts in a second, and what the kernel lets everybody have (`dev.hpet.max-user-freq`).
+const FREQUENCY: u32 = 1000;
+const FREQUENCY_OF_ALL: u32 = 64;
+
+/// The high precision event timer: how late a read returns after its interrupt was due.
+pub(super) struct DueInterrupt(Hpet);
+
+impl DueInterrupt {
+    pub fn begin() -> Result<Self, Error> {
+        let slower = |error: sys::Error| match error.errno {
+            Errno::ACCESS => Hpet::open(FREQUENCY_OF_ALL),
+            _ => Err(error),
+        };
+        let taken = |error| Error::new(&error, "is another program using it?").caused_by(error);
+        Hpet::open(FREQUENCY).or_else(slower).map(Self).map_err(taken)
+    }
+}
+
+impl Call for DueInterrupt {
+    fn once(&mut self) -> Result<u64, Errno> {
+        self.0.wait()
+    }
+}
+
+/// What waits for QEMU's `edu`.
+struct ThroughUio(uio::Edu);
+
+impl Wait for ThroughUio {
+    fn wait(&mut self) -> Result<(), Error> {
+        let failed = |errno: Errno| Error::new(format!("wait for an interrupt through UIO: {errno}"), "");
+        self.0.enable().and_then(|()| self.0.wait()).map_err(failed)
+    }
+}
+
+/// The same by an event.
+struct ThroughVfio(vfio::Edu);
+
+impl Wait for ThroughVfio {
+    fn wait(&mut self) -> Result<(), Error> {
+        self.0.acknowledge();
+        self.0.wait().map_err(|errno| Error::new(format!("wait for an interrupt through VFIO: {errno}"), ""))
+    }
+}
+
+/// Both ends of an interrupt of QEMU's `edu`.
+pub(super) fn through_uio() -> Result<Ends, Error> {
+    let edu = uio::Edu::open()?;
+    let registers = edu.registers();
+    Ok((Box::new(ThroughUio(edu)), Box::new(move || registers.raise())))
+}
+
+/// The same by an event.
+pub(super) fn through_vfio() -> Result<Ends, Error> {
+    let edu = vfio::Edu::open()?;
+    let registers = edu.registers();
+    Ok((Box::new(ThroughVfio(edu)), Box::new(move || registers.raise())))
+}
