@@ -16,6 +16,7 @@ pub mod birth;
 pub mod blocked;
 pub mod clock;
 pub mod cpu;
+pub mod descriptor;
 pub mod device;
 pub mod error;
 pub mod ethtool;

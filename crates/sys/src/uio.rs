@@ -33,6 +33,12 @@ const DISABLED: u8 = 1 << 2;
 #[derive(Debug)]
 pub struct Edu {
     interrupts: OwnedFd,
+    switch: Switch,
+}
+
+/// What lets its next interrupt come.
+#[derive(Debug)]
+pub struct Switch {
     configuration: OwnedFd,
     registers: Registers,
 }
@@ -102,26 +108,30 @@ impl Edu {
         };
         let edu = Self {
             interrupts: open(Path::new("/dev").join(name), OFlags::RDWR)?,
-            configuration: open(device.join("config"), OFlags::RDWR)?,
-            registers: Registers::at(registers.on("mmap", device.display())?.cast()),
+            switch: Switch {
+                configuration: open(device.join("config"), OFlags::RDWR)?,
+                registers: Registers::at(registers.on("mmap", device.display())?.cast()),
+            },
         };
         Ok(edu)
     }
 
     /// What raises it.
     pub fn registers(&self) -> Registers {
-        self.registers
+        self.switch.registers
     }
 
-    /// Takes back what was raised and lets the next interrupt come: the driver disables interrupts at each.
+    /// What is read, and what has to be asked for the next interrupt before each read.
+    pub fn into_parts(self) -> (OwnedFd, Switch) {
+        (self.interrupts, self.switch)
+    }
+
+    /// As [`Switch::enable`].
     ///
     /// # Errors
-    /// What the configuration space answered.
+    /// As there.
     pub fn enable(&self) -> std::result::Result<(), Errno> {
-        self.registers.acknowledge();
-        let mut command = [0];
-        rustix::io::pread(&self.configuration, &mut command, COMMAND)?;
-        rustix::io::pwrite(&self.configuration, &[command[0] & !DISABLED], COMMAND).map(drop)
+        self.switch.enable()
     }
 
     /// Waits for an interrupt.
@@ -135,6 +145,19 @@ impl Edu {
 
 fn find() -> Option<PathBuf> {
     devices().into_iter().find(|device| device.join("uio").is_dir())
+}
+
+impl Switch {
+    /// Takes back what was raised and lets the next interrupt come: the driver disables interrupts at each.
+    ///
+    /// # Errors
+    /// What the configuration space answered.
+    pub fn enable(&self) -> std::result::Result<(), Errno> {
+        self.registers.acknowledge();
+        let mut command = [0];
+        rustix::io::pread(&self.configuration, &mut command, COMMAND)?;
+        rustix::io::pwrite(&self.configuration, &[command[0] & !DISABLED], COMMAND).map(drop)
+    }
 }
 
 /// Those of the machine.

@@ -1,12 +1,15 @@
 //! Interrupts of devices: of one that says when each was due, and of one that raises them when it is asked to.
 
 use failure::Error;
+#[cfg(target_has_atomic = "64")]
+use record::Wake;
 use sys::Errno;
 use sys::hpet::Hpet;
 use sys::{uio, vfio};
 use wakepath::{Ends, Wait};
 
 use super::engine::Call;
+use crate::event_core;
 
 /// Interrupts in a second, and what the kernel lets everybody have (`dev.hpet.max-user-freq`).
 const FREQUENCY: u32 = 1000;
@@ -57,6 +60,23 @@ pub(super) fn through_uio() -> Result<Ends, Error> {
     let edu = uio::Edu::open()?;
     let registers = edu.registers();
     Ok((Box::new(ThroughUio(edu)), Box::new(move || registers.raise())))
+}
+
+/// The same to an object of the event machine, whose core is the measuring thread and sleeps.
+#[cfg(target_has_atomic = "64")]
+pub(super) fn through_source() -> Result<Ends, Error> {
+    let edu = uio::Edu::open()?;
+    let registers = edu.registers();
+    let (from, switch) = edu.into_parts();
+    let before = move || switch.enable().map_err(std::io::Error::from);
+    let core = event_core::EventCore::of_source(Wake::RuntimeBlock, from, 4, before)?;
+    Ok((Box::new(core), Box::new(move || registers.raise())))
+}
+
+/// The same to a core of the event machine, which this CPU cannot run.
+#[cfg(not(target_has_atomic = "64"))]
+pub(super) fn through_source() -> Result<Ends, Error> {
+    Err(event_core::refused("--calls uio-event", event_core::NARROW))
 }
 
 /// The same by an event.

@@ -63,6 +63,8 @@ enum Make {
     DueInterrupt,
     /// The interrupt of a device that raises it when it is asked to, through UIO.
     Uio,
+    /// The same to an object of the event machine.
+    UioEvent,
     /// The same through VFIO.
     Vfio,
     FloatingPoint,
@@ -86,7 +88,7 @@ const fn message(name: &'static str, title: &'static str, wake: Wake, stages: u8
 }
 
 /// All of them.
-pub const CALLS: [Known; 30] = [
+pub const CALLS: [Known; 31] = [
     wait("nanosleep", "clock_nanosleep: late by", false),
     wait("timerfd", "timerfd, read: late by", false),
     wait("posix-timer", "timer_create, sigwaitinfo: late by", false),
@@ -169,6 +171,13 @@ pub const CALLS: [Known; 30] = [
         make: Make::Uio,
     },
     Known {
+        name: "uio-event",
+        title: "interrupt of QEMU's device edu, through UIO to a core of the runtime that sleeps: until its object has it",
+        alone: true,
+        across: true,
+        make: Make::UioEvent,
+    },
+    Known {
         name: "vfio",
         title: "interrupt of QEMU's device edu, through VFIO: until read of its eventfd returns",
         alone: true,
@@ -240,7 +249,7 @@ impl Known {
             Make::DueInterrupt => {
                 (!sys::hpet::is_there()).then_some("there is no /dev/hpet: it takes CONFIG_HPET and such a timer; guests of `lab run --device hpet` have one")
             }
-            Make::Uio => (!sys::uio::is_there()).then_some(
+            Make::Uio | Make::UioEvent => (!sys::uio::is_there()).then_some(
                 "there is no device edu that uio_pci_generic has: guests of `lab run --device edu-uio` have one",
             ),
             Make::Vfio => (!sys::vfio::is_there()).then_some(
@@ -252,7 +261,8 @@ impl Known {
 
     /// Whether it is among all calls: the machine can make it, and each thread can. Of devices there are too few for that.
     pub fn is_in_all(&self) -> bool {
-        self.hindrance().is_none() && !matches!(self.make, Make::DueInterrupt | Make::Uio | Make::Vfio)
+        self.hindrance().is_none()
+            && !matches!(self.make, Make::DueInterrupt | Make::Uio | Make::UioEvent | Make::Vfio)
     }
 
     /// Prepares it for the calling thread, whose partners run on `cpu`.
@@ -275,6 +285,7 @@ impl Known {
             Make::Device => Box::new(Device::begin()?),
             Make::DueInterrupt => Box::new(device::DueInterrupt::begin()?),
             Make::Uio => Box::new(Handover::begin(device::through_uio()?, standing)?),
+            Make::UioEvent => Box::new(Handover::begin(device::through_source()?, standing)?),
             Make::Vfio => Box::new(Handover::begin(device::through_vfio()?, standing)?),
             Make::FloatingPoint => Box::new(FloatingPoint::begin()),
             Make::Chain => Box::new(Handover::begin(message::through_threads()?, standing)?),

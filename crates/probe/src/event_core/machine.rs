@@ -1,9 +1,12 @@
 //! A machine of one core: its objects, and the event that they pass on.
 
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use record::Wake;
-use runtime::{Config, Dispatcher, Event, Here, Kind, Limits, Machine, QueueId, QueueSpec, Wait};
+use runtime::{
+    Config, Dispatcher, Event, Here, Kind, Limits, Machine, QueueId, QueueSpec, Source, SourceSpec, Wait,
+};
 
 /// Where the event is while it is not under way.
 #[derive(Default)]
@@ -22,6 +25,7 @@ pub struct EventCore {
     /// The first stage's.
     queue: QueueId,
     slot: Slot,
+    _source: Option<Source>,
 }
 
 /// Sends the event from another thread.
@@ -38,15 +42,15 @@ impl EventCore {
     /// What the machine refuses.
     pub fn new(wake: Wake, stages: u8) -> failure::Result<Self> {
         let refused = |error| failure::Error::new(format!("make an event machine: {error:?}"), "");
-        Self::made(wait_of(wake), stages).map_err(refused)
+        Self::made(wait_of(wake), stages, 1).map_err(refused)
     }
 
-    fn made(wait: Wait, stages: u8) -> Result<Self, runtime::Error> {
+    fn made(wait: Wait, stages: u8, events: usize) -> Result<Self, runtime::Error> {
         let stages = usize::from(stages.max(1));
         let config = Config {
-            events: 1,
-            queues: stages,
-            objects: stages,
+            events,
+            queues: stages + events - 1,
+            objects: stages + events - 1,
             groups: 1,
             timeouts: 1,
             ordered: 1,
@@ -66,7 +70,29 @@ impl EventCore {
         let mut event = machine.allocate(pool, 8)?;
         event.set_word(0, 0);
         locked(&slot).event = Some(event);
-        Ok(Self { machine, core, queue, slot })
+        Ok(Self { machine, core, queue, slot, _source: None })
+    }
+
+    /// With one object, to which each read of `from` comes, of so many bytes; before each wait for it `before` is called.
+    ///
+    /// # Errors
+    /// What the machine refuses, or no thread is left.
+    pub fn of_source(
+        wake: Wake,
+        from: OwnedFd,
+        bytes: usize,
+        before: impl FnMut() -> std::io::Result<()> + Send + 'static,
+    ) -> failure::Result<Self> {
+        let refused = |error| failure::Error::new(format!("make an event machine: {error:?}"), "");
+        let mut core = Self::made(wait_of(wake), 1, 2).map_err(refused)?;
+        let pool = core.machine.pool(1, 16 + bytes.next_multiple_of(8)).map_err(refused)?;
+        let queue = arrives(&core.machine, &core.slot).map_err(refused)?;
+        let spec = SourceSpec { name: "source".into(), pool, bytes, queue };
+        let started = Source::start(&core.machine, spec, from, before);
+        let failed =
+            |error| failure::Error::new(format!("start a thread: {error}"), sys::process::RAISE_LIMIT);
+        core._source = Some(started.map_err(failed)?);
+        Ok(core)
     }
 
     /// The machine.
@@ -135,6 +161,18 @@ fn last(machine: &Machine, slot: &Slot) -> Result<QueueId, runtime::Error> {
     Ok(queue)
 }
 
+/// An object to which a source's events come: its queue.
+fn arrives(machine: &Machine, slot: &Slot) -> Result<QueueId, runtime::Error> {
+    let slot = Arc::clone(slot);
+    let object = machine.object("arrives", move |_: &Here<'_>, event: Event, _: QueueId| {
+        drop(event);
+        locked(&slot).has_come = true;
+    })?;
+    let queue = machine.queue(&QueueSpec::new("arrives", Kind::Atomic), Some(object))?;
+    machine.start(object)?;
+    Ok(queue)
+}
+
 /// An object that passes the event on to the queue `next`: its own queue.
 fn before(machine: &Machine, next: QueueId) -> Result<QueueId, runtime::Error> {
     let object = machine.object("passes", move |here: &Here<'_>, mut event: Event, _: QueueId| {
@@ -167,6 +205,16 @@ fn put(slot: &Slot, event: Event) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_descriptor_has_comes_to_the_core() {
+        let (from, to) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let mut core = EventCore::of_source(Wake::RuntimeBlock, from.into(), 8, || Ok(())).unwrap();
+        for number in 0..20_u64 {
+            to.send(&number.to_ne_bytes()).unwrap();
+            core.wait();
+        }
+    }
 
     #[test]
     fn an_event_of_another_thread_comes_through_all_stages() {

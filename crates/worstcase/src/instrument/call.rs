@@ -17,8 +17,8 @@ const CALL: &str = "Calls of the kernel (--probe call)";
 /// Which calls, beside what.
 #[derive(Args, Clone, Debug)]
 pub struct CallOptions {
-    /// Calls to measure, each in a scenario, as in pi-mutex,eventfd; `all` for each that this machine can make, but hpet, uio
-    /// and vfio, which take a device [default: pi-mutex]
+    /// Calls to measure, each in a scenario, as in pi-mutex,eventfd; `all` for each that this machine can make, but hpet, uio,
+    /// uio-event and vfio, which take a device [default: pi-mutex]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = known, help_heading = CALL)]
     calls: Vec<String>,
 

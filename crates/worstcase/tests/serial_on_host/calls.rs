@@ -168,9 +168,11 @@ fn in_guests_interrupts_of_devices_take_longer_where_their_handlers_are_threads(
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    for (device, call) in [("edu-uio", "uio"), ("edu-vfio", "vfio"), ("hpet", "hpet")] {
+    for (device, call) in
+        [("edu-uio", "uio"), ("edu-uio", "uio-event"), ("edu-vfio", "vfio"), ("hpet", "hpet")]
+    {
         let [plain, threaded] = KERNELS.map(|(kernel, _)| {
-            let out = directory.path().join(format!("{kernel}-{device}"));
+            let out = directory.path().join(format!("{kernel}-{call}"));
             let output = Command::new(env!("CARGO_BIN_EXE_worstcase"))
                 .args(["lab", "run", "--kernel", kernel, "--device", device, "--out"])
                 .arg(&out)

@@ -281,10 +281,18 @@ fn say_what_is_kept(guest: &Guest, place: &Path) {
         return;
     }
     output::news(&format!("Report  {}", page.display()));
-    if guest.time == Time::Instructions && guest.kernel.architecture == Architecture::Amd64 {
-        let words = ["worstcase", "lab", "explain", &place.display().to_string()].map(str::to_owned);
-        let command = report::text::shell(&words);
-        let steps = [(command, "each instruction of the worst wake-ups, by function".to_owned())];
+    let can_be_seen = guest.time == Time::Instructions && guest.kernel.architecture == Architecture::Amd64;
+    let has_wake_ups =
+        || store::load(place).is_ok_and(|record| !lab::microscope::worst(&record, 1).is_empty());
+    if can_be_seen && has_wake_ups() {
+        let again = |verb: &str| {
+            let words = ["worstcase", "lab", verb, &place.display().to_string()].map(str::to_owned);
+            report::text::shell(&words)
+        };
+        let steps = [
+            (again("explain"), "each instruction of the worst wake-ups, by function".to_owned()),
+            (again("sections"), "what kept interrupts or preemption off for longest".to_owned()),
+        ];
         output::news(report::next::text(&steps, &output::style(Stream::Error)).trim_end());
     }
 }
