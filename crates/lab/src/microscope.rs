@@ -98,12 +98,19 @@ pub fn look(
     Ok(Seen { accounts, instructions: stream.instructions, left })
 }
 
-/// When the scenarios of a record measured, in nanoseconds of the guest's `CLOCK_MONOTONIC`, with each scenario.
+/// When the scenarios of a record measured, in nanoseconds of the guest's `CLOCK_MONOTONIC`, with each scenario: from the first activation that
+/// was due to the last. What comes after it is the end of the probe, and no wake-up's business.
 pub fn measured(record: &Record) -> Vec<(&Scenario, (u64, u64))> {
     let of_scenario = |scenario: &Scenario| {
-        let first = scenario.series.iter().filter_map(|series| Some(series.timer()?.first_due.0));
-        let first = first.filter(|due| *due > 0).min()?;
-        Some((first, first.saturating_add(scenario.length.0)))
+        let of_series = |(index, series): (usize, &Series)| {
+            let timer = series.timer().filter(|timer| timer.first_due.0 > 0 && timer.expected > 0)?;
+            let first = timer.first_due.0;
+            Some((first, scenario.head.grid(index, 0).moved(0, first).due(timer.expected - 1)))
+        };
+        let all: Vec<(u64, u64)> = scenario.series.iter().enumerate().filter_map(of_series).collect();
+        let (first, last) =
+            (all.iter().map(|(first, _)| *first).min()?, all.iter().map(|(_, last)| *last).max()?);
+        (first < last).then_some((first, last))
     };
     record.scenarios.iter().filter_map(|scenario| Some((scenario, of_scenario(scenario)?))).collect()
 }

@@ -247,6 +247,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::boot::Device;
     use crate::scripted::kernel;
 
     fn guest(time: Time, modules: Option<&str>) -> Guest {
@@ -281,5 +282,41 @@ mod tests {
         assert!(!sized(&guest(Time::Wall, None)), "a virtio disk has a size of its own");
         let words = words(&guest(Time::Instructions, None));
         assert_eq!(words.last().map(String::as_str), Some("threadirqs"), "the user's words come last");
+    }
+
+    #[test]
+    fn a_device_brings_the_board_that_it_needs_and_is_refused_where_none_is_known() {
+        let of = |device, architecture| {
+            let mut guest = guest(Time::Instructions, Some("modules"));
+            guest.devices = vec![device];
+            guest.kernel.architecture = architecture;
+            guest
+        };
+        let board = |guest: &Guest| {
+            let files = Files {
+                kernel: String::new(),
+                initramfs: String::new(),
+                port: Port::Console(String::new()),
+                disk: None,
+                plugin: None,
+            };
+            let all: Vec<String> =
+                arguments(guest, &files).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let value =
+                |pair: &[String]| matches!(&*pair[0], "-machine" | "-device").then(|| pair[1].clone());
+            all.windows(2).filter_map(value).collect::<Vec<_>>()
+        };
+        let amd64 = |device| of(device, Architecture::Amd64);
+        assert_eq!(board(&guest(Time::Instructions, None)), ["pc"]);
+        assert_eq!(board(&amd64(Device::EduUio)), ["pc", "edu"]);
+        assert_eq!(board(&amd64(Device::Hpet)), ["q35"]);
+        assert_eq!(board(&amd64(Device::EduVfio)), ["q35", "intel-iommu", "edu"], "the IOMMU comes first");
+        let has_word = |guest: &Guest| words(guest).contains(&"intel_iommu=on".to_owned());
+        assert!(has_word(&amd64(Device::EduVfio)) && !has_word(&amd64(Device::EduUio)));
+        assert!(check_devices(&of(Device::EduUio, Architecture::Arm64)).is_ok());
+        for device in [Device::EduVfio, Device::Hpet] {
+            let error = check_devices(&of(device, Architecture::Arm64)).unwrap_err();
+            assert!(error.message.contains("no board with this device"), "{error}");
+        }
     }
 }

@@ -62,8 +62,9 @@ pub struct Recorder {
     task: *const u64,
     trouble: Option<Trouble>,
     sections: Sections<'static>,
-    /// The one of `arguments.ranges` that it is now.
-    range: Option<u32>,
+    /// The one of `arguments.ranges` that it is now, and how many instructions have begun when it is over at the latest: nobody may read the
+    /// clock then.
+    range: Option<(u32, u64)>,
 }
 
 impl Recorder {
@@ -133,9 +134,13 @@ impl Recorder {
         if self.arguments.are_stretches {
             self.approach();
         }
-        if let Some(range) = self.range {
+        if let Some((range, end)) = self.range {
             let start = self.start_of(block);
-            self.sections.step(start, range);
+            if start.count <= end {
+                self.sections.step(start, range);
+            } else {
+                self.leave_range();
+            }
         }
         if self.is_armed {
             self.record(block, reading);
@@ -221,11 +226,19 @@ impl Recorder {
 
     fn enter_range(&mut self, now: u64) {
         let is_now = |range: &Range| (range.from..=range.until).contains(&now);
-        let range = self.arguments.ranges.iter().position(is_now).map(|number| number as u32);
-        if range != self.range {
-            self.sections.begin();
-            self.range = range.filter(|_| self.locate().is_some());
+        let number = self.arguments.ranges.iter().position(is_now);
+        if number.map(|number| number as u32) != self.range.map(|(number, _)| number) {
+            self.leave_range();
         }
+        let number = number.filter(|_| self.range.is_some() || self.locate().is_some());
+        // An instruction is a nanosecond, and a halt takes none.
+        let left = |number: usize| self.arguments.ranges[number].until.saturating_sub(now);
+        self.range = number.map(|number| (number as u32, self.count().saturating_add(left(number))));
+    }
+
+    fn leave_range(&mut self) {
+        self.sections.begin();
+        self.range = None;
     }
 
     fn look(&mut self, now: u64) {

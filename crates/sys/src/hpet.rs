@@ -35,6 +35,8 @@ mod register {
     pub const APART: usize = 0x20;
 }
 
+/// An interrupt that does not come for so long does not come: a hundred periods and more.
+const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 /// Half of what the counter's lower word can count: what is further ahead lies behind.
 const HALF: u32 = 1 << 31;
 /// Of a nanosecond.
@@ -95,35 +97,35 @@ impl Hpet {
         unsafe { self.registers.add((place / 4).min(PAGE / 4 - 1)).read_volatile() }
     }
 
-    /// Waits for the next interrupt that is not due yet: how late read(2) returns, in nanoseconds. What has come already is taken away
-    /// first; what is due meanwhile is no answer.
+    /// Waits by poll(2) for the next interrupt that is not due yet: how late it and a read return, in nanoseconds. What has come already is
+    /// taken away first; what is due meanwhile is no answer.
     ///
     /// # Errors
-    /// What poll(2) or read(2) answered.
+    /// `ETIMEDOUT` where none came for [`PATIENCE`]; what poll(2) or read(2) answered.
     pub fn wait(&self) -> std::result::Result<u64, Errno> {
-        self.drain()?;
+        if self.has_come(Timespec::default())? {
+            self.read()?;
+        }
         let due = self.register(self.comparator);
-        loop {
+        while self.has_come(PATIENCE)? {
             self.read()?;
             if let Some(ticks) = passed(due, self.register(register::COUNTER)) {
                 let late = u128::from(ticks) * u128::from(self.tick) / FEMTOSECONDS;
                 return Ok(u64::try_from(late).unwrap_or(u64::MAX));
             }
         }
+        Err(Errno::TIMEDOUT)
+    }
+
+    fn has_come(&self, limit: Timespec) -> std::result::Result<bool, Errno> {
+        let mut wanted = [PollFd::new(&self.file, PollFlags::IN)];
+        poll(&mut wanted, Some(&limit)).map(|ready| ready > 0)
     }
 
     /// The number of interrupts since the last one. Of those that came while none could be handled there is one: what was due is known
     /// by the comparator, not by this number.
     fn read(&self) -> std::result::Result<(), Errno> {
         rustix::io::read(&self.file, &mut [0; size_of::<libc::c_ulong>()]).map(drop)
-    }
-
-    fn drain(&self) -> std::result::Result<(), Errno> {
-        let mut wanted = [PollFd::new(&self.file, PollFlags::IN)];
-        if poll(&mut wanted, Some(&Timespec::default()))? > 0 {
-            self.read()?;
-        }
-        Ok(())
     }
 }
 

@@ -5,10 +5,14 @@ use failure::Error;
 use record::Wake;
 use sys::Errno;
 use sys::hpet::Hpet;
+#[cfg(target_has_atomic = "64")]
+use sys::schedule;
 use sys::{uio, vfio};
 use wakepath::{Ends, Wait};
 
 use super::engine::Call;
+#[cfg(target_has_atomic = "64")]
+use super::partner;
 use crate::event_core;
 
 /// Interrupts in a second, and what the kernel lets everybody have (`dev.hpet.max-user-freq`).
@@ -68,7 +72,13 @@ pub(super) fn through_source() -> Result<Ends, Error> {
     let edu = uio::Edu::open()?;
     let registers = edu.registers();
     let (from, switch) = edu.into_parts();
-    let before = move || switch.enable().map_err(std::io::Error::from);
+    // One below the core, so that the core runs as soon as it has the event.
+    let mut below = partner::scheduling_below(1)?;
+    let before = move || {
+        let failed = |error: sys::Error| std::io::Error::from_raw_os_error(error.number());
+        below.take().map_or(Ok(()), |below| schedule::set(below).map_err(failed))?;
+        switch.enable().map_err(std::io::Error::from)
+    };
     let core = event_core::EventCore::of_source(Wake::RuntimeBlock, from, 4, before)?;
     Ok((Box::new(core), Box::new(move || registers.raise())))
 }

@@ -50,10 +50,11 @@ impl Inversion {
             while Clock::Monotonic.now() < end {}
         };
         let middle = (burst > Nanos::ZERO)
-            .then(|| Partner::start("middle", Standing { cpu, below: 1 }, compute))
+            .then(|| Partner::start("middle", Standing { cpu, below: 1, is_ordinary: false }, compute))
             .transpose()?;
         let theirs = shared.clone();
-        let low = Partner::start("low", Standing { cpu, below: 2 }, move || theirs.section())?;
+        let low =
+            Partner::start("low", Standing { cpu, below: 2, is_ordinary: false }, move || theirs.section())?;
         Ok(Self { shared, own: thread_id(), middle, low })
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn through_threads() -> Result<Ends, Error> {
     let last = Arc::new(Orders::default());
     let (mut next, mut before) = (last.clone(), Vec::new());
     for _ in 1..STAGES {
-        let standing = Standing { cpu: None, below: 0 };
+        let standing = Standing { cpu: None, below: 0, is_ordinary: false };
         let stage = Partner::start("stage", standing, move || next.give())?;
         next = stage.orders.clone();
         before.push(stage);

@@ -158,7 +158,7 @@ pub const CALLS: [Known; 31] = [
     },
     Known {
         name: "hpet",
-        title: "interrupt of the high precision event timer, read: late by",
+        title: "interrupt of the high precision event timer, poll and read: late by",
         alone: true,
         across: false,
         make: Make::DueInterrupt,
@@ -268,7 +268,9 @@ impl Known {
     /// Prepares it for the calling thread, whose partners run on `cpu`.
     fn begin(&self, setup: &CallSetup, cpu: Option<CpuId>) -> Result<Box<dyn Call>, Error> {
         // On another CPU a partner of the same priority does not have to wait for the woken thread.
-        let standing = Standing { cpu, below: u8::from(!setup.across) };
+        let standing = Standing { cpu, below: u8::from(!setup.across), is_ordinary: false };
+        // On PREEMPT_RT a handler is a thread, which one of higher priority would keep from running.
+        let raises = Standing { is_ordinary: true, ..standing };
         Ok(match self.make {
             Make::Wait(name) => {
                 let way = Way::find(name).ok_or_else(|| unknown(name))?;
@@ -284,9 +286,9 @@ impl Known {
             Make::Mmap => Box::new(Shootdown::by_mapping(standing)?),
             Make::Device => Box::new(Device::begin()?),
             Make::DueInterrupt => Box::new(device::DueInterrupt::begin()?),
-            Make::Uio => Box::new(Handover::begin(device::through_uio()?, standing)?),
-            Make::UioEvent => Box::new(Handover::begin(device::through_source()?, standing)?),
-            Make::Vfio => Box::new(Handover::begin(device::through_vfio()?, standing)?),
+            Make::Uio => Box::new(Handover::begin(device::through_uio()?, raises)?),
+            Make::UioEvent => Box::new(Handover::begin(device::through_source()?, raises)?),
+            Make::Vfio => Box::new(Handover::begin(device::through_vfio()?, raises)?),
             Make::FloatingPoint => Box::new(FloatingPoint::begin()),
             Make::Chain => Box::new(Handover::begin(message::through_threads()?, standing)?),
             Make::Message { wake, stages } => {

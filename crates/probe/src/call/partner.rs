@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use failure::Error;
 use sys::futex;
 use sys::schedule::{self, Scheduling};
-use units::{CpuId, CpuList, Priority};
+use units::{CpuId, CpuList, Policy, Priority};
 
 /// No thread waits longer for its next order, in nanoseconds.
 const PATIENCE: u64 = 100_000_000;
@@ -58,6 +58,8 @@ pub(super) struct Standing {
     pub cpu: Option<CpuId>,
     /// How far below the measuring thread's its priority is.
     pub below: u8,
+    /// It is an ordinary thread (SCHED_OTHER): threads that handle interrupts run before it.
+    pub is_ordinary: bool,
 }
 
 impl Partner {
@@ -70,7 +72,10 @@ impl Partner {
         standing: Standing,
         mut work: impl FnMut() + Send + 'static,
     ) -> Result<Self, Error> {
-        let scheduling = scheduling_below(standing.below)?;
+        let scheduling = match standing.is_ordinary {
+            true => Some(Scheduling::new(Policy::Other, None)),
+            false => scheduling_below(standing.below)?,
+        };
         let orders = Arc::new(Orders::default());
         let (theirs, (says, hears)) = (orders.clone(), std::sync::mpsc::channel());
         let body = move || {
@@ -98,7 +103,7 @@ impl Drop for Partner {
 }
 
 /// The policy of the calling thread, at a priority so much lower; none for a policy without.
-fn scheduling_below(below: u8) -> Result<Option<Scheduling>, Error> {
+pub(super) fn scheduling_below(below: u8) -> Result<Option<Scheduling>, Error> {
     let (policy, priority) = schedule::get()?;
     if !policy.is_real_time() {
         return Ok(None);

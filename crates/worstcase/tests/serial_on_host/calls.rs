@@ -182,6 +182,8 @@ fn in_guests_interrupts_of_devices_take_longer_where_their_handlers_are_threads(
                 .unwrap();
             let record = record::store::load(&out).unwrap_or_else(|error| panic!("{error}: {output:?}"));
             let [scenario] = &record.scenarios[..] else { panic!("{output:?}") };
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!said.contains("lab explain"), "a call is no wake-up that it could explain: {said}");
             shortest(scenario)
         });
         assert!(plain > 1_000 && threaded > plain + 1_000, "{call}: {plain}, {threaded}");
