@@ -120,7 +120,7 @@ pub fn measured(record: &Record) -> Vec<(&Scenario, (u64, u64))> {
 pub struct OfRange {
     /// The longest by function, interrupts before preemption, the longest first.
     pub sections: Vec<Section>,
-    /// Functions that began more of them.
+    /// How many more there are, of either kind.
     pub left_out: usize,
 }
 

@@ -17,6 +17,10 @@ const WORDS: &str = "The longest of all sections of this run, in instructions: a
     come, and the switch; a kernel without full preemption also goes on between its preemption points, which no section shows. Instructions \
     are not time, and other CPUs, which a section may wait for, are not there.";
 
+/// Where the second table is the first.
+const NO_COUNT: &str = "Not known: how long preemption was off. It was off nowhere but where interrupts were, so this kernel does not seem to \
+    count (CONFIG_PREEMPT_COUNT).";
+
 /// The sections under one load; `left_out` more functions began some.
 pub fn text(load: &str, sections: &[Section], left_out: usize, style: &Style) -> String {
     let head = format!("{}: longest sections by the function that began them", harmless(load));
@@ -33,10 +37,22 @@ pub fn text(load: &str, sections: &[Section], left_out: usize, style: &Style) ->
             lines.push(named_row(&head, &name(section), style.width.saturating_sub(25).max(30), ""));
         }
     }
+    if counts_nothing(sections) {
+        lines.extend(wrap("", NO_COUNT, 0, style.width));
+    }
     if left_out > 0 {
-        lines.push(format!("{} more began shorter ones", count_of(left_out as u64, "function")));
+        lines.push(format!("{} not shown: --longest", count_of(left_out as u64, "shorter row")));
     }
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Whether preemption was off nowhere but where interrupts were: no kernel that counts is so.
+fn counts_nothing(sections: &[Section]) -> bool {
+    let of = |off: Off| {
+        let of = sections.iter().filter(move |section| section.off == off);
+        of.map(|section| (&section.owner, section.length)).collect::<Vec<_>>()
+    };
+    of(Off::Interrupts) == of(Off::Preemption)
 }
 
 /// What is below the tables.
@@ -58,4 +74,35 @@ fn name(section: &Section) -> String {
         words.push_str(&format!(": most of it in {}", section.function));
     }
     harmless(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(off: Off, owner: &str, length: u64) -> Section {
+        Section {
+            off,
+            length: Nanos(length),
+            interrupted: Nanos(7),
+            owner: owner.into(),
+            path: vec!["dd".into(), owner.into()],
+            context: Context::Thread { name: "dd".into() },
+            function: "clear_page_rep".into(),
+            times: 3,
+            sum: Nanos(3 * length),
+            calls: microscope::Tree::default(),
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_count_is_said_to_be_unknown() {
+        let shown = |sections: &[Section]| text("io", sections, 2, &Style::default());
+        let both = [section(Off::Interrupts, "one", 40), section(Off::Preemption, "two", 90)];
+        let text = shown(&both);
+        assert!(text.contains("one in dd: most of it in clear_page_rep") && text.contains(" 90 "), "{text}");
+        assert!(text.contains("2 shorter rows not shown") && !text.contains("Not known"), "{text}");
+        let same = [section(Off::Interrupts, "one", 40), section(Off::Preemption, "one", 40)];
+        assert!(shown(&same).contains("Not known: how long preemption was off"), "{}", shown(&same));
+    }
 }
