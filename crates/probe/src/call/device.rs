@@ -28,7 +28,14 @@ impl DueInterrupt {
             Errno::ACCESS => Hpet::open(FREQUENCY_OF_ALL),
             _ => Err(error),
         };
-        let taken = |error| Error::new(&error, "is another program using it?").caused_by(error);
+        let taken = |error: sys::Error| {
+            let hint = match error.errno {
+                Errno::BUSY => "another program, or another measuring thread, has it: --cpus with one CPU",
+                Errno::ACCESS | Errno::PERM => "run as root",
+                _ => "",
+            };
+            Error::new(&error, hint).caused_by(error)
+        };
         Hpet::open(FREQUENCY).or_else(slower).map(Self).map_err(taken)
     }
 }

@@ -261,12 +261,18 @@ impl Known {
 
     /// Whether it is among all calls: the machine can make it, and each thread can. Of devices there are too few for that.
     pub fn is_in_all(&self) -> bool {
-        self.hindrance().is_none()
-            && !matches!(self.make, Make::DueInterrupt | Make::Uio | Make::UioEvent | Make::Vfio)
+        self.hindrance().is_none() && !self.takes_a_device()
+    }
+
+    fn takes_a_device(&self) -> bool {
+        matches!(self.make, Make::DueInterrupt | Make::Uio | Make::UioEvent | Make::Vfio)
     }
 
     /// Prepares it for the calling thread, whose partners run on `cpu`.
     fn begin(&self, setup: &CallSetup, cpu: Option<CpuId>) -> Result<Box<dyn Call>, Error> {
+        if let Some(why) = self.hindrance().filter(|_| self.takes_a_device()) {
+            return Err(Error::new(format!("--calls {}: {why}", self.name), ""));
+        }
         // On another CPU a partner of the same priority does not have to wait for the woken thread.
         let standing = Standing { cpu, below: u8::from(!setup.across), is_ordinary: false };
         // On PREEMPT_RT a handler is a thread, which one of higher priority would keep from running.
@@ -395,6 +401,15 @@ mod tests {
         };
         assert!(faults(false) >= 20);
         assert!(faults(true) < 20);
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_named_with_where_there_is_one() {
+        for known in CALLS.into_iter().filter(|known| known.takes_a_device() && known.hindrance().is_some()) {
+            let error = known.begin(&setup(known.name, false), None).err().unwrap();
+            let is_whole = error.message.contains(known.name) && error.message.contains("lab run --device");
+            assert!(is_whole, "{}", error.message);
+        }
     }
 
     #[test]
