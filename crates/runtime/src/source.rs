@@ -19,7 +19,7 @@ use crate::state::{Machine, Shared};
 const LOOK: u64 = 100_000_000;
 /// Bytes before those that were read: how many these are, and when.
 const HEAD: usize = 16;
-/// Pause after a read for which there was no event, in nanoseconds: else a device that goes on would keep the thread's CPU.
+/// Pause after a read for which there was no event: else a device that goes on would keep the thread's CPU.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Where the events of a source come from and go to.
