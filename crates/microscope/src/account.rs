@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use plugin::sections::{HARD_INTERRUPT, INTERRUPTS_ON, NMI, NOT_WANTED, SERVING_SOFTIRQ};
 use record::{Class, Stage};
 use serde::Serialize;
 use units::{InOrder, Nanos};
@@ -13,13 +14,6 @@ use crate::stream::{Note, Record, Stream, Window};
 use crate::symbols::Symbols;
 use crate::tree::Tree;
 
-/// EFLAGS: interrupts are on.
-const INTERRUPTS_ON: u32 = 1 << 9;
-/// `preempt_count`: bit 31 is clear where a reschedule is wanted, the others count.
-const NOT_WANTED: u32 = 1 << 31;
-const SERVING_SOFTIRQ: u32 = 0x100;
-const HARD_INTERRUPT: u32 = 0xf_0000;
-const NMI: u32 = 0xf0_0000;
 /// The page fault was of fetching the instruction: it had not begun.
 const OF_FETCH: u64 = 1 << 4;
 /// Exceptions of an instruction that has begun and does not end.

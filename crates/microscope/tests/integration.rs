@@ -280,6 +280,19 @@ fn a_stream_that_is_cut_off_is_refused() {
     }
 }
 
+/// Changes words of a stream in one of four ways each.
+fn damage(words: &mut [u64], changes: Vec<(usize, u64, u8)>) {
+    for (place, value, way) in changes {
+        let place = place % words.len();
+        words[place] = match way {
+            0 => value,
+            1 => value % 64,
+            2 => words[place].wrapping_add(value % 9).wrapping_sub(4),
+            _ => words[place] ^ 1 << (value % 64),
+        };
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_answered_without_a_panic(any in proptest::collection::vec(any::<u8>(), 0..600), begins: bool) {
@@ -294,15 +307,7 @@ proptest! {
     ) {
         let (records, known) = locked();
         let mut words = stretched(&records, 1_085, 75, &[known]);
-        for (place, value, way) in changes {
-            let place = place % words.len();
-            words[place] = match way {
-                0 => value,
-                1 => value % 64,
-                2 => words[place].wrapping_add(value % 9).wrapping_sub(4),
-                _ => words[place] ^ 1 << (value % 64),
-            };
-        }
+        damage(&mut words, changes);
         for section in sections_of(&words).into_iter().flatten() {
             prop_assert_eq!(section.calls.total, section.length.0);
         }
@@ -314,15 +319,7 @@ proptest! {
         latency in prop_oneof![0..2_000_u64, any::<u64>()],
     ) {
         let mut words = stream(&spike(), latency);
-        for (place, value, way) in changes {
-            let place = place % words.len();
-            words[place] = match way {
-                0 => value,
-                1 => value % 64,
-                2 => words[place].wrapping_add(value % 9).wrapping_sub(4),
-                _ => words[place] ^ 1 << (value % 64),
-            };
-        }
+        damage(&mut words, changes);
         if let Ok(stream) = Stream::parse(&bytes(&words)) {
             for window in &stream.windows {
                 let account = account(&stream, window, &Symbols::parse(SYMBOLS).unwrap());

@@ -4,13 +4,15 @@
 //! without one.
 
 /// EFLAGS: interrupts are on.
-const INTERRUPTS_ON: u32 = 1 << 9;
+pub const INTERRUPTS_ON: u32 = 1 << 9;
 /// `preempt_count`: bit 31 is clear where a reschedule is wanted, the others count.
-const NOT_WANTED: u32 = 1 << 31;
-/// A softirq is served; a hard interrupt; an NMI.
-const SERVING_SOFTIRQ: u32 = 0x100;
-const HARD_INTERRUPT: u32 = 0xf_0000;
-const NMI: u32 = 0xf0_0000;
+pub const NOT_WANTED: u32 = 1 << 31;
+/// A softirq is served.
+pub const SERVING_SOFTIRQ: u32 = 0x100;
+/// A hard interrupt is.
+pub const HARD_INTERRUPT: u32 = 0xf_0000;
+/// An NMI is.
+pub const NMI: u32 = 0xf0_0000;
 
 /// How far above threads the CPU is by its `preempt_count`: 0 a thread, 1 a softirq, 2 a hard interrupt, 3 an NMI.
 pub fn level(preempt: u32) -> u32 {
@@ -108,7 +110,7 @@ impl Section {
         [kind, address, call, end, count, span, length, times, sum]
     }
 
-    /// From the stream. None where it is none.
+    /// From the stream. None where the words are no section.
     pub fn from_words(words: [u64; WORDS]) -> Option<Self> {
         let [kind, address, call, end, count, span, length, times, sum] = words;
         let (off, level, range) = (kind as u32 & 0xff, kind as u32 >> 8, (kind >> 32) as u32);

@@ -41,7 +41,6 @@ impl EventCore {
     /// # Errors
     /// What the machine refuses.
     pub fn new(wake: Wake, stages: u8) -> failure::Result<Self> {
-        let refused = |error| failure::Error::new(format!("make an event machine: {error:?}"), "");
         Self::made(wait_of(wake), stages, 1).map_err(refused)
     }
 
@@ -83,7 +82,6 @@ impl EventCore {
         bytes: usize,
         before: impl FnMut() -> std::io::Result<()> + Send + 'static,
     ) -> failure::Result<Self> {
-        let refused = |error| failure::Error::new(format!("make an event machine: {error:?}"), "");
         let mut core = Self::made(wait_of(wake), 1, 2).map_err(refused)?;
         let pool = core.machine.pool(1, 16 + bytes.next_multiple_of(8)).map_err(refused)?;
         let queue = arrives(&core.machine, &core.slot).map_err(refused)?;
@@ -139,6 +137,10 @@ impl Sender {
         // A queue without a contract refuses no event.
         let _ = take(&self.slot).map(|event| self.machine.send(event, self.queue));
     }
+}
+
+fn refused(error: runtime::Error) -> failure::Error {
+    failure::Error::new(format!("make an event machine: {error:?}"), "")
 }
 
 fn wait_of(wake: Wake) -> Wait {
