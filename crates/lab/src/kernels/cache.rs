@@ -296,13 +296,15 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
         .hint(format!("at most {LONGEST_NAME} of a-z, A-Z, 0-9 and +-._~, beginning with a letter or digit")))
 }
 
+/// What helps on a full disk. While a package is unpacked, the archive and all of its files are there.
+pub(super) const NO_ROOM: &str =
+    "a kernel with its modules takes up to 600 MB: make room, or name another directory by WORSTCASE_CACHE";
+
 /// An operation on a path that failed.
 pub(super) fn failed(operation: &str, path: &Path, error: &io::Error) -> Error {
     let failure = Error::new(format!("{operation} {}: {error}", path.display()));
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => failure.hint(
-            "a kernel with its modules takes up to 400 MB: make room, or name another directory by WORSTCASE_CACHE",
-        ),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => failure.hint(NO_ROOM),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             failure.hint("WORSTCASE_CACHE names another directory for kernels")
         }

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::cache::NO_ROOM;
 use crate::Error;
 
 /// How many of the last lines of a failed program's complaints an error shows.
@@ -52,7 +53,9 @@ impl Program {
         if output.status.success() {
             return Ok(said);
         }
-        Err(Error::new(format!("{} ended with {}: {}", shown(command), output.status, said.complaints)))
+        let failure =
+            Error::new(format!("{} ended with {}: {}", shown(command), output.status, said.complaints));
+        Err(if tells_of_a_full_disk(&said.complaints) { failure.hint(NO_ROOM) } else { failure })
     }
 
     /// Why it could not be started.
@@ -70,6 +73,11 @@ impl Program {
 /// The first file of that name in a directory of `path`.
 fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).map(|directory| directory.join(name)).find(|file| file.is_file())
+}
+
+/// Whether a program complains of ENOSPC or EDQUOT, in the words of strerror(3).
+fn tells_of_a_full_disk(complaints: &str) -> bool {
+    ["No space left on device", "Disk quota exceeded"].iter().any(|words| complaints.contains(words))
 }
 
 /// The program and its first words, for an error.
@@ -92,4 +100,24 @@ pub(super) fn only(directory: &Path, prefix: &str) -> Option<(PathBuf, String)> 
         names.filter_map(|name| Some((directory.join(&name), name.strip_prefix(prefix)?.to_owned())));
     let first = found.next()?;
     found.next().is_none().then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complains(words: &str) -> Error {
+        let shell = Program { name: "sh", hint: "" };
+        shell.output(shell.command().args(["-c", "echo \"$1\" >&2; exit 2", "sh", words])).unwrap_err()
+    }
+
+    #[test]
+    fn a_program_that_found_the_disk_full_is_an_error_that_says_where_room_can_be_had() {
+        for words in ["tar: ./usr: Cannot mkdir: No space left on device", "dd: write: Disk quota exceeded"] {
+            let error = complains(words);
+            assert_eq!(error.hint.as_deref(), Some(NO_ROOM));
+            assert!(error.message.ends_with(words), "{error:?}");
+        }
+        assert_eq!(complains("tar: ./usr: Cannot mkdir: Read-only file system").hint, None);
+    }
 }

@@ -7,13 +7,13 @@ mod wanted;
 use std::fs;
 use std::path::Path;
 
-use rustix::fs::statvfs;
+use rustix::fs::{StatVfs, statvfs};
 
 pub(super) use apt::Apt;
 pub(super) use package::Package;
 pub use wanted::{Flavour, Wanted};
 
-use super::cache::failed;
+use super::cache::{NO_ROOM, failed};
 use super::program::{Program, only};
 use super::{Architecture, Cache, Kernel, Progress};
 use crate::Error;
@@ -66,13 +66,15 @@ pub(super) fn with_lists<T>(
 }
 
 /// Whether other lists would bring nothing else: it is done, or it failed on a disk that is full. There apt-get would
-/// try for minutes.
+/// try for minutes. What was written until then may be gone again, and the disk have room.
 fn is_final<T>(result: &Result<Option<T>, Error>, cache: &Cache) -> bool {
     const LEAST: u64 = 64 << 20;
     match result {
         Ok(found) => found.is_some(),
-        Err(_) => statvfs(cache.directory())
-            .is_ok_and(|system| system.f_bavail.saturating_mul(system.f_frsize) < LEAST),
+        Err(error) => {
+            let has_no_room = |system: StatVfs| system.f_bavail.saturating_mul(system.f_frsize) < LEAST;
+            error.hint.as_deref() == Some(NO_ROOM) || statvfs(cache.directory()).is_ok_and(has_no_room)
+        }
     }
 }
 
