@@ -32,13 +32,13 @@
 mod hits;
 mod live;
 mod rings;
-mod urgent;
 
 use control::Mark;
 use explain::{Event, Kind, Watching};
 use failure::{Error, Result};
 use record::{Class, Hit, LateWakeUp, Overview, Tracing};
 use sys::clock::Clock;
+use sys::schedule::BeforeOthers;
 use sysroot::SysRoot;
 use trace::Symbols;
 use trace::live::{Form, Instance};
@@ -47,7 +47,6 @@ use units::{Bytes, Nanos};
 use hits::Hits;
 pub use live::Live;
 use rings::Rings;
-use urgent::Urgent;
 
 /// The most wake-ups that are wanted of rings that freeze.
 const FROZEN: usize = 10;
@@ -111,7 +110,7 @@ pub struct Capture {
     marks: u64,
     /// The end of the events that were read: where they come fast, they are read long after they were recorded.
     read: Nanos,
-    urgent: Option<Urgent>,
+    urgent: Option<BeforeOthers>,
 }
 
 /// The wake-up that an event marks.
@@ -171,7 +170,7 @@ impl Capture {
     /// # Errors
     /// What the kernel answered.
     pub fn go_on(&mut self) -> Result<()> {
-        self.urgent = self.urgent.take().or_else(Urgent::begin);
+        self.urgent.get_or_insert_with(BeforeOthers::begin);
         self.instance.write("tracing_on", "1").map_err(Error::from)?;
         self.since = Nanos(Clock::Monotonic.now());
         Ok(())

@@ -159,10 +159,12 @@ impl<'a> ThreadGroup<'a> {
             }
             let tids = self.all_prepared(&prepared)?;
             say(&Message::Ready(tids.clone()));
-            if line(input) != "go" {
-                board::stop(self.board, clock_of(self.plan.clock()).now());
-            }
-            self.open_the_gate();
+            schedule::before_ordinary(|| {
+                if line(input) != "go" {
+                    board::stop(self.board, clock_of(self.plan.clock()).now());
+                }
+                self.open_the_gate();
+            });
             self.attend(&tids);
             let evidence = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
             say(&Message::Done(evidence));
@@ -213,11 +215,9 @@ impl<'a> ThreadGroup<'a> {
     fn attend(&self, tids: &[i32]) {
         let settable = self.plan.clock() != ClockName::Monotonic;
         let watch = settable.then(TimerFd::on_clock_set).and_then(Result::ok);
-        if self.plan.fail_safe.is_some() {
-            // Real-time threads alone keep it from its CPU, however many ordinary ones there are. Where it is not permitted it
-            // has its share as they have.
-            let _ = schedule::set_nice(-20);
-        }
+        // Real-time threads alone keep it from its CPU, however many ordinary ones there are. Where it is not permitted it
+        // has its share as they have.
+        let _ = schedule::set_nice(-20);
         let stdin = std::io::stdin();
         let long =
             self.plan.fail_safe.map_or(Duration::from_secs(3600), |limit| limit.duration() / board::BEATS);

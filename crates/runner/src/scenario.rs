@@ -14,7 +14,7 @@ use record::{
     CStates, Counted, CountedOn, Evidence, Fact, LoadEvidence, RecorderEvidence, Scenario, ScenarioEnd,
     ScenarioHead, ThreadEvidence,
 };
-use sys::schedule;
+use sys::schedule::{BeforeOrdinary, BeforeOthers};
 use sys::signal::Signal;
 use units::{Nanos, Seed};
 
@@ -67,6 +67,7 @@ pub fn measure(
     // A process that has ended is in no cpuset of v1 any more.
     let partition = machine::partition_around(&session.root, id_of(probe.pid()));
     let mut load = load::start(load_plan(session, &head)?)?;
+    let starting = BeforeOrdinary::begin();
     let load_failed = load.wait_running(LOAD_PATIENCE).err();
     let watch = Watch::begin(&session.root, &session.division.measured, &probe);
     let recorder = Recorder::new(head.cpus.len(), index, session.header.plan.instrument.words());
@@ -88,14 +89,17 @@ pub fn measure(
     let perf = session.header.plan.perf.then(|| Perf::begin(&session.division.measured, probe.tids()));
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
+    let recording = BeforeOthers::begin();
+    drop(starting);
     let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
-    round.beside.iter_mut().for_each(|beside| beside.stop());
+    drop(recording);
     // After the last sample nobody is disturbed by it.
-    let worst = round.recorder.worst_since_shown();
-    let mut look = || round.watch.last_look(worst, load.supervisor_pid());
     let done = probe.views().all(|view| view.finished().is_some());
+    let ending = done.then(BeforeOrdinary::begin);
+    round.beside.iter_mut().for_each(|beside| beside.stop());
+    let worst = round.recorder.worst_since_shown();
     let partition = partition.and_then(|was| machine::partition_at(&session.root, &was.group));
-    let outside_other = if done { schedule::before_ordinary(look) } else { look() };
+    let outside_other = round.watch.last_look(worst, load.supervisor_pid());
     let finished = round.finish(session, &mut probe, &mut load);
     if round.recorder.has_news() {
         watched &= session.is_watched(observer.second(&round.recorder.live(&probe, &head)));
@@ -114,6 +118,7 @@ pub fn measure(
     evidence.partition = partition;
     perf.into_iter().for_each(|perf| perf.enter(&mut evidence.counters));
     let mut load_evidence = load.stop();
+    drop(ending);
     load_evidence.outside_other = outside_other;
     load_evidence.shares = round.shares();
     (evidence.watch, evidence.rivals) = round.watch.finish();

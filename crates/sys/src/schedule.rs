@@ -102,12 +102,20 @@ pub fn set(scheduling: Scheduling) -> Result<()> {
 /// # Errors
 /// `ESRCH` for a thread that is gone; `EINVAL` for a priority that the policy does not take; `EPERM` as for [`set`].
 pub fn set_policy(tid: i32, policy: Policy, priority: u32) -> Result<()> {
+    set_policy_number(tid, policy.number(), priority)
+        .map_err(|error| crate::Error { on: format!("of thread {tid} to {policy} {priority}"), ..error })
+}
+
+/// Children and threads of the caller are ordinary ones. sched(7).
+const RESET_ON_FORK: u32 = 0x4000_0000;
+
+/// The number of a policy, with flags.
+fn set_policy_number(tid: i32, number: u32, priority: u32) -> Result<()> {
     let parameter = priority as libc::c_int;
     // SAFETY: the third argument is a sched_param, which is one int, and is only read.
-    let result = unsafe {
-        libc::syscall(libc::SYS_sched_setscheduler, tid, policy.number() as libc::c_int, &parameter)
-    };
-    check(result, "sched_setscheduler", format_args!("of thread {tid} to {policy} {priority}")).map(drop)
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, number as libc::c_int, &parameter) };
+    check(result, "sched_setscheduler", format_args!("of thread {tid}")).map(drop)
 }
 
 /// Sets the calling thread's nice value, from -20 (the greatest share of a CPU) to 19. Its policy stays as it is.
@@ -116,6 +124,30 @@ pub fn set_policy(tid: i32, policy: Policy, priority: u32) -> Result<()> {
 /// `EACCES` for a lower one without CAP_SYS_NICE or a sufficient RLIMIT_NICE.
 pub fn set_nice(nice: i32) -> Result<()> {
     rustix::process::setpriority_process(None, nice).on("setpriority", format_args!("to {nice}"))
+}
+
+/// The calling thread goes before other ordinary ones until this is dropped, by the lowest nice value. Behind hundreds of
+/// processes it would wait for seconds each time that it wakes: a tick for each of them. Without the privilege it waits.
+#[derive(Debug)]
+pub struct BeforeOthers(Option<i32>);
+
+impl BeforeOthers {
+    /// From now on. Processes and threads that the caller starts meanwhile inherit the nice value. Where it is the lowest
+    /// already, nothing is to be put back.
+    pub fn begin() -> Self {
+        const LOWEST: i32 = -20;
+        let former = nice().ok().filter(|nice| *nice > LOWEST);
+        Self(former.filter(|_| set_nice(LOWEST).is_ok()))
+    }
+}
+
+impl Drop for BeforeOthers {
+    fn drop(&mut self) {
+        if let Some(former) = self.0 {
+            // A greater value is never refused.
+            let _ = set_nice(former);
+        }
+    }
 }
 
 /// The calling thread's nice value. getpriority(2).
@@ -144,31 +176,37 @@ pub fn of_thread(tid: i32) -> Result<(Policy, u32)> {
     // SAFETY: a sched_param is one int, which outlives the call.
     let result = unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &mut priority) };
     check(result, "sched_getparam", on())?;
-    const RESET_ON_FORK: u32 = 0x4000_0000;
     Ok((Policy::from_number(policy as u32 & !RESET_ON_FORK), priority as u32))
 }
 
-/// Does `work` at the lowest real-time priority, before all ordinary threads: behind hundreds of a load's processes on
-/// one CPU it would take seconds. Without the privilege it takes them. Policy and nice value are as before afterwards.
+/// Does `work` before all ordinary threads: see [`BeforeOrdinary`].
 pub fn before_ordinary<T>(work: impl FnOnce() -> T) -> T {
-    let _back = Priority::try_from(1).ok().and_then(Raised::to);
+    let _back = BeforeOrdinary::begin();
     work()
 }
 
-/// The ordinary policy of the calling thread, to be put back.
-struct Raised(Policy);
+/// The calling thread is at the lowest real-time priority, before all ordinary threads: behind hundreds of a load's processes
+/// on one CPU, what it does would take seconds. Without the privilege it takes them. Threads and processes that it starts are
+/// ordinary ones. Dropped, policy and nice value are as before.
+#[derive(Debug)]
+pub struct BeforeOrdinary(Option<Policy>);
 
-impl Raised {
-    fn to(priority: Priority) -> Option<Self> {
+impl BeforeOrdinary {
+    /// From now on. A thread that has another policy than an ordinary one keeps it.
+    pub fn begin() -> Self {
         let ordinary = |policy: &Policy| matches!(policy, Policy::Other | Policy::Batch | Policy::Idle);
-        let policy = get().ok().map(|(policy, _)| policy).filter(ordinary)?;
-        set(Scheduling::Fifo(priority)).is_ok().then_some(Self(policy))
+        let policy = get().ok().map(|(policy, _)| policy).filter(ordinary);
+        Self(policy.filter(|_| set_policy_number(0, Policy::Fifo.number() | RESET_ON_FORK, 1).is_ok()))
     }
 }
 
-impl Drop for Raised {
+impl Drop for BeforeOrdinary {
     fn drop(&mut self) {
-        let _ = set_policy(0, self.0, 0);
+        let Some(policy) = self.0 else { return };
+        if set_policy(0, policy, 0).is_err() {
+            // RLIMIT_RTPRIO lets a thread set the flag, and CAP_SYS_NICE alone lets it take the flag back.
+            let _ = set_policy_number(0, policy.number() | RESET_ON_FORK, 0);
+        }
     }
 }
 
@@ -306,12 +344,33 @@ mod tests {
     fn what_was_done_before_ordinary_threads_leaves_no_trace() {
         std::thread::spawn(|| {
             rustix::process::setpriority_process(None, 5).unwrap();
-            let inside = before_ordinary(|| get().unwrap());
+            let (inside, child) =
+                before_ordinary(|| (get().unwrap(), std::thread::spawn(|| get().unwrap()).join().unwrap()));
+            assert_eq!(child, (Policy::Other, 0), "what it starts is ordinary");
             assert!([(Policy::Fifo, 1), (Policy::Other, 0)].contains(&inside), "{inside:?}");
             assert_eq!(get().unwrap(), (Policy::Other, 0));
             assert_eq!(rustix::process::getpriority_process(None).unwrap(), 5);
             if inside.0 == Policy::Other {
                 println!("skipped: without CAP_SYS_NICE nothing is raised: needs other kernel privileges");
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_nice_value_that_was_lowered_for_a_while_is_put_back() {
+        std::thread::spawn(|| {
+            set_nice(5).unwrap();
+            let lowered = BeforeOthers::begin();
+            let inside = nice().unwrap();
+            assert!([-20, 5].contains(&inside), "{inside}");
+            drop(BeforeOthers::begin());
+            assert_eq!(nice().unwrap(), inside, "one within another puts nothing back");
+            drop(lowered);
+            assert_eq!(nice().unwrap(), 5);
+            if inside == 5 {
+                println!("skipped: without CAP_SYS_NICE nothing is lowered: needs other kernel privileges");
             }
         })
         .join()

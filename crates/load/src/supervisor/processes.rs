@@ -21,6 +21,15 @@ pub(super) struct Process {
 const FROZEN: [&str; 2] = ["do_freezer_trap", "__refrigerator"];
 
 impl Process {
+    /// As it is now, if it is there. Its own CPU time to the nanosecond: /proc counts ticks of 10 ms, and of hundreds of
+    /// processes on one CPU none has one in a second. What its children used is in ticks.
+    fn read(pid: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (process, children) = parse(&stat)?;
+        let own = u32::try_from(pid).ok().and_then(sys::usage::cpu_time_of);
+        Some(own.map_or(process, |own| Self { cpu_time: Nanos::from(own) + children, ..process }))
+    }
+
     /// Whether it runs or waits for a CPU.
     pub fn is_runnable(&self) -> bool {
         self.state == b'R'
@@ -31,7 +40,7 @@ impl Process {
         let threads = format!("/proc/{}/task", self.pid.as_raw_pid());
         let runs = |thread: fs::DirEntry| {
             let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
-            Some(parse(&stat)?.is_runnable())
+            Some(parse(&stat)?.0.is_runnable())
         };
         fs::read_dir(threads)
             .is_ok_and(|threads| threads.flatten().any(|thread| runs(thread).unwrap_or(false)))
@@ -57,15 +66,14 @@ impl Process {
 
 /// Those of `pids` that can be read.
 pub(super) fn these(pids: impl Iterator<Item = Pid>) -> Vec<Process> {
-    let read = |pid: Pid| parse(&fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?);
-    pids.filter_map(read).collect()
+    pids.filter_map(|pid| Process::read(pid.as_raw_pid())).collect()
 }
 
 /// Every process of this namespace that can be read; those that end meanwhile are left out.
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter_map(|pid| parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(Process::read).collect()
 }
 
 /// How long the calling thread has waited for a CPU so far while it could have run; none where the kernel does not say.
@@ -75,16 +83,19 @@ pub fn own_run_delay() -> Option<Nanos> {
     text.split_whitespace().nth(1)?.parse().ok().map(Nanos)
 }
 
-/// The fields after the name, which may hold spaces and parentheses itself.
-fn parse(stat: &str) -> Option<Process> {
+/// A process and, of its CPU time, that of its children. The fields come after the name, which may hold spaces and
+/// parentheses itself.
+fn parse(stat: &str) -> Option<(Process, Nanos)> {
     let pid = stat.split(' ').next()?.parse().ok().and_then(Pid::from_raw)?;
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     // state is field 3; ppid 4; utime, stime, cutime and cstime 14 to 17.
-    let ticks = number(11)? + number(12)? + number(13)? + number(14)?;
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let own = Nanos((number(11)? + number(12)?) * tick);
+    let children = Nanos((number(13)? + number(14)?) * tick);
     let state = *fields.first()?.as_bytes().first()?;
-    Some(Process { pid, parent: fields.get(1)?.parse().ok()?, state, cpu_time: Nanos(ticks * tick) })
+    let process = Process { pid, parent: fields.get(1)?.parse().ok()?, state, cpu_time: own + children };
+    Some((process, children))
 }
 
 /// All that `ancestor` started, and what those started.
@@ -133,11 +144,22 @@ mod tests {
     #[test]
     fn a_stat_line_parses_whatever_the_name() {
         let line = "42 (a) (b c) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6 7";
-        let process = parse(line).unwrap();
+        let (process, children) = parse(line).unwrap();
         assert_eq!((process.pid, process.parent, process.state), (pid(42), 7, b'S'));
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
-        assert_eq!(process.cpu_time, Nanos(124 * tick));
+        assert_eq!((process.cpu_time, children), (Nanos(124 * tick), Nanos(4 * tick)));
         assert_eq!(parse("42 (cut"), None);
+    }
+
+    #[test]
+    fn cpu_time_is_finer_than_the_ticks_of_proc() {
+        let own = sys::process::own_pid().as_raw_pid();
+        let first = Process::read(own).unwrap().cpu_time;
+        let until = sys::clock::process_cpu_time() + 1_000_000;
+        while sys::clock::process_cpu_time() < until {}
+        let more = Process::read(own).unwrap().cpu_time.saturating_sub(first);
+        assert!(more >= Nanos::from_millis(1), "{more}");
+        assert!(!more.0.is_multiple_of(1_000_000), "{more}");
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub(super) fn enter(
     // Without these the worker still works.
     let _ = process::set_name(&format!("load:{name}"));
     let _ = process::new_group();
+    if let Err(error) = sys::schedule::set_nice(0) {
+        context.failure(id.stressor, &format!("{name} could not be set to nice 0: {error}"));
+    }
     let _ = Live::default().write_file("/proc/self/oom_score_adj", "1000");
     let cpus = context.plan.cpus_of(id.stressor);
     if let Err(error) = sys::schedule::set_affinity(0, cpus) {
