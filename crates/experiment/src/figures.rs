@@ -31,8 +31,8 @@ impl Figures {
         Self::without_judgement(record)
     }
 
-    /// The same of guests under loads of which their record cannot prove that they ran: in a guest of one CPU the grinder
-    /// leaves the recorder too little time for that.
+    /// The same of guests under loads of which their record cannot prove that they ran: in a guest of one CPU, one of the
+    /// grinder's copies may not have its turn among 400 processes.
     ///
     /// # Errors
     /// Where the scenario did not come to its end.

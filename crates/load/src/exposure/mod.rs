@@ -29,6 +29,9 @@ const SHORTEST_SHARE: Nanos = Nanos::from_millis(500);
 /// Where other programs leave nothing idle, a load may have this part of the floor of a fair share: what a fair share is,
 /// groups and priorities change, and who is runnable is only known once a second.
 const PART_OF_FAIR: u128 = 2;
+/// The longest tick, of HZ=100: for so long a thread keeps the CPU that it has. Among hundreds of runnable threads a fair share
+/// of a second is less, and a turn may take longer than a second to come.
+const TURN: u128 = 10_000_000;
 /// Readings that have not come by then do not come: a supervisor that is frozen or gone. What they would have said is not
 /// known, and counts as nothing done.
 const PATIENCE: Nanos = Nanos::from_secs(30);
@@ -200,8 +203,10 @@ impl Meter {
         for stressor in &mut self.stressors {
             let idle = idle[usize::from(stressor.rule.everywhere)];
             let judgeable = is_first || length >= SHORTEST_SHARE;
-            let held_back = judgeable && stressor.is_held_back((from, to), idle, fair_permille);
-            stressor.judge(from, to, held_back, is_first);
+            let fair = u128::from(length.0) * u128::from(fair_permille) / 1000;
+            let fair = if fair >= TURN { Some(fair) } else { None };
+            let held_back = judgeable && stressor.is_held_back((from, to), idle, fair);
+            stressor.judge(from, to, held_back, fair.is_some(), is_first);
         }
         let span = u128::from(length.0) * self.cpus.max(1) as u128;
         let busy = u128::from(self.busy.growth(from, to)) * 1000 / span.max(1);
@@ -236,9 +241,9 @@ impl Stressor {
     }
 
     /// Whether it had less of the CPUs than its floor: of the time that it could have had, its own and what was left idle
-    /// on CPUs that it could have kept busy; and, where nothing was left idle, of a fair share among `runnable` threads.
-    /// Readiness counts like computing where waiting for a device is its work.
-    fn is_held_back(&self, (from, to): (Nanos, Nanos), idle: u64, fair_permille: u64) -> bool {
+    /// on CPUs that it could have kept busy; and, where nothing was left idle, of each worker's fair share, unless that is less
+    /// than a turn. Readiness counts like computing where waiting for a device is its work.
+    fn is_held_back(&self, (from, to): (Nanos, Nanos), idle: u64, fair: Option<u128>) -> bool {
         let ready: u64 = match self.rule.waits {
             true => self.ready.iter().map(|track| track.growth(from, to)).sum(),
             false => 0,
@@ -247,15 +252,14 @@ impl Stressor {
         let most = u128::from((to - from).saturating_mul(self.rule.cpus as u64).0);
         let unused = u128::from(idle).min(most.saturating_sub(active));
         let floor = u128::from(self.rule.floor_permille);
-        let turns = u128::from((to - from).saturating_mul(self.rule.workers as u64).0);
-        let fair = turns * u128::from(fair_permille) / 1000;
+        let fair = fair.unwrap_or_default() * self.rule.workers as u128;
         active * 1000 < (active + unused) * floor || active * 1000 * PART_OF_FAIR < fair * floor
     }
 
     /// Judges the slots of a window. What is left of one at the end counts as a slot if it is half of one, or all there is.
-    fn judge(&mut self, from: Nanos, to: Nanos, held_back: bool, is_first: bool) {
+    fn judge(&mut self, from: Nanos, to: Nanos, held_back: bool, turn_is_due: bool, is_first: bool) {
         // Who is ready for a whole second and never has its turn loads nothing; a wait for a device may take longer.
-        let needs_turn = !self.rule.waits && self.rule.proof != LoadProof::Alive;
+        let needs_turn = turn_is_due && !self.rule.waits && self.rule.proof != LoadProof::Alive;
         let has_turn: Vec<bool> =
             self.done.iter().map(|done| !needs_turn || done.growth(from, to) > 0).collect();
         let mut start = from;

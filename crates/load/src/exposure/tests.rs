@@ -147,6 +147,20 @@ fn a_worker_that_waits_for_its_turn_on_a_busy_cpu_is_not_stopped() {
 }
 
 #[test]
+fn a_worker_among_hundreds_may_wait_for_its_turn_for_longer_than_a_second() {
+    // It has 4 ms of every 1600.
+    let turns = |runnable, ready| {
+        move |time: u64| {
+            let rate = if time % 1600 < 4 { [3000; CPUS] } else { [0; CPUS] };
+            Truth { rate, cpu_permille: 2, others_permille: 998, ready, runnable }
+        }
+    };
+    assert_eq!(loaded(8000, turns(800, true), often), 8000);
+    assert!(loaded(8000, turns(800, false), often) < 1000, "asleep it is no load");
+    assert_eq!(loaded(8000, turns(20, true), often), 0, "among few a turn is due");
+}
+
+#[test]
 fn a_quota_far_below_a_fair_share_is_found_where_nothing_is_idle() {
     let starved =
         Truth { rate: [10; CPUS], cpu_permille: 10, others_permille: 990, ready: true, runnable: 10 };
