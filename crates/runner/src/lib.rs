@@ -19,6 +19,7 @@
 //! its `main`, or from a worstcase binary that [`Means`] names.
 
 mod beside;
+mod contexts;
 pub mod division;
 mod ending;
 mod exposure;
@@ -38,6 +39,7 @@ mod traced;
 mod tracer;
 mod watch;
 
+pub use contexts::{ContextSample, ContextTracer, MakeContextTracer};
 pub use failure::{Error, Result};
 pub use observer::{Live, LiveThread, Observer, Unobserved};
 pub use outputs::Page;

@@ -8,6 +8,7 @@ use record::{CStates, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan, Tun
 use sysroot::SysRoot;
 use units::Seed;
 
+use crate::contexts::MakeContextTracer;
 use crate::division::Division;
 use crate::guest;
 use crate::outputs::Page;
@@ -22,6 +23,8 @@ pub struct Means {
     pub page: Option<Page>,
     /// What explains late wake-ups, for requests that want it.
     pub tracer: Option<MakeTracer>,
+    /// What has the kernel measure beside, for requests that want it.
+    pub contexts: Option<MakeContextTracer>,
     /// What tells which settings `worstcase tune` holds; none for a program that does not know.
     pub tuned: Option<AskTuned>,
 }
@@ -35,6 +38,16 @@ pub(crate) fn explain(request: &Request, means: &Means) -> Result<Option<(usize,
     let hint = "measure with worstcase: worstcase-agent has nothing that explains";
     let make = means.tracer.ok_or_else(|| Error::new("this program cannot explain late wake-ups", hint))?;
     Ok(Some((usize::try_from(wanted).unwrap_or(usize::MAX), make)))
+}
+
+/// What has the kernel measure beside, if the request wants it.
+pub(crate) fn contexts(plan: &RunPlan, means: &Means) -> Result<Option<MakeContextTracer>> {
+    if !plan.timer().is_some_and(|timer| timer.contexts) {
+        return Ok(None);
+    }
+    let hint = "measure with worstcase: worstcase-agent cannot use the kernel's tracers";
+    let make = means.contexts.ok_or_else(|| Error::new("this program has no --contexts", hint))?;
+    Ok(Some(make))
 }
 
 /// The catalogue, and the user's own command as one more.

@@ -16,9 +16,10 @@ use record::{
 };
 use sys::schedule::{BeforeOrdinary, BeforeOthers};
 use sys::signal::Signal;
-use units::{Nanos, Seed};
+use units::{Nanos, Policy, Seed};
 
 use crate::beside::{self, Beside};
+use crate::contexts;
 use crate::ending;
 use crate::exposure::Looks;
 use crate::guest;
@@ -83,13 +84,13 @@ pub fn measure(
         beside: Vec::new(),
         traced,
     };
-    let length = session.header.plan.scenario_length(&head.planned.setup);
-    let length = length.map(|length| length + session.header.plan.warm_up);
-    round.beside = beside::begin(&session.root, &head.planned.setup, length)?;
+    round.beside = begin_beside(session, &head, round.traced.is_some())?;
     let perf = session.header.plan.perf.then(|| Perf::begin(&session.division.measured, probe.tids()));
     probe.go();
     let cpu_time = sys::clock::process_cpu_time();
-    let recording = BeforeOthers::begin();
+    // It would go before a measured thread, too, that is an ordinary one.
+    let is_real_time = session.header.plan.policy.is_none_or(Policy::is_real_time);
+    let recording = is_real_time.then(BeforeOthers::begin);
     drop(starting);
     let end = round.record(session, &mut probe, &mut load, &head, observer, &mut watched)?;
     drop(recording);
@@ -106,9 +107,7 @@ pub fn measure(
     }
     let end = ending::of(end, &probe, &head, finished.as_ref().err());
     if end == ScenarioEnd::StopAt {
-        if let Err(error) = run_stop_command(session, &probe, &head) {
-            session.stop_failure = Some(error);
-        }
+        session.stop_failure = run_stop_command(session, &probe, &head).err().or(session.stop_failure.take());
     }
     let alive = !matches!(finished, Err(ProbeError::Died(_)));
     let mut series = round.recorder.series(&probe, &head, alive);
@@ -129,6 +128,16 @@ pub fn measure(
     scenario.enter_tick_phases(&session.header);
     scenario.warnings = record::validity::of_scenario(&session.header, &scenario);
     Ok(Measured { scenario, go_on })
+}
+
+/// Begins what goes with the probe: what its instrument needs and, unless this is traced, what the kernel measures.
+fn begin_beside(session: &Session, head: &ScenarioHead, is_traced: bool) -> Result<Vec<Box<dyn Beside>>> {
+    let (plan, setup) = (&session.header.plan, &head.planned.setup);
+    let length = plan.scenario_length(setup).map(|length| length + plan.warm_up);
+    let mut begun = beside::begin(&session.root, setup, length)?;
+    let make = session.contexts.filter(|_| !is_traced);
+    begun.extend(contexts::begin(make, &session.division.measured, setup)?);
+    Ok(begun)
 }
 
 /// Puts a probe into the partition that the run is for, if there is one: the group that is made for it, if any.

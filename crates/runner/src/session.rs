@@ -12,6 +12,7 @@ use record::{CStates, Header, Held, LoadDirectory, Machine, Request, RunPlan, SC
 use sys::signal::{Signal, Signals};
 use sysroot::SysRoot;
 
+use crate::contexts::MakeContextTracer;
 use crate::division::{Claims, Division};
 use crate::guest;
 use crate::outputs::Outputs;
@@ -48,6 +49,8 @@ pub struct Session {
     pub explanation_failure: Option<Error>,
     /// How many of the worst wake-ups are explained, by what; none where none is.
     pub explain: Option<(usize, MakeTracer)>,
+    /// What has the kernel measure beside; none where it does not.
+    pub contexts: Option<MakeContextTracer>,
     /// The kernel's log from the run's start.
     pub kernel_log: KernelLog,
     /// Whether a signal has asked the run to end.
@@ -74,6 +77,7 @@ impl Session {
         plan::restrict(&mut plan, machine::has_idle_states(&root));
         let directory = plan::directory(&request, &mut plan, &loads)?;
         let explain = plan::explain(&request, means)?;
+        let contexts = plan::contexts(&plan, means)?;
         let load_user = request.load_user.as_deref().map(plan::load_user).transpose()?;
         // Before there is a record: from then on a signal ends the run as one, not the process.
         let signals = Signals::take()?;
@@ -99,6 +103,7 @@ impl Session {
             stop_failure: None,
             explanation_failure: None,
             explain,
+            contexts,
             kernel_log,
             asked_to_end: false,
             began: Instant::now(),

@@ -17,6 +17,8 @@ extern "C" {
 typedef struct wr_machine wr_machine;
 /* Owned by whoever has the pointer. */
 typedef struct wr_event wr_event;
+/* A thread that makes an event of each read of a descriptor. */
+typedef struct wr_source wr_source;
 
 enum wr_error {
     WR_OK = 0,
@@ -41,6 +43,7 @@ enum wr_error {
     WR_OVERLOAD = 19,  /* no bound exists */
     WR_PANIC = 20,
     WR_NULL = 21,      /* a pointer that must not be null was */
+    WR_SYSTEM = 22,    /* no descriptor, no thread or no memory could be had from the kernel */
     WR_APPLICATION = 1000
 };
 
@@ -119,6 +122,37 @@ int wr_send_group(wr_machine *, wr_event *event, uint32_t queue, uint32_t group)
 int wr_timeout_create(wr_machine *, uint32_t queue, uint32_t *timeout);
 int wr_timeout_set(uint32_t timeout, uint64_t due, uint64_t period, wr_event *event);
 int wr_timeout_acknowledge(wr_event *event);
+
+/* What a source's events hold; the bytes are filled up to a multiple of 8 by zeroes. Events of its pool have 16 bytes more than
+ * wr_source_spec.bytes, rounded up to 8. */
+typedef struct {
+    uint64_t length;  /* bytes that were read */
+    uint64_t read_at; /* when, as wr_now has it */
+    uint8_t bytes[];
+} wr_source_data;
+
+typedef struct {
+    const char *name; /* the thread's; 15 bytes are shown */
+    uint32_t pool;
+    uint32_t bytes;   /* of a read, at most: 4 of UIO, 8 of an eventfd or a timerfd, those of a datagram */
+    uint32_t queue;
+    int (*before)(void *context); /* on the source's thread before each wait, as UIO may need it; may be null. Not 0: an errno that ends it */
+    void *context;
+} wr_source_spec;
+
+enum { WR_SOURCE_GOES_ON = -1 };
+
+typedef struct {
+    uint64_t sent;
+    uint64_t refused; /* reads that are lost: the pool was empty, or the queue refused */
+    int32_t ended;    /* WR_SOURCE_GOES_ON; 0 at the end of what it reads from; else the errno of the call that ended it */
+} wr_source_figures;
+
+/* Starts one with the calling thread's policy, priority and CPUs. The descriptor is the source's from then on, and closed where this
+ * fails. */
+int wr_source_start(wr_machine *, const wr_source_spec *spec, int descriptor, wr_source **source);
+int wr_source_read(const wr_source *source, wr_source_figures *figures);
+void wr_source_end(wr_source *source); /* waits until its thread has ended */
 
 /* Worst observed against bound, as text; how many bytes it has, without the 0 at its end. */
 size_t wr_table(wr_machine *, char *text, size_t size);

@@ -12,6 +12,8 @@
 #![cfg(target_has_atomic = "64")]
 #![allow(unsafe_code, clippy::missing_safety_doc, reason = "the header says what callers promise")]
 
+mod source;
+
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Mutex;

@@ -112,6 +112,8 @@ warnings! {
     CyclesSkipped => "cycles-skipped", "cycles were not begun";
     /// Responses that could not be laid into parts.
     PartsUnknown => "parts-unknown", "where the time of some responses went is unknown";
+    /// Timerlat did not measure beside for all of the time.
+    ContextsUnknown => "contexts-unknown", "what the kernel measured beside is not whole";
     /// No edge came that the responder could answer.
     NoEdges => "no-edges", "no edge came on the line";
     /// A GPIO line was of use no more before the end.

@@ -111,16 +111,27 @@ fn measured(plan: &RunPlan) -> String {
 macro_rules! shown {
     ($($variant:ident = $module:ident;)+) => {
         /// Of the instrument that measured.
-        pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
+        fn by_name(plan: &RunPlan) -> &'static Shown {
             match plan.instrument { $(InstrumentPlan::$variant(_) => &$module::SHOWN),+ }
         }
 
         /// What a series has of its instrument's own figures.
         pub(crate) fn own_figures(series: &Series) -> OwnFigures {
-            let shown = match series.own { $(Own::$variant(_) => &$module::SHOWN),+ };
+            let shown = match &series.own {
+                Own::Timer(timer) if timer.contexts.is_some() => &timer::WITH_CONTEXTS,
+                $(Own::$variant(_) => &$module::SHOWN),+
+            };
             OwnFigures::of(shown.own, series)
         }
     };
+}
+
+/// Of the instrument that measured.
+pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
+    match plan.timer() {
+        Some(timer) if timer.contexts => &timer::WITH_CONTEXTS,
+        _ => by_name(plan),
+    }
 }
 
 shown! {

@@ -1,13 +1,44 @@
 //! The timer: latencies of wake-ups.
 
-use record::{ClockName, Phase, RunPlan, Wake};
+use histogram::Histogram;
+use record::instrument::timer::ContextFigures;
+use record::{ClockName, Phase, RunPlan, Series, Wake};
 use units::Nanos;
 
 use super::{Account, Page, Shown, measured};
-use crate::rows::Row;
+use crate::rows::{Form, OwnFigure, Row};
 use crate::text::joined;
 
-pub(super) static SHOWN: Shown = Shown {
+pub(super) static SHOWN: Shown = ALONE;
+
+/// With what the kernel measured beside.
+pub(super) static WITH_CONTEXTS: Shown = Shown {
+    own: &[
+        OwnFigure { name: "interrupt p99", of: |series| p99(interrupt(series)?), form: Form::Longest },
+        OwnFigure { name: "interrupt max", of: |series| longest(interrupt(series)?), form: Form::Longest },
+        OwnFigure { name: "thread p99", of: |series| p99(thread(series)?), form: Form::Longest },
+        OwnFigure { name: "thread max", of: |series| longest(thread(series)?), form: Form::Longest },
+    ],
+    rows: &[
+        Row::Own(0),
+        Row::Own(1),
+        Row::Own(2),
+        Row::Own(3),
+        Row::Samples,
+        Row::Missed,
+        Row::Late,
+        Row::OverLimit,
+    ],
+    notes: &[
+        ALONE.notes[0],
+        ALONE.notes[1],
+        "interrupt, thread: the kernel's own (timerlat), beside: when the interrupt of a timer with the same period looked at the \
+         clock, and when a thread of the kernel did that it wakes. Of several CPUs the one with the highest figure",
+    ],
+    ..ALONE
+};
+
+const ALONE: Shown = Shown {
     corner: |plan| {
         let value = if plan.is_reservation() { "jitter, " } else { "" };
         format!("{value}{}, us", measured(plan))
@@ -57,10 +88,32 @@ pub(super) static SHOWN: Shown = Shown {
     },
 };
 
+fn contexts(series: &Series) -> Option<&ContextFigures> {
+    series.timer()?.contexts.as_ref()
+}
+
+fn interrupt(series: &Series) -> Option<&Histogram> {
+    Some(&contexts(series)?.interrupt)
+}
+
+fn thread(series: &Series) -> Option<&Histogram> {
+    Some(&contexts(series)?.thread)
+}
+
+fn p99(of: &Histogram) -> Option<u64> {
+    Some(of.quantile(0.99)?.0)
+}
+
+fn longest(of: &Histogram) -> Option<u64> {
+    Some(of.summary().maximum()?.0)
+}
+
 fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
     let Some(timer) = plan.timer() else { return Vec::new() };
     let woken = format!("{} on the {} clock, phase {}", timer.wake, timer.clock, timer.phase);
     let mut facts = vec![("Period", joined(&timer.intervals)), ("Woken by", woken)];
+    let beside = "timerlat, in its interrupt and in its thread".to_owned();
+    facts.extend(timer.contexts.then_some(("Measured by the kernel beside", beside)));
     facts.extend(timer.runtime.map(|runtime| ("Run time of the reservation", runtime.to_string())));
     facts
 }
@@ -88,6 +141,9 @@ fn again(plan: &RunPlan) -> String {
     if timer.phase != Phase::Sweep && !timer.is_reservation() {
         options += &format!(" --phase {}", timer.phase);
     }
+    if timer.contexts {
+        options += " --contexts";
+    }
     options
 }
 
@@ -102,5 +158,6 @@ fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {
         ("clock", timer.clock.to_string()),
         ("wake-up", timer.wake.to_string()),
         ("phase", timer.phase.to_string()),
+        ("timerlat beside", if timer.contexts { "yes" } else { "no" }.into()),
     ]
 }

@@ -4,6 +4,7 @@ pub mod agent;
 mod applied;
 mod bench;
 mod check;
+mod contexts;
 mod cost;
 mod cost_rounds;
 mod echo;
@@ -189,6 +190,7 @@ fn means() -> Means {
     Means {
         page: Some(page),
         tracer: Some(explain::tracer::make),
+        contexts: Some(contexts::make),
         tuned: Some(applied::tuned),
         ..Means::default()
     }

@@ -30,6 +30,10 @@ pub struct TimerOptions {
     /// minute), random, staggered, aligned [default: sweep; random for measure up to 10 s, presets and --wake deadline]
     #[arg(long, help_heading = METHOD)]
     phase: Option<Phase>,
+
+    /// Has the kernel measure beside (timerlat): how late the interrupt of a timer is, and a thread that it wakes
+    #[arg(long, help_heading = METHOD)]
+    contexts: bool,
 }
 
 impl Options for TimerOptions {
@@ -39,6 +43,7 @@ impl Options for TimerOptions {
             ("--runtime", self.runtime.is_some()),
             ("--clock", self.clock != ClockName::default()),
             ("--phase", self.phase.is_some()),
+            ("--contexts", self.contexts),
         ]
     }
 
@@ -53,6 +58,7 @@ impl Options for TimerOptions {
             runtime: (self.wake == Wake::Deadline).then_some(self.runtime).flatten(),
             clock: self.clock,
             phase: self.phase(common.fits_sweep)?,
+            contexts: self.contexts,
         }))
     }
 }

@@ -130,6 +130,39 @@ fn a_hog_is_seen_by_timerlats_thread_and_not_by_its_interrupt() {
     });
 }
 
+/// The same in one table with our own thread, whose figures say what it says where timerlat is asked alone. The machine has its settings
+/// afterwards, and a period that timerlat cannot have is refused before anything is changed.
+#[test]
+fn the_kernels_contexts_stand_beside_our_own_thread() {
+    RT.run(|| {
+        let before = settings();
+        let measure = |more: &[&str]| {
+            let words = ["measure", "--contexts", "--cpus", "1", "--duration", "3s", "--out", "contexts"];
+            Command::new("worstcase").args(words).args(more).output().unwrap()
+        };
+        let (output, holds) = beside_a_hog(|| measure(&[]));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+        println!("{text}{complaints}");
+        let record: Record = record::store::load("contexts".as_ref()).unwrap();
+        let series = &record.scenarios[0].series[0];
+        let contexts = series.timer().unwrap().contexts.clone().unwrap();
+        assert_eq!(contexts.problem, None);
+        let most = |of: &histogram::Histogram| of.summary().maximum().unwrap().0;
+        let [own, thread, interrupt] = [&series.observed, &contexts.thread, &contexts.interrupt].map(most);
+        assert!(holds >= 3 && thread >= HELD * 90 / 100 && interrupt * 2 < thread, "{thread} {interrupt}");
+        assert!(own >= HELD * 90 / 100, "{own}");
+        for row in ["interrupt p99", "interrupt max", "thread p99", "thread max"] {
+            assert!(text.contains(row), "{row}");
+        }
+        assert_eq!(settings(), before);
+        let refused = measure(&["--interval", "99us"]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("100 us to 1 s"), "{refused:?}");
+        assert_eq!(settings(), before);
+    });
+}
+
 /// One line of `worstcase explain --live --json`.
 fn hits(text: &str) -> Vec<Hit> {
     text.lines()

@@ -7,7 +7,8 @@ use units::{Nanos, Seed};
 
 use super::{OwnPlan, OwnSeries, OwnSetup, Setup, Words};
 use crate::model::{
-    ClockName, Fact, Grid, LONGEST_SCENARIO, Phase, RunPlan, Sweep, TickPhases, Wake, WarmUp,
+    ClockName, Fact, Grid, LONGEST_SCENARIO, Phase, RunPlan, Scenario, Series, Sweep, TickPhases, Wake,
+    WarmUp, Warning, WarningId,
 };
 
 /// What is asked of the timer.
@@ -24,6 +25,9 @@ pub struct TimerPlan {
     pub clock: ClockName,
     /// Phase between CPUs.
     pub phase: Phase,
+    /// Whether the kernel measures beside, in its interrupt and in a thread of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contexts: bool,
 }
 
 /// What the timer does in one scenario.
@@ -37,6 +41,9 @@ pub struct TimerSetup {
     /// How each series' activations move against the tick; empty where they keep their phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<Sweep>,
+    /// Whether the kernel measures beside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contexts: bool,
 }
 
 /// What the timer adds to a series: every activation that was due is accounted for.
@@ -60,6 +67,23 @@ pub struct TimerSeries {
     pub missed: Histogram,
     /// Wake-ups of the warm-up, not in the histograms.
     pub warm_up: WarmUp,
+    /// What the kernel measured beside, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contexts: Option<ContextFigures>,
+}
+
+/// What timerlat measured on the CPU of a series meanwhile: how late a timer of the same period was noticed in the kernel
+/// (Documentation/trace/timerlat-tracer.rst). Its phase is its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContextFigures {
+    /// When the timer's interrupt looked at the clock.
+    pub interrupt: Histogram,
+    /// When the thread of the kernel that it wakes did: SCHED_FIFO 95 unless somebody changed that.
+    pub thread: Histogram,
+    /// Why samples are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 impl TimerPlan {
@@ -97,6 +121,20 @@ impl TimerPlan {
         (0..threads).map(of).collect()
     }
 
+    /// Refuses what timerlat cannot do.
+    fn check_contexts(&self, plan: &RunPlan) -> Result<()> {
+        const PERIODS: std::ops::RangeInclusive<Nanos> = Nanos(100_000)..=Nanos(1_000_000_000);
+        if let Some(other) = self.intervals.iter().find(|interval| !PERIODS.contains(interval)) {
+            let message = format!("timerlat, which --contexts asks for, has no period of {other}");
+            return Err(Error::new(message, "it takes periods from 100 us to 1 s"));
+        }
+        if plan.keeps_the_cpu() {
+            let message = "a thread that keeps its CPU while it waits leaves none to timerlat's";
+            return Err(Error::new(message, "leave --contexts out"));
+        }
+        Ok(())
+    }
+
     /// Whether threads run as `SCHED_DEADLINE` reservations.
     pub fn is_reservation(&self) -> bool {
         self.wake == Wake::Deadline
@@ -120,6 +158,7 @@ impl OwnPlan for TimerPlan {
             interval,
             phases: self.phases(plan, interval, repeat),
             sweeps: self.sweeps(plan, interval, repeat),
+            contexts: self.contexts,
         };
         self.intervals.iter().map(of).map(Setup::Timer).collect()
     }
@@ -136,6 +175,9 @@ impl OwnPlan for TimerPlan {
             let message =
                 format!("{samples} activations every {longest} take longer than {LONGEST_SCENARIO}");
             return Err(Error::new(message, "ask for fewer with --samples"));
+        }
+        if self.contexts {
+            self.check_contexts(plan)?;
         }
         let is_too_long = |runtime: Nanos| self.intervals.iter().any(|interval| runtime > *interval);
         if self.runtime.is_some_and(is_too_long) {
@@ -162,6 +204,20 @@ impl OwnSetup for TimerSetup {
 
     fn interval(&self) -> Option<Nanos> {
         Some(self.interval)
+    }
+
+    fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
+        let contexts = |series: &Series| match &series.timer()?.contexts {
+            Some(contexts) => contexts.problem.clone(),
+            None => Some("the run ended before its figures were kept".to_owned()),
+        };
+        let problem = scenario.series.iter().find_map(contexts).filter(|_| self.contexts);
+        let warning = |problem| {
+            let cure =
+                "its figures are of a part of the time, or missing; those of worstcase's own threads stand";
+            Warning::note(WarningId::ContextsUnknown, format!("timerlat: {problem}"), cure)
+        };
+        problem.map(warning).into_iter().collect()
     }
 }
 
@@ -191,6 +247,37 @@ mod tests {
         let timer = TimerPlan { phase, ..TimerPlan::default() };
         let plan = RunPlan { cpus: "0-3".parse().unwrap(), seed: Some(Seed(9)), ..RunPlan::default() };
         timer.phases(&plan, Nanos::from_millis(1), repeat).iter().map(|phase| phase.0).collect()
+    }
+
+    #[test]
+    fn what_timerlat_cannot_do_is_refused() {
+        let check = |interval, wake| {
+            let timer = TimerPlan { contexts: true, ..TimerPlan::every(interval, wake) };
+            let instrument = super::super::InstrumentPlan::Timer(timer.clone());
+            timer.check(&RunPlan { instrument, ..RunPlan::default() }).map_err(|error| error.message)
+        };
+        assert_eq!(check(Nanos(100_000), Wake::default()), Ok(()));
+        assert!(check(Nanos(99_000), Wake::default()).unwrap_err().contains("no period of 99us"));
+        assert!(check(Nanos::from_secs(2), Wake::default()).is_err());
+        assert!(check(Nanos::from_millis(1), Wake::RuntimeSpin).is_err());
+    }
+
+    #[test]
+    fn figures_of_the_kernel_that_are_missing_are_said_to_be() {
+        let setup = TimerSetup { contexts: true, ..TimerSetup::default() };
+        let said = |setup: &TimerSetup, contexts| {
+            let own = TimerSeries { contexts, ..TimerSeries::default() }.into();
+            let mut scenario = crate::verdict::tests::scenario(&[5_000]);
+            scenario.series = vec![Series { own, ..Series::default() }];
+            let warnings = setup.warnings(&scenario);
+            warnings.into_iter().map(|warning| warning.evidence).collect::<Vec<_>>()
+        };
+        let whole = ContextFigures::default();
+        let lost = ContextFigures { problem: Some("3 events were lost".into()), ..whole.clone() };
+        assert_eq!(said(&setup, Some(whole)), [""; 0]);
+        assert_eq!(said(&setup, Some(lost)), ["timerlat: 3 events were lost"]);
+        assert_eq!(said(&setup, None).len(), 1);
+        assert_eq!(said(&TimerSetup::default(), None), [""; 0], "nobody asked for them");
     }
 
     #[test]

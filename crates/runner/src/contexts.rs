@@ -1,0 +1,184 @@
+//! What the kernel measures beside, in its own contexts: the interrupt of a timer, and a thread that this wakes.
+
+use std::time::Duration;
+
+use failure::Result;
+use probe::Probe;
+use record::instrument::timer::ContextFigures;
+use record::{Series, Setup};
+use sys::clock::Clock;
+use sysroot::SysRoot;
+use units::{CpuId, CpuList, Nanos};
+
+use crate::beside::Beside;
+
+/// How often samples are read at the latest: before the kernel overwrites them.
+const READ: Duration = Duration::from_millis(200);
+
+/// How late a timer of the kernel was noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextSample {
+    /// Where.
+    pub cpu: CpuId,
+    /// When, on `CLOCK_MONOTONIC`.
+    pub at: Nanos,
+    /// In its interrupt; else in the thread that this wakes.
+    pub in_interrupt: bool,
+    /// How late.
+    pub latency: Nanos,
+}
+
+/// Has the kernel measure. Dropped, it ends.
+pub trait ContextTracer {
+    /// Shows what was measured since.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    fn read(&mut self, see: &mut dyn FnMut(ContextSample)) -> Result<()>;
+
+    /// What was lost, in words.
+    fn lost(&self) -> Option<String>;
+
+    /// Ends it. The machine has the settings that it had.
+    ///
+    /// # Errors
+    /// One that could not be put back.
+    fn stop(self: Box<Self>) -> Result<()>;
+}
+
+/// Starts one on these CPUs, with this period.
+pub type MakeContextTracer = fn(&CpuList, Nanos) -> Result<Box<dyn ContextTracer>>;
+
+/// Starts it for a set-up that wants it.
+///
+/// # Errors
+/// The kernel cannot measure so.
+pub(crate) fn begin(
+    make: Option<MakeContextTracer>,
+    cpus: &CpuList,
+    setup: &Setup,
+) -> Result<Option<Box<dyn Beside>>> {
+    let (Some(make), Some(timer)) = (make, setup.timer().filter(|timer| timer.contexts)) else {
+        return Ok(None);
+    };
+    let tracer = Some(make(cpus, timer.interval)?);
+    Ok(Some(Box::new(Contexts { tracer, seen: Seen::default() })))
+}
+
+struct Contexts {
+    tracer: Option<Box<dyn ContextTracer>>,
+    seen: Seen,
+}
+
+/// What was seen since the measurement began.
+#[derive(Debug, Default)]
+struct Seen {
+    since: Option<Nanos>,
+    cpus: std::collections::BTreeMap<CpuId, ContextFigures>,
+    problem: Option<String>,
+}
+
+impl Seen {
+    fn take(&mut self, sample: ContextSample) {
+        if self.since.is_none_or(|since| sample.at < since) {
+            return;
+        }
+        let figures = self.cpus.entry(sample.cpu).or_default();
+        let of = if sample.in_interrupt { &mut figures.interrupt } else { &mut figures.thread };
+        of.record(sample.latency);
+    }
+
+    /// Keeps the first.
+    fn note(&mut self, problem: Option<String>) {
+        self.problem = self.problem.take().or(problem);
+    }
+
+    /// Of a CPU; of all together for a thread that has none of its own.
+    fn of(&self, cpu: Option<CpuId>) -> ContextFigures {
+        let mut all = ContextFigures { problem: self.problem.clone(), ..ContextFigures::default() };
+        for (_, figures) in self.cpus.iter().filter(|(seen, _)| cpu.is_none_or(|cpu| cpu == **seen)) {
+            all.interrupt.merge(&figures.interrupt);
+            all.thread.merge(&figures.thread);
+        }
+        if all.interrupt.summary().count == 0 && all.problem.is_none() {
+            all.problem = Some("no sample came".to_owned());
+        }
+        all
+    }
+}
+
+impl Contexts {
+    fn read(&mut self) {
+        let Self { tracer: Some(tracer), seen } = self else { return };
+        let read = tracer.read(&mut |sample| seen.take(sample));
+        let lost = tracer.lost();
+        seen.note(read.err().map(|error| error.message).or(lost));
+    }
+}
+
+impl Beside for Contexts {
+    fn patience(&self, _: &Probe) -> Option<Duration> {
+        Some(READ)
+    }
+
+    fn look(&mut self, _: &SysRoot, probe: &Probe) {
+        if self.seen.since.is_none() && probe.views().all(|view| view.started().is_some()) {
+            self.seen.since = Some(Nanos(Clock::Monotonic.now()));
+        }
+        self.read();
+    }
+
+    fn stop(&mut self) {
+        self.read();
+    }
+
+    /// Ends it, too: under some loads the kernel takes a second for that, in which the measurement should have ended.
+    fn enter(&mut self, series: &mut [Series]) {
+        let ended = self.tracer.take().map(ContextTracer::stop);
+        self.seen.note(ended.and_then(Result::err).map(|error| error.message));
+        for series in series {
+            let figures = self.seen.of(series.cpu);
+            if let Some(timer) = series.timer_mut() {
+                timer.contexts = Some(figures);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(cpu: u32, at: u64, in_interrupt: bool, latency: u64) -> ContextSample {
+        ContextSample { cpu: CpuId(cpu), at: Nanos(at), in_interrupt, latency: Nanos(latency) }
+    }
+
+    #[test]
+    fn samples_count_from_the_begin_on_each_for_its_cpu_and_context() {
+        let mut seen = Seen::default();
+        seen.take(sample(0, 50, true, 99));
+        seen.since = Some(Nanos(100));
+        for sample in [sample(0, 99, true, 98), sample(0, 100, true, 3), sample(0, 101, false, 7)] {
+            seen.take(sample);
+        }
+        seen.take(sample(1, 200, true, 4));
+        let most = |figures: &ContextFigures| {
+            [&figures.interrupt, &figures.thread].map(|of| of.summary().maximum().map(|most| most.0))
+        };
+        assert_eq!(most(&seen.of(Some(CpuId(0)))), [Some(3), Some(7)]);
+        assert_eq!(most(&seen.of(Some(CpuId(1)))), [Some(4), None]);
+        assert_eq!(most(&seen.of(None)), [Some(4), Some(7)]);
+        assert_eq!(seen.of(None).problem, None);
+    }
+
+    #[test]
+    fn a_cpu_without_a_sample_and_what_was_lost_are_problems() {
+        let mut seen = Seen { since: Some(Nanos(0)), ..Seen::default() };
+        seen.take(sample(0, 1, true, 3));
+        assert_eq!(seen.of(Some(CpuId(1))).problem.as_deref(), Some("no sample came"));
+        seen.note(None);
+        seen.note(Some("3 events were lost".into()));
+        seen.note(Some("later".into()));
+        assert_eq!(seen.of(Some(CpuId(0))).problem.as_deref(), Some("3 events were lost"));
+    }
+}
