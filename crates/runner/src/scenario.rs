@@ -123,8 +123,8 @@ pub fn measure(
     (evidence.watch, evidence.rivals) = round.watch.finish();
     note_failed_load(&mut load_evidence, load_failed);
     let go_on = matches!(end, ScenarioEnd::Complete) && watched;
-    let load = load_evidence;
-    let mut scenario = Scenario { head, end, length, series, load, evidence, warnings: Vec::new() };
+    let mut scenario =
+        Scenario { head, end, length, series, load: load_evidence, evidence, warnings: Vec::new() };
     scenario.enter_tick_phases(&session.header);
     scenario.warnings = record::validity::of_scenario(&session.header, &scenario);
     Ok(Measured { scenario, go_on })

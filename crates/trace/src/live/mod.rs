@@ -58,6 +58,7 @@ pub struct Instance {
     top: &'static str,
     formats: Formats,
     tasks: Tasks,
+    reads_names: bool,
 }
 
 enum Reader {
@@ -88,8 +89,16 @@ impl Instance {
         let keeper = Keeper::start(&path, then);
         let made = Directory::make(path.clone());
         let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
-        let mut instance =
-            Self { reader: Reader::None, directory, _keeper: keeper, root, top, formats, tasks };
+        let mut instance = Self {
+            reader: Reader::None,
+            directory,
+            _keeper: keeper,
+            root,
+            top,
+            formats,
+            tasks,
+            reads_names: true,
+        };
         instance.set_up(buffer)?;
         Ok(instance)
     }
@@ -170,6 +179,12 @@ impl Instance {
         &self.formats
     }
 
+    /// Reads the kernel's names of threads no more: for that it keeps preemption off on the reader's CPU, for some 20,000
+    /// instructions, and samples need no names.
+    pub fn leave_names_out(&mut self) {
+        self.reads_names = false;
+    }
+
     /// Begins to read in this form. What is read is gone, and there is one form at a time.
     ///
     /// # Errors
@@ -207,8 +222,10 @@ impl Instance {
             Reader::None => {}
             Reader::Pipe(pipe) => pipe.each(see)?,
             Reader::Rings(rings) => {
-                let saved = self.root.read(&format!("{}/saved_cmdlines", self.top));
-                self.tasks.add(saved.value().map_or("", String::as_str));
+                if self.reads_names {
+                    let saved = self.root.read(&format!("{}/saved_cmdlines", self.top));
+                    self.tasks.add(saved.value().map_or("", String::as_str));
+                }
                 // What is recorded while this reads may stand in one CPU's pages, and in another's only later.
                 let now = Nanos(Clock::Monotonic.now());
                 rings.refill(&self.formats)?;

@@ -10,7 +10,9 @@ struct OfTimerlat(Running);
 /// For [`runner::Means`].
 pub fn make(cpus: &CpuList, period: Nanos) -> Result<Box<dyn ContextTracer>> {
     let plan = Plan::Timerlat(Timerlat::every(cpus.clone(), period));
-    Ok(Box::new(OfTimerlat(Running::start(&plan).map_err(Error::from)?)))
+    let mut running = Running::start(&plan).map_err(Error::from)?;
+    running.instance().leave_names_out();
+    Ok(Box::new(OfTimerlat(running)))
 }
 
 impl ContextTracer for OfTimerlat {

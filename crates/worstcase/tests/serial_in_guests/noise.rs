@@ -223,28 +223,32 @@ fn timerlat_beside_our_account_of_its_own_threads_agrees_with_it() {
 }
 
 #[test]
-fn a_watch_that_is_killed_leaves_timerlats_settings_as_they_were() {
+fn who_has_timerlat_measure_and_is_killed_leaves_its_settings_as_they_were() {
     RT.run(|| {
-        // A value that the watch changes.
-        fs::write("/sys/kernel/tracing/osnoise/timerlat_period_us", "2000").unwrap();
-        let before = settings();
-        let words = ["explain", "--live", "--beside", "timerlat", "--duration", "60s"];
-        let mut child = Command::new("worstcase").args(words).spawn().unwrap();
-        let wait = |what: &str, is_so: &dyn Fn() -> bool| {
-            let patience = std::time::Instant::now() + Duration::from_secs(20);
-            while !is_so() {
-                assert!(std::time::Instant::now() < patience, "{what}");
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        };
-        wait("timerlat runs", &|| threads_of_timerlat() > 0);
-        assert_ne!(settings(), before);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        wait("timerlat ends", &|| threads_of_timerlat() == 0);
-        wait("settings are put back", &|| settings() == before);
-        fs::write("/sys/kernel/tracing/osnoise/timerlat_period_us", "1000").unwrap();
+        killed(&["explain", "--live", "--beside", "timerlat", "--duration", "60s"]);
+        killed(&["measure", "--contexts", "--cpus", "1", "--duration", "60s", "--out", "killed"]);
     });
+}
+
+fn killed(words: &[&str]) {
+    // A value that it changes.
+    fs::write("/sys/kernel/tracing/osnoise/timerlat_period_us", "2000").unwrap();
+    let before = settings();
+    let mut child = Command::new("worstcase").args(words).spawn().unwrap();
+    let wait = |what: &str, is_so: &dyn Fn() -> bool| {
+        let patience = std::time::Instant::now() + Duration::from_secs(20);
+        while !is_so() {
+            assert!(std::time::Instant::now() < patience, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait("timerlat runs", &|| threads_of_timerlat() > 0);
+    assert_ne!(settings(), before);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait("timerlat ends", &|| threads_of_timerlat() == 0);
+    wait("settings are put back", &|| settings() == before);
+    fs::write("/sys/kernel/tracing/osnoise/timerlat_period_us", "1000").unwrap();
 }
 
 fn threads_of_timerlat() -> usize {
