@@ -116,15 +116,14 @@ pub fn measure(
     let mut evidence = round.evidence(session, &probe, finished.unwrap_or_default(), cpu_time);
     evidence.partition = partition;
     perf.into_iter().for_each(|perf| perf.enter(&mut evidence.counters));
-    let mut load_evidence = load.stop();
+    let mut load = load.stop();
     drop(ending);
-    load_evidence.outside_other = outside_other;
-    load_evidence.shares = round.shares();
+    load.outside_other = outside_other;
+    load.shares = round.shares();
     (evidence.watch, evidence.rivals) = round.watch.finish();
-    note_failed_load(&mut load_evidence, load_failed);
+    note_failed_load(&mut load, load_failed);
     let go_on = matches!(end, ScenarioEnd::Complete) && watched;
-    let mut scenario =
-        Scenario { head, end, length, series, load: load_evidence, evidence, warnings: Vec::new() };
+    let mut scenario = Scenario { head, end, length, series, load, evidence, warnings: Vec::new() };
     scenario.enter_tick_phases(&session.header);
     scenario.warnings = record::validity::of_scenario(&session.header, &scenario);
     Ok(Measured { scenario, go_on })
