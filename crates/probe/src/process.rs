@@ -159,6 +159,7 @@ impl<'a> ThreadGroup<'a> {
             }
             let tids = self.all_prepared(&prepared)?;
             say(&Message::Ready(tids.clone()));
+            // Behind a load's processes it would hear of it late, and have its threads wait.
             schedule::before_ordinary(|| {
                 if line(input) != "go" {
                     board::stop(self.board, clock_of(self.plan.clock()).now());

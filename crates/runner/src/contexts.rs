@@ -75,7 +75,9 @@ struct Contexts {
 struct Seen {
     since: Option<Nanos>,
     cpus: std::collections::BTreeMap<CpuId, ContextFigures>,
-    problem: Option<String>,
+    failure: Option<String>,
+    /// What was lost up to now.
+    lost: Option<String>,
 }
 
 impl Seen {
@@ -89,20 +91,20 @@ impl Seen {
     }
 
     /// Keeps the first.
-    fn note(&mut self, problem: Option<String>) {
-        self.problem = self.problem.take().or(problem);
+    fn fail(&mut self, failure: Option<String>) {
+        self.failure = self.failure.take().or(failure);
     }
 
     /// Of a CPU; of all together for a thread that has none of its own.
     fn of(&self, cpu: Option<CpuId>) -> ContextFigures {
-        let mut all = ContextFigures { problem: self.problem.clone(), ..ContextFigures::default() };
+        let problem = self.failure.clone().or_else(|| self.lost.clone());
+        let mut all = ContextFigures { problem, ..ContextFigures::default() };
         for (_, figures) in self.cpus.iter().filter(|(seen, _)| cpu.is_none_or(|cpu| cpu == **seen)) {
             all.interrupt.merge(&figures.interrupt);
             all.thread.merge(&figures.thread);
         }
-        if all.interrupt.summary().count == 0 && all.problem.is_none() {
-            all.problem = Some("no sample came".to_owned());
-        }
+        let is_silent = [&all.interrupt, &all.thread].iter().any(|of| of.summary().count == 0);
+        all.problem = all.problem.or_else(|| is_silent.then(|| "no sample came".to_owned()));
         all
     }
 }
@@ -111,8 +113,8 @@ impl Contexts {
     fn read(&mut self) {
         let Self { tracer: Some(tracer), seen } = self else { return };
         let read = tracer.read(&mut |sample| seen.take(sample));
-        let lost = tracer.lost();
-        seen.note(read.err().map(|error| error.message).or(lost));
+        seen.lost = tracer.lost();
+        seen.fail(read.err().map(|error| error.message));
     }
 }
 
@@ -135,7 +137,7 @@ impl Beside for Contexts {
     /// Ends it, too: under some loads the kernel takes a second for that, in which the measurement should have ended.
     fn enter(&mut self, series: &mut [Series]) {
         let ended = self.tracer.take().map(ContextTracer::stop);
-        self.seen.note(ended.and_then(Result::err).map(|error| error.message));
+        self.seen.fail(ended.and_then(Result::err).map(|error| error.message));
         for series in series {
             let figures = self.seen.of(series.cpu);
             if let Some(timer) = series.timer_mut() {
@@ -162,11 +164,12 @@ mod tests {
             seen.take(sample);
         }
         seen.take(sample(1, 200, true, 4));
+        seen.take(sample(1, 201, false, 5));
         let most = |figures: &ContextFigures| {
             [&figures.interrupt, &figures.thread].map(|of| of.summary().maximum().map(|most| most.0))
         };
         assert_eq!(most(&seen.of(Some(CpuId(0)))), [Some(3), Some(7)]);
-        assert_eq!(most(&seen.of(Some(CpuId(1)))), [Some(4), None]);
+        assert_eq!(most(&seen.of(Some(CpuId(1)))), [Some(4), Some(5)]);
         assert_eq!(most(&seen.of(None)), [Some(4), Some(7)]);
         assert_eq!(seen.of(None).problem, None);
     }
@@ -175,10 +178,16 @@ mod tests {
     fn a_cpu_without_a_sample_and_what_was_lost_are_problems() {
         let mut seen = Seen { since: Some(Nanos(0)), ..Seen::default() };
         seen.take(sample(0, 1, true, 3));
-        assert_eq!(seen.of(Some(CpuId(1))).problem.as_deref(), Some("no sample came"));
-        seen.note(None);
-        seen.note(Some("3 events were lost".into()));
-        seen.note(Some("later".into()));
-        assert_eq!(seen.of(Some(CpuId(0))).problem.as_deref(), Some("3 events were lost"));
+        let problem = |seen: &Seen, cpu| seen.of(Some(CpuId(cpu))).problem;
+        assert_eq!(problem(&seen, 1).as_deref(), Some("no sample came"));
+        assert_eq!(problem(&seen, 0).as_deref(), Some("no sample came"), "of the thread");
+        seen.take(sample(0, 2, false, 5));
+        assert_eq!(problem(&seen, 0), None);
+        seen.lost = Some("lost 3 events on CPU 0".into());
+        assert_eq!(problem(&seen, 0), seen.lost);
+        seen.fail(None);
+        seen.fail(Some("read: refused".into()));
+        seen.fail(Some("later".into()));
+        assert_eq!(problem(&seen, 0).as_deref(), Some("read: refused"));
     }
 }

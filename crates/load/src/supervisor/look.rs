@@ -10,11 +10,14 @@ use units::Nanos;
 use super::looks::SHORTEST;
 use super::processes::{self, Process};
 use super::workers::WorkerSet;
-use crate::Stressor;
+use crate::{Stressor, Work};
 
 /// A look may take one part in so many of a CPU's time: where there are thousands of processes to go through, looks are
 /// further apart.
 const PRICE: u32 = 50;
+
+/// Starting a program takes a few milliseconds of CPU time, and is no work: its time counts in steps of this.
+const STEP: u64 = 10_000_000;
 
 /// A look that comes later than so many times what was intended speaks for no more than that, and for the time in which
 /// this thread waited for a CPU.
@@ -48,7 +51,9 @@ impl WorkerSet<'_> {
             for worker in self.ready_workers(index, stressor, &account.processes) {
                 self.looks.ready[index][worker] += since;
             }
-            cpu_times.push(account.cpu_time);
+            let is_program = matches!(stressor.work, Work::Program(_));
+            let step = if is_program { STEP } else { 1 };
+            cpu_times.push(Nanos(account.cpu_time.0 / step * step));
         }
         let ready = &self.looks.ready;
         self.context.board.write_look(at, &cpu_times, |stressor, worker| ready[stressor][worker]);

@@ -86,6 +86,17 @@ pub struct ContextFigures {
     pub problem: Option<String>,
 }
 
+impl ContextFigures {
+    /// Whether it measured in far fewer periods than our threads had: it sets its timer for the next one when its thread has had the
+    /// last, and leaves out those that pass meanwhile.
+    fn skipped(&self, expected: u64) -> Option<String> {
+        let count = self.thread.summary().count;
+        (count.saturating_mul(10) < expected.saturating_mul(9)).then(|| {
+            format!("it measured {count} of {expected} periods: those for which its thread comes too late are in no figure")
+        })
+    }
+}
+
 impl TimerPlan {
     /// As `bench` measures where nothing else is asked for: activations sweep past every phase of the tick, but those of a
     /// reservation, whose periods lie where the kernel wants them.
@@ -208,7 +219,7 @@ impl OwnSetup for TimerSetup {
 
     fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
         let contexts = |series: &Series| match &series.timer()?.contexts {
-            Some(contexts) => contexts.problem.clone(),
+            Some(contexts) => contexts.problem.clone().or_else(|| contexts.skipped(series.expected())),
             None => Some("the run ended before its figures were kept".to_owned()),
         };
         let problem = scenario.series.iter().find_map(contexts).filter(|_| self.contexts);
@@ -266,15 +277,20 @@ mod tests {
     fn figures_of_the_kernel_that_are_missing_are_said_to_be() {
         let setup = TimerSetup { contexts: true, ..TimerSetup::default() };
         let said = |setup: &TimerSetup, contexts| {
-            let own = TimerSeries { contexts, ..TimerSeries::default() }.into();
+            let own = TimerSeries { contexts, expected: 10, ..TimerSeries::default() }.into();
             let mut scenario = crate::verdict::tests::scenario(&[5_000]);
             scenario.series = vec![Series { own, ..Series::default() }];
             let warnings = setup.warnings(&scenario);
             warnings.into_iter().map(|warning| warning.evidence).collect::<Vec<_>>()
         };
-        let whole = ContextFigures::default();
-        let lost = ContextFigures { problem: Some("3 events were lost".into()), ..whole.clone() };
-        assert_eq!(said(&setup, Some(whole)), [""; 0]);
+        let of = |count| {
+            let mut thread = Histogram::default();
+            (0..count).for_each(|_| thread.record(Nanos(5_000)));
+            ContextFigures { thread, ..ContextFigures::default() }
+        };
+        let lost = ContextFigures { problem: Some("3 events were lost".into()), ..of(9) };
+        assert_eq!(said(&setup, Some(of(9))), [""; 0]);
+        assert!(said(&setup, Some(of(8)))[0].contains("8 of 10 periods"));
         assert_eq!(said(&setup, Some(lost)), ["timerlat: 3 events were lost"]);
         assert_eq!(said(&setup, None).len(), 1);
         assert_eq!(said(&TimerSetup::default(), None), [""; 0], "nobody asked for them");
