@@ -218,7 +218,7 @@ impl<'a> ThreadGroup<'a> {
         let watch = settable.then(TimerFd::on_clock_set).and_then(Result::ok);
         // Real-time threads alone keep it from its CPU, however many ordinary ones there are. Where it is not permitted it
         // has its share as they have.
-        let _ = schedule::set_nice(-20);
+        let _ = schedule::set_nice(schedule::LOWEST_NICE);
         let stdin = std::io::stdin();
         let long =
             self.plan.fail_safe.map_or(Duration::from_secs(3600), |limit| limit.duration() / board::BEATS);

@@ -1,5 +1,6 @@
 //! What the kernel measures beside, in its own contexts: the interrupt of a timer, and a thread that this wakes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use failure::Result;
@@ -74,7 +75,7 @@ struct Contexts {
 #[derive(Debug, Default)]
 struct Seen {
     since: Option<Nanos>,
-    cpus: std::collections::BTreeMap<CpuId, ContextFigures>,
+    cpus: BTreeMap<CpuId, ContextFigures>,
     failure: Option<String>,
     /// What was lost up to now.
     lost: Option<String>,

@@ -118,7 +118,10 @@ fn set_policy_number(tid: i32, number: u32, priority: u32) -> Result<()> {
     check(result, "sched_setscheduler", format_args!("of thread {tid}")).map(drop)
 }
 
-/// Sets the calling thread's nice value, from -20 (the greatest share of a CPU) to 19. Its policy stays as it is.
+/// The nice value of the greatest share of a CPU.
+pub const LOWEST_NICE: i32 = -20;
+
+/// Sets the calling thread's nice value, from [`LOWEST_NICE`] (the greatest share of a CPU) to 19. Its policy stays as it is.
 ///
 /// # Errors
 /// `EACCES` for a lower one without CAP_SYS_NICE or a sufficient RLIMIT_NICE.
@@ -135,9 +138,8 @@ impl BeforeOthers {
     /// From now on. Processes and threads that the caller starts meanwhile inherit the nice value. Where it is the lowest
     /// already, nothing is to be put back.
     pub fn begin() -> Self {
-        const LOWEST: i32 = -20;
-        let former = nice().ok().filter(|nice| *nice > LOWEST);
-        Self(former.filter(|_| set_nice(LOWEST).is_ok()))
+        let former = nice().ok().filter(|nice| *nice > LOWEST_NICE);
+        Self(former.filter(|_| set_nice(LOWEST_NICE).is_ok()))
     }
 }
 

@@ -204,7 +204,7 @@ impl Meter {
             let idle = idle[usize::from(stressor.rule.everywhere)];
             let judgeable = is_first || length >= SHORTEST_SHARE;
             let fair = u128::from(length.0) * u128::from(fair_permille) / 1000;
-            let fair = if fair >= TURN { Some(fair) } else { None };
+            let fair = Some(fair).filter(|fair| *fair >= TURN);
             let held_back = judgeable && stressor.is_held_back((from, to), idle, fair);
             stressor.judge(from, to, held_back, fair.is_some(), is_first);
         }

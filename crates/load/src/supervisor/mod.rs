@@ -151,7 +151,7 @@ fn orders() -> Result<Orders, Error> {
     schedule::set(Scheduling::Other).trying("running the load as SCHED_OTHER at nice 0")?;
     // Behind hundreds of its own workers on one CPU it would answer after seconds. Without the privilege it does; the workers
     // themselves are at nice 0.
-    let _ = schedule::set_nice(-20);
+    let _ = schedule::set_nice(schedule::LOWEST_NICE);
     let line = read_line().trying("reading the orders")?;
     let orders: Orders =
         record::json::read(&line).map_err(|error| Error::Supervisor(format!("orders: {error}")))?;

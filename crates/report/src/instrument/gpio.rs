@@ -1,10 +1,9 @@
 //! The responder on GPIO lines: times from the kernel's stamp of an edge to its answer.
 
-use histogram::Histogram;
 use record::{InstrumentPlan, RunPlan};
 use units::Nanos;
 
-use super::{Account, Page, Shown, unless};
+use super::{Account, Page, Shown, longest, unless};
 use crate::rows::{Form, OwnFigure, Row};
 
 pub(super) static SHOWN: Shown = Shown {
@@ -91,10 +90,6 @@ fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {
         ("interrupt's thread", or_none(gpio.irq_priority.map(|priority| priority.to_string()))),
         ("pulses", or_none(gpio.monitor.as_ref().map(|monitor| monitor.period.to_string()))),
     ]
-}
-
-fn longest(part: &Histogram) -> Option<u64> {
-    Some(part.summary().maximum()?.0)
 }
 
 fn again(plan: &RunPlan) -> String {

@@ -7,6 +7,7 @@ mod noise;
 mod response;
 mod timer;
 
+use histogram::Histogram;
 use record::{InstrumentPlan, Own, Record, RunPlan, Series};
 use units::Nanos;
 
@@ -100,6 +101,11 @@ pub(crate) fn latencies() -> &'static Shown {
 /// An option with its value, unless that is the usual one: a command that is printed names what differs.
 fn unless<T: PartialEq + std::fmt::Display>(option: &str, value: &T, usual: &T) -> String {
     if value == usual { String::new() } else { format!("{option}{value}") }
+}
+
+/// The longest of a part, in nanoseconds; none where it has no values.
+fn longest(part: &Histogram) -> Option<u64> {
+    Some(part.summary().maximum()?.0)
 }
 
 /// The CPUs that the table of all of them is of.

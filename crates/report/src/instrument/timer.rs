@@ -5,7 +5,7 @@ use record::instrument::timer::ContextFigures;
 use record::{ClockName, Phase, RunPlan, Series, Wake};
 use units::Nanos;
 
-use super::{Account, Page, Shown, measured};
+use super::{Account, Page, Shown, longest, measured};
 use crate::rows::{Form, OwnFigure, Row};
 use crate::text::joined;
 
@@ -102,10 +102,6 @@ fn thread(series: &Series) -> Option<&Histogram> {
 
 fn p99(of: &Histogram) -> Option<u64> {
     Some(of.quantile(0.99)?.0)
-}
-
-fn longest(of: &Histogram) -> Option<u64> {
-    Some(of.summary().maximum()?.0)
 }
 
 fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
