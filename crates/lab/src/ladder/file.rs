@@ -13,18 +13,22 @@ use crate::text;
 use crate::{Error, limits, parameters};
 
 /// The ladders that are built into this program, with the fragments that their kernels are built from.
-const SHIPPED: [(&str, &str); 4] = [
+const SHIPPED: [(&str, &str); 5] = [
     ("stock", include_str!("../../../../ladders/stock.toml")),
     ("p2041", include_str!("../../../../ladders/p2041.toml")),
     ("throughput", include_str!("../../../../ladders/throughput.toml")),
     ("prices", include_str!("../../../../ladders/prices.toml")),
+    ("debugging", include_str!("../../../../ladders/debugging.toml")),
 ];
-const FRAGMENTS: [(&str, &str); 5] = [
+const FRAGMENTS: [(&str, &str); 8] = [
     ("fragments/base.cfg", include_str!("../../../../ladders/fragments/base.cfg")),
     ("fragments/release.cfg", include_str!("../../../../ladders/fragments/release.cfg")),
     ("fragments/demo-debug.cfg", include_str!("../../../../ladders/fragments/demo-debug.cfg")),
     ("fragments/00051-latency.cfg", include_str!("../../../../ladders/fragments/00051-latency.cfg")),
     ("fragments/preempt-rt.cfg", include_str!("../../../../ladders/fragments/preempt-rt.cfg")),
+    ("fragments/context-tracking.cfg", include_str!("../../../../ladders/fragments/context-tracking.cfg")),
+    ("fragments/lockdep.cfg", include_str!("../../../../ladders/fragments/lockdep.cfg")),
+    ("fragments/kasan.cfg", include_str!("../../../../ladders/fragments/kasan.cfg")),
 ];
 
 /// More seeds or rungs than this is a slip of the pen.

@@ -37,7 +37,7 @@ use failure::{Error, Result};
     worstcase lab ladder mine.toml --seeds 9 --duration 10s --out mine\n  \
     worstcase lab ladder --resume mine")]
 pub struct Ladder {
-    /// A ladder's file, or the name of one that is built in: stock, p2041, throughput, prices
+    /// A ladder's file, or the name of one that is built in: stock, p2041, throughput, prices, debugging
     #[arg(value_name = "FILE|NAME", required_unless_present = "resume")]
     ladder: Option<PathBuf>,
 
