@@ -133,15 +133,22 @@ const fn request<T>(number: u8) -> Opcode {
     opcode::read_write::<T>(0xb4, number)
 }
 
-/// Which edges of a line wake who waits.
+/// Which edge of a line wakes who waits. Both cannot be asked for: the kernel then tells them apart by the line's level when its
+/// thread runs, and takes the fall of an answer that is low for some microseconds for a second rise (`edge_irq_thread` in
+/// drivers/gpio/gpiolib-cdev.c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edges {
+pub enum Edge {
     /// From low to high.
     Rising,
     /// From high to low.
     Falling,
-    /// Both.
-    Both,
+}
+
+impl Edge {
+    /// The one that rises, or the other.
+    pub fn rising(rises: bool) -> Self {
+        if rises { Self::Rising } else { Self::Falling }
+    }
 }
 
 /// An edge, as the kernel saw it.
@@ -224,11 +231,11 @@ impl Chip {
         Ok(LineInfo { name: text(&info.name), consumer: text(&info.consumer), is_used })
     }
 
-    /// Takes line `offset` as an input whose edges are queued: the kernel keeps `queue` of them (0: 16; version 1 always 16).
+    /// Takes line `offset` as an input of which one edge is queued: the kernel keeps `queue` of them (0: 16; version 1 always 16).
     /// The interrupt bears the name `consumer`.
-    pub fn input(&self, offset: u32, edges: Edges, queue: u32, consumer: &str) -> Result<Input> {
+    pub fn input(&self, offset: u32, edge: Edge, queue: u32, consumer: &str) -> Result<Input> {
         let mut asked = self.request(offset, consumer);
-        asked.config.flags = flag::INPUT | edge_flags(edges);
+        asked.config.flags = flag::INPUT | edge_flag(edge);
         asked.event_buffer = queue;
         let on = self.named(offset);
         match call(&self.fd, request::<Request>(0x07), &mut asked, "GPIO_V2_GET_LINE_IOCTL", &on) {
@@ -239,7 +246,7 @@ impl Chip {
         let mut asked = EventRequest {
             offset,
             handle_flags: old::INPUT,
-            event_flags: (edge_flags(edges) >> 4) as u32,
+            event_flags: (edge_flag(edge) >> 4) as u32,
             consumer: padded(consumer),
             fd: -1,
         };
@@ -357,11 +364,10 @@ fn event(bytes: &[u8]) -> Option<Event> {
     Some(Event { stamp, rose, number: word(20) })
 }
 
-fn edge_flags(edges: Edges) -> u64 {
-    match edges {
-        Edges::Rising => flag::RISING,
-        Edges::Falling => flag::FALLING,
-        Edges::Both => flag::RISING | flag::FALLING,
+fn edge_flag(edge: Edge) -> u64 {
+    match edge {
+        Edge::Rising => flag::RISING,
+        Edge::Falling => flag::FALLING,
     }
 }
 

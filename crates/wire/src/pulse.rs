@@ -202,7 +202,7 @@ pub struct Lines {
     pub pulse: Output,
     /// Whether it is high while a pulse is under way.
     pub is_high: bool,
-    /// The line of the answer, all edges of it.
+    /// The line of the answer, of which the edge that is measured is read.
     pub answer: Input,
 }
 

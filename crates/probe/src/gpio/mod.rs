@@ -8,7 +8,7 @@ pub mod tally;
 use failure::Error;
 use record::instrument::gpio::{GpioSetup, Pin};
 use sys::clock::Clock;
-use sys::gpio::{Chip, Edges, Event, Input, Output};
+use sys::gpio::{Chip, Edge, Event, Input, Output};
 use sys::shared::Word;
 use sys::{Errno, Error as Refused};
 
@@ -43,10 +43,10 @@ struct Lines {
 impl<'a> Thread<'a> {
     fn prepare(job: &'a GpioJob, stop_at: u64) -> failure::Result<Self> {
         let GpioSetup { input, output, rises, .. } = &job.setup;
-        let edges = if *rises { Edges::Rising } else { Edges::Falling };
+        let edge = Edge::rising(*rises);
         // High, as latmus has it between two answers.
         let output = take(output, |chip, line| chip.output(line, true, OUTPUT))?;
-        let input = take(input, |chip, line| chip.input(line, edges, 0, INPUT))?;
+        let input = take(input, |chip, line| chip.input(line, edge, 0, INPUT))?;
         Ok(Self { job, stop_at, pins: Lines { input, output } })
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use record::monitor::{Edge, MONITOR_VERSION, Monitoring};
 use sys::Errno;
-use sys::gpio::Edges;
+use sys::gpio::Edge as LineEdge;
 use sys::schedule::{self, Scheduling};
 use sys::signal::{Signal, Signals};
 use units::{CpuList, Nanos, Policy, Priority, Seed};
@@ -181,7 +181,7 @@ impl Monitor {
             chip.output(line, !pulse_rises, &name("pulse")(""))
         })?;
         let answer = probe::gpio::take(&self.ack.pin, |chip, line| {
-            chip.input(line, Edges::Both, 64, &name("ack")(""))
+            chip.input(line, LineEdge::rising(ack_rises), 64, &name("ack")(""))
         })?;
         let pace = pace(self.interval, self.jitter, ack_rises)?;
         let seed = self.seed.unwrap_or_else(runner::plan::drawn_seed);
