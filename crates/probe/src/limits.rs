@@ -91,6 +91,7 @@ mod tests {
             wake: Wake::Nanosleep,
             runtime: Nanos::ZERO,
             clock: ClockName::Monotonic,
+            gravity: None,
             start_at_multiple_of: None,
             warm_up: 0,
             activations: None,

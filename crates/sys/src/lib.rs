@@ -20,6 +20,7 @@ pub mod descriptor;
 pub mod device;
 pub mod error;
 pub mod ethtool;
+pub mod evl;
 pub mod futex;
 pub mod gpio;
 pub mod hpet;

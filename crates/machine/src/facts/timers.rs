@@ -20,6 +20,7 @@ pub(super) fn timers(root: &SysRoot, command_line: &str) -> Timers {
         // The coarse clocks move on with the tick: their resolution is its length.
         tick: resolution(ClockId::MonotonicCoarse),
         tick_stops: tick_stops(root, command_line),
+        evl_gravity: evl_gravity(root),
     }
 }
 
@@ -42,6 +43,15 @@ fn event_devices(root: &SysRoot) -> Vec<EventDevice> {
     devices
 }
 
+/// Nanoseconds for interrupts, threads of the kernel and of users: `0i 3000k 3000u` (kernel/evl/clock.c of a kernel with EVL).
+fn evl_gravity(root: &SysRoot) -> Fact<Nanos> {
+    let of_users = |text: &str| text.split_whitespace().find_map(|word| word.strip_suffix('u')?.parse().ok());
+    root.read("/sys/devices/virtual/clock/monotonic/gravity").and_then(|text| match of_users(&text) {
+        Some(gravity) => Fact::Value(Nanos(gravity)),
+        None => Fact::Unsupported,
+    })
+}
+
 /// CONFIG_NO_HZ_IDLE, CONFIG_NO_HZ_FULL and `nohz=` (Documentation/timers/no_hz.rst).
 fn tick_stops(root: &SysRoot, command_line: &str) -> Fact<String> {
     let words = command_line.split_whitespace().take_while(|word| *word != "--");
@@ -60,6 +70,18 @@ fn tick_stops(root: &SysRoot, command_line: &str) -> Fact<String> {
 mod tests {
     use super::*;
     use sysroot::FakeTree;
+
+    #[test]
+    fn the_gravity_of_users_is_the_one_that_is_marked_so() {
+        let of = |text: &str| {
+            let tree = FakeTree::new(&[("/sys/devices/virtual/clock/monotonic/gravity", text)]);
+            evl_gravity(&tree.root)
+        };
+        assert_eq!(of("0i 3000k 4500u\n"), Fact::Value(Nanos(4_500)));
+        assert_eq!(of("0i 3000k\n"), Fact::Unsupported);
+        assert_eq!(of("none"), Fact::Unsupported);
+        assert_eq!(evl_gravity(&FakeTree::empty().root), Fact::Absent);
+    }
 
     #[test]
     fn the_clock_event_devices_are_those_of_the_cpus() {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use sys::schedule::Scheduling;
 use units::Nanos;
 
-use super::Thread;
 use super::engine::Task;
+use super::{Thread, source};
 use crate::job::{OwnJob, Place, Ready, Seen};
 use crate::limits;
 
@@ -24,6 +24,8 @@ pub struct TimerJob {
     pub runtime: Nanos,
     /// On which clock activations are due.
     pub clock: ClockName,
+    /// By how much EVL wakes threads before their time, with [`Wake::Evl`]; none where it is not known.
+    pub gravity: Option<Nanos>,
     /// The threads start together when the clock reads a multiple of this, so that phases that are drawn from a seed lie
     /// against the kernel's tick where that seed puts them; none: at once.
     pub start_at_multiple_of: Option<Nanos>,
@@ -43,6 +45,7 @@ impl TimerJob {
             wake: timer.wake,
             runtime: timer.runtime.unwrap_or(Nanos(setup.interval.0 / 5)),
             clock: timer.clock,
+            gravity: header.machine.timers.evl_gravity.value().copied(),
             start_at_multiple_of: start_at_multiple_of(header, &timer),
             warm_up: plan.warm_up.0.div_ceil(setup.interval.0.max(1)),
             activations: plan.activations(setup.interval),
@@ -84,6 +87,10 @@ impl OwnJob for TimerJob {
         self.activations
     }
 
+    fn words(&self) -> usize {
+        if self.wake == Wake::Evl { source::SWITCHES } else { 0 }
+    }
+
     fn length(&self) -> Option<Nanos> {
         let count = self.activations?.saturating_add(self.warm_up).saturating_add(2);
         Some(self.setup.interval.saturating_mul(count))
@@ -104,6 +111,7 @@ impl OwnJob for TimerJob {
             Wake::Timerfd => "timerfd",
             Wake::PosixTimer => "sigwaitinfo",
             Wake::Deadline => "sched_yield",
+            Wake::Evl => "the sleep of EVL's clock",
             Wake::RuntimeSpin | Wake::RuntimePause => "a core of the runtime, which keeps its CPU",
             Wake::RuntimeBlock => "futex",
         }
@@ -131,6 +139,7 @@ impl OwnJob for TimerJob {
             late: seen.view.late(),
             missed: seen.view.missed(),
             warm_up: seen.view.warm_up(),
+            in_band_switches: source::in_band_switches(seen.words),
             ..TimerSeries::default()
         })
     }

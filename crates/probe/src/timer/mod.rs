@@ -9,6 +9,7 @@ mod job;
 pub mod source;
 
 use record::{ClockName, Wake};
+use sys::Errno;
 use sys::clock::Clock;
 use sys::shared::Word;
 use sys::timer::{PosixTimer, TimerFd};
@@ -20,7 +21,9 @@ use crate::event_core;
 use crate::job::{Place, Ready};
 use crate::used::{Used, used_by};
 pub use job::TimerJob;
-use source::{Nanosleep, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads};
+use source::{
+    Nanosleep, OutOfBand, PosixTimerSignals, Reservation, Settable, Source, SystemClocks, TimerFdReads,
+};
 
 /// A thread of the timer, prepared.
 pub(crate) struct Thread<'a> {
@@ -38,13 +41,15 @@ enum Waking {
     Timerfd(TimerFdReads),
     PosixTimer(PosixTimerSignals),
     Deadline(Reservation),
+    Evl(OutOfBand),
     /// A core of the runtime.
     #[cfg(target_has_atomic = "64")]
     Dispatched(Box<dispatched::Dispatched>),
 }
 
 impl Waking {
-    fn prepare(job: &TimerJob, cpu: Option<CpuId>) -> failure::Result<Self> {
+    fn prepare(job: &TimerJob, place: Place) -> failure::Result<Self> {
+        let cpu = place.cpu;
         let clock = clock_of(job.clock);
         let refused = |error| of_timer(error, cpu);
         Ok(match job.wake {
@@ -56,6 +61,7 @@ impl Waking {
             Wake::PosixTimer => {
                 Self::PosixTimer(PosixTimerSignals { timer: PosixTimer::new(clock).map_err(refused)?, clock })
             }
+            Wake::Evl => Self::Evl(attached(job, place)?),
             Wake::RuntimeSpin | Wake::RuntimePause | Wake::RuntimeBlock => Self::of_runtime(job.wake, clock)?,
         })
     }
@@ -76,20 +82,27 @@ impl Waking {
 
 impl<'a> Thread<'a> {
     fn prepare(job: &'a TimerJob, place: Place) -> failure::Result<Self> {
-        let waking = Waking::prepare(job, place.cpu)?;
+        let waking = Waking::prepare(job, place)?;
         Ok(Self { job, index: place.index, stop_at: place.stop_at, waking })
     }
 }
 
 impl Ready for Thread<'_> {
-    fn measure(self: Box<Self>, start: u64, board: &[Word], recorder: &mut Recorder<'_>, _: &[Word]) -> Used {
+    fn measure(
+        self: Box<Self>,
+        start: u64,
+        board: &[Word],
+        recorder: &mut Recorder<'_>,
+        own: &[Word],
+    ) -> Used {
         let Self { job, index, stop_at, waking } = *self;
-        let to = Measurement { job, index, stop_at, start };
+        let to = Measurement { job, index, stop_at, start, own };
         match waking {
             Waking::Nanosleep(source) => to.measure_on(source, board, recorder),
             Waking::Timerfd(source) => to.measure_on(source, board, recorder),
             Waking::PosixTimer(source) => to.measure_on(source, board, recorder),
             Waking::Deadline(source) => to.measure_on(source, board, recorder),
+            Waking::Evl(source) => to.measure_on(source, board, recorder),
             #[cfg(target_has_atomic = "64")]
             Waking::Dispatched(source) => to.measure_on(*source, board, recorder),
         }
@@ -102,6 +115,7 @@ struct Measurement<'a> {
     index: usize,
     stop_at: u64,
     start: u64,
+    own: &'a [Word],
 }
 
 impl Measurement<'_> {
@@ -116,17 +130,53 @@ impl Measurement<'_> {
     }
 
     fn measure_with(self, mut source: impl Source, board: &[Word], recorder: &mut Recorder<'_>) -> Used {
-        let Self { job, index, stop_at, start } = self;
+        let Self { job, index, stop_at, start, own } = self;
         let warm_up = job.warm_up(index, start, stop_at);
         let origin = engine::warm_up(&mut source, &warm_up, board, recorder);
         let task = job.task(index, origin, stop_at);
         recorder.started(&task.grid);
-        used_by(|| engine::run(&mut source, &task, board, recorder))
+        let mut uncounted = 0;
+        let mut used = used_by(|| {
+            source.begin();
+            engine::run(&mut source, &task, board, recorder);
+            uncounted = source.end(own);
+        });
+        used.usage.voluntary = used.usage.voluntary.saturating_add(uncounted);
+        used
     }
 }
 
+/// The calling thread as one of EVL's.
+fn attached(job: &TimerJob, place: Place) -> failure::Result<OutOfBand> {
+    let name = std::ffi::CString::new(format!("worstcase-{}-{}", std::process::id(), place.index));
+    let attached = OutOfBand::attach(&name.unwrap_or_default(), job.gravity.unwrap_or_default());
+    let source = attached.map_err(|error| {
+        let hint = match error.errno {
+            Errno::NOENT => {
+                "this kernel has no EVL (CONFIG_EVL of linux-evl): --wake nanosleep measures without it"
+            }
+            Errno::NOEXEC => {
+                "take the libevl's ABI that this kernel's EVL has: worstcase speaks that of libevl 0.47"
+            }
+            Errno::NXIO => "EVL is stopped: evl start",
+            Errno::INVAL => "--cpus: EVL runs threads on those of /sys/devices/virtual/evl/control/cpus",
+            Errno::ACCESS | Errno::PERM => "attaching to EVL takes root",
+            _ => "the kernel's log may say more: dmesg | grep -i evl",
+        };
+        failed(error, place.cpu, hint)
+    })?;
+    // Without it a part of each latency would be hidden, and nobody knows how much.
+    job.gravity.map(|_| source).ok_or_else(|| {
+        let message = "EVL lets timers expire before their time, and it is not known by how much";
+        failure::Error::new(message, "mount sysfs: /sys/devices/virtual/clock/monotonic/gravity says it")
+    })
+}
+
 fn of_timer(error: sys::Error, cpu: Option<CpuId>) -> failure::Error {
+    failed(error, cpu, "choose another way to be woken: --wake nanosleep needs no timer of its own")
+}
+
+fn failed(error: sys::Error, cpu: Option<CpuId>, hint: &str) -> failure::Error {
     let place = cpu.map_or(String::new(), |cpu| format!("CPU {cpu}: "));
-    let hint = "choose another way to be woken: --wake nanosleep needs no timer of its own";
     failure::Error::new(format!("{place}{error}"), hint).caused_by(error)
 }

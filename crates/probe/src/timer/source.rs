@@ -2,7 +2,9 @@
 
 use sys::Errno;
 use sys::clock::Clock;
+use sys::shared::Word;
 use sys::timer::{PosixTimer, TimerFd};
+use units::Nanos;
 
 /// The clock that activations are due on and the way to sleep on it. Real ones below; tests script their own.
 pub trait Source {
@@ -23,6 +25,16 @@ pub trait Source {
 
     /// What the clock reads.
     fn now(&mut self) -> u64;
+
+    /// The run phase begins.
+    fn begin(&mut self) {}
+
+    /// The run phase is over: notes in the thread's own words what only the source knows of it. How often the thread gave its CPU
+    /// away without Linux counting it.
+    fn end(&mut self, own: &[Word]) -> u64 {
+        let _ = own;
+        0
+    }
 
     /// By how much the clock was set since the last call, `now` being its latest reading. Always 0 for a clock that
     /// cannot be set.
@@ -121,6 +133,56 @@ impl Source for Reservation {
     }
 }
 
+/// Sleeps of a thread of EVL, out of band.
+pub struct OutOfBand {
+    thread: sys::evl::Thread,
+    /// By how much the core wakes threads before their time.
+    gravity: u64,
+    /// What the core had counted when the run phase began.
+    before: Option<sys::evl::Counts>,
+}
+
+/// Own words of an [`OutOfBand`] thread: one more than its falls back in band; 0 where they are not known.
+pub const SWITCHES: usize = 1;
+
+impl OutOfBand {
+    /// The calling thread is one of EVL's from now on.
+    pub fn attach(name: &std::ffi::CStr, gravity: Nanos) -> sys::Result<Self> {
+        Ok(Self { thread: sys::evl::Thread::attach(name)?, gravity: gravity.0, before: None })
+    }
+}
+
+/// What [`OutOfBand`] noted; none where the thread did not come to the end.
+pub fn in_band_switches(own: &[Word]) -> Option<u64> {
+    own.first()?.get().checked_sub(1)
+}
+
+impl Source for OutOfBand {
+    #[inline]
+    fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
+        // The timer expires at `due`, as it does for other threads: a part of the way from there would be hidden otherwise.
+        slept(self.thread.sleep_until(due.saturating_add(self.gravity)))
+    }
+
+    #[inline]
+    fn now(&mut self) -> u64 {
+        Clock::Monotonic.now()
+    }
+
+    fn begin(&mut self) {
+        self.before = self.thread.counts().ok();
+    }
+
+    fn end(&mut self, own: &[Word]) -> u64 {
+        let Some((before, after)) = self.before.zip(self.thread.counts().ok()) else { return 0 };
+        let since = |before: u32, after: u32| u64::from(after.wrapping_sub(before));
+        if let Some(word) = own.first() {
+            word.set(since(before.in_band_switches, after.in_band_switches) + 1);
+        }
+        since(before.context_switches, after.context_switches)
+    }
+}
+
 /// Reads a clock that can be set, and one that cannot: the second tells when the first was.
 pub trait ClockPair {
     /// The clock that activations are due on.
@@ -200,6 +262,14 @@ impl<S: Source, C: ClockPair> Source for Settable<S, C> {
     #[inline]
     fn now(&mut self) -> u64 {
         self.clocks.now()
+    }
+
+    fn begin(&mut self) {
+        self.source.begin();
+    }
+
+    fn end(&mut self, own: &[Word]) -> u64 {
+        self.source.end(own)
     }
 
     fn stepped(&mut self, _: u64) -> i64 {

@@ -54,6 +54,10 @@ pub struct Timers {
     pub tick: Fact<Nanos>,
     /// When the tick stops: `when idle`, `when idle or with one task (CPUs 1-3)`, `never`.
     pub tick_stops: Fact<String>,
+    /// By how much EVL lets timers of user threads expire before their time, so that these are awake at it: the last figure of its
+    /// clock's gravity. Absent where the kernel has no EVL.
+    #[serde(default)]
+    pub evl_gravity: Fact<Nanos>,
 }
 
 /// A clock event device and its CPUs.

@@ -20,6 +20,8 @@ pub enum Wake {
     PosixTimer,
     /// A `SCHED_DEADLINE` reservation, `sched_yield` to its next period.
     Deadline,
+    /// The clock of EVL, out of band: the thread is one of EVL's, a core beside Linux.
+    Evl,
     /// A timeout of the runtime's event machine, whose core the thread is: it reads the clock again and again.
     RuntimeSpin,
     /// The same, with an instruction that pauses (`tpause`, `wfe`) between two readings.
@@ -304,7 +306,7 @@ pub(crate) use names;
 names! {
     Wake {
         Nanosleep => "nanosleep", Timerfd => "timerfd", PosixTimer => "posix-timer", Deadline => "deadline",
-        RuntimeSpin => "runtime-spin", RuntimePause => "runtime-pause", RuntimeBlock => "runtime-block"
+        Evl => "evl", RuntimeSpin => "runtime-spin", RuntimePause => "runtime-pause", RuntimeBlock => "runtime-block"
     }
     ClockName { Monotonic => "monotonic", Realtime => "realtime", Tai => "tai" }
     Phase { Aligned => "aligned", Staggered => "staggered", Random => "random", Sweep => "sweep" }

@@ -114,6 +114,8 @@ warnings! {
     PartsUnknown => "parts-unknown", "where the time of some responses went is unknown";
     /// Timerlat did not measure beside for all of the time.
     ContextsUnknown => "contexts-unknown", "what the kernel measured beside is not whole";
+    /// A thread of EVL was in Linux's hands while it measured, or may have been.
+    InBandSwitches => "in-band-switches", "a thread of EVL fell back in band";
     /// No edge came that the responder could answer.
     NoEdges => "no-edges", "no edge came on the line";
     /// A GPIO line was of use no more before the end.

@@ -177,12 +177,14 @@ fn timers(timers: &record::Timers) -> Facts {
         Some(hertz) => format!("{tick} ({hertz} Hz)"),
         None => tick.to_string(),
     });
-    vec![
+    let gravity = timers.evl_gravity.value().map(|gravity| entry("EVL's timers expire early by", gravity));
+    let facts = vec![
         entry("Timer resolution", &timers.resolution),
         entry("Clock event devices", if devices.is_empty() { "unknown".into() } else { devices.join(", ") }),
         entry("Tick", tick),
         entry("The tick stops", &timers.tick_stops),
-    ]
+    ];
+    facts.into_iter().chain(gravity).collect()
 }
 
 fn plan(record: &Record) -> Facts {

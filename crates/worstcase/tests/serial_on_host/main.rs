@@ -12,6 +12,7 @@ mod cost;
 mod counters;
 mod disk;
 mod evidence;
+mod evl;
 mod explain;
 #[path = "../injection/mod.rs"]
 mod injection;

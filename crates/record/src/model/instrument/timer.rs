@@ -44,6 +44,9 @@ pub struct TimerSetup {
     /// Whether the kernel measures beside.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contexts: bool,
+    /// Whether the threads are EVL's, out of band.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_band: bool,
 }
 
 /// What the timer adds to a series: every activation that was due is accounted for.
@@ -67,6 +70,10 @@ pub struct TimerSeries {
     pub missed: Histogram,
     /// Wake-ups of the warm-up, not in the histograms.
     pub warm_up: WarmUp,
+    /// How often a thread of EVL fell back in band while it measured; none for other threads, and where the thread did not
+    /// come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_band_switches: Option<u64>,
     /// What the kernel measured beside, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contexts: Option<ContextFigures>,
@@ -170,6 +177,7 @@ impl OwnPlan for TimerPlan {
             phases: self.phases(plan, interval, repeat),
             sweeps: self.sweeps(plan, interval, repeat),
             contexts: self.contexts,
+            out_of_band: self.wake == Wake::Evl,
         };
         self.intervals.iter().map(of).map(Setup::Timer).collect()
     }
@@ -189,6 +197,10 @@ impl OwnPlan for TimerPlan {
         }
         if self.contexts {
             self.check_contexts(plan)?;
+        }
+        if self.wake == Wake::Evl && self.clock != ClockName::Monotonic {
+            let message = format!("threads of EVL sleep on the monotonic clock, not on {}", self.clock);
+            return Err(Error::new(message, "leave --clock out"));
         }
         let is_too_long = |runtime: Nanos| self.intervals.iter().any(|interval| runtime > *interval);
         if self.runtime.is_some_and(is_too_long) {
@@ -218,21 +230,35 @@ impl OwnSetup for TimerSetup {
     }
 
     fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
-        if !self.contexts {
-            return Vec::new();
-        }
-        let contexts = |series: &Series| match &series.timer()?.contexts {
-            Some(contexts) => contexts.problem.clone().or_else(|| contexts.skipped(series.expected())),
-            None => Some("the run ended before its figures were kept".to_owned()),
-        };
-        let problem = scenario.series.iter().find_map(contexts);
-        let warning = |problem| {
-            let cure =
-                "its figures are of a part of the time, or missing; those of worstcase's own threads stand";
-            Warning::note(WarningId::ContextsUnknown, format!("timerlat: {problem}"), cure)
-        };
-        problem.map(warning).into_iter().collect()
+        let beside = self.contexts.then(|| contexts_unknown(scenario)).flatten();
+        let left = self.out_of_band.then(|| in_band(scenario)).flatten();
+        beside.into_iter().chain(left).collect()
     }
+}
+
+/// What is missing of timerlat's figures.
+fn contexts_unknown(scenario: &Scenario) -> Option<Warning> {
+    let contexts = |series: &Series| match &series.timer()?.contexts {
+        Some(contexts) => contexts.problem.clone().or_else(|| contexts.skipped(series.expected())),
+        None => Some("the run ended before its figures were kept".to_owned()),
+    };
+    let problem = scenario.series.iter().find_map(contexts)?;
+    let cure = "its figures are of a part of the time, or missing; those of worstcase's own threads stand";
+    Some(Warning::note(WarningId::ContextsUnknown, format!("timerlat: {problem}"), cure))
+}
+
+/// Threads of EVL that were in Linux's hands for a while, or may have been.
+fn in_band(scenario: &Scenario) -> Option<Warning> {
+    let place = |series: &Series| series.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let left = |series: &Series| match series.timer()?.in_band_switches {
+        Some(0) => None,
+        Some(switches) => Some(format!("the thread{} fell back in band {switches} times", place(series))),
+        None => Some(format!("how often the thread{} fell back in band is not known", place(series))),
+    };
+    let problem = scenario.series.iter().find_map(left)?;
+    let cure = "what makes ordinary system calls, faults or gets signals while it measures is not out of band: leave --samples-file and \
+                --explain out, and see that nothing signals or traces the threads";
+    Some(Warning::inconclusive(WarningId::InBandSwitches, problem, cure))
 }
 
 impl OwnSeries for TimerSeries {

@@ -167,7 +167,7 @@ impl Spec {
         let phases = (0..self.cpus).map(|_| Nanos(random.below(interval.0))).collect();
         let started = UtcTime(STARTED + offset.0 / 1_000_000_000);
         let sweeps = vec![];
-        let setup = Setup::Timer(TimerSetup { interval, phases, sweeps, contexts: false });
+        let setup = Setup::Timer(TimerSetup { interval, phases, sweeps, ..TimerSetup::default() });
         let planned = PlannedScenario { load: load.into(), cstates, repeat, setup };
         ScenarioHead { planned, started, offset, cpus }
     }

@@ -22,7 +22,7 @@ pub struct Known {
     costs: String,
     /// How it is measured; none where this program cannot.
     pub measured: Option<Measured>,
-    /// What shows that a machine has it, of one that is not measured.
+    /// What shows that a machine has it, of one that not every machine has.
     file: Option<Sign>,
 }
 
@@ -31,8 +31,8 @@ pub struct Known {
 #[serde(deny_unknown_fields)]
 struct Sign {
     path: String,
-    /// What is said where it is there.
-    found: String,
+    /// What is said where it is there, of a way that is not measured even then.
+    found: Option<String>,
     /// And where it is not.
     absent: String,
 }
@@ -45,10 +45,10 @@ pub struct Measured {
     pub policy: Policy,
     /// What wakes it for an activation.
     pub wake: Wake,
-    /// The call that hands it a message.
-    message: String,
+    /// The call that hands it a message; none where no call does.
+    message: Option<String>,
     /// And the one that hands it through three stages.
-    stages: String,
+    stages: Option<String>,
     /// Whether it is to have its CPU for itself.
     pub partition: Partition,
 }
@@ -102,15 +102,16 @@ impl Known {
 }
 
 impl Measured {
-    /// What measures the task. `senders`: CPUs from which messages come.
-    pub fn instrument(&self, task: Task, interval: Nanos, senders: CpuList) -> InstrumentPlan {
+    /// What measures the task; none where nothing does. `senders`: CPUs from which messages come.
+    pub fn instrument(&self, task: Task, interval: Nanos, senders: CpuList) -> Option<InstrumentPlan> {
         let call = match task {
-            Task::Activation => return InstrumentPlan::Timer(TimerPlan::every(interval, self.wake)),
-            Task::Message => &self.message,
-            Task::Stages => &self.stages,
+            Task::Activation => return Some(InstrumentPlan::Timer(TimerPlan::every(interval, self.wake))),
+            Task::Message => self.message.clone()?,
+            Task::Stages => self.stages.clone()?,
         };
-        let calls = vec![ChosenCall { call: call.clone(), across: true }];
-        InstrumentPlan::Call(CallPlan { calls, all: false, interval, burst: Nanos::ZERO, partners: senders })
+        let calls = vec![ChosenCall { call, across: true }];
+        let plan = CallPlan { calls, all: false, interval, burst: Nanos::ZERO, partners: senders };
+        Some(InstrumentPlan::Call(plan))
     }
 
     /// CPUs that nothing else has while it runs.
@@ -124,8 +125,11 @@ pub fn why_not(known: &Known, machine: &Machine, is_partitioned: bool) -> Option
     if !is_partitioned && known.measured.as_ref().is_some_and(|one| one.partition == Partition::Needed) {
         return Some("there is no partition: worstcase partition create makes one".to_owned());
     }
-    if let Some(sign) = &known.file {
-        return Some(if Path::new(&sign.path).exists() { &sign.found } else { &sign.absent }.clone());
+    let says = |sign: &Sign| {
+        if Path::new(&sign.path).exists() { sign.found.clone() } else { Some(sign.absent.clone()) }
+    };
+    if let Some(reason) = known.file.as_ref().and_then(says) {
+        return Some(reason);
     }
     match &known.measured {
         None => Some(of_preemption(machine)),
@@ -155,8 +159,12 @@ mod tests {
         let machine = Machine::default();
         for known in all().unwrap() {
             let reason = why_not(&known, &machine, true);
-            let is_possible =
-                known.measured.as_ref().is_some_and(|one| probe::event_core::hindrance(one.wake).is_none());
+            let is_there = known.file.as_ref().is_none_or(|sign| Path::new(&sign.path).exists());
+            let is_possible = is_there
+                && known
+                    .measured
+                    .as_ref()
+                    .is_some_and(|one| probe::event_core::hindrance(one.wake).is_none());
             assert_eq!(is_possible, reason.is_none(), "{}: {reason:?}", known.name);
         }
     }

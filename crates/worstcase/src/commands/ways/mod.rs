@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use record::time::UtcTime;
 use record::ways::{self, Task, WAYS_VERSION, Way, Ways};
-use record::{CStates, Effect, Out, Request, WarningId};
+use record::{CStates, Effect, InstrumentPlan, Out, Request, WarningId};
 use runner::{Outcome, Run};
 use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos, Policy, Seed};
@@ -131,9 +131,14 @@ impl WaysCommand {
             let why_not = Some(place.no_sender());
             return Ok((Way { why_not, ..way }, false));
         }
+        let senders = place.senders.clone();
+        let Some(instrument) = measured.instrument(self.task, self.interval, senders) else {
+            let why_not = Some(format!("no call of measure --probe call hands {} a message", way.title));
+            return Ok((Way { why_not, ..way }, false));
+        };
         let own = directory.join(&way.name);
         output::news(&format!("{}: {}", way.name, way.title));
-        let request = setup.request(self, &measured, place, &own);
+        let request = setup.request(self, &measured, place, instrument, &own);
         let outcome = match Run::prepare(request, &super::means()).and_then(progress::measure) {
             Ok(outcome) => outcome,
             // What hinders the first hinders all.
@@ -296,10 +301,17 @@ impl Setup {
         }
     }
 
-    fn request(&self, asked: &WaysCommand, measured: &Measured, place: Place, directory: &Path) -> Request {
+    fn request(
+        &self,
+        asked: &WaysCommand,
+        measured: &Measured,
+        place: Place,
+        instrument: InstrumentPlan,
+        directory: &Path,
+    ) -> Request {
         let usual = Request::default();
         Request {
-            instrument: measured.instrument(asked.task, asked.interval, place.senders),
+            instrument,
             loads: asked.loads.clone(),
             cpus: Some(CpuList::from_iter([place.cpu])),
             partition: place.partition,
