@@ -260,8 +260,8 @@ fn become_process_one() {
     }
 }
 
-/// What the lab says about the guest that this process runs in.
-fn lab_of_this_guest() -> Option<Lab> {
+/// What the lab says about the guest that this process runs in; none on the host.
+pub fn lab_of_this_guest() -> Option<Lab> {
     serde_json::from_str(&std::env::var(LAB).ok()?).ok()
 }
 

@@ -1,11 +1,10 @@
 //! Monitor and responder in one guest, over simulated GPIO lines that a thread of the test joins: it copies the level of an
 //! output to the pull of an input, so that its own delay is in each figure and is measured by a loop-back run.
 //!
-//! No kernel of Debian has the simulator. `WORSTCASE_GPIO_SIM` names a directory with `plain` and `rt`, each with
-//! `configfs.ko.sh`, `irq-sim-mod.ko.sh` and `gpio-sim.ko.sh` for the lab's kernels: drivers/gpio/gpio-sim.c and
-//! kernel/irq/irq_sim.c of the kernel's source, built as modules against its headers. An edge of such a line is made by the thread that writes, so these tests are
-//! of function, and say nothing about how late a kernel is. The helper polls, and an answer is low for a moment only: most
-//! answers do not reach the monitor, so what they prove of the way back is that each pulse is answered or missed.
+//! No kernel of Debian has the simulator: two are built here, Linux 6.12 with and without PREEMPT_RT
+//! (`crates/guest-tests/kernels/gpio.cfg`), which takes some minutes the first time. An edge of such a line is made by the thread that writes,
+//! so these tests are of function, and say nothing about how late a kernel is. The helper polls, and an answer is low for a moment only:
+//! most answers do not reach the monitor, so what they prove of the way back is that each pulse is answered or missed.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -20,38 +19,36 @@ use record::instrument::gpio::GpioSeries;
 use record::monitor::Monitoring;
 use record::{Fact, Record, WarningId};
 
-/// Each behind a line `#!/bin/sh`: programs lose their section tables on the way into a guest, and scripts lose nothing.
-const MODULES: [&str; 3] = ["configfs.ko.sh", "irq-sim-mod.ko.sh", "gpio-sim.ko.sh"];
 const BANK: &str = "/sys/kernel/config/gpio-sim/wires/bank0";
 /// Lines: the monitor drives 0 and reads 3, the responder reads 1 and drives 2.
 const WIRES: [(u32, u32); 2] = [(0, 1), (2, 3)];
 const LOOP_BACK: [(u32, u32); 1] = [(0, 3)];
 
-static PLAIN: LazyLock<Guests> = LazyLock::new(|| guests("debian-6.1-amd64", "plain"));
-static RT: LazyLock<Guests> = LazyLock::new(|| guests("debian-6.1-rt-amd64", "rt"));
+static PLAIN: LazyLock<Guests> = LazyLock::new(|| guests("gpio-plain", &["base.cfg", "release.cfg"]));
+static RT: LazyLock<Guests> =
+    LazyLock::new(|| guests("gpio-rt", &["base.cfg", "release.cfg", "preempt-rt.cfg"]));
 
-fn guests(kernel: &'static str, flavour: &str) -> Guests {
-    let directory = std::env::var("WORSTCASE_GPIO_SIM").unwrap_or_else(|_| "/nonexistent".into());
-    let module = |name| -> &'static str { format!("{directory}/{flavour}/{name}").leak() };
-    let programs = [&[env!("CARGO_BIN_EXE_worstcase"), "ip"][..], &MODULES.map(module)].concat();
-    Guests::new(kernel, "quiet no_timer_check").processors(2).programs(programs.leak())
-}
-
-/// A file of the host in the guest's PATH.
-fn found(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap();
-    std::env::split_paths(&path).map(|place| place.join(name)).find(|file| file.exists()).unwrap()
+/// Guests with a kernel that is built first: nothing is done where it was built from the same.
+fn guests(kernel: &'static str, fragments: &[&str]) -> Guests {
+    if guest_tests::lab_of_this_guest().is_none() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let shipped = crates.parent().unwrap().join("ladders/fragments");
+        let own = crates.join("guest-tests/kernels/gpio.cfg");
+        let mut build = Command::new(env!("CARGO_BIN_EXE_worstcase"));
+        build.args(["lab", "kernels", "build", kernel, "--source", "debian-6.12"]);
+        for fragment in fragments.iter().map(|name| shipped.join(name)).chain([own]) {
+            build.arg("--fragment").arg(fragment);
+        }
+        let built = build.output().unwrap();
+        // Without a kernel the guests are skipped, and this says why.
+        println!("{kernel}: {}", String::from_utf8_lossy(&built.stderr).lines().last().unwrap_or_default());
+    }
+    Guests::new(kernel, "quiet no_timer_check").processors(2).programs(&[env!("CARGO_BIN_EXE_worstcase"), "ip"])
 }
 
 /// The simulated chip: its device file and the directory of its lines. Made once.
 fn chip() -> (String, PathBuf) {
     if !Path::new(BANK).exists() {
-        for module in MODULES {
-            let script = fs::read(found(module)).unwrap();
-            let begin = script.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-            // configfs is built in elsewhere, and a second test finds all of them.
-            let _ = rustix::system::init_module(&script[begin..], c"");
-        }
         let flags = rustix::mount::MountFlags::empty();
         let _ = rustix::mount::mount("none", "/sys/kernel/config", "configfs", flags, None);
         fs::create_dir_all(BANK).unwrap();
@@ -155,7 +152,7 @@ fn both(chip: &str, lines: &Path, more: &[&str]) -> (Monitoring, GpioSeries) {
 }
 
 #[test]
-#[ignore = "long: a kernel module that no distribution has, and half a minute of pulses in a guest"]
+#[ignore = "long: a kernel of one's own, and half a minute of pulses in a guest"]
 fn every_pulse_is_accounted_for_and_the_responder_finds_a_delay_of_known_length() {
     PLAIN.run(|| {
         let (chip, lines) = chip();
@@ -178,7 +175,7 @@ fn every_pulse_is_accounted_for_and_the_responder_finds_a_delay_of_known_length(
 }
 
 #[test]
-#[ignore = "long: a kernel module that no distribution has, and half a minute of pulses in a guest"]
+#[ignore = "long: a kernel of one's own, and half a minute of pulses in a guest"]
 fn the_thread_of_the_interrupt_is_raised_and_a_monitor_without_answers_is_a_doubt() {
     RT.run(|| {
         let (chip, lines) = chip();
@@ -202,7 +199,7 @@ fn the_thread_of_the_interrupt_is_raised_and_a_monitor_without_answers_is_a_doub
 }
 
 #[test]
-#[ignore = "long: a kernel module that no distribution has"]
+#[ignore = "long: a kernel of one's own"]
 fn lines_that_are_taken_go_away_or_have_no_edges_are_one_error_or_warning_each() {
     PLAIN.run(|| {
         let (chip, _) = chip();
