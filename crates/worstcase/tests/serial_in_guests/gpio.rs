@@ -18,6 +18,9 @@ use guest_tests::Guests;
 use record::instrument::gpio::GpioSeries;
 use record::monitor::Monitoring;
 use record::{Fact, Record, WarningId};
+use sys::clock::Clock;
+use sys::schedule::{self, Scheduling};
+use units::{CpuList, Nanos};
 
 const BANK: &str = "/sys/kernel/config/gpio-sim/wires/bank0";
 /// Lines: the monitor drives 0 and reads 3, the responder reads 1 and drives 2.
@@ -67,6 +70,15 @@ fn chip() -> (String, PathBuf) {
     (chip, lines)
 }
 
+/// Says that it is over when it is dropped, also by a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Joins lines while `body` runs.
 fn joined<T>(lines: &Path, wires: &[(u32, u32)], body: impl FnOnce() -> T) -> T {
     let file = |line: u32, name: &str| lines.join(format!("sim_gpio{line}/{name}"));
@@ -93,9 +105,8 @@ fn joined<T>(lines: &Path, wires: &[(u32, u32)], body: impl FnOnce() -> T) -> T 
                 std::thread::yield_now();
             }
         });
-        let result = body();
-        stop.store(true, Ordering::Relaxed);
-        result
+        let _over = Over(&stop);
+        body()
     })
 }
 
@@ -222,5 +233,65 @@ fn lines_that_are_taken_go_away_or_have_no_edges_are_one_error_or_warning_each()
         let (record, gpio, code) = responded(responder, "gone");
         println!("{:?} {code:?}", gpio.line_failed);
         assert!(has(&record, WarningId::LineFailed) && code == Some(2), "{code:?} {gpio:?}");
+    });
+}
+
+/// Takes CPU 1 for 15 of each 37 ms at SCHED_FIFO 60 while `body` runs.
+fn beside_a_rival<T>(body: impl FnOnce() -> T) -> T {
+    const MS: u64 = 1_000_000;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            schedule::set_affinity(0, &"1".parse::<CpuList>().unwrap()).unwrap();
+            schedule::set(Scheduling::Fifo("60".parse().unwrap())).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                let _ = Clock::Monotonic.sleep_until(Clock::Monotonic.now() + 22 * MS);
+                let end = Clock::Monotonic.now() + 15 * MS;
+                while Clock::Monotonic.now() < end {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        let _over = Over(&stop);
+        body()
+    })
+}
+
+/// The thread of the responder's interrupt.
+fn interrupts_thread() -> i32 {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_it = |id: &i32| {
+        let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+        name.starts_with("irq/") && name.contains("worstcase")
+    };
+    ids.into_iter().find(is_it).unwrap()
+}
+
+/// Of a hundred edges, how many a responder on CPU 1 had after more than 5 ms, a rival beside it and its interrupt's thread.
+fn late_beside_a_rival(chip: &str, lines: &Path, more: &[&str]) -> u64 {
+    joined(lines, &WIRES[..1], || {
+        let responder = responder(chip, "rival", &[&["-D", "14s", "--warm-up", "0s"], more].concat());
+        std::thread::sleep(Duration::from_secs(4));
+        schedule::set_affinity(interrupts_thread(), &"1".parse::<CpuList>().unwrap()).unwrap();
+        let sent = beside_a_rival(|| {
+            monitored(&monitor(chip, &["-i", "20ms", "-D", "6s"]).wait_with_output().unwrap()).sent
+        });
+        let (_, gpio, _) = responded(responder, "rival");
+        assert!(sent >= 100 && gpio.expected >= sent, "{sent} {gpio:?}");
+        let late = gpio.wake.at_least(Nanos::from_millis(5));
+        println!("{more:?}: {late} of {} edges late", gpio.expected);
+        late * 100 / gpio.expected
+    })
+}
+
+#[test]
+#[ignore = "long: a kernel of one's own, and a minute of pulses in a guest"]
+fn a_rival_delays_the_answer_unless_the_interrupts_thread_goes_before_it() {
+    RT.run(|| {
+        let (chip, lines) = chip();
+        let after = late_beside_a_rival(&chip, &lines, &["--irq-priority", "50"]);
+        let before = late_beside_a_rival(&chip, &lines, &["--irq-priority", "90"]);
+        assert!(after >= 10 && before * 3 <= after, "{after} of 100 at 50, {before} at 90");
     });
 }
