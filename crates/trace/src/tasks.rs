@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use record::Fact;
 use sysroot::SysRoot;
 
 use crate::bytes::Order;
@@ -24,7 +25,21 @@ pub struct Tasks {
     /// What `saved_cmdlines` says. The kernel brings a name up to date only when a switch is recorded: the name of an
     /// earlier thread with the same id may stand there.
     saved: HashMap<i32, String, Hashing>,
-    live: Option<SysRoot>,
+    live: Option<Living>,
+}
+
+/// A machine whose threads are looked for.
+#[derive(Clone, Debug)]
+struct Living {
+    root: SysRoot,
+    /// Whether ids in its /proc are those of its trace.
+    has_processes: bool,
+    /// Where its `saved_cmdlines` is.
+    saved: String,
+    /// Whether that was read since [`Tasks::begin`].
+    has_read: bool,
+    /// Threads that may have come into it afterwards.
+    not_found: Vec<i32>,
 }
 
 /// Ids are looked up for each event: multiplied by a random odd number, which nobody who made a trace can know.
@@ -74,11 +89,28 @@ impl Tasks {
     }
 
     /// None yet. Threads of which no event says a name are looked for in /proc: one that never gives its CPU away is in
-    /// no other place. In a process namespace ids are others there, and nothing is looked for.
-    pub(crate) fn live(root: &SysRoot) -> Self {
+    /// no other place. In a process namespace ids are others there, and nothing is looked for. Those that are not there are
+    /// looked for in the kernel's list, `saved`.
+    pub(crate) fn live(root: &SysRoot, saved: String) -> Self {
         let namespace = root.link("/proc/self/ns/pid");
-        let is_first = namespace.value().is_some_and(|name| name == FIRST_NAMESPACE);
-        Self { live: is_first.then(|| root.clone()), ..Self::default() }
+        let has_processes = namespace.value().is_some_and(|name| name == FIRST_NAMESPACE);
+        let living =
+            Living { root: root.clone(), has_processes, saved, has_read: false, not_found: Vec::new() };
+        Self { live: Some(living), ..Self::default() }
+    }
+
+    /// Looks for none from now on.
+    pub(crate) fn look_for_none(&mut self) {
+        self.live = None;
+    }
+
+    /// Another reading begins: the kernel's list may have others by now.
+    pub(crate) fn begin(&mut self) {
+        let Some(living) = &mut self.live else { return };
+        living.has_read = false;
+        for task in living.not_found.drain(..) {
+            self.names.remove(&task);
+        }
     }
 
     /// Adds those of `saved_cmdlines`, which are those of now.
@@ -98,11 +130,24 @@ impl Tasks {
 
     /// The same; one that is not known is looked for.
     pub(crate) fn find(&mut self, task: i32) -> Option<&str> {
-        if let (Some(root), false) = (&self.live, task == 0 || self.names.contains_key(&task)) {
-            let name = root.read(&format!("/proc/{task}/comm")).value().cloned();
-            self.names.insert(task, name);
+        if task != 0 && !self.names.contains_key(&task) {
+            self.look_for(task);
         }
         self.name(task)
+    }
+
+    /// The kernel's list comes last: for reading it the kernel keeps preemption off for some 20,000 instructions.
+    fn look_for(&mut self, task: i32) {
+        let Some(living) = &mut self.live else { return };
+        let comm = || living.root.read(&format!("/proc/{task}/comm")).value().cloned();
+        let name = if living.has_processes { comm() } else { None };
+        if name.is_none() {
+            let was_read = std::mem::replace(&mut living.has_read, true);
+            let list = (!was_read).then(|| living.root.read(&living.saved));
+            living.not_found.extend(was_read.then_some(task));
+            self.add(list.as_ref().and_then(Fact::value).map_or("", String::as_str));
+        }
+        self.names.insert(task, name);
     }
 
     /// Takes what an event says of threads.
@@ -142,12 +187,28 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(tree.path().join("proc/7")).unwrap();
         std::fs::write(tree.path().join("proc/7/comm"), "probe\n").unwrap();
-        let mut tasks = Tasks { live: Some(SysRoot::at(tree.path())), ..Tasks::parse("7 rustc\n8 gone\n") };
+        let saved = tree.path().join("saved");
+        std::fs::write(&saved, "7 rustc\n8 gone\n").unwrap();
+        let root = SysRoot::at(tree.path());
+        let living = Living {
+            root,
+            has_processes: true,
+            saved: "/saved".into(),
+            has_read: false,
+            not_found: Vec::new(),
+        };
+        let mut tasks = Tasks { live: Some(living), ..Tasks::default() };
         assert_eq!(
             [7, 8, 9].map(|id| tasks.find(id).map(str::to_owned)),
             [Some("probe".into()), Some("gone".into()), None]
         );
-        tasks.add("7 rustc\n");
         assert_eq!(tasks.find(7), Some("probe"));
+        // What came into the list since is found in the next reading, and the list is not read for those that are known.
+        std::fs::write(&saved, "10 late\n").unwrap();
+        assert_eq!(tasks.find(10), None);
+        tasks.begin();
+        assert_eq!(tasks.find(7), Some("probe"));
+        assert!(!tasks.live.as_ref().unwrap().has_read);
+        assert_eq!(tasks.find(10), Some("late"));
     }
 }

@@ -58,7 +58,6 @@ pub struct Instance {
     top: &'static str,
     formats: Formats,
     tasks: Tasks,
-    reads_names: bool,
 }
 
 enum Reader {
@@ -84,21 +83,14 @@ impl Instance {
         let top = place(&root)?;
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = format!("{top}/instances/{}{}-{number}", place::OWN, std::process::id());
-        let (formats, tasks) = (Formats::new(layout(&root, top)?), Tasks::live(&root));
+        let tasks = Tasks::live(&root, format!("{top}/saved_cmdlines"));
+        let formats = Formats::new(layout(&root, top)?);
         // First: this process may be killed as soon as there is an instance.
         let keeper = Keeper::start(&path, then);
         let made = Directory::make(path.clone());
         let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
-        let mut instance = Self {
-            reader: Reader::None,
-            directory,
-            _keeper: keeper,
-            root,
-            top,
-            formats,
-            tasks,
-            reads_names: true,
-        };
+        let mut instance =
+            Self { reader: Reader::None, directory, _keeper: keeper, root, top, formats, tasks };
         instance.set_up(buffer)?;
         Ok(instance)
     }
@@ -179,10 +171,9 @@ impl Instance {
         &self.formats
     }
 
-    /// Reads the kernel's names of threads no more: for that it keeps preemption off on the reader's CPU, for some 20,000
-    /// instructions, and samples need no names.
+    /// Looks for names of threads no more: samples need none.
     pub fn leave_names_out(&mut self) {
-        self.reads_names = false;
+        self.tasks.look_for_none();
     }
 
     /// Begins to read in this form. What is read is gone, and there is one form at a time.
@@ -222,10 +213,7 @@ impl Instance {
             Reader::None => {}
             Reader::Pipe(pipe) => pipe.each(see)?,
             Reader::Rings(rings) => {
-                if self.reads_names {
-                    let saved = self.root.read(&format!("{}/saved_cmdlines", self.top));
-                    self.tasks.add(saved.value().map_or("", String::as_str));
-                }
+                self.tasks.begin();
                 // What is recorded while this reads may stand in one CPU's pages, and in another's only later.
                 let now = Nanos(Clock::Monotonic.now());
                 rings.refill(&self.formats)?;

@@ -46,7 +46,9 @@ fn guests(kernel: &'static str, fragments: &[&str]) -> Guests {
         // Without a kernel the guests are skipped, and this says why.
         println!("{kernel}: {}", String::from_utf8_lossy(&built.stderr).lines().last().unwrap_or_default());
     }
-    Guests::new(kernel, "quiet no_timer_check").processors(2).programs(&[env!("CARGO_BIN_EXE_worstcase"), "ip"])
+    Guests::new(kernel, "quiet no_timer_check")
+        .processors(2)
+        .programs(&[env!("CARGO_BIN_EXE_worstcase"), "ip"])
 }
 
 /// The simulated chip: its device file and the directory of its lines. Made once.

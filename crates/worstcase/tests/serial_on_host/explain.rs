@@ -172,13 +172,21 @@ fn explained(
 }
 
 /// What we delayed is named: at least 95 % of it is of this class, and nothing comes before it. What else made the thread late
-/// is the machine's own.
+/// is the machine's own. Interrupts that came in between, and what recording them took, are named apart, and were made too: up to a
+/// tenth of it.
 fn assert_class(beside: Vec<Beside>, class: Class, culprit: &str) {
     for Beside { hit, delayed } in beside {
         let of_it = hit.causes.iter().filter(|cause| cause.class == class && cause.culprit.contains(culprit));
         let named = sum(of_it.map(|cause| &cause.length));
-        println!("{}: {named} ns are {class:?}, {delayed} ns were made", hit.latency);
-        assert!(named * 100 >= delayed * 95, "{delayed} ns were made: {hit:#?}");
+        let is_between = |class| matches!(class, Class::Interrupt | Class::Timer | Class::Tracing);
+        let between = hit.causes.iter().filter(|cause| cause.class != class && is_between(cause.class));
+        let between = sum(between.map(|cause| &cause.length));
+        println!(
+            "{}: {named} ns are {class:?}, {between} ns of interrupts, {delayed} ns were made",
+            hit.latency
+        );
+        let expected = delayed - between.min(delayed / 10);
+        assert!(named * 100 >= expected * 95, "{delayed} ns were made: {hit:#?}");
         assert!(delayed * 2 < hit.latency.0 || hit.main_cause().unwrap().class == class, "{hit:#?}");
     }
 }
