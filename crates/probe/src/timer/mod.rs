@@ -156,7 +156,7 @@ fn attached(job: &TimerJob, place: Place) -> failure::Result<OutOfBand> {
                 "this kernel has no EVL (CONFIG_EVL of linux-evl): --wake nanosleep measures without it"
             }
             Errno::NOEXEC => {
-                "take the libevl's ABI that this kernel's EVL has: worstcase speaks that of libevl 0.47"
+                "worstcase speaks the interface of libevl 0.47: the latmus that came with this kernel's libevl measures it"
             }
             Errno::NXIO => "EVL is stopped: evl start",
             Errno::INVAL => "--cpus: EVL runs threads on those of /sys/devices/virtual/evl/control/cpus",

@@ -256,8 +256,8 @@ fn in_band(scenario: &Scenario) -> Option<Warning> {
         None => Some(format!("how often the thread{} fell back in band is not known", place(series))),
     };
     let problem = scenario.series.iter().find_map(left)?;
-    let cure = "what makes ordinary system calls, faults or gets signals while it measures is not out of band: leave --samples-file and \
-                --explain out, and see that nothing signals or traces the threads";
+    let cure = "let nothing signal, trace or debug the threads while they measure, and leave --explain out, which marks late wake-ups \
+                by a system call";
     Some(Warning::inconclusive(WarningId::InBandSwitches, problem, cure))
 }
 
