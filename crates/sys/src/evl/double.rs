@@ -2,7 +2,7 @@
 //! band, and another thread of the test answers as the core of Linux 5.10 with EVL (ABI 32) did. It intercepts system calls
 //! (SECCOMP_RET_USER_NOTIF, seccomp(2)) of x86-64; nothing runs out of band.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -132,8 +132,8 @@ struct Double {
     listener: OwnedFd,
     behaviour: Behaviour,
     asked: Arc<Mutex<BTreeMap<u32, Asked>>>,
-    /// Calls that sleep, by when they end.
-    asleep: BTreeMap<(u64, u64), ()>,
+    /// Calls that sleep: when each ends, and its number.
+    asleep: BTreeSet<(u64, u64)>,
 }
 
 /// The answering thread; joined, it gives what each thread of the process asked for.
@@ -164,7 +164,7 @@ pub fn serve(pid: u32, behaviour: Behaviour) -> Result<Answering> {
         OwnedFd::from_raw_fd(check(fetched, "pidfd_getfd", pid)? as i32)
     };
     let asked = Arc::new(Mutex::new(BTreeMap::new()));
-    let double = Double { listener, behaviour, asked: Arc::clone(&asked), asleep: BTreeMap::new() };
+    let double = Double { listener, behaviour, asked: Arc::clone(&asked), asleep: BTreeSet::new() };
     Ok(Answering { thread: std::thread::spawn(|| double.answer_all()), asked })
 }
 
@@ -175,8 +175,7 @@ impl Double {
             let mut wanted = libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             let left = self
                 .asleep
-                .keys()
-                .next()
+                .first()
                 .map_or(1_000_000_000, |(until, _)| until.saturating_sub(Clock::Monotonic.now()));
             let time =
                 libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
@@ -193,7 +192,7 @@ impl Double {
     /// Ends the sleeps whose time has come.
     fn wake(&mut self) {
         let now = Clock::Monotonic.now();
-        while let Some((&(until, id), ())) = self.asleep.first_key_value() {
+        while let Some(&(until, id)) = self.asleep.first() {
             if until > now {
                 return;
             }
@@ -216,7 +215,7 @@ impl Double {
             Answer::Kernel => self.send(call.id, 0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
             Answer::Value(value) => self.send(call.id, value, 0, 0),
             Answer::Refused(errno) => self.send(call.id, 0, -errno.raw_os_error(), 0),
-            Answer::Until(until) => drop(self.asleep.insert((until, call.id), ())),
+            Answer::Until(until) => _ = self.asleep.insert((until, call.id)),
             Answer::Open(content) => match self.give(call.id, &content) {
                 Some(descriptor) => self.send(call.id, descriptor.into(), 0, 0),
                 None => self.send(call.id, 0, -libc::EMFILE, 0),
