@@ -8,9 +8,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{Opcode, opcode};
+use units::Policy;
 
-use crate::error::{Named, check};
-use crate::{Errno, Error, Result};
+use crate::error::Named;
+use crate::ioctl::call;
+use crate::{Errno, Error, Result, schedule};
 
 #[cfg(all(feature = "injection", target_arch = "x86_64"))]
 pub mod double;
@@ -107,7 +109,7 @@ impl Thread {
         let clock = open(CLOCK)?;
         let mut request = Request { name: name.as_ptr() as u64, ..Request::default() };
         let factory = open(THREADS)?;
-        control(&factory, "EVL_IOC_CLONE", opcode::read_write::<Request>(b'f', 0), &mut request, THREADS)?;
+        call(&factory, opcode::read_write::<Request>(b'f', 0), &mut request, "EVL_IOC_CLONE", THREADS)?;
         // SAFETY: the core made this descriptor for us.
         let thread = unsafe { OwnedFd::from_raw_fd(request.descriptor as RawFd) };
         rustix::io::fcntl_setfd(&thread, rustix::io::FdFlags::CLOEXEC).named("fcntl")?;
@@ -118,20 +120,10 @@ impl Thread {
 
     /// Has the core schedule this thread as Linux does.
     fn take_priority(&self) -> Result<()> {
-        let mut parameter = libc::sched_param { sched_priority: 0 };
-        // SAFETY: `parameter` outlives the calls.
-        let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
-        check(policy.into(), "sched_getscheduler", "")?;
-        // SAFETY: as above.
-        check(unsafe { libc::sched_getparam(0, &raw mut parameter) }.into(), "sched_getparam", "")?;
-        let mut attributes = match policy {
-            libc::SCHED_FIFO | libc::SCHED_RR => Attributes {
-                policy: libc::SCHED_FIFO,
-                priority: parameter.sched_priority,
-                ..Attributes::default()
-            },
-            _ => Attributes { policy: libc::SCHED_OTHER, ..Attributes::default() },
-        };
+        let (_, priority) = schedule::get()?;
+        let policy = if priority > 0 { Policy::Fifo } else { Policy::Other };
+        let mut attributes =
+            Attributes { policy: policy.number() as i32, priority: priority as i32, ..Attributes::default() };
         let number = opcode::write::<Attributes>(b'T', 1);
         out_of_band(&self.thread, number, &raw mut attributes)
             .map_err(|errno| Error::new("EVL_THRIOC_SET_SCHEDPARAM", errno))
@@ -175,7 +167,7 @@ fn open(path: &'static str) -> Result<OwnedFd> {
 
 fn check_version(device: &OwnedFd) -> Result<()> {
     let mut core = Core::default();
-    let asked = control(device, "EVL_CTLIOC_GET_COREINFO", opcode::read::<Core>(b'C', 0), &mut core, CONTROL);
+    let asked = call(device, opcode::read::<Core>(b'C', 0), &mut core, "EVL_CTLIOC_GET_COREINFO", CONTROL);
     let other = |on: String| Error { call: "EVL_CTLIOC_GET_COREINFO", on, errno: Errno::NOEXEC };
     match asked {
         // The length of the structure is part of the number: libevl takes this for another version, too.
@@ -186,18 +178,6 @@ fn check_version(device: &OwnedFd) -> Result<()> {
             Err(other(format!("of a core with ABI {} to {}, not {ABI}", core.abi_base, core.abi_current)))
         }
     }
-}
-
-fn control<T>(
-    device: &OwnedFd,
-    call: &'static str,
-    number: Opcode,
-    argument: &mut T,
-    path: &str,
-) -> Result<()> {
-    // SAFETY: an ioctl of this device with a structure of the length that its own number says.
-    check(unsafe { libc::ioctl(device.as_raw_fd(), number as _, &raw mut *argument) }.into(), call, path)
-        .map(drop)
 }
 
 /// `oob_ioctl` of libevl.

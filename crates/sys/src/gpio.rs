@@ -7,7 +7,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{Opcode, opcode};
 
-use crate::error::{Named, check};
+use crate::error::Named;
+use crate::ioctl::call;
 use crate::{Errno, Error, Result};
 
 /// `GPIO_MAX_NAME_SIZE`, with the zero at its end.
@@ -374,12 +375,6 @@ fn edge_flag(edge: Edge) -> u64 {
 /// What kernels answer to a number that they do not know: before 5.10 EINVAL.
 fn is_unknown(errno: Errno) -> bool {
     matches!(errno, Errno::NOTTY | Errno::INVAL)
-}
-
-fn call<T>(fd: &OwnedFd, number: Opcode, argument: &mut T, name: &'static str, on: &str) -> Result<()> {
-    // SAFETY: the number names the size of the structure, which outlives the call.
-    let result = unsafe { libc::ioctl(fd.as_raw_fd(), number as _, std::ptr::from_mut(argument)) };
-    check(result.into(), name, on).map(drop)
 }
 
 fn owned(fd: RawFd) -> OwnedFd {

@@ -54,13 +54,15 @@ fn program() -> Vec<u64> {
     program
 }
 
+/// Steps of a filter of system calls: a word of `seccomp_data`, a comparison, the answer.
+pub(crate) const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+pub(crate) const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+pub(crate) const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+
 /// Makes one system call of `command` and its children dearer by several filters of so many steps, at most 4000, and no other.
 /// With no steps the filters are there all the same: what they cost themselves can be compared. seccomp(2).
 pub fn slow_down(command: &mut std::process::Command, call: libc::c_long, steps: u16) {
     use std::os::unix::process::CommandExt;
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     // Of `seccomp_data`: the call's number, and its first argument, which the kernel does not take for a constant.
     const NUMBER: u32 = 0;
     // The kernel takes 32768 steps in all.

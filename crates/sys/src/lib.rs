@@ -27,6 +27,7 @@ pub mod hpet;
 #[cfg(feature = "injection")]
 pub mod injection;
 pub mod io_uring;
+mod ioctl;
 pub mod machine;
 pub mod mapping;
 pub mod memory;

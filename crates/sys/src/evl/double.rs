@@ -17,6 +17,7 @@ use rustix::ioctl::{Opcode, opcode};
 use super::{Attributes, Core, OUT_OF_BAND_IOCTL, Request, State, Time};
 use crate::clock::Clock;
 use crate::error::check;
+use crate::injection::{JUMP_IF_EQUAL, LOAD, RETURN};
 use crate::{Errno, Result};
 
 /// Where the listener lies in the process, until it is fetched.
@@ -84,9 +85,6 @@ pub fn put_under(command: &mut Command) {
 
 /// Calls that may be the core's go to the double, all others to the kernel.
 fn filter() -> Vec<libc::sock_filter> {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     // Of `seccomp_data`: the call's number, and the low halves of its first two arguments.
     const CALL: u32 = 0;
     const FIRST: u32 = 16;
@@ -95,17 +93,17 @@ fn filter() -> Vec<libc::sock_filter> {
     let [version, create, detach] = NUMBERS.map(|number| number());
     vec![
         step(LOAD, 0, 0, CALL),
-        step(EQUAL, 11, 0, libc::SYS_open as u32),
-        step(EQUAL, 10, 0, libc::SYS_openat as u32),
-        step(EQUAL, 2, 0, libc::SYS_prctl as u32),
-        step(EQUAL, 3, 0, libc::SYS_ioctl as u32),
+        step(JUMP_IF_EQUAL, 11, 0, libc::SYS_open as u32),
+        step(JUMP_IF_EQUAL, 10, 0, libc::SYS_openat as u32),
+        step(JUMP_IF_EQUAL, 2, 0, libc::SYS_prctl as u32),
+        step(JUMP_IF_EQUAL, 3, 0, libc::SYS_ioctl as u32),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
         step(LOAD, 0, 0, FIRST),
-        step(EQUAL, 5, 4, OUT_OF_BAND_IOCTL as u32),
+        step(JUMP_IF_EQUAL, 5, 4, OUT_OF_BAND_IOCTL as u32),
         step(LOAD, 0, 0, SECOND),
-        step(EQUAL, 3, 0, version),
-        step(EQUAL, 2, 0, create),
-        step(EQUAL, 1, 0, detach),
+        step(JUMP_IF_EQUAL, 3, 0, version),
+        step(JUMP_IF_EQUAL, 2, 0, create),
+        step(JUMP_IF_EQUAL, 1, 0, detach),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
         step(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
     ]
