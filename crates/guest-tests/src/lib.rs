@@ -235,12 +235,17 @@ impl Guests {
 }
 
 /// Which tests of this guest are asked for: what the test command leaves for later is not run in the guest before. A value of
-/// another option among the names selects some more.
+/// another option than the number of threads among the names selects some more.
 fn selection(words: Vec<String>) -> Vec<String> {
     if words.iter().any(|word| word.starts_with("--skip")) {
         return Vec::new();
     }
-    words.into_iter().filter(|word| word == "--exact" || !word.starts_with('-')).collect()
+    let mut is_value = false;
+    let mut is_name = |word: &String| {
+        let is_name = !std::mem::replace(&mut is_value, word == "--test-threads");
+        is_name && (word == "--exact" || !word.starts_with('-'))
+    };
+    words.into_iter().filter(|word| is_name(word)).collect()
 }
 
 /// Why a guest failed, and what it had said until then: where it came to is half of the reason.
@@ -274,6 +279,7 @@ mod tests {
         let of = |words: &str| selection(words.split_whitespace().map(str::to_owned).collect()).join(" ");
         assert_eq!(of("--show-output --test-threads=1 --exact a::b a::c"), "--exact a::b a::c");
         assert_eq!(of("a:: --include-ignored"), "a::");
+        assert_eq!(of("--test-threads 1 a"), "a");
         assert_eq!(of("--skip a"), "", "all but some: all are run");
         assert_eq!(of("--include-ignored"), "");
     }

@@ -18,8 +18,14 @@ const TROUBLE: usize = 60;
 /// A kernel that patches its code for all CPUs puts a breakpoint there first. QEMU, whose CPUs are threads of their own in
 /// wall time, at times lets one run into a breakpoint that is gone already, as no hardware does. The kernel gives up, which
 /// was seen with 6.12, or runs the instruction again: for ever, where QEMU keeps what it translated, seen with 6.1 and QEMU 7.2
-/// (one CPU in `exc_int3` with interrupts off, the other in `smp_call_function_many_cond`). The other is then locked up.
-const PATCHED: [&str; 2] = ["Oops: int3", "softlockup: hung tasks"];
+/// (one CPU in `exc_int3` with interrupts off, the other in `smp_call_function_many_cond`). The other is then locked up, which
+/// the kernel finds where it still takes interrupts.
+const PATCHED: [&str; 3] = ["Oops: int3", "softlockup: hung tasks", SILENT];
+
+const CONFUSED: &str = "QEMU may have let a CPU run an instruction that another one was patching: try again";
+
+/// What is said of a guest of several CPUs that took all the time it had and did not do what it was asked.
+const SILENT: &str = "none of its CPUs answered";
 
 /// With this a guest of several CPUs that is locked up so panics, instead of running until it is given up.
 pub const PANICS_WHEN_LOCKED_UP: &str = "softlockup_panic=1";
@@ -118,7 +124,7 @@ pub(crate) fn explain(
         (End::Failed(words), ..) => {
             (format!("QEMU failed: {}", printable::lines(words)), Cure::of(words).hint(guest))
         }
-        (End::GivenUp(cpu), _, boot) => given_up(guest, *cpu, boot, console),
+        (End::GivenUp { cpu, is_silent }, _, boot) => given_up(guest, *cpu, *is_silent, boot, console),
         (End::Ended, _, None) => {
             // A kernel that has no room to unpack itself resets without a word.
             let silent = console.trim().is_empty() && guest.memory < SMALL;
@@ -144,9 +150,7 @@ pub(crate) fn explain(
 
 fn of_panic(guest: &Guest, panic: &str, console: &str) -> String {
     match () {
-        () if is_confused(panic) => {
-            "QEMU may have let a CPU run an instruction that another one was patching: try again".to_owned()
-        }
+        () if is_confused(panic) => CONFUSED.to_owned(),
         () if has_any(console, &TOO_LITTLE_MEMORY) => Cure::MoreMemory.hint(guest),
         () => "the first of these lines says where it went wrong".to_owned(),
     }
@@ -166,9 +170,18 @@ fn killed(signal: i32) -> (String, String) {
 }
 
 /// Whether it was slow or hung: in instruction time a guest never waits, so that QEMU takes all the CPU time it can get.
-fn given_up(guest: &Guest, cpu: Option<Duration>, boot: Option<Duration>, console: &str) -> (String, String) {
+fn given_up(
+    guest: &Guest,
+    cpu: Option<Duration>,
+    is_silent: bool,
+    boot: Option<Duration>,
+    console: &str,
+) -> (String, String) {
     let limit = guest.time_limit.as_secs();
+    // Before the command begins nobody is there to answer; a single CPU that hangs is the kernel's own doing.
+    let is_locked_up = is_silent && guest.processors > 1;
     let done = match boot {
+        Some(_) if is_locked_up => &format!("the command had not ended, and {SILENT}"),
         Some(_) => "the command had not ended",
         None if console.trim().is_empty() => "the kernel had said nothing",
         None => "the kernel had not come to run the command",
@@ -182,6 +195,9 @@ fn given_up(guest: &Guest, cpu: Option<Duration>, boot: Option<Duration>, consol
         }
         None if console.trim().is_empty() => {
             format!("is {} whole? is its serial console built in?", guest.kernel.image.display())
+        }
+        Some(_) if is_locked_up => {
+            format!("do threads of real-time priority that never sleep have all its CPUs? if not: {CONFUSED}")
         }
         _ => "what takes longer needs a longer time limit (--timeout); a console that ends in the middle shows a hang"
             .to_owned(),
@@ -240,6 +256,10 @@ mod tests {
     use super::*;
     use crate::scripted::guest;
 
+    fn given_up_after(cpu: Option<Duration>) -> End {
+        End::GivenUp { cpu, is_silent: false }
+    }
+
     fn explained(end: &End, boot: bool, console: &str) -> Error {
         let boot = boot.then_some(Duration::from_secs(3));
         explain(&guest("plain"), end, Some(FrameError::Short(0)), boot, console)
@@ -266,7 +286,20 @@ mod tests {
         let error =
             explained(&End::Ended, true, "[ 1.0] Kernel panic - not syncing: Attempted to kill init!");
         assert!(!is_confused(&error.message), "{error:?}");
-        assert!(!is_confused(&explained(&End::GivenUp(None), true, "all is well").message));
+        assert!(!is_confused(&explained(&given_up_after(None), true, "all is well").message));
+    }
+
+    #[test]
+    fn a_guest_of_several_cpus_none_of_which_answers_is_an_emulators_fault() {
+        let end = End::GivenUp { cpu: Some(Duration::from_secs(50)), is_silent: true };
+        let of = |processors| Guest { processors, ..guest("plain") };
+        let explained = |processors, boot| explain(&of(processors), &end, None, boot, "all is well");
+        let began = Some(Duration::from_secs(1));
+        let locked_up = explained(2, began);
+        assert!(is_confused(&locked_up.message), "{locked_up:?}");
+        assert!(locked_up.hint.is_some_and(|hint| hint.contains("QEMU")));
+        assert!(!is_confused(&explained(1, began).message), "a kernel that hangs");
+        assert!(!is_confused(&explained(2, None).message), "a kernel that does not boot");
     }
 
     #[test]
@@ -322,15 +355,21 @@ mod tests {
             ),
             (fatal("unknown option"), false, "", "QEMU failed: unknown option", "QEMU's own message"),
             (
-                End::GivenUp(Some(second)),
+                given_up_after(Some(second)),
                 true,
                 "a",
                 "given up after 30 s, of which QEMU had 1.0 s of CPU time: the command had not",
                 "this host is busy",
             ),
-            (End::GivenUp(Some(29 * second)), true, "a", "the command had not ended", "shows a hang"),
-            (End::GivenUp(Some(29 * second)), false, "", "the kernel had said nothing", "is nowhere whole?"),
-            (End::GivenUp(None), false, "a", "after 30 s: the kernel had not come to run", "--timeout"),
+            (given_up_after(Some(29 * second)), true, "a", "the command had not ended", "shows a hang"),
+            (
+                given_up_after(Some(29 * second)),
+                false,
+                "",
+                "the kernel had said nothing",
+                "is nowhere whole?",
+            ),
+            (given_up_after(None), false, "a", "after 30 s: the kernel had not come to run", "--timeout"),
             (
                 End::Ended,
                 false,

@@ -55,8 +55,13 @@ pub(crate) enum End {
     Failed(String),
     /// A signal of this number ended QEMU.
     Killed(i32),
-    /// It took too long. How much CPU time QEMU had until then, where that can be read.
-    GivenUp(Option<Duration>),
+    /// It took too long.
+    GivenUp {
+        /// How much CPU time QEMU had until then, where that can be read.
+        cpu: Option<Duration>,
+        /// Whether the guest was asked to end, and did nothing.
+        is_silent: bool,
+    },
 }
 
 impl<'a> Process<'a> {
@@ -117,8 +122,10 @@ impl<'a> Process<'a> {
             if !over.is_zero() && given_up.is_none() {
                 given_up = Some(self.give_up());
             }
-            if let Some(end) = given_up.take_if(|_| self.asks.is_none() || over > PATIENCE) {
-                return Ok(end);
+            if let Some(End::GivenUp { cpu, .. }) =
+                given_up.take_if(|_| self.asks.is_none() || over > PATIENCE)
+            {
+                return Ok(End::GivenUp { cpu, is_silent: self.asks.is_some() });
             }
             std::thread::sleep(PAUSE);
         }
@@ -129,7 +136,7 @@ impl<'a> Process<'a> {
             // A QEMU that is gone does not read.
             let _ = asks.write_all(b"e");
         }
-        End::GivenUp(sys::usage::cpu_time_of(self.child.id()))
+        End::GivenUp { cpu: sys::usage::cpu_time_of(self.child.id()), is_silent: false }
     }
 
     fn ended(&self, status: ExitStatus) -> End {

@@ -211,9 +211,13 @@ fn proven(top: &str, state: &str) {
     let traced = counted("--duration 2s --trace");
     println!("traced on a busy CPU: {traced:?}");
     assert!(events(&traced, "system-call", "yes") > 1000, "{traced:?}");
-    assert_eq!(events(&traced, "interrupt", "LOC") > FEW, !is_tickless, "{traced:?}");
-    let ticks = ["tick_sched_timer", "tick_nohz_handler"].map(|name| events(&traced, "timer", name));
-    assert_eq!(ticks, [0, 0], "the interrupt has counted them: {traced:?}");
+    let interrupts = events(&traced, "interrupt", "LOC");
+    assert_eq!(interrupts > FEW, !is_tickless, "{traced:?}");
+    let ticks: u64 =
+        ["tick_sched_timer", "tick_nohz_handler"].iter().map(|name| events(&traced, "timer", name)).sum();
+    // Tracing begins before the first look at the counts: where the CPU has hardly any tick, that may be the only one.
+    let most = if interrupts == 0 { FEW } else { 0 };
+    assert!(ticks <= most, "each tick counts once, as an interrupt: {traced:?}");
     end(busy);
     a_killed_trace_leaves_nothing();
 
