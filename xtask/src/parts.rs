@@ -133,6 +133,7 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_in_guests", "tune"),
             Long::Serial("serial_in_guests", "partition"),
             Long::Serial("serial_in_guests", "gpio"),
+            Long::Serial("serial_on_host", "gpio_wires"),
             Long::Serial("serial_in_guests", "explain"),
         ],
     },

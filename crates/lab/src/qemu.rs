@@ -1,13 +1,13 @@
 //! QEMU's command line: a guest's machine as data.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use units::Bytes;
 
 use crate::Error;
-use crate::boot::device::Board;
+use crate::boot::device::{Board, Device};
 use crate::boot::disk::of_ram_disk;
 use crate::boot::guest::{Guest, Time};
 use crate::initramfs::programs;
@@ -182,8 +182,13 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
     if let Some(disk) = &files.disk {
         put(&["-drive", &format!("file={disk},if=virtio,format=raw,cache=unsafe")]);
     }
+    if guest.devices.iter().any(|device| device.socket().is_some()) {
+        // The process at the other end reads and writes what the guest has for the device.
+        let memory = format!("memory-backend-memfd,id=shared,share=on,size={}", mebibytes(guest.memory));
+        put(&["-object", &memory, "-machine", "memory-backend=shared"]);
+    }
     for device in &guest.devices {
-        device.argument().into_iter().for_each(|name| put(&["-device", name]));
+        device.arguments().iter().for_each(|word| put(&[word]));
     }
     if let Some(plugin) = &files.plugin {
         put(&["-plugin", plugin]);
@@ -193,8 +198,11 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
     all
 }
 
-/// Refuses devices for which no board is known.
+/// Refuses devices for which no board is known, and those that are not there.
 pub(crate) fn check_devices(guest: &Guest) -> Result<(), Error> {
+    for socket in guest.devices.iter().filter_map(Device::socket) {
+        check_socket(socket, guest.time)?;
+    }
     let asks = guest.devices.iter().any(|device| device.board() != Board::Usual);
     if asks && other_board(guest).is_none() {
         let architecture = guest.kernel.architecture;
@@ -202,6 +210,20 @@ pub(crate) fn check_devices(guest: &Guest) -> Result<(), Error> {
             .hint("use an amd64 guest, or --device edu-uio"));
     }
     Ok(())
+}
+
+/// Whether there is such a socket. Nothing is tried: a process that serves one guest would take this for it.
+fn check_socket(socket: &Path, time: Time) -> Result<(), Error> {
+    if time == Time::Instructions {
+        return Err(Error::new(
+            "a guest with lines of the host is not reproducible: they change when they will",
+        )
+        .hint("use --time wall"));
+    }
+    std::fs::metadata(socket).map(drop).map_err(|error| {
+        Error::new(format!("find {}: {error}", socket.display()))
+            .hint("start the process that has the GPIO lines (vhost-user-gpio) first")
+    })
 }
 
 /// The board and the word of a guest whose devices ask for one.
@@ -318,5 +340,13 @@ mod tests {
             let error = check_devices(&of(device, Architecture::Arm64)).unwrap_err();
             assert!(error.message.contains("no board with this device"), "{error}");
         }
+        let gpio = Device::Gpio("/nowhere/socket".into());
+        assert_eq!(
+            board(&amd64(gpio.clone())),
+            ["pc", "memory-backend=shared", "vhost-user-gpio-pci,chardev=lines"]
+        );
+        let refused = |time| check_devices(&Guest { time, ..amd64(gpio.clone()) }).unwrap_err().message;
+        assert!(refused(Time::Instructions).contains("not reproducible"));
+        assert!(refused(Time::Wall).contains("find /nowhere/socket"));
     }
 }

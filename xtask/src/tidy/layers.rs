@@ -53,6 +53,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("guest-tests", &["units", "record", "lab"]), // tests of any crate may use it
+    ("gpio-wire", &[]),                           // so may they this
     (
         "report",
         &[

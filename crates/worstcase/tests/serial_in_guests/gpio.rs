@@ -1,10 +1,9 @@
 //! Monitor and responder in one guest, over simulated GPIO lines that a thread of the test joins: it copies the level of an
 //! output to the pull of an input, so that its own delay is in each figure and is measured by a loop-back run.
 //!
-//! No kernel of Debian has the simulator: two are built here, Linux 6.12 with and without PREEMPT_RT
-//! (`crates/guest-tests/kernels/gpio.cfg`), which takes some minutes the first time. An edge of such a line is made by the thread that writes,
-//! so these tests are of function, and say nothing about how late a kernel is. The helper polls, and an answer is low for a moment only:
-//! most answers do not reach the monitor, so what they prove of the way back is that each pulse is answered or missed.
+//! An edge of such a line is made by the thread that writes, so these tests are of function, and say nothing about how late a
+//! kernel is. The helper polls, and an answer is low for a moment only: most answers do not reach the monitor, so what they prove
+//! of the way back is that each pulse is answered or missed.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -22,29 +21,22 @@ use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
 use units::{CpuList, Nanos};
 
+use crate::gpio_kernels;
+
 const BANK: &str = "/sys/kernel/config/gpio-sim/wires/bank0";
 /// Lines: the monitor drives 0 and reads 3, the responder reads 1 and drives 2.
 const WIRES: [(u32, u32); 2] = [(0, 1), (2, 3)];
 const LOOP_BACK: [(u32, u32); 1] = [(0, 3)];
 
-static PLAIN: LazyLock<Guests> = LazyLock::new(|| guests("gpio-plain", &["base.cfg", "release.cfg"]));
-static RT: LazyLock<Guests> =
-    LazyLock::new(|| guests("gpio-rt", &["base.cfg", "release.cfg", "preempt-rt.cfg"]));
+static PLAIN: LazyLock<Guests> = LazyLock::new(|| guests(gpio_kernels::PLAIN));
+static RT: LazyLock<Guests> = LazyLock::new(|| guests(gpio_kernels::RT));
 
 /// Guests with a kernel that is built first: nothing is done where it was built from the same.
-fn guests(kernel: &'static str, fragments: &[&str]) -> Guests {
+fn guests(kernel: &'static str) -> Guests {
     if guest_tests::lab_of_this_guest().is_none() {
-        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let shipped = crates.parent().unwrap().join("ladders/fragments");
-        let own = crates.join("guest-tests/kernels/gpio.cfg");
-        let mut build = Command::new(env!("CARGO_BIN_EXE_worstcase"));
-        build.args(["lab", "kernels", "build", kernel, "--source", "debian-6.12"]);
-        for fragment in fragments.iter().map(|name| shipped.join(name)).chain([own]) {
-            build.arg("--fragment").arg(fragment);
-        }
-        let built = build.output().unwrap();
         // Without a kernel the guests are skipped, and this says why.
-        println!("{kernel}: {}", String::from_utf8_lossy(&built.stderr).lines().last().unwrap_or_default());
+        let (Ok(said) | Err(said)) = gpio_kernels::build(kernel);
+        println!("{kernel}: {said}");
     }
     Guests::new(kernel, "quiet no_timer_check")
         .processors(2)

@@ -4,6 +4,8 @@
 
 mod explain;
 mod gpio;
+#[path = "../gpio_kernels/mod.rs"]
+mod gpio_kernels;
 mod guest;
 mod injected;
 #[path = "../injection/mod.rs"]

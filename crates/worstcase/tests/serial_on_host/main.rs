@@ -14,6 +14,9 @@ mod disk;
 mod evidence;
 mod evl;
 mod explain;
+#[path = "../gpio_kernels/mod.rs"]
+mod gpio_kernels;
+mod gpio_wires;
 #[path = "../injection/mod.rs"]
 mod injection;
 mod kernels;

@@ -65,7 +65,7 @@ pub struct Run {
     disk: Option<Bytes>,
 
     /// A device whose interrupts `measure --probe call` takes: edu-uio for `--calls uio`, edu-vfio for `--calls vfio`, hpet for
-    /// `--calls hpet`
+    /// `--calls hpet`; or gpio:SOCKET, GPIO lines that a process of this machine has (vhost-user-gpio)
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 
@@ -161,7 +161,7 @@ impl Run {
             memory: self.memory,
             time: self.time,
             disk: self.disk,
-            devices: self.device.into_iter().collect(),
+            devices: self.device.clone().into_iter().collect(),
             binary,
             system: self.system.clone(),
             programs: self.with.iter().cloned().chain(brought).collect(),
