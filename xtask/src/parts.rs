@@ -134,6 +134,7 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_in_guests", "partition"),
             Long::Serial("serial_in_guests", "gpio"),
             Long::Serial("serial_on_host", "gpio_wires"),
+            Long::Serial("serial_on_host", "network_guests"),
             Long::Serial("serial_in_guests", "explain"),
         ],
     },

@@ -200,9 +200,13 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
 
 /// Refuses devices for which no board is known, and those that are not there.
 pub(crate) fn check_devices(guest: &Guest) -> Result<(), Error> {
-    for socket in guest.devices.iter().filter_map(Device::socket) {
-        check_socket(socket, guest.time)?;
+    if guest.time == Time::Instructions && guest.devices.iter().any(Device::is_of_the_host) {
+        return Err(Error::new(
+            "a guest with lines or a cable of the host is not reproducible: what comes over them comes when it will",
+        )
+        .hint("use --time wall"));
     }
+    guest.devices.iter().filter_map(Device::socket).try_for_each(check_socket)?;
     let asks = guest.devices.iter().any(|device| device.board() != Board::Usual);
     if asks && other_board(guest).is_none() {
         let architecture = guest.kernel.architecture;
@@ -213,13 +217,7 @@ pub(crate) fn check_devices(guest: &Guest) -> Result<(), Error> {
 }
 
 /// Whether there is such a socket. Nothing is tried: a process that serves one guest would take this for it.
-fn check_socket(socket: &Path, time: Time) -> Result<(), Error> {
-    if time == Time::Instructions {
-        return Err(Error::new(
-            "a guest with lines of the host is not reproducible: they change when they will",
-        )
-        .hint("use --time wall"));
-    }
+fn check_socket(socket: &Path) -> Result<(), Error> {
     std::fs::metadata(socket).map(drop).map_err(|error| {
         Error::new(format!("find {}: {error}", socket.display()))
             .hint("start the process that has the GPIO lines (vhost-user-gpio) first")

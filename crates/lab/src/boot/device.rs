@@ -23,6 +23,14 @@ pub enum Device {
     /// GPIO lines that a process of the host has at this socket: vhost-user-gpio (VIRTIO 1.2, section 5.18). They belong to no
     /// guest alone, so that the lines of two guests can be joined.
     Gpio(PathBuf),
+    /// A network card (virtio) at one end of a cable: datagrams between two sockets of the host, each of which is another guest's
+    /// own.
+    Network {
+        /// This guest's, which QEMU makes.
+        own: PathBuf,
+        /// The other's, which may come later: until then frames are lost.
+        peer: PathBuf,
+    },
 }
 
 /// What a device asks of the board.
@@ -36,14 +44,30 @@ pub(crate) enum Board {
     WithIommu,
 }
 
-/// What the socket of a guest's lines is called in front.
+/// What stands before the sockets of devices that have some.
 const GPIO: &str = "gpio:";
+const NETWORK: &str = "network:";
+
+/// A path in a value of QEMU's: a comma ends it, two are one.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace(',', ",,")
+}
+
+/// Two cards with one address are one card for both guests: the address is made of the socket's path.
+fn hardware_address(own: &Path) -> String {
+    let mut crc = flate2::Crc::new();
+    crc.update(own.as_os_str().as_encoded_bytes());
+    let [_, bytes @ ..] = crc.sum().to_be_bytes();
+    let [first, second, third] = bytes;
+    // Locally administered; the first three are QEMU's.
+    format!("52:54:00:{first:02x}:{second:02x}:{third:02x}")
+}
 
 impl Device {
     /// What the guest's machine has to be.
     pub(crate) fn board(&self) -> Board {
         match self {
-            Self::EduUio | Self::Gpio(_) => Board::Usual,
+            Self::EduUio | Self::Gpio(_) | Self::Network { .. } => Board::Usual,
             Self::EduVfio => Board::WithIommu,
             Self::Hpet => Board::WithTimers,
         }
@@ -55,20 +79,32 @@ impl Device {
             Self::EduUio | Self::EduVfio => ["-device", "edu"].map(str::to_owned).into(),
             Self::Hpet => Vec::new(),
             Self::Gpio(socket) => {
-                // A comma ends a value, two are one.
-                let path = socket.to_string_lossy().replace(',', ",,");
                 let lines = "vhost-user-gpio-pci,chardev=lines".to_owned();
+                let path = escaped(socket);
                 vec!["-chardev".into(), format!("socket,id=lines,path={path}"), "-device".into(), lines]
+            }
+            Self::Network { own, peer } => {
+                let [local, remote] = [own, peer].map(|path| escaped(path));
+                let cable = format!(
+                    "dgram,id=cable,local.type=unix,local.path={local},remote.type=unix,remote.path={remote}"
+                );
+                let card = format!("virtio-net-pci,netdev=cable,mac={}", hardware_address(own));
+                vec!["-netdev".into(), cable, "-device".into(), card]
             }
         }
     }
 
-    /// A socket of the host that must be there.
+    /// The socket of a process that reads and writes what the guest has for the device, and must be there first.
     pub(crate) fn socket(&self) -> Option<&Path> {
         match self {
             Self::Gpio(socket) => Some(socket),
-            Self::EduUio | Self::EduVfio | Self::Hpet => None,
+            Self::EduUio | Self::EduVfio | Self::Hpet | Self::Network { .. } => None,
         }
+    }
+
+    /// Whether what comes over it comes from outside, when it will.
+    pub(crate) fn is_of_the_host(&self) -> bool {
+        matches!(self, Self::Gpio(_) | Self::Network { .. })
     }
 
     /// The modules that the guest needs for it.
@@ -77,7 +113,8 @@ impl Device {
             Self::EduUio => &["uio_pci_generic"],
             Self::EduVfio => &["vfio_iommu_type1", "vfio_pci"],
             Self::Hpet => &[],
-            Self::Gpio(_) => &["gpio_virtio"],
+            Self::Gpio(_) => &["virtio_pci", "gpio_virtio"],
+            Self::Network { .. } => &["virtio_pci", "virtio_net"],
         }
     }
 
@@ -86,7 +123,7 @@ impl Device {
         let driver = match self {
             Self::EduUio => "uio_pci_generic",
             Self::EduVfio => "vfio-pci",
-            Self::Hpet | Self::Gpio(_) => return None,
+            Self::Hpet | Self::Gpio(_) | Self::Network { .. } => return None,
         };
         Some(Binding { driver: driver.into(), id: "1234 11e8".into() })
     }
@@ -100,14 +137,23 @@ impl FromStr for Device {
             "edu-uio" => Ok(Self::EduUio),
             "edu-vfio" => Ok(Self::EduVfio),
             "hpet" => Ok(Self::Hpet),
-            _ => match text.strip_prefix(GPIO).filter(|socket| !socket.is_empty()) {
-                Some(socket) => Ok(Self::Gpio(socket.into())),
-                None => Err(Error::new(format!(
-                    "there is no device `{text}` for guests: edu-uio, edu-vfio, hpet, gpio:SOCKET"
-                ))),
-            },
+            _ => with_sockets(text).ok_or_else(|| {
+                Error::new(format!(
+                    "there is no device `{text}` for guests: edu-uio, edu-vfio, hpet, gpio:SOCKET, network:OWN:PEER"
+                ))
+            }),
         }
     }
+}
+
+/// A device whose other end is on the host.
+fn with_sockets(text: &str) -> Option<Device> {
+    if let Some(socket) = text.strip_prefix(GPIO) {
+        return (!socket.is_empty()).then(|| Device::Gpio(socket.into()));
+    }
+    let (own, peer) = text.strip_prefix(NETWORK)?.split_once(':')?;
+    let is_cable = !own.is_empty() && !peer.is_empty() && own != peer;
+    is_cable.then(|| Device::Network { own: own.into(), peer: peer.into() })
 }
 
 impl fmt::Display for Device {
@@ -117,6 +163,7 @@ impl fmt::Display for Device {
             Self::EduVfio => to.write_str("edu-vfio"),
             Self::Hpet => to.write_str("hpet"),
             Self::Gpio(socket) => write!(to, "{GPIO}{}", socket.display()),
+            Self::Network { own, peer } => write!(to, "{NETWORK}{}:{}", own.display(), peer.display()),
         }
     }
 }
@@ -141,15 +188,22 @@ mod tests {
 
     #[test]
     fn a_device_is_written_as_it_is_read() {
-        for text in ["edu-uio", "edu-vfio", "hpet", "gpio:/run/a,b"] {
+        for text in ["edu-uio", "edu-vfio", "hpet", "gpio:/run/a,b", "network:a:b"] {
             let device: Device = text.parse().unwrap();
             assert_eq!(device.to_string(), text);
             let json = serde_json::to_string(&device).unwrap();
             assert_eq!(serde_json::from_str::<Device>(&json).unwrap(), device);
         }
-        for text in ["", "edu", "gpio", "gpio:"] {
+        for text in ["", "edu", "gpio", "gpio:", "network:", "network:a", "network:a:", "network:a:a"] {
             let error = text.parse::<Device>().unwrap_err();
             assert!(error.message.contains("gpio:SOCKET"), "{error}");
         }
+    }
+
+    #[test]
+    fn the_cards_of_two_guests_have_addresses_of_their_own() {
+        let address = |own: &str| hardware_address(own.as_ref());
+        assert_ne!(address("/tmp/a"), address("/tmp/b"));
+        assert!(address("/tmp/a").starts_with("52:54:00:") && address("/tmp/a").len() == 17);
     }
 }

@@ -27,6 +27,7 @@ mod lab_ladder;
 mod microscope;
 mod neighbours;
 mod network;
+mod network_guests;
 mod noise;
 #[path = "../../../report/tests/integration/numbers.rs"]
 mod numbers;

@@ -110,7 +110,7 @@ fn cpu_of_echo() -> CpuId {
     *cpus().last().unwrap()
 }
 
-fn response(record: &Record) -> &ResponseSeries {
+pub fn response(record: &Record) -> &ResponseSeries {
     let response = record.scenarios[0].series[0].response().unwrap();
     let frames = response.frames;
     assert_eq!(frames.answered + frames.lost, frames.sent, "{frames:?}");
@@ -126,7 +126,7 @@ fn median(record: &Record) -> u64 {
     record.scenarios[0].series[0].observed.quantile(0.5).unwrap().0
 }
 
-fn part(response: &ResponseSeries, name: PartName) -> u64 {
+pub fn part(response: &ResponseSeries, name: PartName) -> u64 {
     response.part(name).unwrap().quantile(0.5).unwrap().0
 }
 
