@@ -185,12 +185,15 @@ impl Judge<'_> {
         )
     }
 
+    /// The timer that gives real-time threads their time back led to the switch. It also expires where none is throttled:
+    /// somewhere in the time in which a thread waits for something else.
     fn is_throttled(&self) -> bool {
-        self.window.all().any(|event| {
-            let is_it =
-                matches!(&event.kind, Kind::Enter(Frame::Timer(name, _)) if name == "sched_rt_period_timer");
-            is_it && Some(event.at) >= self.account.stages.waking && event.at <= self.window.woke
-        })
+        let is_it = |event: &&Event| matches!(&event.kind, Kind::Enter(Frame::Timer(name, _)) if name == "sched_rt_period_timer");
+        let end = self.account.stages.switch.unwrap_or(self.window.woke);
+        let expired = self.window.all().filter(is_it).map(|event| event.at);
+        let last = expired.filter(|at| Some(*at) >= self.account.stages.waking && *at <= end).max();
+        let waited = stage_length(&self.account.pieces, Stage::Runnable);
+        last.is_some_and(|at| Nanos(end.0 - at.0) <= Nanos(waited.0 / 10).max(USUAL))
     }
 
     /// How often the CPU went to a thread of lower priority while this one was ready.
@@ -302,7 +305,12 @@ impl Judge<'_> {
         }
         if self.is_throttled() && stage_length(&self.account.pieces, Stage::Runnable) > USUAL {
             let witness = format!("{thread} ran until sched_rt_period_timer");
-            return Found::new(Class::Throttling, "", Certainty::Sure, witness);
+            // In the kernel it may have been without a preemption point, and that timer have come by chance.
+            let certainty = match stack::interrupted(&self.account.waking_stack) {
+                Interrupted::Kernel(_) => Certainty::Likely,
+                Interrupted::User | Interrupted::Unknown => Certainty::Sure,
+            };
+            return Found::new(Class::Throttling, "", certainty, witness);
         }
         if self.times_passed_over() >= PASSED_OVER
             && stage_length(&self.account.pieces, Stage::Runnable) > USUAL
@@ -341,9 +349,18 @@ impl Judge<'_> {
             }
             GaveWay::ToUser => match stack::interrupted(&self.account.waking_stack) {
                 // All that it does in the kernel at once ran to its end: not only the function that was interrupted.
-                Interrupted::Kernel(frames) => {
+                Interrupted::Kernel(frames) if stack::is_whole(frames) => {
                     let whole = stack::outermost(frames);
                     held(Class::NoPreemption, whole, "it gave way on its way to user space")
+                }
+                Interrupted::Kernel(frames) => {
+                    let inner = stack::function(frames).unwrap_or("the kernel");
+                    let entry = if stack::is_of_call(switch) { "a system call" } else { "the kernel" };
+                    let witness = format!(
+                        "it gave way on its way to user space; interrupted in {inner}, whose callers the kernel could not tell"
+                    );
+                    let culprit = format!("{entry} in {thread}");
+                    Found::new(Class::NoPreemption, culprit, Certainty::Likely, witness)
                 }
                 Interrupted::User | Interrupted::Unknown => self.path(piece),
             },

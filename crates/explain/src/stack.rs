@@ -137,6 +137,18 @@ pub fn common<'a>(one: &'a [String], other: &[String]) -> Option<&'a str> {
     function(common).filter(|name| !begins_with_any(name, &OUTSIDE))
 }
 
+/// Whether a stack goes down to where the kernel was entered. The kernel walks it no further than code that it knows nothing
+/// of: programs of BPF that were compiled.
+pub fn is_whole(frames: &[String]) -> bool {
+    frames.last().is_some_and(|last| begins_with_any(last, &OUTSIDE))
+}
+
+/// Whether a thread came to where this stack shows it by a system call.
+pub fn is_of_call(stack: &[String]) -> bool {
+    const CALLS: [&str; 4] = ["do_syscall", "entry_SYSCALL", "el0_svc", "system_call"];
+    stack.iter().any(|frame| begins_with_any(frame, &CALLS))
+}
+
 /// From the outermost function on that is no way into the kernel: a system call, a page fault, a thread of the kernel.
 pub fn outermost(frames: &[String]) -> &[String] {
     let place = frames.iter().rposition(|frame| !begins_with_any(frame, &OUTSIDE));
@@ -201,5 +213,7 @@ mod tests {
         let call = stack("memset bpf_check __x64_sys_bpf x64_sys_call do_syscall_64 entry_SYSCALL_64");
         assert_eq!(function(outermost(&call)), Some("__x64_sys_bpf"));
         assert!(outermost(&[]).is_empty());
+        assert!(is_whole(&call) && !is_whole(&call[..3]) && !is_whole(&[]));
+        assert!(is_of_call(&call) && !is_of_call(&stack("page_fault asm_exc_page_fault")));
     }
 }

@@ -19,6 +19,13 @@ const PRINTING: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysv
 /// User space.
 const USER: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt";
 
+/// A system call with its callers.
+const SYSTEM_CALL: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
+                           memset bpf_check __x64_sys_bpf do_syscall_64 entry_SYSCALL_64_after_hwframe";
+/// One that gives way when it ends.
+const TO_USER: &str = "__schedule schedule exit_to_user_mode_prepare syscall_exit_to_user_mode do_syscall_64 \
+                       entry_SYSCALL_64_after_hwframe";
+
 /// The cause that is most of the latency, its share in percent.
 fn main_cause(window: &Window) -> (Class, String, Certainty, u64) {
     let account = account(window, Some(&USUAL));
@@ -195,6 +202,38 @@ fn real_time_throttling_is_idle_until_its_timer() {
         .switch(51_002_000, 0, OWN)
         .window(51_003_000);
     assert_eq!(main_cause(&window).0, Class::Throttling);
+}
+
+/// It expires each second where real-time threads run, throttled or not.
+#[test]
+fn its_timer_in_the_midst_of_a_system_call_is_no_throttling() {
+    let period = Frame::Timer("sched_rt_period_timer".to_owned(), 9);
+    let expired_at = |at: u64| {
+        Script::default()
+            .switch(900_000, OWN, OTHER)
+            .timer(1_002_000, OTHER, SYSTEM_CALL)
+            .enter(at, OTHER, period.clone())
+            .leave(at + 1_000, OTHER, period.clone())
+            .switch(9_002_000, OTHER, OWN)
+            .stack(9_002_400, OTHER, TO_USER)
+            .window(9_003_000)
+    };
+    assert_eq!(main_cause(&expired_at(4_000_000)).0, Class::NoPreemption);
+    let last = main_cause(&expired_at(9_000_000));
+    assert_eq!((last.0, last.2), (Class::Throttling, Certainty::Likely), "what came first is not known");
+}
+
+#[test]
+fn a_stack_that_breaks_off_names_a_system_call_and_not_the_function_that_was_interrupted() {
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .timer(1_002_000, OTHER, &format!("{USER} read_tsc"))
+        .switch(9_002_000, OTHER, OWN)
+        .stack(9_002_400, OTHER, TO_USER)
+        .window(9_003_000);
+    let found = main_cause(&window);
+    assert_eq!(found.0, Class::NoPreemption);
+    assert!(found.1.starts_with("a system call in "), "{found:?}");
 }
 
 #[test]

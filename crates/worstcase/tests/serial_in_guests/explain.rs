@@ -5,7 +5,8 @@ use std::process::Command;
 
 use guest_tests::Guests;
 use record::{Cause, Class, Explanation, HandlerKind, Hit, Record};
-use units::{CpuId, CpuList};
+use sys::clock::Clock;
+use units::{CpuId, CpuList, Nanos};
 
 use crate::injection::{self, Delay, Ends, MS, Stop};
 
@@ -50,10 +51,27 @@ fn explained(
     maker: Maker,
     make: impl for<'stop> Fn(&'stop Stop) -> Result<Delay<'stop>, String> + Sync,
 ) -> Explanation {
-    let stop = Stop::new(false);
+    explained_by(measured, maker, make)
+}
+
+/// What `measured` comes to beside delays.
+fn explained_by(
+    measured: impl FnOnce() -> Explanation,
+    maker: Maker,
+    make: impl for<'stop> Fn(&'stop Stop) -> Result<Delay<'stop>, String> + Sync,
+) -> Explanation {
+    let (stop, make) = (&Stop::new(false), &make);
     std::thread::scope(|scope| {
-        let ends = Ends(&stop);
-        let delays = injection::again_and_again(scope, &stop, maker, PAUSE, || make(&stop));
+        let ends = Ends(stop);
+        let (say, made) = std::sync::mpsc::channel();
+        let begin = move || {
+            let delay = make(stop);
+            let _ = say.send(());
+            delay
+        };
+        let delays = injection::again_and_again(scope, stop, maker, PAUSE, begin);
+        // What it takes to begin is no delay that is looked for.
+        let _ = made.recv();
         let explanation = measured();
         drop(ends);
         delays.join().unwrap().unwrap();
@@ -62,10 +80,15 @@ fn explained(
 }
 
 fn measured() -> Explanation {
+    measured_for("1500ms", 3)
+}
+
+/// A run of this length of which so many wake-ups are explained.
+fn measured_for(duration: &str, hits: usize) -> Explanation {
     let cpu = MEASURED.to_string();
     let mut command = Command::new("worstcase");
-    command.args(["bench", "--loads", "idle", "--cpus", &cpu, "--interval", "10ms", "--duration", "1500ms"]);
-    let output = command.args(["--explain=3", "--out", "run"]).output().unwrap();
+    command.args(["bench", "--loads", "idle", "--cpus", &cpu, "--interval", "10ms", "--duration", duration]);
+    let output = command.arg(format!("--explain={hits}")).args(["--out", "run"]).output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     let record: Record =
         record::store::load("run".as_ref()).unwrap_or_else(|error| panic!("{error}: {words}"));
@@ -228,5 +251,115 @@ fn a_handler_of_known_length_stands_in_the_table_of_handlers() {
             is_it
         });
         assert!(is_found, "{seen:?}");
+    });
+}
+
+/// Kernels of two versions, plain and PREEMPT_RT, each with guests of its own for what is long.
+static LONG: [Guests; 4] = [
+    long("debian-6.1-amd64"),
+    long("debian-6.12-amd64"),
+    long("debian-6.1-rt-amd64"),
+    long("debian-6.12-rt-amd64"),
+];
+
+const fn long(kernel: &'static str) -> Guests {
+    Guests::new(kernel, "quiet no_timer_check nowatchdog")
+        .in_instructions()
+        .programs(&[env!("CARGO_BIN_EXE_worstcase"), "ip"])
+        .patience(std::time::Duration::from_secs(1_800))
+}
+
+/// How often a delay is made, and must be explained.
+const TIMES: usize = 20;
+
+/// Twenty of twenty: no host has a part in guests whose clock counts instructions.
+fn each_is_explained(
+    maker: Maker,
+    at_least: u64,
+    make: impl for<'stop> Fn(&'stop Stop) -> Result<Delay<'stop>, String> + Sync,
+    class: Class,
+    culprit: &str,
+) {
+    let explanation = explained_by(|| measured_for("12s", TIMES), maker, make);
+    let is_it = |cause: &Cause| cause.class == class && cause.culprit.contains(culprit);
+    let late: Vec<&Hit> = explanation.hits.iter().filter(|hit| hit.latency.0 >= at_least).collect();
+    let shares: Vec<u64> = late.iter().map(|hit| share(hit, is_it)).collect();
+    println!("{class:?} {culprit:?}: {shares:?} % of {} late wake-ups", late.len());
+    let latencies: Vec<Nanos> = explanation.hits.iter().map(|hit| hit.latency).collect();
+    assert_eq!(late.len(), TIMES, "{latencies:?} {:?}", explanation.tracing);
+    let other: Vec<_> = late.iter().filter(|hit| share(hit, is_it) < 95).collect();
+    let other: Vec<_> = other.iter().map(|hit| (hit.latency, &hit.causes, &hit.switch_stack)).collect();
+    assert!(other.is_empty(), "{class:?} {culprit:?}: {other:#?}");
+}
+
+fn a_rival() {
+    let maker = ("the-hog", MEASURED, Some("99"));
+    each_is_explained(
+        maker,
+        HELD / 2,
+        |stop| Ok(injection::computing(HELD, stop)),
+        Class::Rival,
+        "the-hog [",
+    );
+}
+
+/// The kernel of 2024 waits for a third of a millisecond at most: one call follows another, and where in one of them a period
+/// ends is chance.
+fn calls_in_a_row(_: &Stop) -> Result<Delay<'_>, String> {
+    let mut call = injection::waiting_on(MEASURED, SHORT)?;
+    Ok(Box::new(move || {
+        let end = Clock::Monotonic.now() + SHORT;
+        while Clock::Monotonic.now() < end {
+            call();
+        }
+    }))
+}
+
+fn the_kernel(class: Class, culprit: &str) {
+    let maker = ("the-runner", MEASURED, None);
+    each_is_explained(maker, MS / 20, calls_in_a_row, class, culprit);
+}
+
+fn a_softirq() {
+    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+    let maker = ("the-sender", MEASURED, None);
+    each_is_explained(maker, MS, |_| injection::one_datagram_for(6_000), Class::Softirq, "NET_RX");
+}
+
+#[test]
+#[ignore = "long: twenty delays of each sort"]
+fn twenty_delays_of_each_sort_are_explained_on_6_1() {
+    LONG[0].run(|| {
+        a_rival();
+        the_kernel(Class::NoPreemption, " in the-runner [");
+        a_softirq();
+    });
+}
+
+#[test]
+#[ignore = "long: twenty delays of each sort"]
+fn twenty_delays_of_each_sort_are_explained_on_6_12() {
+    LONG[1].run(|| {
+        a_rival();
+        the_kernel(Class::NoPreemption, " in the-runner [");
+        a_softirq();
+    });
+}
+
+#[test]
+#[ignore = "long: twenty delays of each sort"]
+fn twenty_delays_of_each_sort_are_explained_on_6_1_rt() {
+    LONG[2].run(|| {
+        a_rival();
+        the_kernel(Class::PreemptionOff, "bpf_");
+    });
+}
+
+#[test]
+#[ignore = "long: twenty delays of each sort"]
+fn twenty_delays_of_each_sort_are_explained_on_6_12_rt() {
+    LONG[3].run(|| {
+        // Programs of BPF can be preempted there: nothing of ours holds a CPU of such a kernel for long.
+        a_rival();
     });
 }
