@@ -17,7 +17,7 @@ use crate::workspace;
 use capabilities::{CAPABILITIES, Capability};
 
 /// Crates of which the product has nothing.
-const ONLY_TESTS: [&str; 2] = ["crates/guest-tests/", "fuzz/"];
+const ONLY_TESTS: [&str; 3] = ["crates/gpio-wire/", "crates/guest-tests/", "fuzz/"];
 
 /// `lines [--since COMMIT] [--crates]`
 pub fn run(mut arguments: Arguments) -> Result<bool> {
