@@ -188,7 +188,10 @@ impl Judge<'_> {
     /// The timer that gives real-time threads their time back led to the switch. It also expires where none is throttled:
     /// somewhere in the time in which a thread waits for something else.
     fn is_throttled(&self) -> bool {
-        let is_it = |event: &&Event| matches!(&event.kind, Kind::Enter(Frame::Timer(name, _)) if name == "sched_rt_period_timer");
+        let is_it = |event: &&Event| match &event.kind {
+            Kind::Enter(Frame::Timer(name, _)) => name == "sched_rt_period_timer",
+            _ => false,
+        };
         let end = self.account.stages.switch.unwrap_or(self.window.woke);
         let expired = self.window.all().filter(is_it).map(|event| event.at);
         let last = expired.filter(|at| Some(*at) >= self.account.stages.waking && *at <= end).max();
@@ -307,8 +310,8 @@ impl Judge<'_> {
             let witness = format!("{thread} ran until sched_rt_period_timer");
             // In the kernel it may have been without a preemption point, and that timer have come by chance.
             let certainty = match stack::interrupted(&self.account.waking_stack) {
-                Interrupted::Kernel(_) => Certainty::Likely,
-                Interrupted::User | Interrupted::Unknown => Certainty::Sure,
+                Interrupted::Kernel(_) | Interrupted::Unknown => Certainty::Likely,
+                Interrupted::User => Certainty::Sure,
             };
             return Found::new(Class::Throttling, "", certainty, witness);
         }
