@@ -116,6 +116,8 @@ fn live(plan: &Plan) -> Result<Ran> {
     plan.bindings.iter().try_for_each(bind)?;
     mounts::mount_of_modules();
     let directory = disk::directory(plan.disk.as_ref())?;
+    // As the init of any system does. What needs it says so where a kernel has none.
+    let _ = sys::net::switch_loopback_on();
     check_clock(plan)?;
     command::install_applets();
     match &plan.init {

@@ -17,10 +17,6 @@ use crate::output::{self, Stream};
 /// A record without figures.
 pub fn begun(machine: Machine, plan: CostPlan, started: UtcTime, only: &[String]) -> Cost {
     let missing = plan.second.is_none().then(|| format!("there is no second CPU beside CPU {}", plan.cpu));
-    if machine.lab.is_some() {
-        // A guest has nobody who would do it. What cannot be reached then is named by the operations that try.
-        let _ = sys::net::switch_loopback_on();
-    }
     Cost {
         cost_version: COST_VERSION,
         tool: runner::tool(),

@@ -265,7 +265,7 @@ static LONG: [Guests; 4] = [
 const fn long(kernel: &'static str) -> Guests {
     Guests::new(kernel, "quiet no_timer_check nowatchdog")
         .in_instructions()
-        .programs(&[env!("CARGO_BIN_EXE_worstcase"), "ip"])
+        .programs(&[env!("CARGO_BIN_EXE_worstcase")])
         .patience(std::time::Duration::from_secs(1_800))
 }
 
@@ -321,7 +321,6 @@ fn the_kernel(class: Class, culprit: &str) {
 }
 
 fn a_softirq() {
-    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
     let maker = ("the-sender", MEASURED, None);
     each_is_explained(maker, MS, |_| injection::one_datagram_for(6_000), Class::Softirq, "NET_RX");
 }

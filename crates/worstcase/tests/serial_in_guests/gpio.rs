@@ -38,9 +38,7 @@ fn guests(kernel: &'static str) -> Guests {
         let (Ok(said) | Err(said)) = gpio_kernels::build(kernel);
         println!("{kernel}: {said}");
     }
-    Guests::new(kernel, "quiet no_timer_check")
-        .processors(2)
-        .programs(&[env!("CARGO_BIN_EXE_worstcase"), "ip"])
+    Guests::new(kernel, "quiet no_timer_check").processors(2).programs(&[env!("CARGO_BIN_EXE_worstcase")])
 }
 
 /// The simulated chip: its device file and the directory of its lines. Made once.
@@ -50,8 +48,6 @@ fn chip() -> (String, PathBuf) {
         let _ = rustix::mount::mount("none", "/sys/kernel/config", "configfs", flags, None);
         fs::create_dir_all(BANK).unwrap();
         fs::write(format!("{BANK}/num_lines"), "4").unwrap();
-        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap();
-        assert!(up.success());
     }
     let live = fs::read_to_string(format!("{BANK}/../live")).unwrap();
     if live.trim() != "1" {

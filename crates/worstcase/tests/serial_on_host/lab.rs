@@ -57,6 +57,20 @@ fn output_files_and_the_exit_code_come_back_intact() {
     assert!(fs::read_to_string(out.join("lab.json")).unwrap().contains(KERNEL));
 }
 
+/// The load network had nothing to send on.
+#[test]
+fn all_loads_of_one_machine_work_in_a_guest() {
+    if hindered() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let words = ["--out", out.to_str().unwrap(), "--", "bench", "--loads", "cpu,io,network", "-D", "300ms"];
+    let ran = run(&words);
+    let said = format!("{}{}", text(&ran.stdout), text(&ran.stderr));
+    assert!(ran.status.success() && !said.contains("did no work"), "{said}");
+}
+
 /// The guest whose command line has `word`, once its QEMU answers SIGIO, which it blocks and only wakes up for.
 fn guest_that_can_be_woken(word: &str) -> Option<Pid> {
     const SIGIO: u64 = 1 << (29 - 1);
