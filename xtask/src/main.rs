@@ -14,6 +14,7 @@ mod packages;
 mod parameters;
 mod parts;
 mod processes;
+mod sanitized;
 mod stages;
 mod tally;
 mod test;

@@ -108,6 +108,8 @@ pub enum Long {
     Serial(&'static str, &'static str),
     /// Packages, equal builds, an offline build.
     Delivery,
+    /// The runtime under ThreadSanitizer and Miri.
+    Sanitized,
     /// Faults that are put in by hand, and whether the tests find them.
     Faults,
 }
@@ -116,6 +118,7 @@ pub enum Long {
 pub const FULL: &[Part] = &[
     Part { name: "simulations", tests: &[Long::Simulations] },
     Part { name: "delivery", tests: &[Long::Delivery] },
+    Part { name: "sanitized", tests: &[Long::Sanitized] },
     Part { name: "faults", tests: &[Long::Faults] },
     Part {
         name: "machine",

@@ -9,6 +9,7 @@ use crate::dist::delivery;
 use crate::faults;
 use crate::packages::{self, is_root};
 use crate::parts::{self, Long, Part};
+use crate::sanitized;
 use crate::stages::{self, Depth, Stage};
 use crate::tally::Tally;
 use crate::time_limit::{OVER, TimeLimit};
@@ -57,6 +58,7 @@ fn run_part(part: &Part) -> Result<Tally> {
         let one = match tests {
             Long::Simulations => stages::simulations()?,
             Long::Delivery => delivery::stage()?,
+            Long::Sanitized => sanitized::stage()?,
             Long::Faults => faults::stage()?,
             Long::Serial(executable, begin) => stages::long(executable, begin)?,
         };
