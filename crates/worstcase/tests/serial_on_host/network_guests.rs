@@ -53,9 +53,7 @@ impl Cable {
         let script = format!("{}; {script}", UP.replace("OWN", &guest.to_string()));
         let mut run = Command::new(env!("CARGO_BIN_EXE_worstcase"));
         run.args(["lab", "run", "--kernel", self.kernel, "--time", "wall", "--cpus", "2", "--timeout", "3m"]);
-        run.args([
-            "--with", "ip", "--with", "chrt", "--with", "taskset", "--with", "timeout", "--with", "sleep",
-        ]);
+        run.args(["--with", "ip", "--with", "chrt", "--with", "taskset", "--with", "sleep"]);
         run.args(["--device", &device, "--out"]).arg(self.path(&format!("left-{guest}")));
         run.args(["--", "sh", "-c", &script]);
         run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
