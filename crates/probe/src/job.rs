@@ -9,6 +9,7 @@ use sys::shared::Word;
 use units::{CpuId, Nanos};
 
 use crate::board::{Recorder, View};
+use crate::keeper::Keeper;
 use crate::used::Used;
 
 /// What the threads of one instrument do, and what the parent makes of what they leave on the board.
@@ -49,6 +50,11 @@ pub(crate) trait OwnJob {
 
     /// Refuses what would keep the machine from everything else: see [`crate::limits`].
     fn check(&self, threads: usize, for_all: bool) -> Result<(), Error>;
+
+    /// Changes what the machine has to be for as long as the process measures. Called before it has a second thread.
+    fn hold(&self) -> Result<Option<Keeper>, Error> {
+        Ok(None)
+    }
 
     /// Prepares the calling thread. What the kernel refuses now still has its errno.
     fn prepare(&self, place: Place) -> Result<Box<dyn Ready + '_>, Error>;

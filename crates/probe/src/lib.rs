@@ -34,6 +34,7 @@ pub mod event_core;
 pub mod gpio;
 mod job;
 mod jobs;
+mod keeper;
 mod limits;
 pub mod maxima;
 pub mod noise;

@@ -124,6 +124,8 @@ mod tests {
             frames: 1,
             size: 64,
             socket_priority: None,
+            hardware_stamps: false,
+            ptp_frames: false,
             receive,
         };
         let job = Job::Response(ResponseJob { setup, run: 1, warm_up: 0, cycles: None });

@@ -67,6 +67,7 @@ fn prepare_and_run(descriptor: BorrowedFd<'_>, input: &mut impl Read) -> Result<
     let plan: ProbePlan =
         record::json::read(line(input).as_bytes()).map_err(|error| Error::new(error, ""))?;
     plan.check(sys::privilege::comes_from_file())?;
+    let _held = plan.job.own().hold()?;
     let board = SharedWords::open(descriptor, plan.words())?;
     let clock = clock_of(plan.clock());
     let clock_is_system_call = clock.is_system_call();

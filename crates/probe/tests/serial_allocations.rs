@@ -57,12 +57,20 @@ fn waiting_for_answers_allocates_nothing() {
     use probe::response::{line::Network, tally, tally::Tally};
     const INTERVAL: u64 = 2_000_000;
     for spins in [false, true] {
-        let options = wire::LinkOptions { size: 64, priority: None, busy_poll: None, run: 7, thread: 0 };
+        let options = wire::LinkOptions {
+            size: 64,
+            priority: None,
+            busy_poll: None,
+            by_card: false,
+            carrier: wire::Carrier::Plain,
+            run: 7,
+            thread: 0,
+        };
         let link = wire::Link::open(&wire::Peer::new(&peer(), None).unwrap(), options).unwrap();
         let (words, _file) = SharedWords::create(board::words(1, false)).unwrap();
         let (tallied, _file) = SharedWords::create(tally::WORDS).unwrap();
         let mut recorder = Recorder::new(board::block(&words, 0, false), Nanos(INTERVAL), false);
-        let (mut line, mut flight) = (Network::new(link, spins), Flight::new());
+        let (mut line, mut flight) = (Network::new(link, None, spins), Flight::new());
         let first = Clock::Monotonic.now();
         let task = Task {
             grid: Grid::fixed(first, INTERVAL),
@@ -76,7 +84,7 @@ fn waiting_for_answers_allocates_nothing() {
         let asked = allocation::count(|| {
             engine::run(&mut line, &task, &mut flight, &words, &mut recorder, &mut tally);
         });
-        let frames = tally::read(&tallied, &[]).frames;
+        let frames = tally::read(&tallied, &[], &[]).frames;
         assert!(frames.answered > 0 && frames.lost > 0, "{frames:?}");
         assert_eq!(asked, 0);
     }

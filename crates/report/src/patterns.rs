@@ -80,11 +80,12 @@ fn headline(latency: Nanos, under: &str, series: &Series, sample: Option<Worst<'
 fn parts(latency: Nanos, series: &Series, unit: Unit) -> Option<String> {
     let place = series.worst.iter().position(|sample| sample.latency == latency)?;
     let parts = series.own.parts_of_worst(place)?;
-    let part = |(name, took): (&PartName, &Option<Nanos>)| {
+    let names = series.response().into_iter().flat_map(|response| &response.parts).map(|part| part.name);
+    let part = |(name, took): (PartName, &Option<Nanos>)| {
         let took = took.map_or_else(|| "unknown".into(), |took| unit.with_name(took));
         format!("{name} {took}")
     };
-    let parts: Vec<String> = PartName::ALL.iter().zip(parts).map(part).collect();
+    let parts: Vec<String> = names.zip(parts).map(part).collect();
     Some(format!("Of it: {}.", parts.join(", ")))
 }
 

@@ -52,7 +52,7 @@ pub fn energy_efficient(interface: &str) -> Result<EnergyEfficient> {
 
 /// Hands the kernel a command at the beginning of `N` words, which it fills. A socket of any family takes it
 /// (`sock_do_ioctl`, net/socket.c); units of ours leave AF_UNIX alone to their processes.
-fn ask<const N: usize>(interface: &str, command: u32, call: &'static str) -> Result<[u32; N]> {
+pub(crate) fn ask<const N: usize>(interface: &str, command: u32, call: &'static str) -> Result<[u32; N]> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
     let socket = socket.on("socket", "AF_UNIX")?;
     // SAFETY: a zeroed ifreq is valid.

@@ -1,6 +1,8 @@
 //! Sockets whose datagrams carry the kernel's time stamps: socket(7), packet(7), and `SO_TIMESTAMPING`
 //! (Documentation/networking/timestamping.rst).
 
+pub mod card;
+
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -14,6 +16,10 @@ use crate::{Errno, Error, Result};
 /// wide everywhere. Control messages have the same number.
 const TIMESTAMPING: libc::c_int = 65;
 // linux/net_tstamp.h
+const TX_HARDWARE: u32 = 1 << 0;
+const RX_HARDWARE: u32 = 1 << 2;
+const RAW_HARDWARE: u32 = 1 << 6;
+const OPT_TX_SWHW: u32 = 1 << 14;
 const TX_SOFTWARE: u32 = 1 << 1;
 const RX_SOFTWARE: u32 = 1 << 3;
 const SOFTWARE: u32 = 1 << 4;
@@ -25,13 +31,35 @@ const STAMPED_WHEN_SENT: u32 = 0;
 /// linux/if_packet.h: entries of a packet socket's error queue.
 const PACKET_TX_TIMESTAMP: libc::c_int = 16;
 
-/// What a socket's datagrams are stamped with, all on `CLOCK_REALTIME`.
+/// Which of a socket's datagrams are stamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamps {
-    /// When the kernel took them in.
+    /// Those that are received.
     Received,
-    /// When the driver was given them: see [`Socket::sent`].
+    /// Those that are sent: see [`Socket::sent`].
     Sent,
+}
+
+/// When a datagram passed, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Between the kernel and the driver, on `CLOCK_REALTIME`.
+    pub software: Option<u64>,
+    /// Between the network card and the cable, on the card's own clock: see [`card`].
+    pub hardware: Option<u64>,
+}
+
+impl Stamp {
+    /// With what another one knows beside it: the kernel notes both times of a datagram that is sent one after the other.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { software: self.software.or(other.software), hardware: self.hardware.or(other.hardware) }
+    }
+
+    /// The first and the last of the three times of a `scm_timestamping64`.
+    fn read(data: &[u8]) -> Self {
+        Self { software: time(data, 0), hardware: time(data, 2) }
+    }
 }
 
 /// A datagram that was received.
@@ -39,8 +67,8 @@ pub enum Stamps {
 pub struct Received {
     /// Its bytes, of those that there was room for.
     pub length: usize,
-    /// When the kernel took it in, in nanoseconds of `CLOCK_REALTIME`; none where it was not stamped.
-    pub stamp: Option<u64>,
+    /// When it came.
+    pub stamp: Stamp,
     /// Who sent it.
     pub from: Source,
 }
@@ -146,12 +174,19 @@ impl Socket {
         SocketAddr::try_from(address).map_err(|_| Error::new("getsockname", Errno::AFNOSUPPORT))
     }
 
-    /// Has its datagrams stamped. Where it was done before, the numbers of [`Socket::sent`] begin at 0 again.
-    pub fn stamp(&self, stamps: Stamps) -> Result<()> {
+    /// Has its datagrams stamped, `by_card` by a network card too that is set to. Where it was done before, the numbers of
+    /// [`Socket::sent`] begin at 0 again.
+    pub fn stamp(&self, stamps: Stamps, by_card: bool) -> Result<()> {
         let flags = match stamps {
             Stamps::Received => RX_SOFTWARE | SOFTWARE,
             Stamps::Sent => TX_SOFTWARE | SOFTWARE | OPT_ID | OPT_TSONLY,
         };
+        let of_card = match stamps {
+            _ if !by_card => 0,
+            Stamps::Received => RX_HARDWARE | RAW_HARDWARE,
+            Stamps::Sent => TX_HARDWARE | RAW_HARDWARE | OPT_TX_SWHW,
+        };
+        let flags = flags | of_card;
         self.set(libc::SOL_SOCKET, TIMESTAMPING, 0, "SO_TIMESTAMPING")?;
         self.set(libc::SOL_SOCKET, TIMESTAMPING, flags as libc::c_int, "SO_TIMESTAMPING")
     }
@@ -212,20 +247,20 @@ impl Socket {
         let Some(message) = self.message(buffer, &mut control, &mut from, libc::MSG_DONTWAIT)? else {
             return Ok(None);
         };
-        let mut stamp = None;
+        let mut stamp = Stamp::default();
         message.each(|level, kind, data| {
             if level == libc::SOL_SOCKET && kind == TIMESTAMPING {
-                stamp = first_time(data);
+                stamp = Stamp::read(data);
             }
         });
         Ok(Some(Received { length: message.length, stamp, from: source(&from) }))
     }
 
-    /// The next note of when a datagram was given to the driver, if one is there: which of those that were sent since
-    /// [`Socket::stamp`], from 0 and modulo 2^32, and the time in nanoseconds of `CLOCK_REALTIME`. recvmsg(2) of the error
-    /// queue; allocates nothing.
+    /// The next note of when a datagram was sent, if one is there: which of those that were sent since [`Socket::stamp`], from
+    /// 0 and modulo 2^32, and when. The times of driver and card come in a note each. recvmsg(2) of the error queue; allocates
+    /// nothing.
     #[inline]
-    pub fn sent(&self) -> std::result::Result<Option<(u32, u64)>, Errno> {
+    pub fn sent(&self) -> std::result::Result<Option<(u32, Stamp)>, Errno> {
         let mut control = Control([0; CONTROL]);
         // SAFETY: as in `receive`.
         let mut from: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
@@ -236,7 +271,7 @@ impl Socket {
             };
             let (mut stamp, mut number) = (None, None);
             message.each(|level, kind, data| match (level, kind) {
-                (libc::SOL_SOCKET, TIMESTAMPING) => stamp = first_time(data),
+                (libc::SOL_SOCKET, TIMESTAMPING) => stamp = Some(Stamp::read(data)),
                 (libc::SOL_IP, libc::IP_RECVERR)
                 | (libc::SOL_IPV6, libc::IPV6_RECVERR)
                 | (libc::SOL_PACKET, PACKET_TX_TIMESTAMP) => number = number_of(data),
@@ -320,8 +355,9 @@ impl Message {
     }
 }
 
-/// The first of the three times of a `scm_timestamping64`: that of the software. None where it is not set.
-fn first_time(data: &[u8]) -> Option<u64> {
+/// One of the three times of a `scm_timestamping64`; none where it is not set.
+fn time(data: &[u8], which: usize) -> Option<u64> {
+    let data = data.get(which * 16..)?;
     let number = |place: usize| Some(i64::from_ne_bytes(data.get(place..place + 8)?.try_into().ok()?));
     let nanos = number(0)?.checked_mul(1_000_000_000)?.checked_add(number(8)?)?;
     u64::try_from(nanos).ok().filter(|&nanos| nanos > 0)
@@ -404,7 +440,7 @@ mod tests {
         for _ in 0..1_000 {
             one.send(b"early").unwrap();
             assert!(wait(other, 1_000_000_000).unwrap());
-            if other.receive(&mut [0; 8]).unwrap().unwrap().stamp.is_some() {
+            if other.receive(&mut [0; 8]).unwrap().unwrap().stamp.software.is_some() {
                 return;
             }
             Clock::Monotonic.sleep_until(Clock::Monotonic.now() + 1_000_000).unwrap();
@@ -415,13 +451,13 @@ mod tests {
     #[test]
     fn a_datagram_is_stamped_when_it_is_sent_and_when_it_is_received() {
         let (one, other) = pair();
-        one.stamp(Stamps::Sent).unwrap();
-        other.stamp(Stamps::Received).unwrap();
+        one.stamp(Stamps::Sent, false).unwrap();
+        other.stamp(Stamps::Received, false).unwrap();
         let mut buffer = [0; 64];
         assert_eq!(other.receive(&mut buffer).unwrap(), None);
         send_until_stamped(&one, &other);
         while one.sent().unwrap().is_some() {}
-        one.stamp(Stamps::Sent).unwrap();
+        one.stamp(Stamps::Sent, false).unwrap();
         for number in 0..3 {
             let before = Clock::Realtime.now();
             one.send(b"there").unwrap();
@@ -432,11 +468,11 @@ mod tests {
             assert_eq!(received.from, Source::Internet(one.local().unwrap()));
             let (which, sent) = one.sent().unwrap().unwrap();
             assert_eq!(which, number);
-            let taken_in = received.stamp.unwrap();
+            let (sent, taken_in) = (sent.software.unwrap(), received.stamp.software.unwrap());
             assert!(before <= sent && sent <= taken_in && taken_in <= after);
         }
         assert_eq!(one.sent().unwrap(), None);
-        one.stamp(Stamps::Sent).unwrap();
+        one.stamp(Stamps::Sent, false).unwrap();
         one.send(b"again").unwrap();
         assert_eq!(one.sent().unwrap().unwrap().0, 0);
     }
@@ -453,11 +489,20 @@ mod tests {
 
     #[test]
     fn what_is_no_stamp_is_none() {
-        assert_eq!(first_time(&[0; 48]), None);
-        assert_eq!(first_time(&[1; 15]), None);
-        assert_eq!(first_time(&[0xff; 48]), None);
+        assert_eq!(Stamp::read(&[0; 48]), Stamp::default());
+        assert_eq!(Stamp::read(&[1; 15]), Stamp::default());
+        assert_eq!(Stamp::read(&[0xff; 48]), Stamp::default());
         assert_eq!(number_of(&[0; 16]), None);
         assert_eq!(number_of(&[4; 12]), None);
+    }
+
+    #[test]
+    fn a_stamp_of_the_card_is_the_third_time() {
+        let data = [[1_i64, 7], [0, 0], [2, 9]].concat().into_iter().flat_map(i64::to_ne_bytes);
+        let both = Stamp { software: Some(1_000_000_007), hardware: Some(2_000_000_009) };
+        assert_eq!(Stamp::read(&data.collect::<Vec<u8>>()), both);
+        let software = Stamp { hardware: None, ..both };
+        assert_eq!(software.or(Stamp { software: None, ..both }), both);
     }
 
     #[test]

@@ -268,6 +268,11 @@ pub fn kill(pid: Pid) -> Result<()> {
     gone_is_fine(rustix::process::kill_process(pid, Signal::KILL)).on("kill", pid)
 }
 
+/// Asks `pid` to end. A process that is gone already is no error. kill(2), `SIGTERM`.
+pub fn end(pid: Pid) -> Result<()> {
+    gone_is_fine(rustix::process::kill_process(pid, Signal::TERM)).on("kill", pid)
+}
+
 /// Kills every process of the group that `leader` founded; a group that is gone is no error. kill(2), `SIGKILL`.
 pub fn kill_group(leader: Pid) -> Result<()> {
     gone_is_fine(rustix::process::kill_process_group(leader, Signal::KILL)).on("kill", leader)

@@ -10,7 +10,7 @@ use units::Nanos;
 
 use crate::frame::{Frame, Kind};
 use crate::link::{of_interface, of_packets};
-use crate::{ETHER_TYPE, ETHERNET, LONGEST};
+use crate::{Carrier, LONGEST};
 
 /// What is done to frames beside answering them: a truth that a measurement can be tried against.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +25,8 @@ pub struct Manner {
 #[derive(Debug)]
 pub struct Echo {
     socket: Socket,
-    /// The interface's own address, for raw frames.
-    mac: Option<Mac>,
+    /// The interface's own address and what frames are sent as, for raw ones.
+    raw: Option<(Mac, Carrier)>,
     manner: Manner,
 }
 
@@ -51,19 +51,19 @@ impl Echo {
             let hint = unbound(error.errno);
             Error::from(error).with_hint(hint)
         })?;
-        socket.stamp(Stamps::Received)?;
-        Ok(Self { socket, mac: None, manner })
+        socket.stamp(Stamps::Received, false)?;
+        Ok(Self { socket, raw: None, manner })
     }
 
-    /// Answers raw frames on `interface`.
+    /// Answers raw frames on `interface` that are sent as `carrier`.
     ///
     /// # Errors
     /// There is no such interface, or `CAP_NET_RAW` is missing.
-    pub fn raw(interface: &str, manner: Manner) -> failure::Result<Self> {
+    pub fn raw(interface: &str, carrier: Carrier, manner: Manner) -> failure::Result<Self> {
         let found = Interface::named(interface).map_err(of_interface)?;
-        let socket = Socket::packet(ETHER_TYPE, found.index, true).map_err(of_packets)?;
-        socket.stamp(Stamps::Received)?;
-        Ok(Self { socket, mac: Some(found.mac), manner })
+        let socket = Socket::packet(carrier.ether_type(), found.index, true).map_err(of_packets)?;
+        socket.stamp(Stamps::Received, false)?;
+        Ok(Self { socket, raw: Some((found.mac, carrier)), manner })
     }
 
     /// The address that it answers UDP on.
@@ -79,12 +79,12 @@ impl Echo {
     /// # Errors
     /// The socket is of use no more: its interface is gone.
     pub fn serve(&self) -> failure::Result<()> {
-        let mut buffer = vec![0; ETHERNET + LONGEST];
+        let mut buffer = vec![0; Carrier::Ptp.head() + LONGEST];
         loop {
             match self.socket.receive(&mut buffer) {
                 Ok(Some(received)) => {
                     let length = received.length.min(buffer.len());
-                    self.answer(&mut buffer[..length], received.stamp, received.from);
+                    self.answer(&mut buffer[..length], received.stamp.software, received.from);
                 }
                 Ok(None) => {
                     let _ = wait(&self.socket, 1_000_000_000);
@@ -99,7 +99,7 @@ impl Echo {
     /// Requests alone: two that echo do not answer each other for ever. A frame without the kernel's stamp, or with one of
     /// later than now, was here for a time that nobody knows, and its answer says so.
     fn answer(&self, bytes: &mut [u8], received_at: Option<u64>, from: Source) {
-        let header = if self.mac.is_some() { ETHERNET } else { 0 };
+        let header = self.raw.map_or(0, |(_, carrier)| carrier.head());
         let Some(frame) = bytes.get(header..).and_then(Frame::read) else { return };
         if frame.kind != Kind::Request || self.is_dropped(&frame) {
             return;
@@ -109,9 +109,9 @@ impl Echo {
         let residence = received_at.and_then(|received_at| Clock::Realtime.now().checked_sub(received_at));
         Frame { kind: Kind::Answer, residence, ..frame }.write(&mut bytes[header..]);
         // An answer that cannot be sent is a frame that was lost: whoever asked counts it.
-        let _ = match (from, self.mac) {
+        let _ = match (from, self.raw) {
             (Source::Internet(address), None) => self.socket.send_to(bytes, address),
-            (Source::Hardware(asked), Some(own)) if asked[0] & 1 == 0 => {
+            (Source::Hardware(asked), Some((own, _))) if asked[0] & 1 == 0 => {
                 bytes[..6].copy_from_slice(&asked);
                 bytes[6..12].copy_from_slice(&own);
                 self.socket.send(bytes)

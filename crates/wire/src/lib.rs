@@ -12,6 +12,7 @@
 //! assert_eq!(Frame::read(b"somebody else's"), None);
 //! ```
 
+mod carrier;
 pub mod echo;
 pub mod frame;
 pub mod latmon;
@@ -19,6 +20,7 @@ mod link;
 mod peer;
 pub mod pulse;
 
+pub use carrier::Carrier;
 pub use link::{Answer, Link, LinkOptions};
 pub use peer::Peer;
 

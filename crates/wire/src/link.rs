@@ -2,10 +2,10 @@
 
 use failure::Error;
 use sys::Errno;
-use sys::net::{Interface, Mac, Received, Socket, Source, Stamps, wait};
+use sys::net::{Interface, Mac, Received, Socket, Source, Stamp, Stamps, wait};
 
 use crate::frame::{Frame, GREETING, Kind};
-use crate::{ETHER_TYPE, ETHERNET, LONGEST, Peer};
+use crate::{Carrier, LONGEST, Peer};
 
 /// How frames are sent and awaited.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,10 @@ pub struct LinkOptions {
     pub priority: Option<u32>,
     /// For how many microseconds a wait asks the driver before it sleeps.
     pub busy_poll: Option<u32>,
+    /// Whether the network card stamps frames too.
+    pub by_card: bool,
+    /// What raw frames are sent as.
+    pub carrier: Carrier,
     /// What tells its run from others.
     pub run: u64,
     /// What tells it from the run's other threads.
@@ -29,8 +33,8 @@ pub enum Answer {
     To {
         /// The frame's number, from 0.
         number: u64,
-        /// When the kernel took the answer in, in nanoseconds of `CLOCK_REALTIME`.
-        received: Option<u64>,
+        /// When the answer came.
+        received: Stamp,
         /// How long the peer had the frame, in nanoseconds; none where it does not say.
         residence: Option<u64>,
     },
@@ -64,7 +68,7 @@ impl Link {
     pub fn open(peer: &Peer, options: LinkOptions) -> failure::Result<Self> {
         let (sends, receives, head) = match peer {
             Peer::Udp(..) => udp(peer)?,
-            Peer::Raw(interface, mac) => raw(interface, *mac)?,
+            Peer::Raw(interface, mac) => raw(interface, *mac, options.carrier)?,
         };
         let sockets = [&sends, &receives];
         for socket in sockets {
@@ -77,7 +81,7 @@ impl Link {
             Error::from(error)
                 .with_hint("busy polling needs CAP_NET_ADMIN: run as root, or use --receive spin")
         })?;
-        receives.stamp(Stamps::Received)?;
+        receives.stamp(Stamps::Received, options.by_card)?;
         let size = options.size.clamp(crate::frame::SHORTEST, LONGEST);
         let mut frame = head.clone();
         frame.resize(head.len() + size, 0);
@@ -88,14 +92,18 @@ impl Link {
             options,
             header: head.len(),
             frame,
-            buffer: vec![0; ETHERNET + LONGEST + 64],
+            buffer: vec![0; Carrier::Ptp.head() + LONGEST + 64],
             noted_from: 0,
             sent: 0,
         };
         link.greet()?;
         // From here on the kernel numbers what it notes from 0, as this link numbers frames.
-        link.sends.stamp(Stamps::Sent)?;
+        link.number_anew()?;
         Ok(link)
+    }
+
+    fn number_anew(&self) -> sys::Result<()> {
+        self.sends.stamp(Stamps::Sent, self.options.by_card)
     }
 
     fn greet(&mut self) -> failure::Result<()> {
@@ -131,7 +139,10 @@ impl Link {
     fn unanswered(&self, errno: Option<Errno>) -> Error {
         let (whom, listen) = match &self.peer {
             Peer::Udp(address, _) => (address.to_string(), format!("--listen {address}")),
-            Peer::Raw(interface, _) => (format!("raw frames on {interface}"), "--interface NAME".into()),
+            Peer::Raw(interface, _) => {
+                let frames = if self.options.carrier == Carrier::Ptp { " --ptp-frames" } else { "" };
+                (format!("raw frames on {interface}"), format!("--interface NAME{frames}"))
+            }
         };
         let why = errno.map_or("within a second".into(), |errno| {
             sys::Error::new("send", errno).to_string().trim_start_matches("send: ").to_owned()
@@ -146,6 +157,7 @@ impl Link {
         let LinkOptions { run, thread, .. } = self.options;
         let frame = Frame { kind: Kind::Request, run, thread, number, residence: None };
         frame.write(&mut self.frame[self.header..]);
+        self.options.carrier.number(&mut self.frame[..self.header], number);
     }
 
     #[inline]
@@ -166,7 +178,7 @@ impl Link {
         self.write(number);
         if let Err(errno) = self.send_frame() {
             // Whether the kernel has given a number to a frame that it did not send depends on its version.
-            let _ = self.sends.stamp(Stamps::Sent);
+            let _ = self.number_anew();
             self.noted_from = number;
             return Err(errno);
         }
@@ -213,10 +225,10 @@ impl Link {
         wait(&self.receives, nanos)
     }
 
-    /// The next note of when a frame was given to the driver: its number, and the time in nanoseconds of
-    /// `CLOCK_REALTIME`. One system call a note, no allocation.
+    /// The next note of when a frame was sent: its number, and a time. Those of driver and card come one after the other, the
+    /// card's perhaps after the answer. One system call a note, no allocation.
     #[inline]
-    pub fn noted(&mut self) -> Option<(u64, u64)> {
+    pub fn noted(&mut self) -> Option<(u64, Stamp)> {
         let (which, stamp) = self.sends.sent().ok().flatten()?;
         // The kernel's number has 32 bits; notes are read long before it comes round.
         let latest = self.sent.saturating_sub(self.noted_from);
@@ -241,13 +253,14 @@ fn udp(peer: &Peer) -> failure::Result<(Socket, Socket, Vec<u8>)> {
     Ok((sends, receives, Vec::new()))
 }
 
-fn raw(interface: &str, mac: Option<Mac>) -> failure::Result<(Socket, Socket, Vec<u8>)> {
+fn raw(interface: &str, mac: Option<Mac>, carrier: Carrier) -> failure::Result<(Socket, Socket, Vec<u8>)> {
     let found = Interface::named(interface).map_err(of_interface)?;
-    let sends = Socket::packet(ETHER_TYPE, found.index, false).map_err(of_packets)?;
-    let receives = Socket::packet(ETHER_TYPE, found.index, true).map_err(of_packets)?;
+    let sends = Socket::packet(carrier.ether_type(), found.index, false).map_err(of_packets)?;
+    let receives = Socket::packet(carrier.ether_type(), found.index, true).map_err(of_packets)?;
     let mut head = mac.unwrap_or([0xff; 6]).to_vec();
     head.extend(found.mac);
-    head.extend(ETHER_TYPE.to_be_bytes());
+    head.extend(carrier.ether_type().to_be_bytes());
+    head.extend(carrier.message());
     Ok((sends, receives, head))
 }
 

@@ -23,14 +23,45 @@ pub enum Device {
     /// GPIO lines that a process of the host has at this socket: vhost-user-gpio (VIRTIO 1.2, section 5.18). They belong to no
     /// guest alone, so that the lines of two guests can be joined.
     Gpio(PathBuf),
-    /// A network card (virtio) at one end of a cable: datagrams between two sockets of the host, each of which is another guest's
-    /// own.
+    /// A network card at one end of a cable: datagrams between two sockets of the host, each of which is another guest's own.
     Network {
+        /// Its sort.
+        card: Card,
         /// This guest's, which QEMU makes.
         own: PathBuf,
         /// The other's, which may come later: until then frames are lost.
         peer: PathBuf,
     },
+}
+
+/// A sort of network card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Card {
+    /// virtio: it stamps no frames.
+    Virtio,
+    /// Intel's 82576 (QEMU 8.0), which stamps frames by a clock of its own: each that it sends, and messages of PTP that it
+    /// receives.
+    Igb,
+}
+
+impl Card {
+    const ALL: [Self; 2] = [Self::Virtio, Self::Igb];
+
+    /// What stands before the sockets.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Virtio => "network:",
+            Self::Igb => "igb:",
+        }
+    }
+
+    /// QEMU's name for it.
+    fn model(self) -> &'static str {
+        match self {
+            Self::Virtio => "virtio-net-pci",
+            Self::Igb => "igb",
+        }
+    }
 }
 
 /// What a device asks of the board.
@@ -44,9 +75,8 @@ pub(crate) enum Board {
     WithIommu,
 }
 
-/// What stands before the sockets of devices that have some.
+/// What stands before the socket of GPIO lines.
 const GPIO: &str = "gpio:";
-const NETWORK: &str = "network:";
 
 /// A path in a value of QEMU's: a comma ends it, two are one.
 fn escaped(path: &Path) -> String {
@@ -83,12 +113,12 @@ impl Device {
                 let path = escaped(socket);
                 vec!["-chardev".into(), format!("socket,id=lines,path={path}"), "-device".into(), lines]
             }
-            Self::Network { own, peer } => {
+            Self::Network { card, own, peer } => {
                 let [local, remote] = [own, peer].map(|path| escaped(path));
                 let cable = format!(
                     "dgram,id=cable,local.type=unix,local.path={local},remote.type=unix,remote.path={remote}"
                 );
-                let card = format!("virtio-net-pci,netdev=cable,mac={}", hardware_address(own));
+                let card = format!("{},netdev=cable,mac={}", card.model(), hardware_address(own));
                 vec!["-netdev".into(), cable, "-device".into(), card]
             }
         }
@@ -114,7 +144,8 @@ impl Device {
             Self::EduVfio => &["vfio_iommu_type1", "vfio_pci"],
             Self::Hpet => &[],
             Self::Gpio(_) => &["virtio_pci", "gpio_virtio"],
-            Self::Network { .. } => &["virtio_pci", "virtio_net"],
+            Self::Network { card: Card::Virtio, .. } => &["virtio_pci", "virtio_net"],
+            Self::Network { card: Card::Igb, .. } => &["igb"],
         }
     }
 
@@ -139,7 +170,7 @@ impl FromStr for Device {
             "hpet" => Ok(Self::Hpet),
             _ => with_sockets(text).ok_or_else(|| {
                 Error::new(format!(
-                    "there is no device `{text}` for guests: edu-uio, edu-vfio, hpet, gpio:SOCKET, network:OWN:PEER"
+                    "there is no device `{text}` for guests: edu-uio, edu-vfio, hpet, gpio:SOCKET, network:OWN:PEER, igb:OWN:PEER"
                 ))
             }),
         }
@@ -151,9 +182,11 @@ fn with_sockets(text: &str) -> Option<Device> {
     if let Some(socket) = text.strip_prefix(GPIO) {
         return (!socket.is_empty()).then(|| Device::Gpio(socket.into()));
     }
-    let (own, peer) = text.strip_prefix(NETWORK)?.split_once(':')?;
+    let sockets = |card: Card| Some((card, text.strip_prefix(card.prefix())?));
+    let (card, sockets) = Card::ALL.into_iter().find_map(sockets)?;
+    let (own, peer) = sockets.split_once(':')?;
     let is_cable = !own.is_empty() && !peer.is_empty() && own != peer;
-    is_cable.then(|| Device::Network { own: own.into(), peer: peer.into() })
+    is_cable.then(|| Device::Network { card, own: own.into(), peer: peer.into() })
 }
 
 impl fmt::Display for Device {
@@ -163,7 +196,9 @@ impl fmt::Display for Device {
             Self::EduVfio => to.write_str("edu-vfio"),
             Self::Hpet => to.write_str("hpet"),
             Self::Gpio(socket) => write!(to, "{GPIO}{}", socket.display()),
-            Self::Network { own, peer } => write!(to, "{NETWORK}{}:{}", own.display(), peer.display()),
+            Self::Network { card, own, peer } => {
+                write!(to, "{}{}:{}", card.prefix(), own.display(), peer.display())
+            }
         }
     }
 }
@@ -188,13 +223,15 @@ mod tests {
 
     #[test]
     fn a_device_is_written_as_it_is_read() {
-        for text in ["edu-uio", "edu-vfio", "hpet", "gpio:/run/a,b", "network:a:b"] {
+        for text in ["edu-uio", "edu-vfio", "hpet", "gpio:/run/a,b", "network:a:b", "igb:a:b"] {
             let device: Device = text.parse().unwrap();
             assert_eq!(device.to_string(), text);
             let json = serde_json::to_string(&device).unwrap();
             assert_eq!(serde_json::from_str::<Device>(&json).unwrap(), device);
         }
-        for text in ["", "edu", "gpio", "gpio:", "network:", "network:a", "network:a:", "network:a:a"] {
+        for text in
+            ["", "edu", "gpio", "gpio:", "network:", "network:a", "network:a:", "network:a:a", "igb:a"]
+        {
             let error = text.parse::<Device>().unwrap_err();
             assert!(error.message.contains("gpio:SOCKET"), "{error}");
         }

@@ -2,6 +2,7 @@
 
 use record::Grid;
 use sys::Errno;
+use sys::net::Stamp;
 use sys::shared::Word;
 use wire::Answer;
 
@@ -45,8 +46,10 @@ pub struct Flight {
     highest: u64,
     /// For each of the latest frames, whether it was answered.
     answered: Vec<bool>,
-    /// For each of them, its number and when the driver was given it.
-    noted: Vec<(u64, u64)>,
+    /// For each of them, its number and when it was sent.
+    noted: Vec<(u64, Stamp)>,
+    /// A response that is split when the next one has come: a card's note of a frame can come after the answer.
+    unsplit: Option<Response>,
 }
 
 /// What an answer is.
@@ -69,7 +72,8 @@ impl Flight {
             of_phase: 0,
             highest: 0,
             answered: vec![false; WINDOW as usize],
-            noted: vec![(u64::MAX, 0); WINDOW as usize],
+            noted: vec![(u64::MAX, Stamp::default()); WINDOW as usize],
+            unsplit: None,
         }
     }
 
@@ -98,13 +102,14 @@ impl Flight {
     fn take_notes(&mut self, line: &mut impl Line) {
         for _ in 0..WINDOW {
             let Some((number, stamp)) = line.noted() else { return };
+            let stamp = stamp.or(self.noted(number));
             self.noted[(number % WINDOW) as usize] = (number, stamp);
         }
     }
 
-    fn noted(&self, number: u64) -> Option<u64> {
+    fn noted(&self, number: u64) -> Stamp {
         let (noted, stamp) = self.noted[(number % WINDOW) as usize];
-        (noted == number).then_some(stamp)
+        if noted == number { stamp } else { Stamp::default() }
     }
 }
 
@@ -114,15 +119,52 @@ impl Default for Flight {
     }
 }
 
+/// How far the clocks of stamps lie apart from that of the cycles, at one moment.
+#[derive(Clone, Copy)]
+struct Offsets {
+    kernel: Offset,
+    card: Option<Offset>,
+}
+
+impl Offsets {
+    fn read(line: &mut impl Line, tally: &mut Tally<'_>) -> Self {
+        let card = line.card();
+        if let Some(card) = card {
+            tally.read_card(card.width);
+        }
+        Self { kernel: line.offset(), card }
+    }
+}
+
 /// How a cycle ended.
 struct Ended {
     /// When it began, and when its last answer was there or was given up.
     begin: u64,
     end: u64,
-    /// The clock of the stamps before it began.
-    offset: Offset,
-    /// Its last answer: number, stamp, residence. None where an answer is missing.
-    last: Option<(u64, Option<u64>, Option<u64>)>,
+    /// The clocks of the stamps before it began.
+    before: Offsets,
+    /// Its last answer. None where an answer is missing.
+    last: Option<Last>,
+}
+
+/// The answer that ended a cycle.
+#[derive(Clone, Copy)]
+struct Last {
+    number: u64,
+    received: Stamp,
+    /// How long the peer says that it had the frame.
+    residence: Option<u64>,
+}
+
+/// A response before it is split.
+#[derive(Clone, Copy)]
+struct Response {
+    cycle: u64,
+    begin: u64,
+    end: u64,
+    /// The clocks of the stamps before it and after it.
+    offsets: [Offsets; 2],
+    last: Last,
 }
 
 /// Runs `task.cycles` cycles and accounts for each: it was answered and its response is recorded, an answer had not come
@@ -204,15 +246,39 @@ fn go_round<L: Line>(
         let begun = skip(task, cycle, now, stopped, recorder, tally);
         let ended = send_and_wait(line, task, flight, tally);
         flight.take_notes(line);
-        let offset = line.offset();
-        account(task, begun, &ended, offset, flight, recorder, tally);
+        let after = Offsets::read(line, tally);
+        if let Some(response) = account(task, begun, &ended, after, recorder, tally) {
+            // What the card stamps is known later.
+            let settled = match after.card {
+                Some(_) => flight.unsplit.replace(response),
+                None => Some(response),
+            };
+            settled.into_iter().for_each(|response| enter_parts(&response, flight, tally));
+        }
         if ended.end.saturating_sub(ended.begin) >= task.stop_at {
             recorder.stopped_by_latency();
             board::stop(board, ended.end);
         }
         cycle = begun + 1;
     }
+    if let Some(response) = flight.unsplit.take() {
+        await_note(line, flight, response.last.number);
+        enter_parts(&response, flight, tally);
+    }
     Ok(())
+}
+
+/// Waits a little for the card's note of the last frame.
+fn await_note(line: &mut impl Line, flight: &mut Flight, number: u64) {
+    const STEP: u64 = 1_000_000;
+    const STEPS: u32 = 50;
+    for _ in 0..STEPS {
+        flight.take_notes(line);
+        let wake = line.now() + STEP;
+        if flight.noted(number).hardware.is_some() || line.sleep_until(wake).is_err() {
+            return;
+        }
+    }
 }
 
 /// Misses the cycles from `cycle` on that are over, of those that were due until the run was `stopped`; returns the one
@@ -235,7 +301,7 @@ fn skip(
 }
 
 fn send_and_wait<L: Line>(line: &mut L, task: &Task, flight: &mut Flight, tally: &mut Tally<'_>) -> Ended {
-    let offset = line.offset();
+    let before = Offsets::read(line, tally);
     let begin = line.now();
     flight.of_cycle = flight.next;
     for _ in 0..task.frames {
@@ -258,17 +324,17 @@ fn send_and_wait<L: Line>(line: &mut L, task: &Task, flight: &mut Flight, tally:
                 tally.answer(is_behind, of(taken));
                 open -= u64::from(taken == Taken::InTime);
                 if open == 0 {
-                    return Ended { begin, end, offset, last: Some((number, received, residence)) };
+                    return Ended { begin, end, before, last: Some(Last { number, received, residence }) };
                 }
             }
             Ok(Some(Answer::Foreign)) => tally.foreign(),
             Err(Errno::INTR) => {}
             Err(_) => tally.refused(),
-            Ok(None) => return Ended { begin, end, offset, last: None },
+            Ok(None) => return Ended { begin, end, before, last: None },
         }
         // What comes without pause, and what is wrong each time, ends with the cycle.
         if end >= until.saturating_add(task.grid.interval) {
-            return Ended { begin, end, offset, last: None };
+            return Ended { begin, end, before, last: None };
         }
     }
 }
@@ -285,64 +351,89 @@ fn of(taken: Taken) -> super::tally::Answered {
     }
 }
 
+/// Enters how long a cycle took; its response, where it has one.
 fn account(
     task: &Task,
     cycle: u64,
     ended: &Ended,
-    offset: Offset,
-    flight: &Flight,
+    after: Offsets,
     recorder: &mut Recorder<'_>,
     tally: &mut Tally<'_>,
-) {
-    let length = ended.end.saturating_sub(ended.begin);
-    let Some((number, received, residence)) = ended.last else {
+) -> Option<Response> {
+    let Ended { begin, end, before, last } = *ended;
+    let length = end.saturating_sub(begin);
+    let Some(last) = last else {
         // It is late by what it was waited for, however late the thread was.
         let due = task.grid.due(cycle);
         recorder.missed(&task.grid, cycle..cycle + 1, due.saturating_add(length));
         tally.unanswered();
-        return;
+        return None;
     };
     recorder.observed(cycle, length);
     recorder.placed(cycle);
     tally.answered_cycle();
-    match split(ended, offset, flight.noted(number), received, residence) {
-        Ok(split) => tally.split(cycle, length, &split),
+    Some(Response { cycle, begin, end, offsets: [before, after], last })
+}
+
+fn enter_parts(response: &Response, flight: &Flight, tally: &mut Tally<'_>) {
+    let length = response.end.saturating_sub(response.begin);
+    match split(response, flight.noted(response.last.number)) {
+        Ok(split) => tally.split(response.cycle, length, &split),
         Err(why) => tally.unsplit(why),
     }
 }
 
 /// Lays a response into parts. Stamps within the tolerance are moved into it, so that the parts' sum is the whole.
-fn split(
-    ended: &Ended,
-    offset: Offset,
-    sent: Option<u64>,
-    received: Option<u64>,
-    residence: Option<u64>,
-) -> Result<Split, Why> {
-    let slack = TOLERANCE.saturating_add(ended.offset.width).saturating_add(offset.width);
-    if offset.nanos.abs_diff(ended.offset.nanos) > slack {
+fn split(response: &Response, sent: Stamp) -> Result<Split, Why> {
+    let Response { begin, end, offsets: [before, after], last, .. } = *response;
+    let slack = TOLERANCE.saturating_add(before.kernel.width).saturating_add(after.kernel.width);
+    if before.kernel.nanos.abs_diff(after.kernel.nanos) > slack {
         return Err(Why::ClockSet);
     }
-    let on_clock = |stamp: u64| stamp.wrapping_add_signed(offset.nanos.wrapping_neg());
-    let sent = on_clock(sent.ok_or(Why::NotStampedSent)?);
-    let received = on_clock(received.ok_or(Why::NotStampedReceived)?);
-    let is_within =
-        |stamp: u64| stamp.saturating_add(slack) >= ended.begin && stamp <= ended.end.saturating_add(slack);
-    if !is_within(sent) || !is_within(received) || received.saturating_add(slack) < sent {
+    let on_clock = |stamp: u64| stamp.wrapping_add_signed(after.kernel.nanos.wrapping_neg());
+    let sent_at = on_clock(sent.software.ok_or(Why::NotStampedSent)?);
+    let received_at = on_clock(last.received.software.ok_or(Why::NotStampedReceived)?);
+    let is_within = |stamp: u64| stamp.saturating_add(slack) >= begin && stamp <= end.saturating_add(slack);
+    if !is_within(sent_at) || !is_within(received_at) || received_at.saturating_add(slack) < sent_at {
         return Err(Why::Contradictory);
     }
-    let sent = sent.clamp(ended.begin, ended.end);
-    let received = received.clamp(sent, ended.end);
-    let away = received - sent;
+    let sent_at = sent_at.clamp(begin, end);
+    let received_at = received_at.clamp(sent_at, end);
+    let [left, came] = by_card(response, sent, [sent_at, received_at]);
+    let away = came.unwrap_or(received_at) - left.unwrap_or(sent_at);
     // A peer that claims to have had a frame for longer than it was away does not know.
-    let peer = residence.filter(|&residence| residence <= away.saturating_add(slack));
+    let peer = last.residence.filter(|&residence| residence <= away.saturating_add(slack));
     let at_peer = peer.unwrap_or_default().min(away);
     Ok(Split {
-        send: sent - ended.begin,
+        send: sent_at - begin,
+        transmit: left.map(|left| left - sent_at),
         wire: away - at_peer,
         peer: peer.map(|_| at_peer),
-        receive: ended.end - received,
+        deliver: came.map(|came| received_at - came),
+        receive: end - received_at,
     })
+}
+
+/// When the frame left the card and when its answer came there, between the two stamps of the kernel. None where the card did
+/// not stamp, or by a clock that was set meanwhile, or at a time that cannot be.
+fn by_card(response: &Response, sent: Stamp, [from, to]: [u64; 2]) -> [Option<u64>; 2] {
+    /// A card's clock may go so much faster or slower: parts in a million (`ptp_clock_info.max_adj` is less on most).
+    const DRIFT: u64 = 1_000;
+    let [Some(before), Some(after)] = response.offsets.map(|offsets| offsets.card) else { return [None; 2] };
+    let widths = before.width.saturating_add(after.width);
+    let slack = TOLERANCE.saturating_add(widths);
+    let drift = response.end.saturating_sub(response.begin) / 1_000_000 * DRIFT;
+    if before.nanos.abs_diff(after.nanos) > slack.saturating_add(drift) {
+        return [None; 2];
+    }
+    // The frame left soon after the first reading, the answer came shortly before the second.
+    let at = |stamp: Option<u64>, offset: Offset, from: u64| {
+        let at = stamp?.wrapping_add_signed(offset.nanos.wrapping_neg());
+        let is_within = at.saturating_add(slack) >= from && at <= to.saturating_add(slack);
+        is_within.then(|| at.clamp(from, to))
+    };
+    let left = at(sent.hardware, before, from);
+    [left, at(response.last.received.hardware, after, left.unwrap_or(from))]
 }
 
 #[cfg(test)]

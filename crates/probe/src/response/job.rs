@@ -7,8 +7,9 @@ use record::{Header, Own, Sample, Series};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Seed};
 
-use super::{Thread, tally};
+use super::{Thread, card, tally};
 use crate::job::{OwnJob, Place, Ready, Seen};
+use crate::keeper::Keeper;
 use crate::limits;
 
 /// How long until frames are answered.
@@ -34,17 +35,18 @@ impl ResponseJob {
             cycles: header.plan.activations(setup.interval),
         }
     }
+
+    /// What a thread has counted, its account of cycles apart.
+    fn counted(&self, seen: &Seen<'_>, worst: &[Sample]) -> ResponseSeries {
+        let counted = tally::read(seen.words, worst, self.setup.parts());
+        ResponseSeries { first_due: seen.began(), warm_up: seen.view.warm_up(), ..counted }
+    }
 }
 
 /// What tells this run's frames from those of others, and of others that have the same seed.
 fn frames_of_run(seed: Option<Seed>) -> u64 {
     let now = sys::clock::Clock::Realtime.now() ^ u64::from(std::process::id()).rotate_left(40);
     Seed(seed.unwrap_or(Seed(0)).0 ^ now).stream("frames").below(u64::MAX)
-}
-
-/// What a thread has counted, its account of cycles apart.
-fn counted(seen: &Seen<'_>, worst: &[Sample]) -> ResponseSeries {
-    ResponseSeries { first_due: seen.began(), warm_up: seen.view.warm_up(), ..tally::read(seen.words, worst) }
 }
 
 impl OwnJob for ResponseJob {
@@ -71,20 +73,24 @@ impl OwnJob for ResponseJob {
         if *receive == Receive::Spin { limits::spin(*patience, *interval, for_all) } else { Ok(()) }
     }
 
+    fn hold(&self) -> Result<Option<Keeper>, Error> {
+        card::hold(&self.setup)
+    }
+
     fn prepare(&self, place: Place) -> Result<Box<dyn Ready + '_>, Error> {
         Ok(Box::new(Thread::prepare(self, place)?))
     }
 
     /// Cycles are for the journal's reader to account for.
     fn so_far(&self, seen: &Seen<'_>) -> Option<Own> {
-        Some(Own::Response(counted(seen, &[])))
+        Some(Own::Response(self.counted(seen, &[])))
     }
 
     fn series(&self, seen: &Seen<'_>) -> Own {
         Own::Response(ResponseSeries {
             expected: seen.expected,
             missed: seen.view.missed(),
-            ..counted(seen, seen.worst)
+            ..self.counted(seen, seen.worst)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Responses: how long until a frame is answered, and where that time goes. The loop is [`engine::run`]; the way to the
 //! peer is a [`line::Line`], what is counted a [`tally::Tally`].
 
+mod card;
 pub mod engine;
 mod job;
 pub mod line;
@@ -10,7 +11,7 @@ use failure::Error;
 use record::Grid;
 use record::instrument::response::Receive;
 use sys::shared::Word;
-use wire::{Link, LinkOptions, Peer};
+use wire::{Carrier, Link, LinkOptions, Peer};
 
 use crate::board::Recorder;
 use crate::job::{Place, Ready};
@@ -40,10 +41,13 @@ impl<'a> Thread<'a> {
             size: setup.size as usize,
             priority: setup.socket_priority,
             busy_poll: (setup.receive == Receive::BusyPoll).then_some(BUSY_POLL),
+            by_card: setup.hardware_stamps,
+            carrier: if setup.ptp_frames { Carrier::Ptp } else { Carrier::Plain },
             run: job.run,
             thread: place.index as u32,
         };
-        let line = Network::new(Link::open(&peer, options)?, setup.receive == Receive::Spin);
+        let clock = card::clock(setup)?;
+        let line = Network::new(Link::open(&peer, options)?, clock, setup.receive == Receive::Spin);
         Ok(Self { job, place, line, flight: Flight::new() })
     }
 }

@@ -14,7 +14,13 @@ const WORST: usize = crate::board::WORST;
 /// Words of a worst response: its length, its cycle and its parts.
 const WORST_WORDS: usize = 2 + PARTS;
 
-const PARTS: usize = PartName::ALL.len();
+/// All parts, in the order in which words and splits have them.
+const ALL: [PartName; PARTS] = PartName::WITH_HARDWARE;
+
+const PARTS: usize = PartName::WITH_HARDWARE.len();
+
+/// Why responses are not split, in number.
+const REASONS: usize = 4;
 
 /// A part that nothing is known of.
 const UNKNOWN: u64 = u64::MAX;
@@ -34,7 +40,9 @@ mod at {
     pub const SPLIT: usize = 10;
     // As many as there are reasons.
     pub const UNSPLIT: usize = SPLIT + crate::part::SUMMARY_WORDS;
-    pub const WORST: usize = 24;
+    // Count, sum, least and greatest.
+    pub const READINGS: usize = UNSPLIT + super::REASONS;
+    pub const WORST: usize = READINGS + crate::part::SUMMARY_WORDS;
     pub const PARTS: usize = WORST + super::WORST * super::WORST_WORDS;
 }
 
@@ -46,17 +54,22 @@ pub const WORDS: usize = at::PARTS + PARTS * part::WORDS;
 pub struct Split {
     /// Until the driver had the frame.
     pub send: u64,
-    /// Under way, with the time at the peer where that is not known.
+    /// Until the card had sent it.
+    pub transmit: Option<u64>,
+    /// Under way, with the times before, at the peer and after where those are not known.
     pub wire: u64,
     /// At the peer.
     pub peer: Option<u64>,
+    /// From the card to the kernel.
+    pub deliver: Option<u64>,
     /// From the kernel to the thread.
     pub receive: u64,
 }
 
 impl Split {
     fn parts(&self) -> [u64; PARTS] {
-        [self.send, self.wire, self.peer.unwrap_or(UNKNOWN), self.receive]
+        let Self { send, transmit, wire, peer, deliver, receive } = *self;
+        [Some(send), transmit, Some(wire), peer, deliver, Some(receive)].map(|part| part.unwrap_or(UNKNOWN))
     }
 }
 
@@ -163,6 +176,13 @@ impl<'a> Tally<'a> {
         self.add(at::UNSPLIT + why as usize, 1);
     }
 
+    /// A reading of the card's clock took so long, in nanoseconds.
+    pub fn read_card(&mut self, width: u64) {
+        if let Some(words) = self.words.get(at::READINGS..at::WORST) {
+            part::sum_up(words, width);
+        }
+    }
+
     /// The parts of the response of a cycle.
     pub fn split(&mut self, cycle: u64, length: u64, split: &Split) {
         if self.words.is_empty() {
@@ -202,8 +222,8 @@ fn part_words(words: &[Word], index: usize) -> &[Word] {
 }
 
 /// What the parent reads of a tally: exact once the thread has ended, a moment old before. Accounts of cycles are for it
-/// to add; `worst` are those that the board keeps.
-pub fn read(words: &[Word], worst: &[Sample]) -> ResponseSeries {
+/// to add; `worst` are those that the board keeps, `names` the parts that its responses consist of.
+pub fn read(words: &[Word], worst: &[Sample], names: &[PartName]) -> ResponseSeries {
     let value = |place: usize| words[place].get();
     // Answers first: one that comes meanwhile is to a frame that was sent before.
     let (answered, late, sent) = (value(at::ANSWERED), value(at::LATE), value(at::SENT));
@@ -220,31 +240,33 @@ pub fn read(words: &[Word], worst: &[Sample]) -> ResponseSeries {
         silent_cycles: value(at::SILENT),
     };
     let unsplit = |why: Why| value(at::UNSPLIT + why as usize);
-    let part = |(index, name)| Part { name, took: part::histogram(part_words(words, index)) };
+    let places = || ALL.iter().enumerate().filter(|(_, name)| names.contains(name));
+    let part = |(place, &name)| Part { name, took: part::histogram(part_words(words, place)) };
+    let kept: Vec<usize> = places().map(|(place, _)| place).collect();
     ResponseSeries {
         skipped: value(at::SKIPPED),
         frames,
         split: part::summary(&words[at::SPLIT..at::UNSPLIT]),
-        parts: PartName::ALL.into_iter().enumerate().map(part).collect(),
+        parts: places().map(part).collect(),
         unsplit: Unsplit {
             clock_set: unsplit(Why::ClockSet),
             not_stamped_sent: unsplit(Why::NotStampedSent),
             not_stamped_received: unsplit(Why::NotStampedReceived),
             contradictory: unsplit(Why::Contradictory),
         },
-        worst_parts: worst.iter().map(|sample| parts_of(words, sample)).collect(),
+        worst_parts: worst.iter().map(|sample| parts_of(words, sample, &kept)).collect(),
+        card_readings: part::summary(&words[at::READINGS..at::WORST]),
         ..ResponseSeries::default()
     }
 }
 
-/// The parts of one of the worst responses, if they were kept.
-fn parts_of(words: &[Word], sample: &Sample) -> Fact<Vec<Option<Nanos>>> {
+/// The parts at `places` of one of the worst responses, if they were kept.
+fn parts_of(words: &[Word], sample: &Sample, places: &[usize]) -> Fact<Vec<Option<Nanos>>> {
     let kept = words[at::WORST..at::PARTS].chunks_exact(WORST_WORDS);
     let mut found = kept.filter(|words| {
         words[0].get() == sample.latency.0 && words[1].get() == sample.activation && sample.latency.0 > 0
     });
     let Some(words) = found.next() else { return Fact::Absent };
-    Fact::Value(
-        words[2..].iter().map(|word| Some(Nanos(word.get())).filter(|took| took.0 != UNKNOWN)).collect(),
-    )
+    let took = |&place: &usize| Some(Nanos(words[2 + place].get())).filter(|took| took.0 != UNKNOWN);
+    Fact::Value(places.iter().map(took).collect())
 }

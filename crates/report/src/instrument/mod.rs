@@ -125,6 +125,7 @@ macro_rules! shown {
         pub(crate) fn own_figures(series: &Series) -> OwnFigures {
             let shown = match &series.own {
                 Own::Timer(timer) if timer.contexts.is_some() => &timer::WITH_CONTEXTS,
+                Own::Response(response) if response.is_stamped_by_card() => &response::WITH_HARDWARE,
                 $(Own::$variant(_) => &$module::SHOWN),+
             };
             OwnFigures::of(shown.own, series)
@@ -134,8 +135,9 @@ macro_rules! shown {
 
 /// Of the instrument that measured.
 pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
-    match plan.timer() {
-        Some(timer) if timer.contexts => &timer::WITH_CONTEXTS,
+    match &plan.instrument {
+        InstrumentPlan::Timer(timer) if timer.contexts => &timer::WITH_CONTEXTS,
+        InstrumentPlan::Response(response) if response.hardware_stamps => &response::WITH_HARDWARE,
         _ => by_name(plan),
     }
 }

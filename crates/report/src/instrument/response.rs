@@ -7,23 +7,28 @@ use units::Nanos;
 use super::{Account, Page, Shown, measured, unless};
 use crate::rows::{Form, OwnFigure, Row};
 
-pub(super) static SHOWN: Shown = Shown {
+const SEND: OwnFigure = part("max send", |series| longest(series, PartName::Send));
+const TRANSMIT: OwnFigure = part("max transmit", |series| longest(series, PartName::Transmit));
+const WIRE: OwnFigure = part("max wire", |series| longest(series, PartName::Wire));
+const PEER: OwnFigure = part("max peer", |series| longest(series, PartName::Peer));
+const DELIVER: OwnFigure = part("max deliver", |series| longest(series, PartName::Deliver));
+const RECEIVE: OwnFigure = part("max receive", |series| longest(series, PartName::Receive));
+const LOST: OwnFigure =
+    OwnFigure { name: "lost frames", of: |series| Some(series.response()?.frames.lost), form: Form::Count };
+
+const fn part(name: &'static str, of: fn(&Series) -> Option<u64>) -> OwnFigure {
+    OwnFigure { name, of, form: Form::Longest }
+}
+
+const OF_CYCLES: &str = "* of all cycles due: one that was not answered counts with the time that it was waited for, one that was skipped \
+    with how late it would have been; - means too few samples, or nothing known";
+
+/// With the parts that the kernel's stamps tell apart.
+pub(super) static SHOWN: Shown = OF_SOFTWARE;
+
+const OF_SOFTWARE: Shown = Shown {
     corner: |plan| format!("responses, {}, us", measured(plan)),
-    own: &[
-        OwnFigure { name: "max send", of: |series| longest(series, PartName::Send), form: Form::Longest },
-        OwnFigure { name: "max wire", of: |series| longest(series, PartName::Wire), form: Form::Longest },
-        OwnFigure { name: "max peer", of: |series| longest(series, PartName::Peer), form: Form::Longest },
-        OwnFigure {
-            name: "max receive",
-            of: |series| longest(series, PartName::Receive),
-            form: Form::Longest,
-        },
-        OwnFigure {
-            name: "lost frames",
-            of: |series| Some(series.response()?.frames.lost),
-            form: Form::Count,
-        },
-    ],
+    own: &[SEND, WIRE, PEER, RECEIVE, LOST],
     rows: &[
         Row::Own(0),
         Row::Own(1),
@@ -36,8 +41,7 @@ pub(super) static SHOWN: Shown = Shown {
     ],
     corrects: true,
     notes: &[
-        "* of all cycles due: one that was not answered counts with the time that it was waited for, one that was skipped \
-         with how late it would have been; - means too few samples, or nothing known",
+        OF_CYCLES,
         "parts, each by its own longest: send until the driver has the frame, wire there and back, peer from its kernel \
          to its answer, receive from the own kernel to the thread",
     ],
@@ -78,6 +82,33 @@ pub(super) static SHOWN: Shown = Shown {
     },
 };
 
+/// With those that the stamps of a network card tell apart.
+pub(super) static WITH_HARDWARE: Shown = Shown {
+    own: &[SEND, TRANSMIT, WIRE, PEER, DELIVER, RECEIVE, LOST],
+    rows: &[
+        Row::Own(0),
+        Row::Own(1),
+        Row::Own(2),
+        Row::Own(3),
+        Row::Own(4),
+        Row::Own(5),
+        Row::Samples,
+        Row::Missed,
+        Row::Own(6),
+        Row::OverLimit,
+    ],
+    notes: &[
+        OF_CYCLES,
+        "parts, each by its own longest: send until the driver has the frame, transmit until the card has sent it, wire there and \
+         back, peer from its kernel to its answer, deliver from the card to the own kernel, receive from there to the thread",
+    ],
+    page: Page {
+        worst_parts: &["send", "transmit", "wire", "peer", "deliver", "receive"],
+        ..OF_SOFTWARE.page
+    },
+    ..OF_SOFTWARE
+};
+
 fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
     let InstrumentPlan::Response(response) = &plan.instrument else { return Vec::new() };
     let by = response.interface.as_ref().map_or(String::new(), |interface| format!(" by {interface}"));
@@ -87,6 +118,8 @@ fn facts(plan: &RunPlan) -> Vec<(&'static str, String)> {
         ("Frames", format!("{} a cycle, {} bytes", response.frames, response.size)),
         ("Waiting", response.receive.to_string()),
     ];
+    facts.extend(response.hardware_stamps.then(|| ("Stamps", "of the kernel and of the card".to_owned())));
+    facts.extend(response.ptp_frames.then(|| ("Frames are", "messages of PTP".to_owned())));
     facts.extend(response.socket_priority.map(|priority| ("Socket priority", priority.to_string())));
     facts
 }
@@ -105,6 +138,8 @@ fn aspects(plan: &RunPlan) -> Vec<(&'static str, String)> {
             "socket priority",
             response.socket_priority.map_or_else(|| "none".into(), |priority| priority.to_string()),
         ),
+        ("hardware stamps", if response.hardware_stamps { "yes" } else { "no" }.into()),
+        ("raw frames", if response.ptp_frames { "messages of PTP" } else { "plain" }.into()),
     ]
 }
 
@@ -126,6 +161,8 @@ fn again(plan: &RunPlan) -> String {
     options += &unless(" --patience ", &response.patience, &Nanos(response.interval.0 / 10 * 9));
     options += &unless(" --receive ", &response.receive, &Receive::default());
     options += &response.socket_priority.map_or(String::new(), |one| format!(" --socket-priority {one}"));
+    options += if response.hardware_stamps { " --hardware-stamps" } else { "" };
+    options += if response.ptp_frames { " --ptp-frames" } else { "" };
     options
 }
 

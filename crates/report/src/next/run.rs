@@ -393,6 +393,8 @@ mod tests {
             frames: 1,
             size: 64,
             socket_priority: None,
+            hardware_stamps: false,
+            ptp_frames: false,
             receive: Receive::Sleep,
         }));
         let network_options =

@@ -1,7 +1,7 @@
 //! Responses: the parts of each stand in table, foot and page.
 
 use histogram::Histogram;
-use record::instrument::response::{Frames, Part, PartName, Receive, ResponseSeries, ResponseSetup};
+use record::instrument::response::{Frames, Part, Receive, ResponseSeries, ResponseSetup};
 use record::{Fact, InstrumentPlan, Own, Record, Setup};
 use report::foot::Notes;
 use report::table;
@@ -19,32 +19,44 @@ fn setup() -> ResponseSetup {
         frames: 4,
         size: 64,
         socket_priority: None,
+        hardware_stamps: false,
+        ptp_frames: false,
         receive: Receive::Sleep,
     }
 }
 
 /// One load on one CPU; nothing is known of the time at the peer, and of the worst response's parts but one.
 pub fn record() -> Record {
+    with_parts(setup(), &[Some(5_000), Some(21_000), None, Some(3_600)])
+}
+
+/// The same, of a card that stamps what it sends alone.
+fn by_card() -> Record {
+    let setup = ResponseSetup { hardware_stamps: true, interface: Some("eth0".into()), ..setup() };
+    with_parts(setup, &[Some(5_000), Some(700), Some(20_300), None, None, Some(3_600)])
+}
+
+fn with_parts(setup: ResponseSetup, lengths: &[Option<u64>]) -> Record {
     let spec = Spec { loads: vec!["idle"], cpus: 1, ..Spec::default() };
     let mut record = spec.record();
-    record.header.plan.instrument = InstrumentPlan::Response(setup());
+    record.header.plan.instrument = InstrumentPlan::Response(setup.clone());
     let scenario = &mut record.scenarios[0];
-    scenario.head.planned.setup = Setup::Response(setup());
+    let names = setup.parts();
+    scenario.head.planned.setup = Setup::Response(setup);
     let series = &mut scenario.series[0];
-    let took = |nanos| {
+    let took = |nanos: &Option<u64>| {
         let mut took = Histogram::default();
-        took.record(Nanos(nanos));
+        nanos.iter().for_each(|&nanos| took.record(Nanos(nanos)));
         took
     };
-    let lengths = [5_000, 21_000, 0, 3_600].into_iter();
-    let of = |(name, nanos)| Part { name, took: if nanos > 0 { took(nanos) } else { Histogram::default() } };
-    let known = [Some(5_000), Some(21_000), None, Some(3_600)].map(|part| part.map(Nanos));
+    let of = |(&name, nanos)| Part { name, took: took(nanos) };
+    let known: Vec<Option<Nanos>> = lengths.iter().map(|part| part.map(Nanos)).collect();
     let mut worst_parts = vec![Fact::Absent; series.worst.len()];
-    worst_parts[0] = Fact::Value(known.to_vec());
+    worst_parts[0] = Fact::Value(known);
     series.own = Own::Response(ResponseSeries {
         expected: series.accounted(),
         frames: Frames { sent: 40_000, answered: 39_997, lost: 3, ..Frames::default() },
-        parts: PartName::ALL.into_iter().zip(lengths).map(of).collect(),
+        parts: names.iter().zip(lengths).map(of).collect(),
         worst_parts,
         ..ResponseSeries::default()
     });
@@ -93,6 +105,23 @@ fn the_table_has_the_parts_and_the_foot_those_of_the_worst() {
     10000 activations, worth about 9500 independent ones: rarer delays can be
     missed.
     ");
+}
+
+#[test]
+fn what_a_card_stamps_are_rows_and_columns_of_their_own() {
+    let text = table::bench(&by_card(), false, Notes::Few("DIR"), &plain());
+    let row = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let parts = ["send", "transmit", "wire", "peer", "deliver", "receive"];
+    let rows = parts.map(|part| row(&format!("max {part} ")).unwrap());
+    assert_eq!(rows, ["5.0", "0.7", "20.3", "-", "-", "3.6"], "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let worst = "send 5.0 us, transmit 0.7 us, wire 20.3 us, peer unknown, deliver unknown, receive 3.6 us.";
+    assert!(words.contains(worst), "{text}");
+    let page = report::page::page(&[by_card()]).unwrap();
+    let table = &page[page.find("The longest responses</caption>").unwrap()..];
+    let head = &table[..table.find("</thead>").unwrap_or_else(|| table.find("</tr>").unwrap())];
+    let places = parts.map(|part| head.find(&format!(">{part}")).unwrap_or_else(|| panic!("{part}: {head}")));
+    assert!(places.is_sorted(), "{head}");
 }
 
 #[test]

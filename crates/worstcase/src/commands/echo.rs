@@ -6,6 +6,7 @@ use clap::Args;
 use sys::schedule::{self, Scheduling};
 use sys::signal::{Signal, Signals};
 use units::{CpuList, Nanos, Policy, Priority};
+use wire::Carrier;
 use wire::echo::{Echo as Answering, Manner};
 
 use crate::instrument::network;
@@ -25,6 +26,10 @@ pub struct Echo {
     /// Interface to answer raw frames on, in place of UDP (EtherType 0x88b5)
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
+
+    /// Answer raw frames that are messages of PTP (EtherType 0x88f7), as `--probe network --ptp-frames` sends them
+    #[arg(long, requires = "interface", conflicts_with = "listen")]
+    ptp_frames: bool,
 
     /// Permit --listen 0.0.0.0 and [::], which answer on every interface
     #[arg(long)]
@@ -84,7 +89,11 @@ impl Echo {
 
     fn open(&self, manner: Manner) -> Result<(Answering, String)> {
         if let Some(interface) = &self.interface {
-            return Ok((Answering::raw(interface, manner)?, format!("{interface}, raw frames")));
+            let (carrier, what) = match self.ptp_frames {
+                true => (Carrier::Ptp, "messages of PTP"),
+                false => (Carrier::Plain, "raw frames"),
+            };
+            return Ok((Answering::raw(interface, carrier, manner)?, format!("{interface}, {what}")));
         }
         let named = self.listen.as_deref().unwrap_or_default();
         let address = network::own_address(named, network::address(named), "answer", self.everywhere)?;

@@ -50,6 +50,14 @@ pub struct NetworkOptions {
     /// Priority of the sockets, which VLAN devices and queues go by
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=15), help_heading = NETWORK)]
     socket_priority: Option<u32>,
+
+    /// Let the card of --interface stamp frames too: what it, its queues and its interrupt take becomes parts of their own
+    #[arg(long, requires = "interface", help_heading = NETWORK)]
+    hardware_stamps: bool,
+
+    /// Send raw frames as messages of PTP (EtherType 0x88f7): many cards stamp no others that they receive
+    #[arg(long, requires = "interface", help_heading = NETWORK)]
+    ptp_frames: bool,
 }
 
 impl Options for NetworkOptions {
@@ -62,6 +70,8 @@ impl Options for NetworkOptions {
             ("--patience", self.patience.is_some()),
             ("--receive", self.receive.is_some()),
             ("--socket-priority", self.socket_priority.is_some()),
+            ("--hardware-stamps", self.hardware_stamps),
+            ("--ptp-frames", self.ptp_frames),
         ]
     }
 
@@ -83,15 +93,25 @@ impl NetworkOptions {
             let message = format!("--patience {patience} is longer than a cycle of {interval}");
             return Err(Error::new(message, "choose a longer cycle with --interval"));
         }
+        let peer = self.peer()?;
+        if self.ptp_frames && matches!(Peer::new(&peer, self.interface.as_deref()), Ok(Peer::Udp(..))) {
+            let message = format!("--ptp-frames: {peer} is an address of UDP");
+            return Err(Error::new(
+                message,
+                "name the peer by its hardware address: raw frames alone are sent as PTP",
+            ));
+        }
         Ok(ResponseSetup {
             interval,
             patience,
-            peer: self.peer()?,
+            peer,
             interface: self.interface.clone(),
             frames: self.frames.unwrap_or(1),
             size: self.size.unwrap_or(SIZE),
             socket_priority: self.socket_priority,
             receive: self.receive.unwrap_or_default(),
+            hardware_stamps: self.hardware_stamps,
+            ptp_frames: self.ptp_frames,
         })
     }
 

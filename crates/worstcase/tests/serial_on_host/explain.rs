@@ -172,18 +172,21 @@ fn explained(
 }
 
 /// What we delayed is named: at least 95 % of it is of this class, and nothing comes before it. What else made the thread late
-/// is the machine's own. A softirq is timed by the call that began it: interrupts that came in between, and what recording them
-/// took, are named apart and are in that time, for up to a tenth of it.
+/// is the machine's own. A rival computes until a time, and a softirq is timed by the call that began it: interrupts and softirqs
+/// that came in between, and what recording them took, are named apart and are in that time, for up to a tenth of it.
 fn assert_class(beside: Vec<Beside>, class: Class, culprit: &str) {
     for Beside { hit, delayed } in beside {
         let of_it = hit.causes.iter().filter(|cause| cause.class == class && cause.culprit.contains(culprit));
         let named = sum(of_it.map(|cause| &cause.length));
-        let is_between = |other| matches!(other, Class::Interrupt | Class::Timer | Class::Tracing);
-        let is_timed_whole = class == Class::Softirq;
-        let between = hit.causes.iter().filter(|cause| is_timed_whole && is_between(cause.class));
+        let is_between = |other| match other {
+            Class::Interrupt | Class::Timer | Class::Tracing => class != Class::Call,
+            Class::Softirq => class == Class::Rival,
+            _ => false,
+        };
+        let between = hit.causes.iter().filter(|cause| is_between(cause.class));
         let between = sum(between.map(|cause| &cause.length));
         println!(
-            "{}: {named} ns are {class:?}, {between} ns of interrupts, {delayed} ns were made",
+            "{}: {named} ns are {class:?}, {between} ns came in between, {delayed} ns were made",
             hit.latency
         );
         let expected = delayed - between.min(delayed / 10);

@@ -207,7 +207,8 @@ fn a_hog_on_the_receivers_cpu_is_in_the_part_of_the_receiver_and_one_on_the_peer
         let late: Vec<_> = worst.into_iter().filter(|parts| whole(&parts[..]) > 3 * MS).collect();
         assert!(!late.is_empty(), "no response met the hog");
         let of = |parts: &[Option<Nanos>], name: &PartName| {
-            parts[PartName::ALL.iter().position(|part| part == name).unwrap()].map_or(0, |part| part.0)
+            parts[PartName::OF_SOFTWARE.iter().position(|part| part == name).unwrap()]
+                .map_or(0, |part| part.0)
         };
         // The host may have taken a CPU from one or the other.
         let there = late.iter().filter(|parts| {
@@ -237,15 +238,17 @@ fn hog(cpu: CpuId, is_over: &AtomicBool) -> Result<(), sys::Error> {
 #[test]
 fn raw_frames_are_answered_too_and_all_of_a_cycle_are_waited_for() {
     let Some(joined) = Joined::new() else { return };
-    let _echo = joined.echo(&["--interface", "far"]);
-    let raw = ["--peer", "ff:ff:ff:ff:ff:ff", "--interface", "near", "--size", "200"];
-    let options = ["-i", "10ms", "-l", "60", "--warm-up", "0s", "--frames", "8", "--receive", "spin"];
-    let record = joined.measure(&[&raw[..], &options].concat()).end().record();
-    let response = response(&record);
-    let begun = record.scenarios[0].series[0].expected() - response.skipped;
-    assert_eq!(response.frames.sent, 8 * begun);
-    assert_eq!((response.frames.lost, response.frames.foreign), (0, 0), "{:?}", response.frames);
-    assert!(response.split.count > 0);
+    for sent_as in [&[][..], &["--ptp-frames"]] {
+        let _echo = joined.echo(&[&["--interface", "far"], sent_as].concat());
+        let raw = ["--peer", "ff:ff:ff:ff:ff:ff", "--interface", "near", "--size", "200"];
+        let options = ["-i", "10ms", "-l", "60", "--warm-up", "0s", "--frames", "8", "--receive", "spin"];
+        let record = joined.measure(&[&raw[..], &options, sent_as].concat()).end().record();
+        let response = response(&record);
+        let begun = record.scenarios[0].series[0].expected() - response.skipped;
+        assert_eq!(response.frames.sent, 8 * begun);
+        assert_eq!((response.frames.lost, response.frames.foreign), (0, 0), "{:?}", response.frames);
+        assert!(response.split.count > 0);
+    }
 }
 
 #[test]
@@ -300,6 +303,10 @@ fn what_cannot_be_measured_is_refused_with_a_hint() {
         (&["echo", "--listen", "[::]:9"], "every interface"),
         (&["echo", "--interface", "nothing0"], "nothing0"),
         (&["measure", "--probe", "network"], "needs a peer"),
+        (
+            &["measure", "--probe", "network", "--peer", "10.0.0.1", "--interface", "lo", "--ptp-frames"],
+            "is an address of UDP",
+        ),
         (&["measure", "--probe", "network", "--peer", "10.0.0.1", "-i", "2s"], "lasts 1s at most"),
         (
             &["measure", "--probe", "network", "--peer", "10.0.0.1", "--patience", "2ms"],

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use record::instrument::response::{PartName, ResponseSeries};
+use sys::net::Stamp;
 use sys::shared::SharedWords;
 use units::Nanos;
 
@@ -41,9 +42,21 @@ const USUAL: Fate = Fate::Answered { send: 5_000, wire: 20_000, peer: 8_000, rec
 struct Coming {
     at: u64,
     number: u64,
-    received: u64,
+    received: Stamp,
     residence: Option<u64>,
 }
+
+/// A network card with a clock of its own. A quarter of the time on the wire passes before it has sent a frame, and half of it after
+/// it has received the answer.
+#[derive(Clone, Copy, Debug)]
+struct Card {
+    /// Its clock minus `CLOCK_MONOTONIC`.
+    apart: i64,
+    stamps_sent: bool,
+    stamps_received: bool,
+}
+
+const CARD: Card = Card { apart: -900_000_000, stamps_sent: true, stamps_received: true };
 
 /// A peer whose every answer is scripted.
 struct Scripted {
@@ -51,7 +64,12 @@ struct Scripted {
     fates: Vec<Fate>,
     sent: u64,
     coming: Vec<Coming>,
-    notes: Vec<(u64, u64)>,
+    notes: Vec<(u64, Stamp)>,
+    card: Option<Card>,
+    /// Notes of the card, which come while the thread sleeps.
+    later: Vec<(u64, Stamp)>,
+    /// Frames before which the card's clock is set by a second.
+    card_steps: Vec<usize>,
     /// How much later than asked each sleep ends, by its number.
     oversleeps: Vec<u64>,
     sleeps: usize,
@@ -70,6 +88,9 @@ impl Scripted {
             sent: 0,
             coming: vec![],
             notes: vec![],
+            card: None,
+            later: vec![],
+            card_steps: vec![],
             oversleeps: vec![],
             sleeps: 0,
             steps: vec![],
@@ -88,6 +109,7 @@ impl Line for Scripted {
     fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
         let late = self.oversleeps.get(self.sleeps).copied().unwrap_or(0);
         self.sleeps += 1;
+        self.notes.append(&mut self.later);
         self.clock = self.clock.max(due + late);
         Ok(())
     }
@@ -101,6 +123,10 @@ impl Line for Scripted {
         Offset { nanos: self.apart, width: READING }
     }
 
+    fn card(&mut self) -> Option<Offset> {
+        self.card.map(|card| Offset { nanos: card.apart, width: READING })
+    }
+
     fn send(&mut self) -> Result<u64, Errno> {
         let fate = self.fates.get((self.sent) as usize).copied().unwrap_or(USUAL);
         if fate == Fate::NotSent {
@@ -112,6 +138,9 @@ impl Line for Scripted {
         if self.steps.contains(&(number as usize)) {
             self.apart += 1_000_000_000;
         }
+        if let Some(card) = self.card.as_mut().filter(|_| self.card_steps.contains(&(number as usize))) {
+            card.apart += 1_000_000_000;
+        }
         let (send, wire, peer, receive) = match fate {
             Fate::Answered { send, wire, peer, receive } => (send, wire, peer, receive),
             Fate::Late(late) => (5_000, late, 8_000, 7_000),
@@ -120,8 +149,17 @@ impl Line for Scripted {
         let given = self.clock + send;
         let received = given + wire + peer;
         if self.stamps {
-            self.notes.push((number, self.real(given)));
+            self.notes.push((number, Stamp { software: Some(self.real(given)), hardware: None }));
         }
+        let by_card = |at: u64| self.card.map(|card| at.wrapping_add_signed(card.apart));
+        if let Some(hardware) =
+            by_card(given + wire / 4).filter(|_| self.card.is_some_and(|card| card.stamps_sent))
+        {
+            self.later.push((number, Stamp { software: None, hardware: Some(hardware) }));
+        }
+        let hardware =
+            by_card(received - wire / 2).filter(|_| self.card.is_some_and(|card| card.stamps_received));
+        let came = Stamp { software: Some(self.real(received)), hardware };
         let copies = match fate {
             Fate::Lost => 0,
             Fate::Twice => 2,
@@ -131,7 +169,7 @@ impl Line for Scripted {
             self.coming.push(Coming {
                 at: received + receive,
                 number,
-                received: self.real(received),
+                received: came,
                 residence: self.says_residence.then_some(peer),
             });
         }
@@ -148,12 +186,12 @@ impl Line for Scripted {
             Some(place) => {
                 let Coming { at, number, received, residence } = self.coming.remove(place);
                 self.clock = self.clock.max(at);
-                Ok(Some(Answer::To { number, received: Some(received), residence }))
+                Ok(Some(Answer::To { number, received, residence }))
             }
         }
     }
 
-    fn noted(&mut self) -> Option<(u64, u64)> {
+    fn noted(&mut self) -> Option<(u64, Stamp)> {
         (!self.notes.is_empty()).then(|| self.notes.remove(0))
     }
 }
@@ -172,7 +210,12 @@ fn measured(line: &mut Scripted, task: &Task) -> (ResponseSeries, u64, u64, u64)
     run(line, task, &mut Flight::new(), &words, &mut recorder, &mut Tally::new(&tallied));
     let view = View(block);
     let (observed, missed) = (view.summary(), view.missed_summary());
-    (tally::read(&tallied, &view.worst(&task.grid)), observed.count, missed.count, observed.max)
+    (
+        tally::read(&tallied, &view.worst(&task.grid), &PartName::WITH_HARDWARE),
+        observed.count,
+        missed.count,
+        observed.max,
+    )
 }
 
 #[test]
@@ -181,10 +224,11 @@ fn a_response_is_the_sum_of_its_parts() {
     let (series, observed, missed, max) = measured(&mut Scripted::new(vec![USUAL, slow]), &task(10, 1));
     assert_eq!((observed, missed, max), (10, 0, 455_000 + READING));
     let maximum = |name| series.part(name).unwrap().summary().max;
-    assert_eq!(PartName::ALL.map(maximum), [90_000, 20_000, 300_000, 45_000 + READING]);
+    assert_eq!(PartName::OF_SOFTWARE.map(maximum), [90_000, 20_000, 300_000, 45_000 + READING]);
     assert_eq!(series.split.count, 10);
     let worst = series.worst_parts[0].value().unwrap();
-    assert_eq!(*worst, [90_000, 20_000, 300_000, 45_000 + READING].map(|nanos| Some(Nanos(nanos))));
+    let expected = [Some(90_000), None, Some(20_000), Some(300_000), None, Some(45_000 + READING)];
+    assert_eq!(*worst, expected.map(|nanos| nanos.map(Nanos)));
 }
 
 #[test]
@@ -221,7 +265,7 @@ fn a_peer_that_says_nothing_leaves_its_part_to_the_wire() {
     let (series, ..) = measured(&mut line, &task(5, 1));
     assert_eq!(series.part(PartName::Peer), None);
     assert_eq!(series.part(PartName::Wire).unwrap().summary().max, 28_000);
-    assert_eq!(series.worst_parts[0].value().unwrap()[2], None);
+    assert_eq!(series.worst_parts[0].value().unwrap()[3], None);
 }
 
 #[test]
@@ -230,6 +274,44 @@ fn a_driver_without_stamps_has_responses_without_parts() {
     line.stamps = false;
     let (series, observed, ..) = measured(&mut line, &task(5, 1));
     assert_eq!((observed, series.split.count, series.unsplit.not_stamped_sent), (5, 0, 5));
+}
+
+#[test]
+fn a_card_that_stamps_takes_its_share_from_the_wire_though_its_notes_come_late() {
+    let slow = Fate::Answered { send: 9_000, wire: 400_000, peer: 30_000, receive: 7_000 };
+    let mut line = Scripted::new(vec![USUAL, slow]);
+    line.card = Some(CARD);
+    let (series, observed, ..) = measured(&mut line, &task(5, 1));
+    assert_eq!((observed, series.split.count, series.card_readings.count), (5, 5, 10));
+    let count = |name| series.part(name).unwrap().summary().count;
+    assert_eq!(PartName::WITH_HARDWARE.map(count), [5; 6], "the last cycle's too");
+    let expected = [9_000, 100_000, 100_000, 30_000, 200_000, 7_000 + READING];
+    assert_eq!(*series.worst_parts[0].value().unwrap(), expected.map(|nanos| Some(Nanos(nanos))));
+}
+
+#[test]
+fn what_a_card_does_not_stamp_stays_on_the_wire() {
+    for (card, [sent, received], wire) in [
+        (Card { stamps_received: false, ..CARD }, [5, 0], 15_000),
+        (Card { stamps_sent: false, ..CARD }, [0, 5], 10_000),
+    ] {
+        let mut line = Scripted::new(vec![]);
+        line.card = Some(card);
+        let (series, ..) = measured(&mut line, &task(5, 1));
+        let count = |name| series.part(name).map_or(0, |part| part.summary().count);
+        assert_eq!([PartName::Transmit, PartName::Deliver].map(count), [sent, received]);
+        assert_eq!(series.part(PartName::Wire).unwrap().summary().max, wire);
+    }
+}
+
+#[test]
+fn a_cards_clock_that_is_set_meanwhile_stamps_nothing() {
+    let mut line = Scripted::new(vec![]);
+    (line.card, line.card_steps) = (Some(CARD), vec![2]);
+    let (series, ..) = measured(&mut line, &task(5, 1));
+    assert_eq!((series.split.count, series.unsplit.count()), (5, 0));
+    assert_eq!(series.part(PartName::Transmit).unwrap().summary().count, 4);
+    assert_eq!(series.part(PartName::Wire).unwrap().summary().max, 20_000, "all of it, in that cycle");
 }
 
 #[test]
@@ -271,6 +353,9 @@ fn answers_that_nobody_asked_for_do_not_keep_a_cycle_open() {
         fn offset(&mut self) -> Offset {
             self.0.offset()
         }
+        fn card(&mut self) -> Option<Offset> {
+            self.0.card()
+        }
         fn send(&mut self) -> Result<u64, Errno> {
             self.0.send()
         }
@@ -279,10 +364,10 @@ fn answers_that_nobody_asked_for_do_not_keep_a_cycle_open() {
             Ok(Some(if number % 2 == 0 {
                 Answer::Foreign
             } else {
-                Answer::To { number, received: None, residence: None }
+                Answer::To { number, received: Stamp::default(), residence: None }
             }))
         }
-        fn noted(&mut self) -> Option<(u64, u64)> {
+        fn noted(&mut self) -> Option<(u64, Stamp)> {
             None
         }
     }
@@ -292,7 +377,7 @@ fn answers_that_nobody_asked_for_do_not_keep_a_cycle_open() {
     let (task, mut flight) = (task(4, 1), Flight::new());
     let mut line = Flood(Scripted::new(vec![]));
     run(&mut line, &task, &mut flight, &words, &mut recorder, &mut Tally::new(&tallied));
-    let series = tally::read(&tallied, &[]);
+    let series = tally::read(&tallied, &[], &PartName::OF_SOFTWARE);
     assert_eq!((series.frames.answered, series.frames.lost), (0, series.frames.sent));
     assert!(series.frames.foreign > 0);
 }
@@ -316,9 +401,12 @@ proptest! {
         oversleeps in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => 0..3_500_000_u64], 0..60),
         frames in 1..5_u32,
         steps in proptest::collection::vec(0..100_usize, 0..3),
+        card in proptest::option::of((any::<bool>(), any::<bool>(), any::<i64>())),
+        card_steps in proptest::collection::vec(0..100_usize, 0..3),
     ) {
         let mut line = Scripted::new(fates);
-        (line.oversleeps, line.steps) = (oversleeps, steps);
+        (line.oversleeps, line.steps, line.card_steps) = (oversleeps, steps, card_steps);
+        line.card = card.map(|(stamps_sent, stamps_received, apart)| Card { apart: apart / 2, stamps_sent, stamps_received });
         let (series, observed, missed, _) = measured(&mut line, &task(50, frames));
         prop_assert_eq!(observed + missed, 50);
         prop_assert_eq!(series.frames.answered + series.frames.lost, series.frames.sent);

@@ -33,6 +33,19 @@ pub struct ResponseSetup {
     pub socket_priority: Option<u32>,
     /// How answers are waited for.
     pub receive: Receive,
+    /// Whether the interface's card stamps frames too.
+    #[serde(default)]
+    pub hardware_stamps: bool,
+    /// Whether raw frames are sent as messages of the Precision Time Protocol.
+    #[serde(default)]
+    pub ptp_frames: bool,
+}
+
+impl ResponseSetup {
+    /// The parts that its responses consist of, in the order of time.
+    pub fn parts(&self) -> &'static [PartName] {
+        if self.hardware_stamps { &PartName::WITH_HARDWARE } else { &PartName::OF_SOFTWARE }
+    }
 }
 
 /// How answers are waited for.
@@ -60,22 +73,31 @@ names! {
 pub enum PartName {
     /// From the begin of the cycle until the driver has the frame: system call, protocols, queue.
     Send,
+    /// From the driver to the cable: the card's queues. Of cards that stamp what they send.
+    Transmit,
     /// On the way there and back: both hosts' hardware, the cable, the peer's driver and what sends there. With the time at
-    /// the peer, where that does not say how long it had the frame.
+    /// the peer, where that does not say how long it had the frame. Between two stamps of the card where there are such.
     Wire,
     /// At the peer, from when its kernel took the frame in until its thread answered.
     Peer,
+    /// From the cable to the kernel: the card's queues, its interrupt, the softirq. Of cards that stamp what they receive.
+    Deliver,
     /// From when the own kernel took the answer in until the thread has it: softirq, protocols, wake-up.
     Receive,
 }
 
 impl PartName {
-    /// All, in the order of time.
-    pub const ALL: [Self; 4] = [Self::Send, Self::Wire, Self::Peer, Self::Receive];
+    /// What the kernel's own stamps tell apart.
+    pub const OF_SOFTWARE: [Self; 4] = [Self::Send, Self::Wire, Self::Peer, Self::Receive];
+    /// What those of a card tell apart with them: all.
+    pub const WITH_HARDWARE: [Self; 6] =
+        [Self::Send, Self::Transmit, Self::Wire, Self::Peer, Self::Deliver, Self::Receive];
 }
 
 names! {
-    PartName { Send => "send", Wire => "wire", Peer => "peer", Receive => "receive" }
+    PartName {
+        Send => "send", Transmit => "transmit", Wire => "wire", Peer => "peer", Deliver => "deliver", Receive => "receive"
+    }
 }
 
 /// What a part took, over all responses that were split.
@@ -114,6 +136,9 @@ pub struct ResponseSeries {
     /// The parts of the worst responses, in their order; of each part none where nothing is known of it.
     #[serde(default)]
     pub worst_parts: Vec<Fact<Vec<Option<Nanos>>>>,
+    /// How long readings of the card's clock took, two a cycle: what its stamps are uncertain by. Empty where there are none.
+    #[serde(default)]
+    pub card_readings: Summary,
 }
 
 /// What became of frames. Every one that was sent was answered or lost.
@@ -248,6 +273,11 @@ impl OwnSeries for ResponseSeries {
 }
 
 impl ResponseSeries {
+    /// Whether its responses consist of what a card's stamps tell apart too, whatever the card did stamp.
+    pub fn is_stamped_by_card(&self) -> bool {
+        self.parts.iter().any(|part| part.name == PartName::Transmit)
+    }
+
     /// What a part took; none where nothing is known of it.
     pub fn part(&self, name: PartName) -> Option<&Histogram> {
         let part = self.parts.iter().find(|part| part.name == name)?;
@@ -270,6 +300,8 @@ pub(crate) mod tests {
             size: 64,
             socket_priority: None,
             receive: Receive::Sleep,
+            hardware_stamps: false,
+            ptp_frames: false,
         }
     }
 }

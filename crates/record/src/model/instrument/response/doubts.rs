@@ -5,7 +5,7 @@ use units::Nanos;
 use crate::WarningId as Id;
 use crate::{Scenario, Warning};
 
-use super::{ResponseSeries, ResponseSetup};
+use super::{PartName, ResponseSeries, ResponseSetup};
 
 /// A peer that has not answered for so long at the end of a run is gone.
 const GONE: Nanos = Nanos::from_millis(500);
@@ -25,6 +25,7 @@ pub(super) fn of_scenario(setup: &ResponseSetup, scenario: &Scenario) -> Vec<War
                 frames_astray(&who, response),
                 cycles_skipped(&who, response),
                 parts_unknown(&who, response),
+                not_stamped_by_card(&who, setup, response),
             ]
         })
         .flatten()
@@ -116,10 +117,24 @@ fn parts_unknown(who: &str, response: &ResponseSeries) -> Option<Warning> {
     })
 }
 
+/// A card that does not stamp all that it was asked to: what it did not stamp is part of the wire.
+fn not_stamped_by_card(who: &str, setup: &ResponseSetup, response: &ResponseSeries) -> Option<Warning> {
+    let all = response.split.count;
+    let stamped = |name| response.part(name).map_or(0, |part| part.summary().count);
+    let (sent, received) = (stamped(PartName::Transmit), stamped(PartName::Deliver));
+    (setup.hardware_stamps && sent.min(received) < all).then(|| {
+        Warning::note(
+            Id::PartsUnknown,
+            format!("{who}: of {all} responses that have parts, the card stamped {sent} frames and {received} answers"),
+            "the rest of its share is in the part wire; `ethtool -T` shows what the card stamps: some stamp only PTP (--ptp-frames), some one frame at a time (--frames 1)",
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instrument::response::{Frames, Unsplit};
+    use crate::instrument::response::{Frames, Part, Unsplit};
     use crate::verdict::tests::{doubts, scenario};
     use crate::{Effect, Own, Setup};
 
@@ -134,6 +149,29 @@ mod tests {
     }
 
     #[test]
+    fn a_card_that_stamped_less_than_it_was_asked_to_is_a_note() {
+        let setup = ResponseSetup { hardware_stamps: true, ..crate::instrument::response::tests::setup() };
+        let stamped = |sent: u64, received: u64| {
+            let took = |count| {
+                let mut took = histogram::Histogram::default();
+                (0..count).for_each(|_| took.record(Nanos(7)));
+                took
+            };
+            let parts = vec![
+                Part { name: PartName::Transmit, took: took(sent) },
+                Part { name: PartName::Deliver, took: took(received) },
+            ];
+            let split = histogram::Summary { count: 3, ..histogram::Summary::default() };
+            let series = ResponseSeries { parts, split, ..ResponseSeries::default() };
+            not_stamped_by_card("it", &setup, &series).map(|warning| warning.evidence)
+        };
+        assert_eq!(stamped(3, 3), None);
+        let evidence = stamped(3, 0).unwrap();
+        assert!(evidence.ends_with("the card stamped 3 frames and 0 answers"), "{evidence}");
+        assert!(stamped(2, 3).is_some());
+    }
+
+    #[test]
     fn each_sort_of_trouble_on_the_wire_has_its_doubt() {
         let frames = Frames { sent: 9, answered: 9, ..Frames::default() };
         let of = |frames| ids(ResponseSeries { frames, ..ResponseSeries::default() });
@@ -145,6 +183,8 @@ mod tests {
         assert_eq!(of(Frames { silent_cycles: 500, ..frames }), [(Id::PeerLeft, Effect::Inconclusive)]);
         let skipped = ResponseSeries { skipped: 1, ..ResponseSeries::default() };
         assert_eq!(ids(skipped), [(Id::CyclesSkipped, Effect::Note)]);
+        let split = histogram::Summary { count: 5, ..histogram::Summary::default() };
+        assert_eq!(ids(ResponseSeries { split, ..ResponseSeries::default() }), [], "no card was asked");
         let unsplit = Unsplit { clock_set: 1, ..Unsplit::default() };
         let set = ResponseSeries { unsplit, ..ResponseSeries::default() };
         assert_eq!(ids(set), [(Id::PartsUnknown, Effect::Note)]);
