@@ -139,6 +139,7 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_on_host", "gpio_wires"),
             Long::Serial("serial_on_host", "network_guests"),
             Long::Serial("serial_in_guests", "explain"),
+            Long::Serial("serial_in_guests", "rtla"),
         ],
     },
     // Four kernels, 4 to 23 minutes each.

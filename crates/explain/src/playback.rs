@@ -74,8 +74,10 @@ impl Playback {
         }
     }
 
+    /// A thread keeps the name that it has in the end: until it has named itself, or executed its program, it has another's.
     fn learn(&mut self, task: &Task) {
-        self.tasks.insert(task.tid, task.clone());
+        let known = self.tasks.entry(task.tid).or_insert_with(|| task.clone());
+        known.priority = task.priority;
     }
 
     fn switch_to(&mut self, next: i32) {

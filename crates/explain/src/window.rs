@@ -39,11 +39,18 @@ impl Window {
     /// What events say about threads: name and priority, as the last of each says.
     pub fn tasks(&self) -> BTreeMap<i32, Task> {
         let described = self.all().flat_map(|event| match &event.kind {
-            Kind::Switch { previous, next } => vec![previous, next],
-            Kind::Waking(task) => vec![task],
+            Kind::Switch { previous, next } => vec![(event.at, previous), (event.at, next)],
+            Kind::Waking(task) => vec![(event.at, task)],
             _ => Vec::new(),
         });
-        described.map(|task| (task.tid, task.clone())).collect()
+        let mut last: BTreeMap<i32, (Nanos, Task)> = BTreeMap::new();
+        for (at, task) in described {
+            let known = last.entry(task.tid).or_insert_with(|| (at, task.clone()));
+            if known.0 <= at {
+                *known = (at, task.clone());
+            }
+        }
+        last.into_iter().map(|(tid, (_, task))| (tid, task)).collect()
     }
 
     /// All events, in order of time for each CPU.

@@ -289,6 +289,17 @@ fn a_chain_goes_back_to_the_interrupt_that_began_it() {
 }
 
 #[test]
+fn a_rival_has_the_name_that_it_has_given_itself_meanwhile() {
+    let before = explain::Task { name: "chrt".to_owned(), ..task(300) };
+    let window = Script::default()
+        .at(900_000, OWN, Kind::Switch { previous: task(OWN), next: before })
+        .timer(1_002_000, 300, USER)
+        .switch(6_000_000, 300, OWN)
+        .window(6_001_000);
+    assert_eq!(main_cause(&window).1, "hog [300]");
+}
+
+#[test]
 fn a_rival_whose_switch_is_missing_is_known_by_its_waking_and_one_of_unknown_priority_is_not_accused() {
     let described = Kind::Waking(task(300));
     for (first, class) in [(described, Class::Rival), (Kind::Other, Class::Unknown)] {

@@ -12,5 +12,6 @@ mod injected;
 mod injection;
 mod noise;
 mod partition;
+mod rtla;
 mod starved;
 mod tune;
