@@ -12,6 +12,7 @@ const HOSTS: [&str; 2] = ["x86_64", "aarch64"];
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=qemu");
+    println!("cargo::rerun-if-changed=src/clock.rs");
     println!("cargo::rerun-if-changed=src/layout.rs");
     println!("cargo::rerun-if-changed=src/sections.rs");
     let variable = |name: &str| env::var(name).map_err(|error| io::Error::other(format!("{name}: {error}")));

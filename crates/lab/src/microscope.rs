@@ -12,6 +12,7 @@ use units::InOrder;
 use crate::Error;
 use crate::boot::{self, Failure, Guest, Left, Target, Watched};
 use crate::guest::symbols::{FILE, SYMBOLS};
+use crate::kernels::Architecture;
 
 /// No list of symbols is longer, in bytes.
 const LONGEST_SYMBOLS: u64 = 64 << 20;
@@ -176,7 +177,8 @@ fn watch(
     symbols: &Symbols,
     stop: &dyn Fn() -> bool,
 ) -> Result<(Stream, Left), Failure> {
-    let addresses = addresses(symbols).map_err(|error| Error::new(error.to_string()))?;
+    let addresses =
+        addresses(guest.kernel.architecture, symbols).map_err(|error| Error::new(error.to_string()))?;
     let (outcome, stream) = boot::run_watched(guest, &Watched { target, addresses }, stop)?;
     let left = outcome.left;
     if let Err(error) = check_record(record, &left) {
@@ -202,8 +204,28 @@ fn check_record(then: &[u8], left: &Left) -> Result<(), Error> {
     }
 }
 
-/// What the plugin needs to know of a kernel for amd64.
-fn addresses(symbols: &Symbols) -> Result<Vec<(&'static str, u64)>, SymbolsError> {
+/// What the plugin needs to know of a kernel.
+fn addresses(
+    architecture: Architecture,
+    symbols: &Symbols,
+) -> Result<Vec<(&'static str, u64)>, SymbolsError> {
+    match architecture {
+        Architecture::Amd64 => of_amd64(symbols),
+        Architecture::Arm64 => of_arm64(symbols),
+    }
+}
+
+/// Debian's kernels for arm64 have no names of data (CONFIG_KALLSYMS_ALL=n): the thread is in a register, and the clock where
+/// `ktime_get` reads it.
+fn of_arm64(symbols: &Symbols) -> Result<Vec<(&'static str, u64)>, SymbolsError> {
+    Ok(vec![
+        ("image", symbols.needed("_stext")?),
+        ("ktime", symbols.needed("ktime_get")?),
+        ("wake", symbols.needed("try_to_wake_up")?),
+    ])
+}
+
+fn of_amd64(symbols: &Symbols) -> Result<Vec<(&'static str, u64)>, SymbolsError> {
     // Linux 6.2 to 6.14 have one structure for both: `current_task`, and behind it `preempt_count`.
     let (task, preempt) = match symbols.address("pcpu_hot") {
         Some(hot) => (hot, hot.saturating_add(8)),

@@ -8,24 +8,17 @@ use record::{Class, Stage};
 use serde::Serialize;
 use units::{InOrder, Nanos};
 
-use crate::code::{self, Last, Shape};
-use crate::stacks::{self, Function, Stacks, Start};
+use crate::code::{self, Kind, Shape};
+use crate::machine::{Faults, KERNEL, Machine};
+use crate::stacks::{Function, Stacks, Start};
 use crate::stream::{Note, Record, Stream, Window};
 use crate::symbols::Symbols;
 use crate::tree::Tree;
 
 /// The page fault was of fetching the instruction: it had not begun.
 const OF_FETCH: u64 = 1 << 4;
-/// Exceptions of an instruction that has begun and does not end.
-const FAULTS: [&str; 6] = [
-    "asm_exc_general_protection",
-    "asm_exc_device_not_available",
-    "asm_exc_invalid_op",
-    "asm_exc_stack_segment",
-    "asm_exc_segment_not_present",
-    "asm_exc_alignment_check",
-];
-const PAGE_FAULT: &str = "asm_exc_page_fault";
+/// So many records behind the beginning of an exception the function that serves it has begun.
+const UNTIL_SERVED: usize = 64;
 /// What the functions of the scheduler's switch are called by.
 const SCHEDULE: [&str; 3] = ["__schedule", "schedule", "preempt_schedule_irq"];
 
@@ -136,6 +129,7 @@ pub(crate) struct Playback<'a> {
     stream: &'a Stream,
     window: &'a Window,
     symbols: &'a Symbols,
+    machine: &'static Machine,
     shapes: HashMap<u32, Shape>,
     stacks: Stacks,
     /// Instructions of each record that ended.
@@ -156,18 +150,22 @@ type State = (Stage, Context, bool, u32, bool);
 
 impl<'a> Playback<'a> {
     pub(crate) fn new(stream: &'a Stream, window: &'a Window, symbols: &'a Symbols) -> Self {
+        let machine = stream.machine;
         let mut shapes = HashMap::new();
         let mut starts = Vec::with_capacity(window.records.len());
-        for record in &window.records {
+        let next = window.records.iter().skip(1).map(|next| next.count);
+        for (record, next) in window.records.iter().zip(next.chain([u64::MAX])) {
             let Some(block) = stream.blocks.get(&record.block) else { continue };
-            let shape = *shapes.entry(record.block).or_insert_with(|| code::shape(block));
-            starts.push(Start { address: block.address, stack: record.stack, last: shape.last });
+            let shape = *shapes.entry(record.block).or_insert_with(|| code::shape(block, machine.kind));
+            let is_whole = next.saturating_sub(record.count) >= shape.count as u64;
+            starts.push(Start { address: block.address, stack: record.stack, last: shape.last, is_whole });
         }
-        let stacks = Stacks::of(&starts, symbols);
+        let stacks = Stacks::of(&starts, symbols, machine);
         let mut playback = Self {
             stream,
             window,
             symbols,
+            machine,
             shapes,
             stacks,
             retired: Vec::new(),
@@ -187,7 +185,7 @@ impl<'a> Playback<'a> {
 
     fn shape(&self, number: usize) -> Shape {
         let shape = self.shapes.get(&self.record(number).block);
-        shape.copied().unwrap_or(Shape { last: Last::Other, until_off: None })
+        shape.copied().unwrap_or(Shape { last: Kind::Other, until_off: None, count: 0 })
     }
 
     fn name(&self, function: Function) -> &str {
@@ -200,17 +198,45 @@ impl<'a> Playback<'a> {
 
     /// Instructions that ended in each record: those that began, less one where a fault kept it from ending.
     fn count(&self) -> Vec<u64> {
-        let page_fault = self.symbols.address(PAGE_FAULT);
-        let faults: Vec<u64> = FAULTS.iter().filter_map(|name| self.symbols.address(name)).collect();
+        let is_fault: Box<dyn Fn(usize) -> bool> = match &self.machine.faults {
+            Faults::Entries { page_fault, others } => {
+                let page_fault = self.symbols.address(page_fault);
+                let faults: Vec<u64> = others.iter().filter_map(|name| self.symbols.address(name)).collect();
+                Box::new(move |next| match self.record(next).note {
+                    Note::ErrorCode(code) => Some(self.address(next)) == page_fault && code & OF_FETCH == 0,
+                    _ => faults.contains(&self.address(next)),
+                })
+            }
+            Faults::Functions { vectors, functions, others } => {
+                let of = |names: &[&str]| -> Vec<u64> {
+                    names.iter().filter_map(|name| self.symbols.address(name)).collect()
+                };
+                let (faults, others) = (of(functions), of(others));
+                let is_exception = |next| {
+                    let found = self.symbols.function(self.address(next));
+                    found
+                        .and_then(|(number, _)| self.symbols.name(number))
+                        .is_some_and(|name| vectors.contains(&name))
+                };
+                Box::new(move |next| {
+                    if !is_exception(next) || next.checked_sub(1).is_none_or(&is_exception) {
+                        return false;
+                    }
+                    let (last, next_count) = (self.record(next - 1), self.record(next).count);
+                    if next_count.saturating_sub(last.count) < self.shape(next - 1).count as u64 {
+                        return true;
+                    }
+                    let served = (next..next + UNTIL_SERVED).map(|record| self.address(record));
+                    let mut served =
+                        served.filter(|address| faults.contains(address) || others.contains(address));
+                    served.next().is_some_and(|address| faults.contains(&address))
+                })
+            }
+        };
         let pairs = self.window.records.windows(2).enumerate();
         let counted = pairs.map(|(number, pair)| {
             let began = pair[1].count.saturating_sub(pair[0].count);
-            let next = self.address(number + 1);
-            let is_fault = match pair[1].note {
-                Note::ErrorCode(code) => Some(next) == page_fault && code & OF_FETCH == 0,
-                _ => faults.contains(&next),
-            };
-            began.saturating_sub(u64::from(is_fault))
+            began.saturating_sub(u64::from(is_fault(number + 1)))
         });
         counted.collect()
     }
@@ -222,11 +248,17 @@ impl<'a> Playback<'a> {
         let mut account = Account { at: self.window.at, latency: self.window.latency, ..Account::default() };
         let mut pieces = Pieces::default();
         if rest > 0 {
-            let is_halt = first.checked_sub(1).is_some_and(|last| self.shape(last).last == Last::Halt);
+            let is_halt = first.checked_sub(1).is_some_and(|last| self.shape(last).last == Kind::Halt);
             let context = if is_halt { Context::Halted } else { Context::NotRecorded };
             let stage = if is_halt { Stage::BeforeInterrupt } else { Stage::Unknown };
             let name = if is_halt { "[halted]" } else { "[not recorded]" };
-            pieces.add((stage, context, false, 0, false), &["".to_owned(), name.to_owned()], rest, false);
+            pieces.add(
+                (stage, context, false, 0, false),
+                &["".to_owned(), name.to_owned()],
+                rest,
+                false,
+                false,
+            );
         }
         let mut known: HashMap<usize, Vec<String>> = HashMap::new();
         for part in &parts {
@@ -235,7 +267,8 @@ impl<'a> Playback<'a> {
                 Entry::Vacant(entry) => entry.insert(self.path(part.record)),
             };
             let is_switch = path.iter().any(|name| SCHEDULE.contains(&name.as_str()));
-            pieces.add(self.state(part), path, part.length, is_switch);
+            let is_fault = path.iter().any(|name| self.machine.page_faults.contains(&name.as_str()));
+            pieces.add(self.state(part), path, part.length, is_fault, is_switch);
         }
         account.readings = self.readings(first);
         debug_assert_eq!(rest + parts.iter().map(|part| part.length).sum::<u64>(), latency);
@@ -247,7 +280,7 @@ impl<'a> Playback<'a> {
         let mut left = self.window.latency.0;
         let mut first = self.window.found;
         let mut parts = Vec::new();
-        while left > 0 && first > 0 && self.shape(first - 1).last != Last::Halt {
+        while left > 0 && first > 0 && self.shape(first - 1).last != Kind::Halt {
             first -= 1;
             for (length, interrupts_off) in self.split(first).into_iter().rev() {
                 let length = length.min(left);
@@ -276,16 +309,18 @@ impl<'a> Playback<'a> {
         let running = (first..found).rev().find(runs).map_or(first, |last| last + 1);
         let is_wake_up = |number: &usize| self.record(*number).note == Note::Argument(task);
         let woken = (first..running).rev().find(is_wake_up).unwrap_or(first);
-        let is_entry = |function| stacks::is_entry(self.name(function));
+        let is_entry = |function| self.machine.is_entry(self.name(function));
         let entered = self.stacks.since(woken, is_entry).map(|(since, _)| since);
         // Woken by a thread for timers: the timer's interrupt is the first of its kind.
         let is_timer = |number: &usize| Some(self.address(*number)) == self.timer();
-        let interrupt = entered.or_else(|| (first..woken).find(is_timer)).unwrap_or(first);
+        let timer = (first..woken).find(is_timer);
+        let timer = timer.map(|known| self.stacks.since(known, is_entry).map_or(known, |(since, _)| since));
+        let interrupt = entered.or(timer).unwrap_or(first);
         Marks { interrupt, woken, running }
     }
 
     fn timer(&self) -> Option<u64> {
-        self.symbols.address("asm_sysvec_apic_timer_interrupt")
+        self.symbols.address(self.machine.timer)
     }
 
     fn stage(&self, record: usize) -> Stage {
@@ -320,27 +355,24 @@ impl<'a> Playback<'a> {
             return Context::Nmi;
         }
         if count & HARD_INTERRUPT != 0 {
-            // Out of a program the entry runs on a small stack of its own, and the handler on the thread's.
-            let is_handler = |name: &str| name.starts_with("sysvec_") || name == "common_interrupt";
-            let is_of_interrupt =
-                |function| stacks::is_entry(self.name(function)) || is_handler(self.name(function));
+            let is_of_interrupt = |function| {
+                let name = self.name(function);
+                self.machine.is_entry(name) || self.machine.is_handler(name)
+            };
             let entry = self.stacks.since(record, is_of_interrupt);
-            let name = entry.map_or("[unknown]", |(_, function)| self.name(function));
-            return Context::Interrupt { name: name.trim_start_matches("asm_").to_owned() };
+            let function = entry.map(|(since, entry)| self.stacks.handler(since).unwrap_or(entry));
+            let name = function.map_or("[unknown]", |function| self.name(function));
+            return Context::Interrupt { name: name.trim_start_matches(self.machine.prefix).to_owned() };
         }
         if count & SERVING_SOFTIRQ != 0 {
             return Context::Softirq;
         }
         let name = self.thread(record);
-        if self.address(record) < stacks::USER_END {
-            Context::Program { name }
-        } else {
-            Context::Thread { name }
-        }
+        if self.address(record) < KERNEL { Context::Program { name } } else { Context::Thread { name } }
     }
 
     fn thread(&self, record: usize) -> String {
-        let name = self.stream.names.get(&self.record(record).task).filter(|name| !name.is_empty());
+        let name = self.window.names.get(&self.record(record).task).filter(|name| !name.is_empty());
         name.cloned().unwrap_or_else(|| "[unknown]".to_owned())
     }
 
@@ -359,7 +391,8 @@ impl<'a> Playback<'a> {
             passed += self.retired.get(record).copied().unwrap_or(0);
             if let Note::Reading(reading) = self.record(record).note {
                 all += 1;
-                right += u32::from(last.wrapping_sub(reading) == passed);
+                let between = last.wrapping_sub(reading).wrapping_mul(self.machine.tick);
+                right += u32::from(between.abs_diff(passed) < self.machine.tick);
             }
         }
         (right, all)
@@ -379,14 +412,14 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn add(&mut self, state: State, path: &[String], length: u64, is_switch: bool) {
+    fn add(&mut self, state: State, path: &[String], length: u64, is_fault: bool, is_switch: bool) {
         let names = || path.iter().map(String::as_str);
         let (_, _, interrupts_off, count, is_wanted) = state;
         for (place, is_off) in [interrupts_off, interrupts_off || count > 0].into_iter().enumerate() {
             self.off[place] = if is_off { self.off[place] + length } else { 0 };
             self.most_off[place] = self.most_off[place].max(self.off[place]);
         }
-        let class = class(&state, names().any(|name| name == PAGE_FAULT), is_switch);
+        let class = class(&state, is_fault, is_switch);
         if is_wanted && !interrupts_off && count == 0 && !is_switch {
             self.allowed_by_nothing += length;
         }

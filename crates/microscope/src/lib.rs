@@ -19,6 +19,7 @@
 mod account;
 mod code;
 mod export;
+mod machine;
 mod sections;
 mod stacks;
 mod stream;

@@ -6,13 +6,15 @@ use plugin::layout::{self, Trouble};
 use plugin::sections::{Section, WORDS};
 use units::Nanos;
 
+use crate::machine::{AMD64, ARM64, Machine};
+
 /// What the plugin has written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Stream {
+    /// The guest's architecture.
+    pub(crate) machine: &'static Machine,
     /// Blocks by their id.
     pub blocks: HashMap<u32, Block>,
-    /// Names of threads by their `task_struct`.
-    pub names: HashMap<u64, String>,
     /// The wake-ups that were found, in order of time.
     pub windows: Vec<Window>,
     /// Places that turned interrupts or preemption off, where they were asked for.
@@ -43,6 +45,8 @@ pub struct Window {
     pub latency: Nanos,
     /// The place in `records` of the one at whose start the time had been read, or the stretch had ended.
     pub found: usize,
+    /// Names of threads by their `task_struct`, as they were at its end: another thread can have the same one later.
+    pub names: HashMap<u64, String>,
     /// Starts of blocks, in order of time.
     pub records: Vec<Record>,
 }
@@ -58,7 +62,7 @@ pub struct Record {
     pub task: u64,
     /// Which block.
     pub block: u32,
-    /// EFLAGS, without those of arithmetic.
+    /// EFLAGS, without those of arithmetic; of other architectures that bit of it that says whether interrupts are on.
     pub flags: u32,
     /// `preempt_count`, as it stands in memory.
     pub preempt: u32,
@@ -72,7 +76,7 @@ pub enum Note {
     /// Nothing of interest.
     #[default]
     Nothing,
-    /// The time-stamp counter that the instruction before has read.
+    /// The counter of time that the instruction before has read.
     Reading(u64),
     /// The first argument of the function that begins here.
     Argument(u64),
@@ -104,12 +108,26 @@ pub enum StreamError {
     /// `tk_core` is not as it is in Linux 5.0 to 6.17.
     #[error("the guest kernel's clock was not found (tk_core)")]
     NoClock,
+    /// The preemption count was not found.
+    #[error("the guest kernel's preemption count was not found")]
+    NoCount,
     /// The file could not be written.
     #[error("the plugin could not write all of its stream: is there memory?")]
     NotWritten,
 }
 
 impl Stream {
+    fn new() -> Self {
+        Self {
+            machine: &AMD64,
+            blocks: HashMap::new(),
+            windows: Vec::new(),
+            sections: Vec::new(),
+            lost_sections: 0,
+            instructions: 0,
+        }
+    }
+
     /// Reads a stream. Its memory is bounded by the length of `bytes`.
     ///
     /// # Errors
@@ -119,18 +137,26 @@ impl Stream {
         if words.next() != Ok(layout::MAGIC) {
             return Err(StreamError::Foreign);
         }
-        let mut stream = Self::default();
+        let mut stream = Self::new();
+        let mut names = HashMap::new();
         loop {
             match words.next()? {
+                layout::MACHINE => {
+                    stream.machine = match words.next()? {
+                        layout::AMD64 => &AMD64,
+                        layout::ARM64 => &ARM64,
+                        _ => return Err(words.damaged()),
+                    };
+                }
                 layout::BLOCK => stream.take_block(&mut words)?,
                 layout::NAME => {
                     let (task, name) = (words.next()?, words.bytes(16)?);
                     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-                    stream.names.insert(task, String::from_utf8_lossy(name).into_owned());
+                    names.insert(task, String::from_utf8_lossy(name).into_owned());
                 }
                 layout::WINDOW => {
                     let window = stream.window(&mut words)?;
-                    stream.windows.push(window);
+                    stream.windows.push(Window { names: std::mem::take(&mut names), ..window });
                 }
                 layout::SECTIONS => stream.take_sections(&mut words)?,
                 layout::END => {
@@ -170,7 +196,7 @@ impl Stream {
     fn window(&self, words: &mut Words<'_>) -> Result<Window, StreamError> {
         let (at, latency) = (Nanos(words.next()?), Nanos(words.next()?));
         let (found, count) = (words.small()? as usize, words.small()? as usize);
-        let mut window = Window { at, latency, found, records: Vec::new() };
+        let mut window = Window { at, latency, found, ..Window::default() };
         if found >= count || words.left() / layout::RECORD < count {
             return Err(words.damaged());
         }
@@ -216,6 +242,7 @@ fn trouble(word: u64) -> Option<StreamError> {
         _ if is(Trouble::NoRegisters) => StreamError::NoRegisters,
         _ if is(Trouble::NoClock) => StreamError::NoClock,
         _ if is(Trouble::NotWritten) => StreamError::NotWritten,
+        _ if is(Trouble::NoCount) => StreamError::NoCount,
         _ => StreamError::NoMemory,
     })
 }

@@ -38,18 +38,22 @@ pub struct Arguments {
     pub ranges: &'static [Range],
     /// Bytes of the guest's memory.
     pub memory: u64,
-    /// `tk_core`.
+    /// Where the kernel's image begins; 0: where the architecture has it.
+    pub image: u64,
+    /// `tk_core`; 0: where the code of `ktime_get` reads it.
     pub clock: u64,
+    /// `ktime_get`.
+    pub ktime: u64,
     /// `__per_cpu_offset`.
     pub areas: u64,
-    /// `preempt_count` and `current_task` in the area of a CPU.
+    /// `preempt_count` and `current_task` in the area of a CPU, where they are there.
     pub preempt: u64,
     pub task: u64,
-    /// `init_task`, whose name is known.
+    /// `init_task`, whose name is known; 0: the thread that the CPU begins with.
     pub init: u64,
     /// `try_to_wake_up`.
     pub wake: u64,
-    /// The entry of page faults.
+    /// The entry of page faults, where the stack has an error code then.
     pub fault: u64,
 }
 
@@ -65,7 +69,9 @@ impl Arguments {
             are_stretches: false,
             ranges: &[],
             memory: 0,
+            image: 0,
             clock: 0,
+            ktime: 0,
             areas: 0,
             preempt: 0,
             task: 0,
@@ -101,7 +107,9 @@ impl Arguments {
                 return Some(());
             }
             b"memory" => &mut self.memory,
+            b"image" => &mut self.image,
             b"clock" => &mut self.clock,
+            b"ktime" => &mut self.ktime,
             b"areas" => &mut self.areas,
             b"preempt" => &mut self.preempt,
             b"task" => &mut self.task,

@@ -1,16 +1,16 @@
 //! A block of instructions.
 
-use crate::guest::USER_END;
+use crate::machine::{Counter, KERNEL};
 
 /// A block of instructions. It is never freed: translated code has its address.
 pub struct Block {
     pub id: u32,
     pub address: u64,
-    /// It ends with an instruction that reads the time-stamp counter.
-    pub reads_counter: bool,
+    /// What its last instruction reads the counter into, if it does.
+    pub counter: Option<Counter>,
     /// It ends with a call.
     pub is_call: bool,
-    /// Instructions up to the first `cli`, with it; 0: it has none.
+    /// Instructions up to the first that turns interrupts off, with it; 0: it has none.
     pub until_off: u32,
     /// What is noted at its start.
     pub note: u32,
@@ -24,6 +24,6 @@ pub struct Block {
 
 impl Block {
     pub fn is_of_user(&self) -> bool {
-        self.address < USER_END
+        self.address < KERNEL
     }
 }

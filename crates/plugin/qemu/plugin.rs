@@ -8,10 +8,14 @@
 mod abi;
 mod arguments;
 mod block;
+#[path = "../src/clock.rs"]
+#[allow(dead_code)]
+mod clock;
 mod guest;
 #[path = "../src/layout.rs"]
 #[allow(dead_code)]
 mod layout;
+mod machine;
 mod output;
 mod recorder;
 #[path = "../src/sections.rs"]
@@ -19,7 +23,7 @@ mod recorder;
 mod sections;
 mod translation;
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -46,14 +50,17 @@ fn allocate<T>(count: usize) -> Option<NonNull<T>> {
 #[unsafe(no_mangle)]
 extern "C" fn qemu_plugin_install(
     id: abi::Id,
-    _: *const c_void,
+    info: *const *const c_char,
     count: c_int,
     arguments: *const *const c_char,
 ) -> c_int {
+    // SAFETY: what QEMU says of itself begins with the name of its architecture, which ends with a zero.
+    let name = unsafe { CStr::from_ptr(*info) };
+    let Some(machine) = machine::ALL.iter().find(|machine| machine.name == name) else { return 1 };
     // SAFETY: QEMU gives so many strings that end with a zero, and keeps them during this call.
     let Some(arguments) = (unsafe { Arguments::read(count, arguments) }) else { return 1 };
     let Some(memory) = allocate::<Recorder>(1) else { return 1 };
-    let Some(recorder) = Recorder::new(arguments) else { return 1 };
+    let Some(recorder) = Recorder::new(machine, arguments) else { return 1 };
     // SAFETY: the memory is large enough and nobody else's; the callbacks are registered after the recorder is in its place.
     unsafe {
         memory.write(recorder);

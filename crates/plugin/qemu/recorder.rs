@@ -4,8 +4,9 @@ use core::ptr::NonNull;
 
 use crate::allocate;
 use crate::arguments::{Arguments, Range, Wanted};
-use crate::guest::{Clock, Guest, USER_END};
+use crate::guest::{Clock, Guest};
 use crate::layout::{self, Trouble};
+use crate::machine::{Counter, KERNEL, Kind, Machine};
 use crate::output::Output;
 use crate::block::Block;
 use crate::sections::{Section, Sections, Start};
@@ -54,12 +55,9 @@ pub struct Recorder {
     next: usize,
     written: usize,
     /// The last block read the counter; it was of a program.
-    has_read: bool,
+    has_read: Option<Counter>,
     is_of_user: bool,
     is_armed: bool,
-    /// Where this CPU's `preempt_count` and `current_task` are.
-    preempt: *const u32,
-    task: *const u64,
     trouble: Option<Trouble>,
     sections: Sections<'static>,
     /// The one of `arguments.ranges` that it is now, and how many instructions have begun when it is over at the latest: nobody may read the
@@ -69,13 +67,13 @@ pub struct Recorder {
 
 impl Recorder {
     /// None where there is no memory, or the stream cannot be opened.
-    pub fn new(arguments: Arguments) -> Option<Self> {
+    pub fn new(machine: &'static Machine, arguments: Arguments) -> Option<Self> {
         let longest = arguments.wanted.iter().map(|wanted| wanted.latency).max().unwrap_or(0);
         let blocks = (longest / 2 + BEFORE.1 + AFTER).clamp(RING.0, RING.1).next_power_of_two();
         let mut output = Output::open(arguments.out)?;
-        output.put(&[layout::MAGIC]);
+        output.put(&[layout::MAGIC, layout::MACHINE, machine.number]);
         Some(Self {
-            guest: Guest::new(arguments.memory),
+            guest: Guest::new(machine, arguments.memory, arguments.image, arguments.init),
             output,
             counter: allocate(1)?,
             ring: allocate(blocks as usize)?,
@@ -84,11 +82,9 @@ impl Recorder {
             blocks: 0,
             next: 0,
             written: 0,
-            has_read: false,
+            has_read: None,
             is_of_user: false,
             is_armed: false,
-            preempt: core::ptr::null(),
-            task: core::ptr::null(),
             trouble: None,
             sections: Sections::new(table(if arguments.ranges.is_empty() { 0 } else { SECTIONS })?),
             range: None,
@@ -114,6 +110,11 @@ impl Recorder {
         }
     }
 
+    /// What an instruction is.
+    pub fn kind(&self, instruction: &[u8]) -> Kind {
+        (self.guest.machine().kind)(instruction)
+    }
+
     pub fn learn(&mut self, address: u64, host: *const u8) {
         self.guest.learn(address, host);
     }
@@ -126,9 +127,10 @@ impl Recorder {
     /// At the start of each block.
     #[inline]
     pub fn started(&mut self, block: &mut Block) {
-        let has_read = core::mem::replace(&mut self.has_read, block.reads_counter);
-        let reading = if has_read { self.read() } else { None };
-        if block.reads_counter {
+        self.guest.follow();
+        let has_read = core::mem::replace(&mut self.has_read, block.counter);
+        let reading = has_read.and_then(|counter| self.read(counter));
+        if block.counter.is_some() {
             self.is_of_user = block.is_of_user();
         }
         if self.arguments.are_stretches {
@@ -154,14 +156,12 @@ impl Recorder {
     }
 
     fn start_of(&self, block: &Block) -> Start {
-        // SAFETY: `locate` found both in the guest's memory before the range was entered.
-        let (task, preempt) = unsafe { (self.task.read_unaligned(), self.preempt.read_unaligned()) };
         Start {
             count: self.count(),
             address: block.address,
-            flags: self.guest.flags() as u32,
-            preempt,
-            is_idle: task == self.arguments.init,
+            flags: self.guest.flags(),
+            preempt: self.guest.preempt(),
+            is_idle: self.guest.task() == self.guest.first,
             until_off: block.until_off,
             is_call: block.is_call,
         }
@@ -193,15 +193,23 @@ impl Recorder {
 
     /// A reading of the counter has ended: is it one of those that are looked for, and is one near?
     #[cold]
-    fn read(&mut self) -> Option<u64> {
-        if self.arguments.are_stretches || self.is_over() {
+    fn read(&mut self, counter: Counter) -> Option<u64> {
+        if self.arguments.are_stretches {
+            // Where the thread is in a register, it is followed from the boot on.
+            let _ = self.guest.find();
+            return None;
+        }
+        if self.is_over() {
             return None;
         }
         if let Err(trouble) = self.guest.find() {
             self.trouble = Some(trouble);
             return None;
         }
-        let reading = self.guest.reading();
+        let reading = self.guest.reading(counter);
+        if self.arguments.clock == 0 {
+            self.arguments.clock = self.guest.clock(self.arguments.ktime).unwrap_or(0);
+        }
         let Some(clock) = Clock::read(&self.guest, self.arguments.clock) else {
             self.trouble = Some(Trouble::NoClock);
             return Some(reading);
@@ -230,7 +238,7 @@ impl Recorder {
         if number.map(|number| number as u32) != self.range.map(|(number, _)| number) {
             self.leave_range();
         }
-        let number = number.filter(|_| self.range.is_some() || self.locate().is_some());
+        let number = number.filter(|_| self.range.is_some() || self.locate());
         // An instruction is a nanosecond, and a halt takes none.
         let left = |number: usize| self.arguments.ranges[number].until.saturating_sub(now);
         self.range = number.map(|number| (number as u32, self.count().saturating_add(left(number))));
@@ -261,7 +269,7 @@ impl Recorder {
         let is_wanted = self.written < self.next || self.arguments.wanted.get(self.next).is_some_and(is_near);
         if is_wanted && !self.is_armed {
             match self.guest.find() {
-                Ok(()) => self.is_armed = self.locate().is_some(),
+                Ok(()) => self.is_armed = self.locate(),
                 Err(trouble) => self.trouble = Some(trouble),
             }
         } else if !is_wanted {
@@ -276,11 +284,12 @@ impl Recorder {
     }
 
     /// Where this CPU's words are: its area is moved during the boot.
-    fn locate(&mut self) -> Option<()> {
-        let area = self.guest.word(self.arguments.areas)?;
-        self.preempt = self.guest.at(area.wrapping_add(self.arguments.preempt), 4)?.cast();
-        self.task = self.guest.at(area.wrapping_add(self.arguments.task), 8)?.cast();
-        Some(())
+    fn locate(&mut self) -> bool {
+        let Arguments { areas, preempt, task, .. } = self.arguments;
+        let located = self.guest.locate(areas, preempt, task);
+        let others = self.trouble.filter(|trouble| *trouble != Trouble::NoCount);
+        self.trouble = others.or(located.err());
+        located.is_ok()
     }
 
     fn record(&mut self, block: &mut Block, reading: Option<u64>) {
@@ -290,15 +299,15 @@ impl Recorder {
             (None, layout::ERROR_CODE) => (layout::ERROR_CODE, self.guest.top_of_stack()),
             _ => (0, 0),
         };
-        // SAFETY: `locate` found both in the guest's memory, and the place in the ring is below its size.
+        // SAFETY: the place in the ring is below its size.
         unsafe {
             let record = Record {
                 count: self.count(),
                 stack: self.guest.stack(),
-                task: self.task.read_unaligned(),
+                task: self.guest.task(),
                 note,
-                flags: self.guest.flags() as u32,
-                preempt: self.preempt.read_unaligned(),
+                flags: self.guest.flags(),
+                preempt: self.guest.preempt(),
                 kind,
                 block,
             };
@@ -355,7 +364,7 @@ impl Recorder {
         let found = wanted.found - 1;
         let (first, end) = (self.first(found, wanted.latency), self.made);
         let mut names = Names::new();
-        let offset = self.guest.name_offset(self.arguments.init);
+        let offset = self.guest.name_offset();
         for number in first..end {
             let record = self.at(number);
             // SAFETY: a record's block stays for good, and nothing else looks at it now.
@@ -436,7 +445,7 @@ impl Names {
 
     /// Whether it is a thread that was not met yet: most records are of the last one that was.
     fn is_new(&mut self, task: u64) -> bool {
-        if task < USER_END || self.all[..self.count].iter().rev().any(|&known| known == task) {
+        if task < KERNEL || self.all[..self.count].iter().rev().any(|&known| known == task) {
             return false;
         }
         if self.count < NAMES {

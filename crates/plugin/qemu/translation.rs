@@ -4,6 +4,7 @@ use core::ffi::{c_uint, c_void};
 use core::ptr::NonNull;
 
 use crate::block::Block;
+use crate::machine::Kind;
 use crate::recorder::Recorder;
 use crate::{abi, allocate, layout, recorder};
 
@@ -44,7 +45,7 @@ unsafe fn keep(recorder: &mut Recorder, handle: abi::Handle) -> Option<NonNull<B
         let count = abi::qemu_plugin_tb_n_insns(handle).min(layout::LONGEST_BLOCK);
         let address = abi::qemu_plugin_tb_vaddr(handle);
         let text: NonNull<u8> = allocate(count * (LONGEST + 1))?;
-        let (mut length, mut until_off, mut last) = (0, 0, &[][..]);
+        let (mut length, mut until_off, mut last) = (0, 0, Kind::Other);
         for number in 0..count {
             let instruction = abi::qemu_plugin_tb_get_insn(handle, number);
             let counter = recorder.counter();
@@ -53,20 +54,21 @@ unsafe fn keep(recorder: &mut Recorder, handle: abi::Handle) -> Option<NonNull<B
                 recorder.learn(address, abi::qemu_plugin_insn_haddr(instruction).cast());
             }
             let size = abi::qemu_plugin_insn_size(instruction).min(LONGEST);
-            last = core::slice::from_raw_parts(abi::qemu_plugin_insn_data(instruction), size);
-            if last == [0xfa] && until_off == 0 {
+            let bytes = core::slice::from_raw_parts(abi::qemu_plugin_insn_data(instruction), size);
+            last = recorder.kind(bytes);
+            if last == Kind::Off && until_off == 0 {
                 until_off = number as u32 + 1;
             }
             text.add(number).write(size as u8);
-            text.add(count + length).copy_from_nonoverlapping(NonNull::from(last).cast(), size);
+            text.add(count + length).copy_from_nonoverlapping(NonNull::from(bytes).cast(), size);
             length += size;
         }
         let block: NonNull<Block> = allocate(1)?;
         block.write(Block {
             id: recorder.new_id(),
             address,
-            reads_counter: matches!(last, [0x0f, 0x31] | [0x0f, 0x01, 0xf9]),
-            is_call: is_call(last),
+            counter: if let Kind::Counter(counter) = last { Some(counter) } else { None },
+            is_call: last == Kind::Call,
             until_off,
             note: recorder.note_of(address),
             is_written: false,
@@ -75,14 +77,5 @@ unsafe fn keep(recorder: &mut Recorder, handle: abi::Handle) -> Option<NonNull<B
             text: text.as_ptr(),
         });
         Some(block)
-    }
-}
-
-/// A near call, by an address or through a register or memory.
-fn is_call(instruction: &[u8]) -> bool {
-    match instruction {
-        [0xe8, ..] => true,
-        [0xff, operands, ..] | [0x40..=0x4f, 0xff, operands, ..] => operands >> 3 & 7 == 2,
-        _ => false,
     }
 }

@@ -17,6 +17,13 @@ pub const WINDOW: u64 = 3;
 pub const END: u64 = 4;
 /// Sections ([`crate::sections::Section`]): how many, how many more there was no room for, and the words of each.
 pub const SECTIONS: u64 = 5;
+/// The guest's architecture, before anything else: one of the two. Where it is missing, it is the first.
+pub const MACHINE: u64 = 6;
+
+/// The number of amd64.
+pub const AMD64: u64 = 0;
+/// Of arm64.
+pub const ARM64: u64 = 1;
 
 /// Words of a record, which describes the start of a block.
 pub const RECORD: usize = 6;
@@ -28,12 +35,12 @@ pub const STACK: usize = 1;
 pub const TASK: usize = 2;
 /// The note: what its kind says.
 pub const NOTE: usize = 3;
-/// The block's id, and EFLAGS in the upper half.
+/// The block's id, and in the upper half EFLAGS; of other architectures that bit of it that says whether interrupts are on.
 pub const BLOCK_AND_FLAGS: usize = 4;
 /// `preempt_count`, and the note's kind in the upper half.
 pub const PREEMPT_AND_KIND: usize = 5;
 
-/// The note is a reading of the time-stamp counter that has just ended.
+/// The note is a reading of the CPU's counter of time that has just ended.
 pub const READING: u32 = 1;
 /// The note is the first argument of a function that is watched.
 pub const ARGUMENT: u32 = 2;
@@ -57,4 +64,6 @@ pub enum Trouble {
     NoClock = 4,
     /// The stream could not be written.
     NotWritten = 5,
+    /// The preemption count was not found.
+    NoCount = 6,
 }

@@ -7,6 +7,7 @@
 //! assert!(plugin::LIBRARY.is_empty() || plugin::LIBRARY.starts_with(b"\x7fELF"));
 //! ```
 
+pub mod clock;
 pub mod layout;
 pub mod sections;
 

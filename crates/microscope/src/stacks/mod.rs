@@ -1,15 +1,16 @@
 //! Who called whom, from stack pointers: at the start of a function the stack pointer is deeper than at that of its caller,
 //! and when it has returned it is above.
 
+mod links;
+
 use std::collections::HashMap;
 
-use crate::code::Last;
+use crate::code::Kind;
+use crate::machine::{Callers, KERNEL, Machine, begins};
 use crate::symbols::Symbols;
 
 /// Kernel stacks are as large and aligned to it, in powers of two (THREAD_SIZE on amd64).
 const STACK: u32 = 14;
-/// Addresses of programs end here.
-pub const USER_END: u64 = 1 << 47;
 /// A chain of callers is followed so far.
 const DEEPEST: usize = 96;
 
@@ -29,7 +30,10 @@ pub enum Function {
 pub struct Start {
     pub address: u64,
     pub stack: u64,
-    pub last: Last,
+    /// The last instruction of the block.
+    pub last: Kind,
+    /// All instructions of the block have begun.
+    pub is_whole: bool,
 }
 
 /// One activation of a function.
@@ -41,6 +45,8 @@ struct Frame {
     caller: Option<usize>,
     /// The record at which it was first seen.
     since: usize,
+    /// It is an exception's or an interrupt's, where these are known by it.
+    is_exception: bool,
 }
 
 /// Whose code each record is.
@@ -48,12 +54,22 @@ struct Frame {
 pub struct Stacks {
     frames: Vec<Frame>,
     of_record: Vec<usize>,
+    /// Of exceptions by the record at which they began: the handler of the interrupt, where that is known by it.
+    handlers: HashMap<usize, Function>,
 }
 
 impl Stacks {
     /// Plays `starts` back.
-    pub fn of(starts: &[Start], symbols: &Symbols) -> Self {
-        let mut walk = Walk { symbols, all: Self::default(), live: HashMap::new(), last: None };
+    pub fn of(starts: &[Start], symbols: &Symbols, machine: &Machine) -> Self {
+        let return_thunks = match &machine.callers {
+            Callers::Stack { return_thunks } => return_thunks,
+            Callers::Links { vectors, callers_of_handlers, beginning, switch } => {
+                let names = links::Names { vectors, callers_of_handlers, beginning, switch };
+                return links::Walk::new(symbols, names).play(starts);
+            }
+        };
+        let (all, live) = (Self::default(), HashMap::new());
+        let mut walk = Walk { symbols, machine, return_thunks, all, live, last: None };
         for start in starts {
             walk.step(*start);
         }
@@ -71,6 +87,11 @@ impl Stacks {
         Some((found.since, found.function))
     }
 
+    /// The handler of the interrupt that began at a record.
+    pub fn handler(&self, since: usize) -> Option<Function> {
+        self.handlers.get(&since).copied()
+    }
+
     /// A number for the chain of callers: records with the same one have the same path.
     pub fn id(&self, record: usize) -> usize {
         self.of_record.get(record).copied().unwrap_or_default()
@@ -83,22 +104,10 @@ impl Stacks {
     }
 }
 
-/// Names of the code that interrupts and exceptions begin with.
-pub fn is_entry(name: &str) -> bool {
-    ["asm_exc_", "asm_sysvec_", "asm_common_interrupt", "asm_spurious_interrupt", "irq_entries_start"]
-        .iter()
-        .any(|beginning| name.starts_with(beginning))
-}
-
-/// Names of code through which a function returns: it is still that function.
-fn is_return_thunk(name: &str) -> bool {
-    ["__x86_return_thunk", "srso_", "retbleed_", "zen_untrain_ret"]
-        .iter()
-        .any(|beginning| name.starts_with(beginning))
-}
-
 struct Walk<'a> {
     symbols: &'a Symbols,
+    machine: &'a Machine,
+    return_thunks: &'a [&'a str],
     all: Stacks,
     /// The frames on each stack, the innermost last.
     live: HashMap<u64, Vec<usize>>,
@@ -120,7 +129,7 @@ struct Step<'a> {
 impl<'a> Walk<'a> {
     fn step(&mut self, start: Start) {
         let before = self.last.replace(start);
-        let frame = if start.address < USER_END {
+        let frame = if start.address < KERNEL {
             self.push_new(Function::Program, Some(start.stack), None)
         } else {
             self.kernel(&self.look(start, before))
@@ -136,7 +145,7 @@ impl<'a> Walk<'a> {
             function: found.map_or(Function::Unknown, |(number, _)| Function::Kernel(number)),
             begins: found.is_some_and(|(_, begins)| begins),
             name,
-            before: before.filter(|before| before.address >= USER_END),
+            before: before.filter(|before| before.address >= KERNEL),
             stack: start.stack >> STACK,
         }
     }
@@ -150,7 +159,7 @@ impl<'a> Walk<'a> {
         }
         let left = self.leave(step);
         let top = self.live.get(&step.stack).and_then(|frames| frames.last().copied());
-        let is_entry = is_entry(step.name) && step.before.is_some();
+        let is_entry = self.machine.is_entry(step.name) && step.before.is_some();
         if is_entry && self.is_new_entry(step, top) {
             return self.enter(step, came_from);
         }
@@ -188,7 +197,7 @@ impl<'a> Walk<'a> {
                 // Where it began is not known: it has returned where a return leads into another function.
                 None => {
                     let returned = step.before.is_some_and(|before| {
-                        before.last == Last::Return && before.stack >> STACK == step.stack
+                        before.last == Kind::Return && before.stack >> STACK == step.stack
                     });
                     returned && !step.begins && frame.function != step.function
                 }
@@ -211,7 +220,7 @@ impl<'a> Walk<'a> {
     /// In the same frame; where the name is another, it was a jump to another function or to a part that lies apart.
     fn go_on(&mut self, step: &Step<'_>, top: usize) -> usize {
         let frame = self.all.frames[top];
-        if frame.function == step.function || is_return_thunk(step.name) {
+        if frame.function == step.function || begins(step.name, self.return_thunks) {
             return top;
         }
         let new = self.push_new(step.function, frame.entry, frame.caller);
@@ -229,7 +238,13 @@ impl<'a> Walk<'a> {
     }
 
     fn push_new(&mut self, function: Function, entry: Option<u64>, caller: Option<usize>) -> usize {
-        self.all.frames.push(Frame { function, entry, caller, since: self.all.of_record.len() });
+        self.all.frames.push(Frame {
+            function,
+            entry,
+            caller,
+            since: self.all.of_record.len(),
+            is_exception: false,
+        });
         self.all.frames.len() - 1
     }
 }
