@@ -140,6 +140,7 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_on_host", "network_guests"),
             Long::Serial("serial_in_guests", "explain"),
             Long::Serial("serial_in_guests", "rtla"),
+            Long::Serial("serial_in_guests", "ways"),
         ],
     },
     // Four kernels, 4 to 23 minutes each.

@@ -15,3 +15,4 @@ mod partition;
 mod rtla;
 mod starved;
 mod tune;
+mod ways;
