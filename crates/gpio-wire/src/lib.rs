@@ -24,8 +24,9 @@ mod lines;
 
 use std::io;
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
@@ -55,12 +56,22 @@ pub struct Wire {
 
 /// The lines of some guests, and the wires between them.
 #[derive(Clone)]
-pub struct Wires(Arc<Mutex<Board>>);
+pub struct Wires {
+    board: Arc<Mutex<Board>>,
+    /// The wires with a delay, each with what leads to the thread that has it.
+    delayed: Arc<Vec<(Wire, Sender<Change>)>>,
+}
+
+/// A level, and when it is to be seen.
+type Change = (Instant, bool);
 
 impl Wires {
     /// For guests with `lines` lines each.
     pub fn new(guests: usize, lines: usize, wires: &[Wire]) -> Self {
-        Self(Arc::new(Mutex::new(Board::new(guests, lines, wires.to_vec()))))
+        let board = Arc::new(Mutex::new(Board::new(guests, lines, wires.to_vec())));
+        let delayed = wires.iter().filter(|wire| !wire.delay.is_zero());
+        let delayed = delayed.map(|wire| (*wire, in_order(Arc::clone(&board), wire.to))).collect();
+        Self { board, delayed: Arc::new(delayed) }
     }
 
     /// Serves one guest at `socket`, in a thread that ends when the guest does.
@@ -93,22 +104,61 @@ impl Wires {
 
     /// A thread that panicked has left nothing unfinished that another one reads.
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.board)
     }
 
-    /// Takes the level of an output, and hands it on: at once, or later by a thread of its own.
+    /// Takes the level of an output, and hands it on: at once, or later by the wire's thread.
     fn drive(&self, end: End, level: bool) {
+        let now = Instant::now();
         let wires = self.board().drive(end, level);
         for wire in wires {
             if wire.delay.is_zero() {
                 self.board().receive(wire.to, level);
                 continue;
             }
-            let wires = self.clone();
-            std::thread::spawn(move || {
-                std::thread::sleep(wire.delay);
-                wires.board().receive(wire.to, level);
-            });
+            let is_it = |other: &Wire| (other.from, other.to) == (wire.from, wire.to);
+            for (_, changes) in self.delayed.iter().filter(|(other, _)| is_it(other)) {
+                // The thread ends with this alone.
+                let _ = changes.send((now + wire.delay, level));
+            }
         }
+    }
+}
+
+fn locked(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
+    board.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread of a wire with a delay. One thread a wire: changes arrive in the order in which they were made.
+fn in_order(board: Arc<Mutex<Board>>, to: End) -> Sender<Change> {
+    let (send, changes) = channel::<Change>();
+    std::thread::spawn(move || {
+        for (due, level) in changes {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            locked(&board).receive(to, level);
+        }
+    });
+    send
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_with_a_delay_brings_each_change_in_its_order() {
+        const PULSES: u64 = 300;
+        let (from, to) = (End { guest: 0, line: 0 }, End { guest: 1, line: 0 });
+        let wires = Wires::new(2, 1, &[Wire { from, to, delay: Duration::from_millis(1) }]);
+        for _ in 0..PULSES {
+            wires.drive(from, true);
+            wires.drive(from, false);
+        }
+        let patience = Instant::now() + Duration::from_secs(60);
+        while wires.changes(to) < 2 * PULSES {
+            assert!(Instant::now() < patience, "{} of {} changes have come", wires.changes(to), 2 * PULSES);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(wires.changes(from), 2 * PULSES);
     }
 }

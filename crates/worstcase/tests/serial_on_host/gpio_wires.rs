@@ -2,7 +2,7 @@
 //! (gpio-virtio), whose interrupt brings the edge.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use gpio_wire::{End, Wire, Wires};
@@ -11,6 +11,7 @@ use record::instrument::gpio::GpioSeries;
 use record::monitor::Monitoring;
 
 use crate::gpio_kernels;
+use crate::support::guests::Started;
 
 /// Which guest is which.
 const MONITOR: usize = 0;
@@ -52,12 +53,12 @@ impl Pair {
         self.directory.path().join(format!("left-{guest}"))
     }
 
-    fn start(&self, guest: usize, kernel: &str, command: &str) -> Child {
+    fn start(&self, guest: usize, kernel: &str, command: &str) -> Started {
         let mut run = Command::new(env!("CARGO_BIN_EXE_worstcase"));
         run.args(["lab", "run", "--kernel", kernel, "--time", "wall", "--timeout", "2m", "--device"]);
         run.arg(format!("gpio:{}", self.socket(guest).display()));
         run.arg("--out").arg(self.left(guest)).arg("--").args(command.split(' '));
-        run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        Started::new(&mut run)
     }
 
     /// Pulses each 50 ms for 5 s; what both saw. None where this QEMU's lines have no interrupts.
@@ -68,8 +69,8 @@ impl Pair {
         let patience = Instant::now() + Duration::from_secs(60);
         while !self.wires.is_watched(End { guest: RESPONDER, line: PULSE }) {
             assert!(Instant::now() < patience, "the responder asks for edges");
-            if responder.try_wait().unwrap().is_some() {
-                let said = responder.wait_with_output().unwrap().stderr;
+            if responder.has_ended() {
+                let said = responder.output().stderr;
                 let said = String::from_utf8_lossy(&said);
                 assert!(said.contains("the line can have no interrupt"), "{said}");
                 return None;
@@ -77,8 +78,8 @@ impl Pair {
             std::thread::sleep(Duration::from_millis(20));
         }
         let monitor = self.start(MONITOR, kernel, &format!("monitor {lines} -i 50ms -D 5s --seed 1 --json"));
-        let monitor = monitored(&monitor.wait_with_output().unwrap());
-        let answered = responder.wait_with_output().unwrap();
+        let monitor = monitored(&monitor.output());
+        let answered = responder.output();
         let record: Record = record::store::load(&self.left(RESPONDER).join("record"))
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&answered.stderr)));
         let responder = record.scenarios[0].series[0].gpio().unwrap().clone();

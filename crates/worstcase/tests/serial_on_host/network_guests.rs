@@ -1,7 +1,7 @@
 //! The response probe between two guests: frames go over network cards, whose interrupts bring them.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use record::Record;
 use record::instrument::response::PartName;
@@ -9,6 +9,7 @@ use units::Nanos;
 
 use crate::network::{part, response};
 use crate::support;
+use crate::support::guests::Started;
 
 const MS: u64 = 1_000_000;
 
@@ -33,16 +34,6 @@ const HOG: &str = "taskset 1 chrt -f 60 sh -c \
     'now() { read up idle < /proc/uptime; up=${up%.*}${up#*.}; }; \
     while :; do sleep 0.05; now; end=$((up + 4)); while [ $up -lt $end ]; do now; done; done' &";
 
-/// Kills the guest with the command that has it.
-struct Guest(Child);
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 struct Cable {
     kernel: &'static str,
     card: &'static str,
@@ -63,7 +54,7 @@ impl Cable {
     }
 
     /// Guest 1 or 2 begins to do what `script` says.
-    fn start(&self, guest: u32, script: &str) -> Child {
+    fn start(&self, guest: u32, script: &str) -> Started {
         let socket = |guest: u32| self.path(&format!("{guest}.socket")).display().to_string();
         let device = format!("{}:{}:{}", self.card, socket(guest), socket(3 - guest));
         let script = format!("{}; {script}", UP.replace("OWN", &guest.to_string()));
@@ -74,7 +65,7 @@ impl Cable {
         run.args(["--with", "busybox", "--append", "iomem=relaxed"]);
         run.args(["--device", &device, "--out"]).arg(self.path(&format!("left-{guest}")));
         run.args(["--", "sh", "-c", &script]);
-        run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        Started::new(&mut run)
     }
 
     /// Responses every 50 ms for 5 s, beside what `beside` starts in the guest that measures.
@@ -89,7 +80,7 @@ impl Cable {
 
     /// Those of a peer that answers as `echo` says, with these `options` of the probe.
     fn respond(&self, echo: &str, options: &str, beside: &str) -> Record {
-        let echo = Guest(self.start(1, &format!("worstcase echo {echo}")));
+        let echo = self.start(1, &format!("worstcase echo {echo}"));
         // Until the other guest has booted nobody answers, which is an error.
         let script = format!(
             "{beside} for attempt in 1 2 3 4 5 6 7 8 9; do rm -rf record; \
@@ -97,7 +88,7 @@ impl Cable {
              [ $? -ne 2 ] && break; sleep 1; done"
         );
         let _ = std::fs::remove_dir_all(self.path("left-2"));
-        let output = self.start(2, &script).wait_with_output().unwrap();
+        let output = self.start(2, &script).output();
         drop(echo);
         let _ = std::fs::remove_dir_all(self.path("left-1"));
         record::store::load(&self.path("left-2/record"))
@@ -216,17 +207,15 @@ fn a_card_stamps_for_as_long_as_is_measured_however_that_ends() {
         return;
     }
     let cable = Cable::of(STAMPING, "debian-6.12-amd64");
-    let echo = Guest(cable.start(1, "worstcase echo --listen 10.98.0.1"));
+    let echo = cable.start(1, "worstcase echo --listen 10.98.0.1");
     let measure =
         "worstcase measure --probe network --peer 10.98.0.1 --interface eth0 --hardware-stamps -i 50ms";
     let script = format!(
         "look() {{ {IS_STAMPING}; }}; for attempt in 1 2 3 4 5 6 7 8 9; do {measure} -D 200ms; [ $? -ne 2 ] && break; sleep 1; done; \
          look; {measure} & sleep 3; look; kill -9 $!; sleep 1; look; {measure} & sleep 3; look; kill -2 $!; sleep 1; look"
     );
-    let mut guest = cable.start(2, &script);
-    let mut text = String::new();
-    std::io::Read::read_to_string(guest.stdout.as_mut().unwrap(), &mut text).unwrap();
-    guest.wait().unwrap();
+    let output = cable.start(2, &script).output();
+    let text = String::from_utf8_lossy(&output.stdout);
     drop(echo);
     let seen: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("stamps ")).collect();
     assert_eq!(seen, ["0", "1", "0", "1", "0"], "{text}");
