@@ -179,7 +179,11 @@ fn watch(
 ) -> Result<(Stream, Left), Failure> {
     let addresses =
         addresses(guest.kernel.architecture, symbols).map_err(|error| Error::new(error.to_string()))?;
-    let (outcome, stream) = boot::run_watched(guest, &Watched { target, addresses }, stop)?;
+    let entries = match guest.kernel.architecture {
+        Architecture::Amd64 => Vec::new(),
+        Architecture::Arm64 => microscope::entries_on_arm64(symbols),
+    };
+    let (outcome, stream) = boot::run_watched(guest, &Watched { target, addresses, entries }, stop)?;
     let left = outcome.left;
     if let Err(error) = check_record(record, &left) {
         return Err(Failure { error, left: Some(Box::new(left)) });

@@ -19,6 +19,8 @@ use crate::tree::Tree;
 const OF_FETCH: u64 = 1 << 4;
 /// So many records behind the beginning of an exception the function that serves it has begun.
 const UNTIL_SERVED: usize = 64;
+/// So many records before a halt the clock has been read, if ever.
+const UNTIL_READ: usize = 4096;
 /// What the functions of the scheduler's switch are called by.
 const SCHEDULE: [&str; 3] = ["__schedule", "schedule", "preempt_schedule_irq"];
 
@@ -39,10 +41,11 @@ pub struct Account {
     pub readings: (u32, u32),
     /// The most at one time with interrupts off, from the first instruction without to the first with them.
     pub interrupts_off: Nanos,
-    /// The same with preemption off, interrupts included.
-    pub preemption_off: Nanos,
-    /// A reschedule was wanted, and neither interrupts nor the count kept it off: full preemption would have done it.
-    pub allowed_by_nothing: Nanos,
+    /// The same with preemption off, interrupts included. None where the kernel does not count it.
+    pub preemption_off: Option<Nanos>,
+    /// A reschedule was wanted, and neither interrupts nor the count kept it off: full preemption would have done it. None
+    /// where the kernel does not count.
+    pub allowed_by_nothing: Option<Nanos>,
 }
 
 /// A stretch of time in which nothing of this changed.
@@ -183,6 +186,11 @@ impl<'a> Playback<'a> {
         self.stream.blocks.get(&self.record(number).block).map_or(0, |block| block.address)
     }
 
+    fn name_at(&self, number: usize) -> &str {
+        let found = self.symbols.function(self.address(number));
+        found.and_then(|(number, _)| self.symbols.name(number)).unwrap_or_default()
+    }
+
     fn shape(&self, number: usize) -> Shape {
         let shape = self.shapes.get(&self.record(number).block);
         shape.copied().unwrap_or(Shape { last: Kind::Other, until_off: None, count: 0 })
@@ -216,7 +224,7 @@ impl<'a> Playback<'a> {
                     let found = self.symbols.function(self.address(next));
                     found
                         .and_then(|(number, _)| self.symbols.name(number))
-                        .is_some_and(|name| vectors.contains(&name))
+                        .is_some_and(|name| vectors.tables.contains(&name))
                 };
                 Box::new(move |next| {
                     if !is_exception(next) || next.checked_sub(1).is_none_or(&is_exception) {
@@ -248,7 +256,7 @@ impl<'a> Playback<'a> {
         let mut account = Account { at: self.window.at, latency: self.window.latency, ..Account::default() };
         let mut pieces = Pieces::default();
         if rest > 0 {
-            let is_halt = first.checked_sub(1).is_some_and(|last| self.shape(last).last == Kind::Halt);
+            let is_halt = first.checked_sub(1).is_some_and(|last| self.halts(last));
             let context = if is_halt { Context::Halted } else { Context::NotRecorded };
             let stage = if is_halt { Stage::BeforeInterrupt } else { Stage::Unknown };
             let name = if is_halt { "[halted]" } else { "[not recorded]" };
@@ -261,18 +269,30 @@ impl<'a> Playback<'a> {
             );
         }
         let mut known: HashMap<usize, Vec<String>> = HashMap::new();
+        let mut last = None;
         for part in &parts {
+            let first_of_record = last.replace(part.record) != Some(part.record);
             let path = match known.entry(self.stacks.id(part.record)) {
                 Entry::Occupied(entry) => entry.into_mut(),
                 Entry::Vacant(entry) => entry.insert(self.path(part.record)),
             };
             let is_switch = path.iter().any(|name| SCHEDULE.contains(&name.as_str()));
+            if first_of_record
+                && self.machine.is_interrupt(self.name_at(part.record), self.address(part.record))
+            {
+                pieces.let_in(self.record(part.record).preempt & !NOT_WANTED);
+            }
             let is_fault = path.iter().any(|name| self.machine.page_faults.contains(&name.as_str()));
             pieces.add(self.state(part), path, part.length, is_fault, is_switch);
         }
         account.readings = self.readings(first);
         debug_assert_eq!(rest + parts.iter().map(|part| part.length).sum::<u64>(), latency);
-        pieces.finish(account)
+        let account = pieces.finish(account);
+        if self.stream.counts_preemption {
+            account
+        } else {
+            Account { preemption_off: None, allowed_by_nothing: None, ..account }
+        }
     }
 
     /// The records within the latency: the first, what of them is within, and what is left before them.
@@ -280,7 +300,7 @@ impl<'a> Playback<'a> {
         let mut left = self.window.latency.0;
         let mut first = self.window.found;
         let mut parts = Vec::new();
-        while left > 0 && first > 0 && self.shape(first - 1).last != Kind::Halt {
+        while left > 0 && first > 0 && !self.halts(first - 1) {
             first -= 1;
             for (length, interrupts_off) in self.split(first).into_iter().rev() {
                 let length = length.min(left);
@@ -292,6 +312,29 @@ impl<'a> Playback<'a> {
         }
         parts.reverse();
         (first, parts, left)
+    }
+
+    /// Whether the CPU halted at the end of a record.
+    fn halts(&self, record: usize) -> bool {
+        self.shape(record).last == Kind::Halt && !(self.machine.passes_halts && self.went_on(record))
+    }
+
+    /// Whether no time has passed at a record's end but that of instructions, by the readings before and after it.
+    fn went_on(&self, record: usize) -> bool {
+        let reading = |record: usize| match self.record(record).note {
+            Note::Reading(reading) => Some((record, reading)),
+            _ => None,
+        };
+        let before = (record.saturating_sub(UNTIL_READ)..=record).rev().find_map(reading);
+        let after = (record + 1..=self.window.found).find_map(reading);
+        let Some(((first, before), (last, after))) = before.zip(after) else { return false };
+        let passed = self.retired.get(first..last).map_or(0, |all| all.iter().sum::<u64>());
+        self.is_as_long(after.wrapping_sub(before), passed)
+    }
+
+    /// Whether so many steps of the counter are so many instructions.
+    fn is_as_long(&self, steps: u64, instructions: u64) -> bool {
+        steps.wrapping_mul(self.machine.tick).abs_diff(instructions) < self.machine.tick
     }
 
     /// A record's instructions before and after it turned interrupts off.
@@ -391,8 +434,7 @@ impl<'a> Playback<'a> {
             passed += self.retired.get(record).copied().unwrap_or(0);
             if let Note::Reading(reading) = self.record(record).note {
                 all += 1;
-                let between = last.wrapping_sub(reading).wrapping_mul(self.machine.tick);
-                right += u32::from(between.abs_diff(passed) < self.machine.tick);
+                right += u32::from(self.is_as_long(last.wrapping_sub(reading), passed));
             }
         }
         (right, all)
@@ -412,6 +454,14 @@ struct Pieces {
 }
 
 impl Pieces {
+    /// An interrupt shows that interrupts were on for a moment, and preemption where nothing counts.
+    fn let_in(&mut self, count: u32) {
+        self.off[0] = 0;
+        if count == 0 {
+            self.off[1] = 0;
+        }
+    }
+
     fn add(&mut self, state: State, path: &[String], length: u64, is_fault: bool, is_switch: bool) {
         let names = || path.iter().map(String::as_str);
         let (_, _, interrupts_off, count, is_wanted) = state;
@@ -462,8 +512,8 @@ impl Pieces {
             causes,
             calls: self.calls,
             interrupts_off: Nanos(self.most_off[0]),
-            preemption_off: Nanos(self.most_off[1]),
-            allowed_by_nothing: Nanos(self.allowed_by_nothing),
+            preemption_off: Some(Nanos(self.most_off[1])),
+            allowed_by_nothing: Some(Nanos(self.allowed_by_nothing)),
             ..account
         }
     }

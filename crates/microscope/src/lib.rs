@@ -29,6 +29,7 @@ mod tree;
 
 pub use account::{Account, Cause, Context, Piece, account};
 pub use export::folded;
+pub use machine::entries_on_arm64;
 pub use plugin::sections::Off;
 pub use sections::{Place, Section, merge, places, section};
 pub use stream::{Block, Note, Record, Stream, StreamError, Window};

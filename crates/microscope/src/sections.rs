@@ -7,6 +7,7 @@ use serde::Serialize;
 use units::{InOrder, Nanos};
 
 use crate::account::{Context, Playback};
+use crate::machine::{Machine, begins};
 use crate::stream::{Stream, Window};
 use crate::symbols::Symbols;
 use crate::tree::Tree;
@@ -84,7 +85,9 @@ fn off<S: serde::Serializer>(off: &Off, serializer: S) -> Result<S::Ok, S::Error
 pub fn places(stream: &Stream, symbols: &Symbols) -> Vec<Place> {
     let mut all: BTreeMap<(u32, Off, &str), Place> = BTreeMap::new();
     for section in &stream.sections {
-        let (Some(off), owner) = (off_of(section), owner_of(section, symbols)) else { continue };
+        let (Some(off), owner) = (off_of(section), owner_of(section, stream.machine, symbols)) else {
+            continue;
+        };
         let place = all.entry((section.range, off, owner)).or_insert_with(|| Place {
             off,
             range: section.range,
@@ -112,14 +115,18 @@ fn off_of(section: &found::Section) -> Option<Off> {
     found::OFF.get(section.off as usize).copied()
 }
 
-fn owner_of<'a>(section: &found::Section, symbols: &'a Symbols) -> &'a str {
+fn owner_of<'a>(section: &found::Section, machine: &Machine, symbols: &'a Symbols) -> &'a str {
     let name = |address| symbols.function(address).and_then(|(number, _)| symbols.name(number));
     let own = name(section.address).unwrap_or("[unknown]");
-    if is_for_callers(own) { name(section.call).unwrap_or(own) } else { own }
+    if is_for_callers(machine, own) {
+        name(section.call).unwrap_or(own)
+    } else {
+        machine.owner(own, section.address)
+    }
 }
 
-fn is_for_callers(name: &str) -> bool {
-    FOR_CALLERS.iter().any(|beginning| name.starts_with(beginning))
+fn is_for_callers(machine: &Machine, name: &str) -> bool {
+    begins(name, &FOR_CALLERS) || begins(name, machine.for_callers)
 }
 
 /// What the section of `place` did, whose window is in `stream`. None where the window is of another run.
@@ -143,7 +150,13 @@ pub fn section(stream: &Stream, place: &Place, symbols: &Symbols) -> Option<Sect
         }
     }
     let path = playback.path(first);
-    let owner = path.iter().skip(1).rev().find(|name| !is_for_callers(name)).unwrap_or(&place.owner).clone();
+    let owner = path
+        .iter()
+        .skip(1)
+        .rev()
+        .find(|name| !is_for_callers(stream.machine, name))
+        .unwrap_or(&place.owner)
+        .clone();
     Some(Section {
         off: place.off,
         length: Nanos(calls.total),

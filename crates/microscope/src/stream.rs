@@ -13,6 +13,8 @@ use crate::machine::{AMD64, ARM64, Machine};
 pub struct Stream {
     /// The guest's architecture.
     pub(crate) machine: &'static Machine,
+    /// The kernel counts what keeps preemption off, as far as is known.
+    pub counts_preemption: bool,
     /// Blocks by their id.
     pub blocks: HashMap<u32, Block>,
     /// The wake-ups that were found, in order of time.
@@ -120,6 +122,7 @@ impl Stream {
     fn new() -> Self {
         Self {
             machine: &AMD64,
+            counts_preemption: true,
             blocks: HashMap::new(),
             windows: Vec::new(),
             sections: Vec::new(),
@@ -148,6 +151,7 @@ impl Stream {
                         _ => return Err(words.damaged()),
                     };
                 }
+                layout::UNCOUNTED => stream.counts_preemption = false,
                 layout::BLOCK => stream.take_block(&mut words)?,
                 layout::NAME => {
                     let (task, name) = (words.next()?, words.bytes(16)?);

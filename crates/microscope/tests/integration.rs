@@ -122,7 +122,7 @@ fn each_stretch_has_its_stage_its_context_and_its_function() {
     assert_eq!(class(Class::PreemptionOff), ("inner", 400));
     assert_eq!(class(Class::NoPreemption), ("outer", 50));
     assert_eq!(class(Class::Interrupt), ("try_to_wake_up", 50));
-    assert_eq!(account.allowed_by_nothing.0, 50);
+    assert_eq!(account.allowed_by_nothing.unwrap().0, 50);
     let stages: Vec<Stage> = account.pieces.iter().map(|piece| piece.stage).collect();
     let mut ordered = stages.clone();
     ordered.sort();
@@ -424,6 +424,19 @@ ffff800008001800 t el0t_64_sync\nffff800008001900 t el0_da\nffff800008001a00 t e
         At { task: PROBE, note: (layout::READING, value), ..at(PROGRAM, 0x7f00, 1, NOP) }
     }
 
+    #[test]
+    fn what_the_kernel_does_not_count_is_not_known() {
+        let words = [layout::MAGIC, layout::WINDOW, 1, 0, 0, 1, 1_000, 0, 0, 0, 1, 0];
+        let block = [layout::BLOCK, 1, OUTER, 1, 4, 4, u64::from(NOP)];
+        let of = |item: &[u64]| {
+            let all = [&words[..1], &block[..], item, &words[1..], &[layout::END, 1_000, 0]].concat();
+            let stream = Stream::parse(&bytes(&all)).unwrap();
+            let account = account(&stream, &stream.windows[0], &Symbols::parse(SYMBOLS).unwrap());
+            (account.preemption_off.is_some(), account.allowed_by_nothing.is_some())
+        };
+        assert_eq!((of(&[]), of(&[layout::UNCOUNTED])), ((true, true), (false, false)));
+    }
+
     /// A timer's interrupt in `inner` that wakes the probe: its handler runs on a stack of its own.
     fn interrupted() -> Vec<At> {
         let (within, handler) = (STACK - 0x240, IRQ_STACK - 0x20);
@@ -459,8 +472,7 @@ ffff800008001800 t el0t_64_sync\nffff800008001900 t el0_da\nffff800008001a00 t e
         let has = |line: &str| assert!(text.lines().any(|one| one == line), "{line}\n{text}");
         has("dd;outer 55");
         has("dd;outer;inner 130");
-        has("dd;outer;inner;vectors 9");
-        has("dd;outer;inner;el1h_64_irq 32");
+        has("dd;outer;inner;el1h_64_irq 41");
         has("dd;outer;inner;el1h_64_irq;call_on_irq_stack 11");
         has(
             "dd;outer;inner;el1h_64_irq;call_on_irq_stack;handle_percpu_devid_irq;arch_timer_handler_virt;try_to_wake_up 40",
@@ -561,6 +573,26 @@ ffff800008001800 t el0t_64_sync\nffff800008001900 t el0_da\nffff800008001a00 t e
         ];
         let account = of(&records, 60);
         assert_eq!((account.pieces[0].context.clone(), account.pieces[0].length.0), (Context::Halted, 27));
+    }
+
+    #[test]
+    fn a_wait_for_an_interrupt_that_waits_already_is_no_halt() {
+        let context = |before| {
+            let records = [
+                off(At { note: (layout::READING, before), ..at(OUTER, STACK, 40, NOP) }),
+                off(at(OUTER + 0x10, STACK, 5, WFI)),
+                off(at(OUTER + 0x24, STACK, 3, NOP)),
+                off(at(FROM_KERNEL, STACK, 30, NOP)),
+                reading(90),
+            ];
+            of(&records, 60).pieces[0].context.clone()
+        };
+        assert_eq!(
+            context(90 - 5),
+            Context::Thread { name: "dd".to_owned() },
+            "78 instructions, 80 nanoseconds"
+        );
+        assert_eq!(context(90 - 6), Context::Halted, "18 nanoseconds are no instructions");
     }
 
     proptest! {

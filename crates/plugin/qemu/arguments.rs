@@ -19,7 +19,7 @@ pub struct Wanted {
     pub found: u64,
 }
 
-/// A stretch of time whose sections are looked for, in nanoseconds of `CLOCK_MONOTONIC`.
+/// A stretch of time whose sections are looked for, in nanoseconds of `CLOCK_MONOTONIC`; or of addresses.
 #[derive(Clone, Copy)]
 pub struct Range {
     pub from: u64,
@@ -36,6 +36,8 @@ pub struct Arguments {
     pub are_stretches: bool,
     /// Apart, in order of time.
     pub ranges: &'static [Range],
+    /// Where interrupts of the kernel begin, on architectures that can take one before the first instruction with interrupts on.
+    pub entries: &'static [Range],
     /// Bytes of the guest's memory.
     pub memory: u64,
     /// Where the kernel's image begins; 0: where the architecture has it.
@@ -68,6 +70,7 @@ impl Arguments {
             wanted: &mut [],
             are_stretches: false,
             ranges: &[],
+            entries: &[],
             memory: 0,
             image: 0,
             clock: 0,
@@ -104,6 +107,10 @@ impl Arguments {
             }
             b"ranges" => {
                 self.ranges = pairs(value, |from, until| Range { from, until })?;
+                return Some(());
+            }
+            b"entries" => {
+                self.entries = pairs(value, |from, until| Range { from, until })?;
                 return Some(());
             }
             b"memory" => &mut self.memory,

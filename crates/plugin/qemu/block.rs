@@ -12,6 +12,8 @@ pub struct Block {
     pub is_call: bool,
     /// Instructions up to the first that turns interrupts off, with it; 0: it has none.
     pub until_off: u32,
+    /// An interrupt begins with it.
+    pub is_entry: bool,
     /// What is noted at its start.
     pub note: u32,
     /// It stands in the stream.

@@ -22,6 +22,8 @@ const NEAR: usize = 64;
 const TO_THREAD: [usize; 2] = [5, 6];
 /// The code of a kernel's image is no longer, in bytes.
 const CODE: u64 = 32 << 20;
+/// The part of `preempt_count` that a thread counts in.
+const PREEMPTION: u64 = 0xff;
 
 /// GLib's array of bytes.
 #[repr(C)]
@@ -279,10 +281,21 @@ impl Guest {
     }
 
     /// Where a `task_struct` has its `preempt_count`: behind the flags, and behind a page table's address on some kernels
-    /// (`ARM64_SW_TTBR0_PAN`). The first thread's count is never zero, and small; the word above it is zero or one.
+    /// (`ARM64_SW_TTBR0_PAN`). The count has 24 bits; the word above it is zero or one.
     fn count_offset(&self) -> Option<u64> {
-        let is_count = |word: u64| (1..1 << 16).contains(&(word & 0xffff_ffff)) && word >> 32 <= 1;
+        let is_count = |word: u64| word & 0xffff_ffff < 1 << 24 && word >> 32 <= 1 && word != 0;
         [8, 16].into_iter().find(|offset| self.word(self.first + offset).is_some_and(is_count))
+    }
+
+    /// Whether the kernel counts what keeps preemption off: the first thread, which is idle, has a count of one for good then.
+    /// In the CPU's area stands the count of the thread that runs, of which this is not known.
+    pub fn counts(&self) -> bool {
+        match self.current {
+            Current::InThread { offset } => {
+                self.word(self.first + offset).is_none_or(|word| word & PREEMPTION != 0)
+            }
+            Current::Nowhere | Current::InArea { .. } => true,
+        }
     }
 
     /// The `task_struct` of the thread that runs.

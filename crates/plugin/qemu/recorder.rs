@@ -21,6 +21,8 @@ const AFTER: u64 = 20_000;
 const BEFORE: (u64, u64) = (1 << 13, 1 << 18);
 /// At most before a stretch: of its beginning the callers are asked, nothing else.
 const BEFORE_STRETCH: u64 = 1 << 15;
+/// How far vectors are from each other, in bytes.
+const VECTOR: u64 = 0x80;
 /// Places that turn interrupts or preemption off, each under each load.
 const SECTIONS: usize = 1 << 15;
 /// Blocks in the ring: the least and the most.
@@ -110,6 +112,12 @@ impl Recorder {
         }
     }
 
+    /// Whether an interrupt begins there, by a table of vectors.
+    pub fn is_entry(&self, address: u64) -> bool {
+        self.arguments.entries.iter().any(|entry| (entry.from..entry.until).contains(&address))
+            && address % VECTOR == 0
+    }
+
     /// What an instruction is.
     pub fn kind(&self, instruction: &[u8]) -> Kind {
         (self.guest.machine().kind)(instruction)
@@ -164,6 +172,7 @@ impl Recorder {
             is_idle: self.guest.task() == self.guest.first,
             until_off: block.until_off,
             is_call: block.is_call,
+            is_entry: block.is_entry,
         }
     }
 
@@ -418,6 +427,9 @@ impl Recorder {
             for section in self.sections.found() {
                 self.output.put(&section.words());
             }
+        }
+        if !self.guest.counts() {
+            self.output.put(&[layout::UNCOUNTED]);
         }
         let trouble = self.trouble.map_or(0, |trouble| trouble as u64);
         self.output.put(&[layout::END, self.count(), trouble]);

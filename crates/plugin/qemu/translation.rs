@@ -70,6 +70,7 @@ unsafe fn keep(recorder: &mut Recorder, handle: abi::Handle) -> Option<NonNull<B
             counter: if let Kind::Counter(counter) = last { Some(counter) } else { None },
             is_call: last == Kind::Call,
             until_off,
+            is_entry: recorder.is_entry(address),
             note: recorder.note_of(address),
             is_written: false,
             instructions: count as u32,

@@ -19,6 +19,8 @@ pub const END: u64 = 4;
 pub const SECTIONS: u64 = 5;
 /// The guest's architecture, before anything else: one of the two. Where it is missing, it is the first.
 pub const MACHINE: u64 = 6;
+/// The kernel does not count what keeps preemption off (`CONFIG_PREEMPT_COUNT=n`): interrupts only.
+pub const UNCOUNTED: u64 = 7;
 
 /// The number of amd64.
 pub const AMD64: u64 = 0;

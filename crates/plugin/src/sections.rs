@@ -56,6 +56,8 @@ pub struct Start {
     pub until_off: u32,
     /// The block ends with a call.
     pub is_call: bool,
+    /// An interrupt begins with it: they were on, even if no block has begun meanwhile.
+    pub is_entry: bool,
 }
 
 impl Start {
@@ -65,6 +67,11 @@ impl Start {
 
     fn is_counted(&self) -> bool {
         self.preempt & !NOT_WANTED > u32::from(self.is_idle)
+    }
+
+    /// An interrupt shows that it was not off for a moment.
+    fn lets(&self, off: Off) -> bool {
+        self.is_entry && (off == Off::Interrupts || !self.is_counted())
     }
 
     fn is(&self, off: Off) -> bool {
@@ -170,7 +177,14 @@ impl<'a> Sections<'a> {
             open.taken += passed;
         }
         for (off, open) in OFF.into_iter().zip(0..) {
-            match (last.is(off), start.is(off)) {
+            let was = last.is(off) && !start.lets(off);
+            match (was, start.is(off)) {
+                _ if last.is(off) && start.lets(off) => {
+                    if let Some(ended) = self.open[open].take() {
+                        self.close(off, range, ended, &start);
+                    }
+                    self.open[open] = Some(begun(&last, &start, self.call));
+                }
                 (false, true) => self.open[open] = Some(begun(&last, &start, self.call)),
                 (true, false) => {
                     if let Some(ended) = self.open[open].take() {
@@ -224,10 +238,11 @@ impl<'a> Sections<'a> {
 /// Where it was turned off between the starts of two blocks. The count changes somewhere in the first of them: the section then begins
 /// with that block, and is too long by a few instructions at most.
 fn begun(last: &Start, start: &Start, call: u64) -> Open {
-    let by_interrupts = start.interrupts_are_off() && !last.interrupts_are_off();
+    let by_interrupts = start.interrupts_are_off() && (!last.interrupts_are_off() || start.is_entry);
     let of_thread = level(last.preempt);
     let (address, count, level) = match last.until_off {
         _ if !by_interrupts => (last.address, last.count, of_thread),
+        _ if start.is_entry => (start.address, start.count, of_thread.max(OF_INTERRUPTS)),
         // An interrupt's entry: the interrupt is its own, and not yet counted.
         0 => (start.address, start.count, of_thread.max(OF_INTERRUPTS)),
         until_off => (last.address, last.count + u64::from(until_off), of_thread),
@@ -294,6 +309,26 @@ mod tests {
         let (all, _) = found(&starts, 8);
         let of = |section: &Section| (section.off, section.address, section.count, section.length);
         assert_eq!(all.iter().map(of).collect::<Vec<_>>(), [(0, 0x90, 110, 40), (1, 0x90, 110, 40)]);
+    }
+
+    #[test]
+    fn an_interrupt_that_waited_for_interrupts_ends_a_section_and_is_its_own() {
+        let entry = |preempt| Start { is_entry: true, ..start(150, 0x90, 0, preempt) };
+        for (preempt, sections) in [
+            (0, vec![(0, 0x20, 103, 47), (0, 0x90, 150, 50), (1, 0x20, 103, 47), (1, 0x90, 150, 50)]),
+            (1, vec![(0, 0x20, 103, 47), (0, 0x90, 150, 50), (1, 0x20, 103, 197)]),
+        ] {
+            let starts = [
+                Start { until_off: 3, ..start(100, 0x20, ON, 0) },
+                start(110, 0x30, 0, preempt),
+                entry(preempt),
+                start(200, 0x40, ON, preempt),
+                start(300, 0x50, ON, 0),
+            ];
+            let (all, _) = found(&starts, 8);
+            let of = |section: &Section| (section.off, section.address, section.count, section.length);
+            assert_eq!(all.iter().map(of).collect::<Vec<_>>(), sections);
+        }
     }
 
     #[test]

@@ -129,12 +129,17 @@ fn context(context: &Context) -> String {
 fn account(account: &Account, style: &Style) -> Vec<String> {
     let mut lines = vec![format!("The worst, {}:", UNIT.with_name(account.latency))];
     lines.extend(pieces(account, style));
-    lines.push(format!(
-        "  at one time: interrupts off {}, preemption off {}; reschedule wanted and allowed by nothing {}",
-        UNIT.figure(account.interrupts_off),
-        UNIT.figure(account.preemption_off),
-        UNIT.figure(account.allowed_by_nothing)
-    ));
+    let interrupts = UNIT.figure(account.interrupts_off);
+    lines.push(match account.preemption_off.zip(account.allowed_by_nothing) {
+        Some((preemption, allowed)) => format!(
+            "  at one time: interrupts off {interrupts}, preemption off {}; reschedule wanted and allowed by nothing {}",
+            UNIT.figure(preemption),
+            UNIT.figure(allowed)
+        ),
+        None => format!(
+            "  at one time: interrupts off {interrupts}; preemption not known: this kernel does not count (CONFIG_PREEMPT_COUNT)"
+        ),
+    });
     let (right, all) = account.readings;
     if right < all {
         lines.push(format!("  doubtful: {right} of {all} readings of the clock lie where the count says"));

@@ -25,9 +25,13 @@ impl Target {
             Self::Sections(pairs) => ("ranges", pairs.clone()),
             Self::Stretches(pairs) => ("stretches", in_order(pairs)),
         };
-        let pairs: Vec<String> = pairs.iter().map(|(one, other)| format!("{one:x}-{other:x}")).collect();
-        format!("{name}={}", pairs.join(":"))
+        list(name, &pairs)
     }
+}
+
+fn list(name: &str, pairs: &[(u64, u64)]) -> String {
+    let pairs: Vec<String> = pairs.iter().map(|(one, other)| format!("{one:x}-{other:x}")).collect();
+    format!("{name}={}", pairs.join(":"))
 }
 
 fn in_order(pairs: &[(u64, u64)]) -> Vec<(u64, u64)> {
@@ -44,6 +48,8 @@ pub struct Watched {
     pub target: Target,
     /// Addresses by the plugin's names for them.
     pub addresses: Vec<(&'static str, u64)>,
+    /// Where interrupts begin that are taken before an instruction runs with interrupts on: from, until.
+    pub entries: Vec<(u64, u64)>,
 }
 
 /// Files of a guest that is watched.
@@ -61,6 +67,9 @@ impl Watch {
         let mut arguments = format!("{},memory={:x}", watched.target.argument(), guest.memory.0);
         for (name, address) in &watched.addresses {
             arguments.push_str(&format!(",{name}={address:x}"));
+        }
+        if !watched.entries.is_empty() {
+            arguments.push_str(&format!(",{}", list("entries", &watched.entries)));
         }
         Ok(Self {
             library: MemoryFile::of("plugin", plugin::LIBRARY)?,

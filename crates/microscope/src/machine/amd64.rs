@@ -33,7 +33,9 @@ pub static AMD64: Machine = Machine {
             "asm_exc_alignment_check",
         ],
     },
+    for_callers: &[],
     page_faults: &[PAGE_FAULT],
+    passes_halts: false,
     tick: 1,
 };
 

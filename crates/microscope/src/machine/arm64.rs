@@ -1,13 +1,14 @@
 //! arm64.
 
-use super::{Callers, Faults, Machine};
+use super::{Callers, Faults, Machine, Vectors};
 use crate::code::Kind;
+use crate::symbols::Symbols;
 
 /// arm64.
 pub static ARM64: Machine = Machine {
     kind,
     callers: Callers::Links {
-        vectors: VECTORS,
+        vectors: &VECTORS,
         callers_of_handlers: &["handle_percpu_devid_irq", "__handle_irq_event_percpu"],
         beginning: "ret_from_fork",
         switch: "cpu_switch_to",
@@ -20,7 +21,7 @@ pub static ARM64: Machine = Machine {
     handler: None,
     timer: "arch_timer_handler_virt",
     faults: Faults::Functions {
-        vectors: VECTORS,
+        vectors: &VECTORS,
         functions: &["el1_abort", "el0_da", "el0_sp", "el1_pc", "el0_pc"],
         others: &[
             "el0_svc",
@@ -34,13 +35,45 @@ pub static ARM64: Machine = Machine {
             "el0_sys",
         ],
     },
+    for_callers: &["arch_local_irq_"],
     page_faults: &["el1_abort", "el0_da", "el0_ia"],
+    passes_halts: true,
     // QEMU's counter has 62.5 MHz.
     tick: 16,
 };
 
-/// The kernel's table, that of programs on CPUs that guard it against speculation, and that with page tables of its own.
-const VECTORS: &[&str] = &["vectors", "__bp_harden_el1_vectors", "tramp_vectors"];
+/// The kernel's table, that of programs on CPUs that guard it against speculation, and that with page tables of its own: of the
+/// kernel with the stack of programs and with its own, of programs of 64 and of 32 bits.
+static VECTORS: Vectors = Vectors {
+    tables: &["vectors", "__bp_harden_el1_vectors", "tramp_vectors"],
+    step: 0x80,
+    entries: [
+        "el1t_64_sync",
+        "el1t_64_irq",
+        "el1t_64_fiq",
+        "el1t_64_error",
+        "el1h_64_sync",
+        "el1h_64_irq",
+        "el1h_64_fiq",
+        "el1h_64_error",
+        "el0t_64_sync",
+        "el0t_64_irq",
+        "el0t_64_fiq",
+        "el0t_64_error",
+        "el0t_32_sync",
+        "el0t_32_irq",
+        "el0t_32_fiq",
+        "el0t_32_error",
+    ],
+    of_kernel: (5, 7),
+};
+
+/// Where interrupts of an arm64 kernel begin. They are taken at once where they are let: no instruction runs before.
+pub fn entries_on_arm64(symbols: &Symbols) -> Vec<(u64, u64)> {
+    let (first, end) = VECTORS.of_kernel;
+    let tables = VECTORS.tables.iter().filter_map(|table| symbols.address(table));
+    tables.map(|table| (table + first * VECTORS.step, table + end * VECTORS.step)).collect()
+}
 
 fn kind(bytes: &[u8]) -> Kind {
     let Ok(bytes) = <[u8; 4]>::try_from(bytes) else { return Kind::Other };

@@ -5,19 +5,17 @@ use std::collections::HashMap;
 
 use super::{Frame, Function, Stacks, Start};
 use crate::code::Kind;
-use crate::machine::KERNEL;
+use crate::machine::{KERNEL, Vectors};
 use crate::symbols::Symbols;
 
 /// Kernel stacks are as large and aligned to it, in powers of two (THREAD_SIZE). An empty one's pointer is that of its end.
 const STACK: u32 = 14;
-/// Exceptions begin at multiples of it in their table.
-const STEP: u64 = 0x80;
 
 /// Names that an architecture has.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// Tables of the code that exceptions begin with.
-    pub vectors: &'a [&'a str],
+    pub vectors: &'a Vectors,
     /// Functions that call the handler of an interrupt's device.
     pub callers_of_handlers: &'a [&'a str],
     /// Where a new thread begins.
@@ -116,7 +114,7 @@ impl<'a> Walk<'a> {
             before: before.filter(|(before, _)| before.address >= KERNEL),
             is_from_program: before.is_some_and(|(before, _)| before.address < KERNEL),
         };
-        if self.names.vectors.contains(&step.name) {
+        if self.names.vectors.tables.contains(&step.name) {
             return self.vector(&step);
         }
         if step.name == self.names.beginning {
@@ -139,7 +137,7 @@ impl<'a> Walk<'a> {
 
     /// Code that exceptions begin with.
     fn vector(&mut self, step: &Step<'_>) -> usize {
-        if step.start.address % STEP != 0 {
+        if step.start.address % self.names.vectors.step != 0 {
             // In between the stack pointer is used for something else.
             let frame = self.all.of_record.last().copied();
             return frame.unwrap_or_else(|| self.push(step.function, None, None));
@@ -153,7 +151,10 @@ impl<'a> Walk<'a> {
             let left = frame.filter(|_| has_returned).and_then(|frame| self.all.frames[frame].caller);
             caller = left.or(frame);
         }
-        let frame = self.push(step.function, Some(step.start.stack), caller);
+        let entry = self.symbols.address(self.names.vectors.entry(step.start.address));
+        let entry = entry.and_then(|entry| self.symbols.function(entry));
+        let function = entry.map_or(step.function, |(number, _)| Function::Kernel(number));
+        let frame = self.push(function, Some(step.start.stack), caller);
         self.all.frames[frame].is_exception = true;
         let exception = Some(step.last());
         self.live.entry(step.stack).or_default().push(Live { frame, exception });

@@ -16,7 +16,7 @@ use failure::{Error, Result};
 ///
 /// Boots the same guest again, with a QEMU plugin that records every instruction around the worst wake-ups. Shows the causes by
 /// function, how long interrupts and preemption were off, and the calls of the worst wake-up. The guest must produce the same
-/// record again, to the byte. Needs an amd64 guest in instruction time, and QEMU 7.2 to 8.2.
+/// record again, to the byte. Needs a guest in instruction time, and QEMU 7.2 to 8.2.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     worstcase lab run --kernel debian-6.1-amd64 --out run -- bench --loads idle -D 2s\n  \

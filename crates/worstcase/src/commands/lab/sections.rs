@@ -18,7 +18,7 @@ use failure::{Error, Result};
 ///
 /// Boots the same guest again, with a QEMU plugin that follows every instruction from the first wake-up of each load to the last,
 /// not only around the worst. Shows the functions that kept interrupts or preemption off for longest, how long, how often, and
-/// what ran meanwhile. The guest must produce the same record again, to the byte. Needs an amd64 guest in instruction time, and
+/// what ran meanwhile. The guest must produce the same record again, to the byte. Needs a guest in instruction time, and
 /// QEMU 7.2 to 8.2.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
