@@ -8,8 +8,8 @@ use record::{Class, Stage};
 use serde::Serialize;
 use units::{InOrder, Nanos};
 
-use crate::code::{self, Kind, Shape};
-use crate::machine::{Faults, KERNEL, Machine};
+use crate::code::{self, Shape};
+use crate::machine::{Faults, KERNEL, Kind, Machine};
 use crate::stacks::{Function, Stacks, Start};
 use crate::stream::{Note, Record, Stream, Window};
 use crate::symbols::Symbols;

@@ -1,23 +1,7 @@
 //! As much of instructions as distinguishes returns, halts and what turns interrupts off from others.
 
+use crate::machine::Kind;
 use crate::stream::Block;
-
-/// An instruction, as far as an account asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A return.
-    Return,
-    /// A call, where the architecture's calls are followed by their instructions.
-    Call,
-    /// The end of an exception or an interrupt, where they are.
-    Exit,
-    /// The CPU halts.
-    Halt,
-    /// Interrupts are off behind it.
-    Off,
-    /// Any other.
-    Other,
-}
 
 /// What a block does beside computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,4 +27,25 @@ pub fn shape(block: &Block, kind: fn(&[u8]) -> Kind) -> Shape {
         }
     }
     shape
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::AMD64;
+
+    fn of(instructions: &[&[u8]]) -> Shape {
+        let sizes = instructions.iter().map(|bytes| bytes.len() as u8).collect();
+        shape(&Block { address: 0, sizes, bytes: instructions.concat() }, AMD64.kind)
+    }
+
+    #[test]
+    fn returns_halts_and_disabled_interrupts_are_distinguished() {
+        assert_eq!(of(&[&[0x41, 0xff, 0xe2]]).last, Kind::Other, "jmp *%r10");
+        assert_eq!(of(&[&[0xfb], &[0xf4]]).last, Kind::Halt);
+        assert_eq!(of(&[&[0xc3]]).last, Kind::Return);
+        assert_eq!(of(&[&[0xf3, 0xc3]]).last, Kind::Return, "rep ret");
+        assert_eq!(of(&[&[0x90], &[0xfa], &[0x90]]).until_off, Some(2));
+        assert_eq!(of(&[&[0x90, 0xfa]]).until_off, None, "a byte of another instruction");
+    }
 }

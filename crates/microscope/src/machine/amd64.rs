@@ -1,7 +1,6 @@
 //! amd64.
 
-use super::{Callers, Faults, Machine};
-use crate::code::Kind;
+use super::{Callers, Faults, Kind, Machine};
 
 /// amd64.
 pub static AMD64: Machine = Machine {
@@ -62,27 +61,5 @@ fn without_prefixes(bytes: &[u8]) -> &[u8] {
     match &bytes[start..] {
         [0x40..=0x4f, rest @ ..] => rest,
         rest => rest,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::code::{Shape, shape};
-    use crate::stream::Block;
-
-    fn of(instructions: &[&[u8]]) -> Shape {
-        let sizes = instructions.iter().map(|bytes| bytes.len() as u8).collect();
-        shape(&Block { address: 0, sizes, bytes: instructions.concat() }, kind)
-    }
-
-    #[test]
-    fn returns_halts_and_disabled_interrupts_are_distinguished() {
-        assert_eq!(of(&[&[0x41, 0xff, 0xe2]]).last, Kind::Other, "jmp *%r10");
-        assert_eq!(of(&[&[0xfb], &[0xf4]]).last, Kind::Halt);
-        assert_eq!(of(&[&[0xc3]]).last, Kind::Return);
-        assert_eq!(of(&[&[0xf3, 0xc3]]).last, Kind::Return, "rep ret");
-        assert_eq!(of(&[&[0x90], &[0xfa], &[0x90]]).until_off, Some(2));
-        assert_eq!(of(&[&[0x90, 0xfa]]).until_off, None, "a byte of another instruction");
     }
 }

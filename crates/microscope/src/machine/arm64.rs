@@ -1,7 +1,6 @@
 //! arm64.
 
-use super::{Callers, Faults, Machine, Vectors};
-use crate::code::Kind;
+use super::{Callers, Faults, Kind, Machine, Vectors};
 use crate::symbols::Symbols;
 
 /// arm64.

@@ -3,13 +3,28 @@
 mod amd64;
 mod arm64;
 
-use crate::code::Kind;
-
 pub use amd64::AMD64;
 pub use arm64::{ARM64, entries_on_arm64};
 
 /// Programs have no address so high, and the kernel none below.
 pub const KERNEL: u64 = 1 << 63;
+
+/// An instruction, as far as an account asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A return.
+    Return,
+    /// A call, where the architecture's calls are followed by their instructions.
+    Call,
+    /// The end of an exception or an interrupt, where they are.
+    Exit,
+    /// The CPU halts.
+    Halt,
+    /// Interrupts are off behind it.
+    Off,
+    /// Any other.
+    Other,
+}
 
 /// An architecture of guests.
 #[derive(Debug)]

@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 
 use super::{Frame, Function, Stacks, Start};
-use crate::code::Kind;
-use crate::machine::{KERNEL, Vectors};
+use crate::machine::{KERNEL, Kind, Vectors};
 use crate::symbols::Symbols;
 
 /// Kernel stacks are as large and aligned to it, in powers of two (THREAD_SIZE). An empty one's pointer is that of its end.

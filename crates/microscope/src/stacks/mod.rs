@@ -5,8 +5,7 @@ mod links;
 
 use std::collections::HashMap;
 
-use crate::code::Kind;
-use crate::machine::{Callers, KERNEL, Machine, begins};
+use crate::machine::{Callers, KERNEL, Kind, Machine, begins};
 use crate::symbols::Symbols;
 
 /// Kernel stacks are as large and aligned to it, in powers of two (THREAD_SIZE on amd64).
