@@ -17,6 +17,8 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_in_guests", "guest::a_clock_that_is_set"),
     ("serial_in_guests", "guest::the_time_until_settings"),
     ("serial_in_guests", "injected"),
+    ("serial_in_guests", "kvm::parts_sum_to_the_latency_on_6_12"),
+    ("serial_in_guests", "kvm::the_way_is_measured_and_laid_out_on_6_12"),
     ("serial_in_guests", "noise"),
     ("serial_in_guests", "partition::a_kernel_without_a_tick"),
     ("serial_in_guests", "partition::a_partition_is_proven"),

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use lab::boot::{self, Guest, Time};
+use lab::boot::{self, Device, Guest, Time};
 use lab::kernels::{self, Architecture, Cache, Kernel};
 use record::Lab;
 use units::Bytes;
@@ -51,6 +51,7 @@ pub struct Guests {
     processors: u32,
     threads_per_core: u32,
     programs: &'static [&'static str],
+    kvm: bool,
     patience: Duration,
     time: Time,
     report: OnceLock<Result<Report, Hindrance>>,
@@ -75,6 +76,7 @@ impl Guests {
             processors: 1,
             threads_per_core: 1,
             programs: &[],
+            kvm: false,
             patience: PATIENCE,
             time: Time::Wall,
             report: OnceLock::new(),
@@ -99,6 +101,13 @@ impl Guests {
     #[must_use]
     pub const fn programs(mut self, programs: &'static [&'static str]) -> Self {
         self.programs = programs;
+        self
+    }
+
+    /// With /dev/kvm, by a CPU that has AMD's virtualization.
+    #[must_use]
+    pub const fn kvm(mut self) -> Self {
+        self.kvm = true;
         self
     }
 
@@ -161,7 +170,12 @@ impl Guests {
         let names = self.programs.iter().filter_map(|program| Path::new(program).file_name()?.to_str());
         let programs: Vec<&str> = names.collect();
         let time = if self.time == Time::Wall { "wall" } else { "instructions" };
-        let named = format!("worstcase.guest={}:{time}:{}", self.kernel, programs.join(","));
+        let named = format!(
+            "worstcase.guest={}{}:{time}:{}",
+            self.kernel,
+            if self.kvm { "+kvm" } else { "" },
+            programs.join(",")
+        );
         // In instruction time the lab adds a parameter that the kernel hands on to process 1, which takes it for a part of the
         // paths of tests that it is to run. This one is in all paths.
         let any_test = (self.time == Time::Instructions).then(|| "::".to_owned());
@@ -210,7 +224,7 @@ impl Guests {
             cpu_model: None,
             memory: Bytes::from_mebibytes(1024),
             time: self.time,
-            devices: Vec::new(),
+            devices: self.kvm.then_some(Device::Kvm).into_iter().collect(),
             disk: None,
             system: None,
             binary,

@@ -10,6 +10,9 @@ use record::Wake;
 /// What a CPU without them says.
 pub const NARROW: &str = "this CPU has no atomic operations on 64 bits";
 
+/// What one says that worstcase's guest has no program for.
+pub const NO_GUEST: &str = "worstcase's guest is a program for x86-64";
+
 /// Why this CPU cannot wait so, if it cannot.
 pub fn hindrance(wake: Wake) -> Option<&'static str> {
     #[cfg(target_has_atomic = "64")]
@@ -19,6 +22,7 @@ pub fn hindrance(wake: Wake) -> Option<&'static str> {
     match wake {
         Wake::RuntimeSpin | Wake::RuntimePause | Wake::RuntimeBlock if !can_run => Some(NARROW),
         Wake::RuntimePause if !can_pause => Some("this CPU has no instruction to pause by (tpause, wfe)"),
+        Wake::Kvm if !cfg!(target_arch = "x86_64") => Some(NO_GUEST),
         _ => None,
     }
 }

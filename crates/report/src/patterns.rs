@@ -1,11 +1,11 @@
 //! What the worst values of a record have in common: CPUs late at the same moment, one CPU only, one length, one period, the
 //! beginning only. Each is said only where it is plain: a pattern that is not there sends a reader the wrong way.
 
-use record::instrument::response::PartName;
 use record::{CStates, Record, Scenario, Series, Unit};
 use units::{InOrder, Nanos};
 
 use crate::group::cpu_name;
+use crate::instrument;
 
 /// Values alike to one part in this many are of one length.
 const ALIKE: u64 = 50;
@@ -44,7 +44,7 @@ pub(crate) fn sentences(record: &Record) -> Vec<String> {
     let load = record.load_name(&scenario.head.planned.load);
     let under = load.to_owned() + &among_several(record, scenario);
     let mut sentences = vec![headline(latency, &under, series, sample, unit)];
-    sentences.extend(parts(latency, series, unit));
+    sentences.extend(parts(record, latency, series, unit));
     sentences.extend(sample.and_then(|sample| same_moment(sample, &worst, unit)));
     sentences.extend(one_cpu(scenario, unit));
     sentences.extend(one_length(scenario, load, &worst, unit));
@@ -76,17 +76,19 @@ fn headline(latency: Nanos, under: &str, series: &Series, sample: Option<Worst<'
     format!("Worst: {at_least}{}{place} under {under}{time}.", unit.with_name(latency))
 }
 
-/// `Of it: send 5.1, wire 20.3, peer 8.0, receive 753.0 us.` Of a response that was split, and kept.
-fn parts(latency: Nanos, series: &Series, unit: Unit) -> Option<String> {
+/// `Of it: send 5.1, wire 20.3, peer 8.0, receive 753.0 us.` Of a value that was split, and kept.
+pub(crate) fn parts(record: &Record, latency: Nanos, series: &Series, unit: Unit) -> Option<String> {
     let place = series.worst.iter().position(|sample| sample.latency == latency)?;
     let parts = series.own.parts_of_worst(place)?;
-    let names = series.response().into_iter().flat_map(|response| &response.parts).map(|part| part.name);
-    let part = |(name, took): (PartName, &Option<Nanos>)| {
+    let part = |(name, took): (&&str, &Option<Nanos>)| {
         let took = took.map_or_else(|| "unknown".into(), |took| unit.with_name(took));
         format!("{name} {took}")
     };
-    let parts: Vec<String> = names.zip(parts).map(part).collect();
-    Some(format!("Of it: {}.", parts.join(", ")))
+    let names = instrument::of(&record.header.plan).page.worst_parts;
+    let parts: Vec<String> = names.iter().zip(parts).map(part).collect();
+    let exits = instrument::exits_of_worst(series, place, unit);
+    let exits = exits.map_or_else(String::new, |exits| format!("; {exits}"));
+    Some(format!("Of it: {}{exits}.", parts.join(", ")))
 }
 
 /// The worst values of all threads of a scenario, worst first.

@@ -1,7 +1,7 @@
 //! Ways to do one task in time, side by side.
 
 use record::ways::{Task, UnderLoad, Way, Ways};
-use record::{Record, Scenario};
+use record::{Record, Scenario, Series};
 use units::{Nanos, Total};
 
 use crate::figures::{Figures, Row};
@@ -81,6 +81,19 @@ pub fn under_loads(record: &Record) -> Vec<UnderLoad> {
         }
     };
     record.scenarios.iter().filter(|scenario| scenario.is_measured()).map(of_scenario).collect()
+}
+
+/// Of a way that goes through a guest, what the worst latency of all loads consisted of, and which exits it had.
+pub fn worst_in_guest(record: &Record) -> Option<String> {
+    let has_guest = |series: &Series| series.timer().is_some_and(|timer| timer.guest.is_some());
+    let (latency, scenario, series) = record.worst().filter(|(_, _, series)| has_guest(series))?;
+    let unit = record.header.machine.unit();
+    let parts = crate::patterns::parts(record, latency, series, unit)?;
+    Some(format!(
+        "worst {} under {}. {parts}",
+        unit.with_name(latency),
+        record.load_name(&scenario.head.planned.load)
+    ))
 }
 
 /// The most memory that the probe of a way's record had locked, in bytes; none where one of its scenarios does not know.

@@ -28,6 +28,8 @@ pub mod hpet;
 pub mod injection;
 pub mod io_uring;
 mod ioctl;
+#[cfg(target_arch = "x86_64")]
+pub mod kvm;
 pub mod machine;
 pub mod mapping;
 pub mod memory;

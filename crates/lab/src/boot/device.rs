@@ -20,6 +20,8 @@ pub enum Device {
     EduVfio,
     /// The high precision event timer, of a board on which its interrupts are free.
     Hpet,
+    /// No device: `/dev/kvm`, by the virtualization that QEMU's CPU has.
+    Kvm,
     /// GPIO lines that a process of the host has at this socket: vhost-user-gpio (VIRTIO 1.2, section 5.18). They belong to no
     /// guest alone, so that the lines of two guests can be joined.
     Gpio(PathBuf),
@@ -97,7 +99,7 @@ impl Device {
     /// What the guest's machine has to be.
     pub(crate) fn board(&self) -> Board {
         match self {
-            Self::EduUio | Self::Gpio(_) | Self::Network { .. } => Board::Usual,
+            Self::EduUio | Self::Kvm | Self::Gpio(_) | Self::Network { .. } => Board::Usual,
             Self::EduVfio => Board::WithIommu,
             Self::Hpet => Board::WithTimers,
         }
@@ -107,7 +109,7 @@ impl Device {
     pub(crate) fn arguments(&self) -> Vec<String> {
         match self {
             Self::EduUio | Self::EduVfio => ["-device", "edu"].map(str::to_owned).into(),
-            Self::Hpet => Vec::new(),
+            Self::Hpet | Self::Kvm => Vec::new(),
             Self::Gpio(socket) => {
                 let lines = "vhost-user-gpio-pci,chardev=lines".to_owned();
                 let path = escaped(socket);
@@ -128,7 +130,7 @@ impl Device {
     pub(crate) fn socket(&self) -> Option<&Path> {
         match self {
             Self::Gpio(socket) => Some(socket),
-            Self::EduUio | Self::EduVfio | Self::Hpet | Self::Network { .. } => None,
+            Self::EduUio | Self::EduVfio | Self::Hpet | Self::Kvm | Self::Network { .. } => None,
         }
     }
 
@@ -143,6 +145,7 @@ impl Device {
             Self::EduUio => &["uio_pci_generic"],
             Self::EduVfio => &["vfio_iommu_type1", "vfio_pci"],
             Self::Hpet => &[],
+            Self::Kvm => &["kvm_amd"],
             Self::Gpio(_) => &["virtio_pci", "gpio_virtio"],
             Self::Network { card: Card::Virtio, .. } => &["virtio_pci", "virtio_net"],
             Self::Network { card: Card::Igb, .. } => &["igb"],
@@ -154,7 +157,7 @@ impl Device {
         let driver = match self {
             Self::EduUio => "uio_pci_generic",
             Self::EduVfio => "vfio-pci",
-            Self::Hpet | Self::Gpio(_) | Self::Network { .. } => return None,
+            Self::Hpet | Self::Kvm | Self::Gpio(_) | Self::Network { .. } => return None,
         };
         Some(Binding { driver: driver.into(), id: "1234 11e8".into() })
     }
@@ -168,9 +171,10 @@ impl FromStr for Device {
             "edu-uio" => Ok(Self::EduUio),
             "edu-vfio" => Ok(Self::EduVfio),
             "hpet" => Ok(Self::Hpet),
+            "kvm" => Ok(Self::Kvm),
             _ => with_sockets(text).ok_or_else(|| {
                 Error::new(format!(
-                    "there is no device `{text}` for guests: edu-uio, edu-vfio, hpet, gpio:SOCKET, network:OWN:PEER, igb:OWN:PEER"
+                    "there is no device `{text}` for guests: edu-uio, edu-vfio, hpet, kvm, gpio:SOCKET, network:OWN:PEER, igb:OWN:PEER"
                 ))
             }),
         }
@@ -195,6 +199,7 @@ impl fmt::Display for Device {
             Self::EduUio => to.write_str("edu-uio"),
             Self::EduVfio => to.write_str("edu-vfio"),
             Self::Hpet => to.write_str("hpet"),
+            Self::Kvm => to.write_str("kvm"),
             Self::Gpio(socket) => write!(to, "{GPIO}{}", socket.display()),
             Self::Network { card, own, peer } => {
                 write!(to, "{}{}:{}", card.prefix(), own.display(), peer.display())
@@ -223,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_device_is_written_as_it_is_read() {
-        for text in ["edu-uio", "edu-vfio", "hpet", "gpio:/run/a,b", "network:a:b", "igb:a:b"] {
+        for text in ["edu-uio", "edu-vfio", "hpet", "kvm", "gpio:/run/a,b", "network:a:b", "igb:a:b"] {
             let device: Device = text.parse().unwrap();
             assert_eq!(device.to_string(), text);
             let json = serde_json::to_string(&device).unwrap();

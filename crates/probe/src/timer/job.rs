@@ -9,6 +9,8 @@ use sys::schedule::Scheduling;
 use units::Nanos;
 
 use super::engine::Task;
+#[cfg(target_arch = "x86_64")]
+use super::guest;
 use super::{Thread, source};
 use crate::job::{OwnJob, Place, Ready, Seen};
 use crate::limits;
@@ -88,7 +90,12 @@ impl OwnJob for TimerJob {
     }
 
     fn words(&self) -> usize {
-        if self.wake == Wake::Evl { source::SWITCHES } else { 0 }
+        match self.wake {
+            Wake::Evl => source::SWITCHES,
+            #[cfg(target_arch = "x86_64")]
+            Wake::Kvm => guest::WORDS,
+            _ => 0,
+        }
     }
 
     fn length(&self) -> Option<Nanos> {
@@ -114,6 +121,7 @@ impl OwnJob for TimerJob {
             Wake::Evl => "the sleep of EVL's clock",
             Wake::RuntimeSpin | Wake::RuntimePause => "a core of the runtime, which keeps its CPU",
             Wake::RuntimeBlock => "futex",
+            Wake::Kvm => "clock_nanosleep or KVM_RUN",
         }
     }
 
@@ -139,7 +147,13 @@ impl OwnJob for TimerJob {
             late: seen.view.late(),
             missed: seen.view.missed(),
             warm_up: seen.view.warm_up(),
-            in_band_switches: source::in_band_switches(seen.words),
+            in_band_switches: (self.wake == Wake::Evl)
+                .then(|| source::in_band_switches(seen.words))
+                .flatten(),
+            #[cfg(target_arch = "x86_64")]
+            guest: (self.wake == Wake::Kvm)
+                .then(|| guest::figures(seen.words, seen.began().0, seen.worst))
+                .flatten(),
             ..TimerSeries::default()
         })
     }

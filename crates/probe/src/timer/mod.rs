@@ -5,6 +5,8 @@
 #[cfg(target_has_atomic = "64")]
 mod dispatched;
 pub mod engine;
+#[cfg(target_arch = "x86_64")]
+pub mod guest;
 mod job;
 pub mod source;
 
@@ -42,6 +44,9 @@ enum Waking {
     PosixTimer(PosixTimerSignals),
     Deadline(Reservation),
     Evl(OutOfBand),
+    /// A guest under KVM.
+    #[cfg(target_arch = "x86_64")]
+    Kvm(Box<guest::InGuest>),
     /// A core of the runtime.
     #[cfg(target_has_atomic = "64")]
     Dispatched(Box<dispatched::Dispatched>),
@@ -62,6 +67,10 @@ impl Waking {
                 Self::PosixTimer(PosixTimerSignals { timer: PosixTimer::new(clock).map_err(refused)?, clock })
             }
             Wake::Evl => Self::Evl(attached(job, place)?),
+            #[cfg(target_arch = "x86_64")]
+            Wake::Kvm => Self::Kvm(Box::new(guest::InGuest::new()?)),
+            #[cfg(not(target_arch = "x86_64"))]
+            Wake::Kvm => return Err(event_core::refused("--wake kvm", event_core::NO_GUEST)),
             Wake::RuntimeSpin | Wake::RuntimePause | Wake::RuntimeBlock => Self::of_runtime(job.wake, clock)?,
         })
     }
@@ -103,6 +112,8 @@ impl Ready for Thread<'_> {
             Waking::PosixTimer(source) => to.measure_on(source, board, recorder),
             Waking::Deadline(source) => to.measure_on(source, board, recorder),
             Waking::Evl(source) => to.measure_on(source, board, recorder),
+            #[cfg(target_arch = "x86_64")]
+            Waking::Kvm(source) => to.measure_on(*source, board, recorder),
             #[cfg(target_has_atomic = "64")]
             Waking::Dispatched(source) => to.measure_on(*source, board, recorder),
         }

@@ -45,7 +45,7 @@ pub trait Source {
 }
 
 /// A sleep that a signal ended is slept on.
-fn slept(result: Result<(), Errno>) -> Result<(), Errno> {
+pub(super) fn slept(result: Result<(), Errno>) -> Result<(), Errno> {
     if result == Err(Errno::INTR) { Ok(()) } else { result }
 }
 

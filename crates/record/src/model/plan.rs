@@ -28,6 +28,8 @@ pub enum Wake {
     RuntimePause,
     /// The same, asleep on a futex until the timeout is due.
     RuntimeBlock,
+    /// `clock_nanosleep`, and then an interrupt of a guest under KVM, whose CPU the thread is.
+    Kvm,
 }
 
 impl Wake {
@@ -306,7 +308,8 @@ pub(crate) use names;
 names! {
     Wake {
         Nanosleep => "nanosleep", Timerfd => "timerfd", PosixTimer => "posix-timer", Deadline => "deadline",
-        Evl => "evl", RuntimeSpin => "runtime-spin", RuntimePause => "runtime-pause", RuntimeBlock => "runtime-block"
+        Evl => "evl", RuntimeSpin => "runtime-spin", RuntimePause => "runtime-pause", RuntimeBlock => "runtime-block",
+        Kvm => "kvm"
     }
     ClockName { Monotonic => "monotonic", Realtime => "realtime", Tai => "tai" }
     Phase { Aligned => "aligned", Staggered => "staggered", Random => "random", Sweep => "sweep" }

@@ -7,8 +7,10 @@ mod noise;
 mod response;
 mod timer;
 
+pub(crate) use timer::exits_of_worst;
+
 use histogram::Histogram;
-use record::{InstrumentPlan, Own, Record, RunPlan, Series};
+use record::{InstrumentPlan, Own, Record, RunPlan, Series, Wake};
 use units::Nanos;
 
 use crate::rows::{OwnFigure, OwnFigures, Row};
@@ -126,6 +128,7 @@ macro_rules! shown {
             let shown = match &series.own {
                 Own::Timer(timer) if timer.contexts.is_some() => &timer::WITH_CONTEXTS,
                 Own::Response(response) if response.is_stamped_by_card() => &response::WITH_HARDWARE,
+                Own::Timer(timer) if timer.guest.is_some() => &timer::WITH_GUEST,
                 $(Own::$variant(_) => &$module::SHOWN),+
             };
             OwnFigures::of(shown.own, series)
@@ -138,6 +141,7 @@ pub(crate) fn of(plan: &RunPlan) -> &'static Shown {
     match &plan.instrument {
         InstrumentPlan::Timer(timer) if timer.contexts => &timer::WITH_CONTEXTS,
         InstrumentPlan::Response(response) if response.hardware_stamps => &response::WITH_HARDWARE,
+        InstrumentPlan::Timer(timer) if timer.wake == Wake::Kvm => &timer::WITH_GUEST,
         _ => by_name(plan),
     }
 }

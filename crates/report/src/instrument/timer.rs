@@ -1,8 +1,8 @@
 //! The timer: latencies of wake-ups.
 
 use histogram::Histogram;
-use record::instrument::timer::ContextFigures;
-use record::{ClockName, Phase, RunPlan, Series, Wake};
+use record::instrument::timer::{ContextFigures, GuestFigures, PartOfGuest};
+use record::{ClockName, Phase, RunPlan, Series, Unit, Wake};
 use units::Nanos;
 
 use super::{Account, Page, Shown, longest, measured};
@@ -35,6 +35,50 @@ pub(super) static WITH_CONTEXTS: Shown = Shown {
         "interrupt, thread: the kernel's own (timerlat), beside: when the interrupt of a timer with the same period looked at the \
          clock, and when a thread of the kernel did that it wakes. Of several CPUs the one with the highest figure",
     ],
+    ..ALONE
+};
+
+/// With the parts of activations that are a guest's.
+pub(super) static WITH_GUEST: Shown = Shown {
+    own: &[
+        OwnFigure {
+            name: "max host",
+            of: |series| longest(part(series, PartOfGuest::Host)?),
+            form: Form::Longest,
+        },
+        OwnFigure {
+            name: "max entry",
+            of: |series| longest(part(series, PartOfGuest::Entry)?),
+            form: Form::Longest,
+        },
+        OwnFigure {
+            name: "max interrupt",
+            of: |series| longest(part(series, PartOfGuest::Interrupt)?),
+            form: Form::Longest,
+        },
+        OwnFigure {
+            name: "max thread",
+            of: |series| longest(part(series, PartOfGuest::Thread)?),
+            form: Form::Longest,
+        },
+    ],
+    rows: &[
+        Row::Own(0),
+        Row::Own(1),
+        Row::Own(2),
+        Row::Own(3),
+        Row::Samples,
+        Row::Missed,
+        Row::Late,
+        Row::OverLimit,
+    ],
+    notes: &[
+        ALONE.notes[0],
+        ALONE.notes[1],
+        "parts, each by its own longest: host until its thread runs, entry until the guest's first instruction, interrupt until the \
+         first of the guest's handler, thread until the guest goes on after it",
+    ],
+    page: Page { worst_parts: &["host", "entry", "interrupt", "thread"], ..ALONE.page },
     ..ALONE
 };
 
@@ -90,6 +134,30 @@ const ALONE: Shown = Shown {
 
 fn contexts(series: &Series) -> Option<&ContextFigures> {
     series.timer()?.contexts.as_ref()
+}
+
+fn guest(series: &Series) -> Option<&GuestFigures> {
+    series.timer()?.guest.as_ref()
+}
+
+fn part(series: &Series, name: PartOfGuest) -> Option<&Histogram> {
+    guest(series)?.part(name)
+}
+
+/// `Exits beyond each activation's: irq_exits 1.` What kept the guest at its worst value at `place`, as far as its exits show.
+pub(crate) fn exits_of_worst(series: &Series, place: usize, unit: Unit) -> Option<String> {
+    let figures = guest(series)?;
+    let held = figures.worst.get(place)?.value()?.held.as_ref();
+    let held = held.map(|held| format!("{} held the guest for {}", held.by, unit.with_name(held.took)));
+    let unusual = figures.unusual_exits(place).map(|exits| {
+        let kinds: Vec<String> = exits.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        match kinds.is_empty() {
+            true => "its exits were those of each activation".to_owned(),
+            false => format!("exits beyond each activation's: {}", kinds.join(", ")),
+        }
+    });
+    let said: Vec<String> = held.into_iter().chain(unusual).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 fn interrupt(series: &Series) -> Option<&Histogram> {

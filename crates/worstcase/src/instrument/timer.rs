@@ -13,8 +13,8 @@ use crate::lengths::length;
 /// How threads are woken, and when.
 #[derive(Args, Clone, Debug)]
 pub struct TimerOptions {
-    /// What wakes the threads: nanosleep, timerfd, posix-timer, deadline, evl (a thread of EVL, out of band); or a core
-    /// of the runtime, without the kernel: runtime-spin, runtime-pause, runtime-block
+    /// What wakes the threads: nanosleep, timerfd, posix-timer, deadline, evl (a thread of EVL, out of band), kvm (and
+    /// then the interrupt of a guest); or a core of the runtime, without the kernel: runtime-spin, runtime-pause, runtime-block
     #[arg(long, default_value = "nanosleep", help_heading = METHOD)]
     pub wake: Wake,
 

@@ -10,6 +10,7 @@ mod guest;
 mod injected;
 #[path = "../injection/mod.rs"]
 mod injection;
+mod kvm;
 mod noise;
 mod partition;
 mod rtla;

@@ -77,6 +77,115 @@ pub struct TimerSeries {
     /// What the kernel measured beside, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contexts: Option<ContextFigures>,
+    /// What latencies consisted of, where activations are a guest's; none where the thread did not come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestFigures>,
+}
+
+/// A part of the latency of an activation in a guest. Together they are the whole of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PartOfGuest {
+    /// From when it was due until the host's thread ran.
+    Host,
+    /// Until the guest's first instruction: the interrupt is raised, KVM enters the guest.
+    Entry,
+    /// Until the first instruction of its handler: it lets interrupts come, exits for that, and has this one injected.
+    Interrupt,
+    /// Until it goes on after its handler.
+    Thread,
+}
+
+impl PartOfGuest {
+    /// All, in the order of time.
+    pub const ALL: [Self; 4] = [Self::Host, Self::Entry, Self::Interrupt, Self::Thread];
+}
+
+/// What a part took, over all activations that were laid out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestPart {
+    /// Which.
+    pub name: PartOfGuest,
+    /// How long it took.
+    pub took: Histogram,
+}
+
+/// Exits from a guest by KVM's own counters: their names, and how many there were. `exits` are all.
+pub type Exits = Vec<(String, u64)>;
+
+/// What latencies of activations in a guest under KVM consisted of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestFigures {
+    /// The parts, in the order of time.
+    pub parts: Vec<GuestPart>,
+    /// From when the guest went on until the host's thread did: after the latency, and no part of it.
+    pub back: Histogram,
+    /// Exits while it measured; absent where KVM does not count them (before Linux 5.14).
+    pub exits: Fact<Exits>,
+    /// Of each of the series' worst values, in their order; absent where it was not kept.
+    pub worst: Vec<Fact<GuestSample>>,
+    /// Activations whose stamps lay outside of what the host's clock allows: they count with the time of the way back, and in no
+    /// part.
+    pub unsplit: u64,
+}
+
+/// What one activation consisted of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestSample {
+    /// Its parts, in the order of time.
+    pub parts: Vec<Option<Nanos>>,
+    /// Its exits.
+    pub exits: Fact<Exits>,
+    /// The exit to the measuring program that kept the guest waiting longest; none where it exited only to say that it was done.
+    pub held: Option<HeldExit>,
+}
+
+/// An exit to the measuring program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldExit {
+    /// What it was for: `port 0x11`, `a signal`.
+    pub by: String,
+    /// How long the guest waited for it.
+    pub took: Nanos,
+}
+
+impl GuestFigures {
+    /// What a part took; none where nothing is known of it.
+    pub fn part(&self, name: PartOfGuest) -> Option<&Histogram> {
+        let part = self.parts.iter().find(|part| part.name == name)?;
+        (part.took.summary().count > 0).then_some(&part.took)
+    }
+
+    /// The exits of the worst value at `place` beyond those that each activation has: kinds by KVM's names, and what is of none
+    /// of them by [`GuestFigures::OF_NO_KIND`]. None where they are not known.
+    pub fn unusual_exits(&self, place: usize) -> Option<Exits> {
+        let own = self.worst.get(place)?.value()?.exits.value()?;
+        let all = self.exits.value()?;
+        let activations = self.part(PartOfGuest::Host)?.summary().count.max(1);
+        let of = |exits: &Exits, kind: &str| {
+            exits.iter().find(|(name, _)| name == kind).map_or(0, |(_, count)| *count)
+        };
+        // Rounded: once in most of them is what each has.
+        let beyond =
+            |kind: &str| of(own, kind).saturating_sub((of(all, kind) + activations / 2) / activations);
+        let kinds = own.iter().map(|(name, _)| name).filter(|name| *name != Self::ALL_EXITS);
+        let mut unusual: Exits =
+            kinds.map(|name| (name.clone(), beyond(name))).filter(|one| one.1 > 0).collect();
+        let named: u64 = unusual.iter().map(|(_, count)| *count).sum();
+        let rest = beyond(Self::ALL_EXITS).saturating_sub(named);
+        unusual.extend((rest > 0).then(|| (Self::OF_NO_KIND.to_owned(), rest)));
+        Some(unusual)
+    }
+
+    /// KVM's name for the sum of all kinds.
+    const ALL_EXITS: &str = "exits";
+    /// Exits that KVM has no counter for: instructions that it emulates, as CPUID, registers, faults.
+    pub const OF_NO_KIND: &str = "exits of no kind that KVM counts";
 }
 
 /// What timerlat measured on the CPU of a series meanwhile: how late a timer of the same period was noticed in the kernel
@@ -198,9 +307,18 @@ impl OwnPlan for TimerPlan {
         if self.contexts {
             self.check_contexts(plan)?;
         }
-        if self.wake == Wake::Evl && self.clock != ClockName::Monotonic {
-            let message = format!("threads of EVL sleep on the monotonic clock, not on {}", self.clock);
-            return Err(Error::new(message, "leave --clock out"));
+        if self.clock != ClockName::Monotonic {
+            let message = match self.wake {
+                Wake::Evl => format!("threads of EVL sleep on the monotonic clock, not on {}", self.clock),
+                Wake::Kvm => format!(
+                    "the guest's stamps are laid beside the monotonic clock, not beside {}",
+                    self.clock
+                ),
+                _ => String::new(),
+            };
+            if !message.is_empty() {
+                return Err(Error::new(message, "leave --clock out"));
+            }
         }
         let is_too_long = |runtime: Nanos| self.intervals.iter().any(|interval| runtime > *interval);
         if self.runtime.is_some_and(is_too_long) {
@@ -274,8 +392,16 @@ impl OwnSeries for TimerSeries {
         format!("had not woken for activation {number} when the run was given up: at least {at_least} late")
     }
 
-    fn censored(&mut self, _: Option<usize>, wait: bool) {
+    fn parts_of_worst(&self, place: usize) -> Option<&[Option<Nanos>]> {
+        Some(self.guest.as_ref()?.worst.get(place)?.value()?.parts.as_slice())
+    }
+
+    fn censored(&mut self, place: Option<usize>, wait: bool) {
         self.late += u64::from(wait);
+        // Of an activation that has not come nothing is known.
+        if let Some((guest, place)) = self.guest.as_mut().zip(place) {
+            guest.worst.insert(place.min(guest.worst.len()), Fact::Absent);
+        }
     }
 }
 
@@ -323,6 +449,30 @@ mod tests {
         assert_eq!(said(&setup, Some(lost)), ["timerlat: 3 events were lost"]);
         assert_eq!(said(&setup, None).len(), 1);
         assert_eq!(said(&TimerSetup::default(), None), [""; 0], "nobody asked for them");
+    }
+
+    #[test]
+    fn exits_that_each_activation_has_are_not_unusual() {
+        let exits = |of: &[(&str, u64)]| {
+            Fact::Value(of.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())
+        };
+        let mut took = Histogram::default();
+        (0..100).for_each(|_| took.record(Nanos(5)));
+        let sample = |of| Fact::Value(GuestSample { exits: exits(of), ..GuestSample::default() });
+        let figures = GuestFigures {
+            parts: vec![GuestPart { name: PartOfGuest::Host, took }],
+            exits: exits(&[("exits", 212), ("io_exits", 100), ("irq_window_exits", 100), ("irq_exits", 9)]),
+            worst: vec![
+                sample(&[("exits", 5), ("io_exits", 1), ("irq_window_exits", 1), ("irq_exits", 2)]),
+                sample(&[("exits", 2), ("io_exits", 1), ("irq_window_exits", 1)]),
+                Fact::Absent,
+            ],
+            ..GuestFigures::default()
+        };
+        let of_no_kind = GuestFigures::OF_NO_KIND.to_owned();
+        assert_eq!(figures.unusual_exits(0), Some(vec![("irq_exits".to_owned(), 2), (of_no_kind, 1)]));
+        assert_eq!(figures.unusual_exits(1), Some(Vec::new()));
+        assert_eq!(figures.unusual_exits(2), None);
     }
 
     #[test]

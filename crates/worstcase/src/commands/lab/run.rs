@@ -65,8 +65,8 @@ pub struct Run {
     disk: Option<Bytes>,
 
     /// A device whose interrupts `measure --probe call` takes: edu-uio for `--calls uio`, edu-vfio for `--calls vfio`, hpet for
-    /// `--calls hpet`. For two guests in wall time: network:OWN:PEER, a cable between their sockets; igb:OWN:PEER, the same with cards
-    /// that stamp frames (QEMU 8.0); gpio:SOCKET, GPIO lines that a process of this machine has (vhost-user-gpio)
+    /// `--calls hpet`; kvm for --wake kvm. For two guests in wall time: network:OWN:PEER, a cable between their sockets; igb:OWN:PEER, the
+    /// same with cards that stamp frames (QEMU 8.0); gpio:SOCKET, GPIO lines that a process of this machine has (vhost-user-gpio)
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 

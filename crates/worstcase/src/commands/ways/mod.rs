@@ -194,7 +194,8 @@ fn notes(task: Task, measured: &Measured, setup: &Setup, outcome: &Outcome) -> V
             .to_owned()
     });
     let lost = judged.losses.iter().map(|lost| format!("lost: {lost}"));
-    outside.into_iter().chain(throttled).chain(doubts).chain(lost).collect()
+    let in_guest = report::ways::worst_in_guest(&outcome.record);
+    in_guest.into_iter().chain(outside).chain(throttled).chain(doubts).chain(lost).collect()
 }
 
 /// Where a way is measured.
