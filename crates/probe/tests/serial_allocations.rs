@@ -42,6 +42,16 @@ fn the_run_phase_allocates_nothing() {
     assert_eq!(allocations(settable, Clock::Realtime, false), 0);
 }
 
+/// Where there is KVM.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn entering_a_guest_allocates_nothing() {
+    if let Ok(mut guest) = probe::timer::guest::InGuest::new() {
+        guest.begin();
+        assert_eq!(allocations(guest, Clock::Monotonic, false), 0);
+    }
+}
+
 /// Answers on the loopback, each third frame not, until its thread is gone.
 fn peer() -> String {
     let manner = wire::echo::Manner { drop_each: Some(3), ..Default::default() };

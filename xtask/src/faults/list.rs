@@ -34,6 +34,20 @@ pub const ALL: &[Fault] = &[
         found_by: unit("histogram", "missed"),
     },
     Fault {
+        name: "a-guests-stamps-are-taken-in-any-order",
+        file: "crates/probe/src/timer/guest.rs",
+        is: "if !(entry <= interrupt && interrupt <= thread) {",
+        becomes: "if interrupt > thread && entry > thread {",
+        found_by: unit("probe", "timer::guest"),
+    },
+    Fault {
+        name: "a-guests-handler-counts-twice",
+        file: "crates/probe/src/timer/guest.rs",
+        is: "interrupt - entry, thread - interrupt];",
+        becomes: "interrupt - entry, thread - entry];",
+        found_by: unit("probe", "timer::guest"),
+    },
+    Fault {
         name: "missed-activations-are-not-counted",
         file: "crates/probe/src/timer/engine.rs",
         is: "let until = until.min(task.activations).max(next);",

@@ -129,16 +129,17 @@ impl InGuest {
             if number == TRIALS {
                 own.guest.rest();
             }
-            let turn =
-                own.turn(own.clock.now()).map_err(|errno| refused(sys::Error::new("KVM_RUN", errno)))?;
+            let now = own.clock.now();
+            let turn = own.turn(now, now).map_err(|errno| refused(sys::Error::new("KVM_RUN", errno)))?;
             if turn.is_none() {
-                let hint =
-                    "such a CPU's guests have clocks of their own: measure in one, by worstcase bench there";
-                let message = format!(
-                    "--wake kvm: the guest's stamps are not between two readings of this CPU's time-stamp counter ({:?})",
-                    own.guest.stamps()
-                );
-                return Err(failure::Error::new(message, hint));
+                let why = match own.guest.stamps().interrupt {
+                    0 => "no interrupt reached the guest",
+                    _ => {
+                        "the guest's time-stamp counter is not the host's: nothing in it can be laid beside the host's clock"
+                    }
+                };
+                let hint = "bench in a guest of its own measures there, by that guest's clock";
+                return Err(failure::Error::new(format!("--wake kvm: {why}"), hint));
             }
         }
         Ok(own)
@@ -154,11 +155,10 @@ impl InGuest {
         self.latest
     }
 
-    /// An activation that was due at `due`: what it consisted of, if that is known.
+    /// An activation that was due at `due`, for which this thread was awake at `began`: what it consisted of, if that is known.
     #[inline]
-    fn turn(&mut self, due: u64) -> Result<Option<Split>, Errno> {
+    fn turn(&mut self, due: u64, began: u64) -> Result<Option<Split>, Errno> {
         self.guest.forget();
-        let began = self.clock.now();
         let first = kvm::counter();
         self.guest.raise()?;
         let mut longest = Held::default();
@@ -228,10 +228,8 @@ impl Source for InGuest {
     #[inline]
     fn sleep_until(&mut self, due: u64) -> Result<(), Errno> {
         slept(self.clock.sleep_until(due))?;
-        if self.clock.now() < due {
-            return Ok(());
-        }
-        self.turn(due).map(drop)
+        let began = self.clock.now();
+        if began < due { Ok(()) } else { self.turn(due, began).map(drop) }
     }
 
     #[inline]

@@ -350,7 +350,7 @@ impl OwnSetup for TimerSetup {
     fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
         let beside = self.contexts.then(|| contexts_unknown(scenario)).flatten();
         let left = self.out_of_band.then(|| in_band(scenario)).flatten();
-        beside.into_iter().chain(left).collect()
+        beside.into_iter().chain(left).chain(parts_unknown(scenario)).collect()
     }
 }
 
@@ -363,6 +363,21 @@ fn contexts_unknown(scenario: &Scenario) -> Option<Warning> {
     let problem = scenario.series.iter().find_map(contexts)?;
     let cure = "its figures are of a part of the time, or missing; those of worstcase's own threads stand";
     Some(Warning::note(WarningId::ContextsUnknown, format!("timerlat: {problem}"), cure))
+}
+
+/// Activations in a guest whose stamps could not be laid beside the host's clock.
+fn parts_unknown(scenario: &Scenario) -> Option<Warning> {
+    let mut guests =
+        scenario.series.iter().filter_map(|series| Some((series, series.timer()?.guest.as_ref()?)));
+    let (series, guest) = guests.find(|(_, guest)| guest.unsplit > 0)?;
+    let place = series.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let all = series.observed.summary().count;
+    let problem = format!(
+        "{} of {all} activations in the guest{place} have no parts: its time-stamp counter was not the host's",
+        guest.unsplit
+    );
+    let cure = "they count with the way back from the guest; parts need a time-stamp counter that the kernel calls stable";
+    Some(Warning::note(WarningId::PartsUnknown, problem, cure))
 }
 
 /// Threads of EVL that were in Linux's hands for a while, or may have been.
@@ -449,6 +464,23 @@ mod tests {
         assert_eq!(said(&setup, Some(lost)), ["timerlat: 3 events were lost"]);
         assert_eq!(said(&setup, None).len(), 1);
         assert_eq!(said(&TimerSetup::default(), None), [""; 0], "nobody asked for them");
+    }
+
+    #[test]
+    fn activations_without_parts_are_a_note() {
+        let said = |unsplit| {
+            let guest = Some(GuestFigures { unsplit, ..GuestFigures::default() });
+            let own = TimerSeries { guest, expected: 10, ..TimerSeries::default() }.into();
+            let mut scenario = crate::verdict::tests::scenario(&[5_000]);
+            scenario.series = vec![Series { own, ..Series::default() }];
+            TimerSetup::default()
+                .warnings(&scenario)
+                .into_iter()
+                .map(|warning| warning.id)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(said(0), []);
+        assert_eq!(said(3), [WarningId::PartsUnknown]);
     }
 
     #[test]
