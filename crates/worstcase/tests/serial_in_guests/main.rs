@@ -10,6 +10,7 @@ mod guest;
 mod injected;
 #[path = "../injection/mod.rs"]
 mod injection;
+#[cfg(target_arch = "x86_64")]
 mod kvm;
 mod noise;
 mod partition;
