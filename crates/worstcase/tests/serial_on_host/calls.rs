@@ -47,7 +47,10 @@ fn a_mutex_without_inheritance_waits_for_the_thread_in_the_middle_and_fails_its_
     let [plain, inherits] = &record.scenarios[..] else { panic!("{:?}", record.scenarios.len()) };
     assert_eq!(plain.head.planned.setup.to_string(), "mutex");
     assert!(plain.series.iter().all(|series| matches!(series.own, Own::Call(_))));
-    assert!(shortest(plain) >= BURST * 9 / 10, "{} ns beside bursts of {burst}", shortest(plain));
+    // The burst begins before the wait does: by more where the host stops the CPU in between.
+    let median = plain.series[0].observed.quantile(0.5).unwrap().0;
+    assert!(median >= BURST * 9 / 10, "{median} ns beside bursts of {burst}");
+    assert!(shortest(plain) > BURST / 2, "{} ns beside bursts of {burst}", shortest(plain));
     assert!(shortest(inherits) < BURST / 2, "{} ns beside bursts of {burst}", shortest(inherits));
 }
 
