@@ -1,5 +1,5 @@
-//! What is changed for as long as a process measures. Another process changes it, and puts it back when the first has ended, by
-//! whatever means.
+//! What is changed for as long as a process measures. Another process changes it, and puts it back when the first has ended, also
+//! when that was killed.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -126,7 +126,7 @@ fn not_stamped_by_card(who: &str, setup: &ResponseSetup, response: &ResponseSeri
         Warning::note(
             Id::PartsUnknown,
             format!("{who}: of {all} responses that have parts, the card stamped {sent} frames and {received} answers"),
-            "the rest of its share is in the part wire; `ethtool -T` shows what the card stamps: some stamp only PTP (--ptp-frames), some one frame at a time (--frames 1)",
+            "the rest of its share is in the part wire; `ethtool -T` shows what the card can stamp: some only PTP (--ptp-frames), some one frame at a time (--frames 1); `hwstamp_ctl -i NAME`, what it is set to",
         )
     })
 }
