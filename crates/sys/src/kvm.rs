@@ -101,7 +101,7 @@ const DONE: u16 = 0x10;
 
 /// The program, in real mode. Addresses of stamps are 16 bits wide, registers 32.
 #[rustfmt::skip]
-const PROGRAM: [u8; 50] = [
+const PROGRAM: [u8; 54] = [
     // Entered with interrupts off.
     0x0f, 0x31,                         // rdtsc
     0x66, 0xa3, 0x00, 0x20,             // mov [0x2000], eax
@@ -121,13 +121,17 @@ const PROGRAM: [u8; 50] = [
     0x0f, 0x31,                         // rdtsc
     0x66, 0xa3, 0x08, 0x20,             // mov [0x2008], eax
     0x66, 0x89, 0x16, 0x0c, 0x20,       // mov [0x200c], edx
-    0xb9, 0x01, 0x00,                   // mov cx, 1: ends the loop
+    // It goes on behind the wait, wherever it came: one before the halt (emulators forget what sti keeps off) would be the last.
+    0x89, 0xe5,                         // mov bp, sp
+    0xc7, 0x46, 0x00, AFTER as u8, (CODE >> 8) as u8, // mov word [bp], 0x1013
     0xcf,                               // iret
 ];
 /// Where the handler begins.
 const HANDLER: usize = 0x23;
 /// Where the guest waits for the interrupt.
 const WAIT: usize = 0x11;
+/// Where it goes on after the handler.
+const AFTER: usize = WAIT + 2;
 /// Where tests put an instruction.
 #[cfg(feature = "injection")]
 const HOLE: usize = 0x0b;
@@ -495,6 +499,8 @@ mod tests {
         assert_eq!((jump + 2) as isize + isize::from(0xdd_u8 as i8), 0);
         assert_eq!(PROGRAM[HANDLER - 2..HANDLER], [0xeb, 0xdd]);
         assert_eq!(PROGRAM[WAIT - 1..WAIT + 2], [0xfb, 0xe2, 0xfe], "sti directly before the wait");
+        assert_eq!(PROGRAM[AFTER..AFTER + 3], [0x0f, 0x31, 0xfa], "the last stamp directly behind the wait");
+        assert_eq!(CODE & 0xff, 0, "the address behind it is made of two bytes");
         assert_eq!(PROGRAM.last(), Some(&0xcf), "iret");
     }
 

@@ -127,7 +127,11 @@ fn ways() -> Ways {
 fn measured() {
     let ways = ways();
     let row = ways.ways.iter().find(|way| way.name == "kvm").unwrap();
-    assert_eq!((row.why_not.clone(), row.figures.len()), (None, 1), "{row:?}");
+    let warnings = || -> Vec<String> {
+        let record = record::store::load("out/kvm".as_ref());
+        record.iter().flat_map(Record::all_warnings).map(|warning| warning.evidence.clone()).collect()
+    };
+    assert_eq!((row.why_not.clone(), row.figures.len()), (None, 1), "{row:?}: {:?}", warnings());
     let note = row.notes.iter().find(|note| note.contains("Of it: host ")).unwrap();
     println!("{note}");
     let record: Record = record::store::load("out/kvm".as_ref()).unwrap();
