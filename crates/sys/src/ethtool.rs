@@ -50,24 +50,34 @@ pub fn energy_efficient(interface: &str) -> Result<EnergyEfficient> {
     Ok(EnergyEfficient { active: answer[4] != 0, enabled: answer[5] != 0 })
 }
 
-/// Hands the kernel a command at the beginning of `N` words, which it fills. A socket of any family takes it
-/// (`sock_do_ioctl`, net/socket.c); units of ours leave AF_UNIX alone to their processes.
+/// Hands the kernel a command at the beginning of `N` words, which it fills.
 pub(crate) fn ask<const N: usize>(interface: &str, command: u32, call: &'static str) -> Result<[u32; N]> {
+    let mut words = [0_u32; N];
+    words[0] = command;
+    exchange(interface, libc::SIOCETHTOOL, words, call)
+}
+
+/// Hands the driver of `interface` the `N` words of the structure that `request` takes, and returns what they are then. A socket of
+/// any family takes it (`sock_do_ioctl`, net/socket.c); units of ours leave AF_UNIX alone to their processes.
+pub(crate) fn exchange<const N: usize>(
+    interface: &str,
+    request: libc::c_ulong,
+    mut words: [u32; N],
+    call: &'static str,
+) -> Result<[u32; N]> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
     let socket = socket.on("socket", "AF_UNIX")?;
     // SAFETY: a zeroed ifreq is valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if interface.len() >= request.ifr_name.len() {
+    let mut of: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= of.ifr_name.len() {
         return Err(Error { call, on: interface.to_owned(), errno: Errno::NODEV });
     }
-    for (place, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+    for (place, byte) in of.ifr_name.iter_mut().zip(interface.bytes()) {
         *place = byte as _;
     }
-    let mut words = [0_u32; N];
-    words[0] = command;
-    request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: request and words outlive the call, and the command's structure is exactly `N` words long.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
+    of.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    // SAFETY: both outlive the call, and the structure that the request takes is exactly `N` words long.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &mut of) };
     check(result.into(), call, interface)?;
     Ok(words)
 }

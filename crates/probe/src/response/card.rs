@@ -13,19 +13,14 @@ pub(super) fn hold(setup: &ResponseSetup) -> Result<Option<Keeper>, Error> {
     let Some(interface) = setup.interface.clone().filter(|_| setup.hardware_stamps) else { return Ok(None) };
     let able = abilities(&interface)?;
     // What cannot be read could not be put back. A program that has its privileges from its file changes nothing.
-    let is_off = card::stamping(&interface).is_ok_and(|now| now.is_off());
-    if !is_off || sys::privilege::comes_from_file() {
-        return Ok(None);
-    }
+    let off = card::stamping(&interface).ok().filter(|now| now.is_off());
+    let Some(off) = off.filter(|_| !sys::privilege::comes_from_file()) else { return Ok(None) };
     let received = match able.received {
         Reception::Ptp if !setup.ptp_frames => Reception::None,
         received => received,
     };
-    let change = || {
-        let off = card::stamping(&interface)?;
-        card::set_stamping(&interface, able.stamping(received)).map(|ours| (off, ours))
-    };
-    let put_back = |(off, ours)| {
+    let change = || card::set_stamping(&interface, able.stamping(received));
+    let put_back = |ours| {
         if card::stamping(&interface) == Ok(ours) {
             let _ = card::set_stamping(&interface, off);
         }

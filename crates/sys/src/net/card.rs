@@ -2,12 +2,10 @@
 //! (Documentation/networking/timestamping.rst), and that clock (Documentation/driver-api/ptp.rst).
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::time::{DynamicClockId, clock_gettime_dynamic};
 
-use crate::error::{Named, check};
 use crate::{Errno, Error, Result};
 
 // linux/net_tstamp.h
@@ -127,23 +125,10 @@ pub fn set_stamping(interface: &str, stamping: Stamping) -> Result<Stamping> {
     ask(interface, SET, "SIOCSHWTSTAMP", stamping)
 }
 
+/// Hands over a `hwtstamp_config` and takes it back.
 fn ask(interface: &str, request: libc::c_ulong, call: &'static str, stamping: Stamping) -> Result<Stamping> {
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
-    let socket = socket.on("socket", "AF_UNIX")?;
-    let mut words = [stamping.flags, stamping.sent, stamping.received];
-    // SAFETY: a zeroed ifreq is valid.
-    let mut of: libc::ifreq = unsafe { std::mem::zeroed() };
-    if interface.len() >= of.ifr_name.len() {
-        return Err(Error { call, on: interface.to_owned(), errno: Errno::NODEV });
-    }
-    for (place, byte) in of.ifr_name.iter_mut().zip(interface.bytes()) {
-        *place = byte as _;
-    }
-    of.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: both outlive the call, which reads and writes the three words of a hwtstamp_config.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &mut of) };
-    check(result.into(), call, interface)?;
-    let [flags, sent, received] = words;
+    let words = [stamping.flags, stamping.sent, stamping.received];
+    let [flags, sent, received] = crate::ethtool::exchange(interface, request, words, call)?;
     Ok(Stamping { flags, sent, received })
 }
 
