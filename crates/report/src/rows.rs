@@ -40,6 +40,13 @@ pub(crate) struct OwnFigure {
     pub form: Form,
 }
 
+impl OwnFigure {
+    /// A time of which the longest counts.
+    pub const fn longest(name: &'static str, of: fn(&Series) -> Option<u64>) -> Self {
+        Self { name, of, form: Form::Longest }
+    }
+}
+
 /// How such figures of several series are joined, and shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {

@@ -7,18 +7,14 @@ use units::Nanos;
 use super::{Account, Page, Shown, measured, unless};
 use crate::rows::{Form, OwnFigure, Row};
 
-const SEND: OwnFigure = part("max send", |series| longest(series, PartName::Send));
-const TRANSMIT: OwnFigure = part("max transmit", |series| longest(series, PartName::Transmit));
-const WIRE: OwnFigure = part("max wire", |series| longest(series, PartName::Wire));
-const PEER: OwnFigure = part("max peer", |series| longest(series, PartName::Peer));
-const DELIVER: OwnFigure = part("max deliver", |series| longest(series, PartName::Deliver));
-const RECEIVE: OwnFigure = part("max receive", |series| longest(series, PartName::Receive));
+const SEND: OwnFigure = OwnFigure::longest("max send", |series| longest(series, PartName::Send));
+const TRANSMIT: OwnFigure = OwnFigure::longest("max transmit", |series| longest(series, PartName::Transmit));
+const WIRE: OwnFigure = OwnFigure::longest("max wire", |series| longest(series, PartName::Wire));
+const PEER: OwnFigure = OwnFigure::longest("max peer", |series| longest(series, PartName::Peer));
+const DELIVER: OwnFigure = OwnFigure::longest("max deliver", |series| longest(series, PartName::Deliver));
+const RECEIVE: OwnFigure = OwnFigure::longest("max receive", |series| longest(series, PartName::Receive));
 const LOST: OwnFigure =
     OwnFigure { name: "lost frames", of: |series| Some(series.response()?.frames.lost), form: Form::Count };
-
-const fn part(name: &'static str, of: fn(&Series) -> Option<u64>) -> OwnFigure {
-    OwnFigure { name, of, form: Form::Longest }
-}
 
 const OF_CYCLES: &str = "* of all cycles due: one that was not answered counts with the time that it was waited for, one that was skipped \
     with how late it would have been; - means too few samples, or nothing known";

@@ -6,29 +6,32 @@ use record::{ClockName, Phase, RunPlan, Series, Unit, Wake};
 use units::Nanos;
 
 use super::{Account, Page, Shown, longest, measured};
-use crate::rows::{Form, OwnFigure, Row};
+use crate::rows::{OwnFigure, Row};
 use crate::text::joined;
 
 pub(super) static SHOWN: Shown = ALONE;
 
+/// Four figures of its own, and what all have.
+const WITH_FOUR: [Row; 8] = [
+    Row::Own(0),
+    Row::Own(1),
+    Row::Own(2),
+    Row::Own(3),
+    Row::Samples,
+    Row::Missed,
+    Row::Late,
+    Row::OverLimit,
+];
+
 /// With what the kernel measured beside.
 pub(super) static WITH_CONTEXTS: Shown = Shown {
     own: &[
-        OwnFigure { name: "interrupt p99", of: |series| p99(interrupt(series)?), form: Form::Longest },
-        OwnFigure { name: "interrupt max", of: |series| longest(interrupt(series)?), form: Form::Longest },
-        OwnFigure { name: "thread p99", of: |series| p99(thread(series)?), form: Form::Longest },
-        OwnFigure { name: "thread max", of: |series| longest(thread(series)?), form: Form::Longest },
+        OwnFigure::longest("interrupt p99", |series| p99(interrupt(series)?)),
+        OwnFigure::longest("interrupt max", |series| longest(interrupt(series)?)),
+        OwnFigure::longest("thread p99", |series| p99(thread(series)?)),
+        OwnFigure::longest("thread max", |series| longest(thread(series)?)),
     ],
-    rows: &[
-        Row::Own(0),
-        Row::Own(1),
-        Row::Own(2),
-        Row::Own(3),
-        Row::Samples,
-        Row::Missed,
-        Row::Late,
-        Row::OverLimit,
-    ],
+    rows: &WITH_FOUR,
     notes: &[
         ALONE.notes[0],
         ALONE.notes[1],
@@ -41,37 +44,12 @@ pub(super) static WITH_CONTEXTS: Shown = Shown {
 /// With the parts of activations that are a guest's.
 pub(super) static WITH_GUEST: Shown = Shown {
     own: &[
-        OwnFigure {
-            name: "max host",
-            of: |series| longest(part(series, PartOfGuest::Host)?),
-            form: Form::Longest,
-        },
-        OwnFigure {
-            name: "max entry",
-            of: |series| longest(part(series, PartOfGuest::Entry)?),
-            form: Form::Longest,
-        },
-        OwnFigure {
-            name: "max interrupt",
-            of: |series| longest(part(series, PartOfGuest::Interrupt)?),
-            form: Form::Longest,
-        },
-        OwnFigure {
-            name: "max thread",
-            of: |series| longest(part(series, PartOfGuest::Thread)?),
-            form: Form::Longest,
-        },
+        OwnFigure::longest("max host", |series| longest(part(series, PartOfGuest::Host)?)),
+        OwnFigure::longest("max entry", |series| longest(part(series, PartOfGuest::Entry)?)),
+        OwnFigure::longest("max interrupt", |series| longest(part(series, PartOfGuest::Interrupt)?)),
+        OwnFigure::longest("max thread", |series| longest(part(series, PartOfGuest::Thread)?)),
     ],
-    rows: &[
-        Row::Own(0),
-        Row::Own(1),
-        Row::Own(2),
-        Row::Own(3),
-        Row::Samples,
-        Row::Missed,
-        Row::Late,
-        Row::OverLimit,
-    ],
+    rows: &WITH_FOUR,
     notes: &[
         ALONE.notes[0],
         ALONE.notes[1],
