@@ -219,6 +219,18 @@ impl Judge<'_> {
         since.filter(went_lower).count()
     }
 
+    /// The priority of a piece's thread when it gave way after this one was ready.
+    fn priority_at_the_end(&self, piece: &Piece) -> Option<i32> {
+        let Activity::Thread { tid, .. } = &piece.activity else { return None };
+        let ready = self.account.stages.waking?;
+        self.window.of(self.window.cpu).iter().filter(|event| event.at >= ready).find_map(|event| {
+            match &event.kind {
+                Kind::Switch { previous, .. } if previous.tid == *tid => previous.priority,
+                _ => None,
+            }
+        })
+    }
+
     fn own(&self, piece: &Piece) -> Found {
         let faulted = self.window.of(self.window.cpu).iter().any(|event| {
             let is_fault = event.kind == Kind::PageFault && event.task == self.window.tid;
@@ -305,6 +317,11 @@ impl Judge<'_> {
         let own = self.window.priority;
         if priority.zip(own).is_some_and(|(other, own)| other <= own) {
             return Found::new(Class::Rival, thread, Certainty::Sure, "its priority is the same or higher");
+        }
+        // It may have changed its policy while it ran: no event says when.
+        if self.priority_at_the_end(piece).zip(own).is_some_and(|(other, own)| other <= own) {
+            let witness = "its priority was the same or higher when it gave way";
+            return Found::new(Class::Rival, thread, Certainty::Likely, witness);
         }
         if self.is_throttled() && stage_length(&self.account.pieces, Stage::Runnable) > USUAL {
             let witness = format!("{thread} ran until sched_rt_period_timer");

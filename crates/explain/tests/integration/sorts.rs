@@ -300,6 +300,22 @@ fn a_rival_has_the_name_that_it_has_given_itself_meanwhile() {
 }
 
 #[test]
+fn a_thread_that_became_a_rival_while_it_ran_is_known_by_the_priority_with_which_it_gave_way() {
+    let before = explain::Task { priority: Some(120), ..task(300) };
+    for (after, class) in [(0, Class::Rival), (120, Class::Unknown)] {
+        let after = explain::Task { priority: Some(after), ..task(300) };
+        let window = Script::default()
+            .at(900_000, OWN, Kind::Switch { previous: task(OWN), next: before.clone() })
+            .timer(1_002_000, 300, USER)
+            .at(6_000_000, 300, Kind::Switch { previous: after, next: task(OWN) })
+            .window(6_001_000);
+        let found = main_cause(&window);
+        assert_eq!((found.0, found.1.as_str()), (class, "hog [300]"));
+        assert!(found.2 < Certainty::Sure, "no event says when its priority changed");
+    }
+}
+
+#[test]
 fn a_rival_whose_switch_is_missing_is_known_by_its_waking_and_one_of_unknown_priority_is_not_accused() {
     let described = Kind::Waking(task(300));
     for (first, class) in [(described, Class::Rival), (Kind::Other, Class::Unknown)] {
