@@ -1,9 +1,12 @@
 //! The worst wake-ups so far.
 
-use record::Hit;
+use std::cmp::Reverse;
+
+use record::{Class, Hit};
 use units::Nanos;
 
-/// At most so many, the worst first.
+/// At most so many, the worst first: by what they would have been had nothing been recorded. Recording takes about as much of
+/// each, but for the first ones on a CPU.
 #[derive(Debug)]
 pub struct Hits {
     kept: Vec<Hit>,
@@ -16,30 +19,64 @@ impl Hits {
         Self { kept: Vec::new(), wanted: wanted.max(1), least }
     }
 
-    /// From which latency a wake-up would be among them.
+    /// From which latency a wake-up might be among them.
     pub fn threshold(&self) -> Nanos {
-        match self.kept.last() {
-            Some(last) if self.kept.len() == self.wanted => Nanos(last.latency.0 + 1).max(self.least),
-            _ => self.least,
+        let least = self.kept.iter().map(|kept| kept.latency).min();
+        match least.filter(|_| self.kept.len() == self.wanted) {
+            Some(least) => Nanos(least.0 + 1).max(self.least),
+            None => self.least,
         }
     }
 
     pub fn add(&mut self, hit: Hit) {
-        let place = self.kept.partition_point(|kept| kept.latency >= hit.latency);
+        let place = self.kept.partition_point(|kept| without_own(kept) >= without_own(&hit));
         self.kept.insert(place, hit);
         self.kept.truncate(self.wanted);
     }
 
-    pub fn finish(self) -> Vec<Hit> {
-        self.kept
+    /// The worst first, and how many of them are left out because recording made most of them.
+    pub fn finish(mut self) -> (Vec<Hit>, u64) {
+        let all = self.kept.len();
+        self.kept.retain(|hit| !is_own(hit));
+        self.kept.sort_by_key(|hit| Reverse(hit.latency));
+        let left_out = all - self.kept.len();
+        (self.kept, left_out as u64)
     }
+}
+
+/// Whether recording the trace made more than half of a latency: the first stack on a CPU takes a third of a millisecond,
+/// because the tables for unwinding are cold.
+pub fn is_own(hit: &Hit) -> bool {
+    own(hit).0 > hit.latency.0 / 2
+}
+
+fn own(hit: &Hit) -> Nanos {
+    let own = hit.causes.iter().filter(|cause| cause.class == Class::Tracing);
+    own.map(|cause| cause.length).fold(Nanos::ZERO, |sum, length| sum + length)
+}
+
+fn without_own(hit: &Hit) -> Nanos {
+    Nanos(hit.latency.0.saturating_sub(own(hit).0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::{Cause, Certainty};
 
     fn hit(latency: u64) -> Hit {
+        recorded(latency, 0)
+    }
+
+    /// One of which recording took so much.
+    fn recorded(latency: u64, own: u64) -> Hit {
+        let cause = Cause {
+            class: Class::Tracing,
+            culprit: String::new(),
+            length: Nanos(own),
+            certainty: Certainty::Sure,
+            witness: String::new(),
+        };
         Hit {
             cpu: units::CpuId(0),
             tid: 1,
@@ -47,7 +84,7 @@ mod tests {
             due: Nanos::ZERO,
             latency: Nanos(latency),
             pieces: Vec::new(),
-            causes: Vec::new(),
+            causes: vec![cause],
             waking_stack: Vec::new(),
             switch_stack: Vec::new(),
             events: Vec::new(),
@@ -65,7 +102,27 @@ mod tests {
         assert_eq!(hits.threshold(), Nanos(21));
         hits.add(hit(70));
         assert_eq!(hits.threshold(), Nanos(51));
-        let kept: Vec<u64> = hits.finish().iter().map(|hit| hit.latency.0).collect();
-        assert_eq!(kept, [70, 50]);
+        assert_eq!(finished(hits), (vec![70, 50], 0));
+    }
+
+    fn finished(hits: Hits) -> (Vec<u64>, u64) {
+        let (kept, left_out) = hits.finish();
+        (kept.iter().map(|hit| hit.latency.0).collect(), left_out)
+    }
+
+    #[test]
+    fn what_recording_made_does_not_make_a_wake_up_one_of_the_worst() {
+        let mut hits = Hits::new(2, Nanos(10));
+        [recorded(400, 390), recorded(60, 20), recorded(70, 20)].into_iter().for_each(|hit| hits.add(hit));
+        assert_eq!(hits.threshold(), Nanos(61));
+        assert_eq!(finished(hits), (vec![70, 60], 0));
+    }
+
+    #[test]
+    fn wake_ups_that_recording_mostly_made_are_left_out_and_let_the_threshold_rise() {
+        let mut hits = Hits::new(2, Nanos(10));
+        [recorded(25, 20), recorded(24, 20)].into_iter().for_each(|hit| hits.add(hit));
+        assert_eq!(hits.threshold(), Nanos(25), "each of them would stop the trace again");
+        assert_eq!(finished(hits), (vec![], 2));
     }
 }

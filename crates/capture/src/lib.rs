@@ -36,7 +36,7 @@ mod rings;
 use control::Mark;
 use explain::{Event, Kind, Watching};
 use failure::{Error, Result};
-use record::{Class, Hit, LateWakeUp, Overview, Tracing};
+use record::{Hit, LateWakeUp, Overview, Tracing};
 use sys::clock::Clock;
 use sys::schedule::BeforeOthers;
 use sysroot::SysRoot;
@@ -119,13 +119,6 @@ fn marked(event: &Event) -> Option<LateWakeUp> {
     let Mark { activation, due, woke, interval } = Mark::read(text)?;
     let (due, woke, interval) = (Nanos(due), Nanos(woke), Nanos(interval));
     Some(LateWakeUp { tid: event.task, cpu: event.cpu, activation, due, woke, interval })
-}
-
-/// Whether recording the trace made more than a tenth of a latency: the first stack on a CPU takes a third of a
-/// millisecond, because the tables for unwinding are cold.
-fn is_own(hit: &Hit) -> bool {
-    let own = hit.causes.iter().filter(|cause| cause.class == Class::Tracing);
-    own.fold(0, |sum, cause| sum + cause.length.0) > hit.latency.0 / 10
 }
 
 impl Capture {
@@ -253,7 +246,6 @@ impl Capture {
             // What began before is in no trace.
             let hit = if late.due >= self.since { self.rings.explain(&late) } else { None };
             match hit {
-                Some(hit) if is_own(&hit) => self.tracing.own += 1,
                 Some(hit) => self.hits.add(hit),
                 None => self.tracing.blind += 1,
             }
@@ -274,7 +266,9 @@ impl Capture {
         self.explain_waiting();
         self.tracing.blind += written.saturating_sub(self.marks);
         self.tracing.absent.extend(withheld(&self.watching));
-        (self.tracing, self.hits.finish(), self.watching.overview())
+        let (hits, left_out) = self.hits.finish();
+        self.tracing.own += left_out;
+        (self.tracing, hits, self.watching.overview())
     }
 }
 

@@ -7,7 +7,8 @@ use trace::live::Form;
 use units::Nanos;
 
 use crate::rings::Rings;
-use crate::{KEPT, Recording, Threads, is_own};
+use crate::hits::is_own;
+use crate::{KEPT, Recording, Threads};
 
 /// Threads whose wake-ups are watched. Dropped, the instance is removed.
 pub struct Live {

@@ -175,7 +175,7 @@ fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
     }
     if tracing.own > 0 {
         let own = count_of(tracing.own, "wake-up");
-        doubts.push(format!("{own} left out: tracing itself made more than a tenth of the latency"));
+        doubts.push(format!("{own} left out: tracing itself made more than half of the latency"));
     }
     let without: Vec<&str> = explain::EVENTS
         .iter()

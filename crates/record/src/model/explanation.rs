@@ -38,7 +38,7 @@ pub struct Tracing {
     pub freezes: u64,
     /// Wake-ups above the threshold that no trace has: they came while the buffers were read, or their events were overwritten.
     pub blind: u64,
-    /// Wake-ups that are left out because recording the trace made more than a tenth of their latency.
+    /// Wake-ups that are left out because recording the trace made more than half of their latency.
     #[serde(default)]
     pub own: u64,
     /// Why nothing, or no more, could be traced; none where all went well.
