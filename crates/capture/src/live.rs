@@ -6,8 +6,8 @@ use record::{Hit, LateWakeUp, Overview, Tracing};
 use trace::live::Form;
 use units::Nanos;
 
-use crate::rings::Rings;
 use crate::hits::is_own;
+use crate::rings::Rings;
 use crate::{KEPT, Recording, Threads};
 
 /// Threads whose wake-ups are watched. Dropped, the instance is removed.

@@ -223,12 +223,12 @@ impl Judge<'_> {
     fn priority_at_the_end(&self, piece: &Piece) -> Option<i32> {
         let Activity::Thread { tid, .. } = &piece.activity else { return None };
         let ready = self.account.stages.waking?;
-        self.window.of(self.window.cpu).iter().filter(|event| event.at >= ready).find_map(|event| {
-            match &event.kind {
+        self.window.of(self.window.cpu).iter().filter(|event| event.at >= ready).find_map(
+            |event| match &event.kind {
                 Kind::Switch { previous, .. } if previous.tid == *tid => previous.priority,
                 _ => None,
-            }
-        })
+            },
+        )
     }
 
     fn own(&self, piece: &Piece) -> Found {

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
-use microscope::{Account, Section, Stream, Symbols, SymbolsError};
-use record::{Record, Scenario, Series, store};
+use microscope::{Account, Comparison, Section, Stream, Symbols, SymbolsError};
+use record::{Hit, Record, Scenario, Series, store};
 use units::InOrder;
 
 use crate::Error;
@@ -97,6 +97,27 @@ pub fn look(
     };
     let accounts = wake_ups.iter().map(account).collect();
     Ok(Seen { accounts, instructions: stream.instructions, left })
+}
+
+/// Runs `guest` again and lays what its instructions were beside what its trace said of `hits`, wake-ups of the record that it has
+/// left, whose bytes are `record`: in their order; none for those that were not found.
+///
+/// # Errors
+/// As of [`look`].
+pub fn compare(
+    guest: &Guest,
+    record: &[u8],
+    hits: &[&Hit],
+    symbols: &Symbols,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Option<Comparison>>, Failure> {
+    let times = hits.iter().map(|hit| (hit.woke().0, hit.latency.0)).collect();
+    let (stream, _) = watch(guest, record, Target::WakeUps(times), symbols, stop)?;
+    let one = |hit: &&Hit| {
+        let window = stream.windows.iter().find(|window| window.at == hit.woke())?;
+        Some(microscope::compare(&stream, window, symbols, hit))
+    };
+    Ok(hits.iter().map(one).collect())
 }
 
 /// When the scenarios of a record measured, in nanoseconds of the guest's `CLOCK_MONOTONIC`, with each scenario: from the first activation that

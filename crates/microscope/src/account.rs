@@ -178,6 +178,15 @@ impl<'a> Playback<'a> {
         playback
     }
 
+    /// What there was of the latency before its first record.
+    fn before(&self, first: usize) -> (Context, Stage, &'static str) {
+        if first.checked_sub(1).is_some_and(|last| self.halts(last)) {
+            (Context::Halted, Stage::BeforeInterrupt, "[halted]")
+        } else {
+            (Context::NotRecorded, Stage::Unknown, "[not recorded]")
+        }
+    }
+
     fn record(&self, number: usize) -> Record {
         self.window.records.get(number).copied().unwrap_or_default()
     }
@@ -249,24 +258,32 @@ impl<'a> Playback<'a> {
         counted.collect()
     }
 
-    fn account(mut self) -> Account {
+    /// Calls `see` with each part of the latency in order of time: when it begins after the wake-up was due and how long it is, in
+    /// nanoseconds, what the CPU was in, the thread and the functions, the outermost first.
+    pub(crate) fn each(&self, mut see: impl FnMut(u64, u64, &Context, &[String])) {
+        let (first, parts, rest) = self.parts();
+        if rest > 0 {
+            see(0, rest, &self.before(first).0, &[]);
+        }
+        let mut known: HashMap<usize, Vec<String>> = HashMap::new();
+        let mut at = rest;
+        for part in &parts {
+            let path = known.entry(self.stacks.id(part.record)).or_insert_with(|| self.path(part.record));
+            see(at, part.length, &self.context_of(part.record), path);
+            at += part.length;
+        }
+    }
+
+    pub(crate) fn account(mut self) -> Account {
         let latency = self.window.latency.0;
         let (first, parts, rest) = self.parts();
         self.marks = self.find_marks(first);
         let mut account = Account { at: self.window.at, latency: self.window.latency, ..Account::default() };
         let mut pieces = Pieces::default();
         if rest > 0 {
-            let is_halt = first.checked_sub(1).is_some_and(|last| self.halts(last));
-            let context = if is_halt { Context::Halted } else { Context::NotRecorded };
-            let stage = if is_halt { Stage::BeforeInterrupt } else { Stage::Unknown };
-            let name = if is_halt { "[halted]" } else { "[not recorded]" };
-            pieces.add(
-                (stage, context, false, 0, false),
-                &["".to_owned(), name.to_owned()],
-                rest,
-                false,
-                false,
-            );
+            let (context, stage, name) = self.before(first);
+            let path = ["".to_owned(), name.to_owned()];
+            pieces.add((stage, context, false, 0, false), &path, rest, false, false);
         }
         let mut known: HashMap<usize, Vec<String>> = HashMap::new();
         let mut last = None;

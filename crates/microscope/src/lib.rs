@@ -18,6 +18,7 @@
 
 mod account;
 mod code;
+mod comparison;
 mod export;
 mod machine;
 mod sections;
@@ -28,6 +29,7 @@ mod table;
 mod tree;
 
 pub use account::{Account, Cause, Context, Piece, account};
+pub use comparison::{Comparison, Contradiction, Named, SHORT, compare};
 pub use export::folded;
 pub use machine::entries_on_arm64;
 pub use plugin::sections::Off;

@@ -1,7 +1,7 @@
 //! What each instruction of a guest's worst wake-ups was for: causes by function, and the account of the worst.
 
 use explain::cures;
-use microscope::{Account, Context, Piece, Row, rows};
+use microscope::{Account, Comparison, Context, Named, Piece, Row, SHORT, rows};
 use record::{Class, Unit};
 use units::Nanos;
 
@@ -37,6 +37,106 @@ pub fn text(load: &str, accounts: &[Account], not_found: usize, style: &Style) -
     lines.push(String::new());
     lines.extend(account(worst, style));
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Contradictions that are listed.
+const CONTRADICTIONS: usize = 8;
+
+/// The worst wake-ups of a load's traced repetition by the trace and by their instructions, the worst first; `not_found` more were not
+/// found when the guest ran again.
+pub fn compared(
+    load: &str,
+    median: Nanos,
+    comparisons: &[Comparison],
+    not_found: usize,
+    style: &Style,
+) -> String {
+    let hits = count_of(comparisons.len() as u64, "traced wake-up");
+    let head = format!("{}: {hits} by the trace and by their instructions", harmless(load));
+    let mut lines = vec![style.paint(Tone::Strong, &head)];
+    if not_found > 0 {
+        lines.push(format!("  {} more not found", count_of(not_found as u64, "wake-up")));
+    }
+    if !comparisons.is_empty() {
+        lines.push(String::new());
+        lines.extend(each_compared(comparisons, style));
+        lines.push(String::new());
+        lines.extend(all_compared(median, comparisons));
+    }
+    lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+fn each_compared(comparisons: &[Comparison], style: &Style) -> Vec<String> {
+    let width = (style.width.saturating_sub(34) / 2).clamp(20, 44);
+    let mut lines = vec![format!(
+        "{:>12}  {:width$}  {:width$}    same   other",
+        "instructions", "main cause by the trace", "by instructions"
+    )];
+    for one in comparisons {
+        let of = |length: Nanos| percent(length.0, one.latency.0);
+        let [trace, seen] =
+            [&one.by_trace, &one.by_instructions].map(|named| clip_inside(&named_words(named), width));
+        let mark = if one.agrees { ' ' } else { '!' };
+        lines.push(format!(
+            "{:>12}  {trace:width$} {mark}{seen:width$}  {:>5} %  {:>4} %",
+            UNIT.figure(one.latency),
+            of(one.same),
+            of(one.other)
+        ));
+    }
+    lines
+}
+
+fn named_words(named: &Named) -> String {
+    let sort = match named.class {
+        Class::Rival => "rival",
+        Class::Usual => "each wake-up",
+        class => cures::of(class).words,
+    };
+    match harmless(&named.culprit) {
+        culprit if culprit.is_empty() => sort.to_owned(),
+        culprit => format!("{culprit}: {sort}"),
+    }
+}
+
+fn all_compared(median: Nanos, comparisons: &[Comparison]) -> Vec<String> {
+    let sum = |of: fn(&Comparison) -> Nanos| comparisons.iter().fold(0, |sum, one| sum + of(one).0);
+    let all = sum(|one| one.latency);
+    let share = |of: fn(&Comparison) -> Nanos| percent(sum(of), all);
+    let least = comparisons.iter().map(|one| one.named_above(median)).fold(1.0, f64::min);
+    let agree = comparisons.iter().filter(|one| one.agrees).count();
+    let pieces: u32 = comparisons.iter().map(|one| one.pieces).sum();
+    let contradicted = comparisons.iter().flat_map(|one| &one.contradicted);
+    let count = contradicted.clone().count();
+    let mut lines = vec![
+        format!("main cause: the same in {agree} of {}", comparisons.len()),
+        format!(
+            "time: {} % named as it was, {} % recording the trace, {} % not known, {} % named otherwise",
+            share(|one| one.same),
+            share(|one| one.recording),
+            share(|one| one.unknown),
+            share(|one| one.other)
+        ),
+        format!(
+            "above the median of {}: {:.1} % named in the least of them",
+            UNIT.with_name(median),
+            100.0 * least
+        ),
+        format!(
+            "pieces of {} or more: {count} of {pieces} contradicted by their instructions",
+            UNIT.with_name(SHORT)
+        ),
+    ];
+    lines.extend(contradicted.take(CONTRADICTIONS).map(|one| {
+        format!(
+            "  at {}, {}: {}; ran: {}",
+            UNIT.figure(one.at),
+            UNIT.figure(one.length),
+            harmless(&one.by_trace),
+            harmless(&one.by_instructions)
+        )
+    }));
+    lines
 }
 
 /// Causes of a tail that are named.

@@ -12,7 +12,7 @@ use failure::{Error, Result};
 const SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Each form: its name, and what has it.
-const FORMS: [(&str, &str); 27] = [
+const FORMS: [(&str, &str); 28] = [
     ("record", "record.json; bench and report print it with --json, measure in its last line as `record`"),
     ("figures", "the field `figures` of a record that is printed"),
     ("journal", "a line of journal.ndjson"),
@@ -39,6 +39,7 @@ const FORMS: [(&str, &str); 27] = [
     ("ladder", "lab ladder --json"),
     ("trade-off", "report --trade --json"),
     ("microscope", "lab explain --json"),
+    ("microscope-traced", "lab explain --traced --json"),
     ("sections", "lab sections --json"),
 ];
 
@@ -58,7 +59,7 @@ impl Schema {
     /// Prints it.
     pub fn run(self) -> Result<ExitCode> {
         let text = match &self.name {
-            None => FORMS.map(|(name, of)| format!("{name:<17}{of}\n")).concat(),
+            None => FORMS.map(|(name, of)| format!("{name:<18}{of}\n")).concat(),
             Some(name) => named(name)?,
         };
         output::final_data(&text)?;

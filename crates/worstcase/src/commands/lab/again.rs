@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use histogram::Histogram;
 use lab::boot::{self, Guest};
 use lab::microscope::{self as scope, WakeUp};
-use microscope::Account;
-use record::{Record, store};
+use microscope::{Account, Comparison, Symbols};
+use record::{Explanation, Hit, Record, store};
+use serde::Serialize;
 use sys::signal::{Signal, Signals};
+use units::Nanos;
 
 use crate::output;
 use failure::{Error, Result};
@@ -43,9 +46,7 @@ pub fn look(
     let wake_ups = wake_ups(&record, worst, loads)?;
     check(guest, &record)?;
     let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
-    output::words("boot 1 of 2: the kernel's symbols");
-    let symbols = scope::symbols(guest, &stop)?;
-    output::words("boot 2 of 2: the same run under the microscope, up to twice as long as it took");
+    let symbols = first_boot(guest, &stop)?;
     let seen = scope::look(guest, &bytes, &wake_ups, &symbols, &stop).map_err(|failure| failure.error)?;
     let pairs: Vec<_> = wake_ups.iter().zip(&seen.accounts).collect();
     let groups = pairs.chunk_by(|(a, _), (b, _)| std::ptr::eq(a.scenario, b.scenario));
@@ -55,6 +56,78 @@ pub fn look(
         OfLoad { load, not_found: group.len() - accounts.len(), accounts }
     };
     Ok(groups.map(of_load).collect())
+}
+
+/// The kernel's symbols, before the boot that they are wanted for.
+fn first_boot(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Symbols> {
+    output::words("boot 1 of 2: the kernel's symbols");
+    let symbols = scope::symbols(guest, stop)?;
+    output::words("boot 2 of 2: the same run under the microscope, up to twice as long as it took");
+    Ok(symbols)
+}
+
+/// The worst wake-ups of a traced repetition, by the trace and by their instructions.
+#[derive(Serialize)]
+pub struct OfTraced {
+    /// The load.
+    pub load: String,
+    /// The median of all wake-ups of the repetition.
+    pub median: Nanos,
+    /// The worst first.
+    pub comparisons: Vec<Comparison>,
+    /// How many more were not found in the second run.
+    pub not_found: usize,
+}
+
+/// Runs `guest` again, and lays what the instructions were beside what the trace said of the `worst` wake-ups of each of `loads`
+/// (of all where none is named) that `bench --explain` has explained.
+pub fn compare(
+    place: &Path,
+    guest: &Guest,
+    worst: usize,
+    loads: &[String],
+    signals: &Signals,
+) -> Result<Vec<OfTraced>> {
+    let bytes = record_bytes(place)?;
+    let record = store::load(place)?;
+    let explained: Vec<&Explanation> =
+        record.explanations.iter().filter(|one| !one.hits.is_empty()).collect();
+    let names: Vec<&str> = explained.iter().map(|one| load(one)).collect();
+    check_loads(loads, &names)?;
+    let wanted = |one: &&Explanation| loads.is_empty() || loads.iter().any(|name| name == load(one));
+    let explained: Vec<&Explanation> = explained.into_iter().filter(wanted).collect();
+    let hits: Vec<&Hit> = explained.iter().flat_map(|one| one.hits.iter().take(worst)).collect();
+    if hits.is_empty() {
+        return Err(Error::new(
+            "the record has no wake-ups that the trace explained",
+            "worstcase lab run ... -- bench --explain explains some",
+        ));
+    }
+    check(guest, &record)?;
+    let stop = || signals.next().is_some_and(|signal| signal != Signal::User1);
+    let symbols = first_boot(guest, &stop)?;
+    let seen = scope::compare(guest, &bytes, &hits, &symbols, &stop).map_err(|failure| failure.error)?;
+    let mut seen = seen.into_iter();
+    let of_load = |one: &&Explanation| {
+        let all: Vec<_> = seen.by_ref().take(one.hits.len().min(worst)).collect();
+        let count = all.len();
+        let comparisons: Vec<Comparison> = all.into_iter().flatten().collect();
+        let latencies = one.scenario.series.iter().fold(Histogram::default(), |mut sum, series| {
+            sum.merge(&series.corrected());
+            sum
+        });
+        OfTraced {
+            load: load(one).to_owned(),
+            median: latencies.quantile(0.5).unwrap_or_default(),
+            not_found: count - comparisons.len(),
+            comparisons,
+        }
+    };
+    Ok(explained.iter().map(of_load).collect())
+}
+
+fn load(explanation: &Explanation) -> &str {
+    &explanation.scenario.head.planned.load
 }
 
 fn wake_ups<'a>(record: &'a Record, worst: usize, loads: &[String]) -> Result<Vec<WakeUp<'a>>> {

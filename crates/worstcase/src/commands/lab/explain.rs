@@ -7,7 +7,7 @@ use clap::Args;
 use microscope::Account;
 use sys::signal::Signals;
 
-use super::again::{self, OfLoad};
+use super::again::{self, OfLoad, OfTraced};
 use super::origin;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -21,11 +21,16 @@ use failure::{Error, Result};
 #[command(after_help = "Examples:\n  \
     worstcase lab run --kernel debian-6.1-amd64 --out run -- bench --loads idle -D 2s\n  \
     worstcase lab explain run\n  \
-    worstcase lab explain my-ladder/none/seed-3 --loads io --folded io.folded")]
+    worstcase lab explain my-ladder/none/seed-3 --loads io --folded io.folded\n  \
+    worstcase lab explain run --traced       is what bench --explain said true?")]
 pub struct Explain {
     /// What `lab run` left, or the directory of one guest of a ladder
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+
+    /// The wake-ups that `bench --explain` explained: what its trace said beside what the instructions were
+    #[arg(long, conflicts_with = "folded")]
+    traced: bool,
 
     /// How many of each load's worst wake-ups
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u16).range(1..=200))]
@@ -53,6 +58,11 @@ impl Explain {
         let place = origin::place(&self.directory)?;
         let guest = origin::guest(place, self.guest_binary.as_deref())?;
         let signals = Signals::take()?;
+        if self.traced {
+            let seen = again::compare(place, &guest, self.worst.into(), &self.loads, &signals)?;
+            self.show_compared(&seen)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         self.show(&again::look(place, &guest, self.worst.into(), &self.loads, &signals)?)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -63,11 +73,26 @@ impl Explain {
             files::write_whole(path, microscope::folded(&found).as_bytes())?;
         }
         if self.json {
-            let text = serde_json::to_string(&found).map_err(|error| Error::new(error, ""))?;
-            return output::final_data(&(text + "\n"));
+            return as_json(&found);
         }
         output::final_data(&shown(seen))
     }
+
+    fn show_compared(&self, seen: &[OfTraced]) -> Result<()> {
+        if self.json {
+            return as_json(seen);
+        }
+        let style = output::style(Stream::Output);
+        let text = |one: &OfTraced| {
+            report::microscope::compared(&one.load, one.median, &one.comparisons, one.not_found, &style)
+        };
+        output::final_data(&seen.iter().map(text).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+fn as_json<T: serde::Serialize>(found: &[T]) -> Result<()> {
+    let text = serde_json::to_string(found).map_err(|error| Error::new(error, ""))?;
+    output::final_data(&(text + "\n"))
 }
 
 /// Causes, account and calls, load by load.

@@ -1,0 +1,314 @@
+//! What the kernel's trace said of a late wake-up, beside what its instructions were.
+
+use std::collections::HashMap;
+
+use record::{Activity, Cause as TraceCause, Class, Hit};
+use serde::Serialize;
+use units::Nanos;
+
+use crate::account::{Account, Cause, Context, Playback};
+use crate::machine::begins;
+use crate::stream::{Stream, Window};
+use crate::symbols::Symbols;
+
+/// Events are recorded a way behind the beginning or the end that they tell of: on the way into an interrupt and out of it,
+/// some hundred instructions. A piece that is shorter than this may lie wholly on such a way.
+pub const SHORT: Nanos = Nanos(1_000);
+
+/// Beginnings of names of functions that record the trace.
+const RECORDING: [&str; 11] = [
+    "__ftrace_",
+    "__trace_",
+    "__traceiter_",
+    "arch_stack_walk",
+    "ftrace_",
+    "ring_buffer_",
+    "rb_",
+    "stack_trace_",
+    "trace_",
+    "tracing_",
+    "unwind_",
+];
+
+/// The functions by which softirqs are known, on kernels of several versions (include/linux/interrupt.h).
+const SOFTIRQS: [(&str, &[&str]); 10] = [
+    ("HI", &["tasklet_hi_action"]),
+    ("TIMER", &["run_timer_softirq"]),
+    ("NET_TX", &["net_tx_action"]),
+    ("NET_RX", &["net_rx_action"]),
+    ("BLOCK", &["blk_done_softirq"]),
+    ("IRQ_POLL", &["irq_poll_softirq"]),
+    ("TASKLET", &["tasklet_action"]),
+    ("SCHED", &["run_rebalance_domains", "sched_balance_softirq"]),
+    ("HRTIMER", &["hrtimer_run_softirq"]),
+    ("RCU", &["rcu_core", "rcu_core_si"]),
+];
+
+/// A late wake-up by its trace and by its instructions. `same`, `recording`, `unknown` and `other` sum to the latency.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// How late it was.
+    pub latency: Nanos,
+    /// The main cause by the trace: the largest that is not part of each wake-up.
+    pub by_trace: Named,
+    /// The main cause by instructions, without those that recorded the trace.
+    pub by_instructions: Named,
+    /// Whether these are the same thing by class and culprit.
+    pub agrees: bool,
+    /// Time in which the trace names what ran.
+    pub same: Nanos,
+    /// Time in which the trace was recorded, whatever it names.
+    pub recording: Nanos,
+    /// Time in which the trace, or the microscope, does not know what ran.
+    pub unknown: Nanos,
+    /// Time in which the trace names something that did not run.
+    pub other: Nanos,
+    /// Pieces of the trace's account with [`SHORT`] or more that name something.
+    pub pieces: u32,
+    /// Those of them that name something that did not run for most of their time, recording left out.
+    pub contradicted: Vec<Contradiction>,
+    /// Readings of the guest's clock within the latency that lie where the count of instructions says, and all of them.
+    pub readings: (u32, u32),
+}
+
+impl Comparison {
+    /// The share of the time above `median` that the trace names rightly, from 0 to 1: all that it does not know or names wrongly
+    /// counts as above it. What recorded the trace is left out of both.
+    pub fn named_above(&self, median: Nanos) -> f64 {
+        let missing = self.unknown.0.saturating_add(self.other.0) as f64;
+        let above = self.latency.0.saturating_sub(median.0).saturating_sub(self.recording.0);
+        (1.0 - missing / above.max(1) as f64).max(0.0)
+    }
+}
+
+/// A cause in few words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// The sort.
+    pub class: Class,
+    /// Thread, function, interrupt.
+    pub culprit: String,
+    /// How long.
+    pub length: Nanos,
+}
+
+/// A piece of the trace's account that the instructions contradict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Contradiction {
+    /// When it begins, after the wake-up was due.
+    pub at: Nanos,
+    /// How long it is.
+    pub length: Nanos,
+    /// What the trace names.
+    pub by_trace: String,
+    /// Where most of the time was instead: the context and the function.
+    pub by_instructions: String,
+}
+
+/// The account of `window`, one of `stream`'s, beside the trace's of the same wake-up.
+pub fn compare(stream: &Stream, window: &Window, symbols: &Symbols, hit: &Hit) -> Comparison {
+    let playback = Playback::new(stream, window, symbols);
+    let pieces = pieces(hit);
+    let mut found: Vec<Found> = pieces.iter().map(|_| Found::default()).collect();
+    let mut place = 0;
+    playback.each(|from, length, context, path| {
+        let (mut at, end) = (from, from + length);
+        while at < end {
+            while place + 1 < pieces.len() && pieces[place].end <= at {
+                place += 1;
+            }
+            let Some((piece, found)) = pieces.get(place).zip(found.get_mut(place)) else { return };
+            let until = end.min(piece.end);
+            found.add(piece.activity, context, path, until - at);
+            at = until;
+        }
+    });
+    let sum = |of: fn(&Found) -> u64| Nanos(found.iter().map(of).sum());
+    let judged = || pieces.iter().zip(&found).filter(|(piece, _)| piece.is_judged());
+    let contradicted = judged().filter_map(|(piece, found)| found.contradicts(piece)).collect();
+    let account = playback.account();
+    let (by_trace, by_instructions) = (hit.main_cause(), main_cause(&account));
+    Comparison {
+        latency: hit.latency,
+        agrees: by_trace.zip(by_instructions).is_some_and(|(trace, seen)| is_same(trace, seen)),
+        by_trace: by_trace.map_or_else(Named::nothing, |cause| Named {
+            class: cause.class,
+            culprit: cause.culprit.clone(),
+            length: cause.length,
+        }),
+        by_instructions: by_instructions.map_or_else(Named::nothing, |cause| Named {
+            class: cause.class,
+            culprit: format!("{} in {}", cause.culprit(), name(&cause.context)),
+            length: cause.length,
+        }),
+        same: sum(|found| found.same),
+        recording: sum(|found| found.recording),
+        unknown: sum(|found| found.unknown),
+        other: sum(|found| found.other),
+        pieces: judged().count() as u32,
+        contradicted,
+        readings: account.readings,
+    }
+}
+
+impl Named {
+    fn nothing() -> Self {
+        Self { class: Class::Unknown, culprit: String::new(), length: Nanos::ZERO }
+    }
+}
+
+/// A piece of the trace's account, in nanoseconds after the wake-up was due.
+struct Piece<'a> {
+    from: u64,
+    end: u64,
+    activity: &'a Activity,
+}
+
+impl Piece<'_> {
+    fn is_judged(&self) -> bool {
+        self.end - self.from >= SHORT.0 && !matches!(self.activity, Activity::Unknown { .. })
+    }
+}
+
+/// What no piece reaches is not known: a record may have been edited.
+static NOT_SAID: Activity = Activity::Unknown { why: String::new() };
+
+fn pieces(hit: &Hit) -> Vec<Piece<'_>> {
+    let mut end = 0_u64;
+    let mut until = |length: u64| {
+        let from = end;
+        end = end.saturating_add(length);
+        (from, end)
+    };
+    let piece = |piece| {
+        let record::Piece { length, activity, .. }: &record::Piece = piece;
+        let (from, end) = until(length.0);
+        Piece { from, end, activity }
+    };
+    let mut pieces: Vec<Piece<'_>> = hit.pieces.iter().map(piece).collect();
+    pieces.push(Piece { from: end, end: u64::MAX, activity: &NOT_SAID });
+    pieces
+}
+
+/// What ran during a piece.
+#[derive(Default)]
+struct Found {
+    same: u64,
+    recording: u64,
+    unknown: u64,
+    other: u64,
+    /// What it was instead, and for how long.
+    instead: HashMap<String, u64>,
+}
+
+impl Found {
+    fn add(&mut self, activity: &Activity, context: &Context, path: &[String], length: u64) {
+        let records = path.iter().skip(1).any(|function| begins(function, &RECORDING));
+        let of = match activity {
+            Activity::Tracing if records => &mut self.same,
+            _ if records => &mut self.recording,
+            Activity::Unknown { .. } => &mut self.unknown,
+            _ if *context == Context::NotRecorded => &mut self.unknown,
+            // The way into a stack's recording and out of it.
+            Activity::Tracing => &mut self.recording,
+            _ if is_named(activity, context, path) => &mut self.same,
+            _ => {
+                let function = path.last().map_or("", String::as_str);
+                *self.instead.entry(format!("{function} in {}", name(context))).or_default() += length;
+                &mut self.other
+            }
+        };
+        *of += length;
+    }
+
+    fn contradicts(&self, piece: &Piece<'_>) -> Option<Contradiction> {
+        if self.other <= self.same {
+            return None;
+        }
+        let most = self.instead.iter().max_by_key(|(name, length)| (**length, std::cmp::Reverse(*name)));
+        Some(Contradiction {
+            at: Nanos(piece.from),
+            length: Nanos(piece.end - piece.from),
+            by_trace: piece.activity.words(),
+            by_instructions: most.map_or_else(String::new, |(name, _)| name.clone()),
+        })
+    }
+}
+
+/// Whether what the trace names is what ran.
+fn is_named(activity: &Activity, context: &Context, path: &[String]) -> bool {
+    let calls = |function: &str| path.iter().skip(1).any(|called| called == function);
+    match activity {
+        Activity::Idle { .. } => is_idle(context),
+        Activity::Thread { name, .. } => thread(context) == Some(name),
+        Activity::Nmi { .. } => *context == Context::Nmi,
+        Activity::Interrupt { .. } => matches!(context, Context::Interrupt { .. }),
+        Activity::Softirq { name } => *context == Context::Softirq || is_softirq(name, path),
+        Activity::Timer { function } | Activity::Call { function } => calls(function),
+        Activity::Tracing | Activity::Unknown { .. } => false,
+    }
+}
+
+fn is_idle(context: &Context) -> bool {
+    *context == Context::Halted || thread(context).is_some_and(|name| name.starts_with("swapper/"))
+}
+
+fn thread(context: &Context) -> Option<&String> {
+    match context {
+        Context::Thread { name } | Context::Program { name } => Some(name),
+        _ => None,
+    }
+}
+
+fn is_softirq(name: &str, path: &[String]) -> bool {
+    let known = SOFTIRQS.iter().find(|(known, _)| *known == name);
+    let functions = known.map_or(&[][..], |(_, functions)| functions);
+    path.iter().any(|called| functions.contains(&called.as_str()))
+}
+
+/// The largest cause that is not part of each wake-up, nor of recording the trace; else the largest of the latter.
+fn main_cause(account: &Account) -> Option<&Cause> {
+    let records = |cause: &&Cause| cause.path.iter().any(|function| begins(function, &RECORDING));
+    let mut others = account.causes.iter().filter(|cause| !records(cause));
+    let first = others.clone().next();
+    others.find(|cause| !is_usual(cause)).or(first)
+}
+
+/// Part of each wake-up.
+fn is_usual(cause: &Cause) -> bool {
+    let is_timer = || cause.path.iter().any(|function| function.contains("hrtimer_interrupt"));
+    cause.class == Class::Usual || cause.class == Class::Interrupt && is_timer()
+}
+
+/// Whether both are the same thing.
+fn is_same(trace: &TraceCause, seen: &Cause) -> bool {
+    let culprit = trace.culprit.as_str();
+    let calls = |function: &str| seen.path.iter().any(|called| called == function);
+    // `F in THREAD [7]`, or `THREAD [7]`.
+    let (function, of) =
+        culprit.split_once(" in ").map_or((None, culprit), |(function, of)| (Some(function), of));
+    let of = of.rsplit_once(" [").map_or(of, |(name, _)| name);
+    let is_its_thread = || thread(&seen.context).is_some_and(|name| name == of);
+    match trace.class {
+        Class::Usual => is_usual(seen),
+        Class::Rival => seen.class == Class::Rival && is_its_thread(),
+        Class::InterruptsOff | Class::PreemptionOff | Class::NoPreemption => {
+            seen.class == trace.class && is_its_thread() && function.is_none_or(calls)
+        }
+        Class::Softirq => is_softirq(culprit, &seen.path),
+        Class::Timer | Class::Call => calls(culprit),
+        Class::IdleExit => is_idle(&seen.context),
+        Class::Interrupt | Class::Nmi | Class::PageFault => seen.class == trace.class,
+        Class::Host | Class::Throttling | Class::Migration | Class::Tracing | Class::Unknown => false,
+    }
+}
+
+fn name(context: &Context) -> &str {
+    match context {
+        Context::Halted => "halt",
+        Context::Nmi => "NMI",
+        Context::Interrupt { name } | Context::Thread { name } | Context::Program { name } => name,
+        Context::Softirq => "softirq",
+        Context::NotRecorded => "what is not recorded",
+    }
+}

@@ -1,0 +1,137 @@
+//! The trace of a wake-up beside its instructions.
+
+use super::*;
+use microscope::{Comparison, compare};
+use record::{Activity, Cause, Certainty, Hit, Piece};
+use units::{CpuId, Nanos};
+
+const RECORDING: u64 = OUTER + 0x800;
+
+/// [`spike`] with a long section without preemption, in which the trace is recorded for 500 instructions.
+fn long_spike() -> Vec<At> {
+    let mut records = spike();
+    let held = records.iter().position(|at| at.length == 400).unwrap();
+    records[held].length = 4_000;
+    let recording = At { preempt: 1, ..at(RECORDING, 0x90, 500) };
+    records.insert(held + 1, recording);
+    records
+}
+
+/// Its latency: 38 instructions and 7 before the interrupt, 50 in it, 4,590 until the switch, 15 after it.
+const LATENCY: u64 = 4_700;
+
+fn thread(name: &str) -> Activity {
+    Activity::Thread { tid: 7, name: name.to_owned(), priority: Some(120), work: None }
+}
+
+fn interrupt() -> Activity {
+    Activity::Interrupt { name: "local_timer".to_owned() }
+}
+
+fn hit(pieces: &[(u64, Activity)], class: Class, culprit: &str) -> Hit {
+    let piece = |(length, activity): &(u64, Activity)| Piece {
+        length: Nanos(*length),
+        stage: Stage::Runnable,
+        activity: activity.clone(),
+    };
+    let latency = Nanos(pieces.iter().map(|(length, _)| length).sum());
+    let cause = Cause {
+        class,
+        culprit: culprit.to_owned(),
+        length: latency,
+        certainty: Certainty::Sure,
+        witness: String::new(),
+    };
+    Hit {
+        cpu: CpuId(0),
+        tid: 1,
+        activation: 0,
+        due: Nanos::ZERO,
+        latency,
+        pieces: pieces.iter().map(piece).collect(),
+        causes: vec![cause],
+        waking_stack: Vec::new(),
+        switch_stack: Vec::new(),
+        events: Vec::new(),
+        left_out: 0,
+    }
+}
+
+fn beside(hit: &Hit) -> Comparison {
+    let symbols = format!("{SYMBOLS}ffffffff81000800 T trace_event_raw_event_sched_waking\n");
+    let stream = Stream::parse(&bytes(&stream(&long_spike(), LATENCY))).unwrap();
+    compare(&stream, &stream.windows[0], &Symbols::parse(&symbols).unwrap(), hit)
+}
+
+fn right() -> Vec<(u64, Activity)> {
+    vec![(45, thread("dd")), (50, interrupt()), (4_590, thread("dd")), (15, thread("probe"))]
+}
+
+#[test]
+fn a_trace_that_names_what_ran_is_confirmed() {
+    let found = beside(&hit(&right(), Class::PreemptionOff, "inner in dd [7]"));
+    let times = [found.same, found.recording, found.unknown, found.other].map(|time| time.0);
+    assert_eq!(times, [4_200, 500, 0, 0]);
+    assert!(found.agrees, "{found:?}");
+    assert_eq!((found.pieces, found.contradicted.len()), (1, 0));
+    assert_eq!(found.named_above(Nanos(4_000)), 1.0);
+}
+
+#[test]
+fn a_thread_that_did_not_run_is_a_contradiction() {
+    let mut pieces = right();
+    pieces[2].1 = thread("cat");
+    let found = beside(&hit(&pieces, Class::Rival, "cat [8]"));
+    assert!(!found.agrees);
+    assert_eq!(found.other, Nanos(4_090));
+    let [one] = &found.contradicted[..] else { panic!("{found:?}") };
+    assert_eq!((one.at, one.length), (Nanos(95), Nanos(4_590)));
+    assert!(one.by_trace.starts_with("cat") && one.by_instructions == "inner in dd", "{one:?}");
+    assert_eq!(found.named_above(Nanos(100)), 0.0_f64.max(1.0 - 4_090.0 / 4_100.0));
+    assert_eq!(found.named_above(Nanos(4_000)), 0.0, "all that is not named counts as above the median");
+}
+
+#[test]
+fn the_right_thread_with_another_function_or_class_is_not_the_same_cause() {
+    for (class, culprit) in [
+        (Class::PreemptionOff, "handler in dd [7]"),
+        (Class::PreemptionOff, "inner in cat [7]"),
+        (Class::InterruptsOff, "inner in dd [7]"),
+        (Class::Rival, "dd [7]"),
+        (Class::Host, ""),
+        (Class::Unknown, "dd [7]"),
+    ] {
+        assert!(!beside(&hit(&right(), class, culprit)).agrees, "{class:?} {culprit}");
+    }
+}
+
+#[test]
+fn what_the_trace_does_not_know_is_neither_right_nor_wrong() {
+    let mut pieces = right();
+    pieces[2].1 = Activity::Unknown { why: "no event says who ran".to_owned() };
+    let found = beside(&hit(&pieces, Class::Unknown, ""));
+    assert_eq!((found.unknown, found.other, found.pieces), (Nanos(4_090), Nanos::ZERO, 0));
+    assert!(found.named_above(Nanos(100)) < 0.1);
+}
+
+proptest! {
+    #[test]
+    fn the_parts_of_a_comparison_sum_to_the_latency_for_any_stream_and_any_pieces(
+        changes in proptest::collection::vec((0..220_usize, any::<u64>(), 0..4_u8), 0..6),
+        lengths in proptest::collection::vec(prop_oneof![0..3_000_u64, any::<u64>()], 0..6),
+    ) {
+        let mut words = stream(&long_spike(), LATENCY);
+        damage(&mut words, changes);
+        let one = hit(&right(), Class::Usual, "");
+        let pieces = lengths.into_iter().map(|length| Piece { length: Nanos(length), ..one.pieces[0].clone() });
+        let one = Hit { pieces: pieces.collect(), ..one };
+        if let Ok(stream) = Stream::parse(&bytes(&words)) {
+            for window in &stream.windows {
+                let found = compare(&stream, window, &Symbols::parse(SYMBOLS).unwrap(), &one);
+                let parts = [found.same, found.recording, found.unknown, found.other];
+                let sum = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.0));
+                prop_assert_eq!(sum, window.latency.0);
+            }
+        }
+    }
+}
