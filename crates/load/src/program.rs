@@ -96,7 +96,12 @@ impl Program {
     pub fn missing(&self) -> Option<Missing> {
         let name = self.program.as_str();
         let there = if name.contains('/') { is_program(&PathBuf::from(name)) } else { in_path(name) };
-        (!there).then(|| self.as_missing())
+        let missing = || match &self.shown {
+            // The shell is not there, whatever it was to run.
+            Some(_) => Missing { program: self.program.clone(), package: None },
+            None => self.as_missing(),
+        };
+        (!there).then(missing)
     }
 
     /// This program as one that could not be found.
@@ -174,11 +179,16 @@ mod tests {
 
     #[test]
     fn a_missing_program_names_its_package() {
-        let mut program = Program::shell("iperf3 -c localhost");
-        program.program = "/no/such/shell".into();
-        let text = program.missing().unwrap().to_string();
+        let text = Program::shell("iperf3 -c localhost").as_missing().to_string();
         assert!(text.contains("iperf3 was not found") && text.contains("package iperf3"), "{text}");
         assert_eq!(Program::shell("true").missing(), None);
+    }
+
+    #[test]
+    fn a_shell_that_is_missing_is_named_not_its_command() {
+        let program = Program { program: "/no/such/shell".into(), ..Program::shell("iperf3 -c localhost") };
+        let text = program.missing().unwrap().to_string();
+        assert!(text.contains("/no/such/shell was not found") && !text.contains("iperf3"), "{text}");
     }
 
     #[test]
