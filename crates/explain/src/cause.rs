@@ -121,6 +121,20 @@ impl Judge<'_> {
         piece.length <= limit && (stage <= limit || !is_most)
     }
 
+    /// Whether a thread ran on for longer than the scheduler usually takes, and a stack says where. The whole of the wait has a larger
+    /// limit: recording a stack belongs to it.
+    fn is_held(&self, piece: &Piece) -> bool {
+        let limit = self.usual.map_or(USUAL, Usual::limit_of_threads).max(self.least());
+        let says_where = match stack::gave_way(&self.account.switch_stack) {
+            GaveWay::ReschedPoint(_) | GaveWay::Preempted(_) | GaveWay::Slept(_) => true,
+            GaveWay::ToUser => {
+                matches!(stack::interrupted(&self.account.waking_stack), Interrupted::Kernel(_))
+            }
+            GaveWay::Unknown => false,
+        };
+        piece.length > limit && says_where
+    }
+
     /// Parts of a wake-up are never unusual below this.
     fn least(&self) -> Nanos {
         Nanos(self.window.latency().0 / 50)
@@ -339,7 +353,7 @@ impl Judge<'_> {
                            fair server, or throttling";
             return Found::new(Class::Throttling, "", Certainty::Likely, witness);
         }
-        if self.is_usual(piece) {
+        if self.is_usual(piece) && !self.is_held(piece) {
             return Found::usual();
         }
         if priority.is_none() {

@@ -19,6 +19,8 @@ pub struct Stages {
     pub waking: Option<Nanos>,
     /// Where that was.
     pub waking_cpu: Option<CpuId>,
+    /// The last interrupt or softirq before it got the CPU was over; from then on only threads ran.
+    pub threads: Option<Nanos>,
     /// It got the CPU.
     pub switch: Option<Nanos>,
 }
@@ -31,7 +33,8 @@ impl Stages {
             return Self { switch, ..Self::default() };
         };
         let interrupt = interrupt_around(window, waking);
-        Self { interrupt, waking: Some(waking.at), waking_cpu: Some(waking.cpu), switch }
+        let threads = switch.and_then(|switch| last_end(window, waking.at, switch));
+        Self { interrupt, waking: Some(waking.at), waking_cpu: Some(waking.cpu), threads, switch }
     }
 
     /// The stage just after `at`.
@@ -63,7 +66,9 @@ pub struct Usual {
     pub in_interrupt: Nanos,
     /// From there to the switch.
     pub runnable: Nanos,
-    /// From there to its own code.
+    /// Of that the last part, in which nothing but threads ran.
+    pub scheduling: Nanos,
+    /// From the switch to its own code.
     pub running: Nanos,
 }
 
@@ -75,9 +80,16 @@ impl Usual {
             let (interrupt, waking, switch) = (stages.interrupt?, stages.waking?, stages.switch?);
             let from = |later: Nanos, earlier: Nanos| later.0.saturating_sub(earlier.0);
             let due = (*due).min(interrupt);
-            Some([from(interrupt, due), from(waking, interrupt), from(switch, waking), from(*woke, switch)])
+            let threads = stages.threads.unwrap_or(waking);
+            Some([
+                from(interrupt, due),
+                from(waking, interrupt),
+                from(switch, waking),
+                from(switch, threads),
+                from(*woke, switch),
+            ])
         });
-        let lengths: Vec<[u64; 4]> = lengths.collect();
+        let lengths: Vec<[u64; 5]> = lengths.collect();
         if lengths.len() < LEAST {
             return None;
         }
@@ -90,7 +102,8 @@ impl Usual {
             before_interrupt: median(0),
             in_interrupt: median(1),
             runnable: median(2),
-            running: median(3),
+            scheduling: median(3),
+            running: median(4),
         })
     }
 
@@ -105,6 +118,9 @@ impl Usual {
             .filter_map(|(place, switch)| {
                 let back = (due.0 - switch.at.0).div_ceil(interval);
                 let due = Nanos(due.0.checked_sub(back * interval)?);
+                let due = armed(&events[..place], tid, switch.at, interval)
+                    .filter(|armed| switch.at.0.checked_sub(armed.0).is_some_and(|late| late < interval))
+                    .unwrap_or(due);
                 let is_stack = |event: &&Event| matches!(event.kind, Kind::Stack(_));
                 let woke = events[place + 1..].iter().find(|event| !is_stack(event))?.at;
                 let first = events.partition_point(|event| event.at.0 + interval < due.0);
@@ -129,6 +145,30 @@ impl Usual {
         };
         median.saturating_mul(3)
     }
+
+    /// Up to which length a thread's part of the wait for the CPU is as it usually is.
+    pub fn limit_of_threads(&self) -> Nanos {
+        self.scheduling.saturating_mul(3)
+    }
+}
+
+/// For when `tid` had last set its timer, less than two intervals before `before`. A thread's activations may be further apart than its
+/// interval says: those of a probe that sweeps past the phases of the tick are.
+fn armed(events: &[Event], tid: i32, before: Nanos, interval: u64) -> Option<Nanos> {
+    let recent = events
+        .iter()
+        .rev()
+        .take_while(|event| event.at.0.saturating_add(interval.saturating_mul(2)) >= before.0);
+    recent.filter(|event| event.task == tid).find_map(|event| match event.kind {
+        Kind::Arm { due, .. } => Some(due),
+        _ => None,
+    })
+}
+
+/// When the last interrupt or softirq on the thread's CPU between the two moments was over.
+fn last_end(window: &Window, from: Nanos, to: Nanos) -> Option<Nanos> {
+    let ends = window.of(window.cpu).iter().filter(|event| matches!(event.kind, Kind::Leave(_)));
+    ends.map(|event| event.at).filter(|at| (from..=to).contains(at)).max()
 }
 
 /// When the thread got the CPU for this wake-up: its last switch before it.

@@ -266,12 +266,15 @@ fn is_softirq(name: &str, path: &[String]) -> bool {
     path.iter().any(|called| functions.contains(&called.as_str()))
 }
 
-/// The largest cause that is not part of each wake-up, nor of recording the trace; else the largest of the latter.
+/// The largest cause that is not part of each wake-up, nor of recording the trace, where it made a tenth of the rest; else the largest
+/// but recording: as [`Hit::main_cause`].
 fn main_cause(account: &Account) -> Option<&Cause> {
     let records = |cause: &&Cause| cause.path.iter().any(|function| begins(function, &RECORDING));
+    let recording = account.causes.iter().filter(records).fold(0, |sum, cause| sum + cause.length.0);
+    let rest = account.latency.0.saturating_sub(recording);
     let mut others = account.causes.iter().filter(|cause| !records(cause));
     let first = others.clone().next();
-    others.find(|cause| !is_usual(cause)).or(first)
+    others.find(|cause| !is_usual(cause) && cause.length.0 >= rest / 10).or(first)
 }
 
 /// Part of each wake-up.

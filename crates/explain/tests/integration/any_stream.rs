@@ -67,6 +67,7 @@ fn usual() -> impl Strategy<Value = Option<Usual>> {
         before_interrupt: Nanos(10),
         in_interrupt: Nanos(10),
         runnable: Nanos(10),
+        scheduling: Nanos(10),
         running: Nanos(10),
     }))
 }

@@ -10,6 +10,7 @@ const USUAL: Usual = Usual {
     before_interrupt: Nanos(2_000),
     in_interrupt: Nanos(500),
     runnable: Nanos(2_000),
+    scheduling: Nanos(1_000),
     running: Nanos(1_000),
 };
 
@@ -73,6 +74,49 @@ fn most_of_a_stage_that_was_long_as_a_whole_is_not_what_each_wake_up_takes() {
     let host: Vec<u64> =
         of(5_200).iter().filter(|cause| cause.class == Class::Host).map(|cause| cause.length.0).collect();
     assert_eq!(host, [5_200], "{:#?}", of(5_200));
+}
+
+#[test]
+fn a_thread_that_held_the_cpu_for_longer_than_the_scheduler_takes_is_named_though_the_whole_wait_is_usual() {
+    let waking = "try_to_wake_up hrtimer_wakeup asm_sysvec_apic_timer_interrupt blake2s_compress get_random_u32 do_exit";
+    let point = "__schedule __cond_resched do_exit";
+    // Recording a stack makes the usual wait long.
+    let usual = Usual { runnable: Nanos(12_000), ..USUAL };
+    let of = |held: u64, stack: &str| {
+        let window = Script::default()
+            .switch(900_000, OWN, OTHER)
+            .timer(1_001_000, OTHER, waking)
+            .switch(1_001_700 + held, OTHER, OWN)
+            .stack(1_001_800 + held, OTHER, stack)
+            .window(1_002_200 + held);
+        let causes = account(&window, Some(&usual)).causes;
+        let mut unusual =
+            causes.into_iter().filter(|cause| !matches!(cause.class, Class::Usual | Class::Tracing));
+        unusual.next().map(|cause| (cause.class, cause.length.0))
+    };
+    assert_eq!(of(2_500, point), None, "the scheduler takes 1 us: three are usual");
+    assert_eq!(of(9_000, point), Some((Class::NoPreemption, 9_000)));
+    assert_eq!(of(9_000, ""), None, "nothing says that it was held up");
+}
+
+#[test]
+fn what_is_usual_of_a_thread_that_sweeps_is_counted_from_when_its_timers_were_due() {
+    // Each activation is 400 ns further from the one before than the interval says.
+    let due = |number: u64| 1_000_000 * number + 400 * number;
+    let wake_up = |script: Script, number: u64| {
+        let at = due(number);
+        let arm = Kind::Arm { timer: 7, due: Nanos(at) };
+        script
+            .at(at - 900_000, OWN, arm)
+            .switch(at - 800_000, OWN, 0)
+            .timer(at + 600, 0, "")
+            .switch(at + 2_000, 0, OWN)
+            .at(at + 3_000, OWN, Kind::Other)
+    };
+    let window = (1..=20).fold(Script::default(), wake_up).window(0);
+    let usual = Usual::before(window.of(CpuId(0)), OWN, Nanos(due(21)), Nanos(1_000_000)).unwrap();
+    assert_eq!(usual.before_interrupt, Nanos(600));
+    assert_eq!((usual.runnable, usual.scheduling), (Nanos(900), Nanos(700)));
 }
 
 #[test]

@@ -306,9 +306,15 @@ impl Hit {
         Nanos(self.due.0.saturating_add(self.latency.0))
     }
 
-    /// The largest cause that is not part of each wake-up; else the largest.
+    /// The largest cause that is not part of each wake-up, nor of recording the trace, where it made a tenth of the rest; else the
+    /// largest but recording.
     pub fn main_cause(&self) -> Option<&Cause> {
-        let unusual = self.causes.iter().find(|cause| !matches!(cause.class, Class::Usual | Class::Tracing));
-        unusual.or(self.causes.first())
+        let recording = |cause: &&Cause| cause.class == Class::Tracing;
+        let own = self.causes.iter().filter(recording).fold(0, |sum, cause| sum + cause.length.0);
+        let rest = self.latency.0.saturating_sub(own);
+        let is_much = |cause: &Cause| cause.length.0 >= rest / 10;
+        let mut others = self.causes.iter().filter(|cause| !recording(cause));
+        let first = others.clone().next();
+        others.find(|cause| cause.class != Class::Usual && is_much(cause)).or(first).or(self.causes.first())
     }
 }
