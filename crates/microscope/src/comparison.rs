@@ -11,9 +11,9 @@ use crate::machine::begins;
 use crate::stream::{Stream, Window};
 use crate::symbols::Symbols;
 
-/// Events are recorded a way behind the beginning or the end that they tell of: on the way into an interrupt and out of it,
-/// some hundred instructions. A piece that is shorter than this may lie wholly on such a way.
-pub const SHORT: Nanos = Nanos(1_000);
+/// Events are recorded a way before or behind what they tell of: on the way into an interrupt and out of it, and before a switch that
+/// takes a thousand instructions more. A piece that is shorter than this may lie wholly on such a way.
+pub const SHORT: Nanos = Nanos(2_000);
 
 /// Beginnings of names of functions that record the trace.
 const RECORDING: [&str; 11] = [

@@ -41,6 +41,7 @@ mod robustness;
 mod schemas;
 mod support;
 mod systemd;
+mod traced;
 mod trial;
 mod truth;
 mod tune;

@@ -1,0 +1,144 @@
+//! What the trace said of late wake-ups that are made in a guest, beside what their instructions were.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use guest_tests::lab_of_this_guest;
+use record::Class;
+use serde_json::Value;
+use units::{CpuId, Nanos};
+
+use crate::injection::{self, Delay, MS, Stop};
+use crate::support::guests;
+
+/// What tells the guests of this file from all others: a kernel parameter that nobody reads.
+const WORD: &str = "worstcase.delays=1";
+const CPU: CpuId = CpuId(0);
+/// How long a delay is, far more than what recording its stacks takes; in instructions.
+const HELD: u64 = MS;
+/// Of such a length.
+const SOCKETS: usize = 500;
+
+/// Makes delays of three sorts until the guest ends.
+#[test]
+#[ignore = "what the guests of this file do beside bench"]
+fn makes_delays() {
+    if !lab_of_this_guest().is_some_and(|lab| lab.words.iter().any(|word| word == WORD)) {
+        return;
+    }
+    let stop = &Stop::new(false);
+    std::thread::scope(|scope| {
+        let hog = ("the-hog", CPU, Some("99"));
+        injection::again_and_again(scope, stop, hog, 37 * MS, || Ok(injection::computing(HELD, stop)));
+        injection::again_and_again(scope, stop, ("the-runner", CPU, None), 41 * MS, calls);
+        injection::again_and_again(scope, stop, ("the-sender", CPU, None), 43 * MS, || {
+            injection::one_datagram_for(SOCKETS)
+        });
+    });
+}
+
+/// System calls without a preemption point: a kernel of 2024 makes each a third of a millisecond long at most.
+fn calls<'a>() -> Result<Delay<'a>, String> {
+    let mut call = injection::waiting_on(CPU, HELD)?;
+    Ok(Box::new(move || (0..3).for_each(|_| call())))
+}
+
+/// What `worstcase` printed.
+fn printed(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_worstcase"));
+    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The late wake-ups of a guest with this kernel beside delays, each by its trace and by its instructions, and their median.
+fn compared(kernel: &str, out: &Path) -> (Nanos, Vec<Value>) {
+    let maker = std::env::current_exe().unwrap();
+    let name = maker.file_name().unwrap().to_str().unwrap();
+    let out = out.to_str().unwrap();
+    let append = format!("nowatchdog {WORD}");
+    // The delays have begun when bench has warmed up.
+    let script = format!(
+        "{name} --exact traced::makes_delays --include-ignored --test-threads=1 & \
+         exec worstcase bench --loads idle --warm-up 2s --duration 2s --explain=30 --seed 1 --out ."
+    );
+    printed(
+        &[
+            &["lab", "run", "--kernel", kernel, "--append", &append, "--out", out][..],
+            &["--with", maker.to_str().unwrap(), "--with", "sh", "--", "sh", "-c", &script],
+        ]
+        .concat(),
+    );
+    let compared = printed(&["lab", "explain", out, "--traced", "--worst", "30", "--json"]);
+    let compared: Value = serde_json::from_str(&compared).unwrap();
+    crate::support::schema::check("microscope-traced", &compared);
+    let of_load = &compared.as_array().unwrap()[0];
+    assert_eq!(of_load["not_found"], 0, "all are found again");
+    (Nanos(of_load["median"].as_u64().unwrap()), of_load["comparisons"].as_array().unwrap().clone())
+}
+
+/// The share of the time above the median that the trace named rightly, in percent; what recorded the trace is no part of it.
+fn named_above(median: Nanos, one: &Value) -> u64 {
+    let of = |key: &str| one[key].as_u64().unwrap();
+    let sum: u64 = ["same", "recording", "unknown", "other"].map(of).iter().sum();
+    assert_eq!(sum, of("latency"), "{one}");
+    let above = (of("latency") - median.0).saturating_sub(of("recording"));
+    100 - (100 * (of("unknown") + of("other")) / above).min(100)
+}
+
+/// The trace of a kernel names what ran, in each of the late wake-ups, and so often one of these sorts.
+fn is_confirmed(version: &str, flavour: &str, sorts: &[Class]) {
+    if guests::hindered(&["qemu-system-x86_64"], &[&["--version", version, "--flavour", flavour]]) {
+        return;
+    }
+    let kernel = match flavour {
+        "rt" => format!("debian-{version}-rt-amd64"),
+        _ => format!("debian-{version}-amd64"),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let (median, all) = compared(&kernel, &directory.path().join("run"));
+    let late: Vec<&Value> = all.iter().filter(|one| one["latency"].as_u64().unwrap() >= HELD / 4).collect();
+    for one in &late {
+        let [trace, seen] =
+            ["by_trace", "by_instructions"].map(|by| format!("{} {}", one[by]["class"], one[by]["culprit"]));
+        let named = named_above(median, one);
+        println!("{kernel} {}: {trace} | {seen}, {named} % above the median", one["latency"]);
+        assert_eq!(one["agrees"], true, "{one}");
+        assert!(named >= 90, "{named} %: {one}");
+        assert_eq!(one["contradicted"].as_array().unwrap().len(), 0, "{one}");
+        assert_eq!(one["readings"][0], one["readings"][1], "{one}");
+    }
+    assert!(late.len() >= 10, "{} late wake-ups", late.len());
+    for class in sorts {
+        let class = serde_json::to_value(class).unwrap();
+        let of_it = late.iter().filter(|one| one["by_trace"]["class"] == class).count();
+        assert!(of_it >= 2, "{of_it} of {} are {class}", late.len());
+    }
+}
+
+#[test]
+#[ignore = "long: guests under the microscope"]
+fn the_trace_of_6_1_is_confirmed_by_the_instructions() {
+    is_confirmed("6.1", "plain", &[Class::Rival, Class::NoPreemption, Class::Softirq]);
+}
+
+#[test]
+#[ignore = "long: guests under the microscope"]
+fn the_trace_of_6_12_is_confirmed_by_the_instructions() {
+    is_confirmed("6.12", "plain", &[Class::Rival, Class::NoPreemption, Class::Softirq]);
+}
+
+#[test]
+#[ignore = "long: guests under the microscope"]
+fn the_trace_of_6_1_rt_is_confirmed_by_the_instructions() {
+    is_confirmed("6.1", "rt", &[Class::Rival, Class::PreemptionOff]);
+}
+
+#[test]
+#[ignore = "long: guests under the microscope"]
+fn the_trace_of_6_12_rt_is_confirmed_by_the_instructions() {
+    // Programs of BPF can be preempted there: a rival alone holds a CPU of such a kernel for long.
+    is_confirmed("6.12", "rt", &[Class::Rival]);
+}
