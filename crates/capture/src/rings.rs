@@ -21,6 +21,8 @@ const MOST_EVENTS: usize = 400;
 #[derive(Debug)]
 pub struct Rings {
     events: BTreeMap<CpuId, Vec<Event>>,
+    /// What was usual of threads when the rings last had enough of their wake-ups: just after they stood still they have none.
+    usual: BTreeMap<i32, Usual>,
     is_guest: bool,
 }
 
@@ -29,7 +31,7 @@ impl Rings {
     pub fn of_this_machine() -> Self {
         let hypervisor = virtualization(&SysRoot::live());
         let is_guest = hypervisor.value().is_some_and(|name| name != "none");
-        Self { events: BTreeMap::new(), is_guest }
+        Self { events: BTreeMap::new(), usual: BTreeMap::new(), is_guest }
     }
 
     /// Adds what the kernel has recorded since. Shows each event, and none where events were lost.
@@ -79,7 +81,9 @@ impl Rings {
     /// Takes a late wake-up apart; none where its CPU has no events.
     pub fn explain(&mut self, late: &LateWakeUp) -> Option<Hit> {
         let events = self.events.get(&late.cpu)?;
-        let usual = Usual::before(events, late.tid, late.due, late.interval);
+        if let Some(usual) = Usual::before(events, late.tid, late.due, late.interval) {
+            self.usual.insert(late.tid, usual);
+        }
         let window = Window {
             cpu: late.cpu,
             tid: late.tid,
@@ -90,7 +94,7 @@ impl Rings {
             // Lent: they are many.
             events: std::mem::take(&mut self.events),
         };
-        let account = account(&window, usual.as_ref());
+        let account = account(&window, self.usual.get(&late.tid));
         let kept: Vec<&Event> = window.all().filter(|event| belongs(event, late)).collect();
         let left_out = kept.len().saturating_sub(MOST_EVENTS);
         let mut events: Vec<_> = kept.iter().take(MOST_EVENTS).map(|event| event.kept(late.due)).collect();

@@ -72,8 +72,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The share of the time above `median` that the trace names rightly, from 0 to 1: all that it does not know or names wrongly
-    /// counts as above it. What recorded the trace is left out of both.
+    /// The share of the time above `median` that the trace names rightly, from 0 to 1. All that it does not know or names wrongly
+    /// counts as above it; what recorded the trace is left out, and `median` is that of wake-ups that were not traced.
     pub fn named_above(&self, median: Nanos) -> f64 {
         let missing = self.unknown.0.saturating_add(self.other.0) as f64;
         let above = self.latency.0.saturating_sub(median.0).saturating_sub(self.recording.0);
@@ -292,12 +292,13 @@ fn is_same(trace: &TraceCause, seen: &Cause) -> bool {
         culprit.split_once(" in ").map_or((None, culprit), |(function, of)| (Some(function), of));
     let of = of.rsplit_once(" [").map_or(of, |(name, _)| name);
     let is_its_thread = || thread(&seen.context).is_some_and(|name| name == of);
+    let is_it = || is_its_thread() && function.is_none_or(calls);
     match trace.class {
         Class::Usual => is_usual(seen),
         Class::Rival => seen.class == Class::Rival && is_its_thread(),
-        Class::InterruptsOff | Class::PreemptionOff | Class::NoPreemption => {
-            seen.class == trace.class && is_its_thread() && function.is_none_or(calls)
-        }
+        Class::InterruptsOff | Class::PreemptionOff => seen.class == trace.class && is_it(),
+        // Where the kernel's code is not preempted anyway, no event shows whether the count forbade it too.
+        Class::NoPreemption => matches!(seen.class, Class::NoPreemption | Class::PreemptionOff) && is_it(),
         Class::Softirq => is_softirq(culprit, &seen.path),
         Class::Timer | Class::Call => calls(culprit),
         Class::IdleExit => is_idle(&seen.context),

@@ -118,7 +118,7 @@ fn all_compared(median: Nanos, comparisons: &[Comparison]) -> Vec<String> {
             share(|one| one.other)
         ),
         format!(
-            "above the median of {}: {:.1} % named in the least of them",
+            "above the untraced median of {}: {:.1} % named in the least of them",
             UNIT.with_name(median),
             100.0 * least
         ),

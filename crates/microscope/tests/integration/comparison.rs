@@ -106,6 +106,11 @@ fn the_right_thread_with_another_function_or_class_is_not_the_same_cause() {
 }
 
 #[test]
+fn code_that_is_not_preempted_anyway_may_have_the_count_against_it_too() {
+    assert!(beside(&hit(&right(), Class::NoPreemption, "inner in dd [7]")).agrees);
+}
+
+#[test]
 fn what_the_trace_does_not_know_is_neither_right_nor_wrong() {
     let mut pieces = right();
     pieces[2].1 = Activity::Unknown { why: "no event says who ran".to_owned() };

@@ -71,7 +71,7 @@ fn first_boot(guest: &Guest, stop: &dyn Fn() -> bool) -> Result<Symbols> {
 pub struct OfTraced {
     /// The load.
     pub load: String,
-    /// The median of all wake-ups of the repetition.
+    /// The median of all wake-ups under the load when nothing was traced.
     pub median: Nanos,
     /// The worst first.
     pub comparisons: Vec<Comparison>,
@@ -112,18 +112,24 @@ pub fn compare(
         let all: Vec<_> = seen.by_ref().take(one.hits.len().min(worst)).collect();
         let count = all.len();
         let comparisons: Vec<Comparison> = all.into_iter().flatten().collect();
-        let latencies = one.scenario.series.iter().fold(Histogram::default(), |mut sum, series| {
-            sum.merge(&series.corrected());
-            sum
-        });
         OfTraced {
             load: load(one).to_owned(),
-            median: latencies.quantile(0.5).unwrap_or_default(),
+            median: median(&record, one),
             not_found: count - comparisons.len(),
             comparisons,
         }
     };
     Ok(explained.iter().map(of_load).collect())
+}
+
+/// The median of the wake-ups of the scenario that an explanation repeats.
+fn median(record: &Record, explanation: &Explanation) -> Nanos {
+    let untraced = usize::try_from(explanation.of).ok().and_then(|place| record.scenarios.get(place));
+    let mut latencies = Histogram::default();
+    for series in untraced.iter().flat_map(|scenario| &scenario.series) {
+        latencies.merge(&series.corrected());
+    }
+    latencies.quantile(0.5).unwrap_or_default()
 }
 
 fn load(explanation: &Explanation) -> &str {
