@@ -147,6 +147,8 @@ pub const FULL: &[Part] = &[
     },
     // Four kernels, 4 to 23 minutes each.
     Part { name: "injected", tests: &[Long::Serial("serial_in_guests", "injected")] },
+    // Four kernels under the microscope, some four minutes each.
+    Part { name: "traced", tests: &[Long::Serial("serial_on_host", "traced")] },
     Part {
         name: "systems",
         tests: &[Long::Serial("serial_on_host", "persist_"), Long::Serial("serial_on_host", "systemd")],
