@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use lab::boot::{self, Device, Guest, Time};
+use lab::boot::{self, Device, Guest, Time, Under};
 use lab::kernels::{self, Architecture, Cache, Kernel};
 use record::Lab;
 use units::Bytes;
@@ -52,6 +52,7 @@ pub struct Guests {
     threads_per_core: u32,
     programs: &'static [&'static str],
     kvm: bool,
+    under: Option<&'static str>,
     patience: Duration,
     time: Time,
     report: OnceLock<Result<Report, Hindrance>>,
@@ -77,6 +78,7 @@ impl Guests {
             threads_per_core: 1,
             programs: &[],
             kvm: false,
+            under: None,
             patience: PATIENCE,
             time: Time::Wall,
             report: OnceLock::new(),
@@ -108,6 +110,13 @@ impl Guests {
     #[must_use]
     pub const fn kvm(mut self) -> Self {
         self.kvm = true;
+        self
+    }
+
+    /// As the first domain of this hypervisor, as it is called in the lab's cache; it is fetched where it is not there.
+    #[must_use]
+    pub const fn under(mut self, hypervisor: &'static str) -> Self {
+        self.under = Some(hypervisor);
         self
     }
 
@@ -156,7 +165,7 @@ impl Guests {
 
     /// What is missing on this machine for such a guest, if anything is.
     pub fn missing(&self) -> Option<String> {
-        self.kernel().err()
+        self.kernel().err().or_else(|| self.hypervisor().err())
     }
 
     /// Whether this is the guest that is asked for.
@@ -171,9 +180,10 @@ impl Guests {
         let programs: Vec<&str> = names.collect();
         let time = if self.time == Time::Wall { "wall" } else { "instructions" };
         let named = format!(
-            "worstcase.guest={}{}:{time}:{}",
+            "worstcase.guest={}{}{}:{time}:{}",
             self.kernel,
             if self.kvm { "+kvm" } else { "" },
+            self.under.unwrap_or_default(),
             programs.join(",")
         );
         // In instruction time the lab adds a parameter that the kernel hands on to process 1, which takes it for a part of the
@@ -193,7 +203,8 @@ impl Guests {
     fn boot(&self) -> Result<Report, Hindrance> {
         let kernel = self.kernel().map_err(Hindrance::Missing)?;
         let binary = std::env::current_exe().map_err(|error| Hindrance::Failed(error.to_string()))?;
-        let guest = self.guest(kernel, binary);
+        let under = self.hypervisor().map_err(Hindrance::Missing)?;
+        let guest = self.guest(kernel, under, binary);
         let mut outcome = boot::run(&guest, &|| false);
         for _ in 1..BOOTS {
             match &outcome {
@@ -211,13 +222,14 @@ impl Guests {
         ))
     }
 
-    fn guest(&self, kernel: Kernel, binary: PathBuf) -> Guest {
+    fn guest(&self, kernel: Kernel, under: Option<Under>, binary: PathBuf) -> Guest {
         let ignored_too = std::env::args().any(|word| ["--ignored", "--include-ignored"].contains(&&*word));
         let words = ["/init", "--test-threads=1", "--show-output", "--color=never"].map(str::to_owned);
         let words = words.into_iter().chain(ignored_too.then(|| "--include-ignored".to_owned()));
         let words = words.chain(selection(std::env::args().skip(1).collect()));
         Guest {
             kernel,
+            under,
             words: self.all_words(),
             processors: self.processors,
             threads_per_core: self.threads_per_core,
@@ -232,6 +244,14 @@ impl Guests {
             command: words.map(Into::into).collect(),
             time_limit: self.patience,
         }
+    }
+
+    /// The hypervisor that is asked for, or what is missing.
+    fn hypervisor(&self) -> Result<Option<Under>, String> {
+        let Some(name) = self.under else { return Ok(None) };
+        let found = Cache::of_user().and_then(|cache| kernels::hypervisor(&cache, name, &mut |_| {}));
+        let hypervisor = found.map_err(|error| format!("no hypervisor {name}: {error}"))?;
+        Ok(Some(Under { hypervisor, words: Vec::new() }))
     }
 
     /// The kernel, or what is missing.

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::boot::device::{Board, Device};
 use crate::boot::disk::of_ram_disk;
 use crate::boot::guest::{Guest, Time};
+use crate::boot::under;
 use crate::initramfs::programs;
 use crate::kernels::Architecture;
 
@@ -115,6 +116,9 @@ pub(crate) fn cpu_model(guest: &Guest) -> &str {
     if let Some(model) = &guest.cpu_model {
         return model;
     }
+    if guest.under.is_some() {
+        return under::CPU;
+    }
     match guest.time {
         Time::Instructions => machine.steady_cpu,
         Time::Wall if guest.threads_per_core > 1 => machine.cpu_with_siblings,
@@ -136,6 +140,8 @@ pub(crate) enum Port {
 pub(crate) struct Files {
     /// The kernel.
     pub kernel: String,
+    /// The hypervisor under it.
+    pub hypervisor: Option<String>,
     /// The guest's root.
     pub initramfs: String,
     /// The file of one of the two serial ports; QEMU's standard input and output are the other.
@@ -193,9 +199,26 @@ pub(crate) fn arguments(guest: &Guest, files: &Files) -> Vec<OsString> {
     if let Some(plugin) = &files.plugin {
         put(&["-plugin", plugin]);
     }
-    put(&["-initrd", &files.initramfs, "-append", &words(guest).join(" ")]);
-    put(&["-kernel", &files.kernel]);
+    let words = words(guest).join(" ");
+    match (&guest.under, &files.hypervisor) {
+        (Some(under), Some(hypervisor)) => {
+            put(&["-initrd", &modules(&files.kernel, &words, &files.initramfs)]);
+            put(&["-append", &under.command_line(), "-kernel", hypervisor]);
+        }
+        _ => put(&["-initrd", &files.initramfs, "-append", &words, "-kernel", &files.kernel]),
+    }
     all
+}
+
+/// The modules of a multiboot image, as `-initrd` takes them: each with its words, a comma between two, a comma in one twice.
+/// They lie in the guest's memory with their paths, which so have one length whatever the descriptors are: Xen looks for their
+/// ends.
+fn modules(kernel: &str, words: &str, initramfs: &str) -> String {
+    let [kernel, initramfs] = [kernel, initramfs].map(|path| match path.rsplit_once('/') {
+        Some((directory, descriptor)) => format!("{directory}{descriptor:/>8}"),
+        None => path.to_owned(),
+    });
+    format!("{kernel} {},{initramfs}", words.replace(',', ",,"))
 }
 
 /// Refuses devices for which no board is known, and those that are not there.
@@ -247,7 +270,8 @@ fn mebibytes(size: Bytes) -> String {
 fn words(guest: &Guest) -> Vec<String> {
     let machine = machine(guest.kernel.architecture);
     // A panic restarts the machine at once, which ends QEMU.
-    let mut words = vec![format!("console={}", machine.console)];
+    let console = if guest.under.is_some() { under::CONSOLE } else { machine.console };
+    let mut words = vec![format!("console={console}")];
     // The tests of ciphers at boot are nearly half of all that a kernel of Debian does until process 1 starts.
     words.extend(["rdinit=/init", "panic=-1", "quiet", "cryptomgr.notests"].map(str::to_owned));
     words.extend(machine.words.iter().map(|word| (*word).to_owned()));
@@ -275,6 +299,7 @@ mod tests {
         kernel.modules = modules.map(PathBuf::from);
         Guest {
             kernel,
+            under: None,
             words: vec!["threadirqs".into()],
             processors: 1,
             threads_per_core: 1,
@@ -315,6 +340,7 @@ mod tests {
         let board = |guest: &Guest| {
             let files = Files {
                 kernel: String::new(),
+                hypervisor: None,
                 initramfs: String::new(),
                 port: Port::Console(String::new()),
                 disk: None,

@@ -145,6 +145,7 @@ fn record(guest: &Guest, seed: u64, scenarios: Vec<Scenario>, left: &Left) -> Re
         words: guest.words.clone(),
         emulator: left.made_of.emulator.clone(),
         cpu_model: "max".into(),
+        under: None,
         processors: 1,
         not_modelled: Vec::new(),
         images: Some(left.made_of.images.clone()),
@@ -182,6 +183,7 @@ pub fn kernel(name: &str) -> Kernel {
         modules: None,
         config: None,
         origin: "made up".into(),
+        hypervisor: false,
     }
 }
 
@@ -199,6 +201,7 @@ pub fn latencies(typical: u64, tail: u64, seed: u64) -> Vec<u64> {
 pub fn guest(name: &str) -> Guest {
     Guest {
         kernel: kernel(name),
+        under: None,
         words: Vec::new(),
         processors: 1,
         threads_per_core: 1,

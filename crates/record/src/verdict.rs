@@ -349,6 +349,7 @@ pub(crate) mod tests {
             words: vec![],
             emulator: "QEMU 7.2.17".into(),
             cpu_model: "max,-rdrand".into(),
+            under: None,
             processors: 1,
             not_modelled: time.not_modelled(),
             images: Some(crate::LabImages {

@@ -431,7 +431,8 @@ pub(crate) fn record_name(record: &Record) -> String {
         Some(lab) => {
             let release = || format!("Linux {}", header.machine.kernel.release);
             let kernel = lab.kernel.clone().unwrap_or_else(release);
-            let booted = [vec![kernel], lab.words.clone()].concat().join(" ");
+            let under = lab.under.as_ref().map_or(String::new(), |under| format!(" under {under}"));
+            let booted = [vec![kernel], lab.words.clone()].concat().join(" ") + &under;
             let seed = header.plan.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
             format!("{booted}, in {}, clock: {}{seed}", lab.emulator, lab.time)
         }

@@ -131,6 +131,7 @@ const ASPECTS: &[Aspect] = &[
     (Weight::Note, "machine", |r| r.header.machine.host.clone()),
     (Weight::Note, "CPU model", |r| r.header.machine.cpu_model.to_string()),
     (Weight::Note, "virtualization", |r| r.header.machine.virtualization.to_string()),
+    (Weight::Note, "hypervisor", hypervisor),
     (Weight::Note, "emulator", |r| of_lab(r, |lab| lab.emulator.clone())),
     (Weight::Note, "emulated CPU", |r| of_lab(r, |lab| lab.cpu_model.clone())),
     (Weight::Note, "kernel's image", |r| of_images(r, |images| &images.kernel)),
@@ -150,6 +151,14 @@ fn clock(record: &Record) -> String {
         Some(LabTime::Instructions) => "instructions of a guest".into(),
         Some(LabTime::Wall) => "an emulator's time".into(),
     }
+}
+
+/// Which Xen is below; in a guest of the lab with its command line.
+fn hypervisor(record: &Record) -> String {
+    let machine = &record.header.machine;
+    let under = machine.lab.as_ref().and_then(|lab| lab.under.as_ref());
+    let of_lab = under.map(|under| format!("{under} (image {})", under.image.short()));
+    of_lab.or_else(|| machine.xen.value().cloned()).unwrap_or_else(|| "none".into())
 }
 
 fn of_lab(record: &Record, what: fn(&Lab) -> String) -> String {

@@ -49,6 +49,7 @@ mod tests {
             words: vec!["threadirqs".into()],
             emulator: "QEMU 7.2.17".into(),
             cpu_model: "max,-rdrand".into(),
+            under: None,
             processors: 1,
             not_modelled: LabTime::Instructions.not_modelled(),
             images: None,

@@ -134,6 +134,7 @@ impl Plan for BisectPlan {
     fn guest(&self, arm: &Arm, seed: Seed, kernel: &Kernel, binary: &Path) -> Result<Guest, Error> {
         Ok(Guest {
             kernel: kernel.clone(),
+            under: None,
             words: self.subject.parameters_of(arm),
             processors: 1,
             threads_per_core: 1,

@@ -36,7 +36,7 @@ pub fn is_confused(message: &str) -> bool {
 }
 
 /// What the first line of a kernel's trouble holds.
-const TROUBLES: [&str; 7] = [
+const TROUBLES: [&str; 9] = [
     "BUG: ",
     "Oops: ",
     "Internal error: ",
@@ -44,6 +44,8 @@ const TROUBLES: [&str; 7] = [
     "Unable to handle kernel",
     "Kernel panic - ",
     "detected stalls on CPUs",
+    "(XEN) Panic on CPU",
+    "(XEN) domain_crash",
 ];
 
 /// What a console says where the guest has too little memory.

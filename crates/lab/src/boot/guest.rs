@@ -8,6 +8,7 @@ pub use record::LabTime as Time;
 use units::Bytes;
 
 use super::device::Device;
+use super::under::Under;
 use crate::kernels::Kernel;
 
 /// A guest that is to run one command.
@@ -15,6 +16,8 @@ use crate::kernels::Kernel;
 pub struct Guest {
     /// What boots.
     pub kernel: Kernel,
+    /// The hypervisor whose first domain it is, if there is to be one.
+    pub under: Option<Under>,
     /// Kernel parameters after the ones that the lab needs itself, one each, with their quotes: [`crate::parameters`].
     pub words: Vec<String>,
     /// CPUs; 1 in instruction time.

@@ -8,6 +8,7 @@ use super::disk::Disk;
 use super::guest::{Guest, Time};
 use super::kernel;
 use super::memory_file::MemoryFile;
+use super::under::{self, Under};
 use super::watch::Watch;
 use crate::guest::plan::{self, Plan};
 use crate::initramfs::{self, modules};
@@ -19,6 +20,7 @@ pub(crate) struct Prepared {
     pub emulator: Emulator,
     pub made_of: MadeOf,
     kernel: MemoryFile,
+    hypervisor: Option<MemoryFile>,
     initramfs: MemoryFile,
     pub results: MemoryFile,
     pub console: Option<MemoryFile>,
@@ -35,6 +37,7 @@ impl Prepared {
             )
             .hint("leave out the number of CPUs, or use --time wall"));
         }
+        under::check(guest)?;
         qemu::check_devices(guest)?;
         limits::check_size(guest.processors, guest.memory, guest.disk)?;
         let emulator = Emulator::find(guest.kernel.architecture)?;
@@ -58,10 +61,14 @@ impl Prepared {
             initramfs: root.digest(),
         };
         let made_of = MadeOf { emulator: emulator.version.clone(), images };
-        let plan = plan(guest, &made_of, in_guest, planned, terminal);
+        let under = guest.under.as_ref().map(Under::load).transpose()?;
+        let (hypervisor, described) = under.unzip();
+        let lab = record::Lab { under: described, ..lab(guest, &made_of) };
+        let plan = plan(guest, lab, in_guest, planned, terminal);
         Ok(Self {
             emulator,
             kernel: kernel.file,
+            hypervisor,
             initramfs: MemoryFile::of("initramfs", &root.with(&plan)?)?,
             made_of,
             results: MemoryFile::new("results")?,
@@ -76,6 +83,7 @@ impl Prepared {
         let mut pass = |file: &MemoryFile| file.pass_to(command);
         Ok(Files {
             kernel: pass(&self.kernel)?,
+            hypervisor: self.hypervisor.as_ref().map(&mut pass).transpose()?,
             initramfs: pass(&self.initramfs)?,
             port: match &self.console {
                 Some(console) => Port::Console(pass(console)?),
@@ -98,7 +106,7 @@ fn wanted_modules(guest: &Guest, disk: Option<&Disk>) -> Result<Vec<modules::Mod
 
 fn plan(
     guest: &Guest,
-    made_of: &MadeOf,
+    lab: record::Lab,
     disk: Option<plan::Disk>,
     modules: Vec<plan::Module>,
     terminal: Option<(u16, u16)>,
@@ -108,7 +116,7 @@ fn plan(
         modules,
         bindings: guest.devices.iter().filter_map(|device| device.binding()).collect(),
         disk,
-        lab: lab(guest, made_of),
+        lab,
         command: guest.command.clone(),
         init: guest.system.as_ref().map(|_| "/sbin/init".into()),
         port: machine.port.into(),
@@ -126,6 +134,7 @@ fn lab(guest: &Guest, made_of: &MadeOf) -> record::Lab {
         words: guest.words.clone(),
         emulator: made_of.emulator.clone(),
         cpu_model: qemu::cpu_model(guest).into(),
+        under: None,
         processors: guest.processors,
         not_modelled: guest.time.not_modelled(),
         images: Some(made_of.images.clone()),

@@ -49,6 +49,7 @@ pub fn add(cache: &Cache, addition: &Addition, progress: &mut Progress<'_>) -> R
         modules: modules.map(|_| "modules".into()),
         config: addition.config.as_ref().map(|_| "config".into()),
         origin: format!("added from {}", addition.image.display()),
+        hypervisor: false,
     })
 }
 

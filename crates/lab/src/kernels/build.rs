@@ -215,6 +215,7 @@ fn collect(
             asked.base.name(),
             fragments.join(" + ")
         ),
+        hypervisor: false,
     })
 }
 

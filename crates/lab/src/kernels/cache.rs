@@ -148,6 +148,9 @@ impl Cache {
         let error = Error::new(format!("there is no kernel {name} in {}", self.directory.display()));
         let near = known.iter().filter(|known| strsim::damerau_levenshtein(known, name) <= 3).cloned();
         let near: Vec<String> = near.collect();
+        if near.is_empty() && name.starts_with("xen") {
+            return error.hint("worstcase lab kernels fetch xen");
+        }
         match (near.as_slice(), name.parse::<Wanted>()) {
             (_, Ok(wanted)) => error.hint(format!("worstcase lab kernels fetch {}", wanted.arguments())),
             ([], _) if known.is_empty() => {
@@ -328,6 +331,7 @@ mod tests {
             modules: None,
             config: None,
             origin: "a test".to_owned(),
+            hypervisor: false,
         }
     }
 

@@ -30,12 +30,17 @@ impl Kernel {
             sha256: None,
             unpacked: None,
             release,
+            hypervisor: false,
         })
     }
 
     /// Refuses an image that cannot boot: cut off, 32-bit, another architecture's, something else.
     pub fn check(&self) -> Result<(), Error> {
-        let Self { image, architecture, .. } = self;
+        let Self { name, image, architecture, hypervisor, .. } = self;
+        if *hypervisor {
+            return Err(Error::new(format!("{name} is a hypervisor, and no kernel"))
+                .hint(format!("a kernel boots under it: --kernel NAME --under {name}")));
+        }
         match image::recognise(image)?.architecture {
             found if found == *architecture => Ok(()),
             found => Err(refused(image, found, *architecture)),

@@ -23,13 +23,16 @@ use serde::{Deserialize, Serialize};
 pub use add::{Addition, add};
 pub use build::{Build, Built, build};
 pub use cache::{Cache, Entry};
-pub use debian::{Flavour, Wanted, fetch};
+pub use debian::{Flavour, Wanted, fetch, fetch_xen};
 pub use merge::{Asked, Base};
 pub(crate) use merge::{lines_of, symbol_of};
-pub use named::{Needed, named};
+pub use named::{Needed, hypervisor, named};
 pub use source::Source;
 
 use crate::{Error, hash};
+
+/// How the names of hypervisors in the cache begin: `xen-4.17-amd64`.
+pub(crate) const XEN: &str = "xen-";
 
 /// Where a long task tells how far it is: a line, without a line break.
 pub type Progress<'a> = dyn FnMut(&str) + 'a;
@@ -103,6 +106,9 @@ pub struct Kernel {
     pub config: Option<PathBuf>,
     /// Where it comes from, in words: package and version, or the source and fragments.
     pub origin: String,
+    /// Whether it is a hypervisor, under which a kernel boots: then `release` is its package's version.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hypervisor: bool,
 }
 
 impl Kernel {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Build, Cache, Kernel, Progress, Wanted, build, fetch};
+use super::{Build, Cache, Kernel, Progress, Wanted, XEN, build, fetch, fetch_xen};
 use crate::Error;
 
 /// The kernel called `name` in the cache, which is fetched where it is not there and is one of Debian's
@@ -18,6 +18,19 @@ pub fn named(cache: &Cache, name: &str, progress: &mut Progress<'_>) -> Result<K
     match name.parse::<Wanted>() {
         Ok(wanted) => fetch(cache, &wanted, progress),
         Err(_) => Err(missing),
+    }
+}
+
+/// The hypervisor called `name` in the cache, which is fetched where it is not there and is one of Debian's
+/// (`xen-4.17-amd64`).
+///
+/// # Errors
+/// Where it is not there and cannot be had.
+pub fn hypervisor(cache: &Cache, name: &str, progress: &mut Progress<'_>) -> Result<Kernel, Error> {
+    let version = name.strip_prefix(XEN).and_then(|rest| rest.strip_suffix("-amd64"));
+    match (cache.kernel(name), version) {
+        (Err(_), Some(version)) => fetch_xen(cache, Some(version), progress),
+        (kernel, _) => kernel,
     }
 }
 

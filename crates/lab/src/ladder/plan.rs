@@ -99,6 +99,7 @@ impl Plan for LadderPlan {
         let measured = (*duration + *warm_up).saturating_mul(loads.len() as u64);
         Ok(Guest {
             kernel: kernel.clone(),
+            under: None,
             words: self.words(self.known(arm)?, seed),
             processors: self.ladder.processors,
             threads_per_core: 1,

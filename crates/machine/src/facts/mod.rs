@@ -28,6 +28,7 @@ pub fn machine(root: &SysRoot) -> Machine {
         cpu_model: processors::model(root),
         memory: memory(root),
         virtualization: virtualization::virtualization(root),
+        xen: virtualization::xen(root),
         clock_source: root.read(CLOCK_SOURCE),
         governors: processors::governors(root, &cpus.online),
         idle_states: cpus.online.first().map(|cpu| processors::idle_states(root, cpu)).unwrap_or_default(),

@@ -78,6 +78,30 @@ pub fn virtualization(root: &SysRoot) -> Fact<String> {
     Fact::Value(name.to_owned())
 }
 
+/// What Xen says of itself and of the domain that the machine is (Documentation/ABI/stable/sysfs-hypervisor-xen).
+pub fn xen(root: &SysRoot) -> Fact<String> {
+    let file = |name: &str| root.read(&format!("/sys/hypervisor/{name}"));
+    file("type").and_then(|kind| if kind == "xen" { described(&file) } else { Fact::Absent })
+}
+
+fn described(file: &dyn Fn(&str) -> Fact<String>) -> Fact<String> {
+    /// XENFEAT_dom0 of Xen's public/features.h.
+    const FIRST_DOMAIN: u64 = 1 << 11;
+    let part = |name: &str| file(&format!("version/{name}")).value().cloned().unwrap_or_default();
+    file("version/major").map(|major| {
+        let mut text = format!("Xen {major}.{}{}", part("minor"), part("extra"));
+        // Kernels before 4.13 do not say which sort of guest it is.
+        text.extend(file("guest_type").value().map(|kind| format!(", {kind}")));
+        let features = file("properties/features");
+        let bits = features.value().and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+        text.extend(bits.map(|bits| match bits & FIRST_DOMAIN {
+            0 => ", not the first domain",
+            _ => ", the first domain",
+        }));
+        text
+    })
+}
+
 /// The first 36 bytes of the table, its header with the names of its maker (ACPI 6.5, section 5.2.6).
 fn acpi_table(root: &SysRoot) -> Fact<String> {
     root.bytes_or(ACPI_TABLE, || root.beginning(ACPI_TABLE, 36))
@@ -131,6 +155,26 @@ mod tests {
         );
         assert_eq!(answer(&[("/sys/hypervisor/type", "xen\n")]), named("xen"));
         assert_eq!(answer(&[(TREE_BOARD, "linux,dummy-virt\0")]), named(UNKNOWN));
+    }
+
+    #[test]
+    fn xen_and_its_domain_are_described() {
+        let of = |files: &[(&str, &str)]| xen(&FakeTree::new(files).root);
+        let mut files = vec![
+            ("/sys/hypervisor/type", "xen\n"),
+            ("/sys/hypervisor/version/major", "4\n"),
+            ("/sys/hypervisor/version/minor", "17\n"),
+            ("/sys/hypervisor/version/extra", ".7\n"),
+        ];
+        assert_eq!(of(&files), named("Xen 4.17.7"));
+        files.push(("/sys/hypervisor/guest_type", "PV\n"));
+        files.push(("/sys/hypervisor/properties/features", "000042e7\n"));
+        assert_eq!(of(&files), named("Xen 4.17.7, PV, not the first domain"));
+        files.pop();
+        files.push(("/sys/hypervisor/properties/features", "00004ae7\n"));
+        assert_eq!(of(&files), named("Xen 4.17.7, PV, the first domain"));
+        assert_eq!(of(&[]), Fact::Absent);
+        assert_eq!(of(&[("/sys/hypervisor/type", "other\n")]), Fact::Absent);
     }
 
     #[test]

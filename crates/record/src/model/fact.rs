@@ -27,6 +27,11 @@ impl<T> Fact<T> {
         }
     }
 
+    /// Whether there is nothing that could have been read.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::Absent | Self::Unsupported)
+    }
+
     /// The same state with another value.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Fact<U> {
         self.and_then(|value| Fact::Value(convert(value)))

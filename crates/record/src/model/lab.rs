@@ -52,6 +52,9 @@ pub struct Lab {
     pub emulator: String,
     /// The CPU model that the emulator was given: `max,-rdrand,-rdseed,-erms,-fsrm`.
     pub cpu_model: String,
+    /// The hypervisor under which the guest's kernel ran, as its first domain; none where it ran on the emulated machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<LabHypervisor>,
     /// How many CPUs the guest was given.
     pub processors: u32,
     /// What is not modelled: [`LabTime::not_modelled`].
@@ -63,6 +66,24 @@ pub struct Lab {
     /// older versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Vec<KernelParameter>>,
+}
+
+/// The hypervisor under a guest's kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LabHypervisor {
+    /// Its package's version: `4.17.7+13-g2445b30a44-0+deb12u1`.
+    pub version: String,
+    /// Its command line.
+    pub command_line: String,
+    /// The hypervisor's image, as it lies on the host.
+    pub image: Digest,
+}
+
+impl std::fmt::Display for LabHypervisor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Xen {} ({})", self.version, self.command_line)
+    }
 }
 
 /// A SHA-256, in hexadecimal.

@@ -23,6 +23,10 @@ pub struct Machine {
     pub memory: Fact<Bytes>,
     /// Hypervisor, if the machine is a guest (`kvm`, `xen`, `qemu`, ...); `none` on bare metal.
     pub virtualization: Fact<String>,
+    /// What Xen says of itself and of this domain in /sys/hypervisor: `Xen 4.17.7, PV, the first domain`. Absent on every other
+    /// machine; records of older versions do not say.
+    #[serde(default, skip_serializing_if = "Fact::is_silent")]
+    pub xen: Fact<String>,
     /// `/sys/devices/system/clocksource/clocksource0/current_clocksource`.
     pub clock_source: Fact<String>,
     /// Frequency governors, and the CPUs that each governs.

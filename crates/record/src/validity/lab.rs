@@ -11,7 +11,8 @@ pub(super) fn of_guest(header: &Header) -> Vec<Warning> {
 }
 
 fn of_time(header: &Header, lab: &Lab) -> Warning {
-    let guest = format!("{} in {} ({})", kernel(header, lab), lab.emulator, lab.cpu_model);
+    let under = lab.under.as_ref().map_or(String::new(), |under| format!(" under {under}"));
+    let guest = format!("{}{under} in {} ({})", kernel(header, lab), lab.emulator, lab.cpu_model);
     match lab.time {
         LabTime::Instructions => Warning::note(
             Id::LabInstructions,

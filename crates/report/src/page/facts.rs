@@ -58,6 +58,10 @@ pub(crate) fn guest(lab: &Lab) -> Facts {
         entry("CPUs", lab.processors),
         entry("Not modelled", lab.not_modelled.join(", ")),
     ];
+    if let Some(under) = &lab.under {
+        facts.push(entry("Hypervisor under the kernel", under));
+        facts.push(entry("SHA-256 of the hypervisor's image", &under.image));
+    }
     // Older records have the kernel's name in the lab; newer ones say what the guest was made of.
     facts.extend(lab.kernel.as_ref().map(|name| entry("Kernel in the lab", name)));
     if let Some(images) = &lab.images {
@@ -90,6 +94,7 @@ pub(crate) fn machine(machine: &Machine) -> Facts {
         entry("Idle states", idle_states(machine)),
         entry("Latency request at the start", latency_request(machine)),
     ];
+    facts.extend(machine.xen.value().map(|xen| entry("Hypervisor", xen)));
     facts.extend(throttling(&machine.throttling));
     facts.extend(place(&machine.place));
     facts.extend(timers(&machine.timers));

@@ -332,6 +332,7 @@ fn guests_are_compared_where_they_are_several_and_a_single_one_is_a_draw() {
             words: Vec::new(),
             emulator: "QEMU".into(),
             cpu_model: "max".into(),
+            under: None,
             processors: 1,
             not_modelled: Vec::new(),
             images: None,

@@ -3,6 +3,7 @@
 mod apt;
 mod package;
 mod wanted;
+mod xen;
 
 use std::fs;
 use std::path::Path;
@@ -12,6 +13,7 @@ use rustix::fs::{StatVfs, statvfs};
 pub(super) use apt::Apt;
 pub(super) use package::Package;
 pub use wanted::{Flavour, Wanted};
+pub use xen::fetch_xen;
 
 use super::cache::{NO_ROOM, failed};
 use super::program::{Program, only};
@@ -25,7 +27,7 @@ const DPKG_DEB: Program =
 pub fn fetch(cache: &Cache, wanted: &Wanted, progress: &mut Progress<'_>) -> Result<Kernel, Error> {
     let fetched = with_lists(cache, wanted.architecture, progress, &mut |apt, progress| {
         let Some((package, version)) = find(apt, wanted)? else { return Ok(None) };
-        fetch_package(cache, apt, &package, &wanted.name(&version), progress).map(Some)
+        fetch_package(cache, apt, &package, &wanted.name(&version), arrange, progress).map(Some)
     })?;
     fetched.ok_or_else(|| not_found(cache, wanted))
 }
@@ -100,11 +102,15 @@ fn series(release: &str) -> String {
     release.split(['.', '-']).take(2).collect::<Vec<_>>().join(".")
 }
 
+/// Takes what is wanted out of an unpacked package into a directory; the last one says what it comes from.
+type Arrange = fn(&Path, &Path, &str) -> Result<Kernel, Error>;
+
 fn fetch_package(
     cache: &Cache,
     apt: &Apt,
     package: &Package,
     name: &str,
+    arrange: Arrange,
     progress: &mut Progress<'_>,
 ) -> Result<Kernel, Error> {
     let origin = format!("Debian package {} {}", package.name, package.version);
@@ -165,6 +171,7 @@ fn arrange(tree: &Path, to: &Path, origin: &str) -> Result<Kernel, Error> {
         modules: modules.map(|_| "modules".into()),
         config: has_config.then(|| "config".into()),
         origin: origin.to_owned(),
+        hypervisor: false,
     })
 }
 

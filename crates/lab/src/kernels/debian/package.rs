@@ -31,7 +31,12 @@ impl Package {
 
     /// The image that a meta package stands for.
     pub fn image(&self) -> Option<&str> {
-        self.depends.iter().map(String::as_str).find(|name| name.starts_with("linux-image-"))
+        self.dependency("linux-image-")
+    }
+
+    /// The first of what it depends on whose name begins so.
+    pub fn dependency(&self, prefix: &str) -> Option<&str> {
+        self.depends.iter().map(String::as_str).find(|name| name.starts_with(prefix))
     }
 }
 

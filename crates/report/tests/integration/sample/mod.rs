@@ -32,6 +32,7 @@ pub fn in_lab(mut record: Record, time: LabTime) -> Record {
         words: vec!["threadirqs".into()],
         emulator: "QEMU 7.2.17".into(),
         cpu_model: "max,-rdrand,-rdseed,-erms,-fsrm".into(),
+        under: None,
         processors: 1,
         not_modelled: time.not_modelled(),
         images: Some(LabImages {

@@ -169,6 +169,7 @@ pub fn no_wake_ups() -> Error {
 
 /// A guest that is made of something else is another guest, and would take as long to be found out.
 pub fn check(guest: &Guest, record: &Record) -> Result<()> {
+    boot::check_watched(guest)?;
     let of_record = record.header.machine.lab.as_ref();
     let Some((emulator, images)) =
         of_record.and_then(|lab| Some((lab.emulator.clone(), lab.images.clone()?)))

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::boot::{Device, Guest, Left, Time};
+use lab::boot::{Device, Guest, Left, Time, Under};
 use lab::kernels::{Architecture, Kernel};
 use lab::made_of::MadeOf;
 use record::KernelParameter;
@@ -23,6 +23,8 @@ struct Boot<'a> {
     started: UtcTime,
     boot_milliseconds: Option<u64>,
     kernel: &'a lab::kernels::Kernel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    under: Option<&'a Under>,
     words: &'a [String],
     emulator: &'a str,
     made_of: &'a MadeOf,
@@ -54,6 +56,8 @@ struct Machine {
 #[derive(Deserialize)]
 pub struct Again {
     kernel: Kernel,
+    #[serde(default)]
+    under: Option<Under>,
     words: Vec<String>,
     command: Vec<String>,
     machine: Option<Machine>,
@@ -101,6 +105,7 @@ pub fn keep(place: &Path, guest: &Guest, left: &Left, end: End<'_>, started: Utc
         started,
         boot_milliseconds: left.boot.map(|boot| boot.as_millis() as u64),
         kernel: &guest.kernel,
+        under: guest.under.as_ref(),
         words: &guest.words,
         emulator: &left.made_of.emulator,
         made_of: &left.made_of,
@@ -158,6 +163,7 @@ impl Again {
         Ok(Guest {
             binary: binary(kernel.architecture)?,
             kernel,
+            under: self.under,
             words: self.words,
             processors: machine.processors,
             threads_per_core: 1,

@@ -20,6 +20,7 @@ use failure::{Error, Result};
 #[command(after_help = "Examples:\n  \
     worstcase lab kernels fetch debian                 this release's kernel\n  \
     worstcase lab kernels fetch debian --flavour rt    with PREEMPT_RT\n  \
+    worstcase lab kernels fetch xen                    Debian's Xen: lab run --under\n  \
     worstcase lab kernels add mine --image bzImage     one of your own\n  \
     worstcase lab kernels list                         what is there")]
 pub struct Kernels {
@@ -43,15 +44,16 @@ struct List {
     json: bool,
 }
 
-/// Download a kernel of a distribution, with its modules
+/// Download a kernel of a distribution, with its modules, or Debian's Xen
 ///
 /// By apt's own tools, from this machine's package sources.
 #[derive(Args)]
 struct Fetch {
-    /// The distribution
-    distribution: Distribution,
+    /// The distribution; or xen, the hypervisor, which is kept beside the kernels
+    #[arg(value_name = "DISTRIBUTION")]
+    what: Fetched,
 
-    /// As in 6.1 for the newest one of 6.1, or 6.1.0-56 for that one [default: the distribution's own]
+    /// As in 6.1 for the newest one of 6.1, or 6.1.0-56 for that one; 4.17 of Xen [default: the distribution's own]
     #[arg(long)]
     version: Option<String>,
 
@@ -65,8 +67,9 @@ struct Fetch {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Distribution {
+enum Fetched {
     Debian,
+    Xen,
 }
 
 /// Copy a kernel of one's own
@@ -154,12 +157,25 @@ impl List {
 
 impl Fetch {
     fn run(self, cache: &Cache) -> Result<ExitCode> {
-        let Distribution::Debian = self.distribution;
+        if matches!(self.what, Fetched::Xen) {
+            return self.xen(cache);
+        }
         let architecture = self.arch.or_else(Architecture::own).ok_or_else(|| {
             Error::new("guests cannot be what this machine is", "name one by --arch: amd64, arm64")
         })?;
         let wanted = Wanted { version: self.version, flavour: self.flavour, architecture };
         text(&kernels::fetch(cache, &wanted, &mut output::words)?)
+    }
+
+    /// There is one build of it.
+    fn xen(self, cache: &Cache) -> Result<ExitCode> {
+        if self.flavour != Flavour::Plain || self.arch.is_some_and(|arch| arch != Architecture::Amd64) {
+            return Err(Error::new(
+                "of Debian's Xen the lab has one build, for amd64",
+                "worstcase lab kernels fetch xen --version 4.17",
+            ));
+        }
+        text(&kernels::fetch_xen(cache, self.version.as_deref(), &mut output::words)?)
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::boot::{self, Device, Failure, Guest, Left, Outcome, Time};
-use lab::kernels::Architecture;
+use lab::boot::{self, Device, Failure, Guest, Left, Outcome, Time, Under};
+use lab::kernels::{Architecture, Cache};
 use lab::{limits, parameters};
 use record::time::UtcTime;
 use record::{KernelParameter, ParameterAnswer, store};
@@ -41,6 +41,14 @@ pub struct Run {
     /// Kernel parameters after the lab's own, blanks within one in quotes; can be given several times
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
     append: Vec<String>,
+
+    /// Boot the kernel as the first domain (dom0) of this hypervisor, e.g. xen-4.17-amd64: see `lab kernels fetch xen`
+    #[arg(long, value_name = "NAME")]
+    under: Option<String>,
+
+    /// The hypervisor's parameters after the lab's own, as --append has the kernel's
+    #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true, requires = "under")]
+    under_append: Vec<String>,
 
     /// CPUs; always 1 in instruction time
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -112,6 +120,9 @@ impl Run {
                 "worstcase lab run --kernel NAME --explain -- bench",
             ));
         }
+        if self.explain.is_some() {
+            boot::check_watched(&guest)?;
+        }
         if self.is_shell() {
             return self.shell(&guest);
         }
@@ -152,9 +163,11 @@ impl Run {
         let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
         let (command, brought) = self.command(kernel.architecture)?;
         self.system.as_deref().map_or(Ok(()), check_system)?;
+        let under = self.under.as_deref().map(|name| self.under(name)).transpose()?;
         let words = parameters::split_all(&self.append)?;
         super::warn_of(&words, &kernel.release);
         Ok(Guest {
+            under,
             words,
             processors: self.cpus,
             threads_per_core: 1,
@@ -170,6 +183,11 @@ impl Run {
             time_limit: self.timeout.duration(),
             kernel,
         })
+    }
+
+    fn under(&self, name: &str) -> Result<Under> {
+        let hypervisor = Cache::of_user()?.kernel(name)?;
+        Ok(Under { hypervisor, words: parameters::split_all(&self.under_append)? })
     }
 
     /// What runs in the guest, and the program that is brought for it: a command of worstcase, or a program that was
@@ -282,7 +300,8 @@ fn say_what_is_kept(guest: &Guest, place: &Path) {
         return;
     }
     output::news(&format!("Report  {}", page.display()));
-    let can_be_seen = guest.time == Time::Instructions && guest.kernel.architecture == Architecture::Amd64;
+    let is_alone = guest.under.is_none() && guest.time == Time::Instructions;
+    let can_be_seen = is_alone && guest.kernel.architecture == Architecture::Amd64;
     let has_wake_ups =
         || store::load(place).is_ok_and(|record| !lab::microscope::worst(&record, 1).is_empty());
     if can_be_seen && has_wake_ups() {

@@ -24,6 +24,33 @@ pub struct Known {
     pub measured: Option<Measured>,
     /// What shows that a machine has it, of one that not every machine has.
     file: Option<Sign>,
+    /// The hypervisor that it is measured under.
+    pub below: Option<Below>,
+}
+
+/// A hypervisor that a machine has below it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Below {
+    /// As `virtualization` of a record has it.
+    hypervisor: String,
+    /// What is said where it is not there.
+    absent: String,
+}
+
+impl Below {
+    fn is_below(&self, machine: &Machine) -> bool {
+        machine.virtualization.value() == Some(&self.hypervisor)
+    }
+
+    /// What has to be known of a way that is measured on a machine on which every way is so.
+    pub fn note(machine: &Machine) -> String {
+        let named = machine.xen.value().cloned();
+        let under = named.unwrap_or_else(|| "Xen (which says nothing of itself)".to_owned());
+        format!(
+            "every row is under {under}: this one is `fifo` once more; the same kernel without it is another boot"
+        )
+    }
 }
 
 /// A file that shows something.
@@ -31,9 +58,7 @@ pub struct Known {
 #[serde(deny_unknown_fields)]
 struct Sign {
     path: String,
-    /// What is said where it is there, of a way that is not measured even then.
-    found: Option<String>,
-    /// And where it is not.
+    /// What is said where it is not there.
     absent: String,
 }
 
@@ -125,11 +150,11 @@ pub fn why_not(known: &Known, machine: &Machine, is_partitioned: bool) -> Option
     if !is_partitioned && known.measured.as_ref().is_some_and(|one| one.partition == Partition::Needed) {
         return Some("there is no partition: worstcase partition create makes one".to_owned());
     }
-    let says = |sign: &Sign| {
-        if Path::new(&sign.path).exists() { sign.found.clone() } else { Some(sign.absent.clone()) }
-    };
-    if let Some(reason) = known.file.as_ref().and_then(says) {
-        return Some(reason);
+    if let Some(sign) = known.file.as_ref().filter(|sign| !Path::new(&sign.path).exists()) {
+        return Some(sign.absent.clone());
+    }
+    if let Some(below) = known.below.as_ref().filter(|below| !below.is_below(machine)) {
+        return Some(below.absent.clone());
     }
     match &known.measured {
         None => Some(of_preemption(machine)),
@@ -159,7 +184,8 @@ mod tests {
         let machine = Machine::default();
         for known in all().unwrap() {
             let reason = why_not(&known, &machine, true);
-            let is_there = known.file.as_ref().is_none_or(|sign| Path::new(&sign.path).exists());
+            let is_there = known.file.as_ref().is_none_or(|sign| Path::new(&sign.path).exists())
+                && known.below.is_none();
             let is_possible = is_there
                 && known
                     .measured
@@ -167,6 +193,17 @@ mod tests {
                     .is_some_and(|one| probe::event_core::hindrance(one.wake).is_none());
             assert_eq!(is_possible, reason.is_none(), "{}: {reason:?}", known.name);
         }
+    }
+
+    #[test]
+    fn a_way_under_a_hypervisor_is_measured_where_that_is() {
+        let [xen] = chosen(&["xen".to_owned()]).unwrap().try_into().unwrap();
+        let under = |name: &str| {
+            let machine = Machine { virtualization: record::Fact::Value(name.into()), ..Machine::default() };
+            why_not(&xen, &machine, false)
+        };
+        assert_eq!(under("xen"), None);
+        assert!(under("kvm").unwrap().contains("--under xen-"), "the lab has it");
     }
 
     #[test]

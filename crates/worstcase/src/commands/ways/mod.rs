@@ -123,6 +123,7 @@ impl WaysCommand {
     fn measure(&self, setup: &Setup, known: Known, directory: &Path, is_first: bool) -> Result<(Way, bool)> {
         let why_not = catalogue::why_not(&known, &setup.machine, setup.is_partitioned());
         let mut way = known.way();
+        let below = known.below.as_ref().map(|_| catalogue::Below::note(&setup.machine));
         let Some(measured) = known.measured.filter(|_| why_not.is_none()) else {
             return Ok((Way { why_not, ..way }, false));
         };
@@ -153,7 +154,7 @@ impl WaysCommand {
         way.figures = report::ways::under_loads(&outcome.record);
         way.locked_memory = report::ways::locked_memory(&outcome.record);
         way.cpus_taken = measured.cpus_taken(setup.is_partitioned());
-        way.notes = notes(self.task, &measured, setup, &outcome);
+        way.notes = below.into_iter().chain(notes(self.task, &measured, setup, &outcome)).collect();
         Ok((way, outcome.interrupted))
     }
 

@@ -243,6 +243,7 @@ impl Plan for TrialPlan {
         let block = self.block(arm, seed, Path::new("."), None)?;
         Ok(Guest {
             kernel: kernel.clone(),
+            under: None,
             words: words.iter().cloned().chain(self.parameters(arm)?).collect(),
             processors: *processors,
             threads_per_core: 1,
