@@ -143,6 +143,8 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_in_guests", "explain"),
             Long::Serial("serial_in_guests", "rtla"),
             Long::Serial("serial_in_guests", "ways"),
+            Long::Serial("serial_in_guests", "xen"),
+            Long::Serial("serial_on_host", "xen"),
         ],
     },
     // Four kernels, 4 to 23 minutes each.

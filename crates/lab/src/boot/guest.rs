@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use record::LabTime as Time;
+use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use super::device::Device;
-use super::under::Under;
 use crate::kernels::Kernel;
 
 /// A guest that is to run one command.
@@ -46,4 +46,13 @@ pub struct Guest {
     pub command: Vec<OsString>,
     /// When the guest is given up.
     pub time_limit: Duration,
+}
+
+/// The hypervisor under a guest's kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Under {
+    /// What QEMU boots: it stands in the cache beside the kernels.
+    pub hypervisor: Kernel,
+    /// Its parameters after the lab's own, one each.
+    pub words: Vec<String>,
 }

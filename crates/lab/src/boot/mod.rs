@@ -18,10 +18,10 @@ use record::KernelParameter;
 
 pub use console::{PANICS_WHEN_LOCKED_UP, is_confused};
 pub use device::Device;
-pub use guest::{Guest, Time};
+pub use guest::{Guest, Time, Under};
 use prepared::Prepared;
 use process::{End, Process};
-pub use under::{Under, check_watched};
+pub use under::check_watched;
 use watch::Watch;
 pub use watch::{Target, Watched};
 

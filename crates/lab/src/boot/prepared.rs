@@ -5,10 +5,10 @@ use std::process::Command;
 use record::LabImages;
 
 use super::disk::Disk;
-use super::guest::{Guest, Time};
+use super::guest::{Guest, Time, Under};
 use super::kernel;
 use super::memory_file::MemoryFile;
-use super::under::{self, Under};
+use super::under;
 use super::watch::Watch;
 use crate::guest::plan::{self, Plan};
 use crate::initramfs::{self, modules};

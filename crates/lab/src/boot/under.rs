@@ -1,12 +1,11 @@
 //! A hypervisor between QEMU's machine and the guest's kernel, which is its first domain (dom0).
 
 use record::LabHypervisor;
-use serde::{Deserialize, Serialize};
 
 use machine::KernelConfig;
 
 use super::device::Device;
-use super::guest::Guest;
+use super::guest::{Guest, Under};
 use super::memory_file::MemoryFile;
 use crate::kernels::{Architecture, Kernel};
 use crate::{Error, hash, input};
@@ -22,15 +21,6 @@ pub(crate) const CPU: &str = "qemu64";
 
 /// dom0's console: Xen shows on its own what is written to it.
 pub(crate) const CONSOLE: &str = "hvc0";
-
-/// The hypervisor under a guest's kernel.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Under {
-    /// What QEMU boots: it stands in the cache beside the kernels.
-    pub hypervisor: Kernel,
-    /// Its parameters after the lab's own, one each.
-    pub words: Vec<String>,
-}
 
 impl Under {
     /// Its whole command line.

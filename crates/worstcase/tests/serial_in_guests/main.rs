@@ -18,3 +18,5 @@ mod rtla;
 mod starved;
 mod tune;
 mod ways;
+#[cfg(target_arch = "x86_64")]
+mod xen;

@@ -49,3 +49,5 @@ mod tune;
 mod validator;
 mod wake_path;
 mod ways;
+#[cfg(target_arch = "x86_64")]
+mod xen;
