@@ -6,38 +6,30 @@ use std::time::Duration;
 
 use guest_tests::Guests;
 use record::Record;
-use record::ways::Ways;
 use sys::clock::Clock;
 
 use super::partition::PROGRAMS;
 
-const fn first_domain() -> Guests {
-    Guests::new("debian-6.1-amd64", "quiet").programs(PROGRAMS).under("xen-4.17-amd64")
-}
-/// Ways to do a task take a second CPU.
-static DOM0: Guests = first_domain().processors(2);
-static COUNTED: Guests = first_domain().in_instructions();
+/// In instruction time: one with two CPUs, in wall time, was seen to stall on a busy host.
+static DOM0: Guests =
+    Guests::new("debian-6.1-amd64", "quiet").programs(PROGRAMS).under("xen-4.17-amd64").in_instructions();
 
 #[test]
-fn every_row_of_ways_is_said_to_be_under_xen() {
+fn a_record_of_the_first_domain_names_xen() {
     DOM0.run(|| {
         let words =
-            ["ways", "--only", "fifo,xen", "--loads", "idle", "-D", "300ms", "--out", "out", "--json"];
-        let output = Command::new("worstcase").args(words).args(["--seed", "1"]).output().unwrap();
-        let ways: Ways = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-        let row = ways.ways.iter().find(|way| way.name == "xen").unwrap();
-        assert_eq!((row.why_not.clone(), row.figures.len()), (None, 1), "{row:?}");
-        let note = row.notes.iter().find(|note| note.starts_with("every row is under Xen 4.17.")).unwrap();
-        assert!(note.contains("PV, the first domain"), "{note}");
-        let record: Record = record::store::load("out/xen".as_ref()).unwrap();
+            ["bench", "--loads", "idle", "-D", "300ms", "--warm-up", "0s", "--seed", "1", "--out", "out"];
+        let output = Command::new("worstcase").args(words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let record: Record = record::store::load("out".as_ref()).unwrap();
         let machine = &record.header.machine;
         assert_eq!(machine.virtualization.value().map(String::as_str), Some("xen"));
-        assert!(machine.xen.value().unwrap().starts_with("Xen 4.17."), "{:?}", machine.xen);
+        let xen = machine.xen.value().unwrap();
+        assert!(xen.starts_with("Xen 4.17.") && xen.ends_with(", PV, the first domain"), "{xen}");
         let under = machine.lab.as_ref().unwrap().under.as_ref().unwrap();
         assert_eq!((&*under.command_line, under.image.0.len()), ("console=com1 com1=115200,8n1", 64));
         let series = &record.scenarios[0].series[0];
-        let due = series.observed.summary().count + series.missed().summary().count;
-        assert!(due >= 250, "{due} of 300");
+        assert_eq!(series.observed.summary().count + series.missed().summary().count, 300);
     });
 }
 
@@ -56,7 +48,7 @@ fn next_second() -> (u64, u64) {
 
 #[test]
 fn its_clock_goes_as_fast_as_the_machines() {
-    COUNTED.run(|| {
+    DOM0.run(|| {
         let begin = next_second();
         std::thread::sleep(Duration::from_secs(8));
         let end = next_second();

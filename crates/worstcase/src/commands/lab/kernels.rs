@@ -20,7 +20,7 @@ use failure::{Error, Result};
 #[command(after_help = "Examples:\n  \
     worstcase lab kernels fetch debian                 this release's kernel\n  \
     worstcase lab kernels fetch debian --flavour rt    with PREEMPT_RT\n  \
-    worstcase lab kernels fetch xen                    Debian's Xen: lab run --under\n  \
+    worstcase lab kernels fetch xen                    Debian's Xen, for --under\n  \
     worstcase lab kernels add mine --image bzImage     one of your own\n  \
     worstcase lab kernels list                         what is there")]
 pub struct Kernels {

@@ -204,6 +204,9 @@ mod tests {
         };
         assert_eq!(under("xen"), None);
         assert!(under("kvm").unwrap().contains("--under xen-"), "the lab has it");
+        let said = "Xen 4.17.7, PV, the first domain";
+        let machine = Machine { xen: record::Fact::Value(said.into()), ..Machine::default() };
+        assert!(Below::note(&machine).starts_with(&format!("every row is under {said}: ")));
     }
 
     #[test]
