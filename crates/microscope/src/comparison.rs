@@ -292,7 +292,8 @@ fn is_same(trace: &TraceCause, seen: &Cause) -> bool {
         culprit.split_once(" in ").map_or((None, culprit), |(function, of)| (Some(function), of));
     let of = of.rsplit_once(" [").map_or(of, |(name, _)| name);
     let is_its_thread = || thread(&seen.context).is_some_and(|name| name == of);
-    let is_it = || is_its_thread() && function.is_none_or(calls);
+    let is_it =
+        || is_its_thread() && function.is_none_or(|function| is_entered(function, seen) || calls(function));
     match trace.class {
         Class::Usual => is_usual(seen),
         Class::Rival => seen.class == Class::Rival && is_its_thread(),
@@ -304,6 +305,20 @@ fn is_same(trace: &TraceCause, seen: &Cause) -> bool {
         Class::IdleExit => is_idle(&seen.context),
         Class::Interrupt | Class::Nmi | Class::PageFault => seen.class == trace.class,
         Class::Host | Class::Throttling | Class::Migration | Class::Tracing | Class::Unknown => false,
+    }
+}
+
+/// What the trace says where a stack had no callers.
+const ANY_CALL: &str = "a system call";
+const ANY_CODE: &str = "the kernel";
+/// What system calls come by.
+const CALLS: [&str; 3] = ["do_syscall_64", "el0_svc", "invoke_syscall"];
+
+fn is_entered(function: &str, seen: &Cause) -> bool {
+    match function {
+        ANY_CALL => seen.path.iter().any(|called| CALLS.contains(&called.as_str())),
+        ANY_CODE => matches!(seen.context, Context::Thread { .. }),
+        _ => false,
     }
 }
 

@@ -111,6 +111,12 @@ fn code_that_is_not_preempted_anyway_may_have_the_count_against_it_too() {
 }
 
 #[test]
+fn a_system_call_is_one_only_where_one_was_made() {
+    assert!(beside(&hit(&right(), Class::PreemptionOff, "the kernel in dd [7]")).agrees);
+    assert!(!beside(&hit(&right(), Class::PreemptionOff, "a system call in dd [7]")).agrees);
+}
+
+#[test]
 fn what_the_trace_does_not_know_is_neither_right_nor_wrong() {
     let mut pieces = right();
     pieces[2].1 = Activity::Unknown { why: "no event says who ran".to_owned() };

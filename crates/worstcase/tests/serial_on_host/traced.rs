@@ -18,7 +18,7 @@ const CPU: CpuId = CpuId(0);
 /// How long a delay is, far more than what recording its stacks takes; in instructions.
 const HELD: u64 = MS;
 /// Of such a length.
-const SOCKETS: usize = 500;
+const SOCKETS: usize = 1_000;
 
 /// Makes delays of three sorts until the guest ends.
 #[test]
@@ -30,9 +30,9 @@ fn makes_delays() {
     let stop = &Stop::new(false);
     std::thread::scope(|scope| {
         let hog = ("the-hog", CPU, Some("99"));
-        injection::again_and_again(scope, stop, hog, 37 * MS, || Ok(injection::computing(HELD, stop)));
+        injection::again_and_again(scope, stop, hog, 127 * MS, || Ok(injection::computing(HELD, stop)));
         injection::again_and_again(scope, stop, ("the-runner", CPU, None), 41 * MS, calls);
-        injection::again_and_again(scope, stop, ("the-sender", CPU, None), 43 * MS, || {
+        injection::again_and_again(scope, stop, ("the-sender", CPU, None), 143 * MS, || {
             injection::one_datagram_for(SOCKETS)
         });
     });
