@@ -57,6 +57,7 @@ typedef struct {
     uint32_t burst;    /* events of a queue before rings and timers are looked at again; 1 gives the least bounds */
     uint32_t wait;     /* enum wr_wait */
     uint32_t watch;    /* 1: run and response times are measured */
+    uint32_t publish;  /* receives of a core that are kept for `worstcase guard --pid`; 0: none */
 } wr_config;
 
 /* What may arrive, how long it runs, by when it is done. */

@@ -40,6 +40,7 @@ pub struct CConfig {
     burst: u32,
     wait: u32,
     watch: u32,
+    publish: u32,
 }
 
 /// `wr_contract`
@@ -222,6 +223,7 @@ pub unsafe extern "C" fn wr_machine_new(config: *const CConfig) -> *mut Handle {
         bursts: [config.burst.clamp(1, 255) as u8; LEVELS],
         wait,
         watch: config.watch != 0,
+        publish: config.publish as usize,
         ..Config::default()
     };
     match Machine::new(config) {

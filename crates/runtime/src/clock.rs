@@ -71,6 +71,24 @@ impl Clock {
         matches!(self.source, Source::Simulated(_))
     }
 
+    /// What a process beside this one makes the same clock of: its kind, the counter's value at 0, and the multiplier.
+    pub(crate) fn parts(&self) -> (u64, u64, u64) {
+        match &self.source {
+            Source::Counter { base, multiplier } => (Self::COUNTER, *base, *multiplier),
+            Source::Library(_) | Source::Simulated(_) => (0, 0, 0),
+        }
+    }
+
+    const COUNTER: u64 = 1;
+
+    /// The clock that [`Clock::parts`] are of, where it is a counter; else one that shows another time.
+    pub(crate) fn of_parts(kind: u64, base: u64, multiplier: u64) -> Self {
+        let is_counter = kind == Self::COUNTER && multiplier > 0 && counter().is_some();
+        let source =
+            if is_counter { Source::Counter { base, multiplier } } else { Source::Library(Instant::now()) };
+        Self { source }
+    }
+
     /// The counter's value at `nanos`, for instructions that wait for it; none where the clock is no counter.
     pub fn counter_at(&self, nanos: u64) -> Option<u64> {
         let Source::Counter { base, multiplier } = &self.source else { return None };

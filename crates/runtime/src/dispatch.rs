@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::breakage::Breakage;
-use crate::contract::watch::{Fault, Report};
+use crate::contract::watch::Fault;
 use crate::event::{Chain, Event, Header};
 use crate::failure::Scope;
 use crate::group::{self, Fork};
 use crate::local::{Entered, free};
 use crate::model::{BATCH, Error, Kind, LEVELS, ObjectId, Order, QueueId, THREADS, Wait};
 use crate::queue::Parcel;
-use crate::state::{Core, Figures, Here, List, Local, NOTHING, Object, ObjectSlot, Shared, State, Visit};
+use crate::state::{Core, Here, List, Local, NOTHING, Object, ObjectSlot, Shared, State, Visit};
 use crate::wait;
 
 /// Parcels that a core takes from one ring before it looks further: the bound of one look is this times the rings.
@@ -99,6 +99,7 @@ impl Dispatcher {
             }
         };
         let local = owner.local();
+        local.publish_thread();
         let _here = Entered::new(local);
         let mut run = Run::new(local, limits);
         while catch_unwind(AssertUnwindSafe(|| run.go())).is_err() {
@@ -143,6 +144,7 @@ impl<'a> Run<'a> {
                 self.idle = 0;
             } else if self.local.bits.get() == 0 {
                 self.idle += 1;
+                self.local.account();
                 self.local.rest();
             }
         }
@@ -206,6 +208,7 @@ impl Local {
         // SAFETY: the work is borrowed by the job's owner alone, who waits.
         let work = unsafe { &mut *job.work };
         work(&Here { local: self });
+        self.accounted.set(0);
         job.done.store(true, Ordering::Release);
     }
 
@@ -241,6 +244,7 @@ impl Local {
                 self.unlink_first(level);
                 self.current.object.set(0);
                 self.threads.run(self, number as usize - self.lists.len());
+                self.accounted.set(0);
                 1
             }
         }
@@ -260,7 +264,8 @@ impl Local {
         self.current.queue.set(queue.0);
         let list = &self.lists[queue.index()];
         if shared.config.watch {
-            self.read_clock();
+            self.account();
+            self.begun.set(self.read_clock());
         }
         let batch = receiver.batch();
         if batch > 0 {
@@ -312,6 +317,7 @@ impl Local {
             self.enter_group(&event, group, 1, queue);
         }
         let here = Here { local: self };
+        self.publish_begin(queue);
         self.current.is_receiving.set(true);
         if is_bare {
             receiver.receive(&here, event, queue);
@@ -403,6 +409,7 @@ impl Local {
             self.current.order.set(Some((queue, position)));
             self.current.is_staging.set(true);
         }
+        self.publish_begin(queue);
         self.current.is_receiving.set(true);
         receiver.receive_many(&Here { local: self }, &mut events, queue);
         events.clear();
@@ -461,55 +468,14 @@ impl Local {
         0
     }
 
-    pub fn figures(&self, queue: QueueId) -> &Figures {
-        &self.shared().cores[self.me].figures[queue.index()]
-    }
-
-    /// Run and response time of the event that just ended: one reading of the clock, which begins the next event too.
-    #[inline(always)]
-    fn watch(&self, queue: QueueId, sent: u64, word: u64) {
-        let start = self.now.get();
-        let end = self.read_clock();
-        let figures = self.figures(queue);
-        add(&figures.events, 1);
-        let run = end - start;
-        raise(&figures.worst_run, run);
-        if sent > 0 {
-            let response = end.saturating_sub(sent);
-            raise(&figures.worst_response, response);
-            self.judge(queue, run, response, word);
-        }
-    }
-
-    #[inline]
-    fn judge(&self, queue: QueueId, run: u64, response: u64, word: u64) {
-        let Some(contract) = self.shared().queues[queue.index()].contract.get() else { return };
-        if run > contract.budget {
-            add(&self.figures(queue).overruns, 1);
-            self.report(Fault::Overrun, queue, word, run, contract.budget);
-        }
-        if response > contract.deadline {
-            add(&self.figures(queue).late, 1);
-            self.report(Fault::Late, queue, word, response, contract.deadline);
-        }
-    }
-
-    #[cold]
-    fn report(&self, fault: Fault, queue: QueueId, event: u64, took: u64, allowed: u64) {
-        let object = ObjectId(self.current.object.get().saturating_sub(1));
-        let report =
-            Report { fault, object, queue, event, core: self.me, time: self.now.get(), took, allowed };
-        if self.reports.push(report).is_err() {
-            add(&self.shared().cores[self.me].reports_lost, 1);
-        }
-    }
-
     /// The receive that panicked is over: its event was dropped by the unwinding, what it sent under an order is sent.
     #[cold]
     fn after_panic(&self, core: &Core) {
         core.panics.fetch_add(1, Ordering::Relaxed);
-        self.read_clock();
+        let end = self.read_clock();
         let queue = QueueId(self.current.queue.get());
+        self.publish_end((0, self.begun.get(), end), queue);
+        self.begun.set(end);
         if !self.shared().broken(Breakage::PanicHidden) {
             self.report(Fault::Panic, queue, 0, 0, 0);
             drop(self.fail(Error::Panic, Scope::Dispatch, None));
@@ -559,6 +525,8 @@ impl Local {
         let due = self.heap().next().unwrap_or(u64::MAX).saturating_sub(now);
         if is_idle && due > 0 && !self.shared().is_ending.load(Ordering::SeqCst) {
             wait::sleep(&core.asleep, due.min(SLEEP));
+            // It was not held up: it had nothing to do.
+            self.accounted.set(0);
         }
         core.asleep.store(0, Ordering::Relaxed);
     }
@@ -575,20 +543,6 @@ fn fetch(event: *mut Header) {
         _mm_prefetch::<_MM_HINT_ET0>(event.cast::<i8>().wrapping_add(size_of::<Header>()));
     }
     let _ = event;
-}
-
-/// Adds to a figure that one core writes.
-#[inline(always)]
-fn add(figure: &std::sync::atomic::AtomicU64, number: u64) {
-    figure.store(figure.load(Ordering::Relaxed) + number, Ordering::Relaxed);
-}
-
-/// Keeps the greatest.
-#[inline(always)]
-fn raise(figure: &std::sync::atomic::AtomicU64, value: u64) {
-    if value > figure.load(Ordering::Relaxed) {
-        figure.store(value, Ordering::Relaxed);
-    }
 }
 
 const _: () = assert!(NOTHING as usize > THREADS);

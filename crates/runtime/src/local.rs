@@ -419,6 +419,8 @@ pub fn new(
         },
         batch: Cell::new(Vec::with_capacity(BATCH)),
         now: Cell::new(0),
+        begun: Cell::new(0),
+        accounted: Cell::new(0),
         rounds: Cell::new(0),
         reports,
         wait: Cell::new(config.wait),

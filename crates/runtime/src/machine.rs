@@ -25,6 +25,7 @@ use crate::model::{
     QueueSpec, TimeoutId, Wait,
 };
 use crate::order::Window;
+use crate::published::Published;
 use crate::queue::{Parcel, Queue, Route, new_queues};
 use crate::ring::{Receiver, Sender, ring};
 use crate::state::{Core, Figures, Here, Job, Local, Machine, Shared, State, Visit, new_objects};
@@ -60,7 +61,8 @@ impl Machine {
     /// A machine and its cores. Nothing runs until somebody dispatches.
     ///
     /// # Errors
-    /// [`Error::NoSuchCore`] for 0 cores or more than [`MAX_CORES`].
+    /// [`Error::NoSuchCore`] for 0 cores or more than [`MAX_CORES`]; [`Error::NoRoom`] where there is no memory for
+    /// [`Config::publish`].
     pub fn new(config: Config) -> Result<(Self, Vec<Dispatcher>), Error> {
         Self::with_clock(config, Clock::of_this_machine())
     }
@@ -88,7 +90,15 @@ impl Machine {
         };
         let ends = receivers.into_iter().zip(senders).enumerate();
         let cores: Box<[Core]> = ends.map(|(me, (from, to))| core(me, from, to)).collect();
-        let shared = Arc::new(new_shared(config, clock, cores, outside, to_helper));
+        let published = match config.publish {
+            0 => None,
+            entries => Some(
+                Published::new((count, entries, config.objects, config.queues), &clock)
+                    .map_err(|_| Error::NoRoom)?,
+            ),
+        };
+        config.watch |= published.is_some();
+        let shared = Arc::new(new_shared(config, clock, cores, (outside, to_helper), published));
         shared.masks[0].store(u64::MAX >> (64 - count), Ordering::Release);
         for core in &shared.cores {
             if let Some(owner) = Owner::of(core) {
@@ -221,6 +231,7 @@ impl Machine {
         let level = spec.level.min(LEVELS as u8 - 1);
         let route = Route::new(spec.kind, level, home, spec.cores.0, spec.contract.is_some());
         place.route.store(route.0, Ordering::Release);
+        self.publish_queue(number, &spec.name);
         Ok(QueueId(number as u32))
     }
 
@@ -479,8 +490,8 @@ fn new_shared(
     config: Config,
     clock: Clock,
     cores: Box<[Core]>,
-    outside: Vec<Sender<Parcel>>,
-    to_helper: Vec<Receiver<Parcel>>,
+    (outside, to_helper): (Vec<Sender<Parcel>>, Vec<Receiver<Parcel>>),
+    published: Option<Published>,
 ) -> Shared {
     Shared {
         clock,
@@ -505,6 +516,7 @@ fn new_shared(
         to_helper: Mutex::new(Some(to_helper)),
         helpers: Mutex::default(),
         kept: Mutex::default(),
+        published,
         config,
     }
 }

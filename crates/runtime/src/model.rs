@@ -181,6 +181,9 @@ pub struct Config {
     pub wait: Wait,
     /// Whether each event's run and response time is read from the clock: two readings an event.
     pub watch: bool,
+    /// How many receives of each core are published for `worstcase guard`, as [`crate::published`] says; 0 publishes nothing.
+    /// Where it is more, `watch` is taken as true.
+    pub publish: usize,
     /// What dispatching costs and what the kernel takes: terms of each bound.
     pub overheads: crate::contract::Overheads,
 }
@@ -200,6 +203,7 @@ impl Default for Config {
             order: Order::Strict,
             wait: Wait::Spin,
             watch: true,
+            publish: 0,
             overheads: crate::contract::Overheads::default(),
         }
     }

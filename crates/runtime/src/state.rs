@@ -18,6 +18,7 @@ use crate::group::Fork;
 use crate::heap::Heap;
 use crate::model::{Config, Error, Kind, LEVELS, ObjectId, QueueId, Wait};
 use crate::order::Window;
+use crate::published::Published;
 use crate::queue::{Parcel, Queue, Route};
 use crate::ring::{Receiver, Sender};
 use crate::timeout::Timeout;
@@ -160,6 +161,10 @@ pub struct Local {
     pub batch: Cell<Vec<Event>>,
     /// The last reading of the clock.
     pub now: Cell<u64>,
+    /// When the receive that runs began: the end of the one before it in its burst.
+    pub begun: Cell<u64>,
+    /// Up to when it is known what this core did, where that is published.
+    pub accounted: Cell<u64>,
     pub rounds: Cell<u32>,
     pub reports: Sender<Report>,
     pub wait: Cell<Wait>,
@@ -263,6 +268,8 @@ pub struct Shared {
     pub helpers: Mutex<Vec<(QueueId, Work)>>,
     /// Kept alive with the machine: what C programs pass through.
     pub kept: Mutex<Vec<Box<dyn Any + Send>>>,
+    /// Where what runs is published, if it is.
+    pub published: Option<Published>,
 }
 
 /// What a helper queue does with an event: anything, blocking calls too.

@@ -102,7 +102,16 @@ pub const CAPABILITIES: [Capability; 21] = [
             "crates/worstcase/src/commands/lab/explain",
         ],
     },
-    Capability { name: "runtime and its C interface", paths: &["crates/runtime/", "crates/runtime-c/"] },
+    Capability {
+        name: "runtime and its C interface",
+        paths: &[
+            "crates/runtime/",
+            "crates/runtime-c/",
+            "crates/capture/src/guard",
+            "crates/explain/src/guard",
+            "crates/worstcase/src/commands/guard",
+        ],
+    },
     Capability {
         name: "lab and experiments: guests, trial, search, bisection, ladder",
         paths: &[

@@ -22,6 +22,9 @@ impl Machine {
         let slot = &self.shared.objects[place];
         drop(slot.object.set(object));
         drop(slot.name.set(name.to_owned()));
+        if let Some(published) = &self.shared.published {
+            published.object(place, name);
+        }
         slot.state.store(State::Created as u8, Ordering::Release);
         Ok(ObjectId(place as u32))
     }

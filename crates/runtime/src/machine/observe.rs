@@ -69,6 +69,18 @@ impl Machine {
         analysis::bound(&tasks, index, &self.shared.config.bursts, &self.shared.config.overheads).ok()
     }
 
+    /// Publishes a queue that was made, and what is promised of all: one more moves the bounds of the others.
+    pub(super) fn publish_queue(&self, number: usize, name: &str) {
+        let Some(published) = &self.shared.published else { return };
+        published.queue(number, name);
+        for (number, queue) in self.shared.queues.iter().enumerate() {
+            if let Some(contract) = queue.contract.get().filter(|_| queue.route().is_live()) {
+                let bound = self.bound_of(QueueId(number as u32)).map_or(0, |bound| bound.response);
+                published.limits(number, [contract.budget, contract.deadline, bound]);
+            }
+        }
+    }
+
     /// Contracts on a core. A parallel or ordered queue's events may all come to one core: it counts wholly on each.
     fn tasks_of(&self, core: usize) -> (Vec<Task>, Vec<usize>) {
         let on_core = |(number, queue): (usize, &Queue)| {
