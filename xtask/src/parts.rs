@@ -14,6 +14,8 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_in_guests", "explain::kernel_code_that_is_not_preempted"),
     ("serial_in_guests", "explain::preemption_that_was_off"),
     ("serial_in_guests", "explain::throttling"),
+    ("serial_in_guests", "guard::what_takes_a_core_is_named_on_6_12"),
+    ("serial_in_guests", "guard::what_takes_a_core_is_named_on_6_1_rt"),
     ("serial_in_guests", "guest::a_clock_that_is_set"),
     ("serial_in_guests", "guest::the_time_until_settings"),
     ("serial_in_guests", "injected"),

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod guard;
 mod hits;
 mod live;
 mod rings;
@@ -44,6 +45,7 @@ use trace::Symbols;
 use trace::live::{Form, Instance};
 use units::{Bytes, Nanos};
 
+pub use guard::Guard;
 use hits::Hits;
 pub use live::Live;
 use rings::Rings;

@@ -34,6 +34,7 @@ mod account;
 mod cause;
 pub mod cures;
 mod event;
+pub mod guard;
 mod overview;
 mod playback;
 mod stack;

@@ -170,6 +170,14 @@ fn threads_without_affinity(root: &SysRoot, pid: i32) -> impl Iterator<Item = Ta
     thread_ids(root, pid).into_iter().filter_map(move |tid| task(root, pid, tid))
 }
 
+/// Files without a name (memfd_create(2)) that a process has open and that are called `name`: their paths.
+pub fn memory_files(root: &SysRoot, pid: i32, name: &str) -> Vec<String> {
+    let directory = format!("/proc/{pid}/fd");
+    let target = format!("/memfd:{name} (deleted)");
+    let paths = root.numbered(&directory, "").into_iter().map(|number| format!("{directory}/{number}"));
+    paths.filter(|path| root.link(path).value().is_some_and(|link| *link == target)).collect()
+}
+
 /// The processes that stem from `pid`, by their first threads, parents before children. One whose parent is gone
 /// belongs to its new parent.
 pub fn descendants(root: &SysRoot, pid: i32) -> Vec<Task> {

@@ -154,6 +154,22 @@ impl Instance {
         self.write(&format!("events/{event}/enable"), "1")
     }
 
+    /// Has all events of a system recorded whose names begin so, where a filter lets them through. The filter is set once for the
+    /// system: set for each of 350 system calls, it would wait for a grace period of RCU each time.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn enable_all(&mut self, system: &str, beginning: &str, filter: &str) -> Result<()> {
+        let directory = self.directory.file(&format!("events/{system}"));
+        let names = match self.root.directories(&directory) {
+            Fact::Value(names) => names,
+            fact => return Err(Error::new("list", directory, fact.map(|_| ""))),
+        };
+        self.write(&format!("events/{system}/filter"), filter)?;
+        let wanted = names.iter().filter(|name| name.starts_with(beginning));
+        wanted.map(|name| format!("{system}/{name}")).try_for_each(|event| self.enable(&event, None))
+    }
+
     /// Has the events of a tracer shown, which the kernel records while that tracer runs.
     ///
     /// # Errors

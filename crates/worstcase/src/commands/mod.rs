@@ -11,6 +11,8 @@ mod echo;
 mod experiments;
 mod explain;
 mod found_experiment;
+#[cfg(target_has_atomic = "64")]
+mod guard;
 mod lab;
 mod load;
 mod measure;
@@ -119,6 +121,8 @@ enum Command {
     Cost(cost::CostCommand),
     Echo(echo::Echo),
     Explain(explain::Explain),
+    #[cfg(target_has_atomic = "64")]
+    Guard(guard::GuardCommand),
     Measure(Box<measure::Measure>),
     Monitor(monitor::Monitor),
     Lab(lab::Lab),
@@ -140,6 +144,8 @@ impl Command {
             Self::Bench(_) | Self::Check(_) | Self::Echo(_) | Self::Load(_) => true,
             Self::Measure(_) | Self::Monitor(_) | Self::Ways(_) => true,
             Self::Report(_) | Self::Samples(_) | Self::Schema(_) | Self::Snapshot(_) | Self::Why(_) => true,
+            #[cfg(target_has_atomic = "64")]
+            Self::Guard(_) => false,
             Self::Cost(_) | Self::Explain(_) | Self::Lab(_) | Self::Partition(_) | Self::Tune(_) => false,
         }
     }
@@ -154,6 +160,8 @@ impl Command {
             Self::Cost(cost) => cost.run(),
             Self::Echo(echo) => echo.run(),
             Self::Explain(explain) => explain.run(),
+            #[cfg(target_has_atomic = "64")]
+            Self::Guard(guard) => guard.run(),
             Self::Measure(measure) => measure.run(&means(), Some(below)),
             Self::Monitor(monitor) => monitor.run(),
             Self::Lab(lab) => lab.run(),

@@ -20,6 +20,7 @@ const FORMS: [(&str, &str); 28] = [
     ("extreme", "report --extreme --json"),
     ("explanations", "explain --json"),
     ("hit", "a line of explain --live --json"),
+    ("guard", "guard --json"),
     ("load", "load NAME --json"),
     ("loads", "load --list --json"),
     ("findings", "check --json"),

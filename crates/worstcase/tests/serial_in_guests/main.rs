@@ -6,6 +6,9 @@ mod explain;
 mod gpio;
 #[path = "../gpio_kernels/mod.rs"]
 mod gpio_kernels;
+mod guard;
+#[path = "../guarded/mod.rs"]
+mod guarded;
 mod guest;
 mod injected;
 #[path = "../injection/mod.rs"]

@@ -66,7 +66,7 @@ fn assert_sums(record: &Record) {
 }
 
 /// Instances of the trace that belong to the process.
-fn instances(process: u32) -> Vec<String> {
+pub fn instances(process: u32) -> Vec<String> {
     let names = std::fs::read_dir("/sys/kernel/tracing/instances");
     let names = names.into_iter().flatten().flatten().map(|entry| entry.file_name());
     let own = format!("worstcase-{process}-");

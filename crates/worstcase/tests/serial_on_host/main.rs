@@ -17,6 +17,9 @@ mod explain;
 #[path = "../gpio_kernels/mod.rs"]
 mod gpio_kernels;
 mod gpio_wires;
+mod guard;
+#[path = "../guarded/mod.rs"]
+mod guarded;
 #[path = "../injection/mod.rs"]
 mod injection;
 mod kernels;
