@@ -181,8 +181,8 @@ pub struct Config {
     pub wait: Wait,
     /// Whether each event's run and response time is read from the clock: two readings an event.
     pub watch: bool,
-    /// How many receives of each core are published for `worstcase guard`, as [`crate::published`] says; 0 publishes nothing.
-    /// Where it is more, `watch` is taken as true.
+    /// How many receives of each core are published for `worstcase guard`, as [`crate::published`] says: 2^20 at most, and `watch` is
+    /// taken as true then. 0 publishes nothing.
     pub publish: usize,
     /// What dispatching costs and what the kernel takes: terms of each bound.
     pub overheads: crate::contract::Overheads,

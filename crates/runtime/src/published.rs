@@ -41,8 +41,9 @@ const WRITTEN: usize = 1;
 const RUNNING: usize = 2;
 const SINCE: usize = 3;
 
-/// Objects, queues and entries at most that a reader believes.
-const MOST: u64 = 1 << 24;
+/// What a reader believes at most, who reads memory of any program: entries of a core, objects, queues.
+const MOST: [u64; 3] = [MOST_ENTRIES as u64, 1 << 16, 1 << 16];
+const MOST_ENTRIES: usize = 1 << 20;
 
 /// A core that did not look round for so long, with nothing to run meanwhile, was held up: ns.
 pub(crate) const GAP: u64 = 1_000;
@@ -91,6 +92,7 @@ impl Published {
         (cores, entries, objects, queues): (usize, usize, usize, usize),
         clock: &Clock,
     ) -> sys::Result<Self> {
+        let entries = entries.min(MOST_ENTRIES);
         let layout = Layout { cores, entries, objects, queues };
         let (words, file) = SharedWords::create(layout.words())?;
         words.touch();
@@ -222,8 +224,9 @@ impl Reader {
         let [magic, cores, entries, objects, queues, kind, base, multiplier, zero, ..] = head[..] else {
             return Ok(None);
         };
+        let counts = [entries, objects, queues];
         let is_sane =
-            cores <= MAX_CORES as u64 && [entries, objects, queues].iter().all(|count| *count <= MOST);
+            cores <= MAX_CORES as u64 && counts.iter().zip(MOST).all(|(count, most)| *count <= most);
         if magic != MAGIC || !is_sane || entries == 0 {
             return Ok(None);
         }
@@ -301,7 +304,7 @@ impl Reader {
         let (from, to) = (self.read[core], self.written(core)?);
         let ring = words(&self.file, self.layout.core(core) + CORE, entries * ENTRY)?;
         // The place of the next one may have been written to already.
-        let whole = (self.written(core)? + 1).saturating_sub(entries as u64);
+        let whole = self.written(core)?.saturating_add(1).saturating_sub(entries as u64);
         let first = from.max(whole).min(to);
         for number in first..to {
             let place = (number % entries as u64) as usize * ENTRY;

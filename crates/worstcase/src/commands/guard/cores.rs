@@ -113,9 +113,10 @@ impl Cores {
         named(&self.queues, number, "queue")
     }
 
-    /// The CPUs that they may run on.
-    pub fn cpus(&self) -> CpuList {
-        self.cores.iter().flat_map(|core| core.task.cpus.iter()).collect()
+    /// The CPUs that they may run on; all, where that cannot be read.
+    pub fn cpus(&self, online: &CpuList) -> CpuList {
+        let cpus: CpuList = self.cores.iter().flat_map(|core| core.task.cpus.iter()).collect();
+        if cpus.is_empty() { online.clone() } else { cpus }
     }
 
     pub fn in_words(&self) -> String {

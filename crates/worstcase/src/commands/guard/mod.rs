@@ -62,8 +62,8 @@ impl GuardCommand {
             None => Cores::of_threads(&root, &self.tid)?,
         };
         // Elsewhere if that may be, so that the looking is not seen.
-        let cpus = cores.cpus();
         let online = machine::machine(&root).cpus.online;
+        let cpus = cores.cpus(&online);
         let _ = sys::schedule::set_affinity(0, &online.difference(&cpus));
         let mut guard = Guard::begin(&cores.tids(), &cpus)?;
         let mut charges = Charges::of(cores.len());
