@@ -12,7 +12,7 @@ use failure::{Error, Result};
 const SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Each form: its name, and what has it.
-const FORMS: [(&str, &str); 28] = [
+const FORMS: [(&str, &str); 29] = [
     ("record", "record.json; bench and report print it with --json, measure in its last line as `record`"),
     ("figures", "the field `figures` of a record that is printed"),
     ("journal", "a line of journal.ndjson"),
