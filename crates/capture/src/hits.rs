@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use record::{Class, Hit};
-use units::Nanos;
+use units::{InOrder, Nanos};
 
 /// At most so many, the worst first: by what they would have been had nothing been recorded. Recording takes about as much of
 /// each, but for the first ones on a CPU.
@@ -38,7 +38,7 @@ impl Hits {
     pub fn finish(mut self) -> (Vec<Hit>, u64) {
         let all = self.kept.len();
         self.kept.retain(|hit| !is_own(hit));
-        self.kept.sort_by_key(|hit| Reverse(hit.latency));
+        self.kept.order_by_key(|hit| Reverse(hit.latency));
         let left_out = all - self.kept.len();
         (self.kept, left_out as u64)
     }

@@ -11,7 +11,7 @@ use crate::machine::begins;
 use crate::stream::{Stream, Window};
 use crate::symbols::Symbols;
 
-/// Events are recorded a way before or behind what they tell of: on the way into an interrupt and out of it, and before a switch that
+/// Events are recorded a way before or behind what they report: on the way into an interrupt and out of it, and before a switch that
 /// takes a thousand instructions more. A piece that is shorter than this may lie wholly on such a way.
 pub const SHORT: Nanos = Nanos(2_000);
 
