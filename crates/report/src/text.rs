@@ -47,7 +47,7 @@ pub(crate) fn longest(lengths: impl Iterator<Item = Nanos>, most: usize) -> Vec<
 }
 
 /// Without control characters: a host name or a program's message must not command the terminal.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     printable::line(text).into_owned()
 }
 
@@ -69,7 +69,7 @@ pub fn clip(text: &str, width: usize) -> String {
 }
 
 /// As [`clip`], from the middle: names that differ at an end still do.
-pub(crate) fn clip_inside(text: &str, width: usize) -> String {
+pub fn clip_inside(text: &str, width: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= width || width < 3 {
         return clip(text, width);

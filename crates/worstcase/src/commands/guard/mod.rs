@@ -91,10 +91,12 @@ impl GuardCommand {
         let seen = Seen::of(&mut guard, &mut charges, &cores, start);
         // Before anything is shown: who reads it finds no instance.
         drop(guard);
-        output::final_data(&match self.json {
-            true => serde_json::to_string_pretty(&seen).unwrap_or_default() + "\n",
-            false => text::text(&seen, &output::style(Stream::Output)),
-        })?;
+        if self.json {
+            let json = serde_json::to_string_pretty(&seen).map_err(|error| Error::new(error, ""))?;
+            output::final_data(&(json + "\n"))?;
+        } else {
+            output::final_data(&text::text(&seen, &output::style(Stream::Output)))?;
+        }
         let is_late = !seen.excesses.is_empty() || seen.cores.iter().any(SeenCore::is_over);
         Ok(ExitCode::from(if is_late { 1 } else { u8::from(!seen.lost.is_empty()) * 3 }))
     }

@@ -137,6 +137,11 @@ impl Seen {
 }
 
 impl SeenCore {
+    /// Whether its program says what it runs.
+    pub fn is_published(&self) -> bool {
+        self.core.is_some()
+    }
+
     /// Whether what it runs has run for longer than it may.
     pub fn is_over(&self) -> bool {
         let limit = self.running.as_ref().and_then(|running| Some((running.time, running.budget?)));
@@ -158,7 +163,7 @@ fn core(guard: &mut Guard, charges: &Charges, cores: &Cores, (place, now): (usiz
             };
             let is_timed = row.time > Nanos::ZERO;
             let time = |time: Nanos| is_timed.then_some(time);
-            let (what, number) = (takings.name(what), row.number);
+            let (what, number) = (ours(takings.name(what)), row.number);
             SeenTaken { what, whose, object, number, time: time(row.time), longest: time(row.worst) }
         })
         .collect();
@@ -185,6 +190,12 @@ fn core(guard: &mut Guard, charges: &Charges, cores: &Cores, (place, now): (usiz
         running,
         name: one.name(is_published),
     }
+}
+
+/// Says so where it is this command that took the CPU: there was no other one for it.
+fn ours(what: String) -> String {
+    let own = format!(" [{}]", std::process::id());
+    if what.starts_with("thread ") && what.ends_with(&own) { what + ", this command" } else { what }
 }
 
 fn excess(
@@ -223,4 +234,70 @@ fn lost(guard: &Guard, cores: &Cores) -> Vec<String> {
     let of_cores = (overwritten > 0)
         .then(|| format!("{receives} overwritten before they were read: Config::publish wants more"));
     of_trace.into_iter().chain(of_cores).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::guard::text;
+
+    #[test]
+    fn names_of_programs_do_nothing_to_a_terminal() {
+        let name = || "\u{1b}[2Jevil\u{202e}".to_owned();
+        let time = Nanos(5_000);
+        let core = SeenCore {
+            core: Some(0),
+            thread: name(),
+            tid: 7,
+            cpus: "1".to_owned(),
+            taken: vec![SeenTaken {
+                what: name(),
+                whose: "object",
+                object: Some(name()),
+                number: 1,
+                time: Some(time),
+                longest: Some(time),
+            }],
+            objects: vec![SeenObject { object: name(), receives: 1, longest: time }],
+            running: Some(SeenRunning { object: name(), queue: name(), time, budget: None }),
+            name: name(),
+        };
+        let part = || SeenPart { name: name(), time };
+        let excess = SeenExcess {
+            core: 0,
+            object: name(),
+            queue: name(),
+            at: time,
+            exceeded: "run",
+            took: time,
+            allowed: time,
+            own: time,
+            taken: vec![part()],
+            before: vec![part()],
+            is_partial: true,
+        };
+        let seen = Seen {
+            schema_version: 1,
+            time,
+            clock_doubt: None,
+            cores: vec![core],
+            excesses: vec![excess],
+            more_excesses: 0,
+            lost: Vec::new(),
+            absent: Vec::new(),
+        };
+        let text = text::text(&seen, &report::Style::default());
+        assert!(text.contains("evil") && !text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn this_command_is_named_as_such() {
+        let own = std::process::id();
+        assert_eq!(
+            ours(format!("thread worstcase [{own}]")),
+            format!("thread worstcase [{own}], this command")
+        );
+        assert_eq!(ours("thread worstcase [0]".to_owned()), "thread worstcase [0]");
+    }
 }

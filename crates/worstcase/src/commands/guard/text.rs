@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use report::Style;
+use report::text::{clip_inside, count_of, harmless};
 use units::Nanos;
 
 use super::seen::{Seen, SeenExcess, SeenPart};
@@ -10,6 +11,8 @@ use super::seen::{Seen, SeenExcess, SeenPart};
 /// Rows and excesses that are shown; JSON has all.
 const ROWS: usize = 40;
 const EXCESSES: usize = 10;
+/// Columns of a name, so that a row without the longest names fits 80.
+const NAME: usize = 38;
 
 /// A time with its unit.
 fn length(time: Nanos) -> String {
@@ -25,17 +28,25 @@ pub fn text(seen: &Seen, style: &Style) -> String {
     for core in &seen.cores {
         let taken = core.taken.iter().filter(|row| !row.is_waiting()).filter_map(|row| row.time);
         let taken: u64 = taken.map(|time| time.0).sum();
-        let _ = writeln!(text, "{}: {} taken in {}", core.name, length(Nanos(taken)), length(seen.time));
+        let name = harmless(&core.name);
+        let _ = writeln!(text, "{name}: {} taken in {}", length(Nanos(taken)), length(seen.time));
         let mut line = |what: &str, number: &str, time: &str, longest: &str, whose: &str| {
-            let _ = writeln!(text, "  {what:<44} {number:>8} {time:>10} {longest:>10}  {whose}");
+            let what = clip_inside(&harmless(what), NAME);
+            let row = format!("  {what:<NAME$} {number:>8} {time:>10} {longest:>10}  {whose}");
+            let _ = writeln!(text, "{}", row.trim_end());
         };
         if !core.taken.is_empty() {
-            line("what took the CPU", "times", "in all", "longest", "from");
+            let from = if core.is_published() { "from" } else { "" };
+            line("what took the CPU", "times", "in all", "longest", from);
         }
         let shown = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), length);
         for row in core.taken.iter().take(ROWS) {
             let whose = if row.is_waiting() { "waiting" } else { row.whose };
-            let whose = row.object.clone().unwrap_or_else(|| format!("({whose})"));
+            let whose = match &row.object {
+                Some(object) => harmless(object),
+                None if core.is_published() => format!("({whose})"),
+                None => String::new(),
+            };
             line(&row.what, &row.number.to_string(), &shown(row.time), &shown(row.longest), &whose);
         }
         if !core.objects.is_empty() {
@@ -45,14 +56,15 @@ pub fn text(seen: &Seen, style: &Style) -> String {
             line(&row.object, &row.receives.to_string(), "", &length(row.longest), "");
         }
         if let Some(running) = &core.running {
-            let (object, time) = (&running.object, length(running.time));
-            let _ = writeln!(text, "  {object} (queue {}) has run for {time} and is not done", running.queue);
+            let [object, queue] = [&running.object, &running.queue].map(|name| harmless(name));
+            let time = length(running.time);
+            let _ = writeln!(text, "  {object} (queue {queue}) has run for {time} and is not done");
         }
         text.push('\n');
     }
     let number = seen.excesses.len() as u64 + seen.more_excesses;
     if number > 0 {
-        let _ = writeln!(text, "Longer than promised: {}", report::text::count_of(number, "event"));
+        let _ = writeln!(text, "Longer than promised: {}", count_of(number, "event"));
         seen.excesses.iter().take(EXCESSES).for_each(|excess| text += &one(excess));
         text.push('\n');
     }
@@ -67,13 +79,14 @@ pub fn text(seen: &Seen, style: &Style) -> String {
 }
 
 fn one(excess: &SeenExcess) -> String {
-    let SeenExcess { object, queue, core, .. } = excess;
+    let [object, queue] = [&excess.object, &excess.queue].map(|name| harmless(name));
+    let core = excess.core;
     let (took, allowed) = (length(excess.took), length(excess.allowed));
     let what = if excess.exceeded == "run" { "ran" } else { "was done after" };
     let at = length(excess.at);
     let mut text = format!("  {object} (queue {queue}, core {core}) {what} {took} of {allowed}, at {at}:\n");
     let mut line = |time: Nanos, name: &str| {
-        let _ = writeln!(text, "    {:>10}  {name}", length(time));
+        let _ = writeln!(text, "    {:>10}  {}", length(time), harmless(name));
     };
     let of = |part: &SeenPart, words: &str| (part.time, format!("{}{words}", part.name));
     let before = excess.before.iter().map(|part| of(part, ", before it"));
