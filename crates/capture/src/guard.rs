@@ -2,10 +2,11 @@
 
 use explain::guard::Takings;
 use failure::{Error, Result};
+use sys::clock::Clock;
 use sysroot::SysRoot;
 use trace::live::{Form, Instance};
 use trace::{Item, Losses, Symbols};
-use units::{CpuId, CpuList};
+use units::{CpuId, CpuList, Nanos};
 
 use crate::RING;
 
@@ -14,16 +15,17 @@ use crate::RING;
 enum Of {
     /// Those of the threads, and of interrupts on top of them.
     Threads,
-    /// Of whatever runs on their CPUs.
-    Cpus,
+    /// Of whatever runs on any CPU: a thread may be moved.
+    Any,
     /// Of the threads, which are woken by others.
     Woken,
 }
 
 /// An event, whose it is wanted of, and what is not seen without it.
-const EVENTS: [(&str, Of, &str); 33] = [
-    ("sched/sched_switch", Of::Cpus, "other threads"),
+const EVENTS: [(&str, Of, &str); 34] = [
+    ("sched/sched_switch", Of::Any, "other threads"),
     ("sched/sched_waking", Of::Woken, "who delays a thread that is woken"),
+    ("sched/sched_migrate_task", Of::Woken, "where a thread goes that is moved"),
     ("raw_syscalls/sys_enter", Of::Threads, "system calls"),
     ("raw_syscalls/sys_exit", Of::Threads, "system calls"),
     ("exceptions/page_fault_user", Of::Threads, "page faults"),
@@ -83,8 +85,7 @@ impl Guard {
             let all: Vec<String> = tids.iter().map(|tid| format!("{field} == {tid}")).collect();
             all.join(" || ")
         };
-        let on: Vec<String> = cpus.iter().map(|cpu| format!("CPU == {cpu}")).collect();
-        let (threads, woken, on) = (any("common_pid"), any("pid"), on.join(" || "));
+        let (threads, woken) = (any("common_pid"), any("pid"));
         let mut absent = Vec::new();
         // Their names; how long they took is in raw_syscalls, which has all of them.
         if instance.enable_all("syscalls", "sys_enter_", &threads).is_err() {
@@ -92,11 +93,11 @@ impl Guard {
         }
         for (event, of, without) in EVENTS {
             let filter = match of {
-                Of::Threads => &threads,
-                Of::Cpus => &on,
-                Of::Woken => &woken,
+                Of::Threads => Some(threads.as_str()),
+                Of::Any => None,
+                Of::Woken => Some(woken.as_str()),
             };
-            let is_there = instance.has(event) && instance.enable(event, Some(filter)).is_ok();
+            let is_there = instance.has(event) && instance.enable(event, filter).is_ok();
             if !is_there && !without.is_empty() && !absent.contains(&without) {
                 absent.push(without);
             }
@@ -118,6 +119,7 @@ impl Guard {
     /// # Errors
     /// What the kernel answered.
     pub fn start(&mut self) -> Result<()> {
+        self.takings.begin(Nanos(Clock::Monotonic.now()));
         self.instance.write("tracing_on", "1").map_err(Error::from)
     }
 
@@ -130,7 +132,8 @@ impl Guard {
         let mut see = |item: &Item<'_>| match item {
             Item::Event(event) => takings.see(event, symbols),
             // Another CPU's are not about these threads.
-            Item::Lost(one) if one.cpu.is_some_and(|cpu: CpuId| !cpus.contains(cpu)) => {}
+            Item::Lost(one)
+                if one.cpu.is_some_and(|cpu: CpuId| !cpus.contains(cpu) && !takings.is_on(cpu)) => {}
             Item::Lost(one) => {
                 lost.add(one);
                 takings.lose(one.cpu);

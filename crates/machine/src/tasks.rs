@@ -129,6 +129,13 @@ pub fn start_of_living(root: &SysRoot, tid: i32) -> Option<u64> {
     parse_stat(tid, stat.value()?).filter(|_| !has_ended).map(|task| task.start)
 }
 
+/// Whether a thread runs or waits for nothing but a CPU; none where there is no such thread.
+pub fn is_ready(root: &SysRoot, tid: i32) -> Option<bool> {
+    let stat = root.read(&format!("/proc/{tid}/stat"));
+    let (_, after_name) = stat.value()?.rsplit_once(") ")?;
+    Some(after_name.starts_with('R'))
+}
+
 /// How often a thread was given a CPU since it began; none where there is no such thread, or the kernel does not count
 /// (CONFIG_SCHED_INFO).
 pub fn runs(root: &SysRoot, tid: i32) -> Option<u64> {
@@ -168,6 +175,15 @@ pub fn threads(root: &SysRoot, pid: i32) -> Vec<Task> {
 
 fn threads_without_affinity(root: &SysRoot, pid: i32) -> impl Iterator<Item = Task> {
     thread_ids(root, pid).into_iter().filter_map(move |tid| task(root, pid, tid))
+}
+
+/// The first PID namespace: `PROC_PID_INIT_INO` of include/linux/proc_ns.h.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Whether ids of threads in `/proc` are those of the kernel's trace. In a container, whose `/proc` is of another PID namespace than the
+/// first, they are others (pid_namespaces(7)). None where that cannot be read.
+pub fn ids_are_the_traces(root: &SysRoot) -> Option<bool> {
+    root.link("/proc/1/ns/pid").value().map(|link| link == FIRST_NAMESPACE)
 }
 
 /// Files without a name (memfd_create(2)) that a process has open and that are called `name`: their paths.

@@ -31,6 +31,8 @@ pub enum What {
     Nmi(String),
     /// Something whose beginning is not in the trace.
     Unseen,
+    /// It was not on the CPU when the looking began, and from then on.
+    Before,
 }
 
 /// Something that took the CPU.
@@ -66,6 +68,8 @@ struct Thread {
     runs: Option<bool>,
     /// Whether it waits for nothing.
     ready: bool,
+    /// Whether an event named it.
+    is_seen: bool,
     open: Vec<Open>,
     /// When its last page fault was, if nothing came after it.
     fault: Option<Nanos>,
@@ -75,6 +79,8 @@ struct Thread {
 #[derive(Debug, Default)]
 pub struct Takings {
     threads: Vec<Thread>,
+    /// When the looking began.
+    began: Nanos,
     /// Who runs on a CPU.
     running: BTreeMap<CpuId, Task>,
     /// Names of system calls, by number.
@@ -92,6 +98,36 @@ impl Takings {
     pub fn of(tids: &[i32]) -> Self {
         let threads = tids.iter().map(|tid| Thread { tid: *tid, ..Thread::default() }).collect();
         Self { threads, ..Self::default() }
+    }
+
+    /// The looking begins.
+    pub fn begin(&mut self, at: Nanos) {
+        self.began = at;
+    }
+
+    /// The looking ends: what has no end yet is counted up to now. A thread that no event named was off the CPU all the time if
+    /// `is_off` says so; else it ran.
+    pub fn finish(&mut self, at: Nanos, is_off: impl Fn(i32) -> bool) {
+        for core in 0..self.threads.len() {
+            let Thread { tid, is_seen, runs, .. } = self.threads[core];
+            if !is_seen && is_off(tid) {
+                self.push_before(core, at);
+            }
+            // What was on top of a thread when its events were lost is not known.
+            while runs.is_some() && !self.threads[core].open.is_empty() {
+                self.end_at(core, at, |_| true);
+            }
+        }
+    }
+
+    fn push_before(&mut self, core: usize, at: Nanos) {
+        let (from, own) = (self.began, Nanos(at.0.saturating_sub(self.began.0)));
+        self.done.push(Taking { core, from, to: at, own, what: What::Before });
+    }
+
+    /// Whether a thread ran on a CPU last.
+    pub fn is_on(&self, cpu: CpuId) -> bool {
+        self.threads.iter().any(|thread| thread.cpu == Some(cpu))
     }
 
     /// Goes on by one event.
@@ -118,6 +154,12 @@ impl Takings {
                 });
             }
             "sys_exit" => self.end(event.task, at, |what| matches!(what, What::Call(..))),
+            "sched_migrate_task" => {
+                let number = |field| event.signed(field).and_then(|number| i32::try_from(number).ok());
+                if let Some((tid, cpu)) = number("pid").zip(number("dest_cpu")) {
+                    self.migrate(tid, u32::try_from(cpu).ok().map(CpuId), at);
+                }
+            }
             _ => {
                 let known = Event::of(event, symbols);
                 let slept = is_switch && sleeps(event);
@@ -128,7 +170,7 @@ impl Takings {
 
     fn see_kind(&mut self, Event { at, cpu, task, kind }: Event, slept: bool) {
         match kind {
-            Kind::Switch { previous, next } => self.switch(cpu, at, (previous.tid, slept), next),
+            Kind::Switch { previous, next } => self.switch(cpu, at, (previous, slept), next),
             Kind::Waking(woken) => self.wake(woken.tid, at),
             Kind::PageFault => {
                 let on = |thread: &mut Thread, done: &mut Vec<(Nanos, Nanos, u64, What)>| {
@@ -189,6 +231,7 @@ impl Takings {
                 }
                 let thread = &mut self.threads[core];
                 (thread.cpu, thread.runs, thread.ready) = (Some(cpu), Some(true), true);
+                thread.is_seen = true;
             } else if thread.runs == Some(true) && thread.cpu == Some(cpu) && !is_switch {
                 // Another one runs where this one was: the switch is missing.
                 self.unseen += 1;
@@ -198,10 +241,11 @@ impl Takings {
         }
     }
 
-    fn switch(&mut self, cpu: CpuId, at: Nanos, (previous, slept): (i32, bool), next: Task) {
+    fn switch(&mut self, cpu: CpuId, at: Nanos, (previous, slept): (Task, bool), next: Task) {
         for core in 0..self.threads.len() {
             let thread = &mut self.threads[core];
-            if thread.tid == previous {
+            thread.rename(&previous);
+            if thread.tid == previous.tid {
                 if thread.runs == Some(false) {
                     self.unseen += 1;
                     self.back(core, at);
@@ -221,9 +265,12 @@ impl Takings {
             } else if thread.tid == next.tid {
                 if thread.runs == Some(false) {
                     self.back(core, at);
+                } else if !thread.is_seen {
+                    self.push_before(core, at);
                 }
                 let thread = &mut self.threads[core];
                 (thread.cpu, thread.runs, thread.ready) = (Some(cpu), Some(true), true);
+                thread.is_seen = true;
             } else if thread.runs == Some(false) && thread.cpu == Some(cpu) && thread.ready {
                 self.end_at(core, at, is_other);
                 self.threads[core].begin(other(&next), at);
@@ -246,6 +293,22 @@ impl Takings {
                 if let Some(task) = runs.filter(|task| task.tid != 0) {
                     thread.begin(other(task), at);
                 }
+            }
+        }
+    }
+
+    /// A thread that does not run goes to another CPU: from now on it waits for who runs there.
+    fn migrate(&mut self, tid: i32, cpu: Option<CpuId>, at: Nanos) {
+        for core in 0..self.threads.len() {
+            if self.threads[core].tid != tid || self.threads[core].runs != Some(false) {
+                continue;
+            }
+            self.end_at(core, at, is_other);
+            let there = cpu.and_then(|cpu| self.running.get(&cpu)).filter(|task| task.tid != 0).map(other);
+            let thread = &mut self.threads[core];
+            thread.cpu = cpu;
+            if let Some(other) = there.filter(|_| thread.ready) {
+                thread.begin(other, at);
             }
         }
     }
@@ -338,11 +401,22 @@ impl Takings {
             What::Softirq(name) => format!("softirq {name}"),
             What::Nmi(handler) => format!("NMI {handler}"),
             What::Unseen => "not in the trace".to_owned(),
+            What::Before => "off the CPU since before the guard".to_owned(),
         }
     }
 }
 
 impl Thread {
+    /// A thread that had the CPU has the name with which it gives way: it may have executed another program meanwhile.
+    fn rename(&mut self, task: &Task) {
+        for open in &mut self.open {
+            match &mut open.what {
+                What::Thread(name, tid) if *tid == task.tid => name.clone_from(&task.name),
+                _ => {}
+            }
+        }
+    }
+
     fn forget_call(&mut self) {
         let Some(place) = self.open.iter().rposition(|open| matches!(open.what, What::Call(..))) else {
             return;

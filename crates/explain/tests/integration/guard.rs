@@ -7,7 +7,13 @@ use units::{CpuId, Nanos};
 
 /// Of thread 7 on CPU 1; a line has its time in us, who runs, and what happens.
 fn takings(lines: &[(u64, &str, &str)]) -> (Vec<(String, u64, u64)>, u64) {
+    taken_until(None, lines)
+}
+
+/// Of a guard that begins at 1.000000 and ends at a time, when thread 7 is off the CPU.
+fn taken_until(end: Option<u64>, lines: &[(u64, &str, &str)]) -> (Vec<(String, u64, u64)>, u64) {
     let mut takings = Takings::of(&[7]);
+    takings.begin(Nanos(1_000_000_000));
     for (at, task, what) in lines {
         if *what == "LOST" {
             takings.lose(Some(CpuId(1)));
@@ -16,6 +22,9 @@ fn takings(lines: &[(u64, &str, &str)]) -> (Vec<(String, u64, u64)>, u64) {
         let line = format!("  {task} [001] d 1.{at:06}: {what}");
         let Some(Item::Event(event)) = text::parse(&line) else { panic!("{line}") };
         takings.see(&event, &Symbols::default());
+    }
+    if let Some(end) = end {
+        takings.finish(Nanos(1_000_000_000 + 1_000 * end), |tid| tid == 7);
     }
     let all = takings.take();
     let words = |taking: &Taking| {
@@ -111,6 +120,52 @@ fn a_thread_that_is_ready_and_has_no_rival_was_throttled() {
     let out = OUT.replace("next_comm=hog next_pid=9", "next_comm=swapper/1 next_pid=0");
     let lines = [(0, "core-7", out.as_str()), (50_000, "<idle>-0", FROM_IDLE)];
     assert_eq!(named(&lines), [row("nothing ran: throttled", 50_000, 50_000)]);
+}
+
+#[test]
+fn what_began_before_and_what_does_not_end_is_counted() {
+    let until = |lines: &[(u64, &str, &str)]| taken_until(Some(10_000), lines).0;
+    assert_eq!(until(&[]), [row("off the CPU since before the guard", 10_000, 10_000)]);
+    let back = [(4_000, "hog-9", BACK)];
+    assert_eq!(until(&back), [row("off the CPU since before the guard", 4_000, 4_000)]);
+    let asleep = [(1_000, "core-7", "sys_enter: NR 0 (1, 2)"), (1_010, "core-7", SLEEPS)];
+    assert_eq!(until(&asleep), [row("system call 0, slept", 9_000, 9_000)]);
+    let out = [(1_000, "core-7", "sys_enter: NR 0 (1, 2)"), (1_010, "core-7", OUT)];
+    assert_eq!(until(&out), [row("thread hog [9]", 8_990, 8_990), row("system call 0", 9_000, 10)]);
+    // It ran, and what happens to it says so.
+    assert_eq!(until(&[(5, "core-7", "sys_exit: NR 0 = 8")]), []);
+}
+
+#[test]
+fn another_thread_has_the_name_with_which_it_gives_way() {
+    let renamed = BACK.replace("prev_comm=hog", "prev_comm=rival");
+    assert_eq!(
+        named(&[(0, "core-7", OUT), (5_000, "hog-9", &renamed)]),
+        [row("thread rival [9]", 5_000, 5_000)]
+    );
+}
+
+#[test]
+fn a_thread_that_is_moved_waits_for_who_runs_where_it_goes() {
+    let mut takings = Takings::of(&[7]);
+    let events = [
+        (0, "core-7", 1, OUT.replace("next_comm=hog next_pid=9", "next_comm=migration/1 next_pid=20")),
+        (1, "cat-11", 2, "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=cat next_pid=11 next_prio=120".to_owned()),
+        (10, "migration/1-20", 1, "sched_migrate_task: comm=core pid=7 prio=49 orig_cpu=1 dest_cpu=2".to_owned()),
+        // Where it was, nobody runs: it is not throttled.
+        (20, "migration/1-20", 1, SLEEPS.replace("prev_comm=core prev_pid=7", "prev_comm=migration/1 prev_pid=20")),
+        (300, "cat-11", 2, BACK.replace("prev_comm=hog prev_pid=9", "prev_comm=cat prev_pid=11")),
+    ];
+    for (at, task, cpu, what) in &events {
+        let line = format!("  {task} [{cpu:03}] d 1.{at:06}: {what}");
+        let Some(Item::Event(event)) = text::parse(&line) else { panic!("{line}") };
+        takings.see(&event, &Symbols::default());
+    }
+    let all = takings.take();
+    let words = |taking: &Taking| (takings.name(&taking.what), taking.own.0 / 1_000);
+    let rows: Vec<_> = all.iter().map(words).collect();
+    assert_eq!(rows, [("thread migration/1 [20]".to_owned(), 10), ("thread cat [11]".to_owned(), 290)]);
+    assert_eq!(takings.cpu(0), Some(CpuId(2)));
 }
 
 #[test]
@@ -243,6 +298,7 @@ proptest! {
         ];
         let mut at = 0;
         let mut takings = Takings::of(&[7]);
+        takings.begin(Nanos(1_000_000_000));
         for (gap, kind, is_own) in events {
             at += gap;
             let task = if is_own { "core-7" } else { "hog-9" };
@@ -250,6 +306,7 @@ proptest! {
             let Some(Item::Event(event)) = text::parse(&line) else { panic!("{line}") };
             takings.see(&event, &Symbols::default());
         }
+        takings.finish(Nanos(1_000_000_000 + at * 1_000), |_| true);
         let own: u64 = takings.take().iter().map(|taking| taking.own.0).sum();
         prop_assert!(own <= at * 1_000, "{own} of {at} us");
     }

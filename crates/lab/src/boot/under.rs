@@ -59,10 +59,8 @@ pub(crate) fn check(guest: &Guest) -> Result<(), Error> {
         .hint("name a kernel for amd64"));
     }
     if let Some(device) = guest.devices.iter().find(|device| **device != Device::EduUio) {
-        return Err(Error::new(format!(
-            "--device {device} under {name} is another guest than the one it is for"
-        ))
-        .hint("only edu-uio was tried there"));
+        return Err(Error::new(format!("--device {device} was not tried under {name}"))
+            .hint("edu-uio alone was; run the kernel without --under for others"));
     }
     check_config(kernel, name)
 }
@@ -80,8 +78,7 @@ fn check_config(kernel: &Kernel, name: &str) -> Result<(), Error> {
     }
     if config.value_of("PREEMPT_RT") == "y" {
         return Err(Error::new(format!(
-            "{} hangs as the first domain of {name}: it is PREEMPT_RT, whose RCU asks for an interrupt by Xen's events \
-             without end",
+            "{} is PREEMPT_RT: such kernels hang while they boot as the first domain of {name}",
             kernel.name
         ))
         .hint("take a kernel without PREEMPT_RT; docs/lab.md says what was seen of 6.1 and 6.12"));
@@ -127,7 +124,8 @@ mod tests {
             refused(&|guest| guest.kernel.architecture = Architecture::Arm64).contains("and plain for arm64")
         );
         assert!(
-            refused(&|guest| guest.devices = vec![Device::Kvm]).starts_with("--device kvm under xen-4.17")
+            refused(&|guest| guest.devices = vec![Device::Kvm])
+                .starts_with("--device kvm was not tried under xen-4.17")
         );
         let no_hypervisor = |guest: &mut Guest| guest.under.as_mut().unwrap().hypervisor.hypervisor = false;
         assert!(refused(&no_hypervisor).ends_with("is a kernel, and no hypervisor"));
@@ -145,7 +143,7 @@ mod tests {
         std::fs::write(&config, "# CONFIG_XEN_DOM0 is not set\n").unwrap();
         assert!(check(&guest).unwrap_err().message.contains("CONFIG_XEN_DOM0 is not set"));
         std::fs::write(&config, "CONFIG_XEN_DOM0=y\nCONFIG_PREEMPT_RT=y\n").unwrap();
-        assert!(check(&guest).unwrap_err().message.contains("it is PREEMPT_RT"));
+        assert!(check(&guest).unwrap_err().message.contains("is PREEMPT_RT: such kernels hang"));
     }
 
     #[test]

@@ -53,6 +53,17 @@ struct Arguments {
     command: Command,
 }
 
+/// Refuses to watch threads by ids that are not those of the kernel's trace.
+fn check_ids(root: &sysroot::SysRoot) -> Result<()> {
+    if machine::tasks::ids_are_the_traces(root) != Some(false) {
+        return Ok(());
+    }
+    Err(Error::new(
+        "this is another PID namespace than the kernel's first one, as in a container: the trace has other ids of the same threads",
+        "run it outside of the container",
+    ))
+}
+
 /// What `worstcase` does with its arguments.
 pub fn main() -> ExitCode {
     match Arguments::try_parse_from(words_of(std::env::args_os())) {

@@ -22,7 +22,7 @@ const SOCKETS: usize = 1_000;
 
 /// Makes delays of three sorts until the guest ends.
 #[test]
-#[ignore = "what the guests of this file do beside bench"]
+#[ignore = "long: what the guests of this file do beside bench"]
 fn makes_delays() {
     if !lab_of_this_guest().is_some_and(|lab| lab.words.iter().any(|word| word == WORD)) {
         return;

@@ -31,7 +31,7 @@ pub fn fetch_xen(cache: &Cache, version: Option<&str>, progress: &mut Progress<'
     fetched.ok_or_else(|| {
         let name = version.map_or_else(|| META.to_owned(), package_name);
         Error::new(format!("Debian's package lists have no {name}"))
-            .hint("are Debian's archives among this machine's package sources?")
+            .hint("Debian has one hypervisor a release: leave --version out; or add Debian's archives to this machine's package sources")
     })
 }
 

@@ -81,6 +81,7 @@ impl Options {
 
     /// Watches until the time is up or a signal comes.
     pub fn watch(&self, json: bool) -> Result<()> {
+        super::super::check_ids(&SysRoot::live())?;
         let signals = Signals::take()?;
         let asked = self.asked()?;
         let of_tracer = self.beside.and_then(Tracer::waits).filter(|_| asked.0.is_empty());

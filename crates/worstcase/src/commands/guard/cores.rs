@@ -1,5 +1,7 @@
 //! The cores that are guarded: where they publish what they run, laid over the trace's clock.
 
+use std::collections::BTreeSet;
+
 use explain::guard::{Activation, Charges, Limits};
 use machine::tasks::{self, Task};
 use runtime::published::{Moment, Ran, Reader};
@@ -25,6 +27,8 @@ pub struct Core {
     known: Nanos,
     /// Activations that were overwritten before they were read.
     pub overwritten: u64,
+    /// When it was seen to have ended, on `CLOCK_MONOTONIC`.
+    pub ended: Option<Nanos>,
 }
 
 /// All of them.
@@ -44,8 +48,12 @@ pub struct Cores {
 impl Cores {
     /// Those of a program that publishes what they run.
     pub fn of_process(root: &SysRoot, pid: i32) -> Result<Self> {
-        if tasks::task(root, pid, pid).is_none() {
-            return Err(gone(pid));
+        let task = tasks::task(root, pid, pid).filter(|_| tasks::start_of_living(root, pid).is_some());
+        let task = task.ok_or_else(|| gone(pid))?;
+        let files = format!("/proc/{pid}/fd");
+        if let Err(error) = std::fs::read_dir(root.path(&files)) {
+            let hint = "who guards a program must be allowed to look into it: run it as root";
+            return Err(Error::new(format!("read {files}: {error}"), hint));
         }
         let mut found = None;
         for path in tasks::memory_files(root, pid, MEMORY) {
@@ -55,7 +63,7 @@ impl Cores {
                 break;
             }
         }
-        let published = found.ok_or_else(|| nothing_published(pid))?;
+        let published = found.ok_or_else(|| nothing_published(&task))?;
         let mut cores = Vec::new();
         for number in 0..published.cores() {
             let (tid, _) = published.now(number).map_err(unreadable)?;
@@ -75,11 +83,14 @@ impl Cores {
 
     /// Threads of which it is not known what they run.
     pub fn of_threads(root: &SysRoot, tids: &[i32]) -> Result<Self> {
-        let core = |(number, tid): (usize, &i32)| {
-            let task = tasks::task(root, *tid, *tid).ok_or_else(|| gone(*tid))?;
+        let core = |(number, tid): (usize, i32)| {
+            let living = tasks::start_of_living(root, tid).and_then(|_| tasks::task(root, tid, tid));
+            let task = living.ok_or_else(|| gone(tid))?;
             Ok(Core::new(number, tasks::with_affinity(root, task)))
         };
-        Ok(Self::of(tids.iter().enumerate().map(core).collect::<Result<_>>()?))
+        // One that is named twice is one.
+        let tids: BTreeSet<i32> = tids.iter().copied().collect();
+        Ok(Self::of(tids.into_iter().enumerate().map(core).collect::<Result<_>>()?))
     }
 
     fn of(cores: Vec<Core>) -> Self {
@@ -133,11 +144,14 @@ impl Cores {
         Ok(())
     }
 
-    /// Reads what the cores ran since; true where the program has ended.
+    /// Reads what the cores ran since; true where all of them have ended.
     pub fn look(&mut self, root: &SysRoot, charges: &mut Charges) -> Result<bool> {
         let is_there = |core: &Core| tasks::start_of_living(root, core.task.tid) == Some(core.task.start);
-        let has_ended = !self.cores.iter().any(is_there);
         let now = Nanos(sys::clock::Clock::Monotonic.now());
+        for core in self.cores.iter_mut().filter(|core| core.ended.is_none()) {
+            core.ended = (!is_there(core)).then_some(now);
+        }
+        let has_ended = self.cores.iter().all(|core| core.ended.is_some());
         let Some(published) = &mut self.published else {
             self.cores.iter_mut().for_each(|core| core.known = now);
             return Ok(has_ended);
@@ -187,7 +201,7 @@ impl Cores {
 
 impl Core {
     fn new(number: usize, task: Task) -> Self {
-        Self { number, task, running: None, known: Nanos::ZERO, overwritten: 0 }
+        Self { number, task, running: None, known: Nanos::ZERO, overwritten: 0, ended: None }
     }
 
     /// Which it is, in words.

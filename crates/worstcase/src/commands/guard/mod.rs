@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use capture::Guard;
 use clap::Args;
 use explain::guard::Charges;
-use sys::signal::Signals;
+use machine::tasks::Task;
+use sys::signal::{Signal, Signals};
 use sysroot::SysRoot;
 use units::Nanos;
 
@@ -31,16 +32,17 @@ const LOOK: Duration = Duration::from_millis(20);
 /// (Config::publish, docs/runtime.md). Exit code 1 if an event ran or waited longer than its queue's contract allows, 3
 /// if something was lost.
 #[derive(Args)]
+#[group(id = "who", required = true, multiple = false, args = ["pid", "tid"])]
 #[command(after_help = "Examples:\n  \
     worstcase guard --pid 4711 -D 1m    a program of the runtime, by object\n  \
     worstcase guard --tid 4712          a thread that should only compute")]
 pub struct GuardCommand {
     /// The program
-    #[arg(long, value_name = "PID", required_unless_present = "tid", conflicts_with = "tid")]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
     /// Threads of any program; no objects are known
-    #[arg(long, value_name = "TID", value_delimiter = ',')]
+    #[arg(long, value_name = "TID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     tid: Vec<i32>,
 
     /// How long [default: until Ctrl-C]
@@ -56,6 +58,7 @@ impl GuardCommand {
     /// Does it.
     pub fn run(self) -> Result<ExitCode> {
         let root = SysRoot::live();
+        super::check_ids(&root)?;
         let signals = Signals::take()?;
         let mut cores = match self.pid {
             Some(pid) => Cores::of_process(&root, pid)?,
@@ -76,19 +79,22 @@ impl GuardCommand {
         loop {
             let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
             sys::signal::wait_readable(&[signals.as_fd()], left.min(LOOK))?;
-            let is_over = left.is_zero() || signals.next().is_some();
+            let signal = signals.next().filter(|signal| *signal != Signal::User1);
+            let is_over = left.is_zero() || signal.is_some();
             let has_ended = cores.look(&root, &mut charges)?;
             guard.look()?;
             pass_on(&mut guard, &mut charges, &cores);
             cores.settle(&mut charges);
-            if has_ended {
-                output::words("note: the program has ended");
-            }
             if is_over || has_ended {
                 break;
             }
         }
-        let seen = Seen::of(&mut guard, &mut charges, &cores, start);
+        let now = Nanos(sys::clock::Clock::Monotonic.now());
+        let is_off = |tid| machine::tasks::is_ready(&root, tid) == Some(false);
+        guard.takings().finish(now, is_off);
+        pass_on(&mut guard, &mut charges, &cores);
+        cores.settle(&mut charges);
+        let seen = Seen::of(&mut guard, &mut charges, &cores, (start, now));
         // Before anything is shown: who reads it finds no instance.
         drop(guard);
         if self.json {
@@ -116,9 +122,15 @@ fn pass_on(guard: &mut Guard, charges: &mut Charges, cores: &Cores) {
 }
 
 /// Where a program of the runtime is not found.
-fn nothing_published(pid: i32) -> Error {
-    Error::new(
-        format!("process {pid} publishes nothing that its cores run"),
-        "set Config::publish (in C: publish of wr_config), or name its threads: worstcase guard --tid",
-    )
+fn nothing_published(task: &Task) -> Error {
+    let hint = "set Config::publish (in C: publish of wr_config), or name its threads: worstcase guard --tid";
+    let name = printable::line(&task.name).into_owned();
+    let (what, hint) = match task {
+        Task { kernel: true, .. } => {
+            ("is a thread of the kernel", "worstcase guard --tid names what takes its CPU")
+        }
+        Task { pid, tid, .. } if pid != tid => ("is a thread", "--pid wants its process"),
+        _ => ("publishes nothing that its cores run", hint),
+    };
+    Error::new(format!("{name} [{}] {what}", task.tid), hint)
 }

@@ -40,6 +40,8 @@ pub struct SeenCore {
     pub objects: Vec<SeenObject>,
     /// What it ran at the end and was not done with.
     pub running: Option<SeenRunning>,
+    /// When it was seen to have ended, since the guard began.
+    pub ended: Option<Nanos>,
     #[serde(skip)]
     pub name: String,
 }
@@ -60,7 +62,12 @@ pub struct SeenTaken {
 impl SeenTaken {
     /// Whether it is a core that sleeps because it has nothing to do: nobody took anything.
     pub fn is_waiting(&self) -> bool {
-        self.whose == "between" && self.what.ends_with(", slept")
+        self.whose == "between" && self.is_asleep()
+    }
+
+    /// Whether it slept by itself, or was off the CPU for what the guard did not see.
+    pub fn is_asleep(&self) -> bool {
+        ["slept", "off the CPU since before the guard"].iter().any(|end| self.what.ends_with(end))
     }
 }
 
@@ -111,11 +118,15 @@ pub struct SeenPart {
 }
 
 impl Seen {
-    /// Of a guard that began at this time, on `CLOCK_MONOTONIC`.
-    pub fn of(guard: &mut Guard, charges: &mut Charges, cores: &Cores, began: Nanos) -> Self {
-        let now = sys::clock::Clock::Monotonic.now();
+    /// Of a guard that began and ended at these times, on `CLOCK_MONOTONIC`.
+    pub fn of(
+        guard: &mut Guard,
+        charges: &mut Charges,
+        cores: &Cores,
+        (began, Nanos(now)): (Nanos, Nanos),
+    ) -> Self {
         let mut all: Vec<SeenCore> =
-            (0..cores.len()).map(|place| core(guard, charges, cores, (place, now))).collect();
+            (0..cores.len()).map(|place| core(guard, charges, cores, (place, began, now))).collect();
         for core in &mut all {
             core.objects.order_by_key(|object| std::cmp::Reverse(object.longest));
         }
@@ -149,7 +160,12 @@ impl SeenCore {
     }
 }
 
-fn core(guard: &mut Guard, charges: &Charges, cores: &Cores, (place, now): (usize, u64)) -> SeenCore {
+fn core(
+    guard: &mut Guard,
+    charges: &Charges,
+    cores: &Cores,
+    (place, began, now): (usize, Nanos, u64),
+) -> SeenCore {
     let one = &cores.all()[place];
     let is_published = cores.is_published();
     let takings = guard.takings();
@@ -188,6 +204,7 @@ fn core(guard: &mut Guard, charges: &Charges, cores: &Cores, (place, now): (usiz
         taken,
         objects: objects.collect(),
         running,
+        ended: one.ended.map(|at| Nanos(at.0.saturating_sub(began.0))),
         name: one.name(is_published),
     }
 }
@@ -260,6 +277,7 @@ mod tests {
             }],
             objects: vec![SeenObject { object: name(), receives: 1, longest: time }],
             running: Some(SeenRunning { object: name(), queue: name(), time, budget: None }),
+            ended: Some(time),
             name: name(),
         };
         let part = || SeenPart { name: name(), time };

@@ -6,7 +6,7 @@ use report::Style;
 use report::text::{clip_inside, count_of, harmless};
 use units::Nanos;
 
-use super::seen::{Seen, SeenExcess, SeenPart};
+use super::seen::{Seen, SeenExcess, SeenPart, SeenTaken};
 
 /// Rows and excesses that are shown; JSON has all.
 const ROWS: usize = 40;
@@ -26,10 +26,21 @@ fn length(time: Nanos) -> String {
 pub fn text(seen: &Seen, style: &Style) -> String {
     let mut text = String::new();
     for core in &seen.cores {
-        let taken = core.taken.iter().filter(|row| !row.is_waiting()).filter_map(|row| row.time);
-        let taken: u64 = taken.map(|time| time.0).sum();
-        let name = harmless(&core.name);
-        let _ = writeln!(text, "{name}: {} taken in {}", length(Nanos(taken)), length(seen.time));
+        let sum = |is_it: &dyn Fn(&&SeenTaken) -> bool| {
+            let times = core.taken.iter().filter(is_it).filter_map(|row| row.time);
+            length(times.fold(Nanos::ZERO, |sum, time| sum + time))
+        };
+        let (taken, slept) = (sum(&|row| !row.is_asleep()), sum(&|row| row.is_asleep()));
+        let at_least = if seen.lost.is_empty() { "" } else { "at least " };
+        let _ = writeln!(
+            text,
+            "{}: {at_least}{taken} taken in {}, {slept} asleep",
+            harmless(&core.name),
+            length(seen.time)
+        );
+        if let Some(ended) = core.ended {
+            let _ = writeln!(text, "  ended after {}", length(ended));
+        }
         let mut line = |what: &str, number: &str, time: &str, longest: &str, whose: &str| {
             let what = clip_inside(&harmless(what), NAME);
             let row = format!("  {what:<NAME$} {number:>8} {time:>10} {longest:>10}  {whose}");

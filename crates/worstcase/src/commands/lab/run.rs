@@ -186,7 +186,11 @@ impl Run {
     }
 
     fn under(&self, name: &str) -> Result<Under> {
-        let hypervisor = Cache::of_user()?.kernel(name)?;
+        let missing = |error: lab::Error| {
+            let hint = "it takes a name, as xen-4.17-amd64: lab kernels fetch xen brings it, lab kernels list shows it";
+            Error::new(format!("--under {name}: {}", error.message), hint)
+        };
+        let hypervisor = Cache::of_user()?.kernel(name).map_err(missing)?;
         Ok(Under { hypervisor, words: parameters::split_all(&self.under_append)? })
     }
 
