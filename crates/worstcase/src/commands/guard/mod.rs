@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use capture::Guard;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use explain::guard::Charges;
 use machine::tasks::Task;
 use sys::signal::{Signal, Signals};
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// (Config::publish, docs/runtime.md). Exit code 1 if an event ran or waited longer than its queue's contract allows, 3
 /// if something was lost.
 #[derive(Args)]
-#[group(id = "who", required = true, multiple = false, args = ["pid", "tid"])]
+#[command(group = ArgGroup::new("who").required(true).args(["pid", "tid"]))]
 #[command(after_help = "Examples:\n  \
     worstcase guard --pid 4711 -D 1m    a program of the runtime, by object\n  \
     worstcase guard --tid 4712          a thread that should only compute")]
