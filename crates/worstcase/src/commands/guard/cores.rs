@@ -191,6 +191,13 @@ impl Cores {
         Ok(has_ended)
     }
 
+    /// Of threads that publish nothing all is known up to now.
+    pub fn end(&mut self, now: Nanos) {
+        if self.published.is_none() {
+            self.cores.iter_mut().for_each(|core| core.known = now);
+        }
+    }
+
     /// All is known of the cores up to the last look.
     pub fn settle(&self, charges: &mut Charges) {
         for (place, core) in self.cores.iter().enumerate() {

@@ -92,6 +92,7 @@ impl GuardCommand {
         let now = Nanos(sys::clock::Clock::Monotonic.now());
         let is_off = |tid| machine::tasks::is_ready(&root, tid) == Some(false);
         guard.takings().finish(now, is_off);
+        cores.end(now);
         pass_on(&mut guard, &mut charges, &cores);
         cores.settle(&mut charges);
         let seen = Seen::of(&mut guard, &mut charges, &cores, (start, now));
