@@ -186,6 +186,11 @@ pub fn ids_are_the_traces(root: &SysRoot) -> Option<bool> {
     root.link("/proc/1/ns/pid").value().map(|link| link == FIRST_NAMESPACE)
 }
 
+/// Whether this process may not see which files a process has open.
+pub fn hides_files(root: &SysRoot, pid: i32) -> bool {
+    root.list(&format!("/proc/{pid}/fd")).value().is_none()
+}
+
 /// Files without a name (memfd_create(2)) that a process has open and that are called `name`: their paths.
 pub fn memory_files(root: &SysRoot, pid: i32, name: &str) -> Vec<String> {
     let directory = format!("/proc/{pid}/fd");

@@ -50,10 +50,11 @@ impl Cores {
     pub fn of_process(root: &SysRoot, pid: i32) -> Result<Self> {
         let task = tasks::task(root, pid, pid).filter(|_| tasks::start_of_living(root, pid).is_some());
         let task = task.ok_or_else(|| gone(pid))?;
-        let files = format!("/proc/{pid}/fd");
-        if let Err(error) = std::fs::read_dir(root.path(&files)) {
-            let hint = "who guards a program must be allowed to look into it: run it as root";
-            return Err(Error::new(format!("read {files}: {error}"), hint));
+        if tasks::hides_files(root, pid) {
+            return Err(Error::new(
+                format!("process {pid} cannot be looked into: its open files are not shown"),
+                "run it as root",
+            ));
         }
         let mut found = None;
         for path in tasks::memory_files(root, pid, MEMORY) {
