@@ -134,7 +134,8 @@ fn the_trace_of_6_1_is_confirmed_by_the_instructions() {
 #[test]
 #[ignore = "long: guests under the microscope"]
 fn the_trace_of_6_12_is_confirmed_by_the_instructions() {
-    is_confirmed("6.12", "plain", &[Class::Rival, Class::NoPreemption, Class::Softirq]);
+    // System calls that it makes a third of a millisecond long may be none of the worst.
+    is_confirmed("6.12", "plain", &[Class::Rival, Class::Softirq]);
 }
 
 #[test]
