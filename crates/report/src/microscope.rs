@@ -108,8 +108,9 @@ fn all_compared(median: Nanos, comparisons: &[Comparison]) -> Vec<String> {
     let pieces: u32 = comparisons.iter().map(|one| one.pieces).sum();
     let contradicted = comparisons.iter().flat_map(|one| &one.contradicted);
     let count = contradicted.clone().count();
+    let others = if agree < comparisons.len() { "; ! marks the others" } else { "" };
     let mut lines = vec![
-        format!("main cause: the same in {agree} of {}", comparisons.len()),
+        format!("main cause: the same in {agree} of {}{others}", comparisons.len()),
         format!(
             "time: {} % named as it was, {} % recording the trace, {} % not known, {} % named otherwise",
             share(|one| one.same),

@@ -251,7 +251,7 @@ impl Takings {
                     self.back(core, at);
                 }
                 let thread = &mut self.threads[core];
-                (thread.runs, thread.ready) = (Some(false), !slept);
+                (thread.runs, thread.ready, thread.is_seen) = (Some(false), !slept, true);
                 let call = thread.open.iter_mut().rfind(|open| matches!(open.what, What::Call(..)));
                 match (slept, call) {
                     (false, _) => thread.begin(other(&next), at),
