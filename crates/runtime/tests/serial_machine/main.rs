@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod bounds;
+mod helper;
 mod invariants;
 mod light_threads;
 mod torture;
