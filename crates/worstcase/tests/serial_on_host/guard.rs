@@ -283,5 +283,31 @@ fn a_thread_of_any_program_is_guarded_without_objects() {
     assert!(object.is_empty() && (20..=60).contains(number), "{sleeps:?}");
     let refused = Command::new(support::BINARY).args(["guard", "--pid", "1"]).output().unwrap();
     let words = String::from_utf8_lossy(&refused.stderr);
-    assert!(words.contains("process 1 publishes nothing that its cores run"), "{words}");
+    assert!(words.contains("[1] publishes nothing that its cores run"), "{words}");
+}
+
+#[test]
+fn a_thread_that_never_ran_was_off_the_cpu_and_one_that_is_named_twice_is_one() {
+    if is_hindered() {
+        return;
+    }
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let tid = sleeper.id().to_string();
+    let mut command = Command::new(support::BINARY);
+    let guarded = command.args(["guard", "--json", "--tid", &tid, "--tid", &tid, "-D", "300ms"]);
+    let output = guarded.output().unwrap();
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    if output.stdout.is_empty() {
+        return support::skipped(support::refusal(&words));
+    }
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    support::schema::check("guard", &seen);
+    assert_eq!(seen["cores"].as_array().unwrap().len(), 1, "{seen:#}");
+    let rows = taken(&seen, 0, "off the CPU since before the guard");
+    let [(_, 1, length)] = rows[..] else { panic!("{seen:#}") };
+    let time = seen["time"].as_u64().unwrap();
+    assert!(length <= time && length >= time / 10 * 9, "{length} of {time}");
 }
