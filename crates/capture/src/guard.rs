@@ -114,13 +114,15 @@ impl Guard {
         Ok(Self { instance, symbols, takings, lost: Losses::default(), absent, cpus: cpus.clone() })
     }
 
-    /// Lets the kernel record.
+    /// Lets the kernel record, and says since when, on `CLOCK_MONOTONIC`.
     ///
     /// # Errors
     /// What the kernel answered.
-    pub fn start(&mut self) -> Result<()> {
-        self.takings.begin(Nanos(Clock::Monotonic.now()));
-        self.instance.write("tracing_on", "1").map_err(Error::from)
+    pub fn start(&mut self) -> Result<Nanos> {
+        let began = Nanos(Clock::Monotonic.now());
+        self.takings.begin(began);
+        self.instance.write("tracing_on", "1").map_err(Error::from)?;
+        Ok(began)
     }
 
     /// Reads what was recorded since: all that happened before this was called.

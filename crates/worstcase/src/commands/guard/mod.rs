@@ -71,8 +71,7 @@ impl GuardCommand {
         let mut guard = Guard::begin(&cores.tids(), &cpus)?;
         let mut charges = Charges::of(cores.len());
         cores.begin()?;
-        guard.start()?;
-        let start = Nanos(sys::clock::Clock::Monotonic.now());
+        let start = guard.start()?;
         let began = Instant::now();
         let until = self.duration.map(|duration| began + duration.duration());
         output::news(&format!("guarding {} on {}", cores.in_words(), cpus.named()));
