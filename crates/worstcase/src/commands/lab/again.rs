@@ -112,24 +112,28 @@ pub fn compare(
         let all: Vec<_> = seen.by_ref().take(one.hits.len().min(worst)).collect();
         let count = all.len();
         let comparisons: Vec<Comparison> = all.into_iter().flatten().collect();
-        OfTraced {
+        Ok(OfTraced {
             load: load(one).to_owned(),
-            median: median(&record, one),
+            median: median(&record, one)?,
             not_found: count - comparisons.len(),
             comparisons,
-        }
+        })
     };
-    Ok(explained.iter().map(of_load).collect())
+    explained.iter().map(of_load).collect()
 }
 
 /// The median of the wake-ups of the scenario that an explanation repeats.
-fn median(record: &Record, explanation: &Explanation) -> Nanos {
+fn median(record: &Record, explanation: &Explanation) -> Result<Nanos> {
     let untraced = usize::try_from(explanation.of).ok().and_then(|place| record.scenarios.get(place));
     let mut latencies = Histogram::default();
     for series in untraced.iter().flat_map(|scenario| &scenario.series) {
         latencies.merge(&series.corrected());
     }
-    latencies.quantile(0.5).unwrap_or_default()
+    let unknown = || {
+        let load = load(explanation);
+        Error::new(format!("the record has no untraced wake-ups under {load} to compare with"), "")
+    };
+    latencies.quantile(0.5).ok_or_else(unknown)
 }
 
 fn load(explanation: &Explanation) -> &str {
