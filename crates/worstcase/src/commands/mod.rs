@@ -53,6 +53,11 @@ struct Arguments {
     command: Command,
 }
 
+/// Where a process or thread that was named is not there.
+fn no_such_thread(id: i32) -> Error {
+    Error::new(format!("there is no process or thread {id}"), "ps -eLo pid,tid,comm shows those there are")
+}
+
 /// Refuses to watch threads by ids that are not those of the kernel's trace.
 fn check_ids(root: &sysroot::SysRoot) -> Result<()> {
     if machine::tasks::ids_are_the_traces(root) != Some(false) {

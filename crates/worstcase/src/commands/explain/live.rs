@@ -16,6 +16,7 @@ use sysroot::SysRoot;
 use units::{CpuId, CpuList, Nanos, Priority};
 
 use super::beside::{Beside, Tracer};
+use crate::commands::{check_ids, no_such_thread};
 use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
@@ -81,7 +82,7 @@ impl Options {
 
     /// Watches until the time is up or a signal comes.
     pub fn watch(&self, json: bool) -> Result<()> {
-        super::super::check_ids(&SysRoot::live())?;
+        check_ids(&SysRoot::live())?;
         let signals = Signals::take()?;
         let asked = self.asked()?;
         let of_tracer = self.beside.and_then(Tracer::waits).filter(|_| asked.0.is_empty());
@@ -114,16 +115,11 @@ impl Options {
         if let Some(pid) = self.pid {
             ids.extend(machine::tasks::threads(&root, pid).iter().map(|thread| thread.tid));
         }
-        let gone = |id: i32| {
-            Error::new(
-                format!("there is no process or thread {id}"),
-                "ps -eLo pid,tid,comm shows those there are",
-            )
-        };
         if let Some(pid) = self.pid.filter(|_| ids.is_empty()) {
-            return Err(gone(pid));
+            return Err(no_such_thread(pid));
         }
-        let asked = ids.into_iter().map(|id| Ok((id, start_of_living(&root, id).ok_or_else(|| gone(id))?)));
+        let asked =
+            ids.into_iter().map(|id| Ok((id, start_of_living(&root, id).ok_or_else(|| no_such_thread(id))?)));
         Ok(Asked(asked.collect::<Result<_>>()?))
     }
 

@@ -9,6 +9,7 @@ use sysroot::SysRoot;
 use units::{CpuList, Nanos};
 
 use super::nothing_published;
+use crate::commands::no_such_thread;
 use failure::{Error, Result};
 
 /// What the runtime calls its memory.
@@ -49,7 +50,7 @@ impl Cores {
     /// Those of a program that publishes what they run.
     pub fn of_process(root: &SysRoot, pid: i32) -> Result<Self> {
         let task = tasks::task(root, pid, pid).filter(|_| tasks::start_of_living(root, pid).is_some());
-        let task = task.ok_or_else(|| gone(pid))?;
+        let task = task.ok_or_else(|| no_such_thread(pid))?;
         if tasks::hides_files(root, pid) {
             return Err(Error::new(
                 format!("process {pid} cannot be looked into: its open files are not shown"),
@@ -86,7 +87,7 @@ impl Cores {
     pub fn of_threads(root: &SysRoot, tids: &[i32]) -> Result<Self> {
         let core = |(number, tid): (usize, i32)| {
             let living = tasks::start_of_living(root, tid).and_then(|_| tasks::task(root, tid, tid));
-            let task = living.ok_or_else(|| gone(tid))?;
+            let task = living.ok_or_else(|| no_such_thread(tid))?;
             Ok(Core::new(number, tasks::with_affinity(root, task)))
         };
         // One that is named twice is one.
@@ -245,10 +246,6 @@ fn activation(ran: &Ran, lay: &impl Fn(u64) -> Nanos) -> Activation {
 
 fn unreadable(error: std::io::Error) -> Error {
     Error::new(format!("read what the cores run: {error}"), "")
-}
-
-fn gone(id: i32) -> Error {
-    Error::new(format!("there is no process or thread {id}"), "ps -eLo pid,tid,comm shows those there are")
 }
 
 #[cfg(test)]
