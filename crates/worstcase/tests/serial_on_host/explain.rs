@@ -173,17 +173,18 @@ fn explained(
 
 /// What we delayed is named: at least 95 % of it is of this class, and nothing comes before it. What else made the thread late
 /// is the machine's own. A rival computes until a time, and a softirq is timed by the call that began it: interrupts and softirqs
-/// that came in between, and what recording them took, are named apart and are in that time, for up to a tenth of it.
+/// that came in between, what recording them took, and the call's own way to its softirq and back are named apart and are in that
+/// time, for up to a tenth of it.
 fn assert_class(beside: Vec<Beside>, class: Class, culprit: &str) {
     for Beside { hit, delayed } in beside {
         let of_it = hit.causes.iter().filter(|cause| cause.class == class && cause.culprit.contains(culprit));
         let named = sum(of_it.map(|cause| &cause.length));
-        let is_between = |other| match other {
+        let is_between = |cause: &&record::Cause| match cause.class {
             Class::Interrupt | Class::Timer | Class::Tracing => class != Class::Call,
             Class::Softirq => class == Class::Rival,
-            _ => false,
+            _ => class == Class::Softirq && cause.culprit.contains("the-sender ["),
         };
-        let between = hit.causes.iter().filter(|cause| is_between(cause.class));
+        let between = hit.causes.iter().filter(is_between);
         let between = sum(between.map(|cause| &cause.length));
         println!(
             "{}: {named} ns are {class:?}, {between} ns came in between, {delayed} ns were made",

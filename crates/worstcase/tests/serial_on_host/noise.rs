@@ -145,6 +145,13 @@ fn gaps_on_two_cpus_at_once_are_found_on_the_right_cpu() {
     }
 }
 
+/// The value below which one in so many lie.
+fn fraction(values: impl Iterator<Item = u64>, parts: usize) -> u64 {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values[values.len() / parts]
+}
+
 #[test]
 fn a_hog_is_as_long_as_its_own_time_stamps_say() {
     const LENGTHS: [u64; 6] = [50_000, 200_000, MS, 3 * MS, 8 * MS, 20 * MS];
@@ -173,29 +180,30 @@ fn a_hog_is_as_long_as_its_own_time_stamps_say() {
     }) else {
         return;
     };
+    let planned_of = |hold: &Hold| LENGTHS.into_iter().rfind(|length| *length <= hold.length()).unwrap();
     let watched: Vec<Hold> = holds.into_iter().filter(|&hold| was_watched(&record, hold)).collect();
     assert!(watched.len() >= 15, "{} holds lay in a window", watched.len());
     for length in LENGTHS {
-        let was_met = watched.iter().any(|hold| (length..=length + length / 10).contains(&hold.length()));
+        let was_met = watched.iter().any(|hold| planned_of(hold) == length);
         assert!(was_met, "no hold of {length} ns lay in a window: {watched:?}");
     }
-    let mut beyond: Vec<(u64, Hold)> = Vec::new();
-    for &hold in &watched {
-        let gap = found(&gaps, hold).unwrap_or_else(|| panic!("{hold:?} was not found"));
-        beyond.push((gap.length - hold.length(), hold));
+    let beyond_of = |hold: &Hold| {
+        let gap = found(&gaps, *hold).unwrap_or_else(|| panic!("{hold:?} was not found"));
+        (planned_of(hold), gap.length - hold.length())
+    };
+    let beyond: Vec<(u64, u64)> = watched.iter().map(beyond_of).collect();
+    // Two switches, as the quarter that was disturbed least shows them: the rest of a gap is the hog's own time.
+    let two_switches = fraction(beyond.iter().map(|one| one.1), 4);
+    // Another disturbance beside a hog makes one gap of both: on a busy host it meets many, and not three of four of any length.
+    for length in LENGTHS {
+        let of_it = beyond.iter().filter(|one| one.0 == length).map(|one| one.1);
+        let least = fraction(of_it.clone(), 4);
+        println!(
+            "{length} ns: {} gaps, the quarter disturbed least {least} ns longer ({two_switches} ns)",
+            of_it.count()
+        );
+        assert!(least <= length / 20 + 4 * two_switches, "{length} ns: {beyond:?}");
     }
-    // Two switches, as the shortest holds show them: the rest of a gap is the hog's own time.
-    let mut switches: Vec<u64> = beyond.iter().map(|(beyond, _)| *beyond).collect();
-    switches.sort_unstable();
-    let two_switches = switches[switches.len() / 2];
-    let fits = |(beyond, hold): &&(u64, Hold)| *beyond <= hold.length() / 20 + 2 * two_switches;
-    let fitting = beyond.iter().filter(fits).count();
-    println!(
-        "{fitting} of {} gaps within 5 % and twice the median of two switches ({two_switches} ns)",
-        beyond.len()
-    );
-    // Another disturbance beside a hog makes one gap of both; it is rare.
-    assert!(fitting * 10 >= beyond.len() * 9, "{beyond:?}");
 }
 
 #[test]
