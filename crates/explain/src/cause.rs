@@ -28,6 +28,12 @@ const PASSED_OVER: usize = 2;
 /// Stolen time of at least this share of a gap, in percent, makes it the host's for sure.
 const STOLEN: u64 = 90;
 
+/// The thread that runs where none is ready.
+const IDLE: &str = "the idle thread";
+
+/// What shows that interrupts were off, where a function was interrupted.
+const ON_AGAIN: &str = "interrupted there once interrupts were on again";
+
 /// The causes of a wake-up's pieces: they sum to its latency, the largest first.
 pub fn causes(window: &Window, account: &Account, usual: Option<&Usual>) -> Vec<Cause> {
     let judge = Judge { window, account, usual };
@@ -95,7 +101,7 @@ impl Judge<'_> {
             Activity::Call { function } => self.call(function),
             Activity::Interrupt { name } if TIMERS.contains(&name.as_str()) => self.path(piece),
             Activity::Interrupt { name } => self.interrupt(name),
-            Activity::Idle { asleep } => self.idle(piece, *asleep),
+            Activity::Idle { asleep } => self.idle(piece, *asleep, is_interrupted),
             Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
             Activity::Thread { tid, name, priority, work } => {
                 let thread = thread_words(name, *tid, work.as_deref());
@@ -175,7 +181,7 @@ impl Judge<'_> {
         Found::new(class, name, Certainty::Sure, witness)
     }
 
-    fn idle(&self, piece: &Piece, asleep: bool) -> Found {
+    fn idle(&self, piece: &Piece, asleep: bool, is_interrupted: bool) -> Found {
         if piece.stage == Stage::Runnable && self.is_throttled() {
             let witness = "idle until sched_rt_period_timer";
             return Found::new(Class::Throttling, "", Certainty::Sure, witness);
@@ -185,6 +191,9 @@ impl Judge<'_> {
         }
         if let Some(found) = self.stolen_found(piece, "the CPU was idle") {
             return found;
+        }
+        if piece.stage == Stage::BeforeInterrupt && !asleep && self.is_sleep_seen() {
+            return if is_interrupted { self.silent_idle() } else { self.passed(piece, IDLE) };
         }
         if self.window.is_guest {
             let witness = "an idle CPU is handed to the hypervisor, and no event came until the interrupt";
@@ -197,6 +206,42 @@ impl Judge<'_> {
             Certainty::Likely,
             "idle, and no event until the interrupt; or the firmware",
         )
+    }
+
+    /// No interrupt came while the idle thread was awake, on its way to sleep or out of an interrupt before.
+    fn silent_idle(&self) -> Found {
+        let own = |function: &str| format!("{function} in swapper/{} [0]", self.window.cpu);
+        if let Some(woken) = self.woken_by_idle() {
+            let witness = format!("the last event before the interrupt: it woke {woken}, with interrupts off");
+            return Found::new(Class::InterruptsOff, own("try_to_wake_up"), Certainty::Likely, witness);
+        }
+        match stack::interrupted(&self.account.waking_stack) {
+            Interrupted::Kernel(frames) => {
+                let culprit = own(stack::function(frames).unwrap_or("the kernel"));
+                Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
+            }
+            Interrupted::User | Interrupted::Unknown => {
+                let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";
+                Found::new(Class::Unknown, IDLE, Certainty::Unknown, witness)
+            }
+        }
+    }
+
+    /// Whether the kernel says when this CPU sleeps: it may withhold events of the idle thread.
+    fn is_sleep_seen(&self) -> bool {
+        self.window.of(self.window.cpu).iter().any(|event| matches!(event.kind, Kind::Sleep(_)))
+    }
+
+    /// Whom the idle thread itself woke, where that is the last event before the timer's interrupt.
+    fn woken_by_idle(&self) -> Option<String> {
+        let interrupt = self.account.stages.interrupt?;
+        let before = self.window.of(self.window.cpu).iter().rev().find(|event| event.at < interrupt)?;
+        match &before.kind {
+            Kind::Waking(task) if before.task == 0 && before.at >= self.window.due => {
+                Some(thread_words(&task.name, task.tid, None))
+            }
+            _ => None,
+        }
     }
 
     /// The timer that gives real-time threads their time back led to the switch. It also expires where none is throttled:
@@ -301,13 +346,8 @@ impl Judge<'_> {
                     return found;
                 }
                 let function = stack::function(frames).unwrap_or("the kernel");
-                let witness = "interrupted there once interrupts were on again";
-                Found::new(
-                    Class::InterruptsOff,
-                    format!("{function} in {thread}"),
-                    Certainty::Likely,
-                    witness,
-                )
+                let culprit = format!("{function} in {thread}");
+                Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
             }
             Interrupted::Unknown => self.stolen_found(piece, &format!("{thread} ran")).unwrap_or_else(|| {
                 let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";

@@ -54,7 +54,11 @@ impl Playback {
                 self.learn(next);
                 self.switch_to(next.tid);
             }
-            Kind::Enter(frame) => self.frames.push(frame.clone()),
+            Kind::Enter(frame) => {
+                self.frames.push(frame.clone());
+                // An interrupt ends the sleep of an idle CPU; its loop says when it sleeps again.
+                self.asleep = false;
+            }
             Kind::Leave(end) => self.leave(end),
             Kind::Work(Some(function)) => {
                 self.work.insert(event.task, function.clone());

@@ -23,6 +23,9 @@ const USER: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_a
 /// A system call with its callers.
 const SYSTEM_CALL: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
                            memset bpf_check __x64_sys_bpf do_syscall_64 entry_SYSCALL_64_after_hwframe";
+/// The idle thread, on its way to sleep.
+const IDLE: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
+                    default_idle_call do_idle cpu_startup_entry";
 /// One that gives way when it ends.
 const TO_USER: &str = "__schedule schedule exit_to_user_mode_prepare syscall_exit_to_user_mode do_syscall_64 \
                        entry_SYSCALL_64_after_hwframe";
@@ -233,6 +236,29 @@ fn an_idle_cpu_that_wakes_late_left_an_idle_state_and_in_a_guest_the_hypervisor_
     let (class, _, certainty, share) = main_cause(&Window { is_guest: true, ..window });
     assert_eq!((class, certainty), (Class::Host, Certainty::Likely));
     assert!(share >= 99);
+}
+
+/// As on PREEMPT_RT, where an interrupt's exit wakes the thread of the softirqs.
+#[test]
+fn an_idle_thread_that_is_awake_had_interrupts_off_and_the_hypervisor_did_not_have_its_cpu() {
+    let vector = || Frame::Vector("local_timer".to_owned());
+    let slept = || {
+        Script::default()
+            .switch(900_000, OWN, 0)
+            .at(901_000, 0, Kind::Sleep(true))
+            .enter(1_000_200, 0, vector())
+            .leave(1_001_000, 0, vector())
+    };
+    let woken = slept().at(1_002_000, 0, Kind::Waking(task(OTHER))).timer(1_100_000, 0, IDLE).switch(1_102_500, 0, OWN);
+    let awake = slept().timer(1_100_000, 0, IDLE).switch(1_102_500, 0, OWN);
+    for (script, culprit) in
+        [(woken, "try_to_wake_up in swapper/0 [0]"), (awake, "default_idle_call in swapper/0 [0]")]
+    {
+        let window = Window { is_guest: true, ..script.window(1_103_000) };
+        let (class, found, certainty, share) = main_cause(&window);
+        assert_eq!((class, found.as_str(), certainty), (Class::InterruptsOff, culprit, Certainty::Likely));
+        assert!(share >= 90);
+    }
 }
 
 #[test]
