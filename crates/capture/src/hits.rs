@@ -5,18 +5,22 @@ use std::cmp::Reverse;
 use record::{Class, Hit};
 use units::{InOrder, Nanos};
 
-/// At most so many, the worst first: by what they would have been had nothing been recorded. Recording takes about as much of
-/// each, but for the first ones on a CPU.
+/// So many wake-ups say whether recording stacks makes most of them: the first one on a CPU is no sign.
+const A_SIGN: u64 = 10;
+
+/// At most so many, the worst first: by what they would have been had nothing been recorded.
 #[derive(Debug)]
 pub struct Hits {
     kept: Vec<Hit>,
     wanted: usize,
     least: Nanos,
+    explained: u64,
+    own: u64,
 }
 
 impl Hits {
     pub fn new(wanted: usize, least: Nanos) -> Self {
-        Self { kept: Vec::new(), wanted: wanted.max(1), least }
+        Self { kept: Vec::new(), wanted: wanted.max(1), least, explained: 0, own: 0 }
     }
 
     /// From which latency a wake-up might be among them.
@@ -28,20 +32,33 @@ impl Hits {
         }
     }
 
+    /// Takes one in, unless recording made most of it.
     pub fn add(&mut self, hit: Hit) {
+        self.explained += 1;
+        if is_own(&hit) {
+            self.own += 1;
+            return;
+        }
         let place = self.kept.partition_point(|kept| without_own(kept) >= without_own(&hit));
         self.kept.insert(place, hit);
         self.kept.truncate(self.wanted);
     }
 
-    /// The worst first, and how many of them are left out because recording made most of them.
-    pub fn finish(mut self) -> (Vec<Hit>, u64) {
-        let all = self.kept.len();
-        self.kept.retain(|hit| !is_own(hit));
-        self.kept.order_by_key(|hit| Reverse(hit.latency));
-        let left_out = all - self.kept.len();
-        (self.kept, left_out as u64)
+    /// Whether recording makes most of the late wake-ups: those that the machine makes late are not seen for them.
+    pub fn are_mostly_own(&self) -> bool {
+        is_mostly(self.own, self.explained)
     }
+
+    /// The worst first, and how many are left out because recording made most of them.
+    pub fn finish(mut self) -> (Vec<Hit>, u64) {
+        self.kept.order_by_key(|hit| Reverse(hit.latency));
+        (self.kept, self.own)
+    }
+}
+
+/// Whether enough of the wake-ups that were explained were made by recording them.
+pub fn is_mostly(own: u64, explained: u64) -> bool {
+    own >= A_SIGN && own * 2 > explained
 }
 
 /// Whether recording the trace made more than half of a latency: the first stack on a CPU takes a third of a millisecond,
@@ -114,15 +131,21 @@ mod tests {
     fn what_recording_made_does_not_make_a_wake_up_one_of_the_worst() {
         let mut hits = Hits::new(2, Nanos(10));
         [recorded(400, 390), recorded(60, 20), recorded(70, 20)].into_iter().for_each(|hit| hits.add(hit));
-        assert_eq!(hits.threshold(), Nanos(61));
-        assert_eq!(finished(hits), (vec![70, 60], 0));
+        assert_eq!(hits.threshold(), Nanos(61), "one that recording made is none of them");
+        assert_eq!(finished(hits), (vec![70, 60], 1));
     }
 
     #[test]
-    fn wake_ups_that_recording_mostly_made_are_left_out_and_let_the_threshold_rise() {
+    fn recording_is_too_much_where_it_made_most_of_most_wake_ups_and_not_of_the_first_ones_alone() {
         let mut hits = Hits::new(2, Nanos(10));
-        [recorded(25, 20), recorded(24, 20)].into_iter().for_each(|hit| hits.add(hit));
-        assert_eq!(hits.threshold(), Nanos(25), "each of them would stop the trace again");
-        assert_eq!(finished(hits), (vec![], 2));
+        for _ in 1..A_SIGN {
+            hits.add(recorded(25, 20));
+        }
+        assert!(!hits.are_mostly_own(), "a CPU's first stack is a long one");
+        hits.add(recorded(25, 20));
+        assert!(hits.are_mostly_own());
+        (0..A_SIGN).for_each(|_| hits.add(hit(60)));
+        assert!(!hits.are_mostly_own());
+        assert_eq!(finished(hits), (vec![60, 60], A_SIGN));
     }
 }

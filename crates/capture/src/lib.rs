@@ -5,6 +5,9 @@
 //! the rings, explains the wake-ups, and lets the instance go on; the threshold rises to the least of the worst ones
 //! kept, so that the rings are read ever more seldom.
 //!
+//! Where recording the stacks makes most of the late wake-ups, it goes on without them: what the machine makes late is shorter
+//! than what a stack takes.
+//!
 //! Where many wake-ups are wanted they come in clusters, and a frozen ring has the first one alone. Then the rings are read on
 //! while the kernel records, as [`Live`] reads them, and each late wake-up has its mark ([`Capture::streams`]).
 //!
@@ -95,9 +98,7 @@ impl Threads {
 
 /// Late wake-ups being caught. Dropped, the instance is removed.
 pub struct Capture {
-    instance: Instance,
-    symbols: Symbols,
-    tracing: Tracing,
+    recording: Recording,
     hits: Hits,
     threads: Threads,
     rings: Rings,
@@ -137,11 +138,8 @@ impl Capture {
             recording.instance.write("events/ftrace/print/trigger", &freeze).map_err(Error::from)?;
         }
         recording.instance.open(Form::Binary).map_err(Error::from)?;
-        let Recording { instance, symbols, tracing } = recording;
         Ok(Self {
-            instance,
-            symbols,
-            tracing,
+            recording,
             hits: Hits::new(wanted, threshold),
             threads: threads.clone(),
             rings: Rings::of_this_machine(),
@@ -157,7 +155,7 @@ impl Capture {
 
     /// The file by which threads mark late wake-ups.
     pub fn marker(&self) -> String {
-        format!("{}/trace_marker", self.instance.directory())
+        format!("{}/trace_marker", self.recording.instance.directory())
     }
 
     /// Lets the kernel record. From now on the calling thread goes before others, until this is dropped.
@@ -166,7 +164,7 @@ impl Capture {
     /// What the kernel answered.
     pub fn go_on(&mut self) -> Result<()> {
         self.urgent.get_or_insert_with(BeforeOthers::begin);
-        self.instance.write("tracing_on", "1").map_err(Error::from)?;
+        self.recording.instance.write("tracing_on", "1").map_err(Error::from)?;
         self.since = Nanos(Clock::Monotonic.now());
         Ok(())
     }
@@ -182,7 +180,7 @@ impl Capture {
     }
 
     fn halt(&mut self) -> Result<()> {
-        self.instance.write("tracing_on", "0").map_err(Error::from)
+        self.recording.instance.write("tracing_on", "0").map_err(Error::from)
     }
 
     /// From which latency wake-ups are to be marked now.
@@ -204,7 +202,7 @@ impl Capture {
         self.read_on()?;
         // Nothing is recorded until the kernel goes on.
         self.watching.lose(None);
-        self.tracing.freezes += 1;
+        self.recording.tracing.freezes += 1;
         self.explain_waiting();
         self.forget();
         self.go_on()
@@ -229,8 +227,8 @@ impl Capture {
 
     /// Reads on, and finds marks.
     fn read_on(&mut self) -> Result<()> {
-        let Self { instance, symbols, threads, rings, watching, waiting, marks, read, .. } = self;
-        rings.read_on(instance, symbols, &mut |event| match event {
+        let Self { recording, threads, rings, watching, waiting, marks, read, .. } = self;
+        rings.read_on(&mut recording.instance, &recording.symbols, &mut |event| match event {
             Some(event) => {
                 *read = event.at.max(*read);
                 watching.see(event, |tid, name| threads.has(tid, name));
@@ -249,8 +247,11 @@ impl Capture {
             let hit = if late.due >= self.since { self.rings.explain(&late) } else { None };
             match hit {
                 Some(hit) => self.hits.add(hit),
-                None => self.tracing.blind += 1,
+                None => self.recording.tracing.blind += 1,
             }
+        }
+        if self.hits.are_mostly_own() {
+            self.recording.do_without_stacks();
         }
     }
 
@@ -266,11 +267,12 @@ impl Capture {
         // Where the rest cannot be read any more, there is what was read before.
         let _ = self.halt().and_then(|()| self.read_on());
         self.explain_waiting();
-        self.tracing.blind += written.saturating_sub(self.marks);
-        self.tracing.absent.extend(withheld(&self.watching));
+        let Recording { mut tracing, .. } = self.recording;
+        tracing.blind += written.saturating_sub(self.marks);
+        tracing.absent.extend(withheld(&self.watching));
         let (hits, left_out) = self.hits.finish();
-        self.tracing.own += left_out;
-        (self.tracing, hits, self.watching.overview())
+        tracing.own += left_out;
+        (tracing, hits, self.watching.overview())
     }
 }
 
@@ -285,6 +287,8 @@ struct Recording {
     instance: Instance,
     symbols: Symbols,
     tracing: Tracing,
+    /// Where stacks are recorded: the event, and what has the kernel record them.
+    stacks: Vec<(&'static str, String)>,
 }
 
 impl Recording {
@@ -302,7 +306,7 @@ impl Recording {
         instance.write("tracing_on", "0").map_err(Error::from)?;
         tracing.buffer = Bytes(RING.0.min(RINGS / instance.cpus().len().max(1) as u64).max(256 << 10));
         instance.write("buffer_size_kb", &(tracing.buffer.0 >> 10).to_string()).map_err(Error::from)?;
-        let mut recording = Self { instance, symbols, tracing };
+        let mut recording = Self { instance, symbols, tracing, stacks: Vec::new() };
         recording.enable(threads)?;
         Ok(recording)
     }
@@ -327,11 +331,29 @@ impl Recording {
         }
         let waking = format!("stacktrace if {}", threads.filter("pid", "comm"));
         let switch = format!("stacktrace if prev_pid != 0 && ({})", threads.filter("next_pid", "next_comm"));
-        for (event, trigger) in [("sched/sched_waking", waking), ("sched/sched_switch", switch)] {
-            if self.instance.write(&format!("events/{event}/trigger"), &trigger).is_err() {
-                self.tracing.absent.push(format!("stacks at {event}"));
+        for (event, trigger) in [("sched_waking", waking), ("sched_switch", switch)] {
+            match self.instance.write(&trigger_of(event), &trigger) {
+                Ok(()) => self.stacks.push((event, trigger)),
+                Err(_) => self.tracing.absent.push(format!("stacks of callers at {event}")),
             }
         }
         Ok(())
     }
+
+    /// Has no more stacks recorded. Where the kernel refuses they go on, and what they make is left out.
+    fn do_without_stacks(&mut self) {
+        let mut ended = false;
+        for (event, trigger) in std::mem::take(&mut self.stacks) {
+            ended |= self.instance.write(&trigger_of(event), &format!("!{trigger}")).is_ok();
+        }
+        if ended {
+            let why = "stacks of callers, after the first late wake-ups: recording them made most of each";
+            self.tracing.absent.push(why.to_owned());
+        }
+    }
+}
+
+/// The file of what the kernel does at an event of the scheduler.
+fn trigger_of(event: &str) -> String {
+    format!("events/sched/{event}/trigger")
 }

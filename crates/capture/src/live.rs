@@ -6,7 +6,7 @@ use record::{Hit, LateWakeUp, Overview, Tracing};
 use trace::live::Form;
 use units::Nanos;
 
-use crate::hits::is_own;
+use crate::hits::{is_mostly, is_own};
 use crate::rings::Rings;
 use crate::{KEPT, Recording, Threads};
 
@@ -23,6 +23,8 @@ pub struct Live {
     read: Nanos,
     /// Wake-ups so far.
     count: u64,
+    /// Late ones that were explained.
+    explained: u64,
 }
 
 impl Live {
@@ -43,6 +45,7 @@ impl Live {
             late: Vec::new(),
             read: Nanos::ZERO,
             count: 0,
+            explained: 0,
         })
     }
 
@@ -56,7 +59,7 @@ impl Live {
     /// # Errors
     /// What the kernel answered.
     pub fn look(&mut self) -> Result<Vec<Hit>> {
-        let Self { recording, threads, rings, wake_ups, watching, late, read, count } = self;
+        let Self { recording, threads, rings, wake_ups, watching, late, read, count, explained } = self;
         let threshold = recording.tracing.threshold;
         rings.read_on(&mut recording.instance, &recording.symbols, &mut |event| {
             let Some(event) = event else {
@@ -80,6 +83,10 @@ impl Live {
                 Some(hit) => hits.push(hit),
                 None => recording.tracing.blind += 1,
             }
+        }
+        *explained += hits.len() as u64;
+        if is_mostly(recording.tracing.own, recording.tracing.own + *explained) {
+            recording.do_without_stacks();
         }
         let needed = late.iter().map(|one| one.due).min().unwrap_or(*read).min(*read);
         rings.forget_before(Nanos(needed.0.saturating_sub(KEPT.0)));

@@ -212,7 +212,8 @@ impl Judge<'_> {
     fn silent_idle(&self) -> Found {
         let own = |function: &str| format!("{function} in swapper/{} [0]", self.window.cpu);
         if let Some(woken) = self.woken_by_idle() {
-            let witness = format!("the last event before the interrupt: it woke {woken}, with interrupts off");
+            let witness =
+                format!("the last event before the interrupt: it woke {woken}, with interrupts off");
             return Found::new(Class::InterruptsOff, own("try_to_wake_up"), Certainty::Likely, witness);
         }
         match stack::interrupted(&self.account.waking_stack) {

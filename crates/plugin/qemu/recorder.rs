@@ -347,35 +347,63 @@ impl Recorder {
         }
     }
 
-    /// The first record that is written for `wanted`.
-    fn first(&self, found: u64, latency: u64) -> u64 {
+    /// What is written for a wake-up.
+    fn extent(&self, found: u64, latency: u64) -> Extent {
         let oldest = self.made.saturating_sub(self.mask);
         let end = self.at(found).count;
-        let mut first = found;
-        while first > oldest && end - self.at(first).count <= latency {
-            first -= 1;
+        let mut window = found;
+        while window > oldest && end - self.at(window).count <= latency {
+            window -= 1;
         }
-        let window = first;
         let most = if self.arguments.are_stretches { BEFORE_STRETCH } else { BEFORE.1 };
-        while first > oldest && window - first < most {
-            // SAFETY: a record's block stays for good.
-            let block = unsafe { &*self.at(first).block };
-            if window - first >= BEFORE.0 && block.is_of_user() {
+        let mut whole = window;
+        while whole > oldest && window - whole < most {
+            if window - whole >= BEFORE.0 && self.is_of_user(whole) {
                 break;
             }
-            first -= 1;
+            whole -= 1;
         }
-        first
+        let thread = self.at(window).task;
+        // A thread may have been preempted long ago: others have come to their programs since.
+        let mut first = whole;
+        let is_asked = !self.arguments.are_stretches && !self.has_program(thread, whole, window);
+        if is_asked {
+            let mut of_thread = 0;
+            while first > oldest && of_thread < most && !self.has_program(thread, first, first + 1) {
+                of_thread += u64::from(self.at(first).task == thread);
+                first -= 1;
+            }
+            // The kernel's own threads have no program.
+            if !self.has_program(thread, first, first + 1) {
+                first = whole;
+            }
+        }
+        Extent { first, whole, thread }
+    }
+
+    fn is_of_user(&self, number: u64) -> bool {
+        // SAFETY: a record's block stays for good.
+        unsafe { &*self.at(number).block }.is_of_user()
+    }
+
+    /// Whether the program of a thread ran from one record to another.
+    fn has_program(&self, thread: u64, from: u64, to: u64) -> bool {
+        (from..to).any(|number| self.at(number).task == thread && self.is_of_user(number))
     }
 
     #[cold]
     fn write(&mut self, wanted: Wanted) {
         let found = wanted.found - 1;
-        let (first, end) = (self.first(found, wanted.latency), self.made);
+        let (extent, end) = (self.extent(found, wanted.latency), self.made);
         let mut names = Names::new();
         let offset = self.guest.name_offset();
-        for number in first..end {
+        let mut skipped = 0;
+        for number in extent.first..end {
             let record = self.at(number);
+            if !extent.has(number, &record) {
+                skipped += 1;
+                continue;
+            }
             // SAFETY: a record's block stays for good, and nothing else looks at it now.
             self.write_block(unsafe { &mut *record.block });
             if names.is_new(record.task) {
@@ -384,9 +412,13 @@ impl Recorder {
                 self.output.put(&[layout::NAME, record.task, first, second]);
             }
         }
-        self.output.put(&[layout::WINDOW, wanted.at, wanted.latency, found - first, end - first]);
-        for number in first..end {
-            self.write_record(self.at(number));
+        let written = |end: u64| end - extent.first - skipped;
+        self.output.put(&[layout::WINDOW, wanted.at, wanted.latency, written(found), written(end)]);
+        for number in extent.first..end {
+            let record = self.at(number);
+            if extent.has(number, &record) {
+                self.write_record(record);
+            }
         }
     }
 
@@ -442,6 +474,20 @@ fn table(count: usize) -> Option<&'static mut [Section]> {
     let memory: NonNull<Section> = allocate(count.max(1))?;
     // SAFETY: so many were allocated for good, zero is a value of each field, and nobody else has them.
     Some(unsafe { core::slice::from_raw_parts_mut(memory.as_ptr(), count) })
+}
+
+/// The records that are written for a wake-up: all from `whole` on, and those of the thread that ran when it was due from `first` on,
+/// which say who had called what that did.
+struct Extent {
+    first: u64,
+    whole: u64,
+    thread: u64,
+}
+
+impl Extent {
+    fn has(&self, number: u64, record: &Record) -> bool {
+        number >= self.whole || record.task == self.thread
+    }
 }
 
 /// The threads of a window.

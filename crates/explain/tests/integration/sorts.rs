@@ -249,7 +249,10 @@ fn an_idle_thread_that_is_awake_had_interrupts_off_and_the_hypervisor_did_not_ha
             .enter(1_000_200, 0, vector())
             .leave(1_001_000, 0, vector())
     };
-    let woken = slept().at(1_002_000, 0, Kind::Waking(task(OTHER))).timer(1_100_000, 0, IDLE).switch(1_102_500, 0, OWN);
+    let woken = slept()
+        .at(1_002_000, 0, Kind::Waking(task(OTHER)))
+        .timer(1_100_000, 0, IDLE)
+        .switch(1_102_500, 0, OWN);
     let awake = slept().timer(1_100_000, 0, IDLE).switch(1_102_500, 0, OWN);
     for (script, culprit) in
         [(woken, "try_to_wake_up in swapper/0 [0]"), (awake, "default_idle_call in swapper/0 [0]")]

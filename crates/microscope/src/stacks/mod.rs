@@ -162,10 +162,20 @@ impl<'a> Walk<'a> {
         if is_entry && self.is_new_entry(step, top) {
             return self.enter(step, came_from);
         }
-        // A function that is called on another stack, such as that of interrupts; a switch of threads begins no function.
-        if changed && step.begins && !step.name.starts_with("__switch_to") {
+        // A function changes to the stack of interrupts and back, calling others there.
+        let function_of = |frame: usize| self.all.frames[frame].function;
+        let is_back = changed && top.is_some_and(|top| came_from.map(function_of) == Some(function_of(top)));
+        if is_back {
+            step.before.map(|before| self.live.remove(&(before.stack >> STACK)));
+        } else if changed && step.begins && !step.name.starts_with("__switch_to") {
+            // A switch of threads begins no function.
             self.live.remove(&step.stack);
             return self.enter(step, came_from);
+        }
+        let called_there =
+            left.filter(|_| top.is_none() && !changed).and_then(|left| self.all.frames[left].caller);
+        if let Some(caller) = called_there.filter(|caller| function_of(*caller) == step.function) {
+            return self.enter(step, self.all.frames[caller].caller);
         }
         let Some(top) = top else {
             let base = self.enter(step, None);
