@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 
 use record::{Class, Hit};
+
 use units::{InOrder, Nanos};
+
+use crate::rings::Explained;
 
 /// So many wake-ups say whether recording stacks makes most of them: the first one on a CPU is no sign.
 const A_SIGN: u64 = 10;
@@ -11,7 +14,7 @@ const A_SIGN: u64 = 10;
 /// At most so many, the worst first: by what they would have been had nothing been recorded.
 #[derive(Debug)]
 pub struct Hits {
-    kept: Vec<Hit>,
+    kept: Vec<Explained>,
     wanted: usize,
     least: Nanos,
     explained: u64,
@@ -25,7 +28,7 @@ impl Hits {
 
     /// From which latency a wake-up might be among them.
     pub fn threshold(&self) -> Nanos {
-        let least = self.kept.iter().map(|kept| kept.latency).min();
+        let least = self.kept.iter().map(|kept| kept.hit.latency).min();
         match least.filter(|_| self.kept.len() == self.wanted) {
             Some(least) => Nanos(least.0 + 1).max(self.least),
             None => self.least,
@@ -33,14 +36,15 @@ impl Hits {
     }
 
     /// Takes one in, unless recording made most of it.
-    pub fn add(&mut self, hit: Hit) {
+    pub fn add(&mut self, explained: Explained) {
         self.explained += 1;
-        if is_own(&hit) {
+        if is_own(&explained.hit) {
             self.own += 1;
             return;
         }
-        let place = self.kept.partition_point(|kept| without_own(kept) >= without_own(&hit));
-        self.kept.insert(place, hit);
+        let rest = without_own(&explained.hit);
+        let place = self.kept.partition_point(|kept| without_own(&kept.hit) >= rest);
+        self.kept.insert(place, explained);
         self.kept.truncate(self.wanted);
     }
 
@@ -49,10 +53,11 @@ impl Hits {
         is_mostly(self.own, self.explained)
     }
 
-    /// The worst first, and how many are left out because recording made most of them.
-    pub fn finish(mut self) -> (Vec<Hit>, u64) {
-        self.kept.order_by_key(|hit| Reverse(hit.latency));
-        (self.kept, self.own)
+    /// The worst first, each as it is `judged` in the end, and how many are left out because recording made most of them.
+    pub fn finish(self, judged: impl Fn(Explained) -> Hit) -> (Vec<Hit>, u64) {
+        let mut hits: Vec<Hit> = self.kept.into_iter().map(judged).collect();
+        hits.order_by_key(|hit| Reverse(hit.latency));
+        (hits, self.own)
     }
 }
 
@@ -81,12 +86,12 @@ mod tests {
     use super::*;
     use record::{Cause, Certainty};
 
-    fn hit(latency: u64) -> Hit {
+    fn hit(latency: u64) -> Explained {
         recorded(latency, 0)
     }
 
     /// One of which recording took so much.
-    fn recorded(latency: u64, own: u64) -> Hit {
+    fn recorded(latency: u64, own: u64) -> Explained {
         let cause = Cause {
             class: Class::Tracing,
             culprit: String::new(),
@@ -94,7 +99,7 @@ mod tests {
             certainty: Certainty::Sure,
             witness: String::new(),
         };
-        Hit {
+        let hit = Hit {
             cpu: units::CpuId(0),
             tid: 1,
             activation: 0,
@@ -106,7 +111,8 @@ mod tests {
             switch_stack: Vec::new(),
             events: Vec::new(),
             left_out: 0,
-        }
+        };
+        hit.into()
     }
 
     #[test]
@@ -123,7 +129,7 @@ mod tests {
     }
 
     fn finished(hits: Hits) -> (Vec<u64>, u64) {
-        let (kept, left_out) = hits.finish();
+        let (kept, left_out) = hits.finish(|one| one.hit);
         (kept.iter().map(|hit| hit.latency.0).collect(), left_out)
     }
 

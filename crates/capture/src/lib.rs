@@ -175,7 +175,9 @@ impl Capture {
     /// What the kernel answered.
     pub fn hold(&mut self) -> Result<()> {
         self.halt()?;
+        self.read_on()?;
         self.watching.lose(None);
+        self.rings.stood_still();
         Ok(())
     }
 
@@ -205,6 +207,7 @@ impl Capture {
         self.recording.tracing.freezes += 1;
         self.explain_waiting();
         self.forget();
+        self.rings.stood_still();
         self.go_on()
     }
 
@@ -244,9 +247,9 @@ impl Capture {
     fn explain_waiting(&mut self) {
         for late in std::mem::take(&mut self.waiting) {
             // What began before is in no trace.
-            let hit = if late.due >= self.since { self.rings.explain(&late) } else { None };
-            match hit {
-                Some(hit) => self.hits.add(hit),
+            let explained = if late.due >= self.since { self.rings.explain(&late) } else { None };
+            match explained {
+                Some(explained) => self.hits.add(explained),
                 None => self.recording.tracing.blind += 1,
             }
         }
@@ -270,7 +273,7 @@ impl Capture {
         let Recording { mut tracing, .. } = self.recording;
         tracing.blind += written.saturating_sub(self.marks);
         tracing.absent.extend(withheld(&self.watching));
-        let (hits, left_out) = self.hits.finish();
+        let (hits, left_out) = self.hits.finish(|explained| self.rings.judged(explained));
         tracing.own += left_out;
         (tracing, hits, self.watching.overview())
     }

@@ -78,7 +78,7 @@ impl Live {
         *late = wait;
         let mut hits = Vec::new();
         for one in ready {
-            match rings.explain(&of(&one)) {
+            match rings.explain(&of(&one)).map(|explained| explained.hit) {
                 Some(hit) if is_own(&hit) => recording.tracing.own += 1,
                 Some(hit) => hits.push(hit),
                 None => recording.tracing.blind += 1,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use explain::{Event, Kind, Usual, Window, account};
+use explain::{Account, Event, Kind, Usual, Window, account};
 use failure::{Error, Result};
 use machine::facts::virtualization::virtualization;
 use record::{Hit, LateWakeUp};
@@ -16,6 +16,27 @@ const LEAD: Nanos = Nanos(50_000);
 
 /// The most events that a hit keeps.
 const MOST_EVENTS: usize = 400;
+
+/// A wake-up that was explained before anything was known of what is usual.
+#[derive(Debug)]
+struct Early {
+    account: Account,
+    /// The events around it.
+    window: Window,
+}
+
+/// A late wake-up, explained.
+#[derive(Debug)]
+pub struct Explained {
+    pub hit: Hit,
+    early: Option<Box<Early>>,
+}
+
+impl From<Hit> for Explained {
+    fn from(hit: Hit) -> Self {
+        Self { hit, early: None }
+    }
+}
 
 /// Events of each CPU, in order of time.
 #[derive(Debug)]
@@ -68,6 +89,11 @@ impl Rings {
         self.events.get(&cpu).and_then(|events| events.last()).is_some_and(|event| event.at > at)
     }
 
+    /// The kernel stood still: what ended meanwhile is not known.
+    pub fn stood_still(&mut self) {
+        self.lost(None);
+    }
+
     /// Events of a CPU were lost, or of some CPU that is not known.
     fn lost(&mut self, cpu: Option<CpuId>) {
         for (one, events) in &mut self.events {
@@ -79,7 +105,7 @@ impl Rings {
     }
 
     /// Takes a late wake-up apart; none where its CPU has no events.
-    pub fn explain(&mut self, late: &LateWakeUp) -> Option<Hit> {
+    pub fn explain(&mut self, late: &LateWakeUp) -> Option<Explained> {
         let events = self.events.get(&late.cpu)?;
         if let Some(usual) = Usual::before(events, late.tid, late.due, late.interval) {
             self.usual.insert(late.tid, usual);
@@ -94,13 +120,15 @@ impl Rings {
             // Lent: they are many.
             events: std::mem::take(&mut self.events),
         };
-        let account = account(&window, self.usual.get(&late.tid));
+        let usual = self.usual.get(&late.tid);
+        let account = account(&window, usual);
+        let early = usual.is_none().then(|| Early { account: account.clone(), window: around(&window) });
         let kept: Vec<&Event> = window.all().filter(|event| belongs(event, late)).collect();
         let left_out = kept.len().saturating_sub(MOST_EVENTS);
         let mut events: Vec<_> = kept.iter().take(MOST_EVENTS).map(|event| event.kept(late.due)).collect();
         events.order_by_key(|event| event.at);
         self.events = window.events;
-        Some(Hit {
+        let hit = Hit {
             cpu: late.cpu,
             tid: late.tid,
             activation: late.activation,
@@ -112,8 +140,31 @@ impl Rings {
             switch_stack: account.switch_stack,
             events,
             left_out: left_out as u64,
-        })
+        };
+        Some(Explained { hit, early: early.map(Box::new) })
     }
+
+    /// The wake-up as it is judged by what is known of it now.
+    pub fn judged(&self, explained: Explained) -> Hit {
+        let Explained { mut hit, early } = explained;
+        if let Some((mut early, usual)) = early.zip(self.usual.get(&hit.tid)) {
+            early.account.judge(&early.window, Some(usual));
+            hit.causes = early.account.causes;
+        }
+        hit
+    }
+}
+
+/// The window with no more events of a CPU than those in its time, some before it, and the last before these.
+fn around(window: &Window) -> Window {
+    let (from, to) = (window.due.0.saturating_sub(LEAD.0), window.woke.0.saturating_add(LEAD.0));
+    let of_cpu = |events: &Vec<Event>| {
+        let first = events.partition_point(|event| event.at.0 < from).saturating_sub(1);
+        let end = events.partition_point(|event| event.at.0 <= to).max(first);
+        events[first..end].to_vec()
+    };
+    let events = window.events.iter().map(|(cpu, events)| (*cpu, of_cpu(events))).collect();
+    Window { events, ..*window }
 }
 
 /// Whether a hit keeps an event: those of its CPU, and IPIs that others sent to it.
@@ -129,4 +180,74 @@ fn priority(events: &[Event], tid: i32) -> Option<i32> {
         Kind::Switch { next, .. } if next.tid == tid => next.priority,
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use explain::{Frame, Task};
+    use record::{Activity, Class};
+
+    const LATE: LateWakeUp = LateWakeUp {
+        tid: 100,
+        cpu: CpuId(0),
+        activation: 1,
+        due: Nanos::ZERO,
+        woke: Nanos::ZERO,
+        interval: Nanos(1_000_000),
+    };
+
+    fn task(tid: i32, priority: i32) -> Task {
+        Task { tid, name: format!("t{tid}"), priority: Some(priority) }
+    }
+
+    fn event(at: u64, task: i32, kind: Kind) -> Event {
+        Event { at: Nanos(at), cpu: CpuId(0), task, kind }
+    }
+
+    #[test]
+    fn what_ran_when_the_trace_stood_still_does_not_run_when_it_goes_on() {
+        let (own, other) = (task(100, 1), task(200, 120));
+        let softirq = Frame::Softirq("NET_RX".to_owned());
+        let before = vec![event(500_000, 200, Kind::Enter(softirq))];
+        let after = vec![
+            event(900_000, 200, Kind::Waking(other.clone())),
+            event(1_000_500, 200, Kind::Waking(own.clone())),
+            event(1_010_500, 200, Kind::Switch { previous: other, next: own }),
+        ];
+        let late = LateWakeUp { due: Nanos(1_000_000), woke: Nanos(1_011_000), ..LATE };
+        for stood_still in [false, true] {
+            let events = BTreeMap::from([(CpuId(0), before.clone())]);
+            let mut rings = Rings { events, usual: BTreeMap::new(), is_guest: false };
+            if stood_still {
+                rings.stood_still();
+            }
+            rings.events.get_mut(&CpuId(0)).unwrap().extend(after.clone());
+            let hit = rings.explain(&late).unwrap().hit;
+            let has_softirq =
+                hit.pieces.iter().any(|piece| matches!(piece.activity, Activity::Softirq { .. }));
+            assert_eq!(has_softirq, !stood_still, "{:?}", hit.pieces);
+        }
+    }
+
+    #[test]
+    fn the_first_wake_ups_are_judged_by_what_turns_out_to_be_usual() {
+        let (own, other) = (task(100, 1), task(200, 120));
+        let events = vec![
+            event(900_000, 100, Kind::Switch { previous: own.clone(), next: other.clone() }),
+            event(1_000_500, 200, Kind::Waking(own.clone())),
+            event(1_010_500, 200, Kind::Switch { previous: other, next: own }),
+        ];
+        let events = BTreeMap::from([(CpuId(0), events)]);
+        let mut rings = Rings { events, usual: BTreeMap::new(), is_guest: false };
+        let late = LateWakeUp { due: Nanos(1_000_000), woke: Nanos(1_011_000), ..LATE };
+        let first = rings.explain(&late).unwrap();
+        assert_eq!(first.hit.causes[0].class, Class::Usual, "{:?}", first.hit.causes);
+        let short = Nanos(1_000);
+        rings.usual.insert(100, Usual { runnable: short, scheduling: short, ..Usual::default() });
+        let judged = rings.judged(first);
+        assert_eq!((judged.causes[0].class, judged.causes[0].length), (Class::Unknown, Nanos(10_000)));
+        let second = rings.explain(&late).unwrap();
+        assert_eq!(second.hit.causes, judged.causes, "as one that came later");
+    }
 }

@@ -319,14 +319,34 @@ impl Judge<'_> {
     }
 
     /// A thread ran on after the timer was due, and then something else did before the interrupt came. Who gives way has
-    /// interrupts on before: one that was pending would have come.
+    /// interrupts on before: one that was pending would have come. It has them off while it gives way.
     fn passed(&self, piece: &Piece, thread: &str) -> Found {
         if self.is_usual(piece) {
             return Found::usual();
         }
-        self.stolen_found(piece, &format!("{thread} ran")).unwrap_or_else(|| {
-            let witness = format!("it had not come when {thread} gave way, with interrupts on");
-            Found::new(Class::Host, "the timer's interrupt", Certainty::Likely, witness)
+        if let Some(found) = self.stolen_found(piece, &format!("{thread} ran")) {
+            return found;
+        }
+        let is_short = piece.length <= self.usual.map_or(USUAL, Usual::limit_of_threads);
+        if is_short && self.gave_way_before_the_interrupt(piece) {
+            let culprit = format!("__schedule in {thread}");
+            let witness = "it came due while that gave way, with interrupts off";
+            return Found::new(Class::InterruptsOff, culprit, Certainty::Likely, witness);
+        }
+        let witness = format!("it had not come when {thread} gave way, with interrupts on");
+        Found::new(Class::Host, "the timer's interrupt", Certainty::Likely, witness)
+    }
+
+    /// Whether a piece's thread was switched out after the timer was due and before its interrupt.
+    fn gave_way_before_the_interrupt(&self, piece: &Piece) -> bool {
+        let tid = match &piece.activity {
+            Activity::Thread { tid, .. } => *tid,
+            _ => 0,
+        };
+        let until = self.account.stages.interrupt.unwrap_or(self.window.woke);
+        self.window.of(self.window.cpu).iter().any(|event| {
+            let is_in_time = event.at >= self.window.due && event.at <= until;
+            is_in_time && matches!(&event.kind, Kind::Switch { previous, .. } if previous.tid == tid)
         })
     }
 

@@ -56,6 +56,6 @@ pub use window::Window;
 #[must_use]
 pub fn account(window: &Window, usual: Option<&Usual>) -> Account {
     let mut account = account::pieces(window);
-    account.causes = cause::causes(window, &account, usual);
+    account.judge(window, usual);
     account
 }

@@ -15,6 +15,9 @@ use crate::symbols::Symbols;
 /// takes a thousand instructions more. A piece that is shorter than this may lie wholly on such a way.
 pub const SHORT: Nanos = Nanos(2_000);
 
+/// So far from the beginning or the end of a piece its event may be from what it reports.
+const EDGE: u64 = 1_000;
+
 /// Beginnings of names of functions that record the trace.
 const RECORDING: [&str; 11] = [
     "__ftrace_",
@@ -44,7 +47,7 @@ const SOFTIRQS: [(&str, &[&str]); 10] = [
     ("RCU", &["rcu_core", "rcu_core_si"]),
 ];
 
-/// A late wake-up by its trace and by its instructions. `same`, `recording`, `unknown` and `other` sum to the latency.
+/// A late wake-up by its trace and by its instructions. `same`, `edges`, `recording`, `unknown` and `other` sum to the latency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// How late it was.
@@ -57,6 +60,8 @@ pub struct Comparison {
     pub agrees: bool,
     /// Time in which the trace names what ran.
     pub same: Nanos,
+    /// Time in which the piece beside names what ran, up to a thousand instructions from it: an event came too early or too late.
+    pub edges: Nanos,
     /// Time in which the trace was recorded, whatever it names.
     pub recording: Nanos,
     /// Time in which the trace, or the microscope, does not know what ran.
@@ -72,12 +77,15 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The share of the time above `median` that the trace names rightly, from 0 to 1. All that it does not know or names wrongly
-    /// counts as above it; what recorded the trace is left out, and `median` is that of wake-ups that were not traced.
-    pub fn named_above(&self, median: Nanos) -> f64 {
-        let missing = self.unknown.0.saturating_add(self.other.0) as f64;
-        let above = self.latency.0.saturating_sub(median.0).saturating_sub(self.recording.0);
-        (1.0 - missing / above.max(1) as f64).max(0.0)
+    /// What is above `median`, that of wake-ups that were not traced, without what recorded the trace.
+    pub fn above(&self, median: Nanos) -> Nanos {
+        Nanos(self.latency.0.saturating_sub(median.0).saturating_sub(self.recording.0))
+    }
+
+    /// How much of that the trace names rightly. All that it does not know or names wrongly counts as above the median.
+    pub fn named_above(&self, median: Nanos) -> Nanos {
+        let missing = self.unknown.0.saturating_add(self.other.0);
+        Nanos(self.above(median).0.saturating_sub(missing))
     }
 }
 
@@ -119,7 +127,14 @@ pub fn compare(stream: &Stream, window: &Window, symbols: &Symbols, hit: &Hit) -
             }
             let Some((piece, found)) = pieces.get(place).zip(found.get_mut(place)) else { return };
             let until = end.min(piece.end);
-            found.add(piece.activity, context, path, until - at);
+            let at_edge = |place: Option<usize>, time: std::ops::Range<u64>| {
+                let is_it = place.and_then(|place| pieces.get(place));
+                let is_it = is_it.is_some_and(|beside| is_named(beside.activity, context, path));
+                if is_it { until.min(time.end).saturating_sub(at.max(time.start)) } else { 0 }
+            };
+            let edge = at_edge(place.checked_sub(1), piece.from..piece.from.saturating_add(EDGE))
+                + at_edge(Some(place + 1), piece.end.saturating_sub(EDGE)..piece.end);
+            found.add(piece.activity, context, path, until - at, edge);
             at = until;
         }
     });
@@ -142,6 +157,7 @@ pub fn compare(stream: &Stream, window: &Window, symbols: &Symbols, hit: &Hit) -
             length: cause.length,
         }),
         same: sum(|found| found.same),
+        edges: sum(|found| found.edges),
         recording: sum(|found| found.recording),
         unknown: sum(|found| found.unknown),
         other: sum(|found| found.other),
@@ -194,6 +210,7 @@ fn pieces(hit: &Hit) -> Vec<Piece<'_>> {
 #[derive(Default)]
 struct Found {
     same: u64,
+    edges: u64,
     recording: u64,
     unknown: u64,
     other: u64,
@@ -202,28 +219,33 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, activity: &Activity, context: &Context, path: &[String], length: u64) {
+    /// Of the length so much is near a piece that names it.
+    fn add(&mut self, activity: &Activity, context: &Context, path: &[String], length: u64, edge: u64) {
         let records = path.iter().skip(1).any(|function| begins(function, &RECORDING));
         let of = match activity {
-            Activity::Tracing if records => &mut self.same,
             _ if records => &mut self.recording,
             Activity::Unknown { .. } => &mut self.unknown,
             _ if *context == Context::NotRecorded => &mut self.unknown,
+            _ if is_named(activity, context, path) => &mut self.same,
             // The way into a stack's recording and out of it.
             Activity::Tracing => &mut self.recording,
-            _ if is_named(activity, context, path) => &mut self.same,
-            _ => {
-                let function = path.last().map_or("", String::as_str);
-                *self.instead.entry(format!("{function} in {}", name(context))).or_default() += length;
-                &mut self.other
-            }
+            _ => return self.add_other(context, path, length, edge.min(length)),
         };
         *of += length;
     }
 
+    fn add_other(&mut self, context: &Context, path: &[String], length: u64, edge: u64) {
+        self.edges += edge;
+        self.other += length - edge;
+        if length > edge {
+            let function = path.last().map_or("", String::as_str);
+            *self.instead.entry(format!("{function} in {}", name(context))).or_default() += length - edge;
+        }
+    }
+
     fn contradicts(&self, piece: &Piece<'_>) -> Option<Contradiction> {
         // Less than that lies on the way to an event: a softirq wakes up the next one's thread behind its own.
-        if self.other <= self.same || self.other < SHORT.0 {
+        if self.other <= self.same + self.edges || self.other < SHORT.0 {
             return None;
         }
         let most = self.instead.iter().max_by_key(|(name, length)| (**length, std::cmp::Reverse(*name)));
@@ -299,8 +321,12 @@ fn is_same(trace: &TraceCause, seen: &Cause) -> bool {
         Class::Usual => is_usual(seen),
         Class::Rival => seen.class == Class::Rival && is_its_thread(),
         Class::InterruptsOff | Class::PreemptionOff => seen.class == trace.class && is_it(),
-        // Where the kernel's code is not preempted anyway, no event shows whether the count forbade it too.
-        Class::NoPreemption => matches!(seen.class, Class::NoPreemption | Class::PreemptionOff) && is_it(),
+        // Where the kernel's code is not preempted anyway, no event shows whether the count forbade it too, or interrupts were off in
+        // most of it.
+        Class::NoPreemption => {
+            let classes = [Class::NoPreemption, Class::PreemptionOff, Class::InterruptsOff];
+            classes.contains(&seen.class) && is_it()
+        }
         Class::Softirq => is_softirq(culprit, &seen.path),
         Class::Timer | Class::Call => calls(culprit),
         Class::IdleExit => is_idle(&seen.context),

@@ -103,7 +103,8 @@ fn all_compared(median: Nanos, comparisons: &[Comparison]) -> Vec<String> {
     let sum = |of: fn(&Comparison) -> Nanos| comparisons.iter().fold(0, |sum, one| sum + of(one).0);
     let all = sum(|one| one.latency);
     let share = |of: fn(&Comparison) -> Nanos| percent(sum(of), all);
-    let least = comparisons.iter().map(|one| one.named_above(median)).fold(1.0, f64::min);
+    let above: u64 = comparisons.iter().map(|one| one.above(median).0).sum();
+    let named: u64 = comparisons.iter().map(|one| one.named_above(median).0).sum();
     let agree = comparisons.iter().filter(|one| one.agrees).count();
     let pieces: u32 = comparisons.iter().map(|one| one.pieces).sum();
     let contradicted = comparisons.iter().flat_map(|one| &one.contradicted);
@@ -112,17 +113,23 @@ fn all_compared(median: Nanos, comparisons: &[Comparison]) -> Vec<String> {
     let mut lines = vec![
         format!("main cause: the same in {agree} of {}{others}", comparisons.len()),
         format!(
-            "time: {} % named as it was, {} % recording the trace, {} % not known, {} % named otherwise",
+            "time: {} % named as it was, {} % at the edge of what is, {} % recording the trace, {} % not known, {} % \
+             named otherwise",
             share(|one| one.same),
+            share(|one| one.edges),
             share(|one| one.recording),
             share(|one| one.unknown),
             share(|one| one.other)
         ),
-        format!(
-            "above the untraced median of {}: {:.1} % named in the least of them",
-            UNIT.with_name(median),
-            100.0 * least
-        ),
+        match above {
+            0 => format!("nothing is above the untraced median of {} but recording", UNIT.with_name(median)),
+            _ => format!(
+                "above the untraced median of {}, without recording: {}, {} % of it named",
+                UNIT.with_name(median),
+                UNIT.figure(Nanos(above)),
+                percent(named, above)
+            ),
+        },
         format!(
             "pieces of {} or more: {count} of {pieces} contradicted by their instructions",
             UNIT.with_name(SHORT)

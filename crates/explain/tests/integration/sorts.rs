@@ -14,6 +14,9 @@ const USUAL: Usual = Usual {
     running: Nanos(1_000),
 };
 
+/// Of a machine on which the timer's interrupt comes at once.
+const USUAL_OF_SHORT: Usual = Usual { before_interrupt: Nanos(500), ..USUAL };
+
 /// Kernel code with interrupts off, seen when they came on again.
 const PRINTING: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
                         _raw_spin_unlock_irqrestore console_flush_all vprintk_emit";
@@ -32,7 +35,11 @@ const TO_USER: &str = "__schedule schedule exit_to_user_mode_prepare syscall_exi
 
 /// The cause that is most of the latency, its share in percent.
 fn main_cause(window: &Window) -> (Class, String, Certainty, u64) {
-    let account = account(window, Some(&USUAL));
+    main_cause_of(window, &USUAL)
+}
+
+fn main_cause_of(window: &Window, usual: &Usual) -> (Class, String, Certainty, u64) {
+    let account = account(window, Some(usual));
     let sum: u64 = account.pieces.iter().map(|piece| piece.length.0).sum();
     assert_eq!(sum, window.latency().0, "{:#?}", account.pieces);
     let of_causes: u64 = account.causes.iter().map(|cause| cause.length.0).sum();
@@ -448,6 +455,22 @@ fn a_thread_that_gave_way_before_the_interrupt_did_not_hold_it_off() {
         (Class::Host, "the timer's interrupt", Certainty::Likely)
     );
     assert!(share >= 90);
+}
+
+#[test]
+fn a_timer_that_came_due_while_a_thread_gave_way_waited_for_the_scheduler() {
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .switch(1_002_500, OTHER, 0)
+        .timer(1_003_000, 0, IDLE)
+        .switch(1_004_500, 0, OWN)
+        .window(1_005_000);
+    let (class, culprit, certainty, share) = main_cause_of(&window, &USUAL_OF_SHORT);
+    assert_eq!(
+        (class, culprit.as_str(), certainty),
+        (Class::InterruptsOff, "__schedule in stress [200]", Certainty::Likely)
+    );
+    assert_eq!(share, 50);
 }
 
 #[test]

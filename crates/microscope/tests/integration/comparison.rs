@@ -70,11 +70,12 @@ fn right() -> Vec<(u64, Activity)> {
 #[test]
 fn a_trace_that_names_what_ran_is_confirmed() {
     let found = beside(&hit(&right(), Class::PreemptionOff, "inner in dd [7]"));
-    let times = [found.same, found.recording, found.unknown, found.other].map(|time| time.0);
-    assert_eq!(times, [4_200, 500, 0, 0]);
+    let times = [found.same, found.edges, found.recording, found.unknown, found.other].map(|time| time.0);
+    assert_eq!(times, [4_200, 0, 500, 0, 0]);
     assert!(found.agrees, "{found:?}");
     assert_eq!((found.pieces, found.contradicted.len()), (1, 0));
-    assert_eq!(found.named_above(Nanos(4_000)), 1.0);
+    assert_eq!(found.above(Nanos(4_000)), Nanos(200), "without what recorded the trace");
+    assert_eq!(found.named_above(Nanos(4_000)), Nanos(200));
 }
 
 #[test]
@@ -87,8 +88,25 @@ fn a_thread_that_did_not_run_is_a_contradiction() {
     let [one] = &found.contradicted[..] else { panic!("{found:?}") };
     assert_eq!((one.at, one.length), (Nanos(95), Nanos(4_590)));
     assert!(one.by_trace.starts_with("cat") && one.by_instructions == "inner in dd", "{one:?}");
-    assert_eq!(found.named_above(Nanos(100)), 0.0_f64.max(1.0 - 4_090.0 / 4_100.0));
-    assert_eq!(found.named_above(Nanos(4_000)), 0.0, "all that is not named counts as above the median");
+    assert_eq!(found.named_above(Nanos(100)), Nanos(10));
+    assert_eq!(
+        found.named_above(Nanos(4_000)),
+        Nanos::ZERO,
+        "all that is not named counts as above the median"
+    );
+}
+
+#[test]
+fn an_event_that_comes_a_little_late_moves_an_edge_and_is_no_contradiction() {
+    for (late, edges, other) in [(40, 40, 0), (1_100, 1_100, 0), (2_100, 1_950, 150)] {
+        let mut pieces = right();
+        // The interrupt's end was recorded so much later.
+        pieces[1].0 += late;
+        pieces[2].0 -= late;
+        let found = beside(&hit(&pieces, Class::PreemptionOff, "inner in dd [7]"));
+        assert_eq!((found.edges, found.other), (Nanos(edges), Nanos(other)), "{found:?}");
+        assert_eq!(found.contradicted, vec![]);
+    }
 }
 
 #[test]
@@ -122,7 +140,7 @@ fn what_the_trace_does_not_know_is_neither_right_nor_wrong() {
     pieces[2].1 = Activity::Unknown { why: "no event says who ran".to_owned() };
     let found = beside(&hit(&pieces, Class::Unknown, ""));
     assert_eq!((found.unknown, found.other, found.pieces), (Nanos(4_090), Nanos::ZERO, 0));
-    assert!(found.named_above(Nanos(100)) < 0.1);
+    assert_eq!(found.named_above(Nanos(100)), Nanos(10));
 }
 
 proptest! {
@@ -139,7 +157,7 @@ proptest! {
         if let Ok(stream) = Stream::parse(&bytes(&words)) {
             for window in &stream.windows {
                 let found = compare(&stream, window, &Symbols::parse(SYMBOLS).unwrap(), &one);
-                let parts = [found.same, found.recording, found.unknown, found.other];
+                let parts = [found.same, found.edges, found.recording, found.unknown, found.other];
                 let sum = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.0));
                 prop_assert_eq!(sum, window.latency.0);
             }

@@ -146,6 +146,39 @@ fn interrupted_functions_stand_above_their_interrupt() {
     );
 }
 
+/// As on amd64, where a handler changes to the stack of interrupts, calls functions there, and jumps to the exit on the way back.
+#[test]
+fn callers_are_kept_over_the_stack_of_interrupts() {
+    const EXIT: u64 = OUTER + 0x800;
+    let off = |address, depth, length| At { flags: 0, ..at(address, depth, length) };
+    let on_stack_of_interrupts = |at: At| At { stack: at.stack + 0x10_0000, ..at };
+    let records = vec![
+        at(PROGRAM, 0, 10),
+        at(OUTER, 0x10, 5),
+        at(INNER, 0x40, 100),
+        off(TIMER, 0x80, 7),
+        off(HANDLER, 0xc0, 20),
+        on_stack_of_interrupts(off(LOCK, 0x10, 3)),
+        on_stack_of_interrupts(off(HANDLER + 8, 0x8, 4)),
+        on_stack_of_interrupts(At { note: (layout::ARGUMENT, PROBE), ..off(WAKE, 0x10, 30) }),
+        on_stack_of_interrupts(off(HANDLER + 16, 0x8, 2)),
+        off(EXIT, 0xc0, 9),
+        off(TIMER + 8, 0x80, 3),
+        at(INNER + 8, 0x40, 400),
+        At { task: PROBE, ..at(SCHEDULE + 8, 0x40, 15) },
+        reading(9_000),
+    ];
+    let symbols = Symbols::parse(&format!("{SYMBOLS}ffffffff81000800 T irqentry_exit\n")).unwrap();
+    let stream = Stream::parse(&bytes(&stream(&records, 590))).unwrap();
+    let text = folded(&[account(&stream, &stream.windows[0], &symbols)]);
+    let interrupted = "dd;outer;inner;asm_sysvec_apic_timer_interrupt";
+    for path in ["handler 26", "handler;_raw_spin_lock 3", "handler;try_to_wake_up 30", "irqentry_exit 9"] {
+        let path = format!("{interrupted};{path}");
+        assert!(text.lines().any(|line| line == path), "{path}:\n{text}");
+    }
+    assert!(text.lines().any(|line| line == "dd;outer;inner 497"), "{text}");
+}
+
 #[test]
 fn an_instruction_that_faults_has_not_ended() {
     let fault = |code| {

@@ -82,7 +82,7 @@ fn compared(kernel: &str, out: &Path) -> (Nanos, Vec<Value>) {
 /// The share of the time above the median that the trace named rightly, in percent; what recorded the trace is no part of it.
 fn named_above(median: Nanos, one: &Value) -> u64 {
     let of = |key: &str| one[key].as_u64().unwrap();
-    let sum: u64 = ["same", "recording", "unknown", "other"].map(of).iter().sum();
+    let sum: u64 = ["same", "edges", "recording", "unknown", "other"].map(of).iter().sum();
     assert_eq!(sum, of("latency"), "{one}");
     let above = (of("latency") - median.0).saturating_sub(of("recording"));
     100 - (100 * (of("unknown") + of("other")) / above).min(100)
