@@ -98,10 +98,8 @@ impl CallOptions {
                 None => left_out.push(CallsLeftOut { calls: vec![name], why: why.to_owned() }),
             }
         };
-        for known in &CALLS {
-            if !is_named(known) && !(is_all && !known.takes_a_device()) {
-                continue;
-            }
+        let is_wanted = |known: &&Known| is_named(known) || is_all && !known.takes_a_device();
+        for known in CALLS.iter().filter(is_wanted) {
             let of = |across| ChosenCall { call: known.name.to_owned(), across };
             let no_second = place.no_second.as_deref();
             let why = known.hindrance().or(no_second.filter(|_| !known.alone));
